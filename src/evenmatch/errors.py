@@ -1,0 +1,71 @@
+"""Every error evenmatch raises on purpose. Anything else is a bug."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+
+class EvenmatchError(Exception):
+    """The root: catching it catches every error raised on purpose."""
+
+
+class UsageError(EvenmatchError):
+    """A wrong name, option or value; the command line exits with 2."""
+
+
+class UnknownNameError(UsageError):
+    """A system, preset, parameter, ladder or match that does not exist; names those that do."""
+
+    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
+        self.kind, self.name, self.known = kind, name, tuple(known)
+        close = get_close_matches(name, self.known, n=1)
+        hint = f" (did you mean {close[0]!r}?)" if close else ""
+        shown = ", ".join(self.known[:20]) + (", …" if len(self.known) > 20 else "")
+        known_ones = f"; known: {shown}" if shown else ""
+        super().__init__(f"unknown {kind} {name!r}{hint}{known_ones}")
+
+
+class BadParameterError(UsageError):
+    """A parameter's value outside what it accepts."""
+
+
+class InputError(EvenmatchError):
+    """The contents of a file, a data frame or a match; the command line exits with 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One reason why a match cannot be read or rated, and where it stands."""
+
+    line: int | None  # counted from 1: the line of a file, the row of a table (`unit` says which)
+    match_id: str | None
+    reason: str
+    unit: str = "line"
+
+    def __str__(self) -> str:
+        where = [] if self.line is None else [f"{self.unit} {self.line}"]
+        if self.match_id is not None:
+            where.append(f"match {self.match_id!r}")
+        return f"{', '.join(where) or 'input'}: {self.reason}"
+
+
+class BadRowsError(InputError):
+    """Rows that cannot be read or rated: all of them, in `problems`. Nothing was rated."""
+
+    def __init__(self, source: str, problems: Sequence[Problem]) -> None:
+        self.source, self.problems = source, tuple(problems)
+        shown = "\n".join(f"  {problem}" for problem in self.problems[:10])
+        more = len(self.problems) - 10
+        rest = f"\n  and {more} more" if more > 0 else ""
+        noun = "problem" if len(self.problems) == 1 else "problems"
+        super().__init__(f"{source}: {len(self.problems)} {noun}\n{shown}{rest}")
+
+
+class RatingRangeError(InputError):
+    """A rating left the range in which the system's numbers are exact or finite."""
+
+
+class EvenmatchWarning(UserWarning):
+    """Something that was noticed and did not stop the work."""

@@ -1,0 +1,232 @@
+"""History: matches in order of time, as columns of numbers that the kernels read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate, pairwise
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenmatch.errors import InputError
+from evenmatch.match import Match
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int32]
+Times = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+
+class Columns(NamedTuple):
+    """The arrays of a History of M matches, T teams and S slots (a player in a match); all read-only.
+
+    time         int64   (M,)    microseconds since the Unix epoch, UTC, non-decreasing
+    team_start   int32   (M+1,)  first team of each match
+    place        int32   (T,)    finishing place, 1 is best; equal places are a draw
+    team_score   float64 (T,)    NaN where not recorded
+    slot_start   int32   (T+1,)  first slot of each team
+    player       int32   (S,)    index of the rated player (a player on another ladder is another index)
+    score, seconds, performance  float64 (S,)  NaN where not recorded
+    quit         bool    (S,)    left early
+    duration     float64 (M,)    seconds; the longest of any player where not recorded, NaN where that is not either
+    keep         bool    (S,)    False: this player's state is put back after the update
+    """
+
+    time: Times
+    team_start: Integers
+    place: Integers
+    team_score: Floats
+    slot_start: Integers
+    player: Integers
+    score: Floats
+    seconds: Floats
+    performance: Floats
+    quit: Flags
+    duration: Floats
+    keep: Flags
+
+
+_DTYPES = Columns(*(np.dtype(code) for code in "i8 i4 i4 f8 i4 i4 f8 f8 f8 ? f8 ?".split()))  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, eq=False)
+class History:
+    """Columns that were checked for shape and order and frozen, so that each kernel compiles for one signature."""
+
+    columns: Columns
+
+    def __post_init__(self) -> None:
+        frozen = Columns(*(_freeze(array, dtype) for array, dtype in zip(self.columns, _DTYPES, strict=True)))
+        _check_shape(frozen)
+        object.__setattr__(self, "columns", frozen)
+
+    def __len__(self) -> int:
+        return len(self.columns.time)
+
+    @cached_property
+    def players(self) -> int:
+        """How many rows a state must have: the highest player index and one."""
+        return int(self.columns.player.max(initial=-1)) + 1
+
+    @cached_property
+    def largest(self) -> int:
+        """How many slots the largest match has."""
+        if len(self) == 1:
+            return len(self.columns.player)
+        return int(np.diff(self.match_slots).max(initial=0))
+
+    @cached_property
+    def match_slots(self) -> Integers:
+        """First slot of each match, int32 (M+1,)."""
+        return self.columns.slot_start[self.columns.team_start]
+
+    @cached_property
+    def slot_match(self) -> Integers:
+        """Match of each slot, int32 (S,)."""
+        return np.repeat(np.arange(len(self), dtype=np.int32), np.diff(self.match_slots))
+
+    @cached_property
+    def slot_team(self) -> Integers:
+        """Team of each slot, counted through the whole history, int32 (S,)."""
+        sizes = np.diff(self.columns.slot_start)
+        return np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
+
+    def take(self, matches: slice | NDArray[np.integer] | Flags) -> History:
+        """These matches alone, by slice, ascending indices or mask; player indices stay as they are."""
+        chosen = np.arange(len(self))[matches]
+        c = self.columns
+        teams = ranges(c.team_start, chosen)
+        slots = ranges(c.slot_start, teams)
+        return History(
+            Columns(
+                time=c.time[chosen],
+                team_start=_offsets(np.diff(c.team_start)[chosen]),
+                place=c.place[teams],
+                team_score=c.team_score[teams],
+                slot_start=_offsets(np.diff(c.slot_start)[teams]),
+                player=c.player[slots],
+                score=c.score[slots],
+                seconds=c.seconds[slots],
+                performance=c.performance[slots],
+                quit=c.quit[slots],
+                duration=c.duration[chosen],
+                keep=c.keep[slots],
+            )
+        )
+
+    def join(self, later: History) -> History:
+        """This history followed by a later one whose player indices mean the same players.
+
+        Raises InputError where `later` begins before this one ends.
+        """
+        a, b = self.columns, later.columns
+        joined = {name: np.concatenate((getattr(a, name), getattr(b, name))) for name in Columns._fields}
+        joined["team_start"] = np.concatenate((a.team_start, a.team_start[-1] + b.team_start[1:]))
+        joined["slot_start"] = np.concatenate((a.slot_start, a.slot_start[-1] + b.slot_start[1:]))
+        return History(Columns(**joined))
+
+    @staticmethod
+    def of(matches: Sequence[Match], number: Callable[[str, str], int], not_before: int | None = None) -> History:
+        """A history of these matches, which must be in order of time.
+
+        number      the index of a player: called with ladder and player
+        not_before  microseconds; a match that ended earlier counts as ended then
+        """
+        nan = np.nan
+        teams = [team for match in matches for team in match.teams]
+        slots = [slot for team in teams for slot in team.players]
+        time = [match.time if not_before is None else max(match.time, not_before) for match in matches]
+        player = [number(match.ladder, slot.player) for match in matches for team in match.teams for slot in team.players]
+        team_start = _running([len(match.teams) for match in matches])
+        slot_start = _running([len(team.players) for team in teams])
+        history = History._trusted(
+            Columns(
+                time=np.array(time, np.int64),
+                team_start=np.array(team_start, np.int32),
+                place=np.array([place for match in matches for place in match.places], np.int32),
+                team_score=np.array([nan if team.score is None else team.score for team in teams], np.float64),
+                slot_start=np.array(slot_start, np.int32),
+                player=np.array(player, np.int32),
+                score=np.array([nan if slot.score is None else slot.score for slot in slots], np.float64),
+                seconds=np.array([nan if slot.seconds is None else slot.seconds for slot in slots], np.float64),
+                performance=np.array([nan if s.performance is None else s.performance for s in slots], np.float64),
+                quit=np.array([slot.quit for slot in slots], np.bool_),
+                duration=np.array([_duration(match) for match in matches], np.float64),
+                keep=np.array([slot.keep for slot in slots], np.bool_),
+            )
+        )
+        if any(later < earlier for earlier, later in pairwise(time)):
+            raise InputError("the matches are not in order of time")
+        return history
+
+    @classmethod
+    def _trusted(cls, columns: Columns) -> History:
+        """Columns that are right by construction: frozen, not checked (which costs more than rating one match)."""
+        for array in columns:
+            array.flags.writeable = False
+        history = object.__new__(cls)
+        object.__setattr__(history, "columns", columns)
+        return history
+
+
+def fill_duration(duration: Floats, seconds: Floats, match_slots: Integers) -> Floats:
+    """Each match's duration, the longest `seconds` of any of its players where it is NaN."""
+    if not len(duration) or not np.isnan(duration).any():
+        return duration
+    longest = np.fmax.reduceat(seconds, match_slots[:-1])
+    return np.where(np.isnan(duration), longest, duration)
+
+
+def ranges(start: NDArray[np.integer], chosen: NDArray[np.integer]) -> NDArray[np.int64]:
+    """Members of the chosen groups, where group g owns start[g] up to start[g + 1]."""
+    first = start[chosen].astype(np.int64)
+    size = start[chosen + 1] - first
+    ends = np.cumsum(size)
+    total = int(ends[-1]) if len(ends) else 0
+    return np.arange(total) + np.repeat(first - (ends - size), size)
+
+
+def _duration(match: Match) -> float:
+    if match.duration is not None:
+        return match.duration
+    told = [slot.seconds for team in match.teams for slot in team.players if slot.seconds is not None]
+    return max(told, default=np.nan)
+
+
+def _running(sizes: list[int]) -> list[int]:
+    return [0, *accumulate(sizes)]
+
+
+def _offsets(sizes: NDArray[np.integer]) -> Integers:
+    offsets = np.zeros(len(sizes) + 1, np.int32)
+    np.cumsum(sizes, out=offsets[1:])
+    return offsets
+
+
+def _freeze(array: NDArray[np.generic], dtype: np.dtype[np.generic]) -> NDArray[np.generic]:
+    frozen = np.ascontiguousarray(array, dtype).view()
+    frozen.flags.writeable = False
+    return frozen
+
+
+def _check_shape(c: Columns) -> None:
+    matches, teams, slots = len(c.time), len(c.place), len(c.player)
+    sizes = {
+        "team_start": matches + 1,
+        "duration": matches,
+        "team_score": teams,
+        "slot_start": teams + 1,
+        **dict.fromkeys(("score", "seconds", "performance", "quit", "keep"), slots),
+    }
+    for name, size in sizes.items():
+        if len(getattr(c, name)) != size:
+            raise InputError(f"column {name} has {len(getattr(c, name))} entries; {size} were expected")
+    for name, start, total, least in (("team_start", c.team_start, teams, 2), ("slot_start", c.slot_start, slots, 1)):
+        if start[0] != 0 or start[-1] != total or (np.diff(start) < least).any():
+            raise InputError(f"{name} must run from 0 to {total} in steps of at least {least}")
+    back = np.flatnonzero(np.diff(c.time) < 0)
+    if len(back):
+        raise InputError(f"match {back[0] + 1} is earlier than the one before it; matches must be in order of time")

@@ -1,0 +1,119 @@
+"""Rate matches one at a time, as they end, with the same kernels that rate a recorded history."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from evenmatch.errors import BadRowsError, InputError, Problem
+from evenmatch.history import History
+from evenmatch.match import Match
+from evenmatch.rating import changes, check_range
+from evenmatch.systems import loop
+from evenmatch.systems.system import Change, Records, Rules
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """What a match did: the changes of its players, team by team, in the order of the match."""
+
+    match_id: str
+    teams: tuple[tuple[Change, ...], ...]
+
+
+@dataclass(frozen=True)
+class Odds:
+    """What is expected of a line-up.
+
+    expected  each team's expected score: the mean of win + draw/2 over its rivals
+    win       win[a][b]: the probability that team a finishes ahead of team b
+    draw      draw[a][b]: that they draw
+    """
+
+    expected: tuple[float, ...]
+    win: tuple[tuple[float, ...], ...]
+    draw: tuple[tuple[float, ...], ...]
+
+
+class Rater:
+    """The players of one ladder, held in memory and rated match by match. One thread at a time.
+
+    A match that is reported late counts as though it had ended with the latest one before it.
+    """
+
+    def __init__(self, by: Rules) -> None:
+        """An empty ladder: every player begins as a newcomer."""
+        self.rules = by
+        self._rows: dict[str, int] = {}
+        self._state: Records = by.newcomers(64)
+        self._newcomer: Records = by.newcomers(1)
+        self._time = np.iinfo(np.int64).min
+
+    def __contains__(self, player: str) -> bool:
+        return player in self._rows
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def rating(self, player: str) -> float:
+        """The shown rating; a newcomer's for a player who never played here."""
+        row = self._rows.get(player)
+        return float((self._newcomer[0] if row is None else self._state[row])["rating"])
+
+    def rate(self, match: Match) -> Receipt:
+        """Rate a match and return what it did. Raises BadRowsError where the system cannot rate it; nothing changes then."""
+        names = [slot.player for team in match.teams for slot in team.players]
+        local = {name: at for at, name in enumerate(names)}
+        history = History.of([match], lambda _, player: local[player], not_before=self._time)
+        refused = [reason for _, reason in self.rules.system.refuse(history.columns, self.rules.parameters)]
+        if refused:
+            raise BadRowsError("the match", [Problem(None, match.id, reason) for reason in refused])
+        state = self._gather(names)
+        result = loop.replay(self.rules, history, state, journal=True)
+        check_range(self.rules, history, state, result, names.__getitem__, lambda _: match.id)
+        assert result.journal is not None
+        receipt = changes(self.rules, history, result.expected, result.journal, 0, names)
+        self._scatter(names, result.state)
+        self._time = int(history.columns.time[0])
+        return Receipt(match.id, tuple(tuple(team) for team in receipt))
+
+    def odds(self, teams: Sequence[Sequence[str]], at: int | None = None) -> Odds:
+        """The odds of a line-up of two teams or more, at a time in microseconds (None: after the latest match)."""
+        names = [player for team in teams for player in team]
+        if len(teams) < 2 or not all(teams):
+            raise InputError(f"a line-up of {len(teams)} teams, sizes {[len(t) for t in teams]}; accepted are two or more")
+        if len(set(names)) < len(names):
+            twice = next(name for name in names if names.count(name) > 1)
+            raise InputError(f"player {twice!r} stands in the line-up more than once; accepted is once")
+        return odds(self.rules, self._gather(names), [len(team) for team in teams], self._time if at is None else at)
+
+    def _gather(self, names: Sequence[str]) -> Records:
+        rows = [self._rows.get(name, -1) for name in names]
+        state: Records = self._state[rows]
+        for at, row in enumerate(rows):
+            if row < 0:
+                state[at] = self._newcomer[0]
+        return state
+
+    def _scatter(self, names: Sequence[str], state: Records) -> None:
+        for name in names:
+            self._rows.setdefault(name, len(self._rows))
+        if len(self._rows) > len(self._state):
+            self._state = np.concatenate((self._state, self.rules.newcomers(len(self._rows) + len(self._state))))
+        self._state[[self._rows[name] for name in names]] = state
+
+
+def odds(by: Rules, state: Records, sizes: Sequence[int], at: int) -> Odds:
+    """The odds between teams of these sizes, whose players' records follow one another in `state`."""
+    ends = np.cumsum(sizes)
+    teams = [list(range(end - size, end)) for size, end in zip(sizes, ends.tolist(), strict=True)]
+    count = len(teams)
+    win, draw = np.zeros((count, count)), np.zeros((count, count))
+    for a in range(count):
+        for b in range(a + 1, count):
+            win[a, b], draw[a, b] = loop.odds(by, state, teams[a], teams[b], at)
+            win[b, a], draw[b, a] = 1 - win[a, b] - draw[a, b], draw[a, b]
+    expected = (win + draw / 2).sum(1) / (count - 1)
+    return Odds(tuple(expected.tolist()), tuple(map(tuple, win.tolist())), tuple(map(tuple, draw.tolist())))

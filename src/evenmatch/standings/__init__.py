@@ -1,0 +1,1 @@
+"""Where players stand: percentile, placement, activity, division. Pure functions of numbers."""

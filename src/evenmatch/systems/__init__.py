@@ -1,0 +1,74 @@
+"""The rating systems that there are: one file each in this folder, installed by others, or a user's own file."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import importlib.util
+import pkgutil
+import sys
+from collections.abc import Iterator
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from types import ModuleType
+
+from evenmatch.errors import UnknownNameError, UsageError
+from evenmatch.systems.system import System
+
+GROUP = "evenmatch.systems"
+_NO_SYSTEMS = {"compiled", "loop", "maths", "parameter", "system"}
+
+__all__ = ["GROUP", "find", "names"]
+
+
+def names() -> list[str]:
+    """The names of all systems: those of this package and those that installed packages offer."""
+    own = {module.name for module in pkgutil.iter_modules(__path__)} - _NO_SYSTEMS
+    return sorted(own | {point.name for point in _offered()})
+
+
+def find(name: str) -> System:
+    """The system of that name, or the one that a Python file (a path ending in .py) defines as SYSTEM.
+
+    Raises UnknownNameError where there is none, UsageError where a file or package does not hold one.
+    """
+    if name.endswith(".py"):
+        return _system_of(_load(Path(name)), name)
+    if name not in names():
+        raise UnknownNameError("system", name, names())
+    for point in _offered():
+        if point.name == name:
+            return _system_of(importlib.import_module(point.module), point.value)
+    return _system_of(importlib.import_module(f"{__name__}.{name}"), name)
+
+
+def _offered() -> Iterator[EntryPoint]:
+    return iter(entry_points(group=GROUP))
+
+
+def _system_of(module: ModuleType, origin: str) -> System:
+    system = getattr(module, "SYSTEM", None)
+    if not isinstance(system, System):
+        raise UsageError(f"{origin} defines no SYSTEM; accepted is a module with SYSTEM = System(…)")
+    return system
+
+
+def _load(path: Path) -> ModuleType:
+    """Import a file under a name of its own, the same in every process, so that its compiled kernels are found again."""
+    if not path.is_file():
+        raise UsageError(f"{path}: no such file; accepted is the name of a system or a Python file that defines one")
+    place = str(path.resolve())
+    name = f"evenmatch_user_{path.stem}_{hashlib.sha256(place.encode()).hexdigest()[:8]}"
+    if name in sys.modules:
+        return sys.modules[name]
+    spec = importlib.util.spec_from_file_location(name, place)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:  # whatever a stranger's file may raise
+        del sys.modules[name]
+        raise UsageError(f"{path} cannot be loaded: {type(error).__name__}: {error}") from error
+    return module

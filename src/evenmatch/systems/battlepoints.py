@@ -1,0 +1,206 @@
+"""Battle points: Elo with a K-factor per bracket of one's own rating, and more at stake in lopsided wins.
+
+Definition: systems.md section 4, after the article and the game code of Math Battle II.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenmatch.systems.maths import LOG_10, logistic
+from evenmatch.systems.system import (
+    Change,
+    Columns,
+    Factor,
+    Parameters,
+    Records,
+    System,
+    flag,
+    kernel,
+    number,
+    numbers,
+    optional_number,
+)
+
+
+@dataclass(frozen=True)
+class BattlepointsParameters(Parameters):
+    """Ratings in battle points."""
+
+    start: float = number(1000.0, 0, 1e6, "rating of a newcomer")
+    floor: float = number(700.0, 0, 1e6, "no rating falls below it")
+    scale: float = number(400.0, 1, 10_000, "a lead of so many points means odds of ten to one")
+    brackets: tuple[float, ...] = numbers(
+        (1200.0, 1500.0, 2000.0), 0, 1e6, "the highest rating of each bracket but the last", ascending=True
+    )
+    k: tuple[float, ...] = numbers((32.0, 28.0, 24.0, 16.0), 0, 1000, "most points a match can move, per bracket")
+    lopsided: tuple[float, ...] = numbers((1.2, 1.5, 1.8, 2.1), 0, 10, "factor of a lopsided match, per bracket")
+    lopsided_margin: float | None = optional_number(
+        0, 1e6, "a match is lopsided from this lead in team_score; none: where the loser scored nothing"
+    )
+    truncate: bool = flag(False, "cut ratings to whole points")
+
+    def conflict(self) -> str:
+        """A newcomer must not begin below the floor."""
+        return "" if self.start >= self.floor else f"start={self.start:g} is below floor={self.floor:g}"
+
+
+class Battlepoints(NamedTuple):
+    """What the kernels read; `rate` is log-odds per point, `margin` is below 0 where there is none."""
+
+    floor: float
+    rate: float
+    brackets: tuple[float, float, float]
+    k: tuple[float, float, float, float]
+    lopsided: tuple[float, float, float, float]
+    margin: float
+    truncate: bool
+
+
+def _compile(p: BattlepointsParameters) -> Battlepoints:
+    margin = -1.0 if p.lopsided_margin is None else p.lopsided_margin
+    return Battlepoints(
+        p.floor, LOG_10 / p.scale, tuple(p.brackets), tuple(p.k), tuple(p.lopsided), margin, p.truncate  # type: ignore[arg-type]
+    )
+
+
+STATE = np.dtype([("rating", "f8")], align=True)
+FACTORS = (
+    Factor("k", "most points the match could move, by the player's own bracket"),
+    Factor("surprise", "result minus the player's own expected score, averaged over the rivals"),
+    Factor("lopsided", "factor of the lopsided result: 1 where it was none, a mean over several rivals"),
+    Factor("floor", "whether the fall was stopped by the floor", flag=True),
+)
+
+
+@kernel
+def mean_rating(team, state):
+    """Mean rating of a team."""
+    if len(team) == 1:
+        return state[team[0]].rating
+    total = 0.0
+    for i in range(len(team)):
+        total += state[team[i]].rating
+    return total / len(team)
+
+
+@kernel
+def pair(a, b, now, state, params):
+    """Elo's logistic curve on the teams' means; draws are not foreseen."""
+    return logistic((mean_rating(a, state) - mean_rating(b, state)) * params.rate), 0.0
+
+
+@kernel
+def bracket(rating, params):
+    """The bracket of a rating, 0 to 3, by its whole part."""
+    whole = math.floor(rating)
+    at = 0
+    for bound in params.brackets:
+        if whole > bound:
+            at += 1
+    return at
+
+
+@kernel
+def is_lopsided(h, team, rival, params):
+    """Whether one of the two beat the other to nothing, or by the margin."""
+    ahead = h.place[rival] - h.place[team]
+    if ahead == 0:
+        return False
+    own, other = h.team_score[team], h.team_score[rival]
+    more, less = (own, other) if ahead > 0 else (other, own)
+    if params.margin >= 0.0:
+        return more - less >= params.margin
+    return more > 0.0 and less == 0.0
+
+
+@kernel
+def update(h, m, state, params, expected, factors, scratch):
+    """Every player against the mean of each rival team, averaged over the rivals."""
+    first, end = h.team_start[m], h.team_start[m + 1]
+    for team in range(first, end):
+        scratch[team - first, 0] = mean_rating(h.player[h.slot_start[team] : h.slot_start[team + 1]], state)
+    rivals = end - first - 1
+    for team in range(first, end):
+        low, high = h.slot_start[team], h.slot_start[team + 1]
+        for slot in range(low, high):
+            record = state[h.player[slot]]
+            before = record.rating
+            at = bracket(before, params)
+            surprise, weighted, emphasis = 0.0, 0.0, 0.0
+            for rival in range(first, end):
+                if rival == team:
+                    continue
+                ahead = h.place[rival] - h.place[team]
+                won = 1.0 if ahead > 0 else 0.5 if ahead == 0 else 0.0
+                if rivals == 1 and high - low == 1:
+                    lead = won - expected[team]
+                else:
+                    lead = won - logistic((before - scratch[rival - first, 0]) * params.rate)
+                factor = params.lopsided[at] if is_lopsided(h, team, rival, params) else 1.0
+                surprise += lead
+                weighted += lead * factor
+                emphasis += factor
+            value = before + params.k[at] * (weighted / rivals)
+            after = max(params.floor, value)
+            if params.truncate:
+                after = float(math.floor(after))
+            record.rating = after
+            if len(factors):
+                note = factors[slot]
+                note.k = params.k[at]
+                note.surprise = surprise / rivals
+                note.lopsided = emphasis / rivals
+                note.floor = value < params.floor
+
+
+def _refuse(h: Columns, parameters: BattlepointsParameters) -> Iterator[tuple[int, str]]:
+    return iter(())
+
+
+def _columns(state: Records) -> dict[str, NDArray[np.generic]]:
+    return {}
+
+
+def _tell(change: Change, parameters: BattlepointsParameters) -> str:
+    f = change.factors
+    told = f"scored {change.result:.2f} where {change.result - float(f['surprise']):.3f} was expected of them"
+    told += f", with K {f['k']:g}"
+    if f["lopsided"] != 1:
+        told += f" × {f['lopsided']:.3g} for a lopsided result"
+    if f["floor"]:
+        told += f", and nobody falls below {parameters.floor:g}"
+    return told
+
+
+SYSTEM = System(
+    name="battlepoints",
+    title="Elo with brackets: the K-factor and the weight of a lopsided win depend on one's own rating",
+    source='the article "Creating a Ranking System for Math Battle II" and the game\'s code',
+    needs="any matches; `team_score` where lopsided results shall count",
+    parameters=BattlepointsParameters,
+    presets={
+        "app": {
+            "brackets": (2100.0, 2400.0, 2400.0),
+            "k": (32.0, 24.0, 10.0, 10.0),
+            "lopsided": (1.0, 1.0, 1.0, 1.0),
+            "truncate": True,
+        }
+    },
+    compile=_compile,
+    state=STATE,
+    newcomer=lambda p: (p.start,),
+    columns=_columns,
+    factors=FACTORS,
+    pair=pair,
+    update=update,
+    scratch_columns=1,
+    refuse=_refuse,
+    tell=_tell,
+)

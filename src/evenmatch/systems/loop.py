@@ -1,0 +1,200 @@
+"""The one loop over matches, bound to a system's kernels and compiled once per system."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import types
+import warnings
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cache
+from types import ModuleType
+
+import numpy as np
+from numba import njit
+from numba.core.registry import CPUDispatcher
+
+from evenmatch.errors import EvenmatchWarning
+from evenmatch.history import Columns, Floats, History
+from evenmatch.systems.system import Records, Rules, System
+
+# Kernels allocate nothing, so the arrays' reference counts need no keeping: with it wager is eight times slower.
+_OPTIONS = {"nogil": True, "error_model": "numpy", "_nrt": False}
+STRETCH = 4096  # matches between two reports of progress, at the least
+
+
+def loop(h, start, stop, state, params, expected, before, after, factors, scratch, kept):  # type: ignore[no-untyped-def] # noqa: ANN001, ANN201
+    """Predict, then learn, each of the matches from `start` up to `stop`.
+
+    before, after  float64 (S,), or empty where no journal is wanted; factors likewise
+    kept           room for the states of one match's players, or empty where every slot has keep
+    """
+    for m in range(start, stop):
+        first, end = h.team_start[m], h.team_start[m + 1]
+        low, high = h.slot_start[first], h.slot_start[end]
+        if end - first == 2:
+            middle = h.slot_start[first + 1]
+            win, draw = pair(h.player[low:middle], h.player[middle:high], h.time[m], state, params)  # type: ignore[name-defined] # noqa: F821
+            expected[first] = win + 0.5 * draw
+            expected[first + 1] = 1.0 - expected[first]
+        else:
+            expect_all(h, m, state, params, expected)  # type: ignore[name-defined] # noqa: F821
+        if len(before):
+            for slot in range(low, high):
+                before[slot] = state[h.player[slot]].rating
+        if len(kept):
+            for slot in range(low, high):
+                kept[slot - low] = state[h.player[slot]]
+        update(h, m, state, params, expected, factors, scratch)  # type: ignore[name-defined] # noqa: F821
+        if len(kept):
+            for slot in range(low, high):
+                if not h.keep[slot]:
+                    state[h.player[slot]] = kept[slot - low]
+        if len(after):
+            for slot in range(low, high):
+                after[slot] = state[h.player[slot]].rating
+
+
+def expect_all(h, m, state, params, expected):  # type: ignore[no-untyped-def] # noqa: ANN001, ANN201
+    """Expected scores of three teams or more: the mean over each team's rivals."""
+    first, end = h.team_start[m], h.team_start[m + 1]
+    for team in range(first, end):
+        expected[team] = 0.0
+    for team in range(first, end):
+        own = h.player[h.slot_start[team] : h.slot_start[team + 1]]
+        for rival in range(team + 1, end):
+            theirs = h.player[h.slot_start[rival] : h.slot_start[rival + 1]]
+            win, draw = pair(own, theirs, h.time[m], state, params)  # type: ignore[name-defined] # noqa: F821
+            expected[team] += win + 0.5 * draw
+            expected[rival] += 1.0 - (win + 0.5 * draw)
+    for team in range(first, end):
+        expected[team] /= end - first - 1
+
+
+def ask(a, b, now, state, params):  # type: ignore[no-untyped-def] # noqa: ANN001, ANN201
+    """The system's `pair`, callable from Python."""
+    return pair(a, b, now, state, params)  # type: ignore[name-defined] # noqa: F821
+
+
+@dataclass(frozen=True)
+class Engine:
+    """A system's compiled functions: `replay` is the loop, `odds` is its `pair`."""
+
+    replay: Callable[..., None]
+    odds: Callable[..., tuple[float, float]]
+
+
+@cache
+def engine(system: System) -> Engine:
+    """The loop bound to this system's kernels; machine code is cached on disk for later processes."""
+    # numba links globals statically, inlines them and caches the result; kernels passed as arguments or closed over
+    # would be compiled anew in every process. It does not notice an edited callee, so the name carries a hash of
+    # every kernel's source.
+    tag = f"{system.name}_{fingerprint(system)[:12]}"
+    scope: dict[str, object] = {"range": range, "len": len, "pair": system.pair, "update": system.update}
+    scope["expect_all"] = njit(**_OPTIONS)(_rename(expect_all, f"expect_all_{tag}", scope))
+    return Engine(_compile(_rename(loop, f"loop_{tag}", scope)), _compile(_rename(ask, f"ask_{tag}", scope)))
+
+
+def _rename(function: Callable[..., object], name: str, scope: dict[str, object]) -> Callable[..., object]:
+    """A copy of a function under another name and with globals of its own."""
+    assert isinstance(function, types.FunctionType)
+    scope = {**scope, "__name__": __name__, "__file__": __file__}
+    copy = types.FunctionType(function.__code__, scope, name)
+    copy.__qualname__, copy.__module__ = name, __name__
+    return copy
+
+
+def _compile(function: Callable[..., object]) -> Callable[..., object]:
+    try:
+        compiled: Callable[..., object] = njit(cache=True, **_OPTIONS)(function)
+    except RuntimeError as error:  # neither the package's folder nor the user's cache folder can be written
+        warnings.warn(f"compiled kernels cannot be cached, each process compiles anew: {error}", EvenmatchWarning, 3)
+        compiled = njit(**_OPTIONS)(function)
+    return compiled
+
+
+def fingerprint(system: System) -> str:
+    """Hash of the source of all modules whose compiled functions the system's kernels reach, and of the loop."""
+    modules: dict[str, ModuleType] = {__name__: inspect.getmodule(loop)}  # type: ignore[dict-item]
+    _reach((system.pair, system.update), modules)
+    digest = hashlib.sha256()
+    for name in sorted(modules):
+        digest.update(inspect.getsource(modules[name]).encode())
+    return digest.hexdigest()
+
+
+def _reach(functions: Iterable[object], modules: dict[str, ModuleType]) -> None:
+    for function in functions:
+        python = getattr(function, "py_func", function)
+        module = inspect.getmodule(python)
+        if module is None:
+            continue
+        modules.setdefault(module.__name__, module)
+        called = [python.__globals__.get(name) for name in python.__code__.co_names]
+        _reach((one for one in called if isinstance(one, CPUDispatcher)), modules)
+
+
+@dataclass(frozen=True)
+class Journal:
+    """What each slot's match did to its player: shown rating before and after, float64 (S,), and the factors (S,)."""
+
+    before: Floats
+    after: Floats
+    factors: Records
+
+
+@dataclass(frozen=True)
+class Replay:
+    """What came of rating a history.
+
+    state     a record per player
+    expected  float64 (T,)  each team's expected score, said before its match was learned from
+    """
+
+    state: Records
+    expected: Floats
+    journal: Journal | None
+
+
+def replay(
+    rules: Rules,
+    history: History,
+    state: Records,
+    *,
+    journal: bool = False,
+    progress: Callable[[int], None] | None = None,
+) -> Replay:
+    """Rate a history from this state (which stays as it was); assumes that `rules.system.refuse` refuses no match.
+
+    progress  called now and then with the number of matches rated so far
+    """
+    system, h = rules.system, history.columns
+    slots = len(h.player) if journal else 0
+    state = state.copy()
+    expected = np.empty(len(h.place))
+    before, after = np.empty(slots), np.empty(slots)
+    factors = np.zeros(slots, system.factor_type)
+    scratch = np.empty((history.largest if system.scratch_columns else 0, system.scratch_columns))
+    kept = np.empty(0 if h.keep.all() else history.largest, system.state)
+    params, run = rules.compiled, engine(system).replay
+    step = max(STRETCH, len(history) // 100) if progress else max(1, len(history))
+    for start in range(0, len(history), step):
+        stop = min(start + step, len(history))
+        run(h, start, stop, state, params, expected, before, after, factors, scratch, kept)
+        if progress:
+            progress(stop)
+    return Replay(state, expected, Journal(before, after, factors) if journal else None)
+
+
+def odds(rules: Rules, state: Records, a: list[int], b: list[int], now: int) -> tuple[float, float]:
+    """P(the players `a` finish ahead of the players `b`) and P(they draw); indices into the state, microseconds."""
+    teams = [np.array(team, np.int32) for team in (a, b)]
+    for team in teams:
+        team.flags.writeable = False
+    win, draw = engine(rules.system).odds(*teams, np.int64(now), state, rules.compiled)
+    return float(win), float(draw)
+
+
+__all__ = ["Columns", "Engine", "Journal", "Replay", "engine", "fingerprint", "odds", "replay"]

@@ -1,0 +1,53 @@
+"""Compiled scalars that several systems share."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenmatch.systems.compiled import kernel, rarely
+
+LOG_10 = math.log(10.0)
+_SQRT_HALF = math.sqrt(0.5)
+_HALF = 31  # bits of half a factor
+_MASK = (1 << _HALF) - 1
+
+
+@kernel
+def normal_cdf(x: float) -> float:
+    """P(a standard normal is at most x)."""
+    return 0.5 * math.erfc(-x * _SQRT_HALF)
+
+
+@kernel
+def logistic(x: float) -> float:
+    """1 / (1 + exp(−x))."""
+    return 1.0 / (1.0 + math.exp(-x))
+
+
+@rarely
+def product_at_least(a: tuple[int, int, int, int], b: tuple[int, int, int, int]) -> bool:
+    """Whether a's product is at least b's, exactly; factors from 0 to 2**62 − 1."""
+    left, right = np.zeros(9, np.uint64), np.zeros(9, np.uint64)
+    _multiply(left, a)
+    _multiply(right, b)
+    for limb in range(8, -1, -1):
+        if left[limb] != right[limb]:
+            return bool(left[limb] > right[limb])
+    return True
+
+
+@rarely
+def _multiply(limbs: NDArray[np.uint64], factors: tuple[int, int, int, int]) -> None:
+    """Put the product into `limbs` of 31 bits each, lowest first; a factor has two limbs."""
+    limbs[0] = 1
+    for factor in factors:
+        low, high = np.uint64(factor & _MASK), np.uint64(factor >> _HALF)
+        carry = below = np.uint64(0)  # below: the next lower limb before this factor
+        for limb in range(len(limbs)):
+            here = limbs[limb]
+            total = here * low + below * high + carry  # below 2**64
+            limbs[limb] = total & np.uint64(_MASK)
+            carry, below = total >> np.uint64(_HALF), here

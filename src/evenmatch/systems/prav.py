@@ -1,0 +1,253 @@
+"""PRAV: predictive rating and volatility. The last ten games are judged anew with the player's present numbers.
+
+Definition: systems.md section 3, after the article "Designing a Rating System for Esports".
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenmatch.systems.maths import normal_cdf
+from evenmatch.systems.system import (
+    Change,
+    Columns,
+    Factor,
+    Parameters,
+    Records,
+    System,
+    choice,
+    flag,
+    kernel,
+    match_of,
+    number,
+)
+
+WINDOW = 10  # games
+
+
+@dataclass(frozen=True)
+class PravParameters(Parameters):
+    """The mean R and the volatility V (a variance) are in the system's own units; the shown rating is in points."""
+
+    start_mean: float = number(0.0, -100, 100, "R of a newcomer")
+    start_volatility: float = number(1.0, 1e-6, 1000, "V of a newcomer")
+    c: float = number(4.0, 1e-6, 1000, "V is c times the variance of the outcomes, at least a twentieth of c")
+    gain: float = number(2.0, 0, 100, "standard deviations that R moves for each unit of surprise")
+    share_gain: bool = flag(True, "divide the gain by the size of one's team")
+    outcome: str = choice("result", ("result", "share"), "a game counts by its result, or by the share of team_score")
+    display: str = choice("mean", ("mean", "conservative"), "the shown rating is R, or R − 2·√V, shifted and scaled")
+    shift: float = number(1500.0, -1e6, 1e6, "shown rating of R = 0")
+    scale: float = number(200.0, 1e-6, 1e6, "shown points per unit of R")
+
+
+class Prav(NamedTuple):
+    """What the kernels read; `doubt` is how many deviations the shown rating lies below the mean."""
+
+    start_volatility: float
+    c: float
+    gain: float
+    share_gain: bool
+    by_share: bool
+    doubt: float
+    shift: float
+    scale: float
+
+
+def _compile(p: PravParameters) -> Prav:
+    doubt = 2.0 if p.display == "conservative" else 0.0
+    return Prav(p.start_volatility, p.c, p.gain, p.share_gain, p.outcome == "share", doubt, p.shift, p.scale)
+
+
+STATE = np.dtype(
+    [
+        ("rating", "f8"),
+        ("mean", "f8"),
+        ("volatility", "f8"),
+        ("games", "i8"),
+        ("outcome", "f8", WINDOW),
+        ("lead", "f8", WINDOW),  # team-mates' minus opponents' rating sum
+        ("variance", "f8", WINDOW),  # of everybody else in the game
+    ],
+    align=True,
+)
+FACTORS = (
+    Factor("outcome", "S: what the match counted for, 0 to 1, with the player's performance"),
+    Factor("window", "games in the window"),
+    Factor("window_outcome", "mean S of the window"),
+    Factor("window_expected", "mean Y of the window: the same games foretold with the present R and V"),
+    Factor("gain", "R per unit of surprise, √V included"),
+    Factor("mean_before", "R before"),
+    Factor("volatility_before", "V before"),
+    Factor("volatility_after", "V after"),
+)
+MEAN, VARIANCE = range(2)  # columns of scratch, a row per team
+
+
+@kernel
+def sums(team, state):
+    """Sums of R and of V over a team."""
+    mean, variance = 0.0, 0.0
+    for i in range(len(team)):
+        record = state[team[i]]
+        mean += record.mean
+        variance += record.volatility
+    return mean, variance
+
+
+@kernel
+def pair(a, b, now, state, params):
+    """Phi of the lead over the deviation of all performances together; draws are not foreseen."""
+    own, own_variance = sums(a, state)
+    other, other_variance = sums(b, state)
+    return normal_cdf((own - other) / math.sqrt(own_variance + other_variance)), 0.0
+
+
+@kernel
+def shown(mean, volatility, params):
+    """The rating that players see."""
+    return params.shift + params.scale * (mean - params.doubt * math.sqrt(volatility))
+
+
+@kernel
+def outcome_of(h, team, rival, performance, params):
+    """S against one rival: the result or the share of scores, drawn towards 1 or 0 by the performance (NaN: none)."""
+    ahead = h.place[rival] - h.place[team]
+    if ahead == 0:
+        return 0.5
+    value = 1.0 if ahead > 0 else 0.0
+    if params.by_share:
+        share = h.team_score[team] / (h.team_score[team] + h.team_score[rival])
+        if (ahead > 0 and share > 0.5) or (ahead < 0 and share < 0.5):
+            value = share
+    if performance > 0.0:
+        return value + performance * ((1.0 if ahead > 0 else 0.5) - value)
+    if performance < 0.0:
+        return value - performance * ((0.5 if ahead > 0 else 0.0) - value)
+    return value
+
+
+@kernel
+def judge(record):
+    """Mean outcome of the window, its population variance, and the mean foretold with the present R and V."""
+    games = min(record.games, WINDOW)
+    total, foretold = 0.0, 0.0
+    for k in range(games):
+        total += record.outcome[k]
+        foretold += normal_cdf((record.lead[k] + record.mean) / math.sqrt(record.variance[k] + record.volatility))
+    mean = total / games
+    spread = 0.0
+    for k in range(games):
+        spread += (record.outcome[k] - mean) * (record.outcome[k] - mean)
+    return mean, spread / games, foretold / games
+
+
+@kernel
+def update(h, m, state, params, expected, factors, scratch):
+    """Put the match into every player's window, and judge the windows."""
+    first, end = h.team_start[m], h.team_start[m + 1]
+    rivals = end - first - 1
+    all_mean, all_variance = 0.0, 0.0
+    for team in range(first, end):
+        mean, variance = sums(h.player[h.slot_start[team] : h.slot_start[team + 1]], state)
+        scratch[team - first, MEAN], scratch[team - first, VARIANCE] = mean, variance
+        all_mean += mean
+        all_variance += variance
+    for team in range(first, end):
+        own_mean, own_variance = scratch[team - first, MEAN], scratch[team - first, VARIANCE]
+        if rivals == 1:
+            other = end - 1 - team  # the row of the other of two
+            rival_mean, rival_variance = scratch[other, MEAN], scratch[other, VARIANCE]
+        else:
+            rival_mean, rival_variance = (all_mean - own_mean) / rivals, (all_variance - own_variance) / rivals
+        size = h.slot_start[team + 1] - h.slot_start[team]
+        for slot in range(h.slot_start[team], h.slot_start[team + 1]):
+            record = state[h.player[slot]]
+            outcome = 0.0
+            for rival in range(first, end):
+                if rival != team:
+                    outcome += outcome_of(h, team, rival, h.performance[slot], params)
+            outcome /= rivals
+            at = record.games % WINDOW
+            record.outcome[at] = outcome
+            record.lead[at] = own_mean - record.mean - rival_mean
+            record.variance[at] = own_variance - record.volatility + rival_variance
+            record.games += 1
+            told, variance, foretold = judge(record)
+            gain = params.gain * math.sqrt(record.volatility) / (size if params.share_gain else 1)
+            games = min(record.games, WINDOW)
+            padded = (games * variance + (WINDOW - games) * params.start_volatility / params.c) / WINDOW
+            volatility = max(0.05 * params.c, params.c * padded)
+            if len(factors):
+                note = factors[slot]
+                note.outcome = outcome
+                note.window = games
+                note.window_outcome = told
+                note.window_expected = foretold
+                note.gain = gain
+                note.mean_before = record.mean
+                note.volatility_before = record.volatility
+                note.volatility_after = volatility
+            record.mean += gain * (told - foretold)
+            record.volatility = volatility
+            record.rating = shown(record.mean, volatility, params)
+
+
+def _refuse(h: Columns, parameters: PravParameters) -> Iterator[tuple[int, str]]:
+    if parameters.outcome != "share":
+        return
+    unread = np.isnan(h.team_score) | (h.team_score < 0)
+    for match in np.unique(match_of(h, np.flatnonzero(unread))).tolist():
+        yield match, "team_score is empty or negative for a team; prav with outcome=share needs it from 0 for every team"
+
+
+def _newcomer(p: PravParameters) -> tuple[object, ...]:
+    doubt = 2.0 if p.display == "conservative" else 0.0
+    rating = p.shift + p.scale * (p.start_mean - doubt * math.sqrt(p.start_volatility))
+    empty = (0.0,) * WINDOW
+    return (rating, p.start_mean, p.start_volatility, 0, empty, empty, empty)
+
+
+def _columns(state: Records) -> dict[str, NDArray[np.generic]]:
+    return {
+        "mean": state["mean"],
+        "volatility": state["volatility"],
+        "games": state["games"],
+        "provisional": state["games"] < WINDOW,
+    }
+
+
+def _tell(change: Change, parameters: PravParameters) -> str:
+    f = {name: float(value) for name, value in change.factors.items()}
+    games = "the only game" if f["window"] == 1 else f"the last {f['window']:.0f} games"
+    told = f"counted {f['outcome']:.3f}; {games} came to {f['window_outcome']:.3f} on average where "
+    told += f"{f['window_expected']:.3f} is expected of R {f['mean_before']:.3f} and V {f['volatility_before']:.3f}; "
+    told += f"each unit of surprise moves R by {f['gain']:.3f}"
+    if f["volatility_after"] != f["volatility_before"]:
+        told += f"; V is now {f['volatility_after']:.3f}"
+    return told
+
+
+SYSTEM = System(
+    name="prav",
+    title="predictive rating and volatility: the last ten games judged anew after every match",
+    source='the article "Designing a Rating System for Esports"',
+    needs="any matches; `performance` where it shall count; `team_score` with outcome=share",
+    parameters=PravParameters,
+    presets={"as_written": {"share_gain": False}, "steady": {"gain": 1.0}},
+    compile=_compile,
+    state=STATE,
+    newcomer=_newcomer,
+    columns=_columns,
+    factors=FACTORS,
+    pair=pair,
+    update=update,
+    scratch_columns=2,
+    refuse=_refuse,
+    tell=_tell,
+)

@@ -1,0 +1,236 @@
+"""Score factor: every player against every other, team-mates too, by score per second; in duels only the result counts.
+
+Definition: systems.md section 2, after XonStat's Elo for Xonotic.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenmatch.systems.maths import LOG_10, logistic
+from evenmatch.systems.system import (
+    Change,
+    Columns,
+    Factor,
+    Parameters,
+    Records,
+    System,
+    flag,
+    kernel,
+    missing,
+    mixed,
+    number,
+)
+
+DAY = 86_400_000_000  # microseconds
+LEARNING = 32  # games until K has come down
+WIDEST = 400.0  # points of difference beyond which odds grow no further
+
+
+@dataclass(frozen=True)
+class ScorefactorParameters(Parameters):
+    """Ratings in points, times in seconds."""
+
+    start: float = number(100.0, 0, 1e6, "rating of a newcomer")
+    floor: float = number(100.0, 0, 1e6, "no rating falls below it")
+    k: float = number(200.0, 0, 10_000, "most points a match can move at first; a fifth of it after 32 games")
+    full_time: float = number(600.0, 1, 1e6, "seconds after which a player's time counts in full")
+    min_time: float = number(120.0, 0, 1e6, "seconds below which a player is left out")
+    min_share: float = number(0.5, 0, 1, "share of the match below which a player is left out")
+    spare_favourites: bool = flag(False, "a favourite who did better never loses points to that opponent")
+    inactivity_rot: bool = flag(False, "who is idle for more than 30 days loses more every week")
+
+    def conflict(self) -> str:
+        """A newcomer must not begin below the floor."""
+        return "" if self.start >= self.floor else f"start={self.start:g} is below floor={self.floor:g}"
+
+
+class Scorefactor(NamedTuple):
+    """What the kernels read."""
+
+    floor: float
+    k: float
+    full_time: float
+    min_time: float
+    min_share: float
+    spare_favourites: bool
+    inactivity_rot: bool
+
+
+def _compile(p: ScorefactorParameters) -> Scorefactor:
+    return Scorefactor(p.floor, p.k, p.full_time, p.min_time, p.min_share, p.spare_favourites, p.inactivity_rot)
+
+
+STATE = np.dtype([("rating", "f8"), ("games", "i8"), ("last_played", "i8")], align=True)
+FACTORS = (
+    Factor("k", "most points the match could move: by games so far and time in the match; 0: left out"),
+    Factor("score_share", "share of the score per second against each other player, averaged"),
+    Factor("expected_share", "the same as the ratings foretold it"),
+    Factor("rot", "points lost for being idle before the match"),
+    Factor("floor", "whether the fall was stopped by the floor", flag=True),
+)
+K, RATE, RATING, GAIN, SHARE, FORETOLD = range(6)  # columns of scratch
+
+
+@kernel
+def current(record, now, params):
+    """The rating as it stands at this time: less for each day beyond 30 idle ones."""
+    rating = record.rating
+    if params.inactivity_rot and record.games > 0:
+        days = (now - record.last_played) // DAY
+        if days > 30:
+            weeks = (days - 31) // 7 + 1  # the loss per day in the last week that was begun
+            lost = 7 * weeks * (weeks - 1) // 2 + (days - 30 - 7 * (weeks - 1)) * weeks
+            rating = max(params.floor, rating - lost)
+    return rating
+
+
+@kernel
+def foretell(own, other):
+    """Elo's curve, flat beyond 400 points."""
+    return logistic(min(max(own - other, -WIDEST), WIDEST) * (LOG_10 / WIDEST))
+
+
+@kernel
+def pair(a, b, now, state, params):
+    """The mean of the players' pairwise expected scores; draws are not foreseen."""
+    total = 0.0
+    for i in range(len(a)):
+        own = current(state[a[i]], now, params)
+        for j in range(len(b)):
+            total += foretell(own, current(state[b[j]], now, params))
+    return total / (len(a) * len(b)), 0.0
+
+
+@kernel
+def weight(h, slot, duration, games, params):
+    """How much of K counts for this player, and the seconds to divide the score by."""
+    seconds = min(h.seconds[slot], duration)
+    part = 1.0
+    if math.isnan(h.seconds[slot]):  # not recorded: everybody played all of it
+        seconds = 1.0
+    elif seconds < params.min_time or seconds < params.min_share * duration:
+        part = 0.0
+    else:
+        part = min(1.0, seconds / params.full_time)
+    learned = 0.2 if games >= LEARNING else 1.0 - 0.8 * games / LEARNING
+    return part * learned, seconds
+
+
+@kernel
+def score_share(a, b):
+    """The share of a in a and b, both lifted so that neither is negative."""
+    least = min(0.0, a, b)
+    total = (a - least) + (b - least)
+    return (a - least) / total if total > 0.0 else 0.5
+
+
+@kernel
+def gain(share, foretold, params):
+    """What one comparison is worth, in units of K."""
+    if params.spare_favourites and foretold > 0.5:
+        return max(0.0, share - foretold) if share > 0.5 else (2.0 * share - 1.0) * foretold
+    return share - foretold
+
+
+@kernel
+def update(h, m, state, params, expected, factors, scratch):
+    """Compare all who took part; write when all comparisons are made."""
+    first, end = h.team_start[m], h.team_start[m + 1]
+    low, high = h.slot_start[first], h.slot_start[end]
+    now, duration = h.time[m], h.duration[m]
+    duel = end - first == 2 and high - low == 2
+    compared = 0
+    for slot in range(low, high):
+        row, record = slot - low, state[h.player[slot]]
+        part, seconds = weight(h, slot, duration, record.games, params)
+        scratch[row, K] = part * params.k
+        scratch[row, RATE] = 0.0 if duel else h.score[slot] / seconds
+        scratch[row, RATING] = current(record, now, params)
+        scratch[row, GAIN] = scratch[row, SHARE] = scratch[row, FORETOLD] = 0.0
+        if part > 0.0:
+            compared += 1
+    for i in range(high - low):
+        if scratch[i, K] == 0.0:
+            continue
+        for j in range(i + 1, high - low):
+            if scratch[j, K] == 0.0:
+                continue
+            share = score_share(scratch[i, RATE], scratch[j, RATE])
+            if duel:
+                ahead = h.place[first + 1] - h.place[first]
+                share = 1.0 if ahead > 0 else 0.5 if ahead == 0 else 0.0
+            foretold = foretell(scratch[i, RATING], scratch[j, RATING])
+            scratch[i, GAIN] += gain(share, foretold, params)
+            scratch[j, GAIN] += gain(1.0 - share, 1.0 - foretold, params)
+            scratch[i, SHARE] += share
+            scratch[j, SHARE] += 1.0 - share
+            scratch[i, FORETOLD] += foretold
+            scratch[j, FORETOLD] += 1.0 - foretold
+    for slot in range(low, high):
+        row, record = slot - low, state[h.player[slot]]
+        counted = compared > 1 and scratch[row, K] > 0.0
+        value = record.rating
+        if len(factors):
+            note = factors[slot]
+            note.k = scratch[row, K] if counted else 0.0
+            note.score_share = scratch[row, SHARE] / (compared - 1) if counted else math.nan
+            note.expected_share = scratch[row, FORETOLD] / (compared - 1) if counted else math.nan
+            note.rot = value - scratch[row, RATING] if counted else 0.0
+            note.floor = False
+        if counted:
+            value = scratch[row, RATING] + scratch[row, K] * scratch[row, GAIN] / (compared - 1)
+            if len(factors):
+                factors[slot].floor = value < params.floor
+            record.rating = max(params.floor, value)
+            record.games += 1
+            record.last_played = now
+
+
+def _refuse(h: Columns, parameters: ScorefactorParameters) -> Iterator[tuple[int, str]]:
+    teams, players = np.diff(h.team_start), np.diff(h.slot_start[h.team_start])
+    yield from mixed(h, "seconds", "scorefactor")
+    yield from missing(h, "score", (teams != 2) | (players != 2), "scorefactor")
+
+
+def _columns(state: Records) -> dict[str, NDArray[np.generic]]:
+    return {"games": state["games"]}
+
+
+def _tell(change: Change, parameters: ScorefactorParameters) -> str:
+    f = change.factors
+    if f["k"] == 0:
+        return "was left out: too short a time in the match, or nobody to compare with"
+    told = f"had {float(f['score_share']):.1%} of the score against the others, where "
+    told += f"{float(f['expected_share']):.1%} was expected, with K {float(f['k']):.4g}"
+    if f["rot"]:
+        told += f", after {f['rot']:g} points lost to idleness"
+    if f["floor"]:
+        told += f", and nobody falls below {parameters.floor:g}"
+    return told
+
+
+SYSTEM = System(
+    name="scorefactor",
+    title="every player against every other by score per second, team-mates included",
+    source="XonStat's Elo for Xonotic: two articles of its author and the running code",
+    needs="`score` of every player, except in duels; `seconds` for all players of a match or for none",
+    parameters=ScorefactorParameters,
+    presets={"xonstat": {"spare_favourites": True}},
+    compile=_compile,
+    state=STATE,
+    newcomer=lambda p: (p.start, 0, 0),
+    columns=_columns,
+    factors=FACTORS,
+    pair=pair,
+    update=update,
+    scratch_columns=6,
+    refuse=_refuse,
+    tell=_tell,
+)

@@ -1,0 +1,202 @@
+"""What a rating system is, and everything a system's file needs to define one.
+
+A system is two compiled functions over a record of state per player, and its words:
+
+    pair(a, b, now, state, params) -> (win, draw)
+        The probabilities that team a finishes ahead of team b, and that they draw. `a` and `b` are int32 arrays of
+        player indices, `now` is the match's time in microseconds. pair(b, a) must be (1 − win − draw, draw).
+    update(h, m, state, params, expected, factors, scratch) -> None
+        Rate match m of the columns h (see history.Columns) into `state`. `expected[t]` is the expected score of each
+        team before the match: the mean of win + draw/2 over its rivals. Where `len(factors)` is not 0 it is a record
+        per slot to fill. `scratch` is float64, `scratch_columns` wide, with a row for each slot of the match.
+
+Three laws hold for every system, and the contract suite checks them: *split* (replaying the parts in turn equals
+replaying the whole, bit for bit), *locality* (nobody outside the match is touched; names do not matter) and
+*containment* (a state holds no player's index and nothing is global). Kernels read everything a match needs before they
+write, assume valid input, and allocate nothing per match. `state[p].rating` is always the number shown to players.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenmatch.errors import UnknownNameError
+from evenmatch.history import Columns, Floats, Integers
+from evenmatch.systems.compiled import kernel, rarely
+from evenmatch.systems.parameter import (
+    Parameters,
+    Value,
+    build,
+    choice,
+    flag,
+    number,
+    numbers,
+    optional_number,
+    specs,
+)
+
+__all__ = [
+    *("Change", "Columns", "Factor", "Floats", "Integers", "Parameters", "Records", "Rules", "System"),
+    *("choice", "flag", "kernel", "match_of", "missing", "mixed", "number", "numbers"),
+    *("optional_number", "rarely", "team_count"),
+]
+
+Records = NDArray[np.void]
+FactorValue = float | bool | str
+
+
+class Factor(NamedTuple):
+    """A named number that explains a change. `labels` are the words for 0, 1, 2 …; a `flag` is true or false."""
+
+    name: str
+    meaning: str
+    labels: tuple[str, ...] = ()
+    flag: bool = False
+
+
+class Change(NamedTuple):
+    """What one match did to one player's shown rating, and why.
+
+    team      counted from 0 in the match
+    expected  the team's expected score before the match, 0..1
+    result    the team's score: mean over its rivals of 1 for finishing ahead, 0.5 for a draw, 0 for behind
+    factors   the system's own, by name
+    """
+
+    player: str
+    team: int
+    before: float
+    after: float
+    expected: float
+    result: float
+    factors: Mapping[str, FactorValue]
+
+
+@dataclass(frozen=True, eq=False)
+class System:
+    """A rating system: kernels, state, parameters and words. Defined once per file, as `SYSTEM`.
+
+    source          where the definition is from, for people
+    needs           what a history must have, for people; `refuse` enforces it
+    parameters      a frozen dataclass; `presets` are sets of values for it, by name
+    compile         the parameters as the NamedTuple of numbers that the kernels read
+    state           dtype of a player's record; its field `rating` is the shown rating
+    newcomer        a newcomer's record, as a tuple in the order of `state`
+    columns         further columns of a table of ratings, computed from the records
+    refuse          (match, reason) for every match that the system cannot rate
+    tell            a change as a sentence without the player's name
+    """
+
+    name: str
+    title: str
+    source: str
+    needs: str
+    parameters: type[Parameters]
+    presets: Mapping[str, Mapping[str, Value]]
+    compile: Callable[..., NamedTuple]
+    state: np.dtype[np.void]
+    newcomer: Callable[..., tuple[object, ...]]
+    columns: Callable[[Records], Mapping[str, NDArray[np.generic]]]
+    factors: tuple[Factor, ...]
+    pair: Callable[..., tuple[float, float]]
+    update: Callable[..., None]
+    scratch_columns: int
+    refuse: Callable[..., Iterator[tuple[int, str]]]
+    tell: Callable[..., str]
+
+    @cached_property
+    def factor_type(self) -> np.dtype[np.void]:
+        """The record of a slot's factors: float64 numbers, int64 labels, bool flags."""
+        kinds = [(f.name, "?" if f.flag else "i8" if f.labels else "f8") for f in self.factors]
+        return np.dtype(kinds, align=True)
+
+    def name_factors(self, values: tuple[float, ...]) -> dict[str, FactorValue]:
+        """One slot's factors by name, with words for those that have labels."""
+        names, labelled = self._factor_names
+        named: dict[str, FactorValue] = dict(zip(names, values, strict=True))
+        for name, labels in labelled:
+            named[name] = labels[int(named[name])]
+        return named
+
+    @cached_property
+    def _factor_names(self) -> tuple[list[str], list[tuple[str, tuple[str, ...]]]]:
+        return [f.name for f in self.factors], [(f.name, f.labels) for f in self.factors if f.labels]
+
+
+@dataclass(frozen=True, eq=False)
+class Rules:
+    """A system with its parameters decided: what a ladder is rated by."""
+
+    system: System
+    parameters: Parameters
+    preset: str | None
+
+    @classmethod
+    def of(cls, system: System, preset: str | None = None, **values: object) -> Rules:
+        """The system's defaults, changed by a preset, changed by values by name.
+
+        Raises UnknownNameError for a preset or parameter that is not there, BadParameterError for a value not accepted.
+        """
+        if preset is not None and preset not in system.presets:
+            raise UnknownNameError(f"preset of {system.name}", preset, system.presets)
+        chosen = {} if preset is None else system.presets[preset]
+        return cls(system, build(system.name, system.parameters, {**chosen, **values}), preset)
+
+    @cached_property
+    def compiled(self) -> NamedTuple:
+        """The parameters as the kernels read them."""
+        return self.system.compile(self.parameters)
+
+    def newcomers(self, count: int) -> Records:
+        """The state of so many players who have not played."""
+        return np.full(count, np.array(self.system.newcomer(self.parameters), self.system.state))
+
+    def values(self) -> dict[str, Value]:
+        """Every parameter with its value."""
+        return {name: getattr(self.parameters, name) for name in specs(self.system.parameters)}
+
+
+# Checks that several systems share. Each gives (match, reason) pairs for `refuse`.
+
+
+def team_count(h: Columns, accepted: int, system: str) -> Iterator[tuple[int, str]]:
+    """Matches that have not exactly this many teams."""
+    counts = h.team_start[1:] - h.team_start[:-1]
+    for match in (counts != accepted).nonzero()[0].tolist():
+        yield match, f"{counts[match]} teams; {system} rates matches of exactly {accepted}"
+
+
+def mixed(h: Columns, column: str, system: str) -> Iterator[tuple[int, str]]:
+    """Matches in which some players have a value in this column and others have not."""
+    for match, gaps, players in _gaps(h, column):
+        if gaps < players:
+            yield match, f"{column} is empty for {gaps} of {players} players; {system} needs it for all of them or none"
+
+
+def missing(h: Columns, column: str, where: NDArray[np.bool_], system: str) -> Iterator[tuple[int, str]]:
+    """Matches among those chosen (bool (M,)) in which a player has no value in this column."""
+    for match, gaps, players in _gaps(h, column):
+        if where[match]:
+            yield match, f"{column} is empty for {gaps} of {players} players; {system} needs it for every player"
+
+
+def match_of(h: Columns, teams: NDArray[np.integer]) -> NDArray[np.intp]:
+    """The match of each of these teams."""
+    return np.searchsorted(h.team_start, teams, side="right") - 1
+
+
+def _gaps(h: Columns, column: str) -> Iterator[tuple[int, int, int]]:
+    """(match, players without a value, players) for each match with a gap in the column."""
+    gap = np.isnan(getattr(h, column))
+    if not gap.any():
+        return
+    slots = h.slot_start[h.team_start]
+    gaps, players = np.add.reduceat(gap, slots[:-1], dtype=np.int64), np.diff(slots)
+    for match in np.flatnonzero(gaps).tolist():
+        yield match, int(gaps[match]), int(players[match])

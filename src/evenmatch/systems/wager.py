@@ -1,0 +1,337 @@
+"""Wager: everybody stakes a twentieth of their rank on the team, scaled by both teams' strength and time in the game.
+
+Definition: systems.md section 1, after the article "Ranking in Team-Based Competitive Games".
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+
+from evenmatch.systems.maths import product_at_least
+from evenmatch.systems.system import (
+    Change,
+    Columns,
+    Factor,
+    Parameters,
+    Records,
+    System,
+    choice,
+    kernel,
+    mixed,
+    number,
+    optional_number,
+    rarely,
+    team_count,
+)
+
+LARGEST = 9e13  # cents; above it float64 no longer tells cents from their halves
+MILLION = 1_000_000  # seconds and the limit count in millionths where exact arithmetic decides
+SMALL = 2.0**62  # products below it are exact in int64
+NEAR = 2e-15  # of the numbers added: how far float64 may be from the exact value, with some room
+
+RULES = (
+    "win",
+    "loss",
+    "draw",
+    "draw with a stronger team",
+    "the other team left",
+    "quit",
+)
+WIN, LOSS, DRAW, DRAW_GAIN, OTHERS_LEFT, QUIT = range(len(RULES))
+
+
+@dataclass(frozen=True)
+class WagerParameters(Parameters):
+    """All ranks in points with two decimals."""
+
+    start: float = number(1.0, 0.01, 1e9, "rank of a newcomer", decimals=2)
+    floor: float = number(1.0, 0.01, 1e9, "no rank falls below it", decimals=2)
+    stake: float = number(0.05, 0.001, 0.5, "share of the rank that is wagered", decimals=6)
+    uneven: str = choice("total", ("total", "mean"), "a team's time: the total, or the mean of its players")
+    quitter_time: str = choice(
+        "stayed", ("stayed", "actual"), "a quitter's own loss counts them to the end, or as long as they were there"
+    )
+    modifier_limit: float | None = optional_number(1, 1000, "each modifier is kept from 1/limit to limit")
+
+    def conflict(self) -> str:
+        """A newcomer must not begin below the floor."""
+        return "" if self.start >= self.floor else f"start={self.start:g} is below floor={self.floor:g}"
+
+
+class Wager(NamedTuple):
+    """What the kernels read; `limit` is infinite where there is none."""
+
+    floor: float
+    stake: float
+    by_mean: bool
+    stayed: bool
+    limit: float
+    least: float  # 1 / limit
+    limit_part: int  # the limit in millionths
+    stake_part: int  # the stake as a fraction
+    stake_whole: int
+
+
+class Side(NamedTuple):
+    """One team before the match: mean rank in cents, seconds in the game, divisor of those, and whether all quit."""
+
+    mean: float
+    seconds: float
+    share: int
+    gone: bool
+
+
+def _compile(p: WagerParameters) -> Wager:
+    limit = math.inf if p.modifier_limit is None else p.modifier_limit
+    limit_part = 0 if p.modifier_limit is None else round(p.modifier_limit * MILLION)
+    stake = Fraction(round(p.stake * MILLION), MILLION)
+    by_mean, stayed = p.uneven == "mean", p.quitter_time == "stayed"
+    return Wager(
+        p.floor, p.stake, by_mean, stayed, limit, 1.0 / limit, limit_part, stake.numerator, stake.denominator
+    )
+
+
+STATE = np.dtype([("rating", "f8")], align=True)
+FACTORS = (
+    Factor("stake", "points wagered: a twentieth of the rank before"),
+    Factor("rank_modifier", "OA/YA for a win, YA/OA for a loss: the other team's mean rank against your own"),
+    Factor("quitter_modifier", "OT/YT for a win, YT/OT for a loss: the players' time in the game"),
+    Factor("rule", "which rule decided", labels=RULES),
+    Factor("floor", "whether the fall was stopped by the floor", flag=True),
+)
+
+
+@kernel
+def mean_cents(team, state):
+    """Mean rank of the team in cents, rounded half up."""
+    total = 0
+    for i in range(len(team)):
+        total += np.int64(state[team[i]].rating * 100.0 + 0.5)
+    if len(team) > 1:
+        total = (2 * total + len(team)) // (2 * len(team))
+    return float(total)
+
+
+@kernel
+def pair(a, b, now, state, params):
+    """P(win) = YA² / (YA² + OA²), for which the expected total change is zero; draws are not foreseen."""
+    ratio = mean_cents(b, state) / mean_cents(a, state)
+    return 1.0 / (1.0 + ratio * ratio), 0.0
+
+
+@kernel
+def side(h, team, state, params):
+    """What the match knows of a team before anything is written."""
+    low, high = h.slot_start[team], h.slot_start[team + 1]
+    seconds, gone = 0.0, True
+    for slot in range(low, high):
+        seconds += h.seconds[slot]
+        gone = gone and h.quit[slot]
+    return Side(mean_cents(h.player[low:high], state), seconds, high - low if params.by_mean else 1, gone)
+
+
+@kernel
+def clamp(ratio, params):
+    """The modifier within [1/limit, limit]."""
+    return min(max(ratio, params.least), params.limit)
+
+
+@kernel
+def time_ratio(time, time_over, params):
+    """The clamped ratio; 1 where a team has no time or none was recorded."""
+    if time != time_over and time > 0.0 and time_over > 0.0:
+        return clamp(time / time_over, params)
+    return 1.0
+
+
+@rarely
+def reaches(doubled, up, cents, rank, rank_over, time, time_over, params):
+    """Whether cents ± cents·stake·(rank/rank_over)·(time/time_over) ≥ doubled/2, in exact decimal arithmetic.
+
+    rank, rank_over  whole cents; time, time_over  seconds times a divisor, exact to the microsecond
+    """
+    a, b = fraction(rank, rank_over, 1, params)
+    c, d = 1, 1
+    if time > 0.0 and time_over > 0.0:
+        whole = time == np.floor(time) and time_over == np.floor(time_over)
+        c, d = fraction(time, time_over, 1 if whole else MILLION, params)
+    twice = 2 * np.int64(cents)
+    gap = doubled - twice if up else twice - doubled
+    if gap <= 0:  # the change has no sign of its own, so half a cent on the near side is reached, or never
+        return up
+    change, bound = (twice, params.stake_part, a, c), (gap, params.stake_whole, b, d)
+    if up:
+        return at_least(change, bound)
+    return at_least(bound, change)
+
+
+@kernel
+def fraction(over, under, scale, params):
+    """over/under as whole numbers, clamped to the limit; both are counted in 1/scale."""
+    if over == under:
+        return 1, 1
+    if over > params.limit * under:
+        return params.limit_part, MILLION
+    if over * params.limit < under:
+        return MILLION, params.limit_part
+    return np.int64(over * scale + 0.5), np.int64(under * scale + 0.5)
+
+
+@kernel
+def at_least(a, b):
+    """Whether the product of a's four whole numbers is at least that of b's, exactly."""
+    if max(float(a[0]) * a[1] * a[2] * a[3], float(b[0]) * b[1] * b[2] * b[3]) < SMALL:
+        return a[0] * a[1] * a[2] * a[3] >= b[0] * b[1] * b[2] * b[3]
+    return product_at_least(a, b)
+
+
+@kernel
+def settle(cents, up, by_rank, rank, rank_over, by_time, time, time_over, params):
+    """The rank after, in points: rounded half up to cents, ties as exact arithmetic has them; infinite out of range."""
+    change = cents * params.stake * by_rank * by_time
+    value = cents + change if up else cents - change
+    after = np.floor(value + 0.5)
+    if abs(value - after) >= 0.5 - NEAR * (cents + change):
+        lower = np.floor(value)
+        half = 2 * np.int64(lower) + 1
+        after = lower + 1.0 if reaches(half, up, cents, rank, rank_over, time, time_over, params) else lower
+    if not after <= LARGEST:  # not a number, too
+        return math.inf
+    return max(params.floor, after / 100.0)
+
+
+@kernel
+def rule_of(lead, own, rival):
+    """The rule for the players of a team who stayed; `lead` is above 0 where it finished ahead, below where behind."""
+    rule = WIN if lead > 0 else LOSS  # branch-free, since nothing is harder to foresee
+    if lead == 0:
+        rule = DRAW_GAIN if own.mean < rival.mean else DRAW
+    if rival.gone and not own.gone:
+        rule = OTHERS_LEFT
+    return rule
+
+
+@kernel
+def longest(h, team):
+    """The match's length: the longest time of any player in it, of both teams."""
+    first = h.team_start[np.searchsorted(h.team_start, team, side="right") - 1]
+    length = 0.0
+    for slot in range(h.slot_start[first], h.slot_start[first + 2]):
+        length = max(length, h.seconds[slot])
+    return length
+
+
+@kernel
+def rate_team(h, team, own, rival, lead, state, params, factors):
+    """Write the ranks of one team's players."""
+    rule = rule_of(lead, own, rival)
+    up = rule != LOSS
+    own_time, rival_time = own.seconds * rival.share, rival.seconds * own.share
+    rank, rank_over = (rival.mean if up else own.mean), (own.mean if up else rival.mean)
+    time, time_over = (rival_time if up else own_time), (own_time if up else rival_time)
+    if rule == OTHERS_LEFT:
+        rank, rank_over, time, time_over = 1.0, 1.0, 1.0, 1.0
+    by_rank, by_time = clamp(rank / rank_over, params), time_ratio(time, time_over, params)
+    for slot in range(h.slot_start[team], h.slot_start[team + 1]):
+        record = state[h.player[slot]]
+        before = record.rating
+        cents = np.floor(before * 100.0 + 0.5)
+        if h.quit[slot]:
+            record.rating = quit_rank(h, team, slot, cents, own, rival, params, factors)
+        elif rule != DRAW:
+            record.rating = settle(cents, up, by_rank, rank, rank_over, by_time, time, time_over, params)
+        if len(factors):
+            note = factors[slot]
+            note.stake = before * params.stake
+            if not h.quit[slot]:
+                note.rank_modifier = by_rank
+                note.quitter_modifier = by_time
+                note.rule = rule
+            fallen = before * (1.0 - params.stake * note.rank_modifier * note.quitter_modifier)
+            note.floor = (not up or h.quit[slot]) and fallen < params.floor
+
+
+@kernel
+def quit_rank(h, team, slot, cents, own, rival, params, factors):
+    """A quitter's rank after: they lose the stake or by the loss formula, whichever is more."""
+    seconds = own.seconds
+    if params.stayed:
+        seconds += longest(h, team) - h.seconds[slot]
+    time, time_over = seconds * rival.share, rival.seconds * own.share
+    rank, rank_over = own.mean, rival.mean
+    by_rank, by_time = clamp(rank / rank_over, params), time_ratio(time, time_over, params)
+    if by_rank * by_time <= 1.0 or rival.seconds == 0.0:
+        by_rank, rank, rank_over, by_time, time, time_over = 1.0, 1.0, 1.0, 1.0, 1.0, 1.0
+    if len(factors):
+        note = factors[slot]
+        note.rank_modifier = by_rank
+        note.quitter_modifier = by_time
+        note.rule = QUIT
+    return settle(cents, False, by_rank, rank, rank_over, by_time, time, time_over, params)
+
+
+@kernel
+def update(h, m, state, params, expected, factors, scratch):
+    """Both teams, from the ranks before the match."""
+    one = h.team_start[m]
+    first, second = side(h, one, state, params), side(h, one + 1, state, params)
+    lead = h.place[one + 1] - h.place[one]
+    rate_team(h, one, first, second, lead, state, params, factors)
+    rate_team(h, one + 1, second, first, -lead, state, params, factors)
+
+
+def _refuse(h: Columns, parameters: WagerParameters) -> Iterator[tuple[int, str]]:
+    yield from team_count(h, 2, "wager")
+    yield from mixed(h, "seconds", "wager")
+
+
+def _columns(state: Records) -> dict[str, np.ndarray]:
+    return {}
+
+
+def _tell(change: Change, parameters: WagerParameters) -> str:
+    f = change.factors
+    told = {
+        "win": "won",
+        "loss": "lost",
+        "draw": "drew as the stronger or an equal team, so the rank stays",
+        "draw with a stronger team": "drew with a stronger team, which counts as a win",
+        "the other team left": "everybody on the other team quit, so the stake itself is won",
+        "quit": "quit, which is a loss whatever the result",
+    }[str(f["rule"])]
+    if f["rule"] == "draw":
+        return told
+    parts = [f"{told}: a stake of {f['stake']:.4f} ({parameters.stake:.3g} of {change.before:.2f})"]
+    if f["rank_modifier"] != 1:
+        parts.append(f"× {f['rank_modifier']:.4f} for the teams' mean ranks")
+    if f["quitter_modifier"] != 1:
+        parts.append(f"× {f['quitter_modifier']:.4f} for the time their players were in the game")
+    if f["floor"]:
+        parts.append(f"and nobody falls below {parameters.floor:.2f}")
+    return " ".join(parts)
+
+
+SYSTEM = System(
+    name="wager",
+    title="a twentieth of the rank at stake, scaled by the teams' strength and their players' time",
+    source='the article "Ranking in Team-Based Competitive Games"',
+    needs="exactly two teams per match; `seconds` for all players of a match or for none; `quit` where players quit",
+    parameters=WagerParameters,
+    presets={"article": {"uneven": "mean", "quitter_time": "actual"}, "limited": {"modifier_limit": 4.0}},
+    compile=_compile,
+    state=STATE,
+    newcomer=lambda p: (p.start,),
+    columns=_columns,
+    factors=FACTORS,
+    pair=pair,
+    update=update,
+    scratch_columns=0,
+    refuse=_refuse,
+    tell=_tell,
+)

@@ -1,0 +1,222 @@
+"""Typed columns out of whatever a file holds: each reader returns numpy arrays and notes the rows it could not read."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from evenmatch.errors import InputError
+from evenmatch.history import Flags, Floats, Times
+
+FIRST_TIME = int(datetime(1, 1, 1, tzinfo=UTC).timestamp()) * 1_000_000
+LAST_TIME = int(datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC).timestamp()) * 1_000_000
+_EPOCH_SECONDS = r"^\s*[-+]?[0-9]+(\.[0-9]*)?([eE][-+]?[0-9]+)?\s*$"
+_WORDS = {"true": True, "t": True, "yes": True, "y": True, "1": True}
+_WORDS |= {"false": False, "f": False, "no": False, "n": False, "0": False}
+_CHUNK = 65_536
+
+
+@dataclass
+class Faults:
+    """Rows that cannot be read, with the reason: (row counted from 0, reason)."""
+
+    found: list[tuple[int, str]] = field(default_factory=list)
+
+    def note(self, rows: NDArray[np.integer], reason: Callable[[int], str]) -> None:
+        """A fault for each of these rows."""
+        self.found.extend((row, reason(row)) for row in rows.tolist())
+
+
+def names(column: pa.ChunkedArray, what: str, faults: Faults) -> tuple[NDArray[np.int32], pa.Array]:
+    """Codes (-1 where missing) in order of first appearance, and the distinct texts they stand for."""
+    try:
+        text = column.cast(pa.large_string())
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise InputError(f"column {what} holds {column.type}; accepted is text or whole numbers") from error
+    encoded = text.dictionary_encode().combine_chunks()
+    if isinstance(encoded, pa.ChunkedArray):  # an empty column stays chunked
+        encoded = pa.array([], pa.large_string()).dictionary_encode()
+    codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int32, copy=False)
+    empty = pc.equal(encoded.dictionary, "").to_numpy(zero_copy_only=False).astype(bool)
+    if empty.any():
+        codes = np.where((codes >= 0) & empty[codes], np.int32(-1), codes)
+    faults.note(np.flatnonzero(codes < 0), lambda _: f"{what} is empty; accepted is any text")
+    return codes, encoded.dictionary
+
+
+def numbers(
+    column: pa.ChunkedArray, what: str, low: float, high: float, faults: Faults, *, nan_is_empty: bool = True
+) -> Floats:
+    """Finite numbers from `low` to `high`, NaN where the cell is empty.
+
+    Recorded files write NaN for a score that was not recorded; where that would hide a fault, `nan_is_empty` is False.
+    """
+    accepted = _accepted(low, high)
+    if pa.types.is_boolean(column.type):
+        raise InputError(f"column {what} holds true and false; accepted is {accepted}")
+    values, unread = _cast(column, pa.float64(), float)
+    missing = _nulls(column)
+    if nan_is_empty:
+        missing |= np.isnan(values) & ~unread
+    out = ~missing & ~unread & ~((values >= low) & (values <= high) & np.isfinite(values))
+    texts = _shown(column)
+    faults.note(np.flatnonzero(unread | out), lambda row: f"{what} is {texts(row)}; accepted is {accepted}")
+    values[missing | unread | out] = np.nan
+    return values
+
+
+def places(column: pa.ChunkedArray, faults: Faults) -> NDArray[np.int32]:
+    """Finishing places, 0 where the cell is empty."""
+    values = numbers(column, "place", 1, 2**31 - 1, faults)
+    broken = values % 1 != 0
+    broken &= ~np.isnan(values)
+    faults.note(np.flatnonzero(broken), lambda row: f"place is {values[row]:g}; accepted is a whole number from 1")
+    return np.where(np.isnan(values) | broken, 0, values).astype(np.int32)
+
+
+def flags(column: pa.ChunkedArray, what: str, default: bool, faults: Faults) -> Flags:
+    """True or false; `default` where the cell is empty."""
+    if not pa.types.is_boolean(column.type):
+        words = [None if word is None else str(word).strip().lower() for word in column.to_pylist()]
+        words = [{"1.0": "1", "0.0": "0"}.get(word, word) for word in words]
+        wrong = np.array([word is not None and word not in _WORDS for word in words], bool)
+        texts = _shown(column)
+        faults.note(np.flatnonzero(wrong), lambda row: f"{what} is {texts(row)}; accepted is true or false")
+        column = pa.chunked_array([pa.array([_WORDS.get(word) for word in words], pa.bool_())])
+    return column.fill_null(default).combine_chunks().to_numpy(zero_copy_only=False).astype(bool)
+
+
+def times(column: pa.ChunkedArray, faults: Faults) -> Times:
+    """Microseconds since the Unix epoch from timestamps, ISO 8601 text or epoch seconds; 0 where unread."""
+    texts = _shown(column)
+    accepted = "a timestamp, ISO 8601 text such as 2026-11-21T18:30:00Z, or epoch seconds, in the years 1 to 9999"
+    missing = _nulls(column)
+    kind = column.type
+    if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
+        micros = column.cast(pa.timestamp("us", getattr(kind, "tz", None)), safe=False).cast(pa.int64())
+        values = micros.fill_null(0).combine_chunks().to_numpy(zero_copy_only=False).copy()
+        unread = np.zeros(len(values), bool)
+    elif _is_number(kind):
+        values, unread = _from_seconds(column.cast(pa.float64()).to_numpy())
+    else:
+        values, unread = _from_text(column)
+    bad = unread | missing | (values < FIRST_TIME) | (values > LAST_TIME)
+    rows = np.flatnonzero(bad)
+    faults.note(
+        rows,
+        lambda row: (
+            f"played_at is {'empty' if missing[row] else texts(row)}; accepted is {accepted}"
+            + ("" if unread[row] or missing[row] else " (epoch milliseconds must be divided by 1000)")
+        ),
+    )
+    values[rows] = 0
+    return values
+
+
+def _accepted(low: float, high: float) -> str:
+    if low == -math.inf and high == math.inf:
+        return "a finite number, or an empty cell where not recorded"
+    if high == math.inf:
+        return f"a finite number from {low:g}, or an empty cell where not recorded"
+    return f"a number from {low:g} to {high:g}, or an empty cell where not recorded"
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
+
+
+def _nulls(column: pa.ChunkedArray) -> Flags:
+    if column.null_count == 0:
+        return np.zeros(len(column), bool)
+    return column.is_null().combine_chunks().to_numpy(zero_copy_only=False).astype(bool)
+
+
+def _shown(column: pa.ChunkedArray) -> Callable[[int], str]:
+    def text(row: int) -> str:
+        value = column[row].as_py()
+        return repr(value) if isinstance(value, str) else str(value)
+
+    return text
+
+
+def _cast(column: pa.ChunkedArray, kind: pa.DataType, parse: Callable[[str], float]) -> tuple[Floats, Flags]:
+    """The column as numbers and which rows could not be read; NaN for both those and nulls."""
+    try:
+        return np.array(column.cast(kind).to_numpy(), np.float64), np.zeros(len(column), bool)
+    except pa.ArrowInvalid:
+        return _one_by_one(column, parse)
+    except pa.ArrowNotImplementedError as error:
+        raise InputError(f"a column of {column.type} where numbers are accepted") from error
+
+
+def _one_by_one(column: pa.ChunkedArray, parse: Callable[[str], float]) -> tuple[Floats, Flags]:
+    values, unread = np.full(len(column), np.nan), np.zeros(len(column), bool)
+    for row, value in enumerate(column.to_pylist()):
+        if value is not None:
+            try:
+                values[row] = parse(value)
+            except (ValueError, OverflowError):
+                unread[row] = True
+    return values, unread
+
+
+def _from_seconds(seconds: Floats) -> tuple[Times, Flags]:
+    lost = ~np.isfinite(seconds) | (np.abs(seconds) > 9e12)
+    whole = np.floor(np.where(lost, 0, seconds))
+    micros = np.rint((np.where(lost, 0, seconds) - whole) * 1e6)
+    return whole.astype(np.int64) * 1_000_000 + micros.astype(np.int64), ~np.isfinite(seconds)
+
+
+def _from_text(column: pa.ChunkedArray) -> tuple[Times, Flags]:
+    try:
+        text = pc.utf8_trim_whitespace(column.cast(pa.large_string()))
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise InputError(f"column played_at holds {column.type}; accepted are timestamps, text or numbers") from error
+    values, unread = np.zeros(len(column), np.int64), np.zeros(len(column), bool)
+    start = 0
+    for chunk in text.chunks:
+        for begin in range(0, len(chunk), _CHUNK):
+            piece = chunk.slice(begin, _CHUNK)
+            here = slice(start, start + len(piece))
+            values[here], unread[here] = _piece_from_text(piece)
+            start += len(piece)
+    return values, unread
+
+
+def _piece_from_text(piece: pa.Array) -> tuple[Times, Flags]:
+    """Arrow's own parser where the whole piece has one form, the standard library's cell by cell where it has not."""
+    for form in (pa.timestamp("us", "UTC"), pa.timestamp("us")):
+        try:
+            moments = piece.cast(form).cast(pa.int64()).fill_null(0)
+        except pa.ArrowInvalid:
+            continue
+        return moments.to_numpy(zero_copy_only=False), np.zeros(len(piece), bool)
+    values, unread = np.zeros(len(piece), np.int64), np.zeros(len(piece), bool)
+    for row, text in enumerate(piece.to_pylist()):
+        if text is not None:
+            try:
+                values[row] = parse_time(text)
+            except (ValueError, OverflowError):
+                unread[row] = True
+    return values, unread
+
+
+def parse_time(text: str) -> int:
+    """Microseconds since the Unix epoch from ISO 8601 text or epoch seconds; ValueError where it is neither."""
+    if re.match(_EPOCH_SECONDS, text):
+        values, unread = _from_seconds(np.array([float(text)]))
+        if unread[0]:
+            raise ValueError(text)
+        return int(values[0])
+    moment = datetime.fromisoformat(text.strip())
+    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    whole = int(moment.replace(microsecond=0).timestamp())
+    return whole * 1_000_000 + moment.microsecond

@@ -1,0 +1,155 @@
+"""MatchTable: a History and beside it the names that its numbers stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from evenmatch.errors import Problem, UnknownNameError
+from evenmatch.history import Flags, Floats, History, Integers
+
+if TYPE_CHECKING:
+    from evenmatch.tables.source import Source
+
+MICROSECONDS = pa.timestamp("us", "UTC")
+
+
+@dataclass(frozen=True, eq=False)
+class MatchTable:
+    """Recorded matches, ready to rate: columns of numbers and the names they stand for.
+
+    history      M matches in order of time, T teams, P players (a player on two ladders counts twice)
+    match_id     text (M,)      name of each match
+    ladder       int32 (M,)     ladder of each match, an index into `ladders`
+    ladders      text (L,)      names of the ladders
+    team         text (T,)      label of each team, dictionary-encoded
+    player       text (P,)      name of each player
+    player_ladder int32 (P,)    ladder of each player
+    row          int64 (M,)     first row of each match where it was read from
+    source       where it was read from, for messages
+    skipped      why matches were left out, if bad ones were skipped
+    skipped_matches  how many
+    """
+
+    history: History
+    match_id: pa.Array
+    ladder: Integers
+    ladders: tuple[str, ...]
+    team: pa.Array
+    player: pa.Array
+    player_ladder: Integers
+    row: NDArray[np.int64]
+    source: Source
+    skipped: tuple[Problem, ...] = field(default=())
+    skipped_matches: int = 0
+
+    def __len__(self) -> int:
+        return len(self.history)
+
+    @cached_property
+    def player_names(self) -> list[str]:
+        """Name of each player as Python text."""
+        names: list[str] = self.player.to_pylist()
+        return names
+
+    def take(self, matches: slice | NDArray[np.integer] | Flags) -> MatchTable:
+        """These matches alone, by slice, ascending indices or mask, with the players who are in them."""
+        chosen = np.arange(len(self))[matches]
+        history = self.history.take(chosen)
+        kept, player = np.unique(history.columns.player, return_inverse=True)
+        kept = kept.astype(np.int64)
+        teams = np.flatnonzero(np.isin(np.repeat(np.arange(len(self)), np.diff(self.history.columns.team_start)), chosen))
+        return replace(
+            self,
+            history=History(history.columns._replace(player=player.astype(np.int32))),
+            match_id=self.match_id.take(pa.array(chosen)),
+            ladder=self.ladder[chosen],
+            team=self.team.take(pa.array(teams)),
+            player=self.player.take(pa.array(kept)),
+            player_ladder=self.player_ladder[kept],
+            row=self.row[chosen],
+        )
+
+    def on_ladder(self, name: str) -> MatchTable:
+        """The matches of one ladder. Raises UnknownNameError where there is none of that name."""
+        if name not in self.ladders:
+            raise UnknownNameError("ladder", name, self.ladders)
+        return self.take(self.ladder == self.ladders.index(name))
+
+    def pooled(self) -> MatchTable:
+        """All ladders as one, as though the file had no column `ladder`."""
+        encoded = self.player.dictionary_encode()
+        code = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int32)
+        return replace(
+            self,
+            history=History(self.history.columns._replace(player=code[self.history.columns.player])),
+            ladder=np.zeros(len(self), np.int32),
+            ladders=("default",),
+            player=encoded.dictionary,
+            player_ladder=np.zeros(len(encoded.dictionary), np.int32),
+        )
+
+    def find(self, match_id: str) -> int:
+        """The number of a match by its id. Raises UnknownNameError where there is none."""
+        number = pc.index(self.match_id, pa.scalar(match_id, self.match_id.type)).as_py()
+        if number < 0:
+            raise UnknownNameError("match", match_id, [])
+        return int(number)
+
+    def problems(self, found: Iterator[tuple[int, str]]) -> list[Problem]:
+        """Reasons given per match number, with the line and the id of the match."""
+        listed = list(found)
+        lines = self.source.lines(self.row[[number for number, _ in listed]].tolist()) if listed else {}
+        return [
+            Problem(lines[int(self.row[number])], self.match_id[number].as_py(), reason, self.source.unit)
+            for number, reason in listed
+        ]
+
+    def to_arrow(self) -> pa.Table:
+        """The tidy long form, one row per player and match, with the columns that hold anything."""
+        c, h = self.history.columns, self.history
+        match, team = pa.array(h.slot_match), pa.array(h.slot_team)
+        ladders = pa.array(self.ladders, pa.string())
+        columns = {
+            "match_id": self.match_id.take(match),
+            "played_at": pa.array(c.time, pa.int64()).cast(MICROSECONDS).take(match),
+            "ladder": ladders.take(pa.array(self.ladder)).take(match),
+            "team": self.team.take(team),
+            "player": self.player.take(pa.array(c.player)),
+            "place": pa.array(c.place).take(team),
+            "team_score": _number(c.team_score).take(team),
+            "score": _number(c.score),
+            "seconds": _number(c.seconds),
+            "performance": _number(c.performance),
+        }
+        longest = np.full(len(h), np.nan)
+        if len(h):
+            longest = np.fmax.reduceat(c.seconds, h.match_slots[:-1])
+        told = np.where(c.duration == longest, np.nan, c.duration)
+        columns["duration"] = _number(told).take(match)
+        columns = {name: column for name, column in columns.items() if column.null_count < len(column) or name == "place"}
+        if c.quit.any():
+            columns["quit"] = pa.array(c.quit)
+        if not c.keep.all():
+            columns["keep"] = pa.array(c.keep)
+        order = [name for name in COLUMNS if name in columns]
+        return pa.table({name: columns[name] for name in order})
+
+
+COLUMNS: Sequence[str] = (
+    *("match_id", "played_at", "ladder", "team", "player", "place", "team_score", "score"),
+    *("seconds", "quit", "performance", "duration", "keep"),
+)
+NEEDED: Sequence[str] = ("match_id", "played_at", "team", "player")
+
+
+def _number(values: Floats) -> pa.Array:
+    return pa.array(values, from_pandas=True)
+

@@ -1,0 +1,1 @@
+"""The rating systems once more, slow and obvious, to check the compiled kernels against."""

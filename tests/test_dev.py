@@ -1,0 +1,164 @@
+"""What everybody who clones the repository relies on: the locks, and tools/dev.py."""
+
+import ast
+import importlib.util
+import json
+import re
+import shutil
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+LOCKS = sorted((ROOT / "requirements").glob("*.txt"))
+
+# Put together here, so that this file does not hold what it forbids.
+SPELT = ("py+pi", "python+hosted", r"deb\.deb+ian", "npm+js", "ana+conda")
+HOSTS = [rf"\b{name.replace('+', '')}\.(org|com|io)" for name in SPELT]
+PATHS = [r"(?<![\w.)\]-])/(root|home|Users|work|opt|tmp)/\w", r"\bfile:(//)"]
+FORBIDDEN = re.compile("|".join([*HOSTS, *PATHS]))
+
+
+def read_pyproject():
+    return tomllib.loads((ROOT / "pyproject.toml").read_text())
+
+
+def normalise(requirement):
+    """The canonical name of a requirement's project (PyPA, names and normalization)."""
+    return re.sub(r"[-_.]+", "-", re.match(r"[\w.-]+", requirement)[0]).lower()
+
+
+def read_lock(path):
+    """Whole requirements of a lock, continued lines joined."""
+    return path.read_text().replace("\\\n", " ").splitlines()
+
+
+def find_forbidden(paths):
+    return [
+        f"{path.relative_to(ROOT)}:{number}: {line.strip()[:100]}"
+        for path in paths
+        for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1)
+        if FORBIDDEN.search(line)
+    ]
+
+
+@pytest.fixture
+def dev():
+    """A fresh copy of tools/dev.py as a module, free to be changed by a test."""
+    spec = importlib.util.spec_from_file_location("dev", ROOT / "tools" / "dev.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def made(dev, tmp_path, monkeypatch):
+    """dev.py looking at an environment that is complete and up to date with one file."""
+    python = tmp_path / "python3.11"
+    python.touch()
+    for name, value in {"ROOT": tmp_path, "VENV": tmp_path / ".venv", "BIN": tmp_path / ".venv" / "bin"}.items():
+        monkeypatch.setattr(dev, name, value)
+    monkeypatch.setattr(dev, "STAMP", dev.VENV / "stamp")
+    dev.BIN.mkdir(parents=True)
+    (dev.BIN / "python").symlink_to(python)
+    dev.STAMP.write_text(json.dumps({**dev.home(), "run.txt": "digest"}))
+    return dev
+
+
+def test_no_lock_names_a_host_or_a_machine_path():
+    assert LOCKS
+    assert find_forbidden(LOCKS) == []
+
+
+def test_no_tracked_file_names_a_registry_host_or_a_machine_path():
+    if not shutil.which("git"):
+        pytest.skip("git, which lists the tracked files, is not installed")
+    listing = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False)
+    if listing.returncode:
+        pytest.skip(f"git cannot list the tracked files: {listing.stderr.strip()}")
+    paths = [ROOT / name for name in listing.stdout.split("\0") if name]
+    assert find_forbidden(path for path in paths if path.is_file()) == []
+
+
+@pytest.mark.parametrize("path", LOCKS, ids=lambda path: path.name)
+def test_every_locked_requirement_has_one_version_and_a_hash(path):
+    requirements = read_lock(path)
+    assert requirements
+    for requirement in requirements:
+        assert re.match(r"[\w.-]+==[\w.!+-]+ ( ?; .+?)? +--hash=sha256:[0-9a-f]{64}", requirement), requirement[:100]
+
+
+def declared():
+    """Lock, and a requirement that pyproject.toml says must be in it."""
+    pyproject = read_pyproject()
+    project = pyproject["project"]
+    extras = project["optional-dependencies"].values()
+    yield from (("run", requirement) for group in [project["dependencies"], *extras] for requirement in group)
+    yield from (("build", requirement) for requirement in pyproject["build-system"]["requires"])
+    for name, group in pyproject["dependency-groups"].items():
+        yield from ((name, requirement) for requirement in group)
+
+
+@pytest.mark.parametrize(("lock", "requirement"), [*declared(), ("uv", "uv")])
+def test_every_declared_dependency_is_locked(lock, requirement):
+    locked = [normalise(line) for line in read_lock(ROOT / "requirements" / f"{lock}.txt")]
+    assert normalise(requirement) in locked, "make lock writes the locks anew"
+
+
+def test_no_two_locks_disagree_on_a_version():
+    pins = {}
+    for path in LOCKS:
+        for line in read_lock(path):
+            pin, _, marker = line.split("--hash")[0].partition(";")
+            name, version = pin.strip().split("==")
+            assert pins.setdefault((name, marker.strip()), version) == version, f"{name} in {path.name}"
+
+
+def test_dev_is_understood_by_python_3_9_so_that_it_can_ask_for_a_newer_one():
+    ast.parse((ROOT / "tools" / "dev.py").read_text(), feature_version=(3, 9))
+
+
+def test_the_makefile_and_dev_have_the_same_commands(dev):
+    phony = re.search(r"^\.PHONY: (.+)$", (ROOT / "Makefile").read_text(), re.MULTILINE)[1].split()
+    assert sorted(phony) == sorted([*dev.COMMANDS, "help"])
+
+
+def test_a_complete_environment_is_recognised(made):
+    assert made.read_stamp()["run.txt"] == "digest"
+
+
+def test_an_environment_whose_making_was_interrupted_is_made_anew(made):
+    made.STAMP.write_text('{"place": ')
+    assert made.read_stamp() == {}
+    made.STAMP.unlink()
+    assert made.read_stamp() == {}
+
+
+def test_an_environment_that_was_moved_is_made_anew(made, monkeypatch):
+    monkeypatch.setattr(made, "VENV", made.VENV.rename(made.ROOT / "moved"))
+    monkeypatch.setattr(made, "STAMP", made.VENV / "stamp")
+    monkeypatch.setattr(made, "BIN", made.VENV / "bin")
+    assert made.STAMP.exists()
+    assert made.read_stamp() == {}
+
+
+def test_an_environment_whose_python_is_gone_is_made_anew(made):
+    (made.ROOT / "python3.11").unlink()
+    assert made.read_stamp() == {}
+
+
+def test_only_what_changed_is_installed_and_a_failure_keeps_what_worked(made, monkeypatch):
+    (made.ROOT / "run.txt").write_text("numpy")
+    asked = []
+    monkeypatch.setattr(made, "install", asked.append)
+    made.prepare(["run.txt"])
+    made.prepare(["run.txt"])
+    (made.ROOT / "test.txt").write_text("pytest")
+    monkeypatch.setattr(made, "install", lambda _: made.fail("no network"))
+    with pytest.raises(SystemExit):
+        made.prepare(["run.txt", "test.txt"])
+    made.prepare(["run.txt"])
+    assert asked == [["run.txt"]]
+    assert "test.txt" not in made.read_stamp()

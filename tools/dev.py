@@ -1,0 +1,249 @@
+"""Every developer command: makes the environment in .venv when needed, then runs the tool.
+
+Standard library only, and written so that Python 3.9 can still run it and say which Python is needed instead.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple, NoReturn
+
+ROOT = Path(__file__).resolve().parent.parent
+VENV = ROOT / ".venv"
+BIN = VENV / "bin"
+STAMP = VENV / "evenmatch-stamp.json"
+PYTHONS = ("python3", "python3.11", "python3.12", "python3.13", "python3.14")
+PROBE = "import sys, importlib.util as u; print(*sys.version_info[:2], all(map(u.find_spec, ('venv', 'ensurepip'))))"
+UV = ("requirements/uv.txt",)
+RUN = (*UV, "requirements/run.txt", "requirements/build.txt", "pyproject.toml")  # one that changes is installed again
+TEST = (*RUN, "requirements/test.txt")
+COMPILE = ("pip", "compile", "--quiet", "--universal", "--python-version", "3.11", "--generate-hashes")
+NO_TRACES = ("--no-emit-index-url", "--no-header", "--no-annotate")  # of the machine that compiled
+SETTINGS = {"PIP_DISABLE_PIP_VERSION_CHECK": "1", "UV_PYTHON_DOWNLOADS": "never", "UV_SYSTEM_CERTS": "true"}
+SOURCES = ("src", "tests", "tools", "benchmarks", "docs")
+CACHES = (".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis", "build", "dist")
+
+
+class Python(NamedTuple):
+    """An interpreter on PATH: whether it is new enough, and whether it can make environments that have pip."""
+
+    path: str
+    version: str
+    is_fit: bool
+    makes_venvs: bool
+
+
+def say(line: str) -> None:
+    """Report progress at once: what is buffered is lost in exec, and comes late beside a child's output."""
+    print(f"evenmatch: {line}", file=sys.stderr, flush=True)
+
+
+def fail(line: str, code: int = 1) -> NoReturn:
+    say(line)
+    sys.exit(code)
+
+
+def run(*command: str | Path, text: str | None = None, **variables: str) -> int:
+    """The exit code of a command started in the repository; 128 + n if signal n ended it, as shells report it."""
+    env = {**os.environ, **variables}
+    code = subprocess.run([*map(str, command)], cwd=ROOT, env=env, input=text, text=True, check=False).returncode
+    return code if code >= 0 else 128 - code
+
+
+def probe(path: str) -> Python | None:
+    """What stands at this path; None if it does not run (a version manager's shim may stand for nothing)."""
+    try:
+        answer = subprocess.run([path, "-c", PROBE], capture_output=True, text=True, check=True).stdout.split()
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return Python(path, f"{answer[0]}.{answer[1]}", (int(answer[0]), int(answer[1])) >= (3, 11), answer[2] == "True")
+
+
+def find_python() -> Python:
+    """A Python that is new enough, one that can make environments if there is any."""
+    folders = [folder for folder in os.get_exec_path() if Path(folder) != BIN]
+    paths = [shutil.which(name, path=os.pathsep.join(folders)) for name in PYTHONS]
+    pythons = [python for path in paths if path for python in [probe(path)] if python]
+    fit = [python for python in pythons if python.is_fit]
+    if not fit:
+        seen = ", ".join(f"{python.path} is {python.version}" for python in pythons) or "none"
+        fail(f"Python 3.11 or newer is needed (on PATH: {seen}). Install one: python3 and python3-venv on Debian.")
+    return next((python for python in fit if python.makes_venvs), fit[0])
+
+
+def add_venv_module(python: Python) -> None:
+    """Install Debian's package for environments, or end with the line to type."""
+    package = f"python{python.version}-venv"
+    if os.geteuid() != 0 or not shutil.which("apt-get"):
+        fail(f"{python.path} lacks venv or ensurepip. On Debian or Ubuntu type: sudo apt-get install {package}")
+    say(f"installing {package}: {python.path} lacks venv or ensurepip")
+    apt = ("apt-get", "-qq", "-o", "Dpkg::Use-Pty=0")
+    run(*apt, "update", text="")  # may fail for a source that is not needed: the next line tells
+    run(*apt, "install", "-y", "--no-install-recommends", package, text="", DEBIAN_FRONTEND="noninteractive")
+    if not (found := probe(python.path)) or not found.makes_venvs:
+        fail(f"{python.path} still lacks venv or ensurepip; put a complete Python 3.11 or newer first on PATH.")
+
+
+def home() -> dict[str, str]:
+    """What an environment does not outlive: its own place, and the interpreter that it links to."""
+    return {"place": str(VENV), "python": os.path.realpath(BIN / "python")}
+
+
+def read_stamp() -> dict[str, str]:
+    """The digests of the files installed from; empty if .venv is missing, half made, moved or without its Python."""
+    try:
+        stamp: dict[str, str] = json.loads(STAMP.read_text())
+    except (OSError, ValueError):
+        return {}
+    return stamp if stamp.items() >= home().items() and (BIN / "python").exists() else {}
+
+
+def make_venv() -> None:
+    python = find_python()
+    if not python.makes_venvs:
+        add_venv_module(python)
+    say(f"making .venv with {python.path}, Python {python.version}")
+    if code := run(python.path, "-m", "venv", "--clear", VENV):
+        fail("could not make .venv; see above.", code)
+
+
+def fetch(tool: str, *arguments: str, text: str = "") -> None:
+    """Run an installer of the environment; its own error stands above the line that says what to do."""
+    if code := run(BIN / tool, *arguments, text=text, **SETTINGS):
+        remedy = "run the same again when it is up, or set PIP_INDEX_URL and UV_DEFAULT_INDEX to a mirror within reach"
+        fail(f"{tool} failed; see above. If the network is down, {remedy}.", code)
+
+
+def install(changed: Sequence[str]) -> None:
+    """Bring the environment up to date with the files that changed: uv, then the locks, then evenmatch."""
+    into = ["pip", "install", "--python", str(BIN / "python"), *([] if sys.stderr.isatty() else ["--quiet"])]
+    locks = [name for name in changed if name.endswith(".txt") and name not in UV]
+    if set(UV) & set(changed):
+        say("installing uv, checked by hash")
+        fetch("pip", "install", "--quiet", "--no-input", "--require-hashes", "--no-deps", "-r", *UV)
+    if locks:
+        say(f"installing {', '.join(locks)}, checked by hash")
+        fetch("uv", *into, "--require-hashes", *(word for name in locks for word in ("-r", name)))
+    if "pyproject.toml" in changed:
+        say("installing evenmatch from this folder")
+        fetch("uv", *into, "--no-deps", "--no-build-isolation", "-e", ".")
+
+
+def prepare(needs: Sequence[str]) -> None:
+    """Make .venv hold what these files ask for; immediate if it does already."""
+    start = time.monotonic()
+    stamp = read_stamp()
+    digests = {name: hashlib.sha256((ROOT / name).read_bytes()).hexdigest() for name in needs}
+    changed = [name for name in needs if stamp.get(name) != digests[name]]
+    if not changed:
+        return
+    if not stamp:
+        make_venv()
+    STAMP.unlink(missing_ok=True)  # an interrupted installation leaves no stamp, so the next run starts afresh
+    try:
+        install(changed)
+    except SystemExit:  # pip and uv fetch everything before they change anything: what was there still works
+        if stamp:
+            STAMP.write_text(json.dumps(stamp))
+        raise
+    STAMP.write_text(json.dumps({**stamp, **home(), **digests}))
+    say(f"environment ready in {time.monotonic() - start:.1f} s")
+
+
+def hand_over(tool: str, *arguments: str) -> NoReturn:
+    """Become a program of the environment, so that its exit code and signals are ours."""
+    say(" ".join(("running", tool, *arguments)))
+    os.chdir(ROOT)
+    os.execv(BIN / tool, [str(BIN / tool), *arguments])  # the whole path: by it Python finds its environment
+
+
+def check(*commands: Sequence[str]) -> None:
+    """Run tools of the environment in order; ends at the first that fails."""
+    for tool, *arguments in commands:
+        line = " ".join((tool, *arguments))
+        say(f"running {line}")
+        start = time.monotonic()
+        code = run(BIN / tool, *arguments)
+        line = f"{line} ({time.monotonic() - start:.1f} s)"
+        if code:
+            fail(f"FAILED with exit code {code}: {line}", code)
+        say(f"passed: {line}")
+
+
+def demo(*extra: str) -> None:
+    """Install what evenmatch runs on, then show it at work."""
+    prepare(RUN)
+    hand_over("evenmatch", "demo", *extra)
+
+
+def test(*extra: str) -> None:
+    """Check style, types and behaviour; arguments go to pytest."""
+    lint()
+    check(("pytest", "-n", "2", *extra))
+
+
+def lint(*_: str) -> None:
+    """Check style and types only."""
+    prepare(TEST)
+    check(("ruff", "check", "."), ("ruff", "format", "--check", "."), ("mypy",))
+
+
+def bench(*extra: str) -> None:
+    """Measure what the speed claims rest on; arguments go to the benchmarks."""
+    prepare(TEST)
+    hand_over("python", "-m", "benchmarks", *extra)
+
+
+def lock(*extra: str) -> None:
+    """Write requirements/ from pyproject.toml, keeping versions that still fit; --upgrade takes the newest."""
+    prepare(UV)
+    sources = {
+        "run": ("pyproject.toml", "--extra", "plot"),
+        "build": ("--group", "build", "-c", "requirements/run.txt"),
+        "test": ("--group", "test", "-c", "requirements/run.txt", "-c", "requirements/build.txt"),
+        "uv": ("-",),
+    }
+    for name, source in sources.items():
+        say(f"locking requirements/{name}.txt")
+        fetch("uv", *COMPILE, *NO_TRACES, *source, "-o", f"requirements/{name}.txt", *extra, text="uv")
+
+
+def clean(*_: str) -> None:
+    """Remove .venv and every cache."""
+    say("removing .venv and caches")
+    STAMP.unlink(missing_ok=True)  # first: what is left of an interrupted removal must not pass for whole
+    compiled = [found for top in SOURCES for found in (ROOT / top).rglob("__pycache__")]
+    for folder in (VENV, *compiled, *(ROOT / name for name in CACHES)):
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+COMMANDS = {f.__name__: f for f in (demo, test, bench, lock, lint, clean)}
+
+
+def main(name: str = "help", *extra: str) -> None:
+    """Run one command; without one, list them."""
+    if name == "help":
+        print("make COMMAND [ARGS='...'], or python3 tools/dev.py COMMAND [...]\n")
+        for command in COMMANDS.values():
+            print(f"  {command.__name__:<6} {command.__doc__}")
+        return
+    if name not in COMMANDS:
+        fail(f"no command {name!r}; there are {', '.join(COMMANDS)}, help.", 2)
+    try:
+        COMMANDS[name](*(extra[1:] if extra[:1] == ("--",) else extra))
+    except OSError as error:
+        fail(f"{error}. If .venv was damaged, 'make clean' repairs it.")
+    except KeyboardInterrupt:
+        fail("interrupted", 130)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
