@@ -1,0 +1,61 @@
+"""evenmatch: rate players from recorded matches, and explain every change.
+
+    matches = evenmatch.read("season.csv")
+    ratings = evenmatch.rate(matches, evenmatch.rules("wager"))
+    ratings.standings()
+
+Each name is imported when it is first used, so that importing evenmatch costs next to nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from evenmatch.errors import EvenmatchError as EvenmatchError
+    from evenmatch.match import Appearance as Appearance
+    from evenmatch.match import Match as Match
+    from evenmatch.match import Team as Team
+    from evenmatch.online import Rater as Rater
+    from evenmatch.rating import Ratings as Ratings
+    from evenmatch.rating import explain as explain
+    from evenmatch.rating import rate as rate
+    from evenmatch.rating import rules as rules
+    from evenmatch.tables import MatchTable as MatchTable
+    from evenmatch.tables import from_frame as from_frame
+    from evenmatch.tables import from_matches as from_matches
+    from evenmatch.tables import join as join
+    from evenmatch.tables import read as read
+    from evenmatch.tables import write as write
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "EvenmatchError": "errors",
+    "Appearance": "match",
+    "Match": "match",
+    "Team": "match",
+    "Rater": "online",
+    "Ratings": "rating",
+    "explain": "rating",
+    "rate": "rating",
+    "rules": "rating",
+    "MatchTable": "tables",
+    "from_frame": "tables",
+    "from_matches": "tables",
+    "join": "tables",
+    "read": "tables",
+    "write": "tables",
+}
+__all__ = [*_HOME, "__version__"]  # noqa: PLE0604 - the names are texts
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME:
+        raise AttributeError(f"module 'evenmatch' has no attribute {name!r}")
+    return getattr(importlib.import_module(f"evenmatch.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

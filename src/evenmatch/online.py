@@ -67,7 +67,7 @@ class Rater:
         names = [slot.player for team in match.teams for slot in team.players]
         local = {name: at for at, name in enumerate(names)}
         history = History.of([match], lambda _, player: local[player], not_before=self._time)
-        refused = [reason for _, reason in self.rules.system.refuse(history.columns, self.rules.parameters)]
+        refused = [reason for _, reason in self.rules.system.refusals(history.columns, self.rules.parameters)]
         if refused:
             raise BadRowsError("the match", [Problem(None, match.id, reason) for reason in refused])
         state = self._gather(names)

@@ -151,7 +151,7 @@ def rate(
 
 def rateable(matches: MatchTable, by: Rules, *, skip_bad: bool = False) -> MatchTable:
     """The same matches, or without those that the system cannot rate. Raises BadRowsError as `rate` does."""
-    problems = matches.problems(by.system.refuse(matches.history.columns, by.parameters))
+    problems = matches.problems(by.system.refusals(matches.history.columns, by.parameters))
     if not problems:
         return matches
     refused = {problem.match_id for problem in problems}

@@ -184,6 +184,7 @@ SYSTEM = System(
     title="Elo with brackets: the K-factor and the weight of a lopsided win depend on one's own rating",
     source='the article "Creating a Ranking System for Math Battle II" and the game\'s code',
     needs="any matches; `team_score` where lopsided results shall count",
+    teams=None,
     parameters=BattlepointsParameters,
     presets={
         "app": {

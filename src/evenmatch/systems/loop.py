@@ -166,7 +166,7 @@ def replay(
     journal: bool = False,
     progress: Callable[[int], None] | None = None,
 ) -> Replay:
-    """Rate a history from this state (which stays as it was); assumes that `rules.system.refuse` refuses no match.
+    """Rate a history from this state (which stays as it was); assumes that `rules.system.refusals` names no match.
 
     progress  called now and then with the number of matches rated so far
     """

@@ -238,6 +238,7 @@ SYSTEM = System(
     title="predictive rating and volatility: the last ten games judged anew after every match",
     source='the article "Designing a Rating System for Esports"',
     needs="any matches; `performance` where it shall count; `team_score` with outcome=share",
+    teams=None,
     parameters=PravParameters,
     presets={"as_written": {"share_gain": False}, "steady": {"gain": 1.0}},
     compile=_compile,

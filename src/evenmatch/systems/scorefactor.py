@@ -194,9 +194,10 @@ def update(h, m, state, params, expected, factors, scratch):
 
 
 def _refuse(h: Columns, parameters: ScorefactorParameters) -> Iterator[tuple[int, str]]:
-    teams, players = np.diff(h.team_start), np.diff(h.slot_start[h.team_start])
+    slots = h.slot_start[h.team_start]
+    duel = (h.team_start[1:] - h.team_start[:-1] == 2) & (slots[1:] - slots[:-1] == 2)
     yield from mixed(h, "seconds", "scorefactor")
-    yield from missing(h, "score", (teams != 2) | (players != 2), "scorefactor")
+    yield from missing(h, "score", ~duel, "scorefactor")
 
 
 def _columns(state: Records) -> dict[str, NDArray[np.generic]]:
@@ -221,6 +222,7 @@ SYSTEM = System(
     title="every player against every other by score per second, team-mates included",
     source="XonStat's Elo for Xonotic: two articles of its author and the running code",
     needs="`score` of every player, except in duels; `seconds` for all players of a match or for none",
+    teams=None,
     parameters=ScorefactorParameters,
     presets={"xonstat": {"spare_favourites": True}},
     compile=_compile,

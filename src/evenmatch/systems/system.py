@@ -44,7 +44,7 @@ from evenmatch.systems.parameter import (
 __all__ = [
     *("Change", "Columns", "Factor", "Floats", "Integers", "Parameters", "Records", "Rules", "System"),
     *("choice", "flag", "kernel", "match_of", "missing", "mixed", "number", "numbers"),
-    *("optional_number", "rarely", "team_count"),
+    *("optional_number", "rarely"),
 ]
 
 Records = NDArray[np.void]
@@ -83,13 +83,14 @@ class System:
     """A rating system: kernels, state, parameters and words. Defined once per file, as `SYSTEM`.
 
     source          where the definition is from, for people
-    needs           what a history must have, for people; `refuse` enforces it
+    needs           what a history must have, for people; `teams` and `refuse` enforce it
+    teams           how many teams a match must have; None: two or more
     parameters      a frozen dataclass; `presets` are sets of values for it, by name
     compile         the parameters as the NamedTuple of numbers that the kernels read
     state           dtype of a player's record; its field `rating` is the shown rating
     newcomer        a newcomer's record, as a tuple in the order of `state`
     columns         further columns of a table of ratings, computed from the records
-    refuse          (match, reason) for every match that the system cannot rate
+    refuse          (match, reason) for every match that lacks what the system needs
     tell            a change as a sentence without the player's name
     """
 
@@ -97,6 +98,7 @@ class System:
     title: str
     source: str
     needs: str
+    teams: int | None
     parameters: type[Parameters]
     presets: Mapping[str, Mapping[str, Value]]
     compile: Callable[..., NamedTuple]
@@ -109,6 +111,12 @@ class System:
     scratch_columns: int
     refuse: Callable[..., Iterator[tuple[int, str]]]
     tell: Callable[..., str]
+
+    def refusals(self, h: Columns, parameters: Parameters) -> Iterator[tuple[int, str]]:
+        """(match, reason) for every match that the system cannot rate."""
+        if self.teams is not None:
+            yield from _team_count(h, self.teams, self.name)
+        yield from self.refuse(h, parameters)
 
     @cached_property
     def factor_type(self) -> np.dtype[np.void]:
@@ -165,13 +173,6 @@ class Rules:
 # Checks that several systems share. Each gives (match, reason) pairs for `refuse`.
 
 
-def team_count(h: Columns, accepted: int, system: str) -> Iterator[tuple[int, str]]:
-    """Matches that have not exactly this many teams."""
-    counts = h.team_start[1:] - h.team_start[:-1]
-    for match in (counts != accepted).nonzero()[0].tolist():
-        yield match, f"{counts[match]} teams; {system} rates matches of exactly {accepted}"
-
-
 def mixed(h: Columns, column: str, system: str) -> Iterator[tuple[int, str]]:
     """Matches in which some players have a value in this column and others have not."""
     for match, gaps, players in _gaps(h, column):
@@ -200,3 +201,10 @@ def _gaps(h: Columns, column: str) -> Iterator[tuple[int, int, int]]:
     gaps, players = np.add.reduceat(gap, slots[:-1], dtype=np.int64), np.diff(slots)
     for match in np.flatnonzero(gaps).tolist():
         yield match, int(gaps[match]), int(players[match])
+
+
+def _team_count(h: Columns, accepted: int, system: str) -> Iterator[tuple[int, str]]:
+    """Matches that have not exactly this many teams."""
+    counts = h.team_start[1:] - h.team_start[:-1]
+    for match in (counts != accepted).nonzero()[0].tolist():
+        yield match, f"{counts[match]} teams; {system} rates matches of exactly {accepted}"

@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from evenmatch.systems.maths import product_at_least
 from evenmatch.systems.system import (
@@ -27,7 +28,6 @@ from evenmatch.systems.system import (
     number,
     optional_number,
     rarely,
-    team_count,
 )
 
 LARGEST = 9e13  # cents; above it float64 no longer tells cents from their halves
@@ -287,11 +287,10 @@ def update(h, m, state, params, expected, factors, scratch):
 
 
 def _refuse(h: Columns, parameters: WagerParameters) -> Iterator[tuple[int, str]]:
-    yield from team_count(h, 2, "wager")
     yield from mixed(h, "seconds", "wager")
 
 
-def _columns(state: Records) -> dict[str, np.ndarray]:
+def _columns(state: Records) -> dict[str, NDArray[np.generic]]:
     return {}
 
 
@@ -321,7 +320,8 @@ SYSTEM = System(
     name="wager",
     title="a twentieth of the rank at stake, scaled by the teams' strength and their players' time",
     source='the article "Ranking in Team-Based Competitive Games"',
-    needs="exactly two teams per match; `seconds` for all players of a match or for none; `quit` where players quit",
+    needs="two teams per match; `seconds` for all players of a match or for none; `quit` where players quit",
+    teams=2,
     parameters=WagerParameters,
     presets={"article": {"uneven": "mean", "quitter_time": "actual"}, "limited": {"modifier_limit": 4.0}},
     compile=_compile,

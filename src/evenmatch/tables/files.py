@@ -134,6 +134,13 @@ def _text(value: object) -> str | None:
     return json.dumps(value)
 
 
+def check_writable(path: Path) -> None:
+    """Raise UsageError now, and not after a long run, where a table could not be written to this path."""
+    form_of(path)
+    if path.is_dir() or not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
+        raise UsageError(f"{path}: cannot be written; accepted is a file in a folder that exists and can be written to")
+
+
 def write_arrow(table: pa.Table, path: Path) -> None:
     """Write a table as CSV, Parquet or JSON Lines, by the suffix; whole or not at all.
 

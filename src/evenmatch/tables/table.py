@@ -60,20 +60,22 @@ class MatchTable:
         return names
 
     def take(self, matches: slice | NDArray[np.integer] | Flags) -> MatchTable:
-        """These matches alone, by slice, ascending indices or mask, with the players who are in them."""
+        """These matches alone, by slice, ascending indices or mask, with the players and ladders that are in them."""
         chosen = np.arange(len(self))[matches]
         history = self.history.take(chosen)
         kept, player = np.unique(history.columns.player, return_inverse=True)
         kept = kept.astype(np.int64)
+        ladders, ladder = np.unique(self.ladder[chosen], return_inverse=True)
         teams = np.flatnonzero(np.isin(np.repeat(np.arange(len(self)), np.diff(self.history.columns.team_start)), chosen))
         return replace(
             self,
             history=History(history.columns._replace(player=player.astype(np.int32))),
             match_id=self.match_id.take(pa.array(chosen)),
-            ladder=self.ladder[chosen],
+            ladder=ladder.astype(np.int32),
+            ladders=tuple(self.ladders[at] for at in ladders),
             team=self.team.take(pa.array(teams)),
             player=self.player.take(pa.array(kept)),
-            player_ladder=self.player_ladder[kept],
+            player_ladder=np.searchsorted(ladders, self.player_ladder[kept]).astype(np.int32),
             row=self.row[chosen],
         )
 

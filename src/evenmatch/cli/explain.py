@@ -1,0 +1,127 @@
+"""evenmatch explain: one match as a person would tell it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from evenmatch.cli import options
+from evenmatch.cli.output import print_json, printable, working
+from evenmatch.errors import UnknownNameError, UsageError
+
+if TYPE_CHECKING:
+    from evenmatch.rating import Ratings
+
+
+def command(
+    matches: options.Matches,
+    match: Annotated[str, typer.Option("--match", "-m", metavar="ID", help="The match_id of the match.")],
+    system: options.System,
+    preset: options.Preset = None,
+    param: options.Param = None,
+    pool_ladders: options.PoolLadders = False,
+    skip_bad: options.SkipBad = False,
+    json: options.Json = False,
+) -> None:
+    """Tell why each rating moved in one match: line-ups, odds before, and the factors of every change.
+
+    [bold]Example[/bold]
+
+    evenmatch explain season.csv --match m17 --system wager
+    """
+    by = options.rules_of(system, preset, param)
+    from evenmatch.rating import explain, rateable
+
+    recorded = rateable(options.matches_of(matches, None, pool_ladders, None, skip_bad), by, skip_bad=skip_bad)
+    try:
+        with working(f"rating with {by.system.name}"):
+            story = told(explain(recorded, by, match))
+    except UnknownNameError:
+        raise UsageError(f"--match {match}: {matches} has no match of that id") from None
+    if json:
+        print_json(story)
+    else:
+        print(as_text(story))
+
+
+def told(ratings: Ratings) -> dict[str, object]:
+    """The story of the one match that was rated, as data."""
+    table, by = ratings.matches, ratings.rules
+    c = table.history.columns
+    from evenmatch.tables.files import iso_8601
+    from evenmatch.tables.table import MICROSECONDS
+
+    import pyarrow as pa
+
+    teams = []
+    for at, changes in enumerate(ratings.changes(0)):
+        seconds = c.seconds[c.slot_start[at] : c.slot_start[at + 1]].tolist()
+        quits = c.quit[c.slot_start[at] : c.slot_start[at + 1]].tolist()
+        score = float(c.team_score[at])
+        teams.append(
+            {
+                "team": table.team[at].as_py(),
+                "place": int(c.place[at]),
+                "team_score": None if score != score else score,
+                "expected": float(ratings.expected[at]),
+                "players": [
+                    {
+                        "player": change.player,
+                        "before": change.before,
+                        "after": change.after,
+                        "seconds": None if time != time else time,
+                        "quit": quit_early,
+                        "factors": {name: None if value != value else value for name, value in change.factors.items()},
+                        "reason": by.system.tell(change, by.parameters),
+                    }
+                    for change, time, quit_early in zip(changes, seconds, quits, strict=True)
+                ],
+            }
+        )
+    played = pa.chunked_array([pa.array(c.time).cast(MICROSECONDS)])
+    return {
+        "match_id": table.match_id[0].as_py(),
+        "ladder": table.ladders[int(table.ladder[0])],
+        "played_at": iso_8601(played)[0].as_py(),
+        "system": by.system.name,
+        "preset": by.preset,
+        "parameters": by.values(),
+        "teams": teams,
+    }
+
+
+def as_text(story: dict) -> str:  # type: ignore[type-arg]
+    """The story in words."""
+    lines = [
+        f"Match {printable(story['match_id'])}, ladder {printable(story['ladder'])}, {story['played_at']}, "
+        f"rated with {story['system']}",
+        _outcome(story["teams"]),
+    ]
+    for team in story["teams"]:
+        score = "" if team["team_score"] is None else f", score {team['team_score']:g}"
+        lines.append(
+            f"\nTeam {printable(str(team['team']))}: place {team['place']}{score}, "
+            f"expected {team['expected']:.1%} before the match"
+        )
+        width = max(len(player["player"]) for player in team["players"])
+        for player in team["players"]:
+            change = player["after"] - player["before"]
+            left = " (quit)" if player["quit"] else ""
+            lines.append(
+                f"  {printable(player['player']):<{width}}  {player['before']:.2f} → {player['after']:.2f}  "
+                f"{change:+.2f}{left}  {player['reason']}"
+            )
+    return "\n".join(lines)
+
+
+def _outcome(teams: list[dict]) -> str:  # type: ignore[type-arg]
+    best = min(team["place"] for team in teams)
+    winners = [f"team {printable(str(team['team']))}" for team in teams if team["place"] == best]
+    if len(winners) == len(teams):
+        return f"A draw between {' and '.join(winners)}."
+    if len(winners) > 1:
+        return f"{' and '.join(winners).capitalize()} shared the first place of {len(teams)}."
+    given = next(team["expected"] for team in teams if team["place"] == best)
+    verdict = "as expected" if given > 0.55 else "against the odds" if given < 0.45 else "an even match"
+    return f"{winners[0][0].upper()}{winners[0][1:]} won: {verdict}."

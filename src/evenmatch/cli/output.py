@@ -1,0 +1,122 @@
+"""What people see: tables, notes, progress. Results go to standard output, everything else to standard error."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+from evenmatch.errors import BadRowsError, EvenmatchError
+
+PATIENCE = 1.0  # seconds before a progress bar shows
+
+
+def fail(error: EvenmatchError) -> None:
+    """An error, with every bad row that it knows of."""
+    if isinstance(error, BadRowsError):
+        noun = "problem" if len(error.problems) == 1 else "problems"
+        _say("error", f"{error.source}: {len(error.problems)} {noun}; nothing was rated", "bold red")
+        for problem in error.problems:
+            print(f"  {problem}", file=sys.stderr)
+        print("  (--skip-bad leaves such matches out)", file=sys.stderr)
+    else:
+        _say("error", str(error), "bold red")
+
+
+def warn(text: str) -> None:
+    """Something that did not stop the work."""
+    _say("warning", text, "bold yellow")
+
+
+def note(text: str) -> None:
+    """Something good to know."""
+    print(text, file=sys.stderr)
+
+
+def print_json(document: object) -> None:
+    """The one document of --json."""
+    json.dump(document, sys.stdout, ensure_ascii=False, indent=2, allow_nan=False)
+    print()
+
+
+def print_table(title: str, heads: Sequence[str], rows: Sequence[Sequence[object]], right: Sequence[str] = ()) -> None:
+    """A table: drawn on a terminal, aligned plain text in a pipe. `right` names the columns aligned to the right."""
+    cells = [[_cell(value) for value in row] for row in rows]
+    if sys.stdout.isatty():
+        from rich import box
+        from rich.console import Console
+        from rich.table import Table
+        from rich.text import Text
+
+        table = Table(title=Text(title), title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
+        for head in heads:
+            table.add_column(head, justify="right" if head in right else "left", overflow="fold")
+        for row in cells:
+            table.add_row(*map(Text, row))
+        Console().print(table)
+        return
+    print(title)
+    widths = [max(len(text) for text in column) for column in zip(heads, *cells, strict=True)]
+    for row in [list(heads), *cells]:
+        padded = [
+            text.rjust(width) if head in right else text.ljust(width)
+            for head, text, width in zip(heads, row, widths, strict=True)
+        ]
+        print("  ".join(padded).rstrip())
+    print()
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return "–"
+    if isinstance(value, float):
+        return f"{value:.2f}"
+    return printable(str(value))
+
+
+def printable(text: str) -> str:
+    """Text of strangers without control characters, which could move the cursor or paint the screen."""
+    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
+
+
+def _say(word: str, text: str, style: str) -> None:
+    if sys.stderr.isatty():
+        from rich.console import Console
+        from rich.text import Text
+
+        Console(stderr=True, soft_wrap=True).print(Text.assemble((f"{word}: ", style), text))
+    else:
+        print(f"{word}: {text}", file=sys.stderr)
+
+
+@contextmanager
+def working(what: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
+    """A progress bar on standard error while the block runs, if it takes more than a second on a terminal.
+
+    Gives a function to call with how much of `total` is done; without a total the bar only shows that work goes on.
+    """
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    counted = [MofNCompleteColumn()] if total else []
+    progress = Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        *counted,
+        TimeElapsedColumn(),
+        console=Console(stderr=True),
+        transient=True,
+        disable=not sys.stderr.isatty(),
+    )
+    task = progress.add_task(what, total=total)
+    begin = threading.Timer(PATIENCE, progress.start)
+    begin.daemon = True
+    begin.start()
+    try:
+        yield lambda done: progress.update(task, completed=done)
+    finally:
+        begin.cancel()
+        progress.stop()

@@ -1,0 +1,84 @@
+"""evenmatch systems: the rating systems that there are, and what each can be told."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from evenmatch.cli import options
+from evenmatch.cli.output import print_json, print_table
+
+if TYPE_CHECKING:
+    from evenmatch.systems.system import System
+
+
+def command(
+    name: Annotated[
+        str | None, typer.Argument(metavar="[NAME]", help="One system, or a .py file of yours; without: all.")
+    ] = None,
+    json: options.Json = False,
+) -> None:
+    """List the rating systems, or one system's parameters, presets, needs and source.
+
+    [bold]Examples[/bold]
+
+    evenmatch systems
+
+    evenmatch systems wager
+    """
+    from evenmatch.systems import find, names
+
+    if name is None:
+        listed = [find(one) for one in names()]
+        if json:
+            print_json([{"name": system.name, "title": system.title, "needs": system.needs} for system in listed])
+        else:
+            rows = [[system.name, system.title, ", ".join(system.presets) or "–"] for system in listed]
+            print_table("Rating systems (evenmatch systems NAME tells more)", ("name", "what it does", "presets"), rows)
+        return
+    system = find(name)
+    if json:
+        print_json(described(system))
+    else:
+        _print(system)
+
+
+def described(system: System) -> dict[str, object]:
+    """Everything about a system that a user may want to know, as data."""
+    from evenmatch.systems.parameter import specs
+
+    return {
+        "name": system.name,
+        "title": system.title,
+        "source": system.source,
+        "needs": system.needs,
+        "parameters": {
+            name: {"default": default, "accepts": spec.accepts, "meaning": spec.meaning}
+            for name, (spec, default) in specs(system.parameters).items()
+        },
+        "presets": {name: dict(values) for name, values in system.presets.items()},
+        "factors": {
+            factor.name: {"meaning": factor.meaning, **({"labels": list(factor.labels)} if factor.labels else {})}
+            for factor in system.factors
+        },
+    }
+
+
+def _print(system: System) -> None:
+    from evenmatch.systems.parameter import shown, specs
+
+    print(f"{system.name}: {system.title}\n")
+    print(f"needs   {system.needs}\nsource  {system.source}\n")
+    rows = [
+        [name, shown(default), spec.meaning, spec.accepts]
+        for name, (spec, default) in specs(system.parameters).items()
+    ]
+    print_table("Parameters (--param NAME=VALUE)", ("name", "default", "meaning", "accepted"), rows)
+    presets = [[name, ", ".join(f"{k}={shown(v)}" for k, v in values.items())] for name, values in system.presets.items()]
+    print_table("Presets (--preset NAME)", ("name", "stands for"), presets)
+    factors = [
+        [factor.name, factor.meaning + (f": {', '.join(factor.labels)}" if factor.labels else "")]
+        for factor in system.factors
+    ]
+    print_table("Factors of a change (--journal, evenmatch explain)", ("name", "meaning"), factors)

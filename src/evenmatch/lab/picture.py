@@ -1,0 +1,67 @@
+"""Pictures of ratings over time, drawn with matplotlib (the extra `plot`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from evenmatch.errors import UsageError
+
+if TYPE_CHECKING:
+    from evenmatch.rating import Ratings
+
+INKS = ("#0b6e99", "#c2410c", "#4d7c0f", "#7c3aed", "#b4236a", "#92700c")
+
+
+def rating_paths(ratings: Ratings, players: Sequence[str], path: Path) -> None:
+    """Draw the shown rating of these players after each of their matches; .svg or .png by the suffix.
+
+    The ratings must have their journal. Raises UsageError where matplotlib is not installed.
+    """
+    try:
+        import matplotlib as mpl
+    except ImportError:
+        raise UsageError("pictures need matplotlib; install evenmatch with its extra: evenmatch[plot]") from None
+    mpl.use("agg")
+    mpl.rcParams["svg.hashsalt"] = "evenmatch"
+    from matplotlib import pyplot
+
+    assert ratings.journal is not None
+    history, names = ratings.matches.history, ratings.matches.player_names
+    time = history.columns.time[history.slot_match].astype("datetime64[us]")
+    with pyplot.rc_context({"font.size": 11, "axes.spines.top": False, "axes.spines.right": False}):
+        figure, axes = pyplot.subplots(figsize=(9, 4.5), layout="constrained")
+        ends = []
+        for player, ink in zip(players, INKS, strict=False):
+            slots = np.flatnonzero(history.columns.player == names.index(player))
+            after = ratings.journal.after[slots]
+            axes.step(time[slots], after, where="post", color=ink, linewidth=1.6)
+            ends.append((float(after[-1]), player, ink))
+        low, high = axes.get_ylim()
+        spot = -np.inf
+        for height, player, ink in sorted(ends):
+            spot = max(height, spot + 0.05 * (high - low))  # labels keep clear of each other
+            axes.annotate(
+                f"{player} {height:.2f}",
+                (1.01, spot),
+                xycoords=("axes fraction", "data"),
+                color=ink,
+                va="center",
+                annotation_clip=False,
+            )
+        axes.set_title(f"Rating after each match, {ratings.rules.system.name}", loc="left", fontweight="bold")
+        axes.grid(axis="y", color="#d4d4d4", linewidth=0.6)
+        axes.tick_params(length=0)
+        locator = mpl.dates.AutoDateLocator(minticks=4, maxticks=8)
+        axes.xaxis.set_major_locator(locator)
+        axes.xaxis.set_major_formatter(mpl.dates.ConciseDateFormatter(locator))
+        try:
+            metadata = {"Date": None} if path.suffix == ".svg" else {}
+            figure.savefig(path, dpi=144, facecolor="white", metadata=metadata)
+        except OSError as error:
+            raise UsageError(f"{path}: cannot be written: {error.strerror}") from error
+        finally:
+            pyplot.close(figure)

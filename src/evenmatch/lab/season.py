@@ -1,0 +1,108 @@
+"""A season of a team game played by people with true skills, some of whom leave before the end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenmatch.match import Appearance, Match, Team
+
+START = datetime(2026, 1, 5, 18, tzinfo=UTC)
+ONSETS = ("B", "D", "F", "K", "L", "M", "N", "R", "S", "T", "V", "Z")
+RHYMES = ("ara", "eno", "ivi", "olu", "una", "aris", "ekko", "immy", "orin", "udo")
+
+
+@dataclass(frozen=True)
+class Season:
+    """Matches in order of time, and each player's true skill: a standard normal, of which nobody is told."""
+
+    matches: list[Match]
+    skill: dict[str, float]
+
+
+@dataclass(frozen=True)
+class Habits:
+    """How often things go wrong: shares of appearances.
+
+    quit        leaves at a random time, which costs the team
+    leave_late  leaves in the last seconds, when the match is decided
+    join_late   comes after the start and stays; not a quitter
+    draw        share of matches drawn
+    """
+
+    quit: float = 0.015
+    leave_late: float = 0.01
+    join_late: float = 0.02
+    draw: float = 0.01
+
+
+def season(
+    seed: int, *, players: int = 240, matches: int = 4000, team_size: int = 6, habits: Habits | None = None
+) -> Season:
+    """A season of so many matches between two teams, the same for the same seed.
+
+    Some people play ten times as often as others. Line-ups are drawn from those online, who are of all strengths; the
+    stronger team wins with odds logistic in the difference of the teams' mean skill, weighted by time in the game.
+    """
+    rng = np.random.default_rng(seed)
+    habits = habits or Habits()
+    names = player_names(players)
+    skill = rng.normal(size=players)
+    eagerness = rng.lognormal(sigma=0.8, size=players)
+    eagerness /= eagerness.sum()
+    gaps = rng.exponential(timedelta(days=90).total_seconds() / matches, matches)
+    ends = np.cumsum(gaps)
+    listed = []
+    for number in range(matches):
+        chosen = rng.choice(players, 2 * team_size, replace=False, p=eagerness)
+        length = float(rng.integers(600, 901))
+        seconds, quits = _times(rng, 2 * team_size, length, habits)
+        half = slice(0, team_size), slice(team_size, None)
+        strength = [float((skill[chosen[side]] * seconds[side]).sum() / (length * team_size)) for side in half]
+        presence = [float(seconds[side].sum() / (length * team_size)) for side in half]
+        lead = 4.0 * (strength[0] - strength[1]) + 6.0 * (presence[0] - presence[1])
+        first_wins = rng.random() < 1 / (1 + np.exp(-lead))
+        drawn = rng.random() < habits.draw
+        places = (1, 1) if drawn else (1, 2) if first_wins else (2, 1)
+        rounds = int(rng.integers(0, 8))
+        scores = (7, 7) if drawn else (8, rounds) if first_wins else (rounds, 8)
+        teams = [
+            Team(
+                tuple(
+                    Appearance(names[player], seconds=float(time), quit=bool(left))
+                    for player, time, left in zip(chosen[side], seconds[side], quits[side], strict=True)
+                ),
+                place,
+                float(score),
+            )
+            for side, place, score in zip(half, places, scores, strict=True)
+        ]
+        played_at = START + timedelta(seconds=round(float(ends[number])))
+        listed.append(Match(f"m{number + 1}", played_at, tuple(teams), ladder="6v6"))
+    return Season(listed, dict(zip(names, skill.tolist(), strict=True)))
+
+
+def player_names(count: int) -> list[str]:
+    """So many different names, the same each time."""
+    short = [onset + rhyme for rhyme in RHYMES for onset in ONSETS]
+    return [short[at % len(short)] + (str(at // len(short) + 1) if at >= len(short) else "") for at in range(count)]
+
+
+def _times(
+    rng: np.random.Generator, players: int, length: float, habits: Habits
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Seconds in the game and who quit; somebody always stays to the end."""
+    chance = rng.random(players)
+    seconds = np.full(players, length)
+    quitter = chance < habits.quit
+    seconds[quitter] = np.floor(rng.uniform(30, length - 30, quitter.sum()))
+    late = ~quitter & (chance < habits.quit + habits.leave_late)
+    seconds[late] = length - rng.integers(3, 20, late.sum())
+    joined = chance > 1 - habits.join_late
+    seconds[joined] = length - rng.integers(20, 200, joined.sum())
+    if (seconds < length).all():
+        seconds[0], quitter[0], late[0] = length, False, False
+    return seconds, quitter | late
