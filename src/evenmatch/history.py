@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,7 +49,7 @@ class Columns(NamedTuple):
     keep: Flags
 
 
-_DTYPES = Columns(*(np.dtype(code) for code in "i8 i4 i4 f8 i4 i4 f8 f8 f8 ? f8 ?".split()))  # type: ignore[arg-type]
+_KINDS = dict(zip(Columns._fields, ["i8", "i4", "i4", "f8", "i4", "i4", "f8", "f8", "f8", "?", "f8", "?"], strict=True))
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +59,7 @@ class History:
     columns: Columns
 
     def __post_init__(self) -> None:
-        frozen = Columns(*(_freeze(array, dtype) for array, dtype in zip(self.columns, _DTYPES, strict=True)))
+        frozen = Columns(**{name: _freeze(getattr(self.columns, name), kind) for name, kind in _KINDS.items()})
         _check_shape(frozen)
         object.__setattr__(self, "columns", frozen)
 
@@ -139,7 +139,9 @@ class History:
         teams = [team for match in matches for team in match.teams]
         slots = [slot for team in teams for slot in team.players]
         time = [match.time if not_before is None else max(match.time, not_before) for match in matches]
-        player = [number(match.ladder, slot.player) for match in matches for team in match.teams for slot in team.players]
+        player = [
+            number(match.ladder, slot.player) for match in matches for team in match.teams for slot in team.players
+        ]
         team_start = _running([len(match.teams) for match in matches])
         slot_start = _running([len(team.players) for team in teams])
         history = History._trusted(
@@ -186,7 +188,8 @@ def ranges(start: NDArray[np.integer], chosen: NDArray[np.integer]) -> NDArray[n
     size = start[chosen + 1] - first
     ends = np.cumsum(size)
     total = int(ends[-1]) if len(ends) else 0
-    return np.arange(total) + np.repeat(first - (ends - size), size)
+    members: NDArray[np.int64] = np.arange(total) + np.repeat(first - (ends - size), size)
+    return members
 
 
 def _duration(match: Match) -> float:
@@ -206,8 +209,8 @@ def _offsets(sizes: NDArray[np.integer]) -> Integers:
     return offsets
 
 
-def _freeze(array: NDArray[np.generic], dtype: np.dtype[np.generic]) -> NDArray[np.generic]:
-    frozen = np.ascontiguousarray(array, dtype).view()
+def _freeze(array: NDArray[Any], kind: str) -> NDArray[Any]:
+    frozen = np.ascontiguousarray(array, kind).view()
     frozen.flags.writeable = False
     return frozen
 

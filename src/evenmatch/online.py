@@ -63,7 +63,7 @@ class Rater:
         return float((self._newcomer[0] if row is None else self._state[row])["rating"])
 
     def rate(self, match: Match) -> Receipt:
-        """Rate a match and return what it did. Raises BadRowsError where the system cannot rate it; nothing changes then."""
+        """Rate a match and return what it did; where the system cannot rate it, BadRowsError, and nothing changes."""
         names = [slot.player for team in match.teams for slot in team.players]
         local = {name: at for at, name in enumerate(names)}
         history = History.of([match], lambda _, player: local[player], not_before=self._time)
@@ -83,7 +83,9 @@ class Rater:
         """The odds of a line-up of two teams or more, at a time in microseconds (None: after the latest match)."""
         names = [player for team in teams for player in team]
         if len(teams) < 2 or not all(teams):
-            raise InputError(f"a line-up of {len(teams)} teams, sizes {[len(t) for t in teams]}; accepted are two or more")
+            raise InputError(
+                f"a line-up of {len(teams)} teams, sizes {[len(t) for t in teams]}; accepted are two or more"
+            )
         if len(set(names)) < len(names):
             twice = next(name for name in names if names.count(name) > 1)
             raise InputError(f"player {twice!r} stands in the line-up more than once; accepted is once")

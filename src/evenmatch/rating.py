@@ -65,7 +65,9 @@ class Ratings:
         """
         table, activity = self.matches, Activity.of(self.matches.history)
         rating = self.state["rating"]
-        last = np.array([table.history.columns.time[table.ladder == at].max(initial=0) for at in range(len(table.ladders))])
+        last = np.array(
+            [table.history.columns.time[table.ladder == at].max(initial=0) for at in range(len(table.ladders))]
+        )
         now = last[table.player_ladder] if as_of is None else np.full(len(rating), as_of)
         active, placed = activity.active(now, active_days), activity.placed(placement)
         percentile = np.ones(len(rating), np.int64)
@@ -111,7 +113,9 @@ class Ratings:
 
     def changes(self, match: int) -> list[list[Change]]:
         """What a match (by number) did to each player, team by team; needs the journal."""
-        return changes(self.rules, self.matches.history, self.expected, self._journal(), match, self.matches.player_names)
+        return changes(
+            self.rules, self.matches.history, self.expected, self._journal(), match, self.matches.player_names
+        )
 
     def _journal(self) -> Journal:
         if self.journal is None:
@@ -145,7 +149,9 @@ def rate(
     matches = rateable(matches, by, skip_bad=skip_bad)
     state = by.newcomers(len(matches.player))
     result = loop.replay(by, matches.history, state, journal=journal, progress=progress)
-    check_range(by, matches.history, state, result, matches.player_names.__getitem__, lambda m: matches.match_id[m].as_py())
+    check_range(
+        by, matches.history, state, result, matches.player_names.__getitem__, lambda m: matches.match_id[m].as_py()
+    )
     return Ratings(matches, by, result.state, result.expected, result.journal)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from typing import TextIO
 
 from evenmatch.cli.app import app
 from evenmatch.cli.output import fail, warn
@@ -29,7 +30,14 @@ def main() -> None:
         sys.exit(0)
 
 
-def _show(message: Warning | str, category: type[Warning], *_: object) -> None:
+def _show(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
     if issubclass(category, EvenmatchWarning):
         warn(str(message))
     else:

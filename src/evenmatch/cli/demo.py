@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from evenmatch.cli.output import print_table, working
 from evenmatch.errors import UsageError
+
+if TYPE_CHECKING:
+    from evenmatch.rating import Ratings
 
 
 def command(
@@ -31,7 +34,9 @@ def command(
         played = season(seed)
         matches = tables.from_matches(played.matches)
         tables.write(matches, folder / "season.csv")
-    print(f"{folder / 'season.csv'}: {len(matches):,} matches of {len(matches.player)} players with true skills, and quitters")
+    print(
+        f"{folder / 'season.csv'}: {len(matches):,} matches of {len(matches.player)} players with true skills, and quitters"
+    )
 
     by = rating.rules("wager")
     with working("rating with wager (the first time compiles it)", len(matches)) as progress:
@@ -42,7 +47,15 @@ def command(
 
     rank_of_skill = {name: at for at, name in enumerate(sorted(played.skill, key=lambda name: -played.skill[name]), 1)}
     rows = [
-        [at, row["player"], row["rating"], row["matches"], row["percentile"], row["division"], rank_of_skill[row["player"]]]
+        [
+            at,
+            row["player"],
+            row["rating"],
+            row["matches"],
+            row["percentile"],
+            row["division"],
+            rank_of_skill[row["player"]],
+        ]
         for at, row in enumerate(standings.filter(standings["placed"]).slice(0, 10).to_pylist(), 1)
     ]
     heads = ("rank", "player", "rating", "matches", "percentile", "division", "rank by true skill")
@@ -57,10 +70,12 @@ def command(
     picture = folder / "rating-paths.svg"
     rating_paths(ratings, shown, picture)
     print(f"\n{picture}: the ratings of {', '.join(shown[:-1])} and {shown[-1]} over the season")
-    print(f"Try: evenmatch odds {folder / 'season.csv'} -s wager --teams \"{names[0]},{names[1]} vs {names[2]},{names[3]}\"")
+    print(
+        f'Try: evenmatch odds {folder / "season.csv"} -s wager --teams "{names[0]},{names[1]} vs {names[2]},{names[3]}"'
+    )
 
 
-def _with_a_quitter(ratings: rating.Ratings) -> str:  # noqa: F821
+def _with_a_quitter(ratings: Ratings) -> str:
     import numpy as np
 
     history = ratings.matches.history

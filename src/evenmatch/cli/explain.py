@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -49,30 +50,29 @@ def told(ratings: Ratings) -> dict[str, object]:
     """The story of the one match that was rated, as data."""
     table, by = ratings.matches, ratings.rules
     c = table.history.columns
+    import pyarrow as pa
+
     from evenmatch.tables.files import iso_8601
     from evenmatch.tables.table import MICROSECONDS
-
-    import pyarrow as pa
 
     teams = []
     for at, changes in enumerate(ratings.changes(0)):
         seconds = c.seconds[c.slot_start[at] : c.slot_start[at + 1]].tolist()
         quits = c.quit[c.slot_start[at] : c.slot_start[at + 1]].tolist()
-        score = float(c.team_score[at])
         teams.append(
             {
                 "team": table.team[at].as_py(),
                 "place": int(c.place[at]),
-                "team_score": None if score != score else score,
+                "team_score": _known(float(c.team_score[at])),
                 "expected": float(ratings.expected[at]),
                 "players": [
                     {
                         "player": change.player,
                         "before": change.before,
                         "after": change.after,
-                        "seconds": None if time != time else time,
+                        "seconds": _known(time),
                         "quit": quit_early,
-                        "factors": {name: None if value != value else value for name, value in change.factors.items()},
+                        "factors": {name: _known(value) for name, value in change.factors.items()},
                         "reason": by.system.tell(change, by.parameters),
                     }
                     for change, time, quit_early in zip(changes, seconds, quits, strict=True)
@@ -125,3 +125,8 @@ def _outcome(teams: list[dict]) -> str:  # type: ignore[type-arg]
     given = next(team["expected"] for team in teams if team["place"] == best)
     verdict = "as expected" if given > 0.55 else "against the odds" if given < 0.45 else "an even match"
     return f"{winners[0][0].upper()}{winners[0][1:]} won: {verdict}."
+
+
+def _known(value: float | str) -> float | str | None:
+    """The value; None, as JSON has it, where it is not a number."""
+    return None if isinstance(value, float) and math.isnan(value) else value

@@ -82,7 +82,12 @@ def command(
     if len(line_up) == 2:
         heads = ["team", "win", "draw", "loss"]
         rows: list[list[object]] = [
-            [_named(team, rating), f"{found.win[a][1 - a]:.1%}", f"{found.draw[a][1 - a]:.1%}", f"{found.win[1 - a][a]:.1%}"]
+            [
+                _named(team, rating),
+                f"{found.win[a][1 - a]:.1%}",
+                f"{found.draw[a][1 - a]:.1%}",
+                f"{found.win[1 - a][a]:.1%}",
+            ]
             for a, team in enumerate(line_up)
         ]
     else:

@@ -29,7 +29,9 @@ AsOf = Annotated[
     str | None,
     typer.Option("--as-of", metavar="TIME", help="ISO 8601 or epoch seconds; later matches are left out."),
 ]
-SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Leave out bad matches, and say how many, instead of stopping.")]
+SkipBad = Annotated[
+    bool, typer.Option("--skip-bad", help="Leave out bad matches, and say how many, instead of stopping.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 
 

@@ -30,7 +30,8 @@ def command(
         int, typer.Option("--placement", min=0, metavar="N", help="Matches to complete before a percentile is shown.")
     ] = 10,
     active_days: Annotated[
-        float, typer.Option("--active-days", min=0, metavar="N", help="Who completed a match in so many days is active.")
+        float,
+        typer.Option("--active-days", min=0, metavar="N", help="Who completed a match in so many days is active."),
     ] = 30,
     divisions: Annotated[
         Path | None, typer.Option("--divisions", metavar="FILE", help="A .csv with columns name, lowest (percentile).")

@@ -71,11 +71,12 @@ def _print(system: System) -> None:
     print(f"{system.name}: {system.title}\n")
     print(f"needs   {system.needs}\nsource  {system.source}\n")
     rows = [
-        [name, shown(default), spec.meaning, spec.accepts]
-        for name, (spec, default) in specs(system.parameters).items()
+        [name, shown(default), spec.meaning, spec.accepts] for name, (spec, default) in specs(system.parameters).items()
     ]
     print_table("Parameters (--param NAME=VALUE)", ("name", "default", "meaning", "accepted"), rows)
-    presets = [[name, ", ".join(f"{k}={shown(v)}" for k, v in values.items())] for name, values in system.presets.items()]
+    presets = [
+        [name, ", ".join(f"{k}={shown(v)}" for k, v in values.items())] for name, values in system.presets.items()
+    ]
     print_table("Presets (--preset NAME)", ("name", "stands for"), presets)
     factors = [
         [factor.name, factor.meaning + (f": {', '.join(factor.labels)}" if factor.labels else "")]

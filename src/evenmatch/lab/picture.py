@@ -27,7 +27,7 @@ def rating_paths(ratings: Ratings, players: Sequence[str], path: Path) -> None:
         raise UsageError("pictures need matplotlib; install evenmatch with its extra: evenmatch[plot]") from None
     mpl.use("agg")
     mpl.rcParams["svg.hashsalt"] = "evenmatch"
-    from matplotlib import pyplot
+    from matplotlib import dates, pyplot
 
     assert ratings.journal is not None
     history, names = ratings.matches.history, ratings.matches.player_names
@@ -55,9 +55,9 @@ def rating_paths(ratings: Ratings, players: Sequence[str], path: Path) -> None:
         axes.set_title(f"Rating after each match, {ratings.rules.system.name}", loc="left", fontweight="bold")
         axes.grid(axis="y", color="#d4d4d4", linewidth=0.6)
         axes.tick_params(length=0)
-        locator = mpl.dates.AutoDateLocator(minticks=4, maxticks=8)
+        locator = dates.AutoDateLocator(minticks=4, maxticks=8)  # type: ignore[no-untyped-call]
         axes.xaxis.set_major_locator(locator)
-        axes.xaxis.set_major_formatter(mpl.dates.ConciseDateFormatter(locator))
+        axes.xaxis.set_major_formatter(dates.ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
         try:
             metadata = {"Date": None} if path.suffix == ".svg" else {}
             figure.savefig(path, dpi=144, facecolor="white", metadata=metadata)

@@ -38,7 +38,10 @@ class Activity:
     def active(self, as_of: Times | int, days: float) -> Flags:
         """Who completed a match in the so many days up to `as_of` (microseconds; one for all, or one per player)."""
         oldest = as_of - np.int64(round(days * DAY))
-        return (self.last_completed != NEVER) & (self.last_completed >= oldest) & (self.last_completed <= as_of)
+        active: Flags = (
+            (self.last_completed != NEVER) & (self.last_completed >= oldest) & (self.last_completed <= as_of)
+        )
+        return active
 
     def placed(self, placement: int) -> Flags:
         """Who completed their placement matches."""

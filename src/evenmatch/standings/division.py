@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -34,7 +35,7 @@ def checked(divisions: Sequence[Division]) -> tuple[Division, ...]:
     if not divisions or divisions[0].lowest != 1:
         begin = divisions[0].lowest if divisions else "nowhere"
         raise InputError(f"the lowest division begins at {begin}; accepted is 1, so that everybody has a division")
-    for division, above in zip(divisions, divisions[1:], strict=False):
+    for division, above in pairwise(divisions):
         if above.lowest <= division.lowest:
             raise InputError(
                 f"division {above.name!r} begins at {above.lowest}, {division.name!r} before it at {division.lowest}; "

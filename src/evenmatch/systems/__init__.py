@@ -54,14 +54,16 @@ def _system_of(module: ModuleType, origin: str) -> System:
 
 
 def _load(path: Path) -> ModuleType:
-    """Import a file under a name of its own, the same in every process, so that its compiled kernels are found again."""
-    if not path.is_file():
-        raise UsageError(f"{path}: no such file; accepted is the name of a system or a Python file that defines one")
-    place = str(path.resolve())
-    name = f"evenmatch_user_{path.stem}_{hashlib.sha256(place.encode()).hexdigest()[:8]}"
+    """Import a file under a name made of its contents: the same in every process, so that cached kernels are found."""
+    try:
+        contents = path.read_bytes()
+    except OSError as error:
+        accepted = "accepted is the name of a system or a Python file that defines one"
+        raise UsageError(f"{path}: {error.strerror}; {accepted}") from error
+    name = f"evenmatch_user_{hashlib.sha256(contents).hexdigest()[:16]}"
     if name in sys.modules:
         return sys.modules[name]
-    spec = importlib.util.spec_from_file_location(name, place)
+    spec = importlib.util.spec_from_file_location(name, path.resolve())
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)

@@ -18,6 +18,8 @@ from evenmatch.systems.system import (
     Change,
     Columns,
     Factor,
+    Floats,
+    Integers,
     Parameters,
     Records,
     System,
@@ -56,9 +58,9 @@ class Battlepoints(NamedTuple):
 
     floor: float
     rate: float
-    brackets: tuple[float, float, float]
-    k: tuple[float, float, float, float]
-    lopsided: tuple[float, float, float, float]
+    brackets: tuple[float, ...]
+    k: tuple[float, ...]
+    lopsided: tuple[float, ...]
     margin: float
     truncate: bool
 
@@ -66,7 +68,13 @@ class Battlepoints(NamedTuple):
 def _compile(p: BattlepointsParameters) -> Battlepoints:
     margin = -1.0 if p.lopsided_margin is None else p.lopsided_margin
     return Battlepoints(
-        p.floor, LOG_10 / p.scale, tuple(p.brackets), tuple(p.k), tuple(p.lopsided), margin, p.truncate  # type: ignore[arg-type]
+        p.floor,
+        LOG_10 / p.scale,
+        tuple(p.brackets),
+        tuple(p.k),
+        tuple(p.lopsided),
+        margin,
+        p.truncate,
     )
 
 
@@ -80,7 +88,7 @@ FACTORS = (
 
 
 @kernel
-def mean_rating(team, state):
+def mean_rating(team: Integers, state: Records) -> float:
     """Mean rating of a team."""
     if len(team) == 1:
         return state[team[0]].rating
@@ -91,13 +99,13 @@ def mean_rating(team, state):
 
 
 @kernel
-def pair(a, b, now, state, params):
+def pair(a: Integers, b: Integers, now: int, state: Records, params: Battlepoints) -> tuple[float, float]:
     """Elo's logistic curve on the teams' means; draws are not foreseen."""
     return logistic((mean_rating(a, state) - mean_rating(b, state)) * params.rate), 0.0
 
 
 @kernel
-def bracket(rating, params):
+def bracket(rating: float, params: Battlepoints) -> int:
     """The bracket of a rating, 0 to 3, by its whole part."""
     whole = math.floor(rating)
     at = 0
@@ -108,7 +116,7 @@ def bracket(rating, params):
 
 
 @kernel
-def is_lopsided(h, team, rival, params):
+def is_lopsided(h: Columns, team: int, rival: int, params: Battlepoints) -> bool:
     """Whether one of the two beat the other to nothing, or by the margin."""
     ahead = h.place[rival] - h.place[team]
     if ahead == 0:
@@ -121,7 +129,9 @@ def is_lopsided(h, team, rival, params):
 
 
 @kernel
-def update(h, m, state, params, expected, factors, scratch):
+def update(
+    h: Columns, m: int, state: Records, params: Battlepoints, expected: Floats, factors: Records, scratch: Floats
+) -> None:
     """Every player against the mean of each rival team, averaged over the rivals."""
     first, end = h.team_start[m], h.team_start[m + 1]
     for team in range(first, end):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar, cast
 
 from numba import njit
 
@@ -12,11 +12,10 @@ F = TypeVar("F", bound=Callable[..., object])
 
 def kernel(function: F) -> F:
     """Compile a kernel that is merged into the loop over matches: three times as fast as a call."""
-    compiled: F = njit(error_model="numpy", inline="always")(function)
-    return compiled
+    return cast("F", njit(error_model="numpy", inline="always")(function))
 
 
 def rarely(function: F) -> F:
     """Compile a function that kernels call seldom, so that merging it would only bloat the loop."""
-    compiled: F = njit(error_model="numpy", inline="never", _nrt=True)(function)
-    return compiled
+    options: dict[str, Any] = {"_nrt": True}  # may allocate, although the loop that calls it may not
+    return cast("F", njit(error_model="numpy", **options)(function))

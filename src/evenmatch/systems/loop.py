@@ -10,21 +10,38 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
 from types import ModuleType
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
 from numba.core.registry import CPUDispatcher
 
 from evenmatch.errors import EvenmatchWarning
-from evenmatch.history import Columns, Floats, History
+from evenmatch.history import Columns, Floats, History, Integers
 from evenmatch.systems.system import Records, Rules, System
 
 # Kernels allocate nothing, so the arrays' reference counts need no keeping: with it wager is eight times slower.
-_OPTIONS = {"nogil": True, "error_model": "numpy", "_nrt": False}
+_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
+# The bound system's kernels: `engine` puts them in the place of these names.
+pair: Callable[..., tuple[float, float]]
+update: Callable[..., None]
+
 STRETCH = 4096  # matches between two reports of progress, at the least
 
 
-def loop(h, start, stop, state, params, expected, before, after, factors, scratch, kept):  # type: ignore[no-untyped-def] # noqa: ANN001, ANN201
+def loop(
+    h: Columns,
+    start: int,
+    stop: int,
+    state: Records,
+    params: NamedTuple,
+    expected: Floats,
+    before: Floats,
+    after: Floats,
+    factors: Records,
+    scratch: Floats,
+    kept: Records,
+) -> None:
     """Predict, then learn, each of the matches from `start` up to `stop`.
 
     before, after  float64 (S,), or empty where no journal is wanted; factors likewise
@@ -35,18 +52,18 @@ def loop(h, start, stop, state, params, expected, before, after, factors, scratc
         low, high = h.slot_start[first], h.slot_start[end]
         if end - first == 2:
             middle = h.slot_start[first + 1]
-            win, draw = pair(h.player[low:middle], h.player[middle:high], h.time[m], state, params)  # type: ignore[name-defined] # noqa: F821
+            win, draw = pair(h.player[low:middle], h.player[middle:high], h.time[m], state, params)
             expected[first] = win + 0.5 * draw
             expected[first + 1] = 1.0 - expected[first]
         else:
-            expect_all(h, m, state, params, expected)  # type: ignore[name-defined] # noqa: F821
+            expect_all(h, m, state, params, expected)
         if len(before):
             for slot in range(low, high):
                 before[slot] = state[h.player[slot]].rating
         if len(kept):
             for slot in range(low, high):
                 kept[slot - low] = state[h.player[slot]]
-        update(h, m, state, params, expected, factors, scratch)  # type: ignore[name-defined] # noqa: F821
+        update(h, m, state, params, expected, factors, scratch)
         if len(kept):
             for slot in range(low, high):
                 if not h.keep[slot]:
@@ -56,7 +73,7 @@ def loop(h, start, stop, state, params, expected, before, after, factors, scratc
                 after[slot] = state[h.player[slot]].rating
 
 
-def expect_all(h, m, state, params, expected):  # type: ignore[no-untyped-def] # noqa: ANN001, ANN201
+def expect_all(h: Columns, m: int, state: Records, params: NamedTuple, expected: Floats) -> None:
     """Expected scores of three teams or more: the mean over each team's rivals."""
     first, end = h.team_start[m], h.team_start[m + 1]
     for team in range(first, end):
@@ -65,16 +82,16 @@ def expect_all(h, m, state, params, expected):  # type: ignore[no-untyped-def] #
         own = h.player[h.slot_start[team] : h.slot_start[team + 1]]
         for rival in range(team + 1, end):
             theirs = h.player[h.slot_start[rival] : h.slot_start[rival + 1]]
-            win, draw = pair(own, theirs, h.time[m], state, params)  # type: ignore[name-defined] # noqa: F821
+            win, draw = pair(own, theirs, h.time[m], state, params)
             expected[team] += win + 0.5 * draw
             expected[rival] += 1.0 - (win + 0.5 * draw)
     for team in range(first, end):
         expected[team] /= end - first - 1
 
 
-def ask(a, b, now, state, params):  # type: ignore[no-untyped-def] # noqa: ANN001, ANN201
+def ask(a: Integers, b: Integers, now: int, state: Records, params: NamedTuple) -> tuple[float, float]:
     """The system's `pair`, callable from Python."""
-    return pair(a, b, now, state, params)  # type: ignore[name-defined] # noqa: F821
+    return pair(a, b, now, state, params)
 
 
 @dataclass(frozen=True)
@@ -97,7 +114,7 @@ def engine(system: System) -> Engine:
     return Engine(_compile(_rename(loop, f"loop_{tag}", scope)), _compile(_rename(ask, f"ask_{tag}", scope)))
 
 
-def _rename(function: Callable[..., object], name: str, scope: dict[str, object]) -> Callable[..., object]:
+def _rename(function: Callable[..., Any], name: str, scope: dict[str, object]) -> Callable[..., Any]:
     """A copy of a function under another name and with globals of its own."""
     assert isinstance(function, types.FunctionType)
     scope = {**scope, "__name__": __name__, "__file__": __file__}
@@ -106,9 +123,9 @@ def _rename(function: Callable[..., object], name: str, scope: dict[str, object]
     return copy
 
 
-def _compile(function: Callable[..., object]) -> Callable[..., object]:
+def _compile(function: Callable[..., Any]) -> Callable[..., Any]:
     try:
-        compiled: Callable[..., object] = njit(cache=True, **_OPTIONS)(function)
+        compiled: Callable[..., Any] = njit(cache=True, **_OPTIONS)(function)
     except RuntimeError as error:  # neither the package's folder nor the user's cache folder can be written
         warnings.warn(f"compiled kernels cannot be cached, each process compiles anew: {error}", EvenmatchWarning, 3)
         compiled = njit(**_OPTIONS)(function)
@@ -116,18 +133,18 @@ def _compile(function: Callable[..., object]) -> Callable[..., object]:
 
 
 def fingerprint(system: System) -> str:
-    """Hash of the source of all modules whose compiled functions the system's kernels reach, and of the loop."""
+    """Hash of the names and sources of all modules whose functions the system's kernels reach, and of the loop's."""
     modules: dict[str, ModuleType] = {__name__: inspect.getmodule(loop)}  # type: ignore[dict-item]
     _reach((system.pair, system.update), modules)
     digest = hashlib.sha256()
     for name in sorted(modules):
-        digest.update(inspect.getsource(modules[name]).encode())
+        digest.update(name.encode() + inspect.getsource(modules[name]).encode())
     return digest.hexdigest()
 
 
 def _reach(functions: Iterable[object], modules: dict[str, ModuleType]) -> None:
     for function in functions:
-        python = getattr(function, "py_func", function)
+        python: Any = getattr(function, "py_func", function)
         module = inspect.getmodule(python)
         if module is None:
             continue
@@ -195,6 +212,3 @@ def odds(rules: Rules, state: Records, a: list[int], b: list[int], now: int) -> 
         team.flags.writeable = False
     win, draw = engine(rules.system).odds(*teams, np.int64(now), state, rules.compiled)
     return float(win), float(draw)
-
-
-__all__ = ["Columns", "Engine", "Journal", "Replay", "engine", "fingerprint", "odds", "replay"]

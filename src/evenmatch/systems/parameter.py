@@ -6,7 +6,8 @@ import dataclasses
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol, cast
+from itertools import pairwise
+from typing import Any, Protocol
 
 from evenmatch.errors import BadParameterError, UnknownNameError
 
@@ -73,7 +74,7 @@ class Choice:
     def read(self, value: object) -> Value:
         if value not in self.choices:
             raise ValueError
-        return cast("str", value)
+        return str(value)
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,7 @@ class Flag:
         if isinstance(value, str):
             value = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}.get(value.lower())
         if not isinstance(value, bool):
-            raise ValueError  # noqa: TRY004 - every refusal is the same to the caller
+            raise ValueError
         return value
 
 
@@ -117,29 +118,33 @@ class Numbers:
             numbers *= self.count
         if len(numbers) != self.count or not all(self.low <= number <= self.high for number in numbers):
             raise ValueError
-        if self.ascending and any(a > b for a, b in zip(numbers, numbers[1:], strict=False)):
+        if self.ascending and any(a > b for a, b in pairwise(numbers)):
             raise ValueError
         return numbers
 
 
 def number(default: float, low: float, high: float, meaning: str, *, decimals: int | None = None) -> float:
     """Declare a number, as the default of a dataclass field."""
-    return cast("float", field(default=default, metadata={"spec": Number(meaning, low, high, decimals)}))
+    declared: Any = field(default=default, metadata={"spec": Number(meaning, low, high, decimals)})
+    return declared
 
 
 def optional_number(low: float, high: float, meaning: str) -> float | None:
     """Declare a number that may be absent, and is by default."""
-    return cast("float | None", field(default=None, metadata={"spec": Number(meaning, low, high, optional=True)}))
+    declared: Any = field(default=None, metadata={"spec": Number(meaning, low, high, optional=True)})
+    return declared
 
 
 def choice(default: str, choices: tuple[str, ...], meaning: str) -> str:
     """Declare a word out of a few."""
-    return cast("str", field(default=default, metadata={"spec": Choice(meaning, choices)}))
+    declared: Any = field(default=default, metadata={"spec": Choice(meaning, choices)})
+    return declared
 
 
 def flag(default: bool, meaning: str) -> bool:
     """Declare a switch."""
-    return cast("bool", field(default=default, metadata={"spec": Flag(meaning)}))
+    declared: Any = field(default=default, metadata={"spec": Flag(meaning)})
+    return declared
 
 
 def numbers(
@@ -147,7 +152,8 @@ def numbers(
 ) -> tuple[float, ...]:
     """Declare a row of numbers, one per bracket."""
     spec = Numbers(meaning, len(default), low, high, ascending)
-    return cast("tuple[float, ...]", field(default=default, metadata={"spec": spec}))
+    declared: Any = field(default=default, metadata={"spec": spec})
+    return declared
 
 
 class Parameters:

@@ -18,6 +18,8 @@ from evenmatch.systems.system import (
     Change,
     Columns,
     Factor,
+    Floats,
+    Integers,
     Parameters,
     Records,
     System,
@@ -90,7 +92,7 @@ MEAN, VARIANCE = range(2)  # columns of scratch, a row per team
 
 
 @kernel
-def sums(team, state):
+def sums(team: Integers, state: Records) -> tuple[float, float]:
     """Sums of R and of V over a team."""
     mean, variance = 0.0, 0.0
     for i in range(len(team)):
@@ -101,7 +103,7 @@ def sums(team, state):
 
 
 @kernel
-def pair(a, b, now, state, params):
+def pair(a: Integers, b: Integers, now: int, state: Records, params: Prav) -> tuple[float, float]:
     """Phi of the lead over the deviation of all performances together; draws are not foreseen."""
     own, own_variance = sums(a, state)
     other, other_variance = sums(b, state)
@@ -109,13 +111,13 @@ def pair(a, b, now, state, params):
 
 
 @kernel
-def shown(mean, volatility, params):
+def shown(mean: float, volatility: float, params: Prav) -> float:
     """The rating that players see."""
     return params.shift + params.scale * (mean - params.doubt * math.sqrt(volatility))
 
 
 @kernel
-def outcome_of(h, team, rival, performance, params):
+def outcome_of(h: Columns, team: int, rival: int, performance: float, params: Prav) -> float:
     """S against one rival: the result or the share of scores, drawn towards 1 or 0 by the performance (NaN: none)."""
     ahead = h.place[rival] - h.place[team]
     if ahead == 0:
@@ -133,8 +135,9 @@ def outcome_of(h, team, rival, performance, params):
 
 
 @kernel
-def judge(record):
+def judge(state: Records, player: int) -> tuple[float, float, float]:
     """Mean outcome of the window, its population variance, and the mean foretold with the present R and V."""
+    record = state[player]
     games = min(record.games, WINDOW)
     total, foretold = 0.0, 0.0
     for k in range(games):
@@ -148,7 +151,9 @@ def judge(record):
 
 
 @kernel
-def update(h, m, state, params, expected, factors, scratch):
+def update(
+    h: Columns, m: int, state: Records, params: Prav, expected: Floats, factors: Records, scratch: Floats
+) -> None:
     """Put the match into every player's window, and judge the windows."""
     first, end = h.team_start[m], h.team_start[m + 1]
     rivals = end - first - 1
@@ -178,7 +183,7 @@ def update(h, m, state, params, expected, factors, scratch):
             record.lead[at] = own_mean - record.mean - rival_mean
             record.variance[at] = own_variance - record.volatility + rival_variance
             record.games += 1
-            told, variance, foretold = judge(record)
+            told, variance, foretold = judge(state, h.player[slot])
             gain = params.gain * math.sqrt(record.volatility) / (size if params.share_gain else 1)
             games = min(record.games, WINDOW)
             padded = (games * variance + (WINDOW - games) * params.start_volatility / params.c) / WINDOW
@@ -203,7 +208,10 @@ def _refuse(h: Columns, parameters: PravParameters) -> Iterator[tuple[int, str]]
         return
     unread = np.isnan(h.team_score) | (h.team_score < 0)
     for match in np.unique(match_of(h, np.flatnonzero(unread))).tolist():
-        yield match, "team_score is empty or negative for a team; prav with outcome=share needs it from 0 for every team"
+        yield (
+            match,
+            "team_score is empty or negative for a team; prav with outcome=share needs it from 0 for every team",
+        )
 
 
 def _newcomer(p: PravParameters) -> tuple[object, ...]:

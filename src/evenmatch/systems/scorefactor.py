@@ -18,6 +18,8 @@ from evenmatch.systems.system import (
     Change,
     Columns,
     Factor,
+    Floats,
+    Integers,
     Parameters,
     Records,
     System,
@@ -79,9 +81,10 @@ K, RATE, RATING, GAIN, SHARE, FORETOLD = range(6)  # columns of scratch
 
 
 @kernel
-def current(record, now, params):
+def current(state: Records, player: int, now: int, params: Scorefactor) -> float:
     """The rating as it stands at this time: less for each day beyond 30 idle ones."""
-    rating = record.rating
+    record = state[player]
+    rating: float = record.rating
     if params.inactivity_rot and record.games > 0:
         days = (now - record.last_played) // DAY
         if days > 30:
@@ -92,24 +95,24 @@ def current(record, now, params):
 
 
 @kernel
-def foretell(own, other):
+def foretell(own: float, other: float) -> float:
     """Elo's curve, flat beyond 400 points."""
     return logistic(min(max(own - other, -WIDEST), WIDEST) * (LOG_10 / WIDEST))
 
 
 @kernel
-def pair(a, b, now, state, params):
+def pair(a: Integers, b: Integers, now: int, state: Records, params: Scorefactor) -> tuple[float, float]:
     """The mean of the players' pairwise expected scores; draws are not foreseen."""
     total = 0.0
     for i in range(len(a)):
-        own = current(state[a[i]], now, params)
+        own = current(state, a[i], now, params)
         for j in range(len(b)):
-            total += foretell(own, current(state[b[j]], now, params))
+            total += foretell(own, current(state, b[j], now, params))
     return total / (len(a) * len(b)), 0.0
 
 
 @kernel
-def weight(h, slot, duration, games, params):
+def weight(h: Columns, slot: int, duration: float, games: int, params: Scorefactor) -> tuple[float, float]:
     """How much of K counts for this player, and the seconds to divide the score by."""
     seconds = min(h.seconds[slot], duration)
     part = 1.0
@@ -124,7 +127,7 @@ def weight(h, slot, duration, games, params):
 
 
 @kernel
-def score_share(a, b):
+def score_share(a: float, b: float) -> float:
     """The share of a in a and b, both lifted so that neither is negative."""
     least = min(0.0, a, b)
     total = (a - least) + (b - least)
@@ -132,7 +135,7 @@ def score_share(a, b):
 
 
 @kernel
-def gain(share, foretold, params):
+def gain(share: float, foretold: float, params: Scorefactor) -> float:
     """What one comparison is worth, in units of K."""
     if params.spare_favourites and foretold > 0.5:
         return max(0.0, share - foretold) if share > 0.5 else (2.0 * share - 1.0) * foretold
@@ -140,7 +143,9 @@ def gain(share, foretold, params):
 
 
 @kernel
-def update(h, m, state, params, expected, factors, scratch):
+def update(
+    h: Columns, m: int, state: Records, params: Scorefactor, expected: Floats, factors: Records, scratch: Floats
+) -> None:
     """Compare all who took part; write when all comparisons are made."""
     first, end = h.team_start[m], h.team_start[m + 1]
     low, high = h.slot_start[first], h.slot_start[end]
@@ -152,7 +157,7 @@ def update(h, m, state, params, expected, factors, scratch):
         part, seconds = weight(h, slot, duration, record.games, params)
         scratch[row, K] = part * params.k
         scratch[row, RATE] = 0.0 if duel else h.score[slot] / seconds
-        scratch[row, RATING] = current(record, now, params)
+        scratch[row, RATING] = current(state, h.player[slot], now, params)
         scratch[row, GAIN] = scratch[row, SHARE] = scratch[row, FORETOLD] = 0.0
         if part > 0.0:
             compared += 1

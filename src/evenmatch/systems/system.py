@@ -42,9 +42,25 @@ from evenmatch.systems.parameter import (
 )
 
 __all__ = [
-    *("Change", "Columns", "Factor", "Floats", "Integers", "Parameters", "Records", "Rules", "System"),
-    *("choice", "flag", "kernel", "match_of", "missing", "mixed", "number", "numbers"),
-    *("optional_number", "rarely"),
+    "Change",
+    "Columns",
+    "Factor",
+    "Floats",
+    "Integers",
+    "Parameters",
+    "Records",
+    "Rules",
+    "System",
+    "choice",
+    "flag",
+    "kernel",
+    "match_of",
+    "missing",
+    "mixed",
+    "number",
+    "numbers",
+    "optional_number",
+    "rarely",
 ]
 
 Records = NDArray[np.void]

@@ -19,6 +19,8 @@ from evenmatch.systems.system import (
     Change,
     Columns,
     Factor,
+    Floats,
+    Integers,
     Parameters,
     Records,
     System,
@@ -78,6 +80,9 @@ class Wager(NamedTuple):
     stake_whole: int
 
 
+Factors = tuple[int, int, int, int]
+
+
 class Side(NamedTuple):
     """One team before the match: mean rank in cents, seconds in the game, divisor of those, and whether all quit."""
 
@@ -92,9 +97,7 @@ def _compile(p: WagerParameters) -> Wager:
     limit_part = 0 if p.modifier_limit is None else round(p.modifier_limit * MILLION)
     stake = Fraction(round(p.stake * MILLION), MILLION)
     by_mean, stayed = p.uneven == "mean", p.quitter_time == "stayed"
-    return Wager(
-        p.floor, p.stake, by_mean, stayed, limit, 1.0 / limit, limit_part, stake.numerator, stake.denominator
-    )
+    return Wager(p.floor, p.stake, by_mean, stayed, limit, 1.0 / limit, limit_part, stake.numerator, stake.denominator)
 
 
 STATE = np.dtype([("rating", "f8")], align=True)
@@ -108,25 +111,25 @@ FACTORS = (
 
 
 @kernel
-def mean_cents(team, state):
+def mean_cents(team: Integers, state: Records) -> float:
     """Mean rank of the team in cents, rounded half up."""
     total = 0
     for i in range(len(team)):
-        total += np.int64(state[team[i]].rating * 100.0 + 0.5)
+        total += int(state[team[i]].rating * 100.0 + 0.5)
     if len(team) > 1:
         total = (2 * total + len(team)) // (2 * len(team))
     return float(total)
 
 
 @kernel
-def pair(a, b, now, state, params):
+def pair(a: Integers, b: Integers, now: int, state: Records, params: Wager) -> tuple[float, float]:
     """P(win) = YA² / (YA² + OA²), for which the expected total change is zero; draws are not foreseen."""
     ratio = mean_cents(b, state) / mean_cents(a, state)
     return 1.0 / (1.0 + ratio * ratio), 0.0
 
 
 @kernel
-def side(h, team, state, params):
+def side(h: Columns, team: int, state: Records, params: Wager) -> Side:
     """What the match knows of a team before anything is written."""
     low, high = h.slot_start[team], h.slot_start[team + 1]
     seconds, gone = 0.0, True
@@ -137,13 +140,13 @@ def side(h, team, state, params):
 
 
 @kernel
-def clamp(ratio, params):
+def clamp(ratio: float, params: Wager) -> float:
     """The modifier within [1/limit, limit]."""
     return min(max(ratio, params.least), params.limit)
 
 
 @kernel
-def time_ratio(time, time_over, params):
+def time_ratio(time: float, time_over: float, params: Wager) -> float:
     """The clamped ratio; 1 where a team has no time or none was recorded."""
     if time != time_over and time > 0.0 and time_over > 0.0:
         return clamp(time / time_over, params)
@@ -151,7 +154,9 @@ def time_ratio(time, time_over, params):
 
 
 @rarely
-def reaches(doubled, up, cents, rank, rank_over, time, time_over, params):
+def reaches(
+    doubled: int, up: bool, cents: float, rank: float, rank_over: float, time: float, time_over: float, params: Wager
+) -> bool:
     """Whether cents ± cents·stake·(rank/rank_over)·(time/time_over) ≥ doubled/2, in exact decimal arithmetic.
 
     rank, rank_over  whole cents; time, time_over  seconds times a divisor, exact to the microsecond
@@ -161,7 +166,7 @@ def reaches(doubled, up, cents, rank, rank_over, time, time_over, params):
     if time > 0.0 and time_over > 0.0:
         whole = time == np.floor(time) and time_over == np.floor(time_over)
         c, d = fraction(time, time_over, 1 if whole else MILLION, params)
-    twice = 2 * np.int64(cents)
+    twice = 2 * int(cents)
     gap = doubled - twice if up else twice - doubled
     if gap <= 0:  # the change has no sign of its own, so half a cent on the near side is reached, or never
         return up
@@ -172,7 +177,7 @@ def reaches(doubled, up, cents, rank, rank_over, time, time_over, params):
 
 
 @kernel
-def fraction(over, under, scale, params):
+def fraction(over: float, under: float, scale: int, params: Wager) -> tuple[int, int]:
     """over/under as whole numbers, clamped to the limit; both are counted in 1/scale."""
     if over == under:
         return 1, 1
@@ -180,11 +185,11 @@ def fraction(over, under, scale, params):
         return params.limit_part, MILLION
     if over * params.limit < under:
         return MILLION, params.limit_part
-    return np.int64(over * scale + 0.5), np.int64(under * scale + 0.5)
+    return int(over * scale + 0.5), int(under * scale + 0.5)
 
 
 @kernel
-def at_least(a, b):
+def at_least(a: Factors, b: Factors) -> bool:
     """Whether the product of a's four whole numbers is at least that of b's, exactly."""
     if max(float(a[0]) * a[1] * a[2] * a[3], float(b[0]) * b[1] * b[2] * b[3]) < SMALL:
         return a[0] * a[1] * a[2] * a[3] >= b[0] * b[1] * b[2] * b[3]
@@ -192,14 +197,24 @@ def at_least(a, b):
 
 
 @kernel
-def settle(cents, up, by_rank, rank, rank_over, by_time, time, time_over, params):
+def settle(
+    cents: float,
+    up: bool,
+    by_rank: float,
+    rank: float,
+    rank_over: float,
+    by_time: float,
+    time: float,
+    time_over: float,
+    params: Wager,
+) -> float:
     """The rank after, in points: rounded half up to cents, ties as exact arithmetic has them; infinite out of range."""
     change = cents * params.stake * by_rank * by_time
     value = cents + change if up else cents - change
     after = np.floor(value + 0.5)
     if abs(value - after) >= 0.5 - NEAR * (cents + change):
         lower = np.floor(value)
-        half = 2 * np.int64(lower) + 1
+        half = 2 * int(lower) + 1
         after = lower + 1.0 if reaches(half, up, cents, rank, rank_over, time, time_over, params) else lower
     if not after <= LARGEST:  # not a number, too
         return math.inf
@@ -207,7 +222,7 @@ def settle(cents, up, by_rank, rank, rank_over, by_time, time, time_over, params
 
 
 @kernel
-def rule_of(lead, own, rival):
+def rule_of(lead: int, own: Side, rival: Side) -> int:
     """The rule for the players of a team who stayed; `lead` is above 0 where it finished ahead, below where behind."""
     rule = WIN if lead > 0 else LOSS  # branch-free, since nothing is harder to foresee
     if lead == 0:
@@ -218,7 +233,7 @@ def rule_of(lead, own, rival):
 
 
 @kernel
-def longest(h, team):
+def longest(h: Columns, team: int) -> float:
     """The match's length: the longest time of any player in it, of both teams."""
     first = h.team_start[np.searchsorted(h.team_start, team, side="right") - 1]
     length = 0.0
@@ -228,7 +243,9 @@ def longest(h, team):
 
 
 @kernel
-def rate_team(h, team, own, rival, lead, state, params, factors):
+def rate_team(
+    h: Columns, team: int, own: Side, rival: Side, lead: int, state: Records, params: Wager, factors: Records
+) -> None:
     """Write the ranks of one team's players."""
     rule = rule_of(lead, own, rival)
     up = rule != LOSS
@@ -258,7 +275,9 @@ def rate_team(h, team, own, rival, lead, state, params, factors):
 
 
 @kernel
-def quit_rank(h, team, slot, cents, own, rival, params, factors):
+def quit_rank(
+    h: Columns, team: int, slot: int, cents: float, own: Side, rival: Side, params: Wager, factors: Records
+) -> float:
     """A quitter's rank after: they lose the stake or by the loss formula, whichever is more."""
     seconds = own.seconds
     if params.stayed:
@@ -277,7 +296,9 @@ def quit_rank(h, team, slot, cents, own, rival, params, factors):
 
 
 @kernel
-def update(h, m, state, params, expected, factors, scratch):
+def update(
+    h: Columns, m: int, state: Records, params: Wager, expected: Floats, factors: Records, scratch: Floats
+) -> None:
     """Both teams, from the ranks before the match."""
     one = h.team_start[m]
     first, second = side(h, one, state, params), side(h, one + 1, state, params)

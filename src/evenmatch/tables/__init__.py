@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Protocol
@@ -47,16 +48,15 @@ def from_frame(frame: Frame, *, skip_bad: bool = False) -> MatchTable:
 
 
 def from_matches(matches: Iterable[Match]) -> MatchTable:
-    """A table of Match objects, put in order of time, ties in the order given. Raises InputError for an id used twice."""
+    """A table of Match objects, in order of time, ties as given. Raises InputError for an id used twice."""
     listed = list(matches)
     if not listed:
         raise InputError("no matches were given; accepted are one or more")
     order = sorted(range(len(listed)), key=lambda number: listed[number].time)
     listed = [listed[number] for number in order]
-    if len({match.id for match in listed}) < len(listed):
-        seen: set[str] = set()
-        twice = next(match.id for match in listed if match.id in seen or seen.add(match.id))  # type: ignore[func-returns-value]
-        raise InputError(f"match id {twice!r} is used more than once; accepted is once")
+    again = [match_id for match_id, count in Counter(match.id for match in listed).items() if count > 1]
+    if again:
+        raise InputError(f"match id {again[0]!r} is used more than once; accepted is once")
     numbers: dict[tuple[str, str], int] = {}
     history = History.of(listed, lambda ladder, player: numbers.setdefault((ladder, player), len(numbers)))
     ladders = list(dict.fromkeys(match.ladder for match in listed))

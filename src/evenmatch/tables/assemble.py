@@ -289,7 +289,9 @@ def _check_columns(found: list[str], source: Source) -> None:
             hint = "; the columns must be separated by commas"
         listed = ", ".join(repr(name) for name in found[:20])
         plural = "s" if len(missing) > 1 else ""
-        raise InputError(f"{source.name} lacks the column{plural} {', '.join(missing)}; it has {listed or 'none'}{hint}")
+        raise InputError(
+            f"{source.name} lacks the column{plural} {', '.join(missing)}; it has {listed or 'none'}{hint}"
+        )
     extra = [name for name in found if name not in COLUMNS]
     if extra:
         plural = "s" if len(extra) > 1 else ""

@@ -19,8 +19,8 @@ from evenmatch.history import Flags, Floats, Times
 FIRST_TIME = int(datetime(1, 1, 1, tzinfo=UTC).timestamp()) * 1_000_000
 LAST_TIME = int(datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC).timestamp()) * 1_000_000
 _EPOCH_SECONDS = r"^\s*[-+]?[0-9]+(\.[0-9]*)?([eE][-+]?[0-9]+)?\s*$"
-_WORDS = {"true": True, "t": True, "yes": True, "y": True, "1": True}
-_WORDS |= {"false": False, "f": False, "no": False, "n": False, "0": False}
+_WORDS = dict.fromkeys(("true", "t", "yes", "y", "1", "1.0"), True)
+_WORDS |= dict.fromkeys(("false", "f", "no", "n", "0", "0.0"), False)
 _CHUNK = 65_536
 
 
@@ -86,11 +86,11 @@ def flags(column: pa.ChunkedArray, what: str, default: bool, faults: Faults) -> 
     """True or false; `default` where the cell is empty."""
     if not pa.types.is_boolean(column.type):
         words = [None if word is None else str(word).strip().lower() for word in column.to_pylist()]
-        words = [{"1.0": "1", "0.0": "0"}.get(word, word) for word in words]
-        wrong = np.array([word is not None and word not in _WORDS for word in words], bool)
+        meant = [None if word is None else _WORDS.get(word) for word in words]
+        wrong = np.array([word is not None and flag is None for word, flag in zip(words, meant, strict=True)], bool)
         texts = _shown(column)
         faults.note(np.flatnonzero(wrong), lambda row: f"{what} is {texts(row)}; accepted is true or false")
-        column = pa.chunked_array([pa.array([_WORDS.get(word) for word in words], pa.bool_())])
+        column = pa.chunked_array([pa.array(meant, pa.bool_())])
     return column.fill_null(default).combine_chunks().to_numpy(zero_copy_only=False).astype(bool)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import json
@@ -200,8 +201,6 @@ def texts(table: pa.Table) -> pa.Table:
 def iso_8601(moments: pa.ChunkedArray) -> pa.ChunkedArray:
     """Times as text: 2026-11-21T18:30:00Z, with microseconds only where a time of the column has any."""
     naive = moments.cast(pa.timestamp("us", "UTC")).cast(pa.timestamp("us"))
-    try:
+    with contextlib.suppress(pa.ArrowInvalid):  # raised where some have a fraction of a second
         naive = naive.cast(pa.timestamp("s"))
-    except pa.ArrowInvalid:
-        pass  # some have a fraction of a second
     return pc.strftime(naive, format="%Y-%m-%dT%H:%M:%SZ")

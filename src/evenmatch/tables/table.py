@@ -66,7 +66,9 @@ class MatchTable:
         kept, player = np.unique(history.columns.player, return_inverse=True)
         kept = kept.astype(np.int64)
         ladders, ladder = np.unique(self.ladder[chosen], return_inverse=True)
-        teams = np.flatnonzero(np.isin(np.repeat(np.arange(len(self)), np.diff(self.history.columns.team_start)), chosen))
+        teams = np.flatnonzero(
+            np.isin(np.repeat(np.arange(len(self)), np.diff(self.history.columns.team_start)), chosen)
+        )
         return replace(
             self,
             history=History(history.columns._replace(player=player.astype(np.int32))),
@@ -136,7 +138,9 @@ class MatchTable:
             longest = np.fmax.reduceat(c.seconds, h.match_slots[:-1])
         told = np.where(c.duration == longest, np.nan, c.duration)
         columns["duration"] = _number(told).take(match)
-        columns = {name: column for name, column in columns.items() if column.null_count < len(column) or name == "place"}
+        columns = {
+            name: column for name, column in columns.items() if column.null_count < len(column) or name == "place"
+        }
         if c.quit.any():
             columns["quit"] = pa.array(c.quit)
         if not c.keep.all():
@@ -154,4 +158,3 @@ NEEDED: Sequence[str] = ("match_id", "played_at", "team", "player")
 
 def _number(values: Floats) -> pa.Array:
     return pa.array(values, from_pandas=True)
-

@@ -1,0 +1,316 @@
+"""The laws that every rating system obeys: those of the package, found by name, and a user's own file."""
+
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from evenmatch import rules, systems
+from evenmatch.errors import BadParameterError, UnknownNameError
+from evenmatch.history import Columns, History
+from evenmatch.rating import changes
+from evenmatch.systems import loop
+from evenmatch.systems.parameter import specs
+from evenmatch.systems.system import Change
+
+OWN_FILE = Path(__file__).parents[2] / "docs" / "how-to" / "league_points.py"
+ALL = [*systems.names(), str(OWN_FILE)]
+VARIANTS = [(name, preset) for name in ALL for preset in (None, *systems.find(name).presets)]
+DAY = 86_400_000_000
+ROWS = 10_000
+
+every_system = pytest.mark.parametrize("name", ALL, ids=lambda name: Path(name).stem)
+every_variant = pytest.mark.parametrize(
+    ("name", "preset"), VARIANTS, ids=lambda part: Path(part).stem if part else "default"
+)
+fuzz = settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+seeds = st.integers(0, 2**32 - 1)
+
+
+def made_up(seed, teams, rows=ROWS):
+    """A fuzzed history of about so many rows: uneven teams, ties, quitters, idle years, dead heats in time, refunds."""
+    rng = np.random.default_rng(seed)
+    people = int(rng.choice([12, 60, 4000]))
+    most = 4 if people > 12 else 2
+    sides = np.full(rows, teams) if teams else rng.integers(2, 4 if people == 12 else 7, rows)
+    team_start = np.concatenate(([0], np.cumsum(sides)))
+    sizes = np.where(rng.random(team_start[-1]) < 0.5, 1, rng.integers(1, most + 1, team_start[-1]))
+    slot_start = np.concatenate(([0], np.cumsum(sizes)))
+    matches = int(np.searchsorted(slot_start[team_start], rows))
+    team_start = team_start[: matches + 1]
+    sides, slot_start = sides[:matches], slot_start[: team_start[-1] + 1]
+    players = np.diff(slot_start[team_start])
+    player = np.concatenate([rng.choice(people, count, replace=False) for count in players])
+    gaps = rng.choice([0, 1, 60_000_000, DAY, 400 * DAY], matches, p=[0.1, 0.2, 0.4, 0.28, 0.02])
+    places = np.where(np.repeat(rng.random(matches) < 0.1, sides), 1, rng.integers(1, 5, team_start[-1]))
+    slots = len(player)
+    seconds = np.where(rng.random(slots) < 0.7, 900.0, rng.choice([0.0, 60.0, 119, 120, 450.5, 1200], slots))
+    timed = np.repeat(rng.random(matches) < 0.8, players)
+    seconds = np.where(timed, seconds, np.nan)
+    return History(
+        Columns(
+            time=np.cumsum(gaps),
+            team_start=team_start,
+            place=places,
+            team_score=rng.choice([0.0, 0.0, 1.0, 7.0, 250.0], team_start[-1]),
+            slot_start=slot_start,
+            player=player,
+            score=rng.choice([-1e3, -1.0, 0.0, 0.0, 3.0, 1e6], slots),
+            seconds=seconds,
+            performance=np.where(rng.random(slots) < 0.5, np.nan, rng.uniform(-1, 1, slots)),
+            quit=rng.random(slots) < 0.1,
+            duration=np.fmax.reduceat(seconds, slot_start[team_start[:-1]]),
+            keep=np.full(slots, True),
+        )
+    ), people
+
+
+def replayed(by, history, state, journal=False):
+    return loop.replay(by, history, state, journal=journal)
+
+
+def same(a, b):
+    """Equal bit for bit."""
+    return a.tobytes() == b.tobytes()
+
+
+@every_variant
+@fuzz
+@given(seed=seeds)
+def test_everything_stays_finite_and_expectations_are_probabilities(name, preset, seed):
+    by = rules(name, preset)
+    history, people = made_up(seed, by.system.teams)
+    assert not list(by.system.refusals(history.columns, by.parameters))
+    result = replayed(by, history, by.newcomers(people), journal=True)
+    for field in by.system.state.names:
+        assert np.isfinite(result.state[field]).all(), field
+    assert np.isfinite(result.expected).all()
+    assert ((result.expected >= 0) & (result.expected <= 1)).all()
+    per_match = np.add.reduceat(result.expected, history.columns.team_start[:-1])
+    assert per_match == pytest.approx(np.diff(history.columns.team_start) / 2)
+    two = np.diff(history.columns.team_start) == 2
+    assert (per_match[two] == 1).all()
+
+
+@every_system
+@fuzz
+@given(seed=seeds, cuts=st.lists(st.floats(0, 1), min_size=1, max_size=4))
+def test_split_replaying_the_parts_in_turn_equals_replaying_the_whole(name, seed, cuts):
+    by = rules(name)
+    history, people = made_up(seed, by.system.teams)
+    whole = replayed(by, history, by.newcomers(people))
+    ends = sorted(int(cut * len(history)) for cut in cuts)
+    state, expected = by.newcomers(people), []
+    for start, stop in zip([0, *ends], [*ends, len(history)], strict=True):
+        part = replayed(by, history.take(slice(start, stop)), state)
+        state = part.state
+        expected.append(part.expected)
+    assert same(state, whole.state)
+    assert same(np.concatenate(expected), whole.expected)
+
+
+@every_system
+@fuzz
+@given(seed=seeds)
+def test_locality_nobody_outside_a_match_is_touched_and_numbers_of_players_do_not_matter(name, seed):
+    by = rules(name)
+    history, people = made_up(seed, by.system.teams, rows=2000)
+    before = replayed(by, history.take(slice(0, len(history) // 2)), by.newcomers(people)).state
+    last = history.take(slice(len(history) // 2, len(history) // 2 + 1))
+    after = replayed(by, last, before).state
+    outside = np.setdiff1d(np.arange(people), last.columns.player)
+    assert same(after[outside], before[outside])
+
+    other = np.random.default_rng(seed).permutation(people)
+    renamed = History(history.columns._replace(player=other[history.columns.player]))
+    whole = replayed(by, history, by.newcomers(people)).state
+    assert same(replayed(by, renamed, by.newcomers(people)).state[other], whole)
+
+
+@every_system
+@fuzz
+@given(seed=seeds)
+def test_containment_rows_can_be_gathered_replayed_and_scattered(name, seed):
+    by = rules(name)
+    history, people = made_up(seed, by.system.teams, rows=2000)
+    state = replayed(by, history, by.newcomers(people)).state
+    match = history.take(slice(len(history) - 1, None))
+    whole = replayed(by, match, state).state
+    rows, local = np.unique(match.columns.player, return_inverse=True)
+    gathered = replayed(by, History(match.columns._replace(player=local)), state[rows]).state
+    assert same(gathered, whole[rows])
+
+
+@every_system
+@fuzz
+@given(seed=seeds)
+def test_the_same_history_gives_the_same_bits_with_and_without_a_journal(name, seed):
+    by = rules(name)
+    history, people = made_up(seed, by.system.teams)
+    start = by.newcomers(people)
+    plain, told = replayed(by, history, start), replayed(by, history, start, journal=True)
+    assert same(start, by.newcomers(people))  # the state that went in is as it was
+    assert same(plain.state, told.state)
+    assert same(plain.expected, told.expected)
+
+
+@every_system
+@fuzz
+@given(seed=seeds)
+def test_the_journal_is_a_chain_from_newcomer_to_the_final_rating(name, seed):
+    by = rules(name)
+    history, people = made_up(seed, by.system.teams)
+    result = replayed(by, history, by.newcomers(people), journal=True)
+    order = np.argsort(history.columns.player, kind="stable")
+    player = history.columns.player[order]
+    before, after = result.journal.before[order], result.journal.after[order]
+    first = np.diff(player, prepend=-1) != 0
+    last = np.append(first[1:], True)
+    assert (before[first] == by.newcomers(1)["rating"]).all()
+    assert (before[~first] == after[:-1][~first[1:]]).all()
+    assert (after[last] == result.state["rating"][player[last]]).all()
+
+
+@every_system
+@fuzz
+@given(seed=seeds)
+def test_a_slot_without_keep_is_put_back_and_changes_nothing_for_the_others(name, seed):
+    by = rules(name)
+    history, people = made_up(seed, by.system.teams, rows=500)
+    state = replayed(by, history, by.newcomers(people)).state
+    match = history.take(slice(len(history) - 1, None))
+    slots = np.arange(len(match.columns.player))
+    refunded = slots == seed % len(slots)
+    kept = History(match.columns._replace(keep=~refunded))
+    plain, put_back = replayed(by, match, state), replayed(by, kept, state, journal=True)
+    player = match.columns.player
+    assert same(put_back.state[player[refunded]], state[player[refunded]])
+    assert same(put_back.state[player[~refunded]], plain.state[player[~refunded]])
+    assert (put_back.journal.after[refunded] == put_back.journal.before[refunded]).all()
+
+
+@every_system
+@fuzz
+@given(seed=seeds)
+def test_pair_gives_both_sides_of_the_same_odds(name, seed):
+    by = rules(name)
+    history, people = made_up(seed, by.system.teams, rows=1000)
+    state = replayed(by, history, by.newcomers(people)).state
+    rng = np.random.default_rng(seed)
+    line_up = rng.choice(people, int(rng.integers(2, 6)), replace=False).tolist()
+    a, b = line_up[:1], line_up[1:]
+    now = int(history.columns.time[-1]) + 50 * DAY
+    win, draw = loop.odds(by, state, a, b, now)
+    loss, drawn = loop.odds(by, state, b, a, now)
+    assert 0 <= win <= 1
+    assert 0 <= draw <= 1 - win
+    assert drawn == pytest.approx(draw)
+    assert loss == pytest.approx(1 - win - draw)
+
+
+@every_variant
+def test_every_change_is_told_in_words_and_factors(name, preset):
+    by = rules(name, preset)
+    history, people = made_up(3, by.system.teams, rows=600)
+    result = replayed(by, history, by.newcomers(people), journal=True)
+    names = [f"p{number}" for number in range(people)]
+    for match in range(len(history)):
+        for team in changes(by, history, result.expected, result.journal, match, names):
+            for change in team:
+                assert isinstance(change, Change)
+                assert list(change.factors) == [factor.name for factor in by.system.factors]
+                sentence = by.system.tell(change, by.parameters)
+                assert sentence
+                assert "\n" not in sentence
+                assert "nan" not in sentence.lower()
+
+
+@every_system
+def test_a_systems_words_and_declarations_are_complete(name):
+    system = systems.find(name)
+    assert system.state.names[0] == "rating"
+    assert system.title
+    assert system.needs
+    assert system.source
+    assert all(factor.meaning for factor in system.factors)
+    for parameter, (spec, default) in specs(system.parameters).items():
+        assert spec.meaning, parameter
+        assert spec.accepts, parameter
+        assert spec.read(default) == default, parameter
+    for preset in system.presets:
+        assert rules(name, preset).values() != rules(name).values()
+
+
+@every_system
+def test_wrong_names_and_values_say_what_is_accepted(name):
+    with pytest.raises(UnknownNameError, match=r"preset.*'nosuch'"):
+        rules(name, "nosuch")
+    with pytest.raises(UnknownNameError, match=r"'nosuch'.*known: "):
+        rules(name, nosuch=1)
+    for parameter, (spec, _) in specs(systems.find(name).parameters).items():
+        for wrong in ("", "much", float("nan"), float("inf"), -1e12, [[]], b"1"):
+            with pytest.raises(BadParameterError) as error:
+                rules(name, **{parameter: wrong})
+            assert f"{parameter}=" in str(error.value)
+            assert spec.accepts in str(error.value)
+
+
+@every_system
+def test_rating_stays_the_same_when_the_state_is_larger_than_the_history(name):
+    by = rules(name)
+    history, people = made_up(5, by.system.teams, rows=300)
+    small = replayed(by, history, by.newcomers(people)).state
+    large = replayed(by, history, by.newcomers(people + 100)).state
+    assert same(large[:people], small)
+    assert same(large[people:], by.newcomers(100))
+
+
+def test_progress_counts_up_to_the_number_of_matches():
+    by = rules("battlepoints")
+    history, people = made_up(5, None, rows=30_000)
+    seen = []
+    stepped = loop.replay(by, history, by.newcomers(people), progress=seen.append)
+    assert seen == sorted(seen)
+    assert len(seen) > 1
+    assert seen[-1] == len(history)
+    assert same(stepped.state, replayed(by, history, by.newcomers(people)).state)
+
+
+def test_another_process_finds_the_compiled_kernels_of_the_package_and_of_a_users_file(tmp_path):
+    own = tmp_path / "mine.py"
+    own.write_text(OWN_FILE.read_text())
+    program = f"""
+from evenmatch import rules, from_matches, rate, Match, Team
+from evenmatch.systems import loop
+from datetime import datetime
+for name in ("battlepoints", {str(own)!r}):
+    by = rules(name)
+    rate(from_matches([Match("m", datetime(2026, 1, 1), (Team.of("a", place=1), Team.of("b", place=2)))]), by)
+    run = loop.engine(by.system).replay
+    print(sum(run.stats.cache_hits.values()), sum(run.stats.cache_misses.values()))
+"""
+    run = [sys.executable, "-c", program]
+    outputs = [subprocess.run(run, capture_output=True, text=True, check=True).stdout.split() for _ in range(2)]
+    assert outputs[1] == ["1", "0", "1", "0"]
+
+
+def test_an_edited_helper_changes_the_fingerprint(tmp_path):
+    def tag(text, file):
+        file.write_text(text)
+        return loop.fingerprint(systems.find(str(file)))
+
+    text = OWN_FILE.read_text()
+    assert tag(text, tmp_path / "a.py") == tag(text, tmp_path / "b.py")
+    assert tag(text.replace("+ 1.5", "+ 2.5"), tmp_path / "c.py") != tag(text, tmp_path / "d.py")
+
+
+def test_a_system_of_another_shape_is_another_system():
+    by = rules("wager")
+    twin = replace(by.system)
+    assert twin is not by.system
+    assert loop.fingerprint(twin) == loop.fingerprint(by.system)

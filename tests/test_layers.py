@@ -1,0 +1,136 @@
+"""The shape of the house: who imports whom, what the pure layers never touch, and how long a file may be."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "src" / "evenmatch"
+FILES = sorted(PACKAGE.rglob("*.py"))
+
+# Each part of the package and the parts it may import; `rating` and `online` put the pure parts together.
+BELOW = {
+    "errors": [],
+    "match": ["errors"],
+    "history": ["errors", "match"],
+    "tables": ["errors", "match", "history"],
+    "systems": ["errors", "match", "history"],
+    "standings": ["errors", "match", "history", "systems"],
+    "rating": ["errors", "match", "history", "tables", "systems", "standings"],
+    "online": ["errors", "match", "history", "systems", "rating"],
+    "lab": ["errors", "match", "history", "tables", "systems", "standings", "rating", "online"],
+    "cli": ["errors", "match", "history", "tables", "systems", "standings", "rating", "online", "lab", "__version__"],
+}
+PURE = ["errors", "match", "history", "systems", "standings", "rating", "online"]  # and tables, but for reading files
+THIRD_PARTY = {
+    "errors": [],
+    "match": [],
+    "history": ["numpy"],
+    "tables": ["numpy", "pyarrow"],
+    "systems": ["numpy", "numba"],
+    "standings": ["numpy"],
+    "rating": ["numpy", "pyarrow"],
+    "online": ["numpy"],
+    "lab": ["numpy", "matplotlib"],
+    "cli": ["numpy", "pyarrow", "typer", "rich"],
+}
+WORLD = {
+    "time",
+    "random",
+    "secrets",
+    "logging",
+    "io",
+    "os",
+    "shutil",
+    "socket",
+    "sqlite3",
+    "subprocess",
+    "tempfile",
+    "uuid",
+}
+WORLD_CALLS = {"open", "print", "input", "now", "utcnow", "today", "default_rng", "urandom", "getenv"}
+CORE = {"__init__", "compiled", "loop", "maths", "parameter", "system"}  # of systems/; the others are rating systems
+
+
+def part_of(file):
+    return file.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def imports_of(file):
+    """Every imported module, in full: `from evenmatch import rating` is evenmatch.rating."""
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports are written in full"
+            if node.module == "evenmatch":
+                yield from (f"evenmatch.{alias.name}" for alias in node.names)
+            else:
+                yield node.module
+
+
+def named(files):
+    return pytest.mark.parametrize("file", files, ids=lambda file: str(file.relative_to(PACKAGE)))
+
+
+parts = [file for file in FILES if part_of(file) != "__init__"]
+
+
+def test_every_part_has_its_place():
+    assert {part_of(file) for file in FILES} - {"__init__"} == set(BELOW)
+
+
+@named(parts)
+def test_a_part_imports_only_what_is_below_it(file):
+    own = part_of(file)
+    for module in imports_of(file):
+        if module.split(".")[0] == "evenmatch":
+            other = module.split(".")[1]
+            assert other == own or other in BELOW[own], f"{own} imports {module}"
+
+
+@named(parts)
+def test_a_part_uses_no_library_but_its_own(file):
+    roots = {module.split(".")[0] for module in imports_of(file)} - {"evenmatch"}
+    assert roots - sys.stdlib_module_names <= set(THIRD_PARTY[part_of(file)])
+
+
+@named([file for file in parts if part_of(file) in PURE])
+def test_the_pure_parts_have_no_clock_no_randomness_no_logging_and_no_files(file):
+    assert not WORLD & {module.split(".")[0] for module in imports_of(file)}
+    calls = [node.func for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, ast.Call)]
+    names = {call.attr if isinstance(call, ast.Attribute) else getattr(call, "id", "") for call in calls}
+    assert not WORLD_CALLS & names
+
+
+@named([file for file in (PACKAGE / "systems").glob("*.py") if file.stem not in CORE])
+def test_a_rating_system_imports_nothing_of_ours_but_system_and_maths(file):
+    ours = {module for module in imports_of(file) if module.startswith("evenmatch")}
+    assert ours <= {"evenmatch.systems.system", "evenmatch.systems.maths"}
+
+
+@pytest.mark.parametrize("module", ["evenmatch", "evenmatch.cli"])
+def test_starting_up_imports_nothing_heavy(module):
+    heavy = ("numba", "pyarrow", "matplotlib", "numpy") if module == "evenmatch" else ("numba", "pyarrow", "matplotlib")
+    program = f"import sys, {module}; print([name for name in {heavy!r} if name in sys.modules])"
+    told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert told.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("name", [file.stem for file in (PACKAGE / "systems").glob("*.py") if file.stem not in CORE])
+def test_a_rating_system_is_named_nowhere_else_in_the_engine(name):
+    """Adding a system touches one file: no list of systems is kept by hand in what loads and runs them."""
+    shared = [file for part in ("tables", "systems", "standings") for file in (PACKAGE / part).glob("*.py")]
+    shared += [PACKAGE / "rating.py", PACKAGE / "online.py"]
+    for file in shared:
+        if file.stem != name:
+            code = ast.dump(ast.parse(file.read_text()))
+            assert f"'{name}'" not in code, file
+
+
+@named(FILES)
+def test_no_file_comes_near_400_lines(file):
+    assert len(file.read_text().splitlines()) <= 350
