@@ -110,7 +110,7 @@ def as_text(story: dict) -> str:  # type: ignore[type-arg]
             left = " (quit)" if player["quit"] else ""
             lines.append(
                 f"  {printable(player['player']):<{width}}  {player['before']:.2f} → {player['after']:.2f}  "
-                f"{change:+.2f}{left}  {player['reason']}"
+                f"{change:+.2f}{left}\n  {'':<{width}}  {player['reason']}"
             )
     return "\n".join(lines)
 

@@ -13,6 +13,9 @@ LOG_10 = math.log(10.0)
 _SQRT_HALF = math.sqrt(0.5)
 _HALF = 31  # bits of half a factor
 _MASK = (1 << _HALF) - 1
+_EXACT = 2.0**62  # products below it are exact in int64
+
+Four = tuple[int, int, int, int]
 
 
 @kernel
@@ -27,9 +30,16 @@ def logistic(x: float) -> float:
     return 1.0 / (1.0 + math.exp(-x))
 
 
+@kernel
+def product_at_least(a: Four, b: Four) -> bool:
+    """Whether the product of a's four whole numbers is at least that of b's, exactly; each from 0 to 2**62 − 1."""
+    if max(float(a[0]) * a[1] * a[2] * a[3], float(b[0]) * b[1] * b[2] * b[3]) < _EXACT:
+        return a[0] * a[1] * a[2] * a[3] >= b[0] * b[1] * b[2] * b[3]
+    return _long_product_at_least(a, b)
+
+
 @rarely
-def product_at_least(a: tuple[int, int, int, int], b: tuple[int, int, int, int]) -> bool:
-    """Whether a's product is at least b's, exactly; factors from 0 to 2**62 − 1."""
+def _long_product_at_least(a: Four, b: Four) -> bool:
     left, right = np.zeros(9, np.uint64), np.zeros(9, np.uint64)
     _multiply(left, a)
     _multiply(right, b)
@@ -40,7 +50,7 @@ def product_at_least(a: tuple[int, int, int, int], b: tuple[int, int, int, int])
 
 
 @rarely
-def _multiply(limbs: NDArray[np.uint64], factors: tuple[int, int, int, int]) -> None:
+def _multiply(limbs: NDArray[np.uint64], factors: Four) -> None:
     """Put the product into `limbs` of 31 bits each, lowest first; a factor has two limbs."""
     limbs[0] = 1
     for factor in factors:

@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from evenmatch.errors import BadParameterError, UnknownNameError
 
@@ -169,8 +169,8 @@ class Parameters:
 
 def specs(parameters: type[Parameters]) -> dict[str, tuple[Spec, Value]]:
     """Each parameter's spec and default, by name, in the order declared."""
-    fields = dataclasses.fields(parameters)  # type: ignore[arg-type]
-    return {f.name: (f.metadata["spec"], f.default) for f in fields}
+    fields: tuple[dataclasses.Field[Any], ...] = dataclasses.fields(parameters)  # type: ignore[arg-type]
+    return {f.name: (f.metadata["spec"], cast("Value", f.default)) for f in fields}
 
 
 def build(system: str, parameters: type[Parameters], values: Mapping[str, object]) -> Parameters:

@@ -34,7 +34,6 @@ from evenmatch.systems.system import (
 
 LARGEST = 9e13  # cents; above it float64 no longer tells cents from their halves
 MILLION = 1_000_000  # seconds and the limit count in millionths where exact arithmetic decides
-SMALL = 2.0**62  # products below it are exact in int64
 NEAR = 2e-15  # of the numbers added: how far float64 may be from the exact value, with some room
 
 RULES = (
@@ -80,9 +79,6 @@ class Wager(NamedTuple):
     stake_whole: int
 
 
-Factors = tuple[int, int, int, int]
-
-
 class Side(NamedTuple):
     """One team before the match: mean rank in cents, seconds in the game, divisor of those, and whether all quit."""
 
@@ -90,6 +86,18 @@ class Side(NamedTuple):
     seconds: float
     share: int
     gone: bool
+
+
+class Bet(NamedTuple):
+    """What becomes of a stake: won or lost, and by which modifiers; each is a ratio and the two numbers behind it."""
+
+    won: bool
+    by_rank: float
+    rank: float
+    rank_over: float
+    by_time: float
+    time: float
+    time_over: float
 
 
 def _compile(p: WagerParameters) -> Wager:
@@ -153,27 +161,30 @@ def time_ratio(time: float, time_over: float, params: Wager) -> float:
     return 1.0
 
 
+@kernel
+def bet_on(won: bool, rank: float, rank_over: float, time: float, time_over: float, params: Wager) -> Bet:
+    """A bet with the modifiers rank/rank_over and time/time_over."""
+    by_rank, by_time = clamp(rank / rank_over, params), time_ratio(time, time_over, params)
+    return Bet(won, by_rank, rank, rank_over, by_time, time, time_over)
+
+
 @rarely
-def reaches(
-    doubled: int, up: bool, cents: float, rank: float, rank_over: float, time: float, time_over: float, params: Wager
-) -> bool:
+def reaches(doubled: int, cents: float, bet: Bet, params: Wager) -> bool:
     """Whether cents ± cents·stake·(rank/rank_over)·(time/time_over) ≥ doubled/2, in exact decimal arithmetic.
 
-    rank, rank_over  whole cents; time, time_over  seconds times a divisor, exact to the microsecond
+    Ranks are whole cents; times are exact to the microsecond.
     """
-    a, b = fraction(rank, rank_over, 1, params)
+    a, b = fraction(bet.rank, bet.rank_over, 1, params)
     c, d = 1, 1
-    if time > 0.0 and time_over > 0.0:
-        whole = time == np.floor(time) and time_over == np.floor(time_over)
-        c, d = fraction(time, time_over, 1 if whole else MILLION, params)
+    if bet.time > 0.0 and bet.time_over > 0.0:
+        whole = bet.time == np.floor(bet.time) and bet.time_over == np.floor(bet.time_over)
+        c, d = fraction(bet.time, bet.time_over, 1 if whole else MILLION, params)
     twice = 2 * int(cents)
-    gap = doubled - twice if up else twice - doubled
-    if gap <= 0:  # the change has no sign of its own, so half a cent on the near side is reached, or never
-        return up
+    gap = doubled - twice if bet.won else twice - doubled
+    if gap <= 0:  # the half cent lies on the near side of the rank
+        return bet.won
     change, bound = (twice, params.stake_part, a, c), (gap, params.stake_whole, b, d)
-    if up:
-        return at_least(change, bound)
-    return at_least(bound, change)
+    return product_at_least(change, bound) if bet.won else product_at_least(bound, change)
 
 
 @kernel
@@ -189,33 +200,14 @@ def fraction(over: float, under: float, scale: int, params: Wager) -> tuple[int,
 
 
 @kernel
-def at_least(a: Factors, b: Factors) -> bool:
-    """Whether the product of a's four whole numbers is at least that of b's, exactly."""
-    if max(float(a[0]) * a[1] * a[2] * a[3], float(b[0]) * b[1] * b[2] * b[3]) < SMALL:
-        return a[0] * a[1] * a[2] * a[3] >= b[0] * b[1] * b[2] * b[3]
-    return product_at_least(a, b)
-
-
-@kernel
-def settle(
-    cents: float,
-    up: bool,
-    by_rank: float,
-    rank: float,
-    rank_over: float,
-    by_time: float,
-    time: float,
-    time_over: float,
-    params: Wager,
-) -> float:
+def settle(cents: float, bet: Bet, params: Wager) -> float:
     """The rank after, in points: rounded half up to cents, ties as exact arithmetic has them; infinite out of range."""
-    change = cents * params.stake * by_rank * by_time
-    value = cents + change if up else cents - change
+    change = cents * params.stake * bet.by_rank * bet.by_time
+    value = cents + change if bet.won else cents - change
     after = np.floor(value + 0.5)
     if abs(value - after) >= 0.5 - NEAR * (cents + change):
         lower = np.floor(value)
-        half = 2 * int(lower) + 1
-        after = lower + 1.0 if reaches(half, up, cents, rank, rank_over, time, time_over, params) else lower
+        after = lower + 1.0 if reaches(2 * int(lower) + 1, cents, bet, params) else lower
     if not after <= LARGEST:  # not a number, too
         return math.inf
     return max(params.floor, after / 100.0)
@@ -243,56 +235,60 @@ def longest(h: Columns, team: int) -> float:
 
 
 @kernel
+def team_bet(rule: int, own: Side, rival: Side, params: Wager) -> Bet:
+    """The bet of those who stayed: OA/YA and OT/YT for a win, turned over for a loss."""
+    won = rule != LOSS
+    own_time, rival_time = own.seconds * rival.share, rival.seconds * own.share
+    rank, rank_over = (rival.mean if won else own.mean), (own.mean if won else rival.mean)
+    time, time_over = (rival_time if won else own_time), (own_time if won else rival_time)
+    if rule == OTHERS_LEFT or rule == DRAW:
+        rank, rank_over, time, time_over = 1.0, 1.0, 1.0, 1.0
+    return bet_on(won, rank, rank_over, time, time_over, params)
+
+
+@kernel
+def quitters_bet(h: Columns, team: int, slot: int, own: Side, rival: Side, params: Wager) -> Bet:
+    """A quitter loses the stake, or by the loss formula where that is more."""
+    seconds = own.seconds
+    if params.stayed:
+        seconds += longest(h, team) - h.seconds[slot]
+    bet = bet_on(False, own.mean, rival.mean, seconds * rival.share, rival.seconds * own.share, params)
+    if bet.by_rank * bet.by_time <= 1.0 or rival.seconds == 0.0:
+        bet = Bet(False, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0)
+    return bet
+
+
+@kernel
 def rate_team(
     h: Columns, team: int, own: Side, rival: Side, lead: int, state: Records, params: Wager, factors: Records
 ) -> None:
     """Write the ranks of one team's players."""
     rule = rule_of(lead, own, rival)
-    up = rule != LOSS
-    own_time, rival_time = own.seconds * rival.share, rival.seconds * own.share
-    rank, rank_over = (rival.mean if up else own.mean), (own.mean if up else rival.mean)
-    time, time_over = (rival_time if up else own_time), (own_time if up else rival_time)
-    if rule == OTHERS_LEFT:
-        rank, rank_over, time, time_over = 1.0, 1.0, 1.0, 1.0
-    by_rank, by_time = clamp(rank / rank_over, params), time_ratio(time, time_over, params)
+    common = team_bet(rule, own, rival, params)
     for slot in range(h.slot_start[team], h.slot_start[team + 1]):
         record = state[h.player[slot]]
         before = record.rating
         cents = np.floor(before * 100.0 + 0.5)
         if h.quit[slot]:
-            record.rating = quit_rank(h, team, slot, cents, own, rival, params, factors)
-        elif rule != DRAW:
-            record.rating = settle(cents, up, by_rank, rank, rank_over, by_time, time, time_over, params)
-        if len(factors):
-            note = factors[slot]
-            note.stake = before * params.stake
-            if not h.quit[slot]:
-                note.rank_modifier = by_rank
-                note.quitter_modifier = by_time
-                note.rule = rule
-            fallen = before * (1.0 - params.stake * note.rank_modifier * note.quitter_modifier)
-            note.floor = (not up or h.quit[slot]) and fallen < params.floor
+            own_bet = quitters_bet(h, team, slot, own, rival, params)
+            record.rating = settle(cents, own_bet, params)
+            note(factors, slot, before, QUIT, own_bet, params)
+        else:
+            if rule != DRAW:
+                record.rating = settle(cents, common, params)
+            note(factors, slot, before, rule, common, params)
 
 
 @kernel
-def quit_rank(
-    h: Columns, team: int, slot: int, cents: float, own: Side, rival: Side, params: Wager, factors: Records
-) -> float:
-    """A quitter's rank after: they lose the stake or by the loss formula, whichever is more."""
-    seconds = own.seconds
-    if params.stayed:
-        seconds += longest(h, team) - h.seconds[slot]
-    time, time_over = seconds * rival.share, rival.seconds * own.share
-    rank, rank_over = own.mean, rival.mean
-    by_rank, by_time = clamp(rank / rank_over, params), time_ratio(time, time_over, params)
-    if by_rank * by_time <= 1.0 or rival.seconds == 0.0:
-        by_rank, rank, rank_over, by_time, time, time_over = 1.0, 1.0, 1.0, 1.0, 1.0, 1.0
+def note(factors: Records, slot: int, before: float, rule: int, bet: Bet, params: Wager) -> None:
+    """Write a slot's factors, where a journal is kept."""
     if len(factors):
-        note = factors[slot]
-        note.rank_modifier = by_rank
-        note.quitter_modifier = by_time
-        note.rule = QUIT
-    return settle(cents, False, by_rank, rank, rank_over, by_time, time, time_over, params)
+        noted = factors[slot]
+        noted.stake = before * params.stake
+        noted.rank_modifier = bet.by_rank
+        noted.quitter_modifier = bet.by_time
+        noted.rule = rule
+        noted.floor = not bet.won and before * (1.0 - params.stake * bet.by_rank * bet.by_time) < params.floor
 
 
 @kernel
@@ -315,26 +311,30 @@ def _columns(state: Records) -> dict[str, NDArray[np.generic]]:
     return {}
 
 
+TOLD = {
+    "win": "won",
+    "loss": "lost",
+    "draw": "drew as the stronger team, or an equal one, so the rank stays",
+    "draw with a stronger team": "drew with a stronger team, which counts as a win",
+    "the other team left": "everybody on the other team quit, so the bare stake is won",
+    "quit": "quit, which is a loss whatever the result",
+}
+
+
 def _tell(change: Change, parameters: WagerParameters) -> str:
     f = change.factors
-    told = {
-        "win": "won",
-        "loss": "lost",
-        "draw": "drew as the stronger or an equal team, so the rank stays",
-        "draw with a stronger team": "drew with a stronger team, which counts as a win",
-        "the other team left": "everybody on the other team quit, so the stake itself is won",
-        "quit": "quit, which is a loss whatever the result",
-    }[str(f["rule"])]
-    if f["rule"] == "draw":
-        return told
-    parts = [f"{told}: a stake of {f['stake']:.4f} ({parameters.stake:.3g} of {change.before:.2f})"]
-    if f["rank_modifier"] != 1:
-        parts.append(f"× {f['rank_modifier']:.4f} for the teams' mean ranks")
-    if f["quitter_modifier"] != 1:
-        parts.append(f"× {f['quitter_modifier']:.4f} for the time their players were in the game")
-    if f["floor"]:
-        parts.append(f"and nobody falls below {parameters.floor:.2f}")
-    return " ".join(parts)
+    rule, by_rank, by_time = str(f["rule"]), float(f["rank_modifier"]), float(f["quitter_modifier"])
+    if rule == "draw":
+        return TOLD[rule]
+    told = f"{TOLD[rule]}; wagered {100 * parameters.stake:g} % of {change.before:.2f}, {f['stake']:.4f}"
+    lost = rule in ("loss", "quit")
+    if by_rank != 1:
+        other = "stronger" if (by_rank > 1) != lost else "weaker"
+        told += f", × {by_rank:.4f} against a {other} team"
+    if by_time != 1:
+        whose = "their own" if (by_time > 1) != lost else "the other"
+        told += f", × {by_time:.4f} since {whose} team was in the game for less time"
+    return told + (f"; nobody falls below {parameters.floor:.2f}" if f["floor"] else "")
 
 
 SYSTEM = System(

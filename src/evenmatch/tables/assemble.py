@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from evenmatch.errors import BadRowsError, EvenmatchWarning, InputError, Problem
 from evenmatch.history import Columns, Flags, Floats, History, Integers, Times, fill_duration
 from evenmatch.tables import columns
-from evenmatch.tables.columns import Faults
+from evenmatch.tables.columns import Faults, datetime_text
 from evenmatch.tables.source import Source
 from evenmatch.tables.table import COLUMNS, NEEDED, MatchTable
 
@@ -157,13 +158,19 @@ class Build:
         """Rows of one match must agree on what belongs to the match."""
         c = self.cells
         first = self.first[self._slot_match()]
+        shown: dict[str, Callable[[int], object]] = {
+            "played_at": lambda row: datetime_text(int(c.time[row])),
+            "ladder": lambda row: repr(c.ladders[int(c.ladder[row])].as_py()),
+            "duration": lambda row: c.duration[row],
+        }
         for what, values in (("played_at", c.time), ("ladder", c.ladder), ("duration", c.duration)):
             here, there = values[self.order], values[first]
             differ = here != there
             if what == "duration":
                 differ &= ~(np.isnan(here) & np.isnan(there))
-            said = f"{what} differs from the match's first row; accepted is one {what} per match"
-            self.faults.note(self.order[differ], lambda _, said=said: said)  # type: ignore[misc]
+            for row, other in zip(self.order[differ].tolist(), first[differ].tolist(), strict=True):
+                said = f"{what} is {shown[what](row)}, in the match's first row it is {shown[what](other)}"
+                self.faults.found.append((row, f"{said}; accepted is one {what} per match"))
 
     def _check_twice(self) -> None:
         c, match = self.cells, self._slot_match()

@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +18,7 @@ from evenmatch.history import Flags, Floats, Times
 
 FIRST_TIME = int(datetime(1, 1, 1, tzinfo=UTC).timestamp()) * 1_000_000
 LAST_TIME = int(datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC).timestamp()) * 1_000_000
-_EPOCH_SECONDS = r"^\s*[-+]?[0-9]+(\.[0-9]*)?([eE][-+]?[0-9]+)?\s*$"
+_PLAIN_NUMBER = r"^\s*[-+]?[0-9]+(\.[0-9]*)?([eE][-+]?[0-9]+)?\s*$"
 _WORDS = dict.fromkeys(("true", "t", "yes", "y", "1", "1.0"), True)
 _WORDS |= dict.fromkeys(("false", "f", "no", "n", "0", "0.0"), False)
 _CHUNK = 65_536
@@ -53,13 +53,20 @@ def names(column: pa.ChunkedArray, what: str, faults: Faults) -> tuple[NDArray[n
 
 
 def numbers(
-    column: pa.ChunkedArray, what: str, low: float, high: float, faults: Faults, *, nan_is_empty: bool = True
+    column: pa.ChunkedArray,
+    what: str,
+    low: float,
+    high: float,
+    faults: Faults,
+    *,
+    nan_is_empty: bool = True,
+    accepted: str | None = None,
 ) -> Floats:
-    """Finite numbers from `low` to `high`, NaN where the cell is empty.
+    """Finite numbers from `low` to `high`, NaN where the cell is empty; `accepted` says in words what they may be.
 
     Recorded files write NaN for a score that was not recorded; where that would hide a fault, `nan_is_empty` is False.
     """
-    accepted = _accepted(low, high)
+    accepted = accepted or _accepted(low, high)
     if pa.types.is_boolean(column.type):
         raise InputError(f"column {what} holds true and false; accepted is {accepted}")
     values, unread = _cast(column, pa.float64(), float)
@@ -75,10 +82,10 @@ def numbers(
 
 def places(column: pa.ChunkedArray, faults: Faults) -> NDArray[np.int32]:
     """Finishing places, 0 where the cell is empty."""
-    values = numbers(column, "place", 1, 2**31 - 1, faults)
-    broken = values % 1 != 0
-    broken &= ~np.isnan(values)
-    faults.note(np.flatnonzero(broken), lambda row: f"place is {values[row]:g}; accepted is a whole number from 1")
+    accepted = "a whole number from 1 (the best) upwards"
+    values = numbers(column, "place", 1, 2**31 - 1, faults, accepted=accepted)
+    broken = (values % 1 != 0) & ~np.isnan(values)
+    faults.note(np.flatnonzero(broken), lambda row: f"place is {values[row]:g}; accepted is {accepted}")
     return np.where(np.isnan(values) | broken, 0, values).astype(np.int32)
 
 
@@ -142,7 +149,9 @@ def _nulls(column: pa.ChunkedArray) -> Flags:
 def _shown(column: pa.ChunkedArray) -> Callable[[int], str]:
     def text(row: int) -> str:
         value = column[row].as_py()
-        return repr(value) if isinstance(value, str) else str(value)
+        if isinstance(value, str) and not re.match(_PLAIN_NUMBER, value):
+            return repr(value)
+        return str(value)
 
     return text
 
@@ -211,7 +220,7 @@ def _piece_from_text(piece: pa.Array) -> tuple[Times, Flags]:
 
 def parse_time(text: str) -> int:
     """Microseconds since the Unix epoch from ISO 8601 text or epoch seconds; ValueError where it is neither."""
-    if re.match(_EPOCH_SECONDS, text):
+    if re.match(_PLAIN_NUMBER, text):
         values, unread = _from_seconds(np.array([float(text)]))
         if unread[0]:
             raise ValueError(text)
@@ -220,3 +229,9 @@ def parse_time(text: str) -> int:
     moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     whole = int(moment.replace(microsecond=0).timestamp())
     return whole * 1_000_000 + moment.microsecond
+
+
+def datetime_text(micros: int) -> str:
+    """A time as ISO 8601 text ending in Z."""
+    moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=micros)
+    return moment.replace(tzinfo=None).isoformat() + "Z"

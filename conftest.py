@@ -1,0 +1,62 @@
+"""The examples in README.md and docs/ are tests: Python blocks run, console blocks run and print what they show."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from sybil import Sybil
+from sybil.example import Example
+from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser
+
+ROOT = Path(__file__).parent
+
+
+def run_console(example: Example) -> None:
+    """Run each `$ command` of a block and compare what it prints; a line of … stands for any lines."""
+    steps: list[tuple[str, list[str]]] = []
+    for line in example.parsed.splitlines():
+        if line.startswith("$ "):
+            steps.append((line[2:], []))
+        elif steps:
+            steps[-1][1].append(line)
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    for command, shown in steps:
+        run = subprocess.run(
+            command, shell=True, capture_output=True, text=True, check=False, env={**os.environ, "PATH": path}
+        )
+        told = [line.rstrip() for line in (run.stdout + run.stderr).rstrip().splitlines()]
+        expected = [line.rstrip() for line in "\n".join(shown).rstrip().splitlines()]
+        assert matches(told, expected), f"$ {command}\nprinted:\n{run.stdout}{run.stderr}\nbut is shown to print:\n" + (
+            "\n".join(expected)
+        )
+
+
+def matches(told: list[str], expected: list[str]) -> bool:
+    """Whether the lines are the same, where … stands for any number of lines."""
+    if not expected:
+        return not told
+    if expected[0] == "…":
+        return any(matches(told[skipped:], expected[1:]) for skipped in range(len(told) + 1))
+    return bool(told) and told[0] == expected[0] and matches(told[1:], expected[1:])
+
+
+@pytest.fixture(scope="module")
+def beside_the_examples(tmp_path_factory: pytest.TempPathFactory):
+    """A folder of its own for each page, with docs/examples and the how-to's system in it."""
+    folder = tmp_path_factory.mktemp("page")
+    for file in [*(ROOT / "docs" / "examples").iterdir(), ROOT / "docs" / "how-to" / "league_points.py"]:
+        shutil.copy(file, folder)
+    before = Path.cwd()
+    os.chdir(folder)
+    yield
+    os.chdir(before)
+
+
+pytest_collect_file = Sybil(
+    parsers=[PythonCodeBlockParser(), CodeBlockParser(language="console", evaluator=run_console)],
+    patterns=["*.md"],
+    fixtures=["beside_the_examples"],
+).pytest()

@@ -1,0 +1,57 @@
+"""Nothing is undocumented: commands, systems, parameters, names, errors, columns."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import typer
+
+from evenmatch import errors, systems
+from evenmatch.cli.app import app
+from evenmatch.systems.parameter import specs
+from evenmatch.tables import COLUMNS
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+
+
+def test_the_reference_says_what_the_code_says():
+    run = [sys.executable, str(ROOT / "tools" / "reference.py"), "--check"]
+    told = subprocess.run(run, capture_output=True, text=True, check=False)
+    assert told.returncode == 0, told.stdout + told.stderr + "\nrun tools/reference.py"
+
+
+@pytest.mark.parametrize("name", systems.names())
+def test_every_system_has_a_page_that_names_its_parameters_presets_and_factors(name):
+    page = (DOCS / "systems" / f"{name}.md").read_text()
+    system = systems.find(name)
+    words = [*specs(system.parameters), *system.presets, *(factor.name for factor in system.factors)]
+    assert [word for word in words if f"`{word}`" not in page] == []
+    assert f"systems/{name}.md" in (DOCS / "README.md").read_text()
+
+
+def test_every_command_is_in_the_reference_and_the_tutorials():
+    pages = "".join(page.read_text() for page in DOCS.rglob("*.md") if page.parent.name != "reference")
+    for name in typer.main.get_command(app).commands:
+        assert f"evenmatch {name}" in pages
+        assert f"## evenmatch {name}\n" in (DOCS / "reference" / "commands.md").read_text()
+
+
+def test_every_error_is_in_the_reference():
+    page = (DOCS / "reference" / "errors.md").read_text()
+    raised = [name for name, thing in vars(errors).items() if isinstance(thing, type) and issubclass(thing, Exception)]
+    assert [name for name in raised if f"`{name}`" not in page] == []
+
+
+def test_every_column_of_a_match_file_is_described():
+    page = (DOCS / "how-to" / "your-matches.md").read_text()
+    assert [column for column in COLUMNS if f"`{column}`" not in page] == []
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))], ids=lambda page: page.name)
+def test_links_lead_somewhere(page):
+    for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text()):
+        if "://" not in target:
+            assert (page.parent / target).exists(), target

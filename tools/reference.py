@@ -1,0 +1,122 @@
+"""Write docs/reference/ from the code: commands, systems, public names, errors. `--check` only says what is out of date."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import typer
+
+import evenmatch
+from evenmatch import errors, systems
+from evenmatch.cli.app import app
+from evenmatch.systems.parameter import shown, specs
+from evenmatch.systems.system import System
+
+FOLDER = Path(__file__).parents[1] / "docs" / "reference"
+NOTE = "<!-- Written by tools/reference.py from the code; change the code instead. -->\n\n"
+
+
+def commands() -> str:
+    """Every command with its arguments and options."""
+    group = typer.main.get_command(app)
+    assert isinstance(group, typer.core.TyperGroup)
+    parts = [
+        "# Commands\n",
+        "Exit codes: 0 done, 1 the contents of a file, 2 a wrong command, option, name or value.\n",
+    ]
+    for name, command in group.commands.items():
+        text = inspect.cleandoc(command.help or "").replace("[bold]", "**").replace("[/bold]", "**")
+        parts.append(f"## evenmatch {name}\n\n{text}\n")
+        parts.append("| option | meaning | default |\n| --- | --- | --- |")
+        for option in command.params:
+            if option.name == "help":
+                continue
+            names = ", ".join(f"`{one}`" for one in option.opts) if option.param_type_name == "option" else ""
+            value = f"`{option.metavar}`" if option.metavar else ""
+            default = "" if option.default in (None, False) or option.required else f"`{option.default}`"
+            parts.append(
+                f"| {' '.join(filter(None, (names, value)))} | {getattr(option, 'help', '') or ''} | {default} |"
+            )
+        parts.append("")
+    return "\n".join(parts)
+
+
+def rating_systems() -> str:
+    """Every system of the package with its parameters, presets and factors."""
+    parts = ["# Rating systems\n", "The same as `evenmatch systems NAME` prints.\n"]
+    return "\n".join(parts + [_system(systems.find(name)) for name in systems.names()])
+
+
+def _system(system: System) -> str:
+    parts = [f"## {system.name}\n\n{system.title}\n\nNeeds {system.needs}.\n\nSource: {system.source}.\n"]
+    parts.append("| parameter | default | meaning | accepted |\n| --- | --- | --- | --- |")
+    for name, (spec, default) in specs(system.parameters).items():
+        parts.append(f"| `{name}` | {shown(default)} | {spec.meaning} | {spec.accepts} |")
+    parts.append("\n| preset | stands for |\n| --- | --- |")
+    for name, values in system.presets.items():
+        parts.append(f"| `{name}` | {', '.join(f'{key}={shown(value)}' for key, value in values.items())} |")
+    parts.append("\n| factor | meaning |\n| --- | --- |")
+    for factor in system.factors:
+        words = f": {', '.join(factor.labels)}" if factor.labels else ""
+        parts.append(f"| `{factor.name}` | {factor.meaning}{words} |")
+    return "\n".join(parts) + "\n"
+
+
+def names() -> str:
+    """The public names with their signatures and docstrings."""
+    parts = ["# Python\n", "Everything below is imported as `evenmatch.NAME`.\n"]
+    for name in sorted(set(evenmatch.__all__) - {"__version__"}):
+        thing = getattr(evenmatch, name)
+        parts.append(_described(name, thing))
+        if inspect.isclass(thing) and not issubclass(thing, Exception):
+            for own, member in vars(thing).items():
+                if own.startswith("_") or not (
+                    inspect.isfunction(member) or isinstance(member, classmethod | property)
+                ):
+                    continue
+                called = getattr(thing, own)
+                doc = inspect.getdoc(called) or ""
+                arguments = "" if isinstance(member, property) else str(inspect.signature(called))
+                parts.append(f"### {name}.{own}\n\n```text\n{own}{arguments}\n```\n\n```text\n{doc}\n```\n")
+    return "\n".join(parts)
+
+
+def _described(name: str, thing: Callable[..., object]) -> str:
+    if inspect.isclass(thing) and issubclass(thing, Exception):
+        return f"## {name}\n\n{inspect.getdoc(thing)} See [errors](errors.md).\n"
+    signature = str(inspect.signature(thing)).replace("evenmatch.", "")
+    return f"## {name}\n\n```text\n{name}{signature}\n```\n\n```text\n{inspect.getdoc(thing)}\n```\n"
+
+
+def error_tree() -> str:
+    """Every error, under the one it is a kind of."""
+    parts = ["# Errors\n", "All are in `evenmatch.errors`; a message names the value and what would be accepted.\n"]
+    pending = [(errors.EvenmatchError, 0), (errors.EvenmatchWarning, 0)]
+    while pending:
+        error, depth = pending.pop(0)
+        parts.append(f"{'  ' * depth}- `{error.__name__}`: {inspect.getdoc(error)}")
+        pending = [(child, depth + 1) for child in error.__subclasses__()] + pending
+    return "\n".join(parts) + "\n"
+
+
+PAGES = {"commands.md": commands, "systems.md": rating_systems, "python.md": names, "errors.md": error_tree}
+
+
+def main() -> int:
+    """Write the pages, or with --check exit with 1 where one is out of date."""
+    stale = []
+    for name, page in PAGES.items():
+        text, path = NOTE + page().rstrip() + "\n", FOLDER / name
+        if not path.exists() or path.read_text() != text:
+            stale.append(name)
+            if "--check" not in sys.argv[1:]:
+                path.write_text(text)
+    print(f"out of date: {', '.join(stale)}" if stale else "docs/reference is up to date")
+    return 1 if stale and "--check" in sys.argv[1:] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
