@@ -1,0 +1,6 @@
+"""`python -m evenmatch` is the command line."""
+
+from evenmatch.cli import main
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,124 @@
+"""Rating one match at a time: the same bits as rating a history, receipts with reasons, and nothing half-done."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pytest
+
+from evenmatch import Appearance, Match, Rater, Team, from_matches, rate, rules, systems
+from evenmatch.errors import BadRowsError, InputError, RatingRangeError
+from evenmatch.lab.season import season
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def duel(number, winner, loser, **fields):
+    return Match(
+        str(number), START + timedelta(hours=number), (Team.of(winner, place=1), Team.of(loser, place=2)), **fields
+    )
+
+
+@pytest.fixture(scope="module")
+def played():
+    """A season whose players have scores too, two teams of three, with quitters and guests that are not rated."""
+    matches = season(5, players=40, matches=300, team_size=3).matches
+    rng = np.random.default_rng(1)
+
+    def scored(appearance):
+        return replace(appearance, score=float(rng.integers(-2, 20)), keep=bool(rng.random() > 0.02))
+
+    return [
+        replace(match, teams=tuple(replace(team, players=tuple(map(scored, team.players))) for team in match.teams))
+        for match in matches
+    ]
+
+
+@pytest.mark.parametrize("name", systems.names())
+def test_matches_one_by_one_give_the_bits_of_the_whole_history(name, played):
+    by = rules(name)
+    rater = Rater(by)
+    receipts = [rater.rate(match) for match in played]
+    ratings = rate(from_matches(played), by, journal=True)
+    for player, row in zip(ratings.matches.player_names, ratings.state, strict=True):
+        assert rater.rating(player) == row["rating"]
+    for number, receipt in enumerate(receipts):
+        assert receipt.match_id == played[number].id
+        assert repr([list(team) for team in receipt.teams]) == repr(ratings.changes(number))  # nan equals nan in text
+
+
+def test_a_receipt_names_before_after_expected_result_and_factors():
+    receipt = Rater(rules("wager")).rate(duel(1, "ann", "bob"))
+    ann, bob = receipt.teams[0][0], receipt.teams[1][0]
+    assert (ann.player, ann.team, ann.before, ann.after, ann.expected, ann.result) == ("ann", 0, 1.0, 1.05, 0.5, 1.0)
+    assert (bob.before, bob.after, bob.result) == (1.0, 1.0, 0.0)
+    assert ann.factors == {
+        "stake": 0.05,
+        "rank_modifier": 1.0,
+        "quitter_modifier": 1.0,
+        "rule": "win",
+        "floor": False,
+    }
+    assert bob.factors["rule"] == "loss"
+    assert bob.factors["floor"] is True
+
+
+def test_results_of_three_teams_are_means_over_the_rivals():
+    teams = (Team.of("ann", place=1), Team.of("bob", "cat", place=2), Team.of("dan", place=2))
+    receipt = Rater(rules("battlepoints")).rate(Match("m", START, teams))
+    assert [team[0].result for team in receipt.teams] == [1.0, 0.25, 0.25]
+
+
+def test_a_match_the_system_cannot_rate_changes_nothing():
+    rater = Rater(rules("wager"))
+    rater.rate(duel(1, "ann", "bob"))
+    three = Match("m", START, tuple(Team.of(name, place=1) for name in ("ann", "bob", "cat")))
+    with pytest.raises(BadRowsError, match="3 teams; wager rates matches of exactly 2"):
+        rater.rate(three)
+    timed = (Team((Appearance("ann", seconds=60),), place=1), Team.of("bob", place=2))
+    with pytest.raises(BadRowsError, match="seconds is empty for 1 of 2 players"):
+        rater.rate(Match("m", START, timed))
+    assert rater.rating("ann") == 1.05
+    assert "cat" not in rater
+    assert len(rater) == 2
+
+
+def test_a_rating_out_of_range_is_an_error_and_changes_nothing():
+    rater = Rater(rules("wager", start=1e9, stake=0.5))
+    runaway = (
+        Team((Appearance("ann", seconds=1e-6), Appearance("bob", seconds=0)), place=1),
+        Team((Appearance("eve", seconds=1e6), Appearance("joe", seconds=1e6)), place=2),
+    )
+    with pytest.raises(RatingRangeError, match="rating of 'ann' leaves the range of wager in match 'm'"):
+        rater.rate(Match("m", START, runaway))
+    assert len(rater) == 0
+
+
+def test_a_late_report_counts_as_ended_with_the_latest_match():
+    by = rules("scorefactor", inactivity_rot=True, start=500)
+    late, prompt = Rater(by), Rater(by)
+    for rater in (late, prompt):
+        rater.rate(duel(1, "ann", "bob"))
+        rater.rate(duel(24 * 60, "ann", "bob"))
+    late.rate(duel(2, "ann", "bob"))
+    prompt.rate(duel(24 * 60, "ann", "bob"))
+    assert late.rating("ann") == prompt.rating("ann")
+    assert late.odds([["ann"], ["bob"]]) == prompt.odds([["ann"], ["bob"]])
+
+
+def test_odds_of_newcomers_are_even_and_of_three_teams_sum_up():
+    rater = Rater(rules("prav"))
+    assert rater.odds([["x"], ["y"]]).win == ((0.0, 0.5), (0.5, 0.0))
+    for number in range(12):
+        rater.rate(duel(number, "ann", "bob"))
+    odds = rater.odds([["ann"], ["bob"], ["x"]])
+    assert sum(odds.expected) == pytest.approx(1.5)
+    assert odds.win[0][1] > odds.win[0][2] > 0.5
+    assert rater.rating("x") == 1500
+    assert "x" not in rater  # asking is not playing
+
+
+@pytest.mark.parametrize("teams", [[], [["ann"]], [["ann"], []], [["ann"], ["bob", "ann"]]])
+def test_no_line_up_is_an_error(teams):
+    with pytest.raises(InputError, match="accepted"):
+        Rater(rules("wager")).odds(teams)

@@ -1,0 +1,88 @@
+"""Recorded matches of real games: every file rates with every system whose needs it meets, from the command line."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from evenmatch import read, systems
+
+DATA = Path(__file__).parents[2] / "shared" / "data"
+FILES = {
+    "afl": 4365,
+    "cod_cwl": 5091,
+    "codeforces": 301,
+    "f1": 1188,
+    "halo2_h2h": 6028,
+    "halo2_largeteam": 972,
+    "halo2_smallteam": 25557,
+    "intl_football": 49520,
+}  # matches, as the description of the data counts them
+# What a file lacks: system, what the refusal names. cod_cwl has one match without scores.
+REFUSED = {
+    ("codeforces", "wager"): "rates matches of exactly 2",
+    ("f1", "wager"): "rates matches of exactly 2",
+    ("codeforces", "scorefactor"): "score is empty",
+    ("cod_cwl", "scorefactor"): "score is empty for 8 of 8 players",
+}
+EVENMATCH = [sys.executable, "-m", "evenmatch"]
+
+pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason="the recorded matches in ../shared/data are not here")
+
+
+def run(*arguments):
+    return subprocess.run([*EVENMATCH, *map(str, arguments)], capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_a_file_holds_as_many_matches_as_its_description_says(file):
+    table = read(DATA / f"{file}.parquet")
+    assert len(table) == FILES[file]
+    assert len(table.history.columns.player) == pq.read_metadata(DATA / f"{file}.parquet").num_rows
+
+
+@pytest.mark.parametrize("system", systems.names())
+@pytest.mark.parametrize("file", FILES)
+def test_a_file_rates_with_every_system_whose_needs_it_meets(file, system, tmp_path):
+    out, journal = tmp_path / "ratings.parquet", tmp_path / "journal.parquet"
+    arguments = ["rate", DATA / f"{file}.parquet", "--system", system, "--out", out, "--journal", journal, "--json"]
+    told = run(*arguments)
+    if (file, system) in REFUSED:
+        assert told.returncode == 1
+        assert REFUSED[file, system] in told.stderr
+        assert told.stdout == ""
+        assert not out.exists()
+        assert not journal.exists()
+        if (file, system) != ("cod_cwl", "scorefactor"):
+            return
+        told = run(*arguments, "--skip-bad")
+        assert "1 bad matches skipped" in told.stderr
+    assert told.returncode == 0, told.stderr
+    skipped = 1 if (file, system) in REFUSED else 0
+    document = json.loads(told.stdout)
+    assert document["matches"] == FILES[file] - skipped
+    assert document["skipped_matches"] == skipped
+    ratings, changes = pq.read_table(out), pq.read_table(journal)
+    expected_columns = ["ladder", "player", "rating", "matches", "last_played", "percentile", "placed", "division"]
+    assert ratings.column_names[:8] == expected_columns
+    assert np.isfinite(ratings["rating"].to_numpy()).all()
+    assert ratings.num_rows == len(document["standings"])
+    assert changes.column_names[:7] == ["match_id", "ladder", "player", "team", "before", "after", "expected"]
+    assert changes.num_rows == sum(row["matches"] for row in document["standings"])
+    expected = changes["expected"].to_numpy()
+    assert ((expected >= 0) & (expected <= 1)).all()
+    assert np.std(expected) > 0.01
+
+
+def test_pooled_ladders_are_one_and_single_ladders_are_rated_alone():
+    football = DATA / "intl_football.parquet"
+    alone = json.loads(run("rate", football, "-s", "battlepoints", "--json").stdout)["standings"]
+    pooled = json.loads(run("rate", football, "-s", "battlepoints", "--pool-ladders", "--json").stdout)["standings"]
+    assert len({row["ladder"] for row in alone}) == 4
+    assert len({row["player"] for row in alone}) == len(pooled)
+    one = json.loads(run("rate", football, "-s", "battlepoints", "--ladder", "friendly-home", "--json").stdout)
+    assert one["standings"] == [row for row in alone if row["ladder"] == "friendly-home"]
