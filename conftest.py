@@ -7,11 +7,15 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 from sybil import Sybil
 from sybil.example import Example
 from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser
 
 ROOT = Path(__file__).parent
+
+settings.register_profile("evenmatch", deadline=None, derandomize="CI" in os.environ)
+settings.load_profile("evenmatch")
 
 
 def run_console(example: Example) -> None:

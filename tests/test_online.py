@@ -14,9 +14,8 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def duel(number, winner, loser, **fields):
-    return Match(
-        str(number), START + timedelta(hours=number), (Team.of(winner, place=1), Team.of(loser, place=2)), **fields
-    )
+    teams = (Team.of(winner, place=1), Team.of(loser, place=2))
+    return Match(str(number), START + timedelta(hours=number), teams, **fields)
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""Write docs/reference/ from the code: commands, systems, public names, errors. `--check` only says what is out of date."""
+"""Write docs/reference/ from the code; with --check only say what is out of date."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def test_people_quit_leave_late_and_join_late_as_often_as_told():
 
 
 def test_the_stronger_team_wins_more_often_and_a_rating_system_finds_skill():
-    played = season(1, matches=3000)
+    played = season(1, players=60, matches=3000)
     wins = total = 0
     for match in played.matches:
         strength = [np.mean([played.skill[slot.player] for slot in team.players]) for team in match.teams]

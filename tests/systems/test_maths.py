@@ -49,7 +49,7 @@ cents = st.integers(100, 10**12)
 thousandths = st.integers(1, 10**7)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(a=cents, b=cents, own=thousandths, other=thousandths, won=st.booleans())
 @example(a=1010, b=1010, own=600_000, other=600_000, won=True)  # 10.605
 @example(a=10**12 - 1, b=10**12 - 3, own=999_999, other=1_000_001, won=True)
@@ -62,9 +62,9 @@ def test_ranks_are_those_of_exact_decimal_arithmetic(a, b, own, other, won):
         exact = (a + change + Decimal("0.5")).to_integral_value(ROUND_FLOOR)
         expected = max(Decimal(100), exact)
     players = SlowPlayer("a", seconds=own / 1000), SlowPlayer("b", seconds=other / 1000)
-    match = SlowMatch(
-        "m", 0.0, None, [SlowTeam(1 if won else 2, None, [players[0]]), SlowTeam(2 if won else 1, None, [players[1]])]
-    )
+    places = (1, 2) if won else (2, 1)
+    teams = [SlowTeam(place, None, [player]) for place, player in zip(places, players, strict=True)]
+    match = SlowMatch("m", 0.0, None, teams)
     state = {"a": {"rating": a / 100}, "b": {"rating": b / 100}}
     if max(expected, a, b) > 9 * 10**13 or b + b > 9 * 10**13:
         return
