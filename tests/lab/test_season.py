@@ -39,9 +39,9 @@ def test_the_stronger_team_wins_more_often_and_a_rating_system_finds_skill():
             total += 1
             wins += (strength[0] > strength[1]) == (match.places[0] == 1)
     assert 0.8 < wins / total < 0.97
-    ratings = rate(from_matches(played.matches), rules("battlepoints"))
+    ratings = rate(from_matches(played.matches), rules("prav"))
     skill = np.array([played.skill[name] for name in ratings.matches.player_names])
-    assert np.corrcoef(skill, ratings.state["rating"])[0, 1] > 0.8
+    assert np.corrcoef(skill, ratings.state["rating"])[0, 1] > 0.75
 
 
 def test_names_are_different_however_many():

@@ -34,9 +34,7 @@ def command(
         played = season(seed)
         matches = tables.from_matches(played.matches)
         tables.write(matches, folder / "season.csv")
-    print(
-        f"{folder / 'season.csv'}: {len(matches):,} matches of {len(matches.player)} players with true skills, and quitters"
-    )
+    print(f"{folder / 'season.csv'}: {len(matches):,} matches of {len(matches.player)} players, some of whom quit")
 
     by = rating.rules("wager")
     with working("rating with wager (the first time compiles it)", len(matches)) as progress:

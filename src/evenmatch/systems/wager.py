@@ -241,7 +241,7 @@ def team_bet(rule: int, own: Side, rival: Side, params: Wager) -> Bet:
     own_time, rival_time = own.seconds * rival.share, rival.seconds * own.share
     rank, rank_over = (rival.mean if won else own.mean), (own.mean if won else rival.mean)
     time, time_over = (rival_time if won else own_time), (own_time if won else rival_time)
-    if rule == OTHERS_LEFT or rule == DRAW:
+    if rule in (OTHERS_LEFT, DRAW):
         rank, rank_over, time, time_over = 1.0, 1.0, 1.0, 1.0
     return bet_on(won, rank, rank_over, time, time_over, params)
 
