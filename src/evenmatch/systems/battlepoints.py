@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evenmatch.systems.maths import LOG_10, logistic
 from evenmatch.systems.system import (
@@ -23,8 +22,10 @@ from evenmatch.systems.system import (
     Parameters,
     Records,
     System,
+    below_floor,
     flag,
     kernel,
+    no_columns,
     number,
     numbers,
     optional_number,
@@ -50,7 +51,7 @@ class BattlepointsParameters(Parameters):
 
     def conflict(self) -> str:
         """A newcomer must not begin below the floor."""
-        return "" if self.start >= self.floor else f"start={self.start:g} is below floor={self.floor:g}"
+        return below_floor(self.start, self.floor)
 
 
 class Battlepoints(NamedTuple):
@@ -174,10 +175,6 @@ def _refuse(h: Columns, parameters: BattlepointsParameters) -> Iterator[tuple[in
     return iter(())
 
 
-def _columns(state: Records) -> dict[str, NDArray[np.generic]]:
-    return {}
-
-
 def _tell(change: Change, parameters: BattlepointsParameters) -> str:
     f = change.factors
     told = f"scored {change.result:.2f} where {change.result - float(f['surprise']):.3f} was expected of them"
@@ -207,7 +204,7 @@ SYSTEM = System(
     compile=_compile,
     state=STATE,
     newcomer=lambda p: (p.start,),
-    columns=_columns,
+    columns=no_columns,
     factors=FACTORS,
     pair=pair,
     update=update,

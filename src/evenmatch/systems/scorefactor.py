@@ -23,6 +23,7 @@ from evenmatch.systems.system import (
     Parameters,
     Records,
     System,
+    below_floor,
     flag,
     kernel,
     missing,
@@ -50,7 +51,7 @@ class ScorefactorParameters(Parameters):
 
     def conflict(self) -> str:
         """A newcomer must not begin below the floor."""
-        return "" if self.start >= self.floor else f"start={self.start:g} is below floor={self.floor:g}"
+        return below_floor(self.start, self.floor)
 
 
 class Scorefactor(NamedTuple):

@@ -51,12 +51,14 @@ __all__ = [
     "Records",
     "Rules",
     "System",
+    "below_floor",
     "choice",
     "flag",
     "kernel",
     "match_of",
     "missing",
     "mixed",
+    "no_columns",
     "number",
     "numbers",
     "optional_number",
@@ -184,6 +186,16 @@ class Rules:
     def values(self) -> dict[str, Value]:
         """Every parameter with its value."""
         return {name: getattr(self.parameters, name) for name in specs(self.system.parameters)}
+
+
+def no_columns(state: Records) -> dict[str, NDArray[np.generic]]:
+    """For systems whose rating says it all: no further columns in tables."""
+    return {}
+
+
+def below_floor(start: float, floor: float) -> str:
+    """For `Parameters.conflict`: what is wrong where newcomers would begin below the floor."""
+    return "" if start >= floor else f"start={start:g} is below floor={floor:g}; accepted is a start from the floor up"
 
 
 # Checks that several systems share. Each gives (match, reason) pairs for `refuse`.

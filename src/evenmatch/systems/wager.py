@@ -12,7 +12,6 @@ from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evenmatch.systems.maths import product_at_least
 from evenmatch.systems.system import (
@@ -24,9 +23,11 @@ from evenmatch.systems.system import (
     Parameters,
     Records,
     System,
+    below_floor,
     choice,
     kernel,
     mixed,
+    no_columns,
     number,
     optional_number,
     rarely,
@@ -62,7 +63,7 @@ class WagerParameters(Parameters):
 
     def conflict(self) -> str:
         """A newcomer must not begin below the floor."""
-        return "" if self.start >= self.floor else f"start={self.start:g} is below floor={self.floor:g}"
+        return below_floor(self.start, self.floor)
 
 
 class Wager(NamedTuple):
@@ -307,10 +308,6 @@ def _refuse(h: Columns, parameters: WagerParameters) -> Iterator[tuple[int, str]
     yield from mixed(h, "seconds", "wager")
 
 
-def _columns(state: Records) -> dict[str, NDArray[np.generic]]:
-    return {}
-
-
 TOLD = {
     "win": "won",
     "loss": "lost",
@@ -348,7 +345,7 @@ SYSTEM = System(
     compile=_compile,
     state=STATE,
     newcomer=lambda p: (p.start,),
-    columns=_columns,
+    columns=no_columns,
     factors=FACTORS,
     pair=pair,
     update=update,
