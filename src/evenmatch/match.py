@@ -13,6 +13,7 @@ from evenmatch.errors import InputError
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
+LARGEST_PLACE = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +35,7 @@ class Appearance:
     keep: bool = True
 
     def __post_init__(self) -> None:
-        if not self.player:
-            raise InputError("a player's name is empty; accepted is any text with at least one character")
+        _named("a player's name", self.player)
         _finite("score", self.score, self.player)
         _at_least_zero("seconds", self.seconds, self.player)
         if self.performance is not None and not -1 <= self.performance <= 1:
@@ -57,8 +57,8 @@ class Team:
     def __post_init__(self) -> None:
         if not self.players:
             raise InputError("a team has no players; accepted are one or more")
-        if self.place is not None and self.place < 1:
-            raise InputError(f"place is {self.place}; accepted are whole numbers from 1 (the best) upwards")
+        if self.place is not None and not 1 <= self.place <= LARGEST_PLACE:
+            raise InputError(f"place is {self.place}; accepted are whole numbers from 1 (the best) to {LARGEST_PLACE}")
         _finite("score", self.score, "a team")
 
     @classmethod
@@ -84,6 +84,8 @@ class Match:
     places: tuple[int, ...] = field(init=False)
 
     def __post_init__(self) -> None:
+        _named("a match's id", self.id)
+        _named("a ladder's name", self.ladder)
         if len(self.teams) < 2:
             raise InputError(f"match {self.id!r} has {len(self.teams)} team; accepted are two or more")
         names = [appearance.player for team in self.teams for appearance in team.players]
@@ -116,6 +118,11 @@ def _places(match_id: str, teams: tuple[Team, ...]) -> tuple[int, ...]:
     if len(scores) < len(teams):
         raise InputError(f"match {match_id!r} has neither a place nor a score for every team; give one of them")
     return places_by_score(scores)
+
+
+def _named(what: str, text: str) -> None:
+    if not text:
+        raise InputError(f"{what} is empty; accepted is any text with at least one character")
 
 
 def _finite(what: str, value: float | None, whose: str) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
+from io import TextIOWrapper
 from typing import TextIO
 
 from evenmatch.cli.app import app
@@ -17,17 +19,32 @@ def main() -> None:
     """Run a command. Exit code 0: done; 1: the contents of a file; 2: a wrong command, option, name or value."""
     warnings.showwarning = _show
     warnings.simplefilter("always", EvenmatchWarning)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a letter that the terminal lacks is no reason to stop
     try:
-        app()
+        try:
+            app()
+        finally:
+            sys.stdout.flush()
     except UsageError as error:
         fail(error)
         sys.exit(2)
     except EvenmatchError as error:
         fail(error)
         sys.exit(1)
-    except BrokenPipeError:  # the reader, for instance `head`, has seen enough
-        sys.stderr.close()
-        sys.exit(0)
+    except BrokenPipeError:
+        _hang_up()
+    except SystemExit as end:
+        if isinstance(end.__context__, BrokenPipeError):  # typer makes it an exit with 1
+            _hang_up()
+        raise
+
+
+def _hang_up() -> None:
+    """The reader, for instance `head`, has seen enough: end well, and leave nothing to flush."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    sys.exit(0)
 
 
 def _show(

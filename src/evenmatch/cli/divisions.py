@@ -7,6 +7,7 @@ from pathlib import Path
 
 from evenmatch.errors import InputError, UsageError
 from evenmatch.standings.division import Division, checked
+from evenmatch.tables.source import long_cells
 
 
 def read_divisions(path: Path) -> tuple[Division, ...]:
@@ -20,18 +21,27 @@ def read_divisions(path: Path) -> tuple[Division, ...]:
         raise UsageError(f"{path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise InputError(f"{path} is not a text file; accepted is CSV with the columns name and lowest") from error
-    reader = csv.DictReader(text.splitlines())
-    if not {"name", "lowest"} <= set(reader.fieldnames or ()):
-        raise InputError(f"{path} has the columns {', '.join(reader.fieldnames or ())}; accepted are name and lowest")
-    divisions = []
-    for row in reader:
-        try:
-            divisions.append(Division(row["name"].strip(), int(row["lowest"])))
-        except (ValueError, TypeError, AttributeError):
-            raise InputError(
-                f"{path}, line {reader.line_num}: lowest is {row['lowest']!r}; accepted is a whole percentile, 1 to 100"
-            ) from None
+    try:
+        divisions = _rows(text, path)
+    except csv.Error as error:
+        raise InputError(f"{path} is not readable as CSV: {error}; accepted are the columns name and lowest") from error
     try:
         return checked(divisions)
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
+
+
+def _rows(text: str, path: Path) -> list[Division]:
+    with long_cells():
+        reader = csv.DictReader(text.splitlines())
+        found = list(reader.fieldnames or ())
+        if not {"name", "lowest"} <= set(found):
+            raise InputError(f"{path} has the columns {', '.join(found)}; accepted are name and lowest")
+        divisions = []
+        for row in reader:
+            name, lowest = row["name"], row["lowest"]
+            if name is None or lowest is None or not lowest.strip().isdecimal():
+                said = "a whole percentile, 1 to 100"
+                raise InputError(f"{path}, line {reader.line_num}: lowest is {lowest!r}; accepted is {said}")
+            divisions.append(Division(name.strip(), int(lowest)))
+    return divisions

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from evenmatch.cli import options
-from evenmatch.cli.output import print_json, printable, working
+from evenmatch.cli.output import note_skipped, print_json, printable, working
 from evenmatch.errors import UnknownNameError, UsageError
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ def command(
     from evenmatch.rating import explain, rateable
 
     recorded = rateable(options.matches_of(matches, None, pool_ladders, None, skip_bad), by, skip_bad=skip_bad)
+    note_skipped(recorded.skipped_matches, len(recorded.skipped))
     try:
         with working(f"rating with {by.system.name}"):
             story = told(explain(recorded, by, match))
@@ -121,10 +122,14 @@ def _outcome(teams: list[dict]) -> str:  # type: ignore[type-arg]
     if len(winners) == len(teams):
         return f"A draw between {' and '.join(winners)}."
     if len(winners) > 1:
-        return f"{' and '.join(winners).capitalize()} shared the first place of {len(teams)}."
+        return f"{_sentence(' and '.join(winners))} shared the first place of {len(teams)}."
     given = next(team["expected"] for team in teams if team["place"] == best)
     verdict = "as expected" if given > 0.55 else "against the odds" if given < 0.45 else "an even match"
-    return f"{winners[0][0].upper()}{winners[0][1:]} won: {verdict}."
+    return f"{_sentence(winners[0])} won: {verdict}."
+
+
+def _sentence(text: str) -> str:
+    return text[0].upper() + text[1:]
 
 
 def _known(value: float | str) -> float | str | None:

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from evenmatch.cli import options
-from evenmatch.cli.output import note, print_json, print_table, printable, working
+from evenmatch.cli.output import note, note_skipped, print_json, print_table, printable, working
 from evenmatch.errors import UsageError
 
 
@@ -46,6 +46,7 @@ def command(
     from evenmatch.rating import rate, rateable
 
     recorded = rateable(options.matches_of(matches, ladder, pool_ladders, now, skip_bad), by, skip_bad=skip_bad)
+    note_skipped(recorded.skipped_matches, len(recorded.skipped))
     if len(recorded.ladders) > 1 and ladder is None:
         raise UsageError(f"the file has the ladders {', '.join(recorded.ladders)}; name one with --ladder or pool them")
     with working(f"rating with {by.system.name}", len(recorded)) as progress:
@@ -106,8 +107,11 @@ def command(
 def parse_teams(text: str) -> list[list[str]]:
     """ "a,b vs c,d" as [["a", "b"], ["c", "d"]]. Raises UsageError where it is no line-up."""
     sides = re.split(r"\s+vs\s+", text.strip())
-    teams = [[name.strip() for name in next(csv.reader([side], skipinitialspace=True), [])] for side in sides]
     accepted = 'accepted is "a,b vs c,d": players by comma, two teams or more by " vs "'
+    try:
+        teams = [[name.strip() for name in next(csv.reader([side], skipinitialspace=True), [])] for side in sides]
+    except csv.Error as error:
+        raise UsageError(f"--teams {text}: {accepted}") from error
     if len(teams) < 2 or not all(team and all(team) for team in teams):
         raise UsageError(f"--teams {text}: {accepted}")
     names = [name for team in teams for name in team]

@@ -50,14 +50,17 @@ def rules_of(system: str, preset: str | None, params: list[str] | None) -> Rules
 
 def moment(text: str | None) -> int | None:
     """--as-of in microseconds."""
-    from evenmatch.tables.columns import parse_time
+    from evenmatch.tables.columns import FIRST_TIME, LAST_TIME, parse_time
 
     if text is None:
         return None
     try:
-        return parse_time(text)
+        micros = parse_time(text)
     except (ValueError, OverflowError):
-        raise UsageError(f"--as-of {text}: accepted is ISO 8601, as 2026-11-21T18:30:00Z, or epoch seconds") from None
+        micros = LAST_TIME + 1
+    if not FIRST_TIME <= micros <= LAST_TIME:
+        raise UsageError(f"--as-of {text}: accepted is ISO 8601, as 2026-11-21T18:30:00Z, or epoch seconds")
+    return micros
 
 
 def matches_of(path: Path, ladder: str | None, pool: bool, as_of: int | None, skip_bad: bool) -> MatchTable:

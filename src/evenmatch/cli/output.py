@@ -19,7 +19,7 @@ def fail(error: EvenmatchError) -> None:
         noun = "problem" if len(error.problems) == 1 else "problems"
         _say("error", f"{error.source}: {len(error.problems)} {noun}; nothing was rated", "bold red")
         for problem in error.problems:
-            print(f"  {problem}", file=sys.stderr)
+            print(printable(f"  {problem}"), file=sys.stderr)
         print("  (--skip-bad leaves such matches out)", file=sys.stderr)
     else:
         _say("error", str(error), "bold red")
@@ -32,17 +32,26 @@ def warn(text: str) -> None:
 
 def note(text: str) -> None:
     """Something good to know."""
-    print(text, file=sys.stderr)
+    print(printable(text), file=sys.stderr)
+
+
+def note_skipped(matches: int, problems: int) -> None:
+    """How many matches --skip-bad left out."""
+    if problems:
+        listed = f"{problems:,} problem{'s' if problems > 1 else ''}"
+        note(f"{matches:,} bad match{'es' if matches != 1 else ''} skipped ({listed})")
 
 
 def print_json(document: object) -> None:
     """The one document of --json."""
-    json.dump(document, sys.stdout, ensure_ascii=False, indent=2, allow_nan=False)
+    plain = (sys.stdout.encoding or "ascii").lower().replace("-", "") != "utf8"
+    json.dump(document, sys.stdout, ensure_ascii=plain, indent=2, allow_nan=False)
     print()
 
 
 def print_table(title: str, heads: Sequence[str], rows: Sequence[Sequence[object]], right: Sequence[str] = ()) -> None:
     """A table: drawn on a terminal, aligned plain text in a pipe. `right` names the columns aligned to the right."""
+    title = printable(title)
     cells = [[_cell(value) for value in row] for row in rows]
     if sys.stdout.isatty():
         from rich import box
@@ -82,6 +91,7 @@ def printable(text: str) -> str:
 
 
 def _say(word: str, text: str, style: str) -> None:
+    text = printable(text)
     if sys.stderr.isatty():
         from rich.console import Console
         from rich.text import Text

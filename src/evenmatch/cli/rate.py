@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from evenmatch.cli import options
-from evenmatch.cli.output import note, print_json, print_table, working
+from evenmatch.cli.output import note, note_skipped, print_json, print_table, working
+from evenmatch.errors import UsageError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -68,6 +69,9 @@ def command(
     for path in (out, journal):
         if path is not None:
             check_writable(path)
+    written = [path.resolve() for path in (out, journal, matches) if path is not None]
+    if len(set(written)) < len(written):
+        raise UsageError("--out, --journal and MATCHES name the same file; accepted are different ones")
     recorded = rateable(options.matches_of(matches, ladder, pool_ladders, now, skip_bad), by, skip_bad=skip_bad)
     with working(f"rating with {by.system.name}", len(recorded)) as progress:
         ratings = rate(recorded, by, journal=journal is not None, progress=progress)
@@ -78,8 +82,7 @@ def command(
         if journal is not None:
             write_arrow(ratings.journal_table(), journal)
     skipped = recorded.skipped_matches
-    if recorded.skipped:
-        note(f"{skipped:,} bad matches skipped ({len(recorded.skipped):,} problems)")
+    note_skipped(skipped, len(recorded.skipped))
     if json:
         document = {
             "system": by.system.name,

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from evenmatch.history import Flags, History, Times
 
 DAY = 86_400_000_000  # microseconds
+ALL_TIME = 4_000_000  # days, more than the calendar has
 NEVER = np.iinfo(np.int64).min
 
 
@@ -37,7 +38,7 @@ class Activity:
 
     def active(self, as_of: Times | int, days: float) -> Flags:
         """Who completed a match in the so many days up to `as_of` (microseconds; one for all, or one per player)."""
-        oldest = as_of - np.int64(round(days * DAY))
+        oldest = as_of - np.int64(min(days, ALL_TIME) * DAY)
         active: Flags = (
             (self.last_completed != NEVER) & (self.last_completed >= oldest) & (self.last_completed <= as_of)
         )

@@ -11,11 +11,11 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
-from evenmatch.errors import InputError
+from evenmatch.errors import BadRowsError, InputError
 from evenmatch.history import History
 from evenmatch.match import Match
 from evenmatch.tables.assemble import assemble
-from evenmatch.tables.files import read_rows, write_arrow
+from evenmatch.tables.files import read_json_lines, read_rows, write_arrow
 from evenmatch.tables.source import Source
 from evenmatch.tables.table import COLUMNS, MatchTable
 
@@ -38,6 +38,12 @@ def read(path: str | os.PathLike[str], *, skip_bad: bool = False) -> MatchTable:
     column or is not what its suffix says, BadRowsError with every bad row. Warns of columns it does not know.
     """
     rows, source = read_rows(Path(path))
+    try:
+        return assemble(rows, source, skip_bad=skip_bad and source.form != "jsonl")
+    except BadRowsError:
+        if source.form != "jsonl":
+            raise
+    rows, source = read_json_lines(Path(path))  # now line by line, since lines are to be told
     return assemble(rows, source, skip_bad=skip_bad)
 
 
@@ -80,6 +86,8 @@ def join(*tables: MatchTable) -> MatchTable:
 
     Raises InputError where a match id stands in two of them.
     """
+    if not tables:
+        raise InputError("no tables were given; accepted are one or more")
     rows = pa.concat_tables([table.to_arrow() for table in tables], promote_options="permissive")
     ids = pa.chunked_array([table.match_id for table in tables]).value_counts()
     again = [entry["values"] for entry in ids.to_pylist() if entry["counts"] > 1]

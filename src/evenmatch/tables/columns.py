@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,9 +16,11 @@ from numpy.typing import NDArray
 
 from evenmatch.errors import InputError
 from evenmatch.history import Flags, Floats, Times
+from evenmatch.match import LARGEST_PLACE
 
 FIRST_TIME = int(datetime(1, 1, 1, tzinfo=UTC).timestamp()) * 1_000_000
-LAST_TIME = int(datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC).timestamp()) * 1_000_000
+LAST_TIME = int(datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC).timestamp()) * 1_000_000 + 999_999
+UNREAD = np.iinfo(np.int64).min  # stands where a time could not be read
 _PLAIN_NUMBER = r"^\s*[-+]?[0-9]+(\.[0-9]*)?([eE][-+]?[0-9]+)?\s*$"
 _WORDS = dict.fromkeys(("true", "t", "yes", "y", "1", "1.0"), True)
 _WORDS |= dict.fromkeys(("false", "f", "no", "n", "0", "0.0"), False)
@@ -33,6 +36,21 @@ class Faults:
     def note(self, rows: NDArray[np.integer], reason: Callable[[int], str]) -> None:
         """A fault for each of these rows."""
         self.found.extend((row, reason(row)) for row in rows.tolist())
+
+
+def plain(rows: pa.Table) -> pa.Table:
+    """The rows with every kind of text column as the same kind, so that all of Arrow's functions know it."""
+    for at, name in enumerate(rows.column_names):
+        kind = rows.schema.field(at).type
+        if pa.types.is_dictionary(kind):
+            text = pa.types.is_string_view(kind.value_type)  # a category of which Arrow cannot cast
+            values = [(chunk.dictionary.cast(pa.string()) if text else chunk.dictionary) for chunk in rows[at].chunks]
+            taken = [value.take(chunk.indices) for value, chunk in zip(values, rows[at].chunks, strict=True)]
+            kind = pa.string() if text else kind.value_type
+            rows = rows.set_column(at, name, pa.chunked_array(taken, kind))
+        if pa.types.is_string(kind) or pa.types.is_string_view(kind):
+            rows = rows.set_column(at, name, rows.column(at).cast(pa.large_string()))
+    return rows
 
 
 def names(column: pa.ChunkedArray, what: str, faults: Faults) -> tuple[NDArray[np.int32], pa.Array]:
@@ -69,7 +87,7 @@ def numbers(
     accepted = accepted or _accepted(low, high)
     if pa.types.is_boolean(column.type):
         raise InputError(f"column {what} holds true and false; accepted is {accepted}")
-    values, unread = _cast(column, pa.float64(), float)
+    values, unread = _cast(column, what)
     missing = _nulls(column)
     if nan_is_empty:
         missing |= np.isnan(values) & ~unread
@@ -83,7 +101,7 @@ def numbers(
 def places(column: pa.ChunkedArray, faults: Faults) -> NDArray[np.int32]:
     """Finishing places, 0 where the cell is empty."""
     accepted = "a whole number from 1 (the best) upwards"
-    values = numbers(column, "place", 1, 2**31 - 1, faults, accepted=accepted)
+    values = numbers(column, "place", 1, LARGEST_PLACE, faults, accepted=accepted)
     broken = (values % 1 != 0) & ~np.isnan(values)
     faults.note(np.flatnonzero(broken), lambda row: f"place is {values[row]:g}; accepted is {accepted}")
     return np.where(np.isnan(values) | broken, 0, values).astype(np.int32)
@@ -102,7 +120,7 @@ def flags(column: pa.ChunkedArray, what: str, default: bool, faults: Faults) -> 
 
 
 def times(column: pa.ChunkedArray, faults: Faults) -> Times:
-    """Microseconds since the Unix epoch from timestamps, ISO 8601 text or epoch seconds; 0 where unread."""
+    """Microseconds since the Unix epoch from timestamps, ISO 8601 text or epoch seconds; UNREAD where it is neither."""
     texts = _shown(column)
     accepted = "a timestamp, ISO 8601 text such as 2026-11-21T18:30:00Z, or epoch seconds, in the years 1 to 9999"
     missing = _nulls(column)
@@ -112,7 +130,7 @@ def times(column: pa.ChunkedArray, faults: Faults) -> Times:
         values = micros.fill_null(0).combine_chunks().to_numpy(zero_copy_only=False).copy()
         unread = np.zeros(len(values), bool)
     elif _is_number(kind):
-        values, unread = _from_seconds(column.cast(pa.float64()).to_numpy())
+        values, unread = _from_seconds(column.cast(pa.float64(), safe=False).to_numpy())
     else:
         values, unread = _from_text(column)
     bad = unread | missing | (values < FIRST_TIME) | (values > LAST_TIME)
@@ -124,7 +142,7 @@ def times(column: pa.ChunkedArray, faults: Faults) -> Times:
             + ("" if unread[row] or missing[row] else " (epoch milliseconds must be divided by 1000)")
         ),
     )
-    values[rows] = 0
+    values[rows] = UNREAD
     return values
 
 
@@ -156,18 +174,22 @@ def _shown(column: pa.ChunkedArray) -> Callable[[int], str]:
     return text
 
 
-def _cast(column: pa.ChunkedArray, kind: pa.DataType, parse: Callable[[str], float]) -> tuple[Floats, Flags]:
+def _cast(column: pa.ChunkedArray, what: str) -> tuple[Floats, Flags]:
     """The column as numbers and which rows could not be read; NaN for both those and nulls."""
     try:
-        return np.array(column.cast(kind).to_numpy(), np.float64), np.zeros(len(column), bool)
+        safe = not pa.types.is_integer(column.type)  # a float holds every whole number that is in range
+        return np.array(column.cast(pa.float64(), safe=safe).to_numpy(), np.float64), np.zeros(len(column), bool)
     except pa.ArrowInvalid:
-        return _one_by_one(column, parse)
+        return _one_by_one(column, np.nan, float)
     except pa.ArrowNotImplementedError as error:
-        raise InputError(f"a column of {column.type} where numbers are accepted") from error
+        raise InputError(f"column {what} holds {column.type}; accepted are numbers") from error
 
 
-def _one_by_one(column: pa.ChunkedArray, parse: Callable[[str], float]) -> tuple[Floats, Flags]:
-    values, unread = np.full(len(column), np.nan), np.zeros(len(column), bool)
+def _one_by_one(
+    column: pa.ChunkedArray | pa.Array, empty: float, parse: Callable[[str], float]
+) -> tuple[NDArray[Any], Flags]:
+    """Each cell by itself: its number, or `empty`, and whether it could not be read."""
+    values, unread = np.full(len(column), empty), np.zeros(len(column), bool)
     for row, value in enumerate(column.to_pylist()):
         if value is not None:
             try:
@@ -178,18 +200,18 @@ def _one_by_one(column: pa.ChunkedArray, parse: Callable[[str], float]) -> tuple
 
 
 def _from_seconds(seconds: Floats) -> tuple[Times, Flags]:
-    lost = ~np.isfinite(seconds) | (np.abs(seconds) > 9e12)
-    whole = np.floor(np.where(lost, 0, seconds))
-    micros = np.rint((np.where(lost, 0, seconds) - whole) * 1e6)
-    return whole.astype(np.int64) * 1_000_000 + micros.astype(np.int64), ~np.isfinite(seconds)
+    unread = ~np.isfinite(seconds)
+    near = np.clip(np.where(unread, 0, seconds), -1e12, 1e12)  # beyond is far outside the calendar, too
+    whole = np.floor(near)
+    micros = np.rint((near - whole) * 1e6)
+    return whole.astype(np.int64) * 1_000_000 + micros.astype(np.int64), unread
 
 
 def _from_text(column: pa.ChunkedArray) -> tuple[Times, Flags]:
-    try:
-        text = pc.utf8_trim_whitespace(column.cast(pa.large_string()))
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise InputError(f"column played_at holds {column.type}; accepted are timestamps, text or numbers") from error
     values, unread = np.zeros(len(column), np.int64), np.zeros(len(column), bool)
+    if not pa.types.is_large_string(column.type):  # a time of day, a span, a list
+        return values, ~unread
+    text = pc.utf8_trim_whitespace(column)
     start = 0
     for chunk in text.chunks:
         for begin in range(0, len(chunk), _CHUNK):
@@ -208,19 +230,12 @@ def _piece_from_text(piece: pa.Array) -> tuple[Times, Flags]:
         except pa.ArrowInvalid:
             continue
         return moments.to_numpy(zero_copy_only=False), np.zeros(len(piece), bool)
-    values, unread = np.zeros(len(piece), np.int64), np.zeros(len(piece), bool)
-    for row, text in enumerate(piece.to_pylist()):
-        if text is not None:
-            try:
-                values[row] = parse_time(text)
-            except (ValueError, OverflowError):
-                unread[row] = True
-    return values, unread
+    return _one_by_one(piece, 0, parse_time)
 
 
 def parse_time(text: str) -> int:
     """Microseconds since the Unix epoch from ISO 8601 text or epoch seconds; ValueError where it is neither."""
-    if re.match(_PLAIN_NUMBER, text):
+    if re.match(_PLAIN_NUMBER, text):  # of any size: the caller knows which times it accepts
         values, unread = _from_seconds(np.array([float(text)]))
         if unread[0]:
             raise ValueError(text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import csv
 import io
@@ -18,7 +19,7 @@ import pyarrow.json as pa_json
 import pyarrow.parquet as pq
 
 from evenmatch.errors import InputError, Problem, UsageError
-from evenmatch.tables.source import Source
+from evenmatch.tables.source import Source, csv_records
 from evenmatch.tables.table import COLUMNS
 
 FORMS = {".csv": "csv", ".parquet": "parquet", ".jsonl": "jsonl", ".ndjson": "jsonl"}
@@ -46,87 +47,98 @@ def read_rows(path: Path) -> tuple[pa.Table, Source]:
         raise UsageError(f"{path}: {error.strerror}") from error
     if not head.strip():
         raise InputError(f"{path} is empty; accepted is one row per player and match")
-    held = "parquet" if head[:4] == b"PAR1" else "jsonl" if head.lstrip()[:1] == b"{" else "csv"
-    if held != form and not (held == "csv" and form == "jsonl"):
+    held = _held(head, form)
+    if held != form:
         raise InputError(f"{path}: its suffix says {_CALLED[form]}, its contents are {_CALLED[held]}")
     try:
         return {"csv": _read_csv, "parquet": _read_parquet, "jsonl": _read_jsonl}[form](path)
-    except (pa.ArrowException, UnicodeDecodeError) as error:
-        told = str(error).splitlines()[0]
+    except (pa.ArrowException, UnicodeError, OSError, csv.Error) as error:
+        told = (str(error) or type(error).__name__).splitlines()[0]
         raise InputError(f"{path}: not readable as {_CALLED[form]}, as its suffix says: {told}") from error
 
 
-def _read_csv(path: Path) -> tuple[pa.Table, Source]:
-    broken: list[tuple[int | None, int, int, str]] = []
+def _held(head: bytes, form: str) -> str:
+    """The form of a file by its first bytes; `form` where they do not tell."""
+    first = head.removeprefix(codecs.BOM_UTF8).lstrip().splitlines()[0]
+    if head[:4] == b"PAR1":
+        return "parquet"
+    if first[:1] == b"{":
+        return "jsonl"
+    return "csv" if (form == "parquet" and b"match_id" in first) or (b"match_id" in first and b"," in first) else form
 
-    def note(row: pa_csv.InvalidRow) -> str:
-        broken.append((row.number, row.actual_columns, row.expected_columns, row.text))
+
+def _read_csv(path: Path) -> tuple[pa.Table, Source]:
+    ragged = 0
+
+    def note(_: pa_csv.InvalidRow) -> str:
+        nonlocal ragged
+        ragged += 1
         return "skip"
 
-    def read(threads: bool) -> pa.Table:
-        broken.clear()
-        return pa_csv.read_csv(
-            path,
-            read_options=pa_csv.ReadOptions(use_threads=threads),
-            parse_options=pa_csv.ParseOptions(newlines_in_values=True, invalid_row_handler=note),
-            convert_options=pa_csv.ConvertOptions(
-                column_types=dict.fromkeys(COLUMNS, pa.large_string()),
-                strings_can_be_null=True,
-                null_values=[""],
-            ),
+    rows = pa_csv.read_csv(
+        path,
+        parse_options=pa_csv.ParseOptions(newlines_in_values=True, invalid_row_handler=note),
+        convert_options=pa_csv.ConvertOptions(
+            column_types=dict.fromkeys(COLUMNS, pa.large_string()), strings_can_be_null=True, null_values=[""]
+        ),
+    )
+    names = rows.column_names
+    at = names.index("match_id") if "match_id" in names else len(names)
+    broken = [
+        Problem(
+            line,
+            cells[at] if at < len(cells) else None,
+            f"{len(cells)} columns; accepted are {width}, as in the first line",
         )
-
-    rows = read(threads=True)
-    if not broken:
-        return rows, Source(str(path), "line", path, "csv")
-    rows = read(threads=False)  # rows are numbered only when read by one thread
-    position = rows.column_names.index("match_id") if "match_id" in rows.column_names else -1
-    problems = []
-    for number, actual, expected, text in broken:
-        cells = next(csv.reader([text]), [])
-        match_id = cells[position] if 0 <= position < len(cells) else None
-        problems.append(Problem(number, match_id, f"{actual} columns; accepted are {expected}, as in the first line"))
-    return rows, Source(str(path), "line", path, "csv", tuple(problems))
+        for line, cells, width in (csv_records(path) if ragged else ())
+        if len(cells) != width
+    ]
+    return rows, Source(str(path), "line", path, broken=tuple(broken))
 
 
 def _read_parquet(path: Path) -> tuple[pa.Table, Source]:
-    rows = pq.read_table(path, columns=None if _few_columns(path) else list(COLUMNS))
-    return rows, Source(str(path))
-
-
-def _few_columns(path: Path) -> bool:
-    """Whether the file has so few columns that the unknown ones may be read as well, to be named in a warning."""
-    return len(pq.read_schema(path).names) <= 3 * len(COLUMNS)
+    names = pq.read_schema(path).names
+    known = [name for name in names if name in COLUMNS]
+    # where there are few columns, the unknown ones are read as well, to be named in a warning
+    return pq.ParquetFile(path).read(columns=known if len(names) > 3 * len(COLUMNS) else None), Source(str(path))
 
 
 def _read_jsonl(path: Path) -> tuple[pa.Table, Source]:
-    source = Source(str(path), "line", path, "jsonl")
-    texts = pa.schema([(name, pa.large_string()) for name in ("match_id", "ladder", "player")])
+    texts = pa.schema([(name, pa.large_string()) for name in ("match_id", "ladder", "player", "team")])
     try:
         options = pa_json.ParseOptions(explicit_schema=texts, newlines_in_values=False)
-        return pa_json.read_json(path, parse_options=options), source
+        rows = pa_json.read_json(path, parse_options=options)
+        rows.validate(full=True)
     except pa.ArrowInvalid:
-        return _read_jsonl_by_line(path, source)  # numbers for names, or broken lines: find which
+        return read_json_lines(path)  # numbers for names, or broken lines: find which
+    absent = [name for name in texts.names if rows[name].null_count == len(rows)]
+    return rows.drop_columns(absent), Source(str(path), "line", path, form="jsonl")
 
 
-def _read_jsonl_by_line(path: Path, source: Source) -> tuple[pa.Table, Source]:
-    broken, listed = [], []
-    with path.open(encoding="utf-8") as file:
+def read_json_lines(path: Path) -> tuple[pa.Table, Source]:
+    """The rows of a JSON Lines file one by one, each with its line; slow, and told of every broken line."""
+    broken, listed, numbers = [], [], []
+    with path.open(encoding="utf-8-sig", newline="\n") as file:
         for number, text in enumerate(file, 1):
             if not text.strip():
                 continue
+            cells = None
             try:
                 cells = json.loads(text)
-            except json.JSONDecodeError as error:
-                broken.append(Problem(number, None, f"no JSON: {error.msg} at column {error.colno}"))
+                json.dumps(cells, ensure_ascii=False).encode()  # refuses half a surrogate pair
+            except (ValueError, RecursionError) as error:
+                told = f"{error.msg} at column {error.colno}" if isinstance(error, json.JSONDecodeError) else str(error)
+                match_id = cells.get("match_id") if isinstance(cells, dict) else None
+                broken.append(Problem(number, match_id if isinstance(match_id, str) else None, f"no JSON: {told}"))
                 continue
             if isinstance(cells, dict):
                 listed.append(cells)
+                numbers.append(number)
             else:
                 broken.append(Problem(number, None, f"{text.strip()[:40]!r}; accepted is one JSON object per line"))
     names = dict.fromkeys(name for cells in listed for name in cells)
     rows = pa.table({name: pa.array([_text(cells.get(name)) for cells in listed], pa.large_string()) for name in names})
-    return rows, Source(source.name, source.unit, path, "jsonl", tuple(broken))
+    return rows, Source(str(path), "line", path, numbers, tuple(broken))
 
 
 def _text(value: object) -> str | None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,52 +17,64 @@ class Source:
     """Names a file or a frame in messages.
 
     unit     "line" for text files, "row" elsewhere; both count from 1
-    path     of a text file whose lines can be counted
-    form     "csv", "jsonl" or "" where rows are numbered as they come
+    path     of a text file, whose lines are counted when one is asked for
+    numbers  the line of every row, where it is known already
     broken   lines that are no rows at all
+    form     "jsonl" for JSON Lines
     """
 
     name: str
     unit: str = "row"
     path: Path | None = None
-    form: str = ""
+    numbers: Sequence[int] | None = None
     broken: tuple[Problem, ...] = ()
+    form: str = ""
 
     def lines(self, rows: Sequence[int]) -> dict[int, int]:
-        """The line of each of these rows (counted from 0); text files are read again up to the last of them."""
+        """The line of each of these rows (counted from 0); a CSV file is read again up to the last of them."""
+        if self.numbers is not None:
+            return {row: self.numbers[row] for row in rows}
         if self.path is None or not rows:
             return {row: row + 1 for row in rows}
-        wanted, last = set(rows), max(rows)
-        return self._csv_lines(wanted, last) if self.form == "csv" else self._json_lines(wanted, last)
+        records = _json_records(self.path) if self.form == "jsonl" else _full_records(self.path)
+        wanted, last, found = set(rows), max(rows), {}
+        for row, line in enumerate(records):
+            if row in wanted:
+                found[row] = line
+            if row == last:
+                break
+        return {row: found.get(row, row + 1) for row in rows}
 
-    def _csv_lines(self, wanted: set[int], last: int) -> dict[int, int]:
-        assert self.path is not None
-        found: dict[int, int] = {}
-        with self.path.open(newline="", encoding="utf-8-sig", errors="replace") as file:
-            reader = csv.reader(file)
-            width = len(next(reader, []))
-            row, end = 0, reader.line_num
-            for cells in reader:
-                start, end = end + 1, reader.line_num
-                if len(cells) == width:  # blank lines and lines of another width are no rows
-                    if row in wanted:
-                        found[row] = start
-                    row += 1
-                if row > last:
-                    break
-        return found
 
-    def _json_lines(self, wanted: set[int], last: int) -> dict[int, int]:
-        assert self.path is not None
-        broken = {problem.line for problem in self.broken}
-        found: dict[int, int] = {}
-        row = 0
-        with self.path.open(encoding="utf-8", errors="replace") as file:
-            for number, text in enumerate(file, 1):
-                if text.strip() and number not in broken:
-                    if row in wanted:
-                        found[row] = number
-                    row += 1
-                if row > last:
-                    break
-        return found
+def _json_records(path: Path) -> Iterator[int]:
+    with path.open(encoding="utf-8", errors="replace", newline="\n") as file:
+        yield from (line for line, text in enumerate(file, 1) if text.strip())
+
+
+def _full_records(path: Path) -> Iterator[int]:
+    yield from (line for line, cells, width in csv_records(path) if len(cells) == width)
+
+
+def csv_records(path: Path) -> Iterator[tuple[int, list[str], int]]:
+    """(first line, cells, how many there should be) of each record of a CSV file, without header and blank lines."""
+    with long_cells(), path.open(newline="", encoding="utf-8-sig", errors="replace") as file:
+        reader = csv.reader(file)
+        end, width = 0, None
+        for cells in reader:
+            start, end = end + 1, reader.line_num
+            if not cells:
+                continue
+            if width is None:
+                width = len(cells)
+            else:
+                yield start, cells, width
+
+
+@contextmanager
+def long_cells() -> Iterator[None]:
+    """Lets the csv module read cells of any length."""
+    limit = csv.field_size_limit(sys.maxsize)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(limit)

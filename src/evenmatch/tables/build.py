@@ -1,0 +1,213 @@
+"""Cells -> matches: group rows, put matches in order, check that they agree, derive places."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from evenmatch.history import Columns, Flags, Floats, History, Integers, fill_duration
+from evenmatch.tables import columns
+from evenmatch.tables.cells import Cells
+from evenmatch.tables.columns import Faults, datetime_text
+from evenmatch.tables.source import Source
+from evenmatch.tables.table import MatchTable
+
+Rows = NDArray[np.int64]
+
+
+class Build:
+    """The rows in their final order, with the boundaries of matches and teams; notes faults as it goes."""
+
+    def __init__(self, cells: Cells, rows: Rows, faults: Faults, broken: Sequence[str] = ()) -> None:
+        """`rows` are where the cells stood in the file, `faults` counts rows as the cells do; `broken` lack rows."""
+        self.cells, self.rows, self.faults = cells, rows, faults
+        readable = np.flatnonzero((cells.match >= 0) & (cells.team >= 0))
+        lacking = np.flatnonzero(pc.is_in(cells.match_id, pa.array(broken, cells.match_id.type)).to_numpy(False))
+        self.misread = np.union1d(cells.match[[row for row, _ in faults.found]], lacking)
+        self._group(readable)
+        self._check_agreement()
+        self._check_twice()
+        self._check_sides()
+        self.place = self._places()
+
+    def _group(self, readable: Rows) -> None:
+        """Order rows by match (by time, then by first row), then by team (by its first row), then as they stood."""
+        c, self.readable = self.cells, readable
+        code = c.match[readable]
+        first = self._first_rows(np.ones(len(c.match), bool))
+        timed = self._first_rows(c.time != columns.UNREAD)
+        self.reference = np.where(timed >= 0, timed, first)  # the row that says when the match was
+        known = np.flatnonzero(first >= 0)
+        by_time = known[np.argsort(c.time[self.reference[known]], kind="stable")]
+        rank = np.empty(len(first), np.int64)
+        rank[by_time] = np.arange(len(by_time))
+        self.match_code, self.first = by_time, first[by_time]
+        key = rank[code] * (len(c.teams) + 1) + c.team[readable]
+        order = _stable_order(rank[code])
+        self.order, key = readable[order], key[order]
+        if not _is_grouped(key):
+            _, at, inverse = np.unique(key, return_index=True, return_inverse=True)
+            order = np.argsort(at[inverse], kind="stable")
+            self.order, key = self.order[order], key[order]
+        starts = np.flatnonzero(np.diff(key, prepend=-1))
+        self.slot_start = np.append(starts, len(key)).astype(np.int32)
+        team_match = key[starts] // (len(c.teams) + 1)
+        self.team_match = team_match.astype(np.int32)
+        self.team_start = np.searchsorted(team_match, np.arange(len(by_time) + 1)).astype(np.int32)
+
+    def _first_rows(self, where: Flags) -> Rows:
+        """The first row of each match, by code, among those chosen; -1 where there is none."""
+        first = np.full(len(self.cells.match_id), -1, np.int64)
+        rows = self.readable[where[self.readable]][::-1]
+        first[self.cells.match[rows]] = rows  # the last assignment wins
+        return first
+
+    def _slot_match(self) -> Integers:
+        return np.repeat(self.team_match, np.diff(self.slot_start))
+
+    def _check_agreement(self) -> None:
+        """Rows of one match must agree on what belongs to the match."""
+        c = self.cells
+        shown: dict[str, Callable[[int], object]] = {
+            "played_at": lambda row: datetime_text(int(c.time[row])),
+            "ladder": lambda row: repr(c.ladders[int(c.ladder[row])].as_py()),
+            "duration": lambda row: f"{c.duration[row]:g}",
+        }
+        match = self.match_code[self._slot_match()]
+        told: dict[str, tuple[NDArray[Any], Flags]] = {
+            "played_at": (c.time, c.time != columns.UNREAD),
+            "ladder": (c.ladder, c.ladder >= 0),
+            "duration": (c.duration, ~np.isnan(c.duration)),
+        }
+        for what, (values, known) in told.items():
+            first = self._first_rows(known)[match]
+            differ = known[self.order] & (first >= 0) & (values[self.order] != values[first])
+            for row, other in zip(self.order[differ].tolist(), first[differ].tolist(), strict=True):
+                said = f"{what} is {shown[what](row)}, an earlier row of the match has {shown[what](other)}"
+                self.faults.found.append((row, f"{said}; accepted is one {what} per match"))
+
+    def _match_durations(self) -> Floats:
+        """Each match's duration, NaN where none of its rows names it."""
+        first = self._first_rows(~np.isnan(self.cells.duration))[self.match_code]
+        return np.where(first >= 0, self.cells.duration[first], np.nan)
+
+    def _check_twice(self) -> None:
+        c, match = self.cells, self._slot_match()
+        key = match.astype(np.int64) * (len(c.players) + 1) + c.player[self.order]
+        ordered = np.sort(key)
+        if not (np.diff(ordered) == 0).any():
+            return
+        _, at, inverse = np.unique(key, return_index=True, return_inverse=True)
+        again = np.flatnonzero((at[inverse] != np.arange(len(key))) & (c.player[self.order] >= 0))
+        name = c.players
+        self.faults.note(
+            self.order[again],
+            lambda row: f"player {name[int(c.player[row])].as_py()!r} stands in this match twice; accepted is once",
+        )
+
+    def _check_sides(self) -> None:
+        single = np.flatnonzero((np.diff(self.team_start) < 2) & ~np.isin(self.match_code, self.misread))
+        self.faults.note(self.first[single], lambda _: "the match has one team only; accepted are two or more")
+
+    def _one_per_team(self, what: str, values: Floats) -> Floats:
+        """The team's value where some of its rows name it (NaN is unnamed); rows that disagree are faults."""
+        own = values[self.order]
+        team = np.fmax.reduceat(own, self.slot_start[:-1]) if len(own) else own
+        differ = np.flatnonzero(own < np.repeat(team, np.diff(self.slot_start)))
+        said = f"{what} differs between rows of the team; accepted is one {what} per team"
+        self.faults.note(self.order[differ], lambda row: f"{what} is {values[row]:g}; {said}")
+        return team
+
+    def _places(self) -> Integers:
+        """Each team's place, from the teams' scores in matches where none is named."""
+        c = self.cells
+        told = self._one_per_team("place", np.where(c.place > 0, c.place.astype(np.float64), np.nan))
+        self.team_score = self._one_per_team("team_score", c.team_score)
+        unplaced, unscored = np.isnan(told), np.isnan(self.team_score)
+        matches = len(self.match_code)
+        teams = np.diff(self.team_start)
+        missing = np.bincount(self.team_match, unplaced, matches)
+        some = (missing > 0) & (missing < teams)
+        none = (missing == teams) & (np.bincount(self.team_match, unscored, matches) > 0)
+        misread = np.isin(self.match_code, self.misread)
+        self.faults.note(
+            self.first[some & ~misread], lambda _: "place is missing for a team while another has one; give all or none"
+        )
+        self.faults.note(
+            self.first[none & ~misread], lambda _: "place is missing and so is team_score; one of them is needed"
+        )
+        derive = np.flatnonzero((missing == teams)[self.team_match])
+        if len(derive):
+            told[derive] = _rank_by_score(self.team_match[derive], self.team_score[derive])
+        return np.where(np.isnan(told), 0, told).astype(np.int32)
+
+    def table(self, source: Source) -> MatchTable:
+        """The matches, once there are no faults."""
+        c, order = self.cells, self.order
+        ladder = c.ladder[self.first]  # agreed on, as the time is
+        code = c.player[order].astype(np.int64)
+        if len(c.ladders) > 1:
+            pairs, code = np.unique(c.ladder[order] * np.int64(len(c.players)) + code, return_inverse=True)
+            player_ladder, name = np.divmod(pairs, len(c.players))
+        else:
+            name, player_ladder = np.arange(len(c.players)), np.zeros(len(c.players), np.int64)
+        seconds = c.seconds[order]
+        history = History(
+            Columns(
+                time=c.time[self.reference[self.match_code]],
+                team_start=self.team_start,
+                place=self.place,
+                team_score=self.team_score,
+                slot_start=self.slot_start,
+                player=code.astype(np.int32),
+                score=c.score[order],
+                seconds=seconds,
+                performance=c.performance[order],
+                quit=c.quit[order],
+                duration=fill_duration(self._match_durations(), seconds, self.slot_start[self.team_start]),
+                keep=c.keep[order],
+            )
+        )
+        return MatchTable(
+            history=history,
+            match_id=c.match_id.take(pa.array(self.match_code)),
+            ladder=ladder,
+            ladders=tuple(c.ladders.to_pylist()),
+            team=pa.DictionaryArray.from_arrays(pa.array(c.team[order[self.slot_start[:-1]]]), c.teams),
+            player=c.players.take(pa.array(name)),
+            player_ladder=player_ladder.astype(np.int32),
+            row=self.rows[self.first],
+            source=source,
+        )
+
+
+def _stable_order(rank: Rows) -> Rows:
+    if (np.diff(rank) >= 0).all():
+        return np.arange(len(rank))
+    return np.argsort(rank, kind="stable")
+
+
+def _is_grouped(key: Rows) -> bool:
+    """Whether equal keys all stand side by side."""
+    heads = key[np.flatnonzero(np.diff(key, prepend=-1))]
+    ordered = np.sort(heads)
+    return not (np.diff(ordered) == 0).any()
+
+
+def _rank_by_score(match: Integers, score: Floats) -> Floats:
+    """Place of each team within its match, the best score first, equal scores sharing a place."""
+    order = np.lexsort((-score, match))
+    starts = np.diff(match[order], prepend=-1) != 0
+    ordered = score[order]
+    new = starts | np.append(True, ordered[1:] != ordered[:-1])[: len(order)]
+    at = np.arange(len(order))
+    first = np.maximum.accumulate(np.where(starts, at, 0))
+    shared = np.maximum.accumulate(np.where(new, at, 0))
+    places = np.empty(len(order))
+    places[order] = shared - first + 1
+    return places

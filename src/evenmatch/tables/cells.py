@@ -1,0 +1,121 @@
+"""The typed cells of rows in the tidy long form."""
+
+from __future__ import annotations
+
+import math
+import re
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from evenmatch.errors import EvenmatchWarning, InputError
+from evenmatch.history import Flags, Floats, Integers, Times
+from evenmatch.tables import columns
+from evenmatch.tables.columns import Faults
+from evenmatch.tables.source import Source
+from evenmatch.tables.table import COLUMNS, NEEDED
+
+_INDEX = r"__index_level_\d+__$"  # the index of a pandas frame is not the user's column
+
+
+@dataclass
+class Cells:
+    """The typed cells of N rows; -1, 0 or NaN where empty."""
+
+    match: Integers
+    match_id: pa.Array
+    time: Times
+    ladder: Integers
+    ladders: pa.Array
+    team: Integers
+    teams: pa.Array
+    player: Integers
+    players: pa.Array
+    place: Integers
+    team_score: Floats
+    score: Floats
+    seconds: Floats
+    performance: Floats
+    duration: Floats
+    quit: Flags
+    keep: Flags
+
+
+def known_columns(rows: pa.Table, source: Source) -> pa.Table:
+    """The rows, all text of one kind; warns of unknown columns, raises InputError where a needed one is missing."""
+    rows = rows.drop_columns([name for name in rows.column_names if re.match(_INDEX, name)])
+    found = rows.column_names
+    twice = sorted({name for name in found if found.count(name) > 1})
+    if twice:
+        raise InputError(f"{source.name} has the column {twice[0]!r} more than once; accepted is once")
+    missing = [name for name in NEEDED if name not in found]
+    if not missing and "place" not in found and "team_score" not in found:
+        missing = ["place (or team_score)"]
+    if missing:
+        hint = ""
+        if len(found) == 1 and any(mark in found[0] for mark in ";\t|"):
+            hint = "; the columns must be separated by commas"
+        listed = ", ".join(repr(name) for name in found[:20])
+        plural = "s" if len(missing) > 1 else ""
+        raise InputError(
+            f"{source.name} lacks the column{plural} {', '.join(missing)}; it has {listed or 'none'}{hint}"
+        )
+    extra = [name for name in found if name not in COLUMNS]
+    if extra:
+        plural = "s" if len(extra) > 1 else ""
+        listed = ", ".join(repr(name) for name in extra)
+        warnings.warn(f"{source.name}: unknown column{plural} {listed} not read", EvenmatchWarning, stacklevel=5)
+    return columns.plain(rows)
+
+
+def read_cells(rows: pa.Table, faults: Faults) -> Cells:
+    """Every known column of the table, typed; what is absent is empty."""
+    nan = np.full(rows.num_rows, np.nan)
+    present = set(rows.column_names)
+
+    def number(what: str, low: float = -math.inf, high: float = math.inf, *, nan_is_empty: bool = True) -> Floats:
+        if what not in present:
+            return nan
+        return columns.numbers(rows[what], what, low, high, faults, nan_is_empty=nan_is_empty)
+
+    def flag(what: str, default: bool) -> Flags:
+        if what not in present:
+            return np.full(rows.num_rows, default)
+        return columns.flags(rows[what], what, default, faults)
+
+    match, match_id = columns.names(rows["match_id"], "match_id", faults)
+    team, teams = columns.names(rows["team"], "team", faults)
+    player, players = columns.names(rows["player"], "player", faults)
+    if "ladder" in present:
+        ladder, ladders = columns.names(_or_default(rows["ladder"]), "ladder", faults)
+    else:
+        ladder, ladders = np.zeros(rows.num_rows, np.int32), pa.array(["default"])
+    return Cells(
+        match=match,
+        match_id=match_id,
+        time=columns.times(rows["played_at"], faults),
+        ladder=ladder,
+        ladders=ladders,
+        team=team,
+        teams=teams,
+        player=player,
+        players=players,
+        place=columns.places(rows["place"], faults) if "place" in present else np.zeros(rows.num_rows, np.int32),
+        team_score=number("team_score"),
+        score=number("score"),
+        seconds=number("seconds", 0, nan_is_empty=False),
+        performance=number("performance", -1, 1),
+        duration=number("duration", 0),
+        quit=flag("quit", default=False),
+        keep=flag("keep", default=True),
+    )
+
+
+def _or_default(ladder: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Ladder names; an empty cell is the ladder "default"."""
+    try:
+        return ladder.cast(pa.large_string()).fill_null("default")
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise InputError(f"column ladder holds {ladder.type}; accepted is text or whole numbers") from error

@@ -1,0 +1,248 @@
+"""Which match, team and player comes first, whose place is derived, and who is the same player."""
+
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evenmatch import from_frame, rate, read, rules
+from evenmatch.errors import UnknownNameError
+from tables.tidy import FILES, FRAMES, frame_of, iso, put_together, taken_in, told, write_file
+
+NAMES = ["match_id", "played_at", "team", "player", "place"]
+
+
+def columns_of(*rows, names=NAMES):
+    return dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
+
+
+EVERY_FORM = [*FILES, *FRAMES]
+
+
+@pytest.mark.parametrize("form", EVERY_FORM)
+def test_matches_are_put_in_order_of_time_and_ties_stay_in_the_order_of_the_file(form, tmp_path):
+    times = [("late", 300), ("tie2", 200), ("tie1", 200), ("early", 100), ("tie3", 200)]
+    rows = [(name, time, team, team, team) for name, time in times for team in (1, 2)]
+    matches = taken_in(columns_of(*rows), form, tmp_path)
+    assert matches.match_id.to_pylist() == ["early", "tie2", "tie1", "tie3", "late"]
+
+
+@pytest.mark.parametrize("form", EVERY_FORM)
+def test_the_rows_of_a_match_may_stand_apart_and_teams_keep_the_order_of_first_appearance(form, tmp_path):
+    rows = [
+        ("m2", 200, "red", "ann", 2),
+        ("m1", 100, "blue", "bob", 1),
+        ("m2", 200, "blue", "cat", 1),
+        ("m1", 100, "red", "ann", 2),
+        ("m2", 200, "red", "dan", 2),
+        ("m1", 100, "blue", "cat", 1),
+        ("m2", 200, "blue", "bob", 1),
+    ]
+    found = told(taken_in(columns_of(*rows), form, tmp_path))
+    line_ups = [
+        (match[0], [(team[0], team[1], [player[0] for player in team[3]]) for team in match[4]]) for match in found
+    ]
+    assert line_ups == [
+        ("m1", [("blue", 1, ["bob", "cat"]), ("red", 2, ["ann"])]),
+        ("m2", [("red", 2, ["ann", "dan"]), ("blue", 1, ["cat", "bob"])]),
+    ]
+
+
+# The scores of the teams and their places, as a sports table gives them
+PLACES = [
+    ([13, 7], [1, 2]),
+    ([7, 13], [2, 1]),
+    ([7, 7], [1, 1]),
+    ([3, 5, 3], [2, 1, 2]),
+    ([5, 5, 3], [1, 1, 3]),
+    ([0, -4, 0.5], [2, 3, 1]),
+    ([1, 2, 2, 4, 4, 4], [6, 4, 4, 1, 1, 1]),
+    ([-1e300, 1e300], [2, 1]),
+    ([0.1 + 0.2, 0.3], [1, 2]),  # not quite a tie
+]
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet", "pandas"])
+@pytest.mark.parametrize(("scores", "places"), PLACES)
+def test_places_are_derived_from_the_scores_of_the_teams(scores, places, form, tmp_path):
+    rows = [("m", 1, f"t{at}", f"p{at}", float(score)) for at, score in enumerate(scores)]
+    matches = taken_in(columns_of(*rows, names=[*NAMES[:4], "team_score"]), form, tmp_path)
+    assert matches.history.columns.place.tolist() == places
+    assert matches.history.columns.team_score.tolist() == scores
+
+
+@pytest.mark.parametrize("form", EVERY_FORM)
+def test_place_wins_where_it_disagrees_with_the_score(form, tmp_path):
+    rows = [("m", 1, "a", "ann", 2, 13.0), ("m", 1, "b", "bob", 1, 7.0)]
+    matches = taken_in(columns_of(*rows, names=[*NAMES, "team_score"]), form, tmp_path)
+    assert matches.history.columns.place.tolist() == [2, 1]
+    assert matches.history.columns.team_score.tolist() == [13.0, 7.0]
+
+
+@pytest.mark.parametrize("form", EVERY_FORM)
+def test_some_matches_may_have_places_and_others_scores(form, tmp_path):
+    rows = [
+        ("m1", 1, "a", "ann", None, 5.0),
+        ("m1", 1, "b", "bob", None, 9.0),
+        ("m2", 2, "a", "ann", 1, None),
+        ("m2", 2, "b", "bob", 2, None),
+        ("m3", 3, "a", "ann", None, 4.0),
+        ("m3", 3, "b", "bob", None, 4.0),
+    ]
+    matches = taken_in(columns_of(*rows, names=[*NAMES, "team_score"]), form, tmp_path)
+    assert matches.history.columns.place.tolist() == [2, 1, 1, 2, 1, 1]
+
+
+@pytest.mark.parametrize("form", EVERY_FORM)
+def test_a_place_and_a_score_named_by_one_row_count_for_the_whole_team(form, tmp_path):
+    rows = [
+        ("m", 1, "a", "ann", None, 3.0),
+        ("m", 1, "a", "bob", 2, None),
+        ("m", 1, "b", "cat", 1, None),
+        ("m", 1, "b", "dan", None, 8.0),
+    ]
+    matches = taken_in(columns_of(*rows, names=[*NAMES, "team_score"]), form, tmp_path)
+    assert matches.history.columns.place.tolist() == [2, 1]
+    assert matches.history.columns.team_score.tolist() == [3.0, 8.0]
+
+
+@pytest.mark.parametrize("form", EVERY_FORM)
+def test_places_need_not_begin_at_1_nor_be_close(form, tmp_path):
+    rows = [("m", 1, "a", "ann", 7), ("m", 1, "b", "bob", 2**31 - 1), ("m", 1, "c", "cat", 7)]
+    assert taken_in(columns_of(*rows), form, tmp_path).history.columns.place.tolist() == [7, 2**31 - 1, 7]
+
+
+LADDERS = columns_of(
+    ("m1", 1, "a", "ann", 1, "duel"),
+    ("m1", 1, "b", "bob", 2, "duel"),
+    ("m2", 2, "a", "ann", 2, "team"),
+    ("m2", 2, "b", "cat", 1, "team"),
+    ("m3", 3, "a", "ann", 1, None),
+    ("m3", 3, "b", "bob", 2, None),
+    ("m4", 4, "a", "bob", 1, "duel"),
+    ("m4", 4, "b", "ann", 2, "duel"),
+    names=[*NAMES, "ladder"],
+)
+
+
+@pytest.mark.parametrize("form", EVERY_FORM)
+def test_the_same_name_on_two_ladders_is_two_players(form, tmp_path):
+    matches = taken_in(LADDERS, form, tmp_path)
+    players = {
+        (matches.ladders[ladder], name)
+        for ladder, name in zip(matches.player_ladder, matches.player_names, strict=True)
+    }
+    assert players == {
+        ("duel", "ann"), ("duel", "bob"), ("team", "ann"), ("team", "cat"), ("default", "ann"), ("default", "bob"),
+    }  # fmt: skip
+    assert len(matches.player) == 6
+    assert [match[2] for match in told(matches)] == ["duel", "team", "default", "duel"]
+
+
+@pytest.mark.parametrize("form", EVERY_FORM)
+def test_pooling_makes_them_one_as_though_there_were_no_ladders(form, tmp_path):
+    pooled = taken_in(LADDERS, form, tmp_path).pooled()
+    without = {name: values for name, values in LADDERS.items() if name != "ladder"}
+    assert told(pooled) == told(from_frame(frame_of(without, "table")))
+    assert sorted(pooled.player_names) == ["ann", "bob", "cat"]
+
+
+@pytest.mark.parametrize("system", ["wager", "battlepoints", "scorefactor", "prav"])
+def test_a_ladder_is_rated_as_though_it_stood_alone(system):
+    matches = from_frame(frame_of(LADDERS, "table"))
+    together = rate(matches, rules(system)).standings()
+    for ladder in matches.ladders:
+        alone = rate(matches.on_ladder(ladder), rules(system)).standings()
+        assert alone.to_pylist() == [row for row in together.to_pylist() if row["ladder"] == ladder]
+
+
+def test_a_ladder_that_is_not_there_names_those_that_are():
+    with pytest.raises(UnknownNameError, match=r"unknown ladder 'duels' \(did you mean 'duel'\?\); known: duel, team"):
+        from_frame(frame_of(LADDERS, "table")).on_ladder("duels")
+
+
+# Tables of valid rows in any order, as a person could type them.
+
+TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), min_size=1, max_size=6) | st.sampled_from(
+    [
+        ",",
+        '"',
+        '""',
+        "\n",
+        "\r\n",
+        "a,b",
+        'say "hi"',
+        " ",
+        "null",
+        "NaN",
+        "None",
+        "-",
+        "=1+1",
+        "\ufeff",
+        "👩‍🚀",
+        "ß",
+        "\u2028",
+    ]
+)
+NUMBER = st.floats(allow_nan=False, allow_infinity=False) | st.integers(-1000, 1000).map(float)
+MICROSECONDS = st.integers(-62135596800_000000, 253402300799_000000)
+
+
+def maybe(values):
+    return st.none() | values
+
+
+@st.composite
+def tidy_rows(draw, names=TEXT):
+    ids = draw(st.lists(names, min_size=1, max_size=6, unique=True))
+    times = draw(st.lists(MICROSECONDS, min_size=1, max_size=3))
+    rows = []
+    for match_id in ids:
+        labels = draw(st.lists(names, min_size=2, max_size=4, unique=True))
+        people = draw(st.lists(names, min_size=len(labels), max_size=8, unique=True))
+        sides = labels + [draw(st.sampled_from(labels)) for _ in people[len(labels) :]]
+        scored = draw(st.booleans())
+        place = {team: None if scored else draw(st.integers(1, 2**31 - 1) | st.integers(1, 3)) for team in labels}
+        score = {team: draw(NUMBER if scored else maybe(NUMBER)) for team in labels}
+        common = {
+            "match_id": match_id,
+            "played_at": draw(st.sampled_from(times)),
+            "ladder": draw(st.sampled_from([None, "one", "two, or three"])),
+            "duration": draw(maybe(st.floats(0, 1e9))),
+        }
+        for team, player in zip(sides, people, strict=True):
+            rows.append(
+                common
+                | {
+                    "team": team,
+                    "player": player,
+                    "place": place[team],
+                    "team_score": score[team],
+                    "score": draw(maybe(NUMBER)),
+                    "seconds": draw(maybe(st.floats(0, 1e9))),
+                    "performance": draw(maybe(st.floats(-1, 1))),
+                    "quit": draw(maybe(st.booleans())),
+                    "keep": draw(maybe(st.booleans())),
+                }
+            )
+    return draw(st.permutations(rows))
+
+
+def as_columns(rows):
+    written = [row | {"played_at": iso(row["played_at"])} for row in rows]
+    return {name: [row[name] for row in written] for name in written[0]}
+
+
+@settings(max_examples=60, deadline=None)
+@given(tidy_rows(), st.sampled_from(FILES))
+def test_a_file_of_any_valid_rows_is_what_plain_python_makes_of_them(rows, form):
+    with tempfile.TemporaryDirectory() as folder:
+        assert told(read(write_file(as_columns(rows), Path(folder) / f"x.{form}"))) == put_together(rows)
+
+
+@settings(max_examples=60, deadline=None)
+@given(tidy_rows(), st.sampled_from(["table", "reader", "polars", "duckdb"]))
+def test_a_frame_of_any_valid_rows_is_what_plain_python_makes_of_them(rows, form):
+    assert told(from_frame(frame_of(as_columns(rows), form))) == put_together(rows)

@@ -1,0 +1,238 @@
+"""The columns of a History: their shape, their order, their parts."""
+
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evenmatch import Appearance, Match, Team, from_matches
+from evenmatch.errors import InputError
+from evenmatch.history import Columns, History, fill_duration, ranges
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+NAN = float("nan")
+
+DTYPES = {
+    "time": np.int64,
+    "team_start": np.int32,
+    "place": np.int32,
+    "team_score": np.float64,
+    "slot_start": np.int32,
+    "player": np.int32,
+    "score": np.float64,
+    "seconds": np.float64,
+    "performance": np.float64,
+    "quit": np.bool_,
+    "duration": np.float64,
+    "keep": np.bool_,
+}
+
+
+def columns(**changes):
+    """Two matches: ann and bob against cat, then cat against dan against ann."""
+    made = {
+        "time": [10, 20],
+        "team_start": [0, 2, 5],
+        "place": [1, 2, 1, 2, 2],
+        "team_score": [13.0, 7.0, NAN, NAN, NAN],
+        "slot_start": [0, 2, 3, 4, 5, 6],
+        "player": [0, 1, 2, 2, 3, 0],
+        "score": [1.0, 2.0, 3.0, NAN, 5.0, 6.0],
+        "seconds": [60.0, 50.0, 40.0, NAN, NAN, NAN],
+        "performance": [NAN, 0.5, -0.5, NAN, NAN, NAN],
+        "quit": [False, True, False, False, False, False],
+        "duration": [60.0, NAN],
+        "keep": [True, True, True, False, True, True],
+    }
+    return Columns(**{name: np.asarray(values, DTYPES[name]) for name, values in (made | changes).items()})
+
+
+@st.composite
+def histories(draw, most=6):
+    """Any history: uneven teams, several sides, draws, gaps."""
+    time = sorted(draw(st.lists(st.integers(-(10**12), 10**15), max_size=most)))
+    listed = []
+    for at, micros in enumerate(time):
+        people = draw(st.lists(st.integers(0, 9), min_size=2, max_size=6, unique=True))
+        sides = draw(st.integers(2, len(people)))
+        cuts = sorted(draw(st.permutations(range(1, len(people))))[: sides - 1])
+        teams = tuple(
+            Team(
+                tuple(
+                    Appearance(
+                        str(number),
+                        score=draw(st.none() | st.floats(-9, 9)),
+                        seconds=draw(st.none() | st.floats(0, 900)),
+                        quit=draw(st.booleans()),
+                        keep=draw(st.booleans()),
+                    )
+                    for number in people[start:end]
+                ),
+                draw(st.integers(1, 3)),
+                draw(st.none() | st.floats(0, 9)),
+            )
+            for start, end in zip([0, *cuts], [*cuts, len(people)], strict=True)
+        )
+        listed.append(Match(str(at), datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=micros), teams))
+    return History.of(listed, lambda _, player: int(player))
+
+
+def same(one, other):
+    for name, a, b in zip(Columns._fields, one.columns, other.columns, strict=True):
+        assert a.dtype == b.dtype == DTYPES[name], name
+        np.testing.assert_array_equal(a, b, err_msg=name)
+
+
+def test_a_history_counts_its_matches_players_and_largest_match():
+    history = History(columns())
+    assert (len(history), history.players, history.largest) == (2, 4, 3)
+    assert history.match_slots.tolist() == [0, 3, 6]
+    assert history.slot_match.tolist() == [0, 0, 0, 1, 1, 1]
+    assert history.slot_team.tolist() == [0, 0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("name", Columns._fields)
+def test_columns_are_frozen_contiguous_and_of_one_type(name):
+    loose = {field: values.repeat(2)[::2] for field, values in columns()._asdict().items()}
+    loose = {field: values.astype("f8") if field in ("place", "player") else values for field, values in loose.items()}
+    column = getattr(History(Columns(**loose)).columns, name)
+    assert column.dtype == DTYPES[name]
+    assert column.flags.c_contiguous
+    with pytest.raises(ValueError, match="read-only"):
+        column[0] = 1
+
+
+def test_freezing_leaves_the_array_of_the_caller_writable():
+    given_columns = columns()
+    History(given_columns)
+    given_columns.time[0] = 5
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"time": [20, 10]}, "is earlier than the one before it"),
+        ({"duration": [60.0]}, "column duration has 1 entries; 2 were expected"),
+        ({"score": [1.0] * 5}, "column score has 5 entries; 6 were expected"),
+        ({"team_score": [1.0] * 6}, "column team_score has 6 entries; 5 were expected"),
+        ({"keep": [True] * 7}, "column keep has 7 entries; 6 were expected"),
+        ({"team_start": [0, 5]}, "column team_start has 2 entries; 3 were expected"),
+        ({"team_start": [0, 1, 5]}, "team_start must run from 0 to 5 in steps of at least 2"),
+        ({"team_start": [1, 3, 5]}, "team_start must run from 0 to 5"),
+        ({"team_start": [0, 2, 4]}, "team_start must run from 0 to 5"),
+        ({"slot_start": [0, 2, 2, 4, 5, 6]}, "slot_start must run from 0 to 6 in steps of at least 1"),
+        ({"slot_start": [0, 2, 3, 4, 5, 7]}, "slot_start must run from 0 to 6"),
+    ],
+)
+def test_columns_that_do_not_fit_together_are_refused(changes, said):
+    with pytest.raises(InputError, match=said):
+        History(columns(**changes))
+
+
+def test_equal_times_are_in_order():
+    assert len(History(columns(time=[10, 10]))) == 2
+
+
+def test_an_empty_history_is_a_history():
+    empty = History(columns()).take(slice(0, 0))
+    assert (len(empty), empty.players, empty.largest) == (0, 0, 0)
+    same(empty.join(History(columns())), History(columns()))
+    same(History(columns()).join(empty), History(columns()))
+
+
+def test_taking_one_match_keeps_the_players_numbers():
+    second = History(columns()).take(slice(1, 2)).columns
+    assert second.time.tolist() == [20]
+    assert second.team_start.tolist() == [0, 3]
+    assert second.slot_start.tolist() == [0, 1, 2, 3]
+    assert second.player.tolist() == [2, 3, 0]
+    assert second.place.tolist() == [1, 2, 2]
+    assert second.keep.tolist() == [False, True, True]
+
+
+def test_joining_a_history_that_begins_earlier_is_refused():
+    history = History(columns())
+    with pytest.raises(InputError, match="earlier than the one before it"):
+        history.join(history)
+
+
+@given(histories(), st.data())
+def test_split_anywhere_and_joined_is_the_same_bit_for_bit(history, data):
+    one, two = sorted(data.draw(st.tuples(*[st.integers(0, len(history))] * 2)))
+    parts = [history.take(slice(0, one)), history.take(slice(one, two)), history.take(slice(two, None))]
+    same(parts[0].join(parts[1]).join(parts[2]), history)
+    same(parts[0].join(parts[1].join(parts[2])), history)
+
+
+@given(histories(), st.data())
+def test_a_mask_a_list_and_a_slice_take_the_same_matches_and_taking_twice_is_taking_once(history, data):
+    mask = np.array(data.draw(st.lists(st.booleans(), min_size=len(history), max_size=len(history))), bool)
+    taken = history.take(mask)
+    same(taken, history.take(np.flatnonzero(mask)))
+    inner = np.array(data.draw(st.lists(st.booleans(), min_size=len(taken), max_size=len(taken))), bool)
+    same(taken.take(inner), history.take(np.flatnonzero(mask)[inner]))
+    same(history.take(slice(None)), history)
+    starts = history.match_slots
+    slots = np.concatenate([np.arange(0), *(np.arange(starts[m], starts[m + 1]) for m in np.flatnonzero(mask))])
+    np.testing.assert_array_equal(taken.columns.player, history.columns.player[slots.astype(int)])
+    np.testing.assert_array_equal(taken.columns.seconds, history.columns.seconds[slots.astype(int)])
+
+
+def match(at, *teams, **options):
+    return Match(f"m{at}", START + timedelta(seconds=at), teams, **options)
+
+
+def test_match_objects_become_columns():
+    first = Team((Appearance("ann", 5.0, 60.0, performance=0.5), Appearance("bob", quit=True)), 1, 13.0)
+    second = Team((Appearance("cat", seconds=90.0, keep=False),), 2)
+    people = {"ann": 4, "bob": 7, "cat": 0}
+    c = History.of(
+        [match(0, first, second), match(1, second, first, duration=5.0)], lambda _, name: people[name]
+    ).columns
+    assert c.time.tolist() == [1767225600_000000, 1767225601_000000]
+    assert c.team_start.tolist() == [0, 2, 4]
+    assert c.slot_start.tolist() == [0, 2, 3, 4, 6]
+    assert c.player.tolist() == [4, 7, 0, 0, 4, 7]
+    assert c.place.tolist() == [1, 2, 2, 1]
+    assert c.duration.tolist() == [90.0, 5.0]
+    assert c.quit.tolist() == [False, True, False, False, False, True]
+    assert c.keep.tolist() == [True, True, False, False, True, True]
+    np.testing.assert_array_equal(c.score, [5, NAN, NAN, NAN, 5, NAN])
+    np.testing.assert_array_equal(c.seconds, [60, NAN, 90, 90, 60, NAN])
+    np.testing.assert_array_equal(c.performance, [0.5, NAN, NAN, NAN, 0.5, NAN])
+    np.testing.assert_array_equal(c.team_score, [13, NAN, NAN, 13])
+    assert not any(column.flags.writeable for column in c)
+
+
+def test_match_objects_out_of_order_are_refused():
+    teams = Team.of("ann", place=1), Team.of("bob", place=2)
+    with pytest.raises(InputError, match="not in order of time"):
+        History.of([match(1, *teams), match(0, *teams)], lambda _, name: 0)
+
+
+def test_a_late_report_counts_as_though_it_had_ended_with_the_latest():
+    teams = Team.of("ann", place=1), Team.of("bob", place=2)
+    latest = 1767225600_500000
+    history = History.of([match(0, *teams), match(1, *teams)], lambda _, name: 0, not_before=latest)
+    assert history.columns.time.tolist() == [latest, 1767225601_000000]
+
+
+def test_the_duration_is_the_longest_time_of_any_player_where_it_is_not_told():
+    seconds = np.array([NAN, 60, 50, NAN, NAN, 7.0])
+    filled = fill_duration(np.array([NAN, NAN, 9.0]), seconds, np.array([0, 3, 5, 6], np.int32))
+    np.testing.assert_array_equal(filled, [60, NAN, 9])
+
+
+def test_the_members_of_chosen_groups_are_listed_in_the_order_chosen():
+    start = np.array([0, 2, 2, 5])
+    assert ranges(start, np.array([2, 0])).tolist() == [2, 3, 4, 0, 1]
+    assert ranges(start, np.array([1])).tolist() == []
+    assert ranges(start, np.array([], int)).tolist() == []
+
+
+def test_a_player_on_two_ladders_has_two_numbers():
+    teams = Team.of("ann", place=1), Team.of("bob", place=2)
+    table = from_matches([match(0, *teams, ladder="x"), match(1, *teams, ladder="y")])
+    assert table.history.columns.player.tolist() == [0, 1, 2, 3]
