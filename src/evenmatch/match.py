@@ -123,6 +123,11 @@ def _places(match_id: str, teams: tuple[Team, ...]) -> tuple[int, ...]:
 def _named(what: str, text: str) -> None:
     if not text:
         raise InputError(f"{what} is empty; accepted is any text with at least one character")
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise InputError(f"{what}, {text!r}, holds half a letter; accepted is text that UTF-8 can hold") from None
 
 
 def _finite(what: str, value: float | None, whose: str) -> None:

@@ -57,13 +57,15 @@ class Ratings:
     ) -> pa.Table:
         """One row per ladder and player, sorted by ladder, then rating downwards, then player.
 
-        as_of        microseconds since the epoch; None: each ladder's last match
+        as_of        microseconds since the epoch, not before the last match; None: each ladder's last match
         placement    matches to complete before the percentile and the division are shown
         active_days  a player counts in the percentiles who completed a match in so many days before `as_of`
         Columns: ladder, player, rating, matches, last_played, percentile (null unless placed and active), placed,
         division, then the system's own.
         """
         table, activity = self.matches, Activity.of(self.matches.history)
+        if as_of is not None and len(table) and as_of < table.history.columns.time[-1]:
+            raise InputError("as_of is before the last match that was rated; rate only the matches until then")
         rating = self.state["rating"]
         last = np.array(
             [table.history.columns.time[table.ladder == at].max(initial=0) for at in range(len(table.ladders))]

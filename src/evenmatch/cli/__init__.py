@@ -35,6 +35,9 @@ def main() -> None:
         sys.exit(1)
     except BrokenPipeError:
         _hang_up()
+    except OSError as error:  # the disk that standard output goes to is full
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(1)
     except SystemExit as end:
         if isinstance(end.__context__, BrokenPipeError):  # typer makes it an exit with 1
             _hang_up()

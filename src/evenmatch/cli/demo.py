@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from evenmatch.cli.output import print_table, working
+from evenmatch.cli import options
+from evenmatch.cli.output import note, print_json, print_table, working
 from evenmatch.errors import UsageError
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ def command(
         Path, typer.Option("--folder", metavar="DIR", help="Where the season, the ratings and the picture go.")
     ] = Path("demo"),
     seed: Annotated[int, typer.Option("--seed", min=0, help="Another seed is another season.")] = 1,
+    json: options.Json = False,
 ) -> None:
     """Make up a season of a 6v6 game, rate it with wager, explain a match and draw a picture."""
     from evenmatch import rating, tables
@@ -34,14 +36,25 @@ def command(
         played = season(seed)
         matches = tables.from_matches(played.matches)
         tables.write(matches, folder / "season.csv")
-    print(f"{folder / 'season.csv'}: {len(matches):,} matches of {len(matches.player)} players, some of whom quit")
+    tell = note if json else print
+    tell(f"{folder / 'season.csv'}: {len(matches):,} matches of {len(matches.player)} players, some of whom quit")
 
     by = rating.rules("wager")
     with working("rating with wager (the first time compiles it)", len(matches)) as progress:
         ratings = rating.rate(matches, by, journal=True, progress=progress)
         standings = ratings.standings()
         tables.write_arrow(standings, folder / "ratings.csv")
-    print(f"{folder / 'ratings.csv'}: everybody's rating, percentile and division\n")
+    tell(f"{folder / 'ratings.csv'}: everybody's rating, percentile and division\n")
+    names = standings["player"].to_pylist()
+    shown = [names[len(names) * share // 100] for share in (0, 10, 35, 65, 99)]
+    picture = folder / "rating-paths.svg"
+    rating_paths(ratings, shown, picture)
+    story = explain.told(rating.explain(matches, by, _with_a_quitter(ratings)))
+    if json:
+        print_json(
+            {"standings": tables.files.texts(standings).to_pylist(), "explained": story, "picture": str(picture)}
+        )
+        return
 
     rank_of_skill = {name: at for at, name in enumerate(sorted(played.skill, key=lambda name: -played.skill[name]), 1)}
     rows = [
@@ -61,12 +74,7 @@ def command(
     print_table(f"The top 10 of {len(matches.player)}, rated by wager", heads, rows, right)
 
     print("Why did my rating move? A match in which somebody quit:\n")
-    match_id = _with_a_quitter(ratings)
-    print(explain.as_text(explain.told(rating.explain(matches, by, match_id))))
-    names = standings["player"].to_pylist()
-    shown = [names[len(names) * share // 100] for share in (0, 10, 35, 65, 99)]
-    picture = folder / "rating-paths.svg"
-    rating_paths(ratings, shown, picture)
+    print(explain.as_text(story))
     print(f"\n{picture}: the ratings of {', '.join(shown[:-1])} and {shown[-1]} over the season")
     print(
         f'Try: evenmatch odds {folder / "season.csv"} -s wager --teams "{names[0]},{names[1]} vs {names[2]},{names[3]}"'

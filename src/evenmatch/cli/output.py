@@ -32,7 +32,7 @@ def warn(text: str) -> None:
 
 def note(text: str) -> None:
     """Something good to know."""
-    print(printable(text), file=sys.stderr)
+    print(printable(text.rstrip()), file=sys.stderr)
 
 
 def note_skipped(matches: int, problems: int) -> None:

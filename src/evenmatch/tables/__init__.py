@@ -49,7 +49,10 @@ def read(path: str | os.PathLike[str], *, skip_bad: bool = False) -> MatchTable:
 
 def from_frame(frame: Frame, *, skip_bad: bool = False) -> MatchTable:
     """The matches of a data frame in the tidy long form; errors as for `read`, with rows counted from 1."""
-    rows = pa.RecordBatchReader.from_stream(frame).read_all()
+    try:
+        rows = pa.RecordBatchReader.from_stream(frame).read_all()
+    except pa.ArrowException as error:  # for instance a pandas column of both numbers and text
+        raise InputError(f"the data frame cannot be read as Arrow: {error}") from error
     return assemble(rows, Source("the data frame"), skip_bad=skip_bad)
 
 

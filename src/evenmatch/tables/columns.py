@@ -180,9 +180,15 @@ def _cast(column: pa.ChunkedArray, what: str) -> tuple[Floats, Flags]:
         safe = not pa.types.is_integer(column.type)  # a float holds every whole number that is in range
         return np.array(column.cast(pa.float64(), safe=safe).to_numpy(), np.float64), np.zeros(len(column), bool)
     except pa.ArrowInvalid:
-        return _one_by_one(column, np.nan, float)
+        return _one_by_one(column, np.nan, _number)
     except pa.ArrowNotImplementedError as error:
         raise InputError(f"column {what} holds {column.type}; accepted are numbers") from error
+
+
+def _number(text: str) -> float:
+    if "_" in text:  # Python's own spelling of thousands
+        raise ValueError(text)
+    return float(text)
 
 
 def _one_by_one(
