@@ -39,7 +39,7 @@ class Build:
         """Order rows by match (by time, then by first row), then by team (by its first row), then as they stood."""
         c, self.readable = self.cells, readable
         code = c.match[readable]
-        first = self._first_rows(np.ones(len(c.match), bool))
+        first = self._first_rows(None)
         timed = self._first_rows(c.time != columns.UNREAD)
         self.reference = np.where(timed >= 0, timed, first)  # the row that says when the match was
         known = np.flatnonzero(first >= 0)
@@ -48,22 +48,30 @@ class Build:
         rank[by_time] = np.arange(len(by_time))
         self.match_code, self.first = by_time, first[by_time]
         key = rank[code] * (len(c.teams) + 1) + c.team[readable]
-        order = _stable_order(rank[code])
-        self.order, key = readable[order], key[order]
+        self.order = readable
+        if (key[1:] < key[:-1]).any():
+            order = np.argsort(rank[code], kind="stable")
+            self.order, key = readable[order], key[order]
         if not _is_grouped(key):
             _, at, inverse = np.unique(key, return_index=True, return_inverse=True)
             order = np.argsort(at[inverse], kind="stable")
             self.order, key = self.order[order], key[order]
+        rows = len(c.match)
+        self.straight = len(self.order) == rows and bool((self.order == np.arange(rows)).all())
         starts = np.flatnonzero(np.diff(key, prepend=-1))
         self.slot_start = np.append(starts, len(key)).astype(np.int32)
         team_match = key[starts] // (len(c.teams) + 1)
         self.team_match = team_match.astype(np.int32)
         self.team_start = np.searchsorted(team_match, np.arange(len(by_time) + 1)).astype(np.int32)
 
-    def _first_rows(self, where: Flags) -> Rows:
-        """The first row of each match, by code, among those chosen; -1 where there is none."""
+    def _put(self, values: NDArray[Any]) -> NDArray[Any]:
+        """The values of the rows, in the order of the slots."""
+        return values if self.straight else values[self.order]
+
+    def _first_rows(self, where: Flags | None) -> Rows:
+        """The first row of each match, by code, among those chosen (None: among all); -1 where there is none."""
         first = np.full(len(self.cells.match_id), -1, np.int64)
-        rows = self.readable[where[self.readable]][::-1]
+        rows = (self.readable if where is None or where.all() else self.readable[where[self.readable]])[::-1]
         first[self.cells.match[rows]] = rows  # the last assignment wins
         return first
 
@@ -82,25 +90,28 @@ class Build:
         told: dict[str, tuple[NDArray[Any], Flags]] = {
             "played_at": (c.time, c.time != columns.UNREAD),
             "ladder": (c.ladder, c.ladder >= 0),
-            "duration": (c.duration, ~np.isnan(c.duration)),
         }
+        if c.duration is not c.nothing:
+            told["duration"] = (c.duration, ~np.isnan(c.duration))
         for what, (values, known) in told.items():
             first = self._first_rows(known)[match]
-            differ = known[self.order] & (first >= 0) & (values[self.order] != values[first])
+            differ = self._put(known) & (first >= 0) & (self._put(values) != values[first])
             for row, other in zip(self.order[differ].tolist(), first[differ].tolist(), strict=True):
                 said = f"{what} is {shown[what](row)}, an earlier row of the match has {shown[what](other)}"
                 self.faults.found.append((row, f"{said}; accepted is one {what} per match"))
 
     def _match_durations(self) -> Floats:
         """Each match's duration, NaN where none of its rows names it."""
+        if self.cells.duration is self.cells.nothing:
+            return np.full(len(self.match_code), np.nan)
         first = self._first_rows(~np.isnan(self.cells.duration))[self.match_code]
         return np.where(first >= 0, self.cells.duration[first], np.nan)
 
     def _check_twice(self) -> None:
         c, match = self.cells, self._slot_match()
-        key = match.astype(np.int64) * (len(c.players) + 1) + c.player[self.order]
+        key = match.astype(np.int64) * (len(c.players) + 1) + self._put(c.player)
         ordered = np.sort(key)
-        if not (np.diff(ordered) == 0).any():
+        if not (ordered[1:] == ordered[:-1]).any():
             return
         _, at, inverse = np.unique(key, return_index=True, return_inverse=True)
         again = np.flatnonzero((at[inverse] != np.arange(len(key))) & (c.player[self.order] >= 0))
@@ -116,7 +127,9 @@ class Build:
 
     def _one_per_team(self, what: str, values: Floats) -> Floats:
         """The team's value where some of its rows name it (NaN is unnamed); rows that disagree are faults."""
-        own = values[self.order]
+        if values is self.cells.nothing:
+            return np.full(len(self.team_match), np.nan)
+        own = self._put(values)
         team = np.fmax.reduceat(own, self.slot_start[:-1]) if len(own) else own
         differ = np.flatnonzero(own < np.repeat(team, np.diff(self.slot_start)))
         said = f"{what} differs between rows of the team; accepted is one {what} per team"
@@ -150,13 +163,13 @@ class Build:
         """The matches, once there are no faults."""
         c, order = self.cells, self.order
         ladder = c.ladder[self.first]  # agreed on, as the time is
-        code = c.player[order].astype(np.int64)
+        code = self._put(c.player)
         if len(c.ladders) > 1:
-            pairs, code = np.unique(c.ladder[order] * np.int64(len(c.players)) + code, return_inverse=True)
+            pairs, code = np.unique(self._put(c.ladder) * np.int64(len(c.players)) + code, return_inverse=True)
             player_ladder, name = np.divmod(pairs, len(c.players))
         else:
             name, player_ladder = np.arange(len(c.players)), np.zeros(len(c.players), np.int64)
-        seconds = c.seconds[order]
+        seconds = self._put(c.seconds)
         history = History(
             Columns(
                 time=c.time[self.reference[self.match_code]],
@@ -165,12 +178,12 @@ class Build:
                 team_score=self.team_score,
                 slot_start=self.slot_start,
                 player=code.astype(np.int32),
-                score=c.score[order],
+                score=self._put(c.score),
                 seconds=seconds,
-                performance=c.performance[order],
-                quit=c.quit[order],
+                performance=self._put(c.performance),
+                quit=self._put(c.quit),
                 duration=fill_duration(self._match_durations(), seconds, self.slot_start[self.team_start]),
-                keep=c.keep[order],
+                keep=self._put(c.keep),
             )
         )
         return MatchTable(
@@ -186,17 +199,13 @@ class Build:
         )
 
 
-def _stable_order(rank: Rows) -> Rows:
-    if (np.diff(rank) >= 0).all():
-        return np.arange(len(rank))
-    return np.argsort(rank, kind="stable")
-
-
 def _is_grouped(key: Rows) -> bool:
     """Whether equal keys all stand side by side."""
     heads = key[np.flatnonzero(np.diff(key, prepend=-1))]
+    if (heads[1:] > heads[:-1]).all():
+        return True
     ordered = np.sort(heads)
-    return not (np.diff(ordered) == 0).any()
+    return not (ordered[1:] == ordered[:-1]).any()
 
 
 def _rank_by_score(match: Integers, score: Floats) -> Floats:

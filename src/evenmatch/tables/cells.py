@@ -22,7 +22,7 @@ _INDEX = r"__index_level_\d+__$"  # the index of a pandas frame is not the user'
 
 @dataclass
 class Cells:
-    """The typed cells of N rows; -1, 0 or NaN where empty."""
+    """The typed cells of N rows; -1, 0 or NaN where empty. A column that is absent is `nothing`, all NaN."""
 
     match: Integers
     match_id: pa.Array
@@ -41,6 +41,7 @@ class Cells:
     duration: Floats
     quit: Flags
     keep: Flags
+    nothing: Floats
 
 
 def known_columns(rows: pa.Table, source: Source) -> pa.Table:
@@ -85,7 +86,7 @@ def read_cells(rows: pa.Table, faults: Faults) -> Cells:
             return np.full(rows.num_rows, default)
         return columns.flags(rows[what], what, default, faults)
 
-    match, match_id = columns.names(rows["match_id"], "match_id", faults)
+    match, match_id = columns.names(rows["match_id"], "match_id", faults, in_runs=True)
     team, teams = columns.names(rows["team"], "team", faults)
     player, players = columns.names(rows["player"], "player", faults)
     if "ladder" in present:
@@ -110,6 +111,7 @@ def read_cells(rows: pa.Table, faults: Faults) -> Cells:
         duration=number("duration", 0),
         quit=flag("quit", default=False),
         keep=flag("keep", default=True),
+        nothing=nan,
     )
 
 

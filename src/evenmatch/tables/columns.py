@@ -53,12 +53,25 @@ def plain(rows: pa.Table) -> pa.Table:
     return rows
 
 
-def names(column: pa.ChunkedArray, what: str, faults: Faults) -> tuple[NDArray[np.int32], pa.Array]:
-    """Codes (-1 where missing) in order of first appearance, and the distinct texts they stand for."""
+def names(
+    column: pa.ChunkedArray, what: str, faults: Faults, *, in_runs: bool = False
+) -> tuple[NDArray[np.int32], pa.Array]:
+    """Codes (-1 where missing) in order of first appearance, and the distinct texts they stand for.
+
+    in_runs  equal texts mostly stand side by side: only the first of each run need be looked up
+    """
     try:
         text = column.cast(pa.large_string())
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise InputError(f"column {what} holds {column.type}; accepted is text or whole numbers") from error
+    if in_runs and len(text) > 1 and text.null_count == 0:
+        starts = pc.not_equal(text.slice(1), text.slice(0, len(text) - 1)).to_numpy().astype(bool)
+        run = np.concatenate(([0], np.cumsum(starts, dtype=np.int32)))
+        heads = text.filter(pa.array(np.concatenate(([True], starts))))
+        codes, distinct = names(heads, what, Faults())
+        codes = codes[run]
+        faults.note(np.flatnonzero(codes < 0), lambda _: f"{what} is empty; accepted is any text")
+        return codes, distinct
     encoded = text.dictionary_encode().combine_chunks()
     if isinstance(encoded, pa.ChunkedArray):  # an empty column stays chunked
         encoded = pa.array([], pa.large_string()).dictionary_encode()
