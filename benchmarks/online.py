@@ -1,0 +1,99 @@
+"""Microseconds to rate one match as it ends, receipt with factors included."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from functools import partial
+
+import numpy as np
+
+import evenmatch
+from benchmarks.figure import Figure, Section, best_in_turn
+from benchmarks.matches import Season, play
+from evenmatch import Appearance, Match, Rater, Team
+from evenmatch.history import History
+from evenmatch.systems import loop
+from evenmatch.systems.system import Rules
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+SEASONS = (Season(2_000, 500, 1), Season(500, 500, 5))
+SYSTEMS = ("wager", "battlepoints", "scorefactor", "prav")
+ROUNDS = 15
+AIM = 50.0  # microseconds, 1v1
+
+
+def run() -> Section:
+    """Every system, 1v1 and 5v5."""
+    figures = []
+    for season in SEASONS:
+        history = play(season)
+        matches = as_matches(history)
+        alone = [one_match(history, at) for at in range(len(history))]
+        aim = AIM if season.team == 1 else None
+        for name in SYSTEMS:
+            rules = evenmatch.rules(name)
+            runs = (partial(rate_all, Rater(rules), matches), partial(replay_all, rules, alone))
+            best_in_turn(runs, 1)
+            ours, bare = (1e6 * seconds / season.matches for seconds in best_in_turn(runs, ROUNDS))
+            figures.append(Figure(f"{name} {season.form}: Rater.rate", ours, "µs", aim, False, bare, "loop.replay"))
+        (elo,) = (1e6 * seconds / season.matches for seconds in best_in_turn([partial(plain_elo, matches, {})], ROUNDS))
+        figures.append(Figure(f"Elo in plain Python, {season.form}", elo, "µs", None, False, None, ""))
+    notes = [
+        "One match through `evenmatch.Rater(…).rate(match)`: checks, ratings, and a receipt with every player's change "
+        f"and its factors. Mean over a season whose `Match` objects are made beforehand, best of {ROUNDS}. "
+        "`loop.replay` rates the same match from arrays of numbers, journal and copy of the state included, without "
+        "names, checks and receipt. Elo in plain Python is ten lines that update a dict from the same `Match` objects "
+        "and tell nothing.",
+    ]
+    return Section("Rating one match as it ends", figures, notes)
+
+
+def as_matches(history: History) -> list[Match]:
+    """The history as records, players named p0, p1 …"""
+    c = history.columns
+    player = [f"p{at}" for at in c.player.tolist()]
+    score, seconds, left = c.score.tolist(), c.seconds.tolist(), c.quit.tolist()
+    slots = [Appearance(*told) for told in zip(player, score, seconds, left, strict=True)]
+    starts, places, scores = c.slot_start.tolist(), c.place.tolist(), c.team_score.tolist()
+    teams = [
+        Team(tuple(slots[starts[at] : starts[at + 1]]), place, score)
+        for at, (place, score) in enumerate(zip(places, scores, strict=True))
+    ]
+    return [
+        Match(str(at), EPOCH + timedelta(microseconds=time), tuple(teams[2 * at : 2 * at + 2]))
+        for at, time in enumerate(c.time.tolist())
+    ]
+
+
+def rate_all(rater: Rater, matches: list[Match]) -> None:
+    """What a running game does, match by match."""
+    for match in matches:
+        rater.rate(match)
+
+
+def one_match(history: History, at: int) -> History:
+    """A match of the history, its players numbered from 0."""
+    columns = history.take(slice(at, at + 1)).columns
+    return History(columns._replace(player=np.arange(len(columns.player), dtype=np.int32)))
+
+
+def replay_all(rules: Rules, histories: list[History]) -> None:
+    """The compiled loop called once per match, always from newcomers."""
+    state = rules.newcomers(len(histories[0].columns.player))
+    for history in histories:
+        loop.replay(rules, history, state, journal=True)
+
+
+def plain_elo(matches: list[Match], ratings: dict[str, float]) -> None:
+    """Elo as a short script would have it, a team's rating being its players' mean."""
+    for match in matches:
+        one, two = ([slot.player for slot in team.players] for team in match.teams)
+        a = sum(ratings.setdefault(player, 1500.0) for player in one) / len(one)
+        b = sum(ratings.setdefault(player, 1500.0) for player in two) / len(two)
+        places = match.places
+        won = 1.0 if places[0] < places[1] else 0.5 if places[0] == places[1] else 0.0
+        change = 32 * (won - 1 / (1 + 10 ** ((b - a) / 400)))
+        for player in one:
+            ratings[player] += change
+        for player in two:
+            ratings[player] -= change
