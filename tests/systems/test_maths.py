@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from evenmatch.systems.maths import logistic, normal_cdf, product_at_least
+from evenmatch.systems.maths import logistic, normal_cdf, product_at_least, quick_cdf
 from fast import Fast
 from slow.model import SlowMatch, SlowPlayer, SlowTeam
 
@@ -36,6 +36,11 @@ def test_the_normal_distribution_function_is_that_of_the_tables():
         assert math.isclose(normal_cdf(x), p, rel_tol=1e-9)
     assert normal_cdf(40.0) == 1.0
     assert normal_cdf(-40.0) == 0.0
+
+
+@given(st.floats(-1e300, 1e300) | st.floats(-9, 9))
+def test_the_quick_normal_distribution_function_is_as_good_as_the_standard_librarys(x):
+    assert abs(quick_cdf(x) - math.erfc(-x / math.sqrt(2)) / 2) <= 5e-16
 
 
 def test_the_logistic_function_bears_any_number():

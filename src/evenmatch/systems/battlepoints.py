@@ -5,7 +5,6 @@ Definition: systems.md section 4, after the article and the game code of Math Ba
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -106,14 +105,12 @@ def pair(a: Integers, b: Integers, now: int, state: Records, params: Battlepoint
 
 
 @kernel
-def bracket(rating: float, params: Battlepoints) -> int:
-    """The bracket of a rating, 0 to 3, by its whole part."""
-    whole = math.floor(rating)
-    at = 0
-    for bound in params.brackets:
-        if whole > bound:
-            at += 1
-    return at
+def by_bracket(values: tuple[float, ...], rating: float, params: Battlepoints) -> float:
+    """The one of four values for the bracket of a rating, by its whole part; `values[at]` would be a jump."""
+    whole = np.floor(rating)
+    value = values[1] if whole > params.brackets[0] else values[0]
+    value = values[2] if whole > params.brackets[1] else value
+    return values[3] if whole > params.brackets[2] else value
 
 
 @kernel
@@ -143,7 +140,7 @@ def update(
         for slot in range(low, high):
             record = state[h.player[slot]]
             before = record.rating
-            at = bracket(before, params)
+            k, extra = by_bracket(params.k, before, params), by_bracket(params.lopsided, before, params)
             surprise, weighted, emphasis = 0.0, 0.0, 0.0
             for rival in range(first, end):
                 if rival == team:
@@ -154,18 +151,18 @@ def update(
                     lead = won - expected[team]
                 else:
                     lead = won - logistic((before - scratch[rival - first, 0]) * params.rate)
-                factor = params.lopsided[at] if is_lopsided(h, team, rival, params) else 1.0
+                factor = extra if is_lopsided(h, team, rival, params) else 1.0
                 surprise += lead
                 weighted += lead * factor
                 emphasis += factor
-            value = before + params.k[at] * (weighted / rivals)
+            value = before + k * (weighted / rivals)
             after = max(params.floor, value)
             if params.truncate:
-                after = float(math.floor(after))
+                after = np.floor(after)
             record.rating = after
             if len(factors):
                 note = factors[slot]
-                note.k = params.k[at]
+                note.k = k
                 note.surprise = surprise / rivals
                 note.lopsided = emphasis / rivals
                 note.floor = value < params.floor

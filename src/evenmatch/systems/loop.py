@@ -18,6 +18,7 @@ from numba.core.registry import CPUDispatcher
 
 from evenmatch.errors import EvenmatchWarning
 from evenmatch.history import Columns, Floats, History, Integers
+from evenmatch.systems.compiled import prefetch
 from evenmatch.systems.system import Records, Rules, System
 
 # Kernels allocate nothing, so the arrays' reference counts need no keeping: with it wager is eight times slower.
@@ -25,7 +26,9 @@ _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False
 # The bound system's kernels: `engine` puts them in the place of these names.
 pair: Callable[..., tuple[float, float]]
 update: Callable[..., None]
+near: int  # as many records as the caches hold anyway
 
+CACHE = 1 << 20  # bytes
 STRETCH = 4096  # matches between two reports of progress, at the least
 
 
@@ -47,9 +50,14 @@ def loop(
     before, after  float64 (S,), or empty where no journal is wanted; factors likewise
     kept           room for the states of one match's players, or empty where every slot has keep
     """
+    far = len(state) > near
     for m in range(start, stop):
         first, end = h.team_start[m], h.team_start[m + 1]
         low, high = h.slot_start[first], h.slot_start[end]
+        size = high - low
+        if far and high + 2 * size <= len(h.player):  # the next match but one: by then its players' records are here
+            for slot in range(high + size, high + 2 * size):
+                prefetch(state, h.player[slot])
         if end - first == 2:
             middle = h.slot_start[first + 1]
             win, draw = pair(h.player[low:middle], h.player[middle:high], h.time[m], state, params)
@@ -110,6 +118,7 @@ def engine(system: System) -> Engine:
     # every kernel's source.
     tag = f"{system.name}_{fingerprint(system)[:12]}"
     scope: dict[str, object] = {"range": range, "len": len, "pair": system.pair, "update": system.update}
+    scope |= {"prefetch": prefetch, "near": CACHE // system.state.itemsize}
     scope["expect_all"] = njit(**_OPTIONS)(_rename(expect_all, f"expect_all_{tag}", scope))
     return Engine(_compile(_rename(loop, f"loop_{tag}", scope)), _compile(_rename(ask, f"ask_{tag}", scope)))
 
@@ -175,6 +184,15 @@ class Replay:
     journal: Journal | None
 
 
+def unsigned(h: Columns) -> Columns:
+    """The same columns, indices as unsigned numbers: an index that may be negative costs a test at every access."""
+    return h._replace(
+        team_start=h.team_start.view(np.uint32),
+        slot_start=h.slot_start.view(np.uint32),
+        player=h.player.view(np.uint32),
+    )
+
+
 def replay(
     rules: Rules,
     history: History,
@@ -187,7 +205,7 @@ def replay(
 
     progress  called now and then with the number of matches rated so far
     """
-    system, h = rules.system, history.columns
+    system, h = rules.system, unsigned(history.columns)
     slots = len(h.player) if journal else 0
     state = state.copy()
     expected = np.empty(len(h.place))

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from evenmatch.systems.maths import normal_cdf
+from evenmatch.systems.maths import normal_cdf, quick_cdf
 from evenmatch.systems.system import (
     Change,
     Columns,
@@ -142,7 +142,7 @@ def judge(state: Records, player: int) -> tuple[float, float, float]:
     total, foretold = 0.0, 0.0
     for k in range(games):
         total += record.outcome[k]
-        foretold += normal_cdf((record.lead[k] + record.mean) / math.sqrt(record.variance[k] + record.volatility))
+        foretold += quick_cdf((record.lead[k] + record.mean) / math.sqrt(record.variance[k] + record.volatility))
     mean = total / games
     spread = 0.0
     for k in range(games):

@@ -200,10 +200,11 @@ def update(
 
 
 def _refuse(h: Columns, parameters: ScorefactorParameters) -> Iterator[tuple[int, str]]:
-    slots = h.slot_start[h.team_start]
-    duel = (h.team_start[1:] - h.team_start[:-1] == 2) & (slots[1:] - slots[:-1] == 2)
     yield from mixed(h, "seconds", "scorefactor")
-    yield from missing(h, "score", ~duel, "scorefactor")
+    if np.isnan(h.score).any():
+        slots = h.slot_start[h.team_start]
+        duel = (h.team_start[1:] - h.team_start[:-1] == 2) & (slots[1:] - slots[:-1] == 2)
+        yield from missing(h, "score", ~duel, "scorefactor")
 
 
 def _columns(state: Records) -> dict[str, NDArray[np.generic]]:

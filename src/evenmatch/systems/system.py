@@ -13,7 +13,8 @@ A system is two compiled functions over a record of state per player, and its wo
 Three laws hold for every system, and the contract suite checks them: *split* (replaying the parts in turn equals
 replaying the whole, bit for bit), *locality* (nobody outside the match is touched; names do not matter) and
 *containment* (a state holds no player's index and nothing is global). Kernels read everything a match needs before they
-write, assume valid input, and allocate nothing per match. `state[p].rating` is always the number shown to players.
+write, assume valid input, and allocate nothing per match; indices (teams, slots, players) are unsigned there.
+`state[p].rating` is always the number shown to players.
 """
 
 from __future__ import annotations

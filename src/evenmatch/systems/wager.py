@@ -264,20 +264,18 @@ def rate_team(
     h: Columns, team: int, own: Side, rival: Side, lead: int, state: Records, params: Wager, factors: Records
 ) -> None:
     """Write the ranks of one team's players."""
-    rule = rule_of(lead, own, rival)
-    common = team_bet(rule, own, rival, params)
+    team_rule = rule_of(lead, own, rival)
+    common = team_bet(team_rule, own, rival, params)
     for slot in range(h.slot_start[team], h.slot_start[team + 1]):
         record = state[h.player[slot]]
         before = record.rating
         cents = np.floor(before * 100.0 + 0.5)
+        rule, bet = team_rule, common
         if h.quit[slot]:
-            own_bet = quitters_bet(h, team, slot, own, rival, params)
-            record.rating = settle(cents, own_bet, params)
-            note(factors, slot, before, QUIT, own_bet, params)
-        else:
-            if rule != DRAW:
-                record.rating = settle(cents, common, params)
-            note(factors, slot, before, rule, common, params)
+            rule, bet = QUIT, quitters_bet(h, team, slot, own, rival, params)
+        if rule != DRAW:
+            record.rating = settle(cents, bet, params)
+        note(factors, slot, before, rule, bet, params)
 
 
 @kernel
@@ -299,9 +297,10 @@ def update(
     """Both teams, from the ranks before the match."""
     one = h.team_start[m]
     first, second = side(h, one, state, params), side(h, one + 1, state, params)
-    lead = h.place[one + 1] - h.place[one]
-    rate_team(h, one, first, second, lead, state, params, factors)
-    rate_team(h, one + 1, second, first, -lead, state, params, factors)
+    for team in range(one, one + 2):  # a loop, so that the code is there once: compiling takes half as long
+        own, rival = (first, second) if team == one else (second, first)
+        lead = h.place[2 * one + 1 - team] - h.place[team]
+        rate_team(h, team, own, rival, lead, state, params, factors)
 
 
 def _refuse(h: Columns, parameters: WagerParameters) -> Iterator[tuple[int, str]]:

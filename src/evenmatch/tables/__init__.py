@@ -38,8 +38,10 @@ def read(path: str | os.PathLike[str], *, skip_bad: bool = False) -> MatchTable:
     column or is not what its suffix says, BadRowsError with every bad row. Warns of columns it does not know.
     """
     rows, source = read_rows(Path(path))
+    held = [rows]
+    del rows  # so that assemble alone holds the rows, and lets go of each column when it is read
     try:
-        return assemble(rows, source, skip_bad=skip_bad and source.form != "jsonl")
+        return assemble(held.pop(), source, skip_bad=skip_bad and source.form != "jsonl")
     except BadRowsError:
         if source.form != "jsonl":
             raise

@@ -26,8 +26,11 @@ def assemble(rows: pa.Table, source: Source, *, skip_bad: bool = False) -> Match
     if not rows.num_rows and not source.broken:
         raise InputError(f"{source.name} has no rows; accepted is one row per player and match")
     faults = Faults()
-    cells = read_cells(rows, faults)
-    kept = np.arange(rows.num_rows)
+    count, held = rows.num_rows, _columns(rows)
+    if not skip_bad:
+        del rows  # and each column when it is read: ten million rows hold a gigabyte and a half
+    cells = read_cells(held, count, faults)
+    kept = np.arange(count)
     lacking = [problem.match_id for problem in source.broken if problem.match_id is not None]
     build = Build(cells, kept, faults, lacking)
     problems, bad = _problems(build, source)
@@ -39,9 +42,13 @@ def assemble(rows: pa.Table, source: Source, *, skip_bad: bool = False) -> Match
     if not len(good):
         raise BadRowsError(source.name, problems)
     clean = Faults()
-    build = Build(read_cells(rows.take(pa.array(good)), clean), good, clean)
+    build = Build(read_cells(_columns(rows.take(pa.array(good))), len(good), clean), good, clean)
     left_out = len({problem.match_id for problem in problems if problem.match_id is not None})
     return replace(build.table(source), skipped=tuple(problems), skipped_matches=left_out)
+
+
+def _columns(rows: pa.Table) -> dict[str, pa.ChunkedArray]:
+    return dict(zip(rows.column_names, rows.columns, strict=True))
 
 
 def _problems(build: Build, source: Source) -> tuple[list[Problem], Flags]:

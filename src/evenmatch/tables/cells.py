@@ -71,39 +71,40 @@ def known_columns(rows: pa.Table, source: Source) -> pa.Table:
     return columns.plain(rows)
 
 
-def read_cells(rows: pa.Table, faults: Faults) -> Cells:
-    """Every known column of the table, typed; what is absent is empty."""
-    nan = np.full(rows.num_rows, np.nan)
-    present = set(rows.column_names)
+def read_cells(rows: dict[str, pa.ChunkedArray], count: int, faults: Faults) -> Cells:
+    """Every known column of `count` rows, typed; what is absent is empty. Takes each column out of `rows`."""
+    nan = np.full(count, np.nan)
+    present = set(rows)
 
     def number(what: str, low: float = -math.inf, high: float = math.inf, *, nan_is_empty: bool = True) -> Floats:
         if what not in present:
             return nan
-        return columns.numbers(rows[what], what, low, high, faults, nan_is_empty=nan_is_empty)
+        return columns.numbers(rows.pop(what), what, low, high, faults, nan_is_empty=nan_is_empty)
 
     def flag(what: str, default: bool) -> Flags:
         if what not in present:
-            return np.full(rows.num_rows, default)
-        return columns.flags(rows[what], what, default, faults)
+            return np.full(count, default)
+        return columns.flags(rows.pop(what), what, default, faults)
 
-    match, match_id = columns.names(rows["match_id"], "match_id", faults, in_runs=True)
-    team, teams = columns.names(rows["team"], "team", faults)
-    player, players = columns.names(rows["player"], "player", faults)
+    match, match_id = columns.names(rows.pop("match_id"), "match_id", faults, in_runs=True)
+    team, teams = columns.names(rows.pop("team"), "team", faults)
+    player, players = columns.names(rows.pop("player"), "player", faults)
     if "ladder" in present:
-        ladder, ladders = columns.names(_or_default(rows["ladder"]), "ladder", faults)
+        ladder, ladders = columns.names(_or_default(rows.pop("ladder")), "ladder", faults)
     else:
-        ladder, ladders = np.zeros(rows.num_rows, np.int32), pa.array(["default"])
+        ladder, ladders = np.zeros(count, np.int32), pa.array(["default"])
+    pa.default_memory_pool().release_unused()  # Arrow would keep what the texts took, most of the memory
     return Cells(
         match=match,
         match_id=match_id,
-        time=columns.times(rows["played_at"], faults),
+        time=columns.times(rows.pop("played_at"), faults),
         ladder=ladder,
         ladders=ladders,
         team=team,
         teams=teams,
         player=player,
         players=players,
-        place=columns.places(rows["place"], faults) if "place" in present else np.zeros(rows.num_rows, np.int32),
+        place=columns.places(rows.pop("place"), faults) if "place" in present else np.zeros(count, np.int32),
         team_score=number("team_score"),
         score=number("score"),
         seconds=number("seconds", 0, nan_is_empty=False),
