@@ -60,7 +60,7 @@ def test_a_file_rates_with_every_system_whose_needs_it_meets(file, system, tmp_p
         if (file, system) != ("cod_cwl", "scorefactor"):
             return
         told = run(*arguments, "--skip-bad")
-        assert "1 bad matches skipped" in told.stderr
+        assert "1 bad match skipped" in told.stderr
     assert told.returncode == 0, told.stderr
     skipped = 1 if (file, system) in REFUSED else 0
     document = json.loads(told.stdout)
