@@ -59,6 +59,7 @@ def beside_the_examples(tmp_path_factory: pytest.TempPathFactory):
     os.chdir(before)
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The examples of a page stand on one another: one worker runs them all."""
     for item in items:
