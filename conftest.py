@@ -59,14 +59,6 @@ def beside_the_examples(tmp_path_factory: pytest.TempPathFactory):
     os.chdir(before)
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The examples of a page stand on one another: one worker runs them all."""
-    for item in items:
-        if item.path.suffix == ".md":
-            item.add_marker(pytest.mark.xdist_group(str(item.path)))
-
-
 pytest_collect_file = Sybil(
     parsers=[PythonCodeBlockParser(), CodeBlockParser(language="console", evaluator=run_console)],
     patterns=["*.md"],
