@@ -36,7 +36,7 @@ def played():
 @pytest.mark.parametrize("name", systems.names())
 def test_matches_one_by_one_give_the_bits_of_the_whole_history(name, played):
     by = rules(name)
-    rater = Rater(by)
+    rater = Rater(by, "6v6")
     receipts = [rater.rate(match) for match in played]
     ratings = rate(from_matches(played), by, journal=True)
     for player, row in zip(ratings.matches.player_names, ratings.state, strict=True):
@@ -115,6 +115,29 @@ def test_odds_of_newcomers_are_even_and_of_three_teams_sum_up():
     assert odds.win[0][1] > odds.win[0][2] > 0.5
     assert rater.rating("x") == 1500
     assert "x" not in rater  # asking is not playing
+
+
+def test_a_line_up_that_the_system_cannot_rate_is_an_error():
+    with pytest.raises(InputError, match="accepted are 2 teams"):
+        Rater(rules("wager")).odds([["ann"], ["bob"], ["cat"]])
+
+
+def test_a_match_of_another_ladder_is_refused():
+    rater = Rater(rules("wager"), "duels")
+    with pytest.raises(InputError, match="ladder 'default'; accepted are those of 'duels'"):
+        rater.rate(duel(1, "ann", "bob"))
+
+
+@pytest.mark.parametrize("name", systems.names())
+def test_a_rater_goes_on_from_recorded_matches(name, played):
+    by = rules(name)
+    whole, half = Rater(by, "6v6"), Rater.after(rate(from_matches(played[:150]), by), "6v6")
+    for match in played:
+        whole.rate(match)
+    for match in played[150:]:
+        half.rate(match)
+    people = {slot.player for match in played for team in match.teams for slot in team.players}
+    assert {player: half.rating(player) for player in people} == {player: whole.rating(player) for player in people}
 
 
 @pytest.mark.parametrize("teams", [[], [["ann"]], [["ann"], []], [["ann"], ["bob", "ann"]]])

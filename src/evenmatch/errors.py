@@ -52,10 +52,13 @@ class Problem:
 
 
 class BadRowsError(InputError):
-    """Rows that cannot be read or rated: all of them, in `problems`. Nothing was rated."""
+    """Rows that cannot be read or rated: all of them, in `problems`. Nothing was rated.
 
-    def __init__(self, source: str, problems: Sequence[Problem]) -> None:
-        self.source, self.problems = source, tuple(problems)
+    `all_bad` says that without them no match would be left.
+    """
+
+    def __init__(self, source: str, problems: Sequence[Problem], *, all_bad: bool = False) -> None:
+        self.source, self.problems, self.all_bad = source, tuple(problems), all_bad
         shown = "\n".join(f"  {problem}" for problem in self.problems[:10])
         more = len(self.problems) - 10
         rest = f"\n  and {more} more" if more > 0 else ""

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from numbers import Integral
 from typing import Self
 
 from evenmatch.errors import InputError
@@ -55,10 +56,15 @@ class Team:
     score: float | None = None
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "players", tuple(self.players))
         if not self.players:
             raise InputError("a team has no players; accepted are one or more")
-        if self.place is not None and not 1 <= self.place <= LARGEST_PLACE:
-            raise InputError(f"place is {self.place}; accepted are whole numbers from 1 (the best) to {LARGEST_PLACE}")
+        stranger = next((one for one in self.players if not isinstance(one, Appearance)), None)
+        if stranger is not None:
+            raise InputError(f"a team holds {stranger!r}; accepted are Appearances, or names by Team.of")
+        if self.place is not None and not (_is_whole(self.place) and 1 <= self.place <= LARGEST_PLACE):
+            accepted = f"whole numbers from 1 (the best) to {LARGEST_PLACE}"
+            raise InputError(f"place is {self.place!r}; accepted are {accepted}")
         _finite("score", self.score, "a team")
 
     @classmethod
@@ -86,6 +92,9 @@ class Match:
     def __post_init__(self) -> None:
         _named("a match's id", self.id)
         _named("a ladder's name", self.ladder)
+        object.__setattr__(self, "teams", tuple(self.teams))
+        if not isinstance(self.played_at, datetime):
+            raise InputError(f"played_at of match {self.id!r} is {self.played_at!r}; accepted is a datetime")
         if len(self.teams) < 2:
             raise InputError(f"match {self.id!r} has {len(self.teams)} team; accepted are two or more")
         names = [appearance.player for team in self.teams for appearance in team.players]
@@ -118,6 +127,10 @@ def _places(match_id: str, teams: tuple[Team, ...]) -> tuple[int, ...]:
     if len(scores) < len(teams):
         raise InputError(f"match {match_id!r} has neither a place nor a score for every team; give one of them")
     return places_by_score(scores)
+
+
+def _is_whole(number: object) -> bool:
+    return isinstance(number, Integral) and not isinstance(number, bool)
 
 
 def _named(what: str, text: str) -> None:

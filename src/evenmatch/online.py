@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evenmatch.errors import BadRowsError, InputError, Problem
+from evenmatch.errors import BadRowsError, InputError, Problem, UnknownNameError
 from evenmatch.history import History
 from evenmatch.match import Match
-from evenmatch.rating import changes, check_range
+from evenmatch.rating import Ratings, changes, check_range
 from evenmatch.systems import loop
 from evenmatch.systems.system import Change, Records, Rules
 
@@ -43,13 +43,27 @@ class Rater:
     A match that is reported late counts as though it had ended with the latest one before it.
     """
 
-    def __init__(self, by: Rules) -> None:
+    def __init__(self, by: Rules, ladder: str = "default") -> None:
         """An empty ladder: every player begins as a newcomer."""
-        self.rules = by
+        self.rules, self.ladder = by, ladder
         self._rows: dict[str, int] = {}
         self._state: Records = by.newcomers(64)
         self._newcomer: Records = by.newcomers(1)
         self._time = np.iinfo(np.int64).min
+
+    @classmethod
+    def after(cls, ratings: Ratings, ladder: str = "default") -> Rater:
+        """A ladder as it stands after recorded matches. Raises UnknownNameError where they have no such ladder."""
+        table = ratings.matches
+        if ladder not in table.ladders:
+            raise UnknownNameError("ladder", ladder, table.ladders)
+        code = table.ladders.index(ladder)
+        rater = cls(ratings.rules, ladder)
+        here = np.flatnonzero(table.player_ladder == code)
+        rater._rows = {table.player_names[row]: at for at, row in enumerate(here.tolist())}
+        rater._state = ratings.state[here]
+        rater._time = int(table.history.columns.time[table.ladder == code].max())
+        return rater
 
     def __contains__(self, player: str) -> bool:
         return player in self._rows
@@ -64,6 +78,8 @@ class Rater:
 
     def rate(self, match: Match) -> Receipt:
         """Rate a match and return what it did; where the system cannot rate it, BadRowsError, and nothing changes."""
+        if match.ladder != self.ladder:
+            raise InputError(f"match {match.id!r} is of ladder {match.ladder!r}; accepted are those of {self.ladder!r}")
         names = [slot.player for team in match.teams for slot in team.players]
         local = {name: at for at, name in enumerate(names)}
         history = History.of([match], lambda _, player: local[player], not_before=self._time)
@@ -82,10 +98,10 @@ class Rater:
     def odds(self, teams: Sequence[Sequence[str]], at: int | None = None) -> Odds:
         """The odds of a line-up of two teams or more, at a time in microseconds (None: after the latest match)."""
         names = [player for team in teams for player in team]
-        if len(teams) < 2 or not all(teams):
-            raise InputError(
-                f"a line-up of {len(teams)} teams, sizes {[len(t) for t in teams]}; accepted are two or more"
-            )
+        exact = self.rules.system.teams
+        if len(teams) < 2 or not all(teams) or exact not in (None, len(teams)):
+            accepted = f"{exact or 'two or more'} teams of one player or more"
+            raise InputError(f"a line-up of teams of {[len(team) for team in teams]} players; accepted are {accepted}")
         if len(set(names)) < len(names):
             twice = next(name for name in names if names.count(name) > 1)
             raise InputError(f"player {twice!r} stands in the line-up more than once; accepted is once")

@@ -22,6 +22,7 @@ from evenmatch.tables import MatchTable
 from evenmatch.tables.table import MICROSECONDS
 
 Progress = Callable[[int], None]
+TEXT = pa.large_string()
 
 
 def rules(system: str, preset: str | None = None, **parameters: object) -> Rules:
@@ -78,16 +79,16 @@ class Ratings:
             percentile[here] = percentiles(rating[here], active[here])
         hidden = ~(active & placed)
         order = self._order()
-        division = pa.array([d.name for d in divisions]).take(pa.array(division_of(percentile, divisions)))
+        division = np.array([d.name for d in divisions], object)[division_of(percentile, divisions)]
         columns = {
-            "ladder": pa.array(table.ladders).take(pa.array(table.player_ladder)),
-            "player": table.player,
+            "ladder": pa.array(table.ladders, TEXT).take(pa.array(table.player_ladder)),
+            "player": table.player.cast(TEXT),
             "rating": pa.array(rating),
             "matches": pa.array(activity.matches),
             "last_played": pa.array(activity.last_played).cast(MICROSECONDS),
             "percentile": pa.array(percentile, mask=hidden),
             "placed": pa.array(placed),
-            "division": pa.array(division.to_pylist(), mask=hidden),
+            "division": pa.array(division, TEXT, mask=hidden),
             **{name: pa.array(column) for name, column in self.rules.system.columns(self.state).items()},
         }
         return pa.table(columns).take(pa.array(order))
@@ -98,19 +99,18 @@ class Ratings:
         table, history = self.matches, self.matches.history
         match, team = pa.array(history.slot_match), pa.array(history.slot_team)
         columns = {
-            "match_id": table.match_id.take(match),
-            "ladder": pa.array(table.ladders).take(pa.array(table.ladder)).take(match),
+            "match_id": table.match_id.cast(TEXT).take(match),
+            "ladder": pa.array(table.ladders, TEXT).take(pa.array(table.ladder)).take(match),
             "player": table.player.take(pa.array(history.columns.player)),
-            "team": table.team.take(team).cast(pa.large_string()),
+            "team": table.team.take(team).cast(TEXT),
             "before": pa.array(journal.before),
             "after": pa.array(journal.after),
             "expected": pa.array(self.expected).take(team),
         }
         for factor in self.rules.system.factors:
             values = journal.factors[factor.name]
-            columns[factor.name] = (
-                pa.array(factor.labels).take(pa.array(values)) if factor.labels else pa.array(values, from_pandas=True)
-            )
+            words = pa.array(factor.labels, TEXT)
+            columns[factor.name] = words.take(pa.array(values)) if factor.labels else pa.array(values, from_pandas=True)
         return pa.table(columns)
 
     def changes(self, match: int) -> list[list[Change]]:
@@ -164,7 +164,7 @@ def rateable(matches: MatchTable, by: Rules, *, skip_bad: bool = False) -> Match
         return matches
     refused = {problem.match_id for problem in problems}
     if not skip_bad or len(refused) == len(matches):
-        raise BadRowsError(matches.source.name, problems)
+        raise BadRowsError(matches.source.name, problems, all_bad=len(refused) == len(matches))
     good = np.array([match_id not in refused for match_id in matches.match_id.to_pylist()])
     skipped: tuple[Problem, ...] = (*matches.skipped, *problems)
     return replace(matches.take(good), skipped=skipped, skipped_matches=matches.skipped_matches + len(refused))
@@ -218,23 +218,16 @@ def changes(
 def explain(matches: MatchTable, by: Rules, match_id: str) -> Ratings:
     """The ratings of one match alone, with its journal, after all matches before it were rated.
 
-    Raises UnknownNameError where there is no such match.
+    Raises UnknownNameError where there is no such match, BadRowsError where the system cannot rate one of the matches.
     """
+    matches = rateable(matches, by)
     number = matches.find(match_id)
     before = by.newcomers(len(matches.player))
     if number:
-        earlier = matches.history.take(slice(0, number))
-        before = loop.replay(by, earlier, before).state
-    alone = matches.history.take(slice(number, number + 1))
-    result = loop.replay(by, alone, before, journal=True)
-    check_range(by, alone, before, result, matches.player_names.__getitem__, lambda _: match_id)
-    teams = slice(*matches.history.columns.team_start[number : number + 2].tolist())
-    table = replace(
-        matches,
-        history=alone,
-        match_id=matches.match_id.slice(number, 1),
-        ladder=matches.ladder[number : number + 1],
-        team=matches.team.slice(teams.start, teams.stop - teams.start),
-        row=matches.row[number : number + 1],
-    )
-    return Ratings(table, by, result.state, result.expected, result.journal)
+        before = loop.replay(by, matches.history.take(slice(0, number)), before).state
+    alone = matches.take(slice(number, number + 1))
+    present = np.unique(matches.history.take(slice(number, number + 1)).columns.player)
+    state = before[present]
+    result = loop.replay(by, alone.history, state, journal=True)
+    check_range(by, alone.history, state, result, alone.player_names.__getitem__, lambda _: match_id)
+    return Ratings(alone, by, result.state, result.expected, result.journal)

@@ -43,7 +43,7 @@ WRONG = [
     ("explain SEASON -s nope --match d01", "unknown system"),
     ("explain NOWHERE.csv -s wager --match d01", "No such file"),
     ("odds SEASON -s wager --ladder duel", "--teams"),
-    ("odds SEASON -s wager --teams a|vs|b", "name one with --ladder or pool them"),
+    ("odds SEASON -s wager --teams a|vs|b", "name one with --ladder, or take all by --pool-ladders"),
     ("odds SEASON -s wager --ladder duel --teams a", "accepted is"),
     ("odds SEASON -s wager --ladder duel --teams a,b", "accepted is"),
     ("odds SEASON -s wager --ladder duel --teams a|vs|", "accepted is"),

@@ -35,7 +35,7 @@ def test_without_a_file_each_ladder_has_a_plain_table_on_standard_output(run, se
     assert ended.err == ""
     first, second = ended.out.strip().split("\n\n")
     assert first.splitlines()[0] == "duel: 11 matches, 6 players, 6 placed"
-    assert second.splitlines()[0] == "team: 1 matches, 4 players, 4 placed"
+    assert second.splitlines()[0] == "team: 1 match, 4 players, 4 placed"
     assert first.splitlines()[1].split() == ["rank", "player", "rating", "matches", "percentile", "division"]
     # newcomers at 1.00: a win of an even match is worth a twentieth, a loss ends at the floor (systems.md section 1)
     assert [line.split() for line in second.splitlines()[2:]] == [

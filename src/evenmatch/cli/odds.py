@@ -40,25 +40,21 @@ def command(
     if by.system.teams not in (None, len(line_up)):
         raise UsageError(f"--teams {teams}: {len(line_up)} teams; {by.system.name} rates matches of {by.system.teams}")
     now = options.moment(as_of)
-    import numpy as np
-
-    from evenmatch.online import odds
+    from evenmatch.online import Rater
     from evenmatch.rating import rate, rateable
 
     recorded = rateable(options.matches_of(matches, ladder, pool_ladders, now, skip_bad), by, skip_bad=skip_bad)
     note_skipped(recorded.skipped_matches, len(recorded.skipped))
     if len(recorded.ladders) > 1 and ladder is None:
-        raise UsageError(f"the file has the ladders {', '.join(recorded.ladders)}; name one with --ladder or pool them")
+        listed = ", ".join(sorted(recorded.ladders))
+        raise UsageError(f"the file has the ladders {listed}; name one with --ladder, or take all by --pool-ladders")
     with working(f"rating with {by.system.name}", len(recorded)) as progress:
         ratings = rate(recorded, by, progress=progress)
-    row = {name: at for at, name in enumerate(recorded.player_names)}
-    state = np.concatenate((ratings.state, by.newcomers(1)))
+    rater = Rater.after(ratings, recorded.ladders[0])
+    found = rater.odds(line_up, now)
     players = [player for team in line_up for player in team]
-    gathered = state[[row.get(player, len(ratings.state)) for player in players]]
-    at = int(recorded.history.columns.time[-1]) if now is None else now
-    found = odds(by, gathered, [len(team) for team in line_up], at)
-    newcomers = [player for player in players if player not in row]
-    rating = dict(zip(players, gathered["rating"].tolist(), strict=True))
+    newcomers = [player for player in players if player not in rater]
+    rating = {player: rater.rating(player) for player in players}
     if json:
         document = {
             "system": by.system.name,

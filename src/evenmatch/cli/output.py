@@ -20,7 +20,8 @@ def fail(error: EvenmatchError) -> None:
         _say("error", f"{error.source}: {len(error.problems)} {noun}; nothing was rated", "bold red")
         for problem in error.problems:
             print(printable(f"  {problem}"), file=sys.stderr)
-        print("  (--skip-bad leaves such matches out)", file=sys.stderr)
+        hint = "without them no match is left" if error.all_bad else "--skip-bad leaves such matches out"
+        print(f"  ({hint})", file=sys.stderr)
     else:
         _say("error", str(error), "bold red")
 

@@ -119,8 +119,11 @@ def _print_top(ratings: Ratings, standings: pa.Table, placement: int) -> None:
             rank = at if at == 1 or row["rating"] != rows[-1][2] else rank
             rows.append([rank, row["player"], row["rating"], row["matches"], row["percentile"], row["division"]])
         played = int((table.ladder == number).sum())
-        title = f"{ladder}: {played:,} matches, {here.num_rows:,} players, {placed.num_rows:,} placed"
+        plural = "" if played == 1 else "es"
+        title = f"{ladder}: {played:,} match{plural}, {here.num_rows:,} players, {placed.num_rows:,} placed"
         if not placed.num_rows:
             title += f" (nobody completed {placement} matches yet: all are shown)"
+        elif placed.num_rows < here.num_rows:
+            title += " (the others are not shown)"
         heads = ("rank", "player", "rating", "matches", "percentile", "division")
         print_table(title, heads, rows, right=("rank", "rating", "matches", "percentile"))

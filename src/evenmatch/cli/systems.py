@@ -32,7 +32,7 @@ def command(
     if name is None:
         listed = [find(one) for one in names()]
         if json:
-            print_json([{"name": system.name, "title": system.title, "needs": system.needs} for system in listed])
+            print_json([described(system) for system in listed])
         else:
             rows = [[system.name, system.title, ", ".join(system.presets) or "–"] for system in listed]
             print_table("Rating systems (evenmatch systems NAME tells more)", ("name", "what it does", "presets"), rows)

@@ -23,8 +23,7 @@ __all__ = ["GROUP", "find", "names"]
 
 def names() -> list[str]:
     """The names of all systems: those of this package and those that installed packages offer."""
-    own = {module.name for module in pkgutil.iter_modules(__path__)} - _NO_SYSTEMS
-    return sorted(own | {point.name for point in _offered()})
+    return sorted(_own() | {point.name for point in _offered()})
 
 
 def find(name: str) -> System:
@@ -32,18 +31,28 @@ def find(name: str) -> System:
 
     Raises UnknownNameError where there is none, UsageError where a file or package does not hold one.
     """
-    if name.endswith(".py"):
+    if name.lower().endswith(".py"):
         return _system_of(_load(Path(name)), name)
     if name not in names():
         raise UnknownNameError("system", name, names())
-    for point in _offered():
-        if point.name == name:
-            return _system_of(importlib.import_module(point.module), point.value)
-    return _system_of(importlib.import_module(f"{__name__}.{name}"), name)
+    if name in _own():
+        return _system_of(importlib.import_module(f"{__name__}.{name}"), name)
+    point = next(point for point in _offered() if point.name == name)
+    try:
+        module = importlib.import_module(point.module)
+    except Exception as error:  # whatever a stranger's package may raise
+        said = f"the system {name!r} of {point.module} cannot be loaded"
+        raise UsageError(f"{said}: {type(error).__name__}: {error}") from error
+    return _system_of(module, point.value)
+
+
+def _own() -> set[str]:
+    return {module.name for module in pkgutil.iter_modules(__path__)} - _NO_SYSTEMS
 
 
 def _offered() -> Iterator[EntryPoint]:
-    return iter(entry_points(group=GROUP))
+    """What installed packages offer; a name of this package's own stays its own."""
+    return (point for point in entry_points(group=GROUP) if point.name not in _own())
 
 
 def _system_of(module: ModuleType, origin: str) -> System:

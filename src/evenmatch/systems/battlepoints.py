@@ -82,7 +82,8 @@ STATE = np.dtype([("rating", "f8")], align=True)
 FACTORS = (
     Factor("k", "most points the match could move, by the player's own bracket"),
     Factor("surprise", "result minus the player's own expected score, averaged over the rivals"),
-    Factor("lopsided", "factor of the lopsided result: 1 where it was none, a mean over several rivals"),
+    Factor("lopsided", "factor of a lopsided result: 1 where it was none, a mean over several rivals"),
+    Factor("gain", "K is multiplied by it: the surprise times the factor, averaged over the rivals"),
     Factor("floor", "whether the fall was stopped by the floor", flag=True),
 )
 
@@ -165,6 +166,7 @@ def update(
                 note.k = k
                 note.surprise = surprise / rivals
                 note.lopsided = emphasis / rivals
+                note.gain = weighted / rivals
                 note.floor = value < params.floor
 
 
@@ -177,10 +179,10 @@ def _tell(change: Change, parameters: BattlepointsParameters) -> str:
     told = f"scored {change.result:.2f} where {change.result - float(f['surprise']):.3f} was expected of them"
     told += f", with K {f['k']:g}"
     if f["lopsided"] != 1:
-        told += f" × {f['lopsided']:.3g} for a lopsided result"
+        told += f" × {float(f['gain']) / float(f['surprise'] or 1):.3g} for a lopsided result"
     if f["floor"]:
         told += f", and nobody falls below {parameters.floor:g}"
-    return told
+    return told + (", cut to whole points" if parameters.truncate else "")
 
 
 SYSTEM = System(

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import sys
 import types
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from types import ModuleType
@@ -142,24 +143,54 @@ def _compile(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def fingerprint(system: System) -> str:
-    """Hash of the names and sources of all modules whose functions the system's kernels reach, and of the loop's."""
-    modules: dict[str, ModuleType] = {__name__: inspect.getmodule(loop)}  # type: ignore[dict-item]
-    _reach((system.pair, system.update), modules)
+    """Hash of all that the machine code depends on: sources that the kernels reach, and constants."""
+    reached = Reached({__name__, prefetch.__module__}, {})
+    reached.follow(system.pair)
+    reached.follow(system.update)
     digest = hashlib.sha256()
-    for name in sorted(modules):
-        digest.update(name.encode() + inspect.getsource(modules[name]).encode())
+    for name in sorted(reached.modules):
+        digest.update(name.encode() + inspect.getsource(sys.modules[name]).encode())
+    digest.update(repr(sorted(reached.constants.items())).encode())
     return digest.hexdigest()
 
 
-def _reach(functions: Iterable[object], modules: dict[str, ModuleType]) -> None:
-    for function in functions:
+@dataclass(frozen=True)
+class Reached:
+    """The modules of the functions that kernels call, and the globals that they read, by name."""
+
+    modules: set[str]
+    constants: dict[str, str]
+
+    def follow(self, function: object) -> None:
+        """Go through a compiled function, and through whatever it calls by name or as `module.name`."""
         python: Any = getattr(function, "py_func", function)
-        module = inspect.getmodule(python)
-        if module is None:
-            continue
-        modules.setdefault(module.__name__, module)
-        called = [python.__globals__.get(name) for name in python.__code__.co_names]
-        _reach((one for one in called if isinstance(one, CPUDispatcher)), modules)
+        place = f"{python.__module__}.{python.__qualname__}"
+        if place in self.constants:
+            return
+        self.constants[place] = ""
+        self.modules.add(python.__module__)
+        names = python.__code__.co_names
+        for name in names:
+            value = python.__globals__.get(name)
+            if isinstance(value, ModuleType) and not _is_librarys(value):
+                self.modules.add(value.__name__)
+                for own in names:
+                    self._note(f"{value.__name__}.{own}", getattr(value, own, None))
+            else:
+                self._note(f"{place}.{name}", value)
+
+    def _note(self, name: str, value: object) -> None:
+        if isinstance(value, CPUDispatcher):
+            self.follow(value)
+        elif isinstance(value, np.ndarray):
+            self.constants[name] = f"{value.dtype} {value.shape} {value.tobytes().hex()}"
+        elif isinstance(value, int | float | complex | str | tuple):
+            self.constants[name] = repr(value)
+
+
+def _is_librarys(module: ModuleType) -> bool:
+    root = module.__name__.split(".")[0]
+    return root in sys.stdlib_module_names or root in ("numpy", "numba")
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
+from numbers import Real
 from typing import Any, Protocol, cast
 
 from evenmatch.errors import BadParameterError, UnknownNameError
@@ -50,7 +51,7 @@ class Number:
     def read(self, value: object) -> Value:
         if self.optional and (value is None or value == "none"):
             return None
-        if isinstance(value, bool) or not isinstance(value, int | float | str):
+        if isinstance(value, bool) or not isinstance(value, Real | str) or "_" in str(value):
             raise ValueError
         number = float(value)
         if not self.low <= number <= self.high:
@@ -109,7 +110,7 @@ class Numbers:
 
     def read(self, value: object) -> Value:
         listed = value.split(",") if isinstance(value, str) else value
-        if isinstance(listed, int | float) and not isinstance(listed, bool):
+        if isinstance(listed, Real) and not isinstance(listed, bool):
             listed = (listed,)
         if not isinstance(listed, tuple | list) or any(isinstance(number, bool) for number in listed):
             raise ValueError

@@ -33,6 +33,7 @@ from evenmatch.systems.system import (
 
 DAY = 86_400_000_000  # microseconds
 LEARNING = 32  # games until K has come down
+TINY = 1e-9
 WIDEST = 400.0  # points of difference beyond which odds grow no further
 
 
@@ -73,8 +74,9 @@ def _compile(p: ScorefactorParameters) -> Scorefactor:
 STATE = np.dtype([("rating", "f8"), ("games", "i8"), ("last_played", "i8")], align=True)
 FACTORS = (
     Factor("k", "most points the match could move: by games so far and time in the match; 0: left out"),
-    Factor("score_share", "share of the score per second against each other player, averaged"),
+    Factor("share", "part of the score per second against each other player, averaged; in duels the result"),
     Factor("expected_share", "the same as the ratings foretold it"),
+    Factor("gain", "K is multiplied by it: share less expected_share, unless a favourite was spared"),
     Factor("rot", "points lost for being idle before the match"),
     Factor("floor", "whether the fall was stopped by the floor", flag=True),
 )
@@ -186,8 +188,9 @@ def update(
         if len(factors):
             note = factors[slot]
             note.k = scratch[row, K] if counted else 0.0
-            note.score_share = scratch[row, SHARE] / (compared - 1) if counted else math.nan
+            note.share = scratch[row, SHARE] / (compared - 1) if counted else math.nan
             note.expected_share = scratch[row, FORETOLD] / (compared - 1) if counted else math.nan
+            note.gain = scratch[row, GAIN] / (compared - 1) if counted else 0.0
             note.rot = value - scratch[row, RATING] if counted else 0.0
             note.floor = False
         if counted:
@@ -215,8 +218,11 @@ def _tell(change: Change, parameters: ScorefactorParameters) -> str:
     f = change.factors
     if f["k"] == 0:
         return "was left out: too short a time in the match, or nobody to compare with"
-    told = f"had {float(f['score_share']):.1%} of the score against the others, where "
-    told += f"{float(f['expected_share']):.1%} was expected, with K {float(f['k']):.4g}"
+    share, expected, gain = float(f["share"]), float(f["expected_share"]), float(f["gain"])
+    told = f"had a share of {share:.3f} against the others, where {expected:.3f} was expected"
+    told += f", with K {float(f['k']):.4g}"
+    if abs(gain - (share - expected)) > TINY:
+        told += f", counted as {gain:+.3f} since favourites are spared"
     if f["rot"]:
         told += f", after {f['rot']:g} points lost to idleness"
     if f["floor"]:

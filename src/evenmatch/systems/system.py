@@ -27,7 +27,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from evenmatch.errors import UnknownNameError
+from evenmatch.errors import UnknownNameError, UsageError
 from evenmatch.history import Columns, Floats, Integers
 from evenmatch.systems.compiled import kernel, rarely
 from evenmatch.systems.parameter import (
@@ -136,6 +136,16 @@ class System:
         if self.teams is not None:
             yield from _team_count(h, self.teams, self.name)
         yield from self.refuse(h, parameters)
+
+    def __post_init__(self) -> None:
+        """Refuse what would fail later, or overwrite a column."""
+        names = [factor.name for factor in self.factors]
+        fixed = {"match_id", "ladder", "player", "team", "before", "after", "expected"}
+        wrong = [name for name in names if name in fixed or names.count(name) > 1]
+        if wrong:
+            raise UsageError(f"{self.name}: factor {wrong[0]!r} is a column of every journal, or there twice")
+        if "rating" not in (self.state.names or ()):
+            raise UsageError(f"{self.name}: the state has no field rating, which is what players see")
 
     @cached_property
     def factor_type(self) -> np.dtype[np.void]:

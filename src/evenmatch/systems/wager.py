@@ -111,7 +111,7 @@ def _compile(p: WagerParameters) -> Wager:
 
 STATE = np.dtype([("rating", "f8")], align=True)
 FACTORS = (
-    Factor("stake", "points wagered: a twentieth of the rank before"),
+    Factor("stake", "points wagered: a twentieth of the rank before; 0 where the rank stays after a draw"),
     Factor("rank_modifier", "OA/YA for a win, YA/OA for a loss: the other team's mean rank against your own"),
     Factor("quitter_modifier", "OT/YT for a win, YT/OT for a loss: the players' time in the game"),
     Factor("rule", "which rule decided", labels=RULES),
@@ -283,7 +283,7 @@ def note(factors: Records, slot: int, before: float, rule: int, bet: Bet, params
     """Write a slot's factors, where a journal is kept."""
     if len(factors):
         noted = factors[slot]
-        noted.stake = before * params.stake
+        noted.stake = 0.0 if rule == DRAW else before * params.stake
         noted.rank_modifier = bet.by_rank
         noted.quitter_modifier = bet.by_time
         noted.rule = rule

@@ -36,11 +36,9 @@ def assemble(rows: pa.Table, source: Source, *, skip_bad: bool = False) -> Match
     problems, bad = _problems(build, source)
     if not problems:
         return build.table(source)
-    if not skip_bad:
-        raise BadRowsError(source.name, problems)
     good = np.flatnonzero(~bad[cells.match] & (cells.match >= 0))
-    if not len(good):
-        raise BadRowsError(source.name, problems)
+    if not skip_bad or not len(good):
+        raise BadRowsError(source.name, problems, all_bad=not len(good))
     clean = Faults()
     build = Build(read_cells(_columns(rows.take(pa.array(good))), len(good), clean), good, clean)
     left_out = len({problem.match_id for problem in problems if problem.match_id is not None})

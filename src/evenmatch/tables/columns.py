@@ -24,6 +24,7 @@ UNREAD = np.iinfo(np.int64).min  # stands where a time could not be read
 _PLAIN_NUMBER = r"^\s*[-+]?[0-9]+(\.[0-9]*)?([eE][-+]?[0-9]+)?\s*$"
 _WORDS = dict.fromkeys(("true", "t", "yes", "y", "1", "1.0"), True)
 _WORDS |= dict.fromkeys(("false", "f", "no", "n", "0", "0.0"), False)
+_BASIC_DATE = r"^\s*[0-9]{8}\s*$"  # 20261121, and no seconds of the year 1970
 _CHUNK = 65_536
 
 
@@ -254,7 +255,9 @@ def _piece_from_text(piece: pa.Array) -> tuple[Times, Flags]:
 
 def parse_time(text: str) -> int:
     """Microseconds since the Unix epoch from ISO 8601 text or epoch seconds; ValueError where it is neither."""
-    if re.match(_PLAIN_NUMBER, text):  # of any size: the caller knows which times it accepts
+    if re.match(_PLAIN_NUMBER, text) and not re.match(
+        _BASIC_DATE, text
+    ):  # of any size: the caller knows which times it accepts
         values, unread = _from_seconds(np.array([float(text)]))
         if unread[0]:
             raise ValueError(text)
