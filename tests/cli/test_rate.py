@@ -54,7 +54,7 @@ def test_the_table_holds_the_twenty_best_of_those_who_are_placed(run, tmp_path):
     placed = [row for row in ratings if row["placed"]]
     assert 20 < len(placed) < len(ratings)
     lines = run("rate", tmp_path / "x.csv", "-s", "battlepoints").out.strip().splitlines()
-    assert lines[0] == f"6v6: 120 matches, {len(ratings)} players, {len(placed)} placed"
+    assert lines[0] == f"6v6: 120 matches, {len(ratings)} players, {len(placed)} placed (the others are not shown)"
     assert [line.split()[1:3] for line in lines[2:]] == [[row["player"], f"{row['rating']:.2f}"] for row in placed[:20]]
 
 
