@@ -1,4 +1,4 @@
-"""Rate a table of recorded matches: ratings, standings, the journal, the story of one match, the odds of the next."""
+"""Rate a table of recorded matches: ratings, standings, the journal, and the story of one match."""
 
 from __future__ import annotations
 
