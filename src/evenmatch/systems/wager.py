@@ -85,7 +85,7 @@ class Side(NamedTuple):
 
     mean: float
     seconds: float
-    share: int
+    share: float
     gone: bool
 
 
@@ -145,7 +145,7 @@ def side(h: Columns, team: int, state: Records, params: Wager) -> Side:
     for slot in range(low, high):
         seconds += h.seconds[slot]
         gone = gone and h.quit[slot]
-    return Side(mean_cents(h.player[low:high], state), seconds, high - low if params.by_mean else 1, gone)
+    return Side(mean_cents(h.player[low:high], state), seconds, float(high - low) if params.by_mean else 1.0, gone)
 
 
 @kernel
