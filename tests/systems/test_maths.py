@@ -58,7 +58,13 @@ thousandths = st.integers(1, 10**7)
 @given(a=cents, b=cents, own=thousandths, other=thousandths, won=st.booleans())
 @example(a=1010, b=1010, own=600_000, other=600_000, won=True)  # 10.605
 @example(a=10**12 - 1, b=10**12 - 3, own=999_999, other=1_000_001, won=True)
-@example(a=30, b=10, own=600_000, other=600_000, won=True)
+# where the same formula in float64 ends a cent off
+@example(a=248, b=45_050, own=450_500, other=609_300, won=True)
+@example(a=177, b=1_286, own=123_456, other=600_000, won=True)
+@example(a=1_875, b=61_728, own=123_456, other=450_500, won=True)
+@example(a=801, b=801, own=609_300, other=60_930, won=False)
+@example(a=347_040_081_861, b=911_368_731_000, own=1_000, other=60_930, won=True)
+@example(a=988_151_087_932, b=772_673_751_980, own=600_000, other=600_000, won=False)
 def test_ranks_are_those_of_exact_decimal_arithmetic(a, b, own, other, won):
     with localcontext() as context:
         context.prec = 60
