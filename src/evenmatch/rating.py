@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from evenmatch import systems
@@ -127,7 +128,7 @@ class Ratings:
     def _order(self) -> NDArray[np.intp]:
         table = self.matches
         by_name = np.empty(len(table.player), np.int64)
-        by_name[pa.compute.sort_indices(table.player).to_numpy()] = np.arange(len(table.player))
+        by_name[pc.sort_indices(table.player).to_numpy()] = np.arange(len(table.player))
         ladders = sorted(range(len(table.ladders)), key=lambda at: table.ladders[at])
         rank = np.empty(len(ladders), np.int64)
         rank[ladders] = np.arange(len(ladders))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,6 +13,8 @@ from evenmatch.errors import UnknownNameError, UsageError
 
 if TYPE_CHECKING:
     from evenmatch.rating import Ratings
+
+Story = dict[str, Any]  # as --json prints it
 
 
 def command(
@@ -47,7 +49,7 @@ def command(
         print(as_text(story))
 
 
-def told(ratings: Ratings) -> dict[str, object]:
+def told(ratings: Ratings) -> Story:
     """The story of the one match that was rated, as data."""
     table, by = ratings.matches, ratings.rules
     c = table.history.columns
@@ -92,7 +94,7 @@ def told(ratings: Ratings) -> dict[str, object]:
     }
 
 
-def as_text(story: dict) -> str:  # type: ignore[type-arg]
+def as_text(story: Story) -> str:
     """The story in words."""
     lines = [
         f"Match {printable(story['match_id'])}, ladder {printable(story['ladder'])}, {story['played_at']}, "
@@ -116,7 +118,7 @@ def as_text(story: dict) -> str:  # type: ignore[type-arg]
     return "\n".join(lines)
 
 
-def _outcome(teams: list[dict]) -> str:  # type: ignore[type-arg]
+def _outcome(teams: list[Story]) -> str:
     best = min(team["place"] for team in teams)
     winners = [f"team {printable(str(team['team']))}" for team in teams if team["place"] == best]
     if len(winners) == len(teams):
