@@ -50,7 +50,7 @@ def per_game(team: Integers, state: Records) -> float:
 
 
 @kernel
-def pair(a: Integers, b: Integers, now: int, state: Records, params: League) -> tuple[float, float]:
+def pair(a: Integers, b: Integers, home: bool, now: int, state: Records, params: League) -> tuple[float, float]:
     """P(a finishes ahead of b), P(draw): by their points per game."""
     own, other = per_game(a, state), per_game(b, state)
     return own / (own + other), 0.0

@@ -131,7 +131,7 @@ def odds(by: Rules, state: Records, sizes: Sequence[int], at: int) -> Odds:
     win, draw = np.zeros((count, count)), np.zeros((count, count))
     for a in range(count):
         for b in range(a + 1, count):
-            win[a, b], draw[a, b] = loop.odds(by, state, teams[a], teams[b], at)
+            win[a, b], draw[a, b] = loop.odds(by, state, teams[a], teams[b], a == 0, at)
             win[b, a], draw[b, a] = 1 - win[a, b] - draw[a, b], draw[a, b]
     expected = (win + draw / 2).sum(1) / (count - 1)
     return Odds(tuple(expected.tolist()), tuple(map(tuple, win.tolist())), tuple(map(tuple, draw.tolist())))

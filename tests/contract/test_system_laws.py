@@ -203,8 +203,8 @@ def test_pair_gives_both_sides_of_the_same_odds(name, seed):
     line_up = rng.choice(people, int(rng.integers(2, 6)), replace=False).tolist()
     a, b = line_up[:1], line_up[1:]
     now = int(history.columns.time[-1]) + 50 * DAY
-    win, draw = loop.odds(by, state, a, b, now)
-    loss, drawn = loop.odds(by, state, b, a, now)
+    win, draw = loop.odds(by, state, a, b, False, now)
+    loss, drawn = loop.odds(by, state, b, a, False, now)
     assert 0 <= win <= 1
     assert 0 <= draw <= 1 - win
     assert drawn == pytest.approx(draw)

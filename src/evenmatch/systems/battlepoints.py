@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from evenmatch.systems.maths import LOG_10, logistic
+from evenmatch.systems.maths import LOG_10, logistic, mean_rating
 from evenmatch.systems.system import (
     Change,
     Columns,
@@ -36,13 +36,17 @@ class BattlepointsParameters(Parameters):
     """Ratings in battle points."""
 
     start: float = number(1000.0, 0, 1e6, "rating of a newcomer")
-    floor: float = number(700.0, 0, 1e6, "no rating falls below it")
+    floor: float = number(700.0, 0, 1e6, "no rating falls below it", search=(0, 1000))
     scale: float = number(400.0, 1, 10_000, "a lead of so many points means odds of ten to one")
     brackets: tuple[float, ...] = numbers(
         (1200.0, 1500.0, 2000.0), 0, 1e6, "the highest rating of each bracket but the last", ascending=True
     )
-    k: tuple[float, ...] = numbers((32.0, 28.0, 24.0, 16.0), 0, 1000, "most points a match can move, per bracket")
-    lopsided: tuple[float, ...] = numbers((1.2, 1.5, 1.8, 2.1), 0, 10, "factor of a lopsided match, per bracket")
+    k: tuple[float, ...] = numbers(
+        (32.0, 28.0, 24.0, 16.0), 0, 1000, "most points a match can move, per bracket", search=(4, 256)
+    )
+    lopsided: tuple[float, ...] = numbers(
+        (1.2, 1.5, 1.8, 2.1), 0, 10, "factor of a lopsided match, per bracket", search=(0.5, 4)
+    )
     lopsided_margin: float | None = optional_number(
         0, 1e6, "a match is lopsided from this lead in team_score; none: where the loser scored nothing"
     )
@@ -89,18 +93,7 @@ FACTORS = (
 
 
 @kernel
-def mean_rating(team: Integers, state: Records) -> float:
-    """Mean rating of a team."""
-    if len(team) == 1:
-        return state[team[0]].rating
-    total = 0.0
-    for i in range(len(team)):
-        total += state[team[i]].rating
-    return total / len(team)
-
-
-@kernel
-def pair(a: Integers, b: Integers, now: int, state: Records, params: Battlepoints) -> tuple[float, float]:
+def pair(a: Integers, b: Integers, home: bool, now: int, state: Records, params: Battlepoints) -> tuple[float, float]:
     """Elo's logistic curve on the teams' means; draws are not foreseen."""
     return logistic((mean_rating(a, state) - mean_rating(b, state)) * params.rate), 0.0
 

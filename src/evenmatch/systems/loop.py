@@ -31,6 +31,7 @@ near: int  # as many records as the caches hold anyway
 
 CACHE = 1 << 20  # bytes
 STRETCH = 4096  # matches between two reports of progress, at the least
+PAIRS = 1 << 16  # of teams, foretold before they are watched: they stay in the caches
 
 
 def loop(
@@ -45,13 +46,16 @@ def loop(
     factors: Records,
     scratch: Floats,
     kept: Records,
+    foretold: Floats,
 ) -> None:
     """Predict, then learn, each of the matches from `start` up to `stop`.
 
     before, after  float64 (S,), or empty where no journal is wanted; factors likewise
     kept           room for the states of one match's players, or empty where every slot has keep
+    foretold       float64 (P, 2)  win and draw for each pair of teams of these matches, or empty where not wanted
     """
     far = len(state) > near
+    at = 0  # pairs foretold so far
     for m in range(start, stop):
         first, end = h.team_start[m], h.team_start[m + 1]
         low, high = h.slot_start[first], h.slot_start[end]
@@ -61,11 +65,15 @@ def loop(
                 prefetch(state, h.player[slot])
         if end - first == 2:
             middle = h.slot_start[first + 1]
-            win, draw = pair(h.player[low:middle], h.player[middle:high], h.time[m], state, params)
+            win, draw = pair(h.player[low:middle], h.player[middle:high], True, h.time[m], state, params)
             expected[first] = win + 0.5 * draw
             expected[first + 1] = 1.0 - expected[first]
+            if len(foretold):
+                foretold[at, 0] = win
+                foretold[at, 1] = draw
+                at += 1
         else:
-            expect_all(h, m, state, params, expected)
+            at = expect_all(h, m, state, params, expected, foretold, at)
         if len(before):
             for slot in range(low, high):
                 before[slot] = state[h.player[slot]].rating
@@ -82,8 +90,10 @@ def loop(
                 after[slot] = state[h.player[slot]].rating
 
 
-def expect_all(h: Columns, m: int, state: Records, params: NamedTuple, expected: Floats) -> None:
-    """Expected scores of three teams or more: the mean over each team's rivals."""
+def expect_all(
+    h: Columns, m: int, state: Records, params: NamedTuple, expected: Floats, foretold: Floats, at: int
+) -> int:
+    """Expected scores of three teams or more: the mean over each team's rivals. Returns `at` after this match."""
     first, end = h.team_start[m], h.team_start[m + 1]
     for team in range(first, end):
         expected[team] = 0.0
@@ -91,16 +101,21 @@ def expect_all(h: Columns, m: int, state: Records, params: NamedTuple, expected:
         own = h.player[h.slot_start[team] : h.slot_start[team + 1]]
         for rival in range(team + 1, end):
             theirs = h.player[h.slot_start[rival] : h.slot_start[rival + 1]]
-            win, draw = pair(own, theirs, h.time[m], state, params)
+            win, draw = pair(own, theirs, team == first, h.time[m], state, params)
             expected[team] += win + 0.5 * draw
             expected[rival] += 1.0 - (win + 0.5 * draw)
+            if len(foretold):
+                foretold[at, 0] = win
+                foretold[at, 1] = draw
+                at += 1
     for team in range(first, end):
         expected[team] /= end - first - 1
+    return at
 
 
-def ask(a: Integers, b: Integers, now: int, state: Records, params: NamedTuple) -> tuple[float, float]:
+def ask(a: Integers, b: Integers, home: bool, now: int, state: Records, params: NamedTuple) -> tuple[float, float]:
     """The system's `pair`, callable from Python."""
-    return pair(a, b, now, state, params)
+    return pair(a, b, home, now, state, params)
 
 
 @dataclass(frozen=True)
@@ -231,10 +246,14 @@ def replay(
     *,
     journal: bool = False,
     progress: Callable[[int], None] | None = None,
+    watch: Callable[[int, int, Floats], None] | None = None,
 ) -> Replay:
     """Rate a history from this state (which stays as it was); assumes that `rules.system.refusals` names no match.
 
     progress  called now and then with the number of matches rated so far
+    watch     called with (start, stop, foretold) for one stretch of matches after the other: float64 (P, 2), the
+              probabilities of a win of the first and of a draw, for each pair of teams of these matches, pairs of a
+              match in the order (0, 1), (0, 2) … (1, 2) …; the array is used again, so copy what shall last
     """
     system, h = rules.system, unsigned(history.columns)
     slots = len(h.player) if journal else 0
@@ -246,18 +265,43 @@ def replay(
     kept = np.empty(0 if h.keep.all() else history.largest, system.state)
     params, run = rules.compiled, engine(system).replay
     step = max(STRETCH, len(history) // 100) if progress else max(1, len(history))
-    for start in range(0, len(history), step):
-        stop = min(start + step, len(history))
-        run(h, start, stop, state, params, expected, before, after, factors, scratch, kept)
+    ends = stretches(history) if watch else [*range(step, len(history), step), len(history)][: len(history)]
+    foretold = np.empty((0, 2))
+    start = 0
+    for stop in ends:
+        if watch:
+            pairs = pair_count(history, start, stop)
+            if len(foretold) < pairs:
+                foretold = np.empty((pairs, 2))
+        run(h, start, stop, state, params, expected, before, after, factors, scratch, kept, foretold)
+        if watch:
+            watch(start, stop, foretold[:pairs])
         if progress:
             progress(stop)
+        start = stop
     return Replay(state, expected, Journal(before, after, factors) if journal else None)
 
 
-def odds(rules: Rules, state: Records, a: list[int], b: list[int], now: int) -> tuple[float, float]:
-    """P(the players `a` finish ahead of the players `b`) and P(they draw); indices into the state, microseconds."""
+def pair_count(history: History, start: int, stop: int) -> int:
+    """How many pairs of teams these matches have."""
+    teams = np.diff(history.columns.team_start[start : stop + 1]).astype(np.int64)
+    return int((teams * (teams - 1) // 2).sum())
+
+
+def stretches(history: History) -> list[int]:
+    """Where stretches of matches end that have about PAIRS pairs of teams each."""
+    teams = np.diff(history.columns.team_start).astype(np.int64)
+    number = np.cumsum(teams * (teams - 1) // 2) // PAIRS
+    return [*(np.flatnonzero(np.diff(number)) + 1).tolist(), len(teams)][: len(teams)]
+
+
+def odds(rules: Rules, state: Records, a: list[int], b: list[int], home: bool, now: int) -> tuple[float, float]:
+    """P(the players `a` finish ahead of the players `b`) and P(they draw); indices into the state, microseconds.
+
+    home  whether `a` is the first-listed team of the match
+    """
     teams = [np.array(team, np.int32) for team in (a, b)]
     for team in teams:
         team.flags.writeable = False
-    win, draw = engine(rules.system).odds(*teams, np.int64(now), state, rules.compiled)
+    win, draw = engine(rules.system).odds(*teams, home, np.int64(now), state, rules.compiled)
     return float(win), float(draw)

@@ -1,4 +1,4 @@
-"""Compiled scalars that several systems share."""
+"""Compiled scalars that several systems share, and how teams and Glicko's deviations are averaged."""
 
 from __future__ import annotations
 
@@ -7,15 +7,22 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from evenmatch.history import Columns, Floats, Integers
 from evenmatch.systems.compiled import kernel, rarely
 
 LOG_10 = math.log(10.0)
+DENSITY = 1.0 / math.sqrt(2.0 * math.pi)  # of a standard normal at 0
+LEAST_PLAY = 1e-4  # share of a match that who was in it at all is taken to have played
+NARROW = 1e-6  # deviations: a draw margin that is none
 _SQRT_HALF = math.sqrt(0.5)
 _HALF = 31  # bits of half a factor
 _MASK = (1 << _HALF) - 1
 _EXACT = 2.0**62  # products below it are exact in int64
 
+GLICKO = 173.7178  # points in one unit of Glicko's log-odds, 400 / ln 10, as Glickman 2013 rounds it
+
 Four = tuple[int, int, int, int]
+Records = NDArray[np.void]
 
 
 @kernel
@@ -25,12 +32,12 @@ def normal_cdf(x: float) -> float:
 
 
 @kernel
-def quick_cdf(x: float) -> float:
-    """P(a standard normal is at most x) to 3e-16, not relative to itself; twice as fast as by erfc.
+def tail_ratio(a: float) -> float:
+    """P(a standard normal exceeds a) over exp(−a²/2), for a from 0 to 40; to 1e-13 of itself up to 4, 4e-6 at 40.
 
-    Hart 1968, algorithm 5666, as given by West, "Better approximations to cumulative normal functions" (2005).
+    Hart 1968, algorithm 5666, as given by West, "Better approximations to cumulative normal functions" (2005), where
+    the exponential is multiplied back in.
     """
-    a = min(abs(x), 40.0)  # beyond it the tail is 0, and powers of x overflow
     over = 0.0352624965998911
     over = over * a + 0.700383064443688
     over = over * a + 6.37396220353165
@@ -46,14 +53,134 @@ def quick_cdf(x: float) -> float:
     under = under * a + 637.333633378831
     under = under * a + 793.826512519948
     under = under * a + 440.413735824752
-    tail = math.exp(-0.5 * a * a) * over / under
+    return over / under
+
+
+@kernel
+def quick_cdf(x: float) -> float:
+    """P(a standard normal is at most x) to 3e-16, not relative to itself; twice as fast as by erfc."""
+    a = min(abs(x), 40.0)  # beyond it the tail is 0, and powers of x overflow
+    tail = math.exp(-0.5 * a * a) * tail_ratio(a)
     return 1.0 - tail if x > 0.0 else tail
+
+
+@rarely
+def far_ratio(a: float) -> float:
+    """The same as `tail_ratio` times √(2π), for a of 4 and more, to 1e-12 of itself: Laplace's continued fraction."""
+    under = a
+    for k in range(24, 0, -1):
+        under = a + k / under
+    return 1.0 / under
+
+
+@rarely
+def mills(x: float) -> float:
+    """P(a standard normal exceeds x) over its density at x, to 1e-12 of itself, for any x from −37 up."""
+    if x > 4.0:
+        return far_ratio(x)
+    a = abs(x)
+    if x >= 0.0:
+        return tail_ratio(a) / DENSITY
+    e = math.exp(-0.5 * a * a)
+    return (1.0 - e * tail_ratio(a)) / (DENSITY * e)
+
+
+@kernel
+def v_win(x: float) -> float:
+    """TrueSkill's v for a win, how much a surprise counts: the normal density at x over the probability up to x."""
+    if x < -4.0:
+        return 1.0 / far_ratio(-x)
+    a = min(abs(x), 40.0)
+    e, ratio = math.exp(-0.5 * a * a), tail_ratio(a)
+    above = x > 0.0
+    return DENSITY * (e if above else 1.0) / (1.0 - e * ratio if above else ratio)
+
+
+@kernel
+def w_win(x: float, v: float) -> float:
+    """TrueSkill's w for a win: the share of the variance that it takes away; v as v_win(x)."""
+    return min(max(v * (v + x), 0.0), 1.0)
+
+
+@rarely
+def draw_v_w(t: float, e: float) -> tuple[float, float]:
+    """TrueSkill's v and w for a draw with a lead of t and a margin of e, both in deviations.
+
+    Numerator and denominator are divided by the density at |t| − e, so that neither underflows.
+    """
+    if e < NARROW:  # the limit for no margin at all: the difference is known to be 0
+        return -t, 1.0
+    a = abs(t)
+    fade = math.exp(-2.0 * a * e)
+    between = mills(a - e) - fade * mills(a + e)
+    v = (fade - 1.0) / between
+    w = v * v + ((e - a) + (e + a) * fade) / between
+    return (v if t >= 0.0 else -v), min(max(w, 0.0), 1.0)
 
 
 @kernel
 def logistic(x: float) -> float:
     """1 / (1 + exp(−x))."""
     return 1.0 / (1.0 + math.exp(-x))
+
+
+@kernel
+def mean_rating(team: Integers, state: Records) -> float:
+    """Mean rating of a team."""
+    if len(team) == 1:
+        return state[team[0]].rating
+    total = 0.0
+    for i in range(len(team)):
+        total += state[team[i]].rating
+    return total / len(team)
+
+
+@kernel
+def team_result(h: Columns, first: int, end: int, team: int) -> float:
+    """The mean over a team's rivals (teams from `first` up to `end`) of 1 for a win, 0.5 for a draw, 0 for a loss."""
+    total = 0.0
+    for rival in range(first, end):
+        if rival != team:
+            ahead = h.place[rival] - h.place[team]
+            total += 1.0 if ahead > 0 else 0.5 if ahead == 0 else 0.0
+    return total / (end - first - 1)
+
+
+@kernel
+def play_share(h: Columns, m: int, slot: int) -> float:
+    """The part of match m that a player was in it, by seconds: 0.0001 to 1, and 1 where it was not recorded."""
+    share = h.seconds[slot] / h.duration[m]
+    if math.isnan(share):  # not recorded, or a match of no time at all
+        return 1.0
+    return min(max(share, LEAST_PLAY), 1.0)
+
+
+@kernel
+def glicko_g(variance: float, unit: float) -> float:
+    """Glicko's g: how much a lead counts against a rating of this variance, both in points of so many to the unit."""
+    return 1.0 / math.sqrt(1.0 + variance * (3.0 / (math.pi * math.pi * unit * unit)))
+
+
+@kernel
+def glicko_surprise(
+    h: Columns, first: int, end: int, team: int, rating: float, teams: Floats, unit: float, advantage: float
+) -> tuple[float, float]:
+    """Sums over the rivals of g² E (1 − E) and of g (S − E), for a player of this rating in one of the teams.
+
+    teams  float64 (teams, 2 or more): mean rating of each team, in points, and g of its mean variance
+    """
+    information, gain = 0.0, 0.0
+    for rival in range(first, end):
+        if rival != team:
+            ahead = h.place[rival] - h.place[team]
+            won = 1.0 if ahead > 0 else 0.5 if ahead == 0 else 0.0
+            lead = rating - teams[rival - first, 0]
+            lead += advantage if team == first else -advantage if rival == first else 0.0
+            g = teams[rival - first, 1]
+            foretold = logistic(g * lead / unit)
+            information += g * g * foretold * (1.0 - foretold)
+            gain += g * (won - foretold)
+    return information, gain
 
 
 @kernel

@@ -15,12 +15,20 @@ from evenmatch.errors import BadParameterError, UnknownNameError
 Value = float | str | bool | tuple[float, ...] | None
 
 
+Range = tuple[float, float]
+
+
 class Spec(Protocol):
     """What one parameter means and accepts."""
 
     @property
     def meaning(self) -> str:
         """One line for people."""
+        ...
+
+    @property
+    def search(self) -> Range | tuple[str, ...] | None:
+        """Where tuning looks for the best value: from … to, or these; None: tuning leaves it as it is."""
         ...
 
     @property
@@ -42,6 +50,7 @@ class Number:
     high: float
     decimals: int | None = None
     optional: bool = False
+    search: Range | None = None
 
     @property
     def accepts(self) -> str:
@@ -67,6 +76,7 @@ class Choice:
 
     meaning: str
     choices: tuple[str, ...]
+    search: tuple[str, ...] | None = None
 
     @property
     def accepts(self) -> str:
@@ -84,6 +94,7 @@ class Flag:
 
     meaning: str
     accepts: str = "true or false"
+    search: tuple[str, ...] | None = None
 
     def read(self, value: object) -> Value:
         if isinstance(value, str):
@@ -102,6 +113,7 @@ class Numbers:
     low: float
     high: float
     ascending: bool = False
+    search: Range | None = None
 
     @property
     def accepts(self) -> str:
@@ -124,9 +136,11 @@ class Numbers:
         return numbers
 
 
-def number(default: float, low: float, high: float, meaning: str, *, decimals: int | None = None) -> float:
-    """Declare a number, as the default of a dataclass field."""
-    declared: Any = field(default=default, metadata={"spec": Number(meaning, low, high, decimals)})
+def number(
+    default: float, low: float, high: float, meaning: str, *, decimals: int | None = None, search: Range | None = None
+) -> float:
+    """Declare a number, as the default of a dataclass field. `search` is where tuning looks for the best one."""
+    declared: Any = field(default=default, metadata={"spec": Number(meaning, low, high, decimals, search=search)})
     return declared
 
 
@@ -136,23 +150,31 @@ def optional_number(low: float, high: float, meaning: str) -> float | None:
     return declared
 
 
-def choice(default: str, choices: tuple[str, ...], meaning: str) -> str:
-    """Declare a word out of a few."""
-    declared: Any = field(default=default, metadata={"spec": Choice(meaning, choices)})
+def choice(default: str, choices: tuple[str, ...], meaning: str, *, search: bool = False) -> str:
+    """Declare a word out of a few. `search`: tuning tries them all."""
+    spec = Choice(meaning, choices, choices if search else None)
+    declared: Any = field(default=default, metadata={"spec": spec})
     return declared
 
 
-def flag(default: bool, meaning: str) -> bool:
-    """Declare a switch."""
-    declared: Any = field(default=default, metadata={"spec": Flag(meaning)})
+def flag(default: bool, meaning: str, *, search: bool = False) -> bool:
+    """Declare a switch. `search`: tuning tries both."""
+    spec = Flag(meaning, search=("true", "false") if search else None)
+    declared: Any = field(default=default, metadata={"spec": spec})
     return declared
 
 
 def numbers(
-    default: tuple[float, ...], low: float, high: float, meaning: str, *, ascending: bool = False
+    default: tuple[float, ...],
+    low: float,
+    high: float,
+    meaning: str,
+    *,
+    ascending: bool = False,
+    search: Range | None = None,
 ) -> tuple[float, ...]:
-    """Declare a row of numbers, one per bracket."""
-    spec = Numbers(meaning, len(default), low, high, ascending)
+    """Declare a row of numbers, one per bracket; tuning looks for the best ones within `search`."""
+    spec = Numbers(meaning, len(default), low, high, ascending, search)
     declared: Any = field(default=default, metadata={"spec": spec})
     return declared
 

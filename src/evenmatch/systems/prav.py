@@ -38,11 +38,15 @@ class PravParameters(Parameters):
     """The mean R and the volatility V (a variance) are in the system's own units; the shown rating is in points."""
 
     start_mean: float = number(0.0, -100, 100, "R of a newcomer")
-    start_volatility: float = number(1.0, 1e-6, 1000, "V of a newcomer")
-    c: float = number(4.0, 1e-6, 1000, "V is c times the variance of the outcomes, at least a twentieth of c")
-    gain: float = number(2.0, 0, 100, "standard deviations that R moves for each unit of surprise")
-    share_gain: bool = flag(True, "divide the gain by the size of one's team")
-    outcome: str = choice("result", ("result", "share"), "a game counts by its result, or by the share of team_score")
+    start_volatility: float = number(1.0, 1e-6, 1000, "V of a newcomer", search=(0.1, 10))
+    c: float = number(
+        4.0, 1e-6, 1000, "V is c times the variance of the outcomes, at least a twentieth of c", search=(0.5, 50)
+    )
+    gain: float = number(2.0, 0, 100, "standard deviations that R moves for each unit of surprise", search=(0.1, 20))
+    share_gain: bool = flag(True, "divide the gain by the size of one's team", search=True)
+    outcome: str = choice(
+        "result", ("result", "share"), "a game counts by its result, or by the share of team_score", search=True
+    )
     display: str = choice("mean", ("mean", "conservative"), "the shown rating is R, or R − 2·√V, shifted and scaled")
     shift: float = number(1500.0, -1e6, 1e6, "shown rating of R = 0")
     scale: float = number(200.0, 1e-6, 1e6, "shown points per unit of R")
@@ -103,7 +107,7 @@ def sums(team: Integers, state: Records) -> tuple[float, float]:
 
 
 @kernel
-def pair(a: Integers, b: Integers, now: int, state: Records, params: Prav) -> tuple[float, float]:
+def pair(a: Integers, b: Integers, home: bool, now: int, state: Records, params: Prav) -> tuple[float, float]:
     """Phi of the lead over the deviation of all performances together; draws are not foreseen."""
     own, own_variance = sums(a, state)
     other, other_variance = sums(b, state)

@@ -42,13 +42,15 @@ class ScorefactorParameters(Parameters):
     """Ratings in points, times in seconds."""
 
     start: float = number(100.0, 0, 1e6, "rating of a newcomer")
-    floor: float = number(100.0, 0, 1e6, "no rating falls below it")
-    k: float = number(200.0, 0, 10_000, "most points a match can move at first; a fifth of it after 32 games")
-    full_time: float = number(600.0, 1, 1e6, "seconds after which a player's time counts in full")
+    floor: float = number(100.0, 0, 1e6, "no rating falls below it", search=(0, 100))
+    k: float = number(
+        200.0, 0, 10_000, "most points a match can move at first; a fifth of it after 32 games", search=(10, 2000)
+    )
+    full_time: float = number(600.0, 1, 1e6, "seconds after which a player's time counts in full", search=(30, 3600))
     min_time: float = number(120.0, 0, 1e6, "seconds below which a player is left out")
-    min_share: float = number(0.5, 0, 1, "share of the match below which a player is left out")
-    spare_favourites: bool = flag(False, "a favourite who did better never loses points to that opponent")
-    inactivity_rot: bool = flag(False, "who is idle for more than 30 days loses more every week")
+    min_share: float = number(0.5, 0, 1, "share of the match below which a player is left out", search=(0, 0.9))
+    spare_favourites: bool = flag(False, "a favourite who did better never loses points to that opponent", search=True)
+    inactivity_rot: bool = flag(False, "who is idle for more than 30 days loses more every week", search=True)
 
     def conflict(self) -> str:
         """A newcomer must not begin below the floor."""
@@ -104,7 +106,7 @@ def foretell(own: float, other: float) -> float:
 
 
 @kernel
-def pair(a: Integers, b: Integers, now: int, state: Records, params: Scorefactor) -> tuple[float, float]:
+def pair(a: Integers, b: Integers, home: bool, now: int, state: Records, params: Scorefactor) -> tuple[float, float]:
     """The mean of the players' pairwise expected scores; draws are not foreseen."""
     total = 0.0
     for i in range(len(a)):

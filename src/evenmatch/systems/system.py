@@ -2,9 +2,10 @@
 
 A system is two compiled functions over a record of state per player, and its words:
 
-    pair(a, b, now, state, params) -> (win, draw)
+    pair(a, b, home, now, state, params) -> (win, draw)
         The probabilities that team a finishes ahead of team b, and that they draw. `a` and `b` are int32 arrays of
-        player indices, `now` is the match's time in microseconds. pair(b, a) must be (1 − win − draw, draw).
+        player indices, `home` is whether a is the first-listed team of the match, `now` is the match's time in
+        microseconds. Where `home` is false, pair(b, a) must be (1 − win − draw, draw).
     update(h, m, state, params, expected, factors, scratch) -> None
         Rate match m of the columns h (see history.Columns) into `state`. `expected[t]` is the expected score of each
         team before the match: the mean of win + draw/2 over its rivals. Where `len(factors)` is not 0 it is a record

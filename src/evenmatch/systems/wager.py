@@ -52,12 +52,17 @@ WIN, LOSS, DRAW, DRAW_GAIN, OTHERS_LEFT, QUIT = range(len(RULES))
 class WagerParameters(Parameters):
     """All ranks in points with two decimals."""
 
-    start: float = number(1.0, 0.01, 1e9, "rank of a newcomer", decimals=2)
+    start: float = number(1.0, 0.01, 1e9, "rank of a newcomer", decimals=2, search=(1, 100))
     floor: float = number(1.0, 0.01, 1e9, "no rank falls below it", decimals=2)
-    stake: float = number(0.05, 0.001, 0.5, "share of the rank that is wagered", decimals=6)
-    uneven: str = choice("total", ("total", "mean"), "a team's time: the total, or the mean of its players")
+    stake: float = number(0.05, 0.001, 0.5, "share of the rank that is wagered", decimals=6, search=(0.005, 0.5))
+    uneven: str = choice(
+        "total", ("total", "mean"), "a team's time: the total, or the mean of its players", search=True
+    )
     quitter_time: str = choice(
-        "stayed", ("stayed", "actual"), "a quitter's own loss counts them to the end, or as long as they were there"
+        "stayed",
+        ("stayed", "actual"),
+        "a quitter's own loss counts them to the end, or as long as they were there",
+        search=True,
     )
     modifier_limit: float | None = optional_number(1, 1000, "each modifier is kept from 1/limit to limit")
 
@@ -131,7 +136,7 @@ def mean_cents(team: Integers, state: Records) -> float:
 
 
 @kernel
-def pair(a: Integers, b: Integers, now: int, state: Records, params: Wager) -> tuple[float, float]:
+def pair(a: Integers, b: Integers, home: bool, now: int, state: Records, params: Wager) -> tuple[float, float]:
     """P(win) = YA² / (YA² + OA²), for which the expected total change is zero; draws are not foreseen."""
     ratio = mean_cents(b, state) / mean_cents(a, state)
     return 1.0 / (1.0 + ratio * ratio), 0.0

@@ -1,0 +1,220 @@
+"""Elo: the yardstick, with the K-factor fixed or by the rules of FIDE or the USCF.
+
+Definition: systems.md section 5, after Elo 1978, FIDE's rating regulations and Glickman & Doyle, "The US Chess Rating
+System". Teams play by their mean; several teams by the mean over rivals.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from evenmatch.systems.maths import LOG_10, logistic, mean_rating, team_result
+from evenmatch.systems.system import (
+    Change,
+    Columns,
+    Factor,
+    Floats,
+    Integers,
+    Parameters,
+    Records,
+    System,
+    choice,
+    kernel,
+    no_columns,
+    number,
+    optional_number,
+    rarely,
+)
+
+RULES = ("fixed", "fide", "uscf")
+FIXED, FIDE, USCF = range(3)
+MASTER = 2400.0  # FIDE's K stays at 10 once this was reached
+LEARNING = 30  # games with FIDE's K of 40
+SPECIAL = 8  # games until the USCF's special formula is left
+WIDTH = 400.0  # of the USCF's straight line of expectation, from its middle to either end
+TINY = 1e-12  # of a score: what rounding makes of an exact zero
+ENOUGH = 1200  # halvings: more than any interval of float64 needs
+
+
+@dataclass(frozen=True)
+class EloParameters(Parameters):
+    """Ratings in points."""
+
+    start: float = number(1500.0, -1e6, 1e6, "rating of a newcomer")
+    k: float = number(32.0, 0, 10_000, "most points a match can move, under the rule fixed", search=(4, 512))
+    scale: float = number(400.0, 1, 100_000, "a lead of so many points means odds of ten to one")
+    rule: str = choice("fixed", RULES, "how K is found: fixed, or by games and rating as FIDE or the USCF do")
+    clamp: float | None = optional_number(1, 1e6, "a greater lead counts as this one; none: every lead counts in full")
+    advantage: float = number(0.0, -1e5, 1e5, "points that being listed first is worth", search=(-100, 200))
+
+
+class Elo(NamedTuple):
+    """What the kernels read; `rate` is log-odds per point."""
+
+    k: float
+    rate: float
+    rule: int
+    clamp: float
+    advantage: float
+
+
+def _compile(p: EloParameters) -> Elo:
+    clamp = math.inf if p.clamp is None else p.clamp
+    return Elo(p.k, LOG_10 / p.scale, RULES.index(p.rule), clamp, p.advantage)
+
+
+STATE = np.dtype([("rating", "f8"), ("games", "i8"), ("score", "f8"), ("top", "i8")], align=True)
+FACTORS = (
+    Factor("k", "most points the match could move"),
+    Factor("surprise", "result minus the team's expected score"),
+    Factor("special", "whether the USCF's formula for the first games was applied instead of K", flag=True),
+    Factor("formula", "the rating that it gave; 0 where K was applied"),
+)
+
+
+@kernel
+def pair(a: Integers, b: Integers, home: bool, now: int, state: Records, params: Elo) -> tuple[float, float]:
+    """Elo's logistic curve on the teams' means; a draw counts half and is not foreseen."""
+    lead = mean_rating(a, state) - mean_rating(b, state) + (params.advantage if home else 0.0)
+    return logistic(min(max(lead, -params.clamp), params.clamp) * params.rate), 0.0
+
+
+@kernel
+def effective_games(rating: float, games: int) -> float:
+    """The USCF's N': how many games the rating is worth."""
+    most = 50.0
+    if rating <= 2355.0:
+        most = 50.0 / math.sqrt(0.662 + 0.00000739 * (2569.0 - rating) ** 2)
+    return min(float(games), most)
+
+
+@rarely
+def line(lead: float) -> float:
+    """The USCF's straight line of expectation."""
+    return min(max(0.5 + lead / (2.0 * WIDTH), 0.0), 1.0)
+
+
+@rarely
+def beyond(
+    rating: float, h: Columns, m: int, team: int, state: Records, params: Elo, games: float, prior: float, target: float
+) -> float:
+    """The special formula: by how much a player of this rating would have been expected to score more than they did."""
+    first, end = h.team_start[m], h.team_start[m + 1]
+    total = 0.0
+    for rival in range(first, end):
+        if rival != team:
+            own = params.advantage if team == first else -params.advantage if rival == first else 0.0
+            mates = h.player[h.slot_start[rival] : h.slot_start[rival + 1]]
+            total += line(rating + own - mean_rating(mates, state))
+    return games * line(rating - prior) + total / (end - first - 1) - target
+
+
+@rarely
+def special(h: Columns, m: int, team: int, slot: int, state: Records, params: Elo, result: float) -> float:
+    """The rating at which the results so far would have been expected; where many are, the one nearest to the prior."""
+    record = state[h.player[slot]]
+    games = effective_games(record.rating, record.games)
+    prior, target = record.rating, result + 0.5 * games
+    if record.games > 0 and record.score == record.games:
+        prior, target = record.rating - WIDTH, result + games
+    elif record.games > 0 and record.score == 0.0:
+        prior, target = record.rating + WIDTH, result
+    least, most = prior - WIDTH, prior + WIDTH  # beyond all ends of all lines nothing changes any more
+    first, end = h.team_start[m], h.team_start[m + 1]
+    for rival in range(first, end):
+        mean = mean_rating(h.player[h.slot_start[rival] : h.slot_start[rival + 1]], state)
+        least, most = min(least, mean - WIDTH), max(most, mean + WIDTH)
+    least, most = least - abs(params.advantage) - 1.0, most + abs(params.advantage) + 1.0
+    # The function never falls: halve the interval twice, for the first and for the last of its roots.
+    ends = (least, most)
+    roots = (least, most)
+    for which in range(2):
+        low, high = ends
+        for _ in range(ENOUGH):
+            middle = 0.5 * (low + high)
+            if middle in (low, high):
+                break
+            over = beyond(middle, h, m, team, state, params, games, prior, target)
+            if over > TINY or (which == 0 and over >= -TINY):
+                high = middle
+            else:
+                low = middle
+        roots = (high, roots[1]) if which == 0 else (roots[0], low)
+    return min(max(prior, roots[0]), roots[1])
+
+
+@kernel
+def update(
+    h: Columns, m: int, state: Records, params: Elo, expected: Floats, factors: Records, scratch: Floats
+) -> None:
+    """Every player by their team's surprise; all new ratings are known before the first is written."""
+    first, end = h.team_start[m], h.team_start[m + 1]
+    low = h.slot_start[first]
+    if params.rule == USCF:
+        for team in range(first, end):
+            result = team_result(h, first, end, team)
+            for slot in range(h.slot_start[team], h.slot_start[team + 1]):
+                if state[h.player[slot]].games <= SPECIAL:
+                    scratch[slot - low, 0] = special(h, m, team, slot, state, params, result)
+    for team in range(first, end):
+        result = team_result(h, first, end, team)
+        surprise = result - expected[team]
+        for slot in range(h.slot_start[team], h.slot_start[team + 1]):
+            record = state[h.player[slot]]
+            k, skilled = params.k, False
+            if params.rule == FIDE:
+                reached = record.top > 0 or record.rating >= MASTER
+                k = 40.0 if record.games < LEARNING else 10.0 if reached else 20.0
+            elif params.rule == USCF:
+                k = 800.0 / (effective_games(record.rating, record.games) + 1.0)
+                skilled = record.games <= SPECIAL
+            after = scratch[slot - low, 0] if skilled else record.rating + k * surprise
+            if params.rule != FIXED:
+                record.top = 1 if record.top > 0 or record.rating >= MASTER or after >= MASTER else 0
+                record.games += 1
+                record.score += result
+            record.rating = after
+            if len(factors):
+                note = factors[slot]
+                note.k = k
+                note.surprise = surprise
+                note.special = skilled
+                note.formula = after if skilled else 0.0
+
+
+def _refuse(h: Columns, parameters: EloParameters) -> Iterator[tuple[int, str]]:
+    return iter(())
+
+
+def _tell(change: Change, parameters: EloParameters) -> str:
+    f = change.factors
+    told = f"scored {change.result:.2f} where {change.expected:.3f} was expected"
+    if f["special"]:
+        return f"{told}, by the USCF's formula for the first {SPECIAL + 1} games"
+    return f"{told}, with K {float(f['k']):.4g}"
+
+
+SYSTEM = System(
+    name="elo",
+    title="Elo's rating, K fixed or by the rules of FIDE or the USCF; teams by their mean",
+    source="Elo 1978; FIDE rating regulations; Glickman & Doyle, The US Chess Rating System",
+    needs="any matches",
+    teams=None,
+    parameters=EloParameters,
+    presets={"fide": {"rule": "fide", "clamp": 400.0}, "uscf": {"rule": "uscf"}},
+    compile=_compile,
+    state=STATE,
+    newcomer=lambda p: (p.start, 0, 0.0, 0),
+    columns=no_columns,
+    factors=FACTORS,
+    pair=pair,
+    update=update,
+    scratch_columns=1,
+    refuse=_refuse,
+    tell=_tell,
+)

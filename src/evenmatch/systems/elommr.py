@@ -1,0 +1,287 @@
+"""Elo-MMR: the performance in each match by robust comparison with everybody in it, and a robust mean of performances.
+
+Definition: systems.md section 5, after Ebtekar & Liu, "An Elo-like System for Massive Multiplayer Competitions"
+(2021), with logistic performances and their published code's defaults. The last 16 performances are remembered one by
+one, older ones as one normal summary. In team matches each rival team is one opponent, its average member.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenmatch.systems.maths import logistic
+from evenmatch.systems.system import (
+    Change,
+    Columns,
+    Factor,
+    Floats,
+    Integers,
+    Parameters,
+    Records,
+    System,
+    flag,
+    kernel,
+    number,
+    rarely,
+)
+
+DAY = 86_400_000_000  # microseconds
+MEMORY = 16  # performances
+MULTIPLIER = math.pi / math.sqrt(3.0)  # of a logistic curve that has a normal one's variance
+REACH = 7500.0  # points around a newcomer's rating in which performances lie
+CLOSE = 1e-6  # points: the step that ends a search; the next one would be a millionth of that
+STEPS = 200
+
+
+@dataclass(frozen=True)
+class ElommrParameters(Parameters):
+    """Ratings and deviations in points."""
+
+    start: float = number(1500.0, -1e6, 1e6, "rating of a newcomer")
+    deviation: float = number(350.0, 1, 10_000, "deviation of a newcomer", search=(50, 1000))
+    beta: float = number(200.0, 1, 10_000, "deviation of a performance around the skill", search=(50, 1000))
+    limit: float = number(80.0, 0.1, 10_000, "deviation that a player of many matches tends to", search=(10, 200))
+    rho: float = number(1.0, 0, 100, "how fast performances lose their robust influence", search=(0.05, 5))
+    drift: float = number(0.0, 0, 1e6, "variance that each day adds, points squared", search=(0, 100))
+    split_ties: bool = flag(False, "a tie is half a win and half a loss, not both", search=True)
+
+    def conflict(self) -> str:
+        """The limit is a deviation after many performances, each of them less certain than that."""
+        if self.limit < self.beta:
+            return ""
+        return f"limit={self.limit:g} is not below beta={self.beta:g}; accepted is less than that"
+
+
+class Elommr(NamedTuple):
+    """What the kernels read; `step` is the variance that each match adds, `drift` that of a microsecond."""
+
+    start: float
+    beta2: float
+    step: float
+    rho: float
+    drift: float
+    split_ties: bool
+
+
+def _compile(p: ElommrParameters) -> Elommr:
+    step = p.limit**4 / (p.beta**2 - p.limit**2)
+    return Elommr(p.start, p.beta**2, step, p.rho, p.drift / DAY, p.split_ties)
+
+
+STATE = np.dtype(
+    [
+        ("rating", "f8"),
+        ("deviation", "f8"),
+        ("normal_mean", "f8"),  # of all performances before the last 16, and of the prior
+        ("normal_weight", "f8"),  # one over the variance
+        ("games", "i8"),
+        ("last_played", "i8"),
+        ("performance", "f8", MEMORY),
+        ("weight", "f8", MEMORY),  # the tanh terms' factor
+    ],
+    align=True,
+)
+FACTORS = (
+    Factor("performance", "the rating at which the result would have been expected"),
+    Factor("noise", "variance that time and the match added before it"),
+    Factor("deviation_before", "deviation before the match, the noise included"),
+    Factor("deviation_after", "deviation after it"),
+)
+MEAN, WEIGHT = range(2)  # columns of scratch, a row per team
+
+
+@kernel
+def noise_at(state: Records, player: int, now: int, params: Elommr) -> float:
+    """The variance that is added before a match at this time."""
+    record = state[player]
+    idle = float(now - record.last_played) if record.games > 0 else 0.0
+    return params.step + params.drift * idle
+
+
+@kernel
+def average(team: Integers, now: int, state: Records, params: Elommr) -> tuple[float, float]:
+    """Mean rating and mean variance, the noise included, of a team at this time."""
+    rating, variance = 0.0, 0.0
+    for i in range(len(team)):
+        record = state[team[i]]
+        rating += record.rating
+        variance += record.deviation * record.deviation + noise_at(state, team[i], now, params)
+    return rating / len(team), variance / len(team)
+
+
+@kernel
+def pair(a: Integers, b: Integers, home: bool, now: int, state: Records, params: Elommr) -> tuple[float, float]:
+    """The probability that one average member performs better; a draw counts half and is not foreseen."""
+    own, own_variance = average(a, now, state, params)
+    other, other_variance = average(b, now, state, params)
+    deviation = math.sqrt(own_variance + other_variance + 2.0 * params.beta2)
+    return logistic(MULTIPLIER * (own - other) / deviation), 0.0
+
+
+@rarely
+def performance_of(
+    h: Columns, first: int, end: int, team: int, own: float, weight: float, params: Elommr, scratch: Floats
+) -> float:
+    """The rating x at which Σ w (S − E(x)) over all opponents is 0; the player is an opponent tied with themself.
+
+    A tie is a win and a loss, or half of each (split_ties). Newton's method, kept between bounds that close in.
+    """
+    low, high, x = params.start - REACH, params.start + REACH, own
+    tied = 0.5 if params.split_ties else 1.0  # how often a tie counts, as a win and as a loss
+    for _ in range(STEPS):
+        at = logistic(weight * (x - own))
+        value = tied * weight * (1.0 - 2.0 * at)
+        slope = 2.0 * tied * weight * weight * at * (1.0 - at)
+        for rival in range(first, end):
+            if rival != team:
+                ahead = h.place[rival] - h.place[team]
+                w = scratch[rival - first, WEIGHT]
+                at = logistic(w * (x - scratch[rival - first, MEAN]))
+                times = 2.0 * tied if ahead == 0 else 1.0
+                won = 1.0 if ahead > 0 else 0.5 if ahead == 0 else 0.0
+                value += times * w * (won - at)
+                slope += times * w * w * at * (1.0 - at)
+        low, high = (x, high) if value > 0.0 else (low, x)
+        new = x + value / slope
+        if not low <= new <= high:
+            new = 0.5 * (low + high)
+        moved = abs(new - x)
+        x = new
+        if moved < CLOSE:
+            break
+    return x
+
+
+@rarely
+def robust_mean(state: Records, player: int, guess: float, params: Elommr) -> float:
+    """The mean of the normal summary and the remembered performances, of which far ones pull no more than near ones."""
+    record = state[player]
+    low, high, x = params.start - REACH, params.start + REACH, guess
+    steep = MULTIPLIER / math.sqrt(params.beta2)
+    for _ in range(STEPS):
+        value = record.normal_weight * (record.normal_mean - x)
+        slope = record.normal_weight
+        for at in range(min(record.games, MEMORY)):
+            share = logistic(steep * (x - record.performance[at]))
+            value += record.weight[at] * (1.0 - 2.0 * share)
+            slope += 2.0 * record.weight[at] * steep * share * (1.0 - share)
+        low, high = (x, high) if value > 0.0 else (low, x)
+        new = x + value / slope
+        if not low <= new <= high:
+            new = 0.5 * (low + high)
+        moved = abs(new - x)
+        x = new
+        if moved < CLOSE:
+            break
+    return x
+
+
+@rarely
+def diffuse(state: Records, player: int, noise: float, params: Elommr) -> None:
+    """Add the noise: all that is known weighs less, and part of what single performances weigh goes to the summary."""
+    record = state[player]
+    before = record.deviation * record.deviation
+    decay = before / (before + noise)
+    transfer = decay**params.rho
+    told = 0.0
+    for at in range(min(record.games, MEMORY)):
+        told += record.weight[at] / (MULTIPLIER * math.sqrt(params.beta2))
+        record.weight[at] *= transfer * decay
+    kept = transfer * record.normal_weight
+    moved = (1.0 - transfer) * (record.normal_weight + told)
+    record.normal_mean = (kept * record.normal_mean + moved * record.rating) / (kept + moved)
+    record.normal_weight = decay * (kept + moved)
+    record.deviation = math.sqrt(before + noise)
+
+
+@rarely
+def remember(state: Records, player: int, performance: float, now: int, params: Elommr) -> None:
+    """Put the performance in the place of the oldest one, which goes into the summary, and find the new rating."""
+    record = state[player]
+    at = record.games % MEMORY
+    if record.games >= MEMORY:
+        weight = record.weight[at] / (MULTIPLIER * math.sqrt(params.beta2))
+        total = record.normal_weight + weight
+        record.normal_mean = (record.normal_weight * record.normal_mean + weight * record.performance[at]) / total
+        record.normal_weight = total
+    record.performance[at] = performance
+    record.weight[at] = MULTIPLIER / math.sqrt(params.beta2)
+    record.games += 1
+    record.last_played = now
+    record.rating = robust_mean(state, player, record.rating, params)
+    record.deviation = 1.0 / math.sqrt(1.0 / (record.deviation * record.deviation) + 1.0 / params.beta2)
+
+
+@kernel
+def update(
+    h: Columns, m: int, state: Records, params: Elommr, expected: Floats, factors: Records, scratch: Floats
+) -> None:
+    """Every player's performance against the average member of each rival team, then their robust mean."""
+    first, end = h.team_start[m], h.team_start[m + 1]
+    now = h.time[m]
+    for team in range(first, end):
+        rating, variance = average(h.player[h.slot_start[team] : h.slot_start[team + 1]], now, state, params)
+        scratch[team - first, MEAN] = rating
+        scratch[team - first, WEIGHT] = MULTIPLIER / math.sqrt(variance + params.beta2)
+    for team in range(first, end):
+        for slot in range(h.slot_start[team], h.slot_start[team + 1]):
+            player = h.player[slot]
+            record = state[player]
+            noise = noise_at(state, player, now, params)
+            diffuse(state, player, noise, params)
+            before = record.deviation
+            weight = MULTIPLIER / math.sqrt(before * before + params.beta2)
+            performance = performance_of(h, first, end, team, record.rating, weight, params, scratch)
+            remember(state, player, performance, now, params)
+            if len(factors):
+                note = factors[slot]
+                note.performance = performance
+                note.noise = noise
+                note.deviation_before = before
+                note.deviation_after = record.deviation
+
+
+def _refuse(h: Columns, parameters: ElommrParameters) -> Iterator[tuple[int, str]]:
+    return iter(())
+
+
+def _columns(state: Records) -> dict[str, NDArray[np.generic]]:
+    return {"deviation": state["deviation"]}
+
+
+def _tell(change: Change, parameters: ElommrParameters) -> str:
+    f = change.factors
+    told = f"scored {change.result:.2f} where {change.expected:.3f} was expected, which is a performance of"
+    told += f" {float(f['performance']):.0f}; deviation {float(f['deviation_before']):.1f} →"
+    return told + f" {float(f['deviation_after']):.1f}"
+
+
+def _newcomer(p: ElommrParameters) -> tuple[object, ...]:
+    return (p.start, p.deviation, p.start, p.deviation**-2, 0, 0, (0.0,) * MEMORY, (0.0,) * MEMORY)
+
+
+SYSTEM = System(
+    name="elommr",
+    title="robust performances against everybody in the match, and a robust mean of them; for large free-for-alls",
+    source="Ebtekar & Liu 2021, An Elo-like System for Massive Multiplayer Competitions",
+    needs="any matches",
+    teams=None,
+    parameters=ElommrParameters,
+    presets={"split_ties": {"split_ties": True}},
+    compile=_compile,
+    state=STATE,
+    newcomer=_newcomer,
+    columns=_columns,
+    factors=FACTORS,
+    pair=pair,
+    update=update,
+    scratch_columns=2,
+    refuse=_refuse,
+    tell=_tell,
+)

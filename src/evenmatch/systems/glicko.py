@@ -1,0 +1,190 @@
+"""Glicko: Elo with a deviation that says how sure a rating is, shrinks with every match and grows with time.
+
+Definition: systems.md section 5, after Glickman 1995 ("The Glicko system"), match by match in continuous time. A player
+meets the average member of each rival team: mean rating, root mean square deviation.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenmatch.systems.maths import LOG_10, glicko_g, glicko_surprise, logistic
+from evenmatch.systems.system import (
+    Change,
+    Columns,
+    Factor,
+    Floats,
+    Integers,
+    Parameters,
+    Records,
+    System,
+    kernel,
+    number,
+)
+
+DAY = 86_400_000_000  # microseconds
+UNIT = 400.0 / LOG_10  # points in one unit of log-odds
+
+
+@dataclass(frozen=True)
+class GlickoParameters(Parameters):
+    """Ratings and deviations in points."""
+
+    start: float = number(1500.0, -1e6, 1e6, "rating of a newcomer")
+    deviation: float = number(
+        350.0, 1, 10_000, "deviation of a newcomer, which no deviation exceeds", search=(50, 1000)
+    )
+    min_deviation: float = number(30.0, 0, 10_000, "no deviation falls below it", search=(10, 150))
+    c: float = number(8.1, 0, 10_000, "deviation that one idle period adds, as a root of variance", search=(0.1, 100))
+    period_days: float = number(1.0, 1e-6, 10_000, "days in a period")
+    advantage: float = number(0.0, -1e5, 1e5, "points that being listed first is worth", search=(-100, 200))
+
+    def conflict(self) -> str:
+        """The least deviation must not exceed a newcomer's."""
+        if self.min_deviation <= self.deviation:
+            return ""
+        return f"min_deviation={self.min_deviation:g} is above deviation={self.deviation:g}; accepted is at most that"
+
+
+class Glicko(NamedTuple):
+    """What the kernels read: variances in points squared, `growth` per microsecond."""
+
+    most: float
+    least: float
+    growth: float
+    advantage: float
+
+
+def _compile(p: GlickoParameters) -> Glicko:
+    return Glicko(p.deviation**2, p.min_deviation**2, p.c**2 / (p.period_days * DAY), p.advantage)
+
+
+STATE = np.dtype([("rating", "f8"), ("deviation", "f8"), ("games", "i8"), ("last_played", "i8")], align=True)
+FACTORS = (
+    Factor("deviation_before", "deviation before the match, grown since the player's last one"),
+    Factor("deviation_after", "deviation after it"),
+    Factor("surprise", "result minus expected score against each rival, weighed by g of the rival's deviation, summed"),
+    Factor("gain", "points per unit of surprise"),
+)
+RATING, G = range(2)  # columns of scratch, a row per team
+
+
+@kernel
+def variance_at(state: Records, player: int, now: int, params: Glicko) -> float:
+    """The variance at this time: grown since the last match, at most a newcomer's."""
+    record = state[player]
+    idle = float(now - record.last_played) if record.games > 0 else 0.0
+    return min(record.deviation * record.deviation + params.growth * idle, params.most)
+
+
+@kernel
+def average(team: Integers, now: int, state: Records, params: Glicko) -> tuple[float, float]:
+    """Mean rating and mean variance of a team at this time."""
+    rating, variance = 0.0, 0.0
+    for i in range(len(team)):
+        rating += state[team[i]].rating
+        variance += variance_at(state, team[i], now, params)
+    return rating / len(team), variance / len(team)
+
+
+@kernel
+def pair(a: Integers, b: Integers, home: bool, now: int, state: Records, params: Glicko) -> tuple[float, float]:
+    """Glicko's expected score between the teams' average members; a draw counts half and is not foreseen."""
+    own, own_variance = average(a, now, state, params)
+    other, other_variance = average(b, now, state, params)
+    lead = own - other + (params.advantage if home else 0.0)
+    return logistic(glicko_g(own_variance + other_variance, UNIT) * lead / UNIT), 0.0
+
+
+@kernel
+def settle(variance: float, information: float) -> float:
+    """The variance after matches that told so much; their surprise moves the rating by it over the unit."""
+    return 1.0 / (1.0 / variance + information / (UNIT * UNIT))
+
+
+@kernel
+def update(
+    h: Columns, m: int, state: Records, params: Glicko, expected: Floats, factors: Records, scratch: Floats
+) -> None:
+    """Every player against the average member of each rival team, all rivals in one update."""
+    first, end = h.team_start[m], h.team_start[m + 1]
+    now = h.time[m]
+    for team in range(first, end):
+        rating, variance = average(h.player[h.slot_start[team] : h.slot_start[team + 1]], now, state, params)
+        scratch[team - first, RATING] = rating
+        scratch[team - first, G] = glicko_g(variance, UNIT)
+    for team in range(first, end):
+        for slot in range(h.slot_start[team], h.slot_start[team + 1]):
+            record = state[h.player[slot]]
+            variance = variance_at(state, h.player[slot], now, params)
+            information, surprise = glicko_surprise(h, first, end, team, record.rating, scratch, UNIT, params.advantage)
+            after = settle(variance, information)
+            record.rating += after / UNIT * surprise
+            record.deviation = math.sqrt(max(after, params.least))
+            record.games += 1
+            record.last_played = now
+            if len(factors):
+                note = factors[slot]
+                note.deviation_before = math.sqrt(variance)
+                note.deviation_after = record.deviation
+                note.surprise = surprise
+                note.gain = after / UNIT
+
+
+def rate_period(
+    rating: float, deviation: float, opponents: Sequence[tuple[float, float, float]]
+) -> tuple[float, float]:
+    """A player's rating and deviation after a whole rating period in one update, as in Glickman's paper.
+
+    opponents  (rating, deviation, score 0..1) of each match of the period; deviations as at its beginning
+    """
+    information = surprise = 0.0
+    for other, doubt, score in opponents:
+        g = glicko_g(doubt**2, UNIT)
+        foretold = logistic(g * (rating - other) / UNIT)
+        information += g**2 * foretold * (1.0 - foretold)
+        surprise += g * (score - foretold)
+    variance = settle(deviation**2, information)
+    return rating + variance / UNIT * surprise, math.sqrt(variance)
+
+
+def _refuse(h: Columns, parameters: GlickoParameters) -> Iterator[tuple[int, str]]:
+    return iter(())
+
+
+def _columns(state: Records) -> dict[str, NDArray[np.generic]]:
+    return {"deviation": state["deviation"]}
+
+
+def _tell(change: Change, parameters: GlickoParameters) -> str:
+    f = change.factors
+    told = f"scored {change.result:.2f} where {change.expected:.3f} was expected, at {float(f['gain']):.4g} points per"
+    told += f" unit of surprise; deviation {float(f['deviation_before']):.1f} → {float(f['deviation_after']):.1f}"
+    return told
+
+
+SYSTEM = System(
+    name="glicko",
+    title="Elo with a deviation that shrinks with every match and grows with time",
+    source="Glickman 1995, The Glicko system",
+    needs="any matches",
+    teams=None,
+    parameters=GlickoParameters,
+    presets={"monthly": {"period_days": 30.0, "c": 34.6}},
+    compile=_compile,
+    state=STATE,
+    newcomer=lambda p: (p.start, p.deviation, 0, 0),
+    columns=_columns,
+    factors=FACTORS,
+    pair=pair,
+    update=update,
+    scratch_columns=2,
+    refuse=_refuse,
+    tell=_tell,
+)

@@ -1,0 +1,244 @@
+"""Glicko-2: Glicko with a volatility, by which the deviation of a player of changing strength grows faster.
+
+Definition: systems.md section 5, after Glickman 2013 ("Example of the Glicko-2 system"), match by match in continuous
+time: the deviation grows by the time since the player's last match and by nothing else. A player meets the average
+member of each rival team: mean rating, root mean square deviation.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenmatch.systems.maths import GLICKO, glicko_g, glicko_surprise, logistic
+from evenmatch.systems.system import (
+    Change,
+    Columns,
+    Factor,
+    Floats,
+    Integers,
+    Parameters,
+    Records,
+    System,
+    kernel,
+    number,
+)
+
+DAY = 86_400_000_000  # microseconds
+CLOSE = 1e-6  # of ln σ²: where the search for the volatility ends
+TELLING = 1e-20  # matches that tell less leave the volatility as it is
+
+
+@dataclass(frozen=True)
+class Glicko2Parameters(Parameters):
+    """Ratings and deviations in points, volatility in Glicko-2's own unit of 173.7178 points."""
+
+    start: float = number(1500.0, -1e6, 1e6, "rating of a newcomer")
+    deviation: float = number(
+        350.0, 1, 10_000, "deviation of a newcomer, which no deviation exceeds", search=(50, 1000)
+    )
+    volatility: float = number(0.06, 1e-6, 10, "volatility of a newcomer", search=(0.001, 0.5))
+    tau: float = number(0.5, 0.01, 10, "how freely volatility changes", search=(0.1, 2))
+    min_deviation: float = number(30.0, 0, 10_000, "no deviation falls below it", search=(10, 150))
+    period_days: float = number(1.0, 1e-6, 10_000, "days in a rating period")
+    advantage: float = number(0.0, -1e5, 1e5, "points that being listed first is worth", search=(-100, 200))
+
+    def conflict(self) -> str:
+        """The least deviation must not exceed a newcomer's."""
+        if self.min_deviation <= self.deviation:
+            return ""
+        return f"min_deviation={self.min_deviation:g} is above deviation={self.deviation:g}; accepted is at most that"
+
+
+class Glicko2(NamedTuple):
+    """What the kernels read: variances in points squared; `growth` is points squared for σ² of 1, per microsecond."""
+
+    most: float
+    least: float
+    growth: float
+    tau: float
+    advantage: float
+
+
+def _compile(p: Glicko2Parameters) -> Glicko2:
+    return Glicko2(p.deviation**2, p.min_deviation**2, GLICKO**2 / (p.period_days * DAY), p.tau, p.advantage)
+
+
+STATE = np.dtype(
+    [("rating", "f8"), ("deviation", "f8"), ("volatility", "f8"), ("games", "i8"), ("last_played", "i8")], align=True
+)
+FACTORS = (
+    Factor("deviation_before", "deviation before the match, grown since the player's last one"),
+    Factor("deviation_after", "deviation after it"),
+    Factor("volatility_after", "volatility after it"),
+    Factor("surprise", "result minus expected score against each rival, weighed by g of the rival's deviation, summed"),
+    Factor("gain", "points per unit of surprise"),
+)
+RATING, G = range(2)  # columns of scratch, a row per team
+
+
+@kernel
+def variance_at(state: Records, player: int, now: int, params: Glicko2) -> float:
+    """The variance at this time: grown by the volatility since the last match, at most a newcomer's."""
+    record = state[player]
+    idle = float(now - record.last_played) if record.games > 0 else 0.0
+    grown = record.deviation * record.deviation + params.growth * idle * record.volatility * record.volatility
+    return min(grown, params.most)
+
+
+@kernel
+def average(team: Integers, now: int, state: Records, params: Glicko2) -> tuple[float, float]:
+    """Mean rating and mean variance of a team at this time."""
+    rating, variance = 0.0, 0.0
+    for i in range(len(team)):
+        rating += state[team[i]].rating
+        variance += variance_at(state, team[i], now, params)
+    return rating / len(team), variance / len(team)
+
+
+@kernel
+def pair(a: Integers, b: Integers, home: bool, now: int, state: Records, params: Glicko2) -> tuple[float, float]:
+    """Glicko's expected score between the teams' average members; a draw counts half and is not foreseen."""
+    own, own_variance = average(a, now, state, params)
+    other, other_variance = average(b, now, state, params)
+    lead = own - other + (params.advantage if home else 0.0)
+    return logistic(glicko_g(own_variance + other_variance, GLICKO) * lead / GLICKO), 0.0
+
+
+@kernel
+def slope(x: float, start: float, variance: float, v: float, square: float, tau: float) -> float:
+    """The paper's f(x), whose root is ln of the new σ²; `square` is Δ²."""
+    e = math.exp(x)
+    total = variance + v + e
+    return e * (square - total) / (2.0 * total * total) - (x - start) / (tau * tau)
+
+
+@kernel
+def new_volatility(volatility: float, variance: float, v: float, delta: float, tau: float) -> float:
+    """Step 5 of the paper: the Illinois method, in the paper's order; variance and v in Glicko-2's own unit."""
+    start = 2.0 * math.log(volatility)
+    square = delta * delta
+    a, b = start, start
+    if square > variance + v:
+        b = math.log(square - variance - v)
+    else:
+        b = start - tau
+        while slope(b, start, variance, v, square, tau) < 0.0:
+            b -= tau
+    at_a, at_b = slope(a, start, variance, v, square, tau), slope(b, start, variance, v, square, tau)
+    while abs(b - a) > CLOSE:
+        c = a + (a - b) * at_a / (at_b - at_a)
+        at_c = slope(c, start, variance, v, square, tau)
+        if at_c * at_b <= 0.0:
+            a, at_a = b, at_b
+        else:
+            at_a *= 0.5
+        b, at_b = c, at_c
+    return math.exp(0.5 * a)
+
+
+@kernel
+def update(
+    h: Columns, m: int, state: Records, params: Glicko2, expected: Floats, factors: Records, scratch: Floats
+) -> None:
+    """Every player against the average member of each rival team, all rivals in one update."""
+    first, end = h.team_start[m], h.team_start[m + 1]
+    now = h.time[m]
+    for team in range(first, end):
+        rating, variance = average(h.player[h.slot_start[team] : h.slot_start[team + 1]], now, state, params)
+        scratch[team - first, RATING] = rating
+        scratch[team - first, G] = glicko_g(variance, GLICKO)
+    for team in range(first, end):
+        for slot in range(h.slot_start[team], h.slot_start[team + 1]):
+            record = state[h.player[slot]]
+            variance = variance_at(state, h.player[slot], now, params) / (GLICKO * GLICKO)
+            information, surprise = glicko_surprise(
+                h, first, end, team, record.rating, scratch, GLICKO, params.advantage
+            )
+            volatility = record.volatility
+            if information > TELLING:
+                v = 1.0 / information
+                volatility = new_volatility(volatility, variance, v, v * surprise, params.tau)
+            after = 1.0 / (1.0 / variance + information)
+            record.rating += GLICKO * after * surprise
+            record.deviation = math.sqrt(max(GLICKO * GLICKO * after, params.least))
+            record.volatility = volatility
+            record.games += 1
+            record.last_played = now
+            if len(factors):
+                note = factors[slot]
+                note.deviation_before = GLICKO * math.sqrt(variance)
+                note.deviation_after = record.deviation
+                note.volatility_after = volatility
+                note.surprise = surprise
+                note.gain = GLICKO * after
+
+
+def rate_period(
+    rating: float,
+    deviation: float,
+    volatility: float,
+    opponents: Sequence[tuple[float, float, float]],
+    tau: float = 0.5,
+) -> tuple[float, float, float]:
+    """A player's rating, deviation and volatility after a whole rating period in one update, as in Glickman's paper.
+
+    opponents  (rating, deviation, score 0..1) of each match of the period; with none the deviation grows
+    """
+    variance = (deviation / GLICKO) ** 2
+    if not opponents:
+        return rating, GLICKO * math.sqrt(variance + volatility**2), volatility
+    information = surprise = 0.0
+    for other, doubt, score in opponents:
+        g = glicko_g(doubt**2, GLICKO)
+        foretold = logistic(g * (rating - other) / GLICKO)
+        information += g**2 * foretold * (1.0 - foretold)
+        surprise += g * (score - foretold)
+    if information > TELLING:
+        v = 1.0 / information
+        volatility = new_volatility(volatility, variance, v, v * surprise, tau)
+    after = 1.0 / (1.0 / (variance + volatility**2) + information)
+    return rating + GLICKO * after * surprise, GLICKO * math.sqrt(after), volatility
+
+
+def _refuse(h: Columns, parameters: Glicko2Parameters) -> Iterator[tuple[int, str]]:
+    return iter(())
+
+
+def _columns(state: Records) -> dict[str, NDArray[np.generic]]:
+    return {"deviation": state["deviation"], "volatility": state["volatility"]}
+
+
+def _tell(change: Change, parameters: Glicko2Parameters) -> str:
+    f = change.factors
+    told = f"scored {change.result:.2f} where {change.expected:.3f} was expected, at {float(f['gain']):.4g} points per"
+    told += f" unit of surprise; deviation {float(f['deviation_before']):.1f} → {float(f['deviation_after']):.1f}"
+    return told + f", volatility {float(f['volatility_after']):.4f}"
+
+
+SYSTEM = System(
+    name="glicko2",
+    title="Glicko with a volatility, for players whose strength changes",
+    source="Glickman 2013, Example of the Glicko-2 system",
+    needs="any matches",
+    teams=None,
+    parameters=Glicko2Parameters,
+    presets={
+        "lichess": {"deviation": 500.0, "volatility": 0.09, "tau": 0.75, "min_deviation": 45.0, "period_days": 4.665}
+    },
+    compile=_compile,
+    state=STATE,
+    newcomer=lambda p: (p.start, p.deviation, p.volatility, 0, 0),
+    columns=_columns,
+    factors=FACTORS,
+    pair=pair,
+    update=update,
+    scratch_columns=2,
+    refuse=_refuse,
+    tell=_tell,
+)

@@ -1,0 +1,132 @@
+"""Planeswalker points: points for taking part and for winning, which never decrease; each match is an event.
+
+Definition: systems.md section 5, after the programme for Magic tournaments. It makes no forecast; ours, for comparison,
+is that points are strength: the share of one's points in both sides' points.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from evenmatch.systems.maths import mean_rating
+from evenmatch.systems.system import (
+    Change,
+    Columns,
+    Factor,
+    Floats,
+    Integers,
+    Parameters,
+    Records,
+    System,
+    kernel,
+    no_columns,
+    number,
+)
+
+
+@dataclass(frozen=True)
+class PlaneswalkerParameters(Parameters):
+    """Ratings in points."""
+
+    start: float = number(0.0, 0, 1e6, "points of a newcomer")
+    multiplier: float = number(1.0, 0, 1000, "what the event's points are multiplied by")
+    sharpness: float = number(1.0, 0, 100, "how much more points mean better odds; 0: all odds are even", search=(0, 3))
+    prior: float = number(1.0, 1e-3, 1e6, "points that everybody is taken to have besides, for odds", search=(1, 1000))
+
+
+class Planeswalker(NamedTuple):
+    """What the kernels read."""
+
+    multiplier: float
+    sharpness: float
+    prior: float
+
+
+def _compile(p: PlaneswalkerParameters) -> Planeswalker:
+    return Planeswalker(p.multiplier, p.sharpness, p.prior)
+
+
+STATE = np.dtype([("rating", "f8")], align=True)
+FACTORS = (
+    Factor("participation", "points for taking part, by the number of players"),
+    Factor("wins", "rival teams that finished behind"),
+    Factor("draws", "rival teams that finished level"),
+    Factor("multiplier", "what all is multiplied by"),
+)
+
+
+@kernel
+def pair(a: Integers, b: Integers, home: bool, now: int, state: Records, params: Planeswalker) -> tuple[float, float]:
+    """The share of one side's mean points in both sides'; draws are not foreseen."""
+    ratio = (mean_rating(b, state) + params.prior) / (mean_rating(a, state) + params.prior)
+    return 1.0 / (1.0 + ratio**params.sharpness), 0.0
+
+
+@kernel
+def participation_of(players: int) -> float:
+    """Points for taking part: floor(log2 n) − 2 from 8 players on, at most 9; 1 below."""
+    points, enough = 1.0, 16
+    while players >= enough and points < 9.0:
+        points += 1.0
+        enough *= 2
+    return points
+
+
+@kernel
+def update(
+    h: Columns, m: int, state: Records, params: Planeswalker, expected: Floats, factors: Records, scratch: Floats
+) -> None:
+    """Add each player's points."""
+    first, end = h.team_start[m], h.team_start[m + 1]
+    participation = participation_of(h.slot_start[end] - h.slot_start[first])
+    for team in range(first, end):
+        wins, draws = 0.0, 0.0
+        for rival in range(first, end):
+            if rival != team:
+                ahead = h.place[rival] - h.place[team]
+                wins += 1.0 if ahead > 0 else 0.0
+                draws += 1.0 if ahead == 0 else 0.0
+        for slot in range(h.slot_start[team], h.slot_start[team + 1]):
+            state[h.player[slot]].rating += (participation + 3.0 * wins + draws) * params.multiplier
+            if len(factors):
+                note = factors[slot]
+                note.participation = participation
+                note.wins = wins
+                note.draws = draws
+                note.multiplier = params.multiplier
+
+
+def _refuse(h: Columns, parameters: PlaneswalkerParameters) -> Iterator[tuple[int, str]]:
+    return iter(())
+
+
+def _tell(change: Change, parameters: PlaneswalkerParameters) -> str:
+    f = change.factors
+    told = f"{float(f['participation']):g} for taking part, 3 for each of {float(f['wins']):g} wins"
+    told += f" and 1 for each of {float(f['draws']):g} draws"
+    return told + (f", times {float(f['multiplier']):g}" if f["multiplier"] != 1 else "")
+
+
+SYSTEM = System(
+    name="planeswalker",
+    title="points for taking part and for winning, which never decrease",
+    source="Planeswalker Points, the programme for Magic tournaments",
+    needs="any matches",
+    teams=None,
+    parameters=PlaneswalkerParameters,
+    presets={"friday": {"multiplier": 3.0}},
+    compile=_compile,
+    state=STATE,
+    newcomer=lambda p: (p.start,),
+    columns=no_columns,
+    factors=FACTORS,
+    pair=pair,
+    update=update,
+    scratch_columns=0,
+    refuse=_refuse,
+    tell=_tell,
+)

@@ -1,0 +1,159 @@
+"""Trophies: an attacker stakes trophies against a defender, by how far apart they are; after Clash of Clans.
+
+Definition: systems.md section 5; the curves are fits by players of the game, the one for lost attacks unverified. The
+first-listed team attacks; with attack=mutual nobody does, and each match is half an attack by either side.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from evenmatch.systems.maths import mean_rating
+from evenmatch.systems.system import (
+    Change,
+    Columns,
+    Factor,
+    Floats,
+    Integers,
+    Parameters,
+    Records,
+    System,
+    below_floor,
+    choice,
+    kernel,
+    no_columns,
+    number,
+)
+
+MOST = 59.0  # trophies that one match can move
+STEEPEST = 1e5  # trophies: a lead beyond it changes nothing, and no power overflows
+
+
+@dataclass(frozen=True)
+class TrophiesParameters(Parameters):
+    """Ratings in trophies."""
+
+    start: float = number(0.0, 0, 1e6, "trophies of a newcomer", search=(0, 2000))
+    floor: float = number(0.0, 0, 1e6, "nobody falls below it")
+    attack: str = choice("first", ("first", "mutual"), "who attacks: the first-listed team, or both", search=True)
+
+    def conflict(self) -> str:
+        """A newcomer must not begin below the floor."""
+        return below_floor(self.start, self.floor)
+
+
+class Trophies(NamedTuple):
+    """What the kernels read."""
+
+    floor: float
+    mutual: bool
+
+
+def _compile(p: TrophiesParameters) -> Trophies:
+    return Trophies(p.floor, p.attack == "mutual")
+
+
+STATE = np.dtype([("rating", "f8")], align=True)
+FACTORS = (
+    Factor("lead", "the team's mean trophies less the rival's"),
+    Factor("stake", "trophies that the result moved, before the floor"),
+    Factor("attacked", "whether the team attacked", flag=True),
+    Factor("floor", "whether the fall was stopped by the floor", flag=True),
+)
+
+
+@kernel
+def won(x: float) -> float:
+    """Trophies for an attack that was won with a lead of x, not rounded."""
+    x = min(max(x, -STEEPEST), STEEPEST)
+    return min(max(-0.63599 + 60.07066 / (1.0 + 0.991798 * math.exp(0.00576 * x)), 0.0), MOST)
+
+
+@kernel
+def lost(x: float) -> float:
+    """Trophies that an attack costs which was lost with a lead of x, not rounded."""
+    x = min(max(x, -STEEPEST), STEEPEST)
+    return min(max(39.0907 - 39.0619 / (1.0 + 0.993 * math.exp(0.00595 * x)), 0.0), MOST)
+
+
+@kernel
+def even_odds(gain: float, loss: float) -> float:
+    """The chance of a win at which neither side can expect to gain."""
+    return loss / (gain + loss) if gain + loss > 0.0 else 0.5
+
+
+@kernel
+def pair(a: Integers, b: Integers, home: bool, now: int, state: Records, params: Trophies) -> tuple[float, float]:
+    """The odds at which the stakes are even; draws are not foreseen. Whoever is listed first attacks."""
+    x = mean_rating(a, state) - mean_rating(b, state)
+    if params.mutual or not home:
+        return even_odds(won(x) + lost(-x), won(-x) + lost(x)), 0.0
+    return even_odds(won(x), lost(x)), 0.0
+
+
+@kernel
+def update(
+    h: Columns, m: int, state: Records, params: Trophies, expected: Floats, factors: Records, scratch: Floats
+) -> None:
+    """Move the stake from the members of one team to those of the other; a draw moves nothing."""
+    first, end = h.team_start[m], h.team_start[m + 1]
+    middle = h.slot_start[first + 1]
+    x = mean_rating(h.player[h.slot_start[first] : middle], state)
+    x -= mean_rating(h.player[middle : h.slot_start[end]], state)
+    ahead = h.place[first + 1] - h.place[first]
+    sign = 1.0 if ahead > 0 else -1.0
+    stake = won(x) if ahead > 0 else lost(x)
+    if params.mutual:
+        stake = 0.5 * (won(sign * x) + lost(-sign * x))
+    stake = 0.0 if ahead == 0 else sign * math.floor(stake + 0.5)
+    for slot in range(h.slot_start[first], h.slot_start[end]):
+        record = state[h.player[slot]]
+        own = stake if slot < middle else -stake
+        value = record.rating + own
+        record.rating = max(params.floor, value)
+        if len(factors):
+            note = factors[slot]
+            note.lead = x if slot < middle else -x
+            note.stake = own
+            note.attacked = slot < middle or params.mutual
+            note.floor = value < params.floor
+
+
+def _refuse(h: Columns, parameters: TrophiesParameters) -> Iterator[tuple[int, str]]:
+    return iter(())
+
+
+def _tell(change: Change, parameters: TrophiesParameters) -> str:
+    f = change.factors
+    if f["stake"] == 0:
+        return "nothing was moved: a draw, or a stake of less than half a trophy"
+    did = ("met" if parameters.attack == "mutual" else "attacked") if f["attacked"] else "was attacked by"
+    told = f"{did} a team of {abs(float(f['lead'])):.0f} trophies {'less' if float(f['lead']) >= 0 else 'more'},"
+    told += f" which moves {abs(float(f['stake'])):g}"
+    return told + (f", and nobody falls below {parameters.floor:g}" if f["floor"] else "")
+
+
+SYSTEM = System(
+    name="trophies",
+    title="an attacker stakes trophies against a defender, by their lead",
+    source="Clash of Clans: curves fitted by its players",
+    needs="matches of exactly two teams; the first-listed one attacks",
+    teams=2,
+    parameters=TrophiesParameters,
+    presets={"mutual": {"attack": "mutual"}},
+    compile=_compile,
+    state=STATE,
+    newcomer=lambda p: (p.start,),
+    columns=no_columns,
+    factors=FACTORS,
+    pair=pair,
+    update=update,
+    scratch_columns=0,
+    refuse=_refuse,
+    tell=_tell,
+)

@@ -1,0 +1,299 @@
+"""TrueSkill: a mean and a deviation per player, learned from who finished ahead of whom; teams, draws, free-for-alls.
+
+Definition: systems.md section 5, after Herbrich, Minka & Graepel 2006. Two teams in closed form; three or more by
+message passing between neighbours in the order of finish, until it converges.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenmatch.systems.maths import draw_v_w, play_share, quick_cdf, v_win, w_win
+from evenmatch.systems.system import (
+    Change,
+    Columns,
+    Factor,
+    Floats,
+    Integers,
+    Parameters,
+    Records,
+    System,
+    flag,
+    kernel,
+    number,
+    rarely,
+)
+
+CLOSE = 1e-9  # of a deviation: where message passing ends; the next sweep would move far less
+SWEEPS = 1000
+
+
+@dataclass(frozen=True)
+class TrueskillParameters(Parameters):
+    """Skill in TrueSkill's own points: 25 in the middle, beta of them are odds of about three to one."""
+
+    mean: float = number(25.0, -1e6, 1e6, "mean of a newcomer")
+    deviation: float = number(25 / 3, 1e-3, 1e6, "deviation of a newcomer", search=(1, 40))
+    beta: float = number(25 / 6, 1e-3, 1e6, "deviation of a performance around the skill")
+    tau: float = number(25 / 300, 0, 1e6, "deviation that each match adds", search=(0.001, 2))
+    draw: float = number(0.1, 0, 0.99, "probability of a draw between equals", search=(0, 0.5))
+    display: float = number(3.0, -100, 100, "the shown rating is the mean less so many deviations")
+    partial_play: bool = flag(True, "who played a part of the match by `seconds` counts for that part", search=True)
+    advantage: float = number(0.0, -1e5, 1e5, "points that being listed first is worth", search=(-2, 4))
+
+
+class Trueskill(NamedTuple):
+    """What the kernels read; `margin` is the draw margin of one player."""
+
+    beta2: float
+    tau2: float
+    margin: float
+    display: float
+    partial_play: bool
+    advantage: float
+
+
+def _compile(p: TrueskillParameters) -> Trueskill:
+    margin = NormalDist().inv_cdf((p.draw + 1) / 2) * p.beta
+    return Trueskill(p.beta**2, p.tau**2, margin, p.display, p.partial_play, p.advantage)
+
+
+STATE = np.dtype([("rating", "f8"), ("mean", "f8"), ("deviation", "f8")], align=True)
+FACTORS = (
+    Factor("weight", "part of the match that counts, by seconds"),
+    Factor("mean_change", "what the match did to the mean"),
+    Factor("deviation_before", "deviation before the match"),
+    Factor("deviation_after", "deviation after it"),
+)
+# Columns of scratch, a row per team in the order of finish, but for ORDER, a team's number by its rank.
+ORDER, MEAN, VARIANCE, SIZE, LEFT_PI, LEFT_TAU, RIGHT_PI, RIGHT_TAU = range(8)
+
+
+@kernel
+def performance(team: Integers, state: Records, params: Trueskill) -> tuple[float, float]:
+    """Mean and variance of a team's performance in which everybody plays to the end."""
+    mean, variance = 0.0, 0.0
+    for i in range(len(team)):
+        record = state[team[i]]
+        mean += record.mean
+        variance += record.deviation * record.deviation
+    return mean, variance + len(team) * (params.tau2 + params.beta2)
+
+
+@kernel
+def pair(a: Integers, b: Integers, home: bool, now: int, state: Records, params: Trueskill) -> tuple[float, float]:
+    """P(the difference of performances exceeds the draw margin), P(it lies within)."""
+    own, own_variance = performance(a, state, params)
+    other, other_variance = performance(b, state, params)
+    lead = own - other + (params.advantage if home else 0.0)
+    scale = 1.0 / math.sqrt(own_variance + other_variance)
+    margin = params.margin * math.sqrt(len(a) + len(b))
+    win, loss = quick_cdf((lead - margin) * scale), quick_cdf((-lead - margin) * scale)
+    return win, max(0.0, 1.0 - win - loss)
+
+
+@kernel
+def weighed(h: Columns, m: int, team: int, state: Records, params: Trueskill) -> tuple[float, float]:
+    """Mean and variance of a team's performance as it played, everybody by their share of the match."""
+    mean, variance = 0.0, 0.0
+    for slot in range(h.slot_start[team], h.slot_start[team + 1]):
+        record = state[h.player[slot]]
+        weight = play_share(h, m, slot) if params.partial_play else 1.0
+        mean += weight * record.mean
+        variance += weight * weight * (record.deviation * record.deviation + params.tau2 + params.beta2)
+    return mean + (params.advantage if team == h.team_start[m] else 0.0), variance
+
+
+@kernel
+def learn(
+    h: Columns, m: int, team: int, state: Records, params: Trueskill, shift: float, shrink: float, factors: Records
+) -> None:
+    """Move a team's players: by `shift` per unit of weighed variance; `shrink` is the same for the variance itself."""
+    for slot in range(h.slot_start[team], h.slot_start[team + 1]):
+        record = state[h.player[slot]]
+        weight = play_share(h, m, slot) if params.partial_play else 1.0
+        variance = record.deviation * record.deviation + params.tau2
+        change = weight * variance * shift
+        before = record.deviation
+        record.mean += change
+        record.deviation = math.sqrt(variance * (1.0 - weight * weight * variance * shrink))
+        record.rating = record.mean - params.display * record.deviation
+        if len(factors):
+            note = factors[slot]
+            note.weight = weight
+            note.mean_change = change
+            note.deviation_before = before
+            note.deviation_after = record.deviation
+
+
+@rarely
+def sort_teams(h: Columns, first: int, end: int, scratch: Floats) -> None:
+    """Put the numbers of the teams into scratch by place; equal places as listed."""
+    for team in range(first, end):
+        at = int(np.int64(team - first))
+        while at > 0 and h.place[int(scratch[at - 1, ORDER])] > h.place[team]:
+            scratch[at, ORDER] = scratch[at - 1, ORDER]
+            at -= 1
+        scratch[at, ORDER] = float(team)
+
+
+@kernel
+def belief_change(pi: float, tau: float, old_pi: float, old_tau: float, new_pi: float, new_tau: float) -> float:
+    """How much one message in the place of another moves a mean, in deviations, and a precision, relatively."""
+    before, after = (tau + old_tau) / (pi + old_pi), (tau + new_tau) / (pi + new_pi)
+    return abs(after - before) * math.sqrt(pi + new_pi) + abs(new_pi - old_pi) / (pi + new_pi)
+
+
+@rarely
+def compare(scratch: Floats, at: int, count: int, drawn: bool, margin: float) -> float:
+    """Compare the teams ranked `at` and next to it, and note what it tells of both; how much that changed the notes."""
+    left_pi = 1.0 / scratch[at, VARIANCE]
+    left_tau = scratch[at, MEAN] * left_pi
+    if at > 0:
+        left_pi += scratch[at - 1, RIGHT_PI]
+        left_tau += scratch[at - 1, RIGHT_TAU]
+    right_pi = 1.0 / scratch[at + 1, VARIANCE]
+    right_tau = scratch[at + 1, MEAN] * right_pi
+    if at + 2 < count:
+        right_pi += scratch[at + 1, LEFT_PI]
+        right_tau += scratch[at + 1, LEFT_TAU]
+    left, right = left_tau / left_pi, right_tau / right_pi
+    variance = 1.0 / left_pi + 1.0 / right_pi
+    deviation = math.sqrt(variance)
+    lead, width = (left - right) / deviation, margin / deviation
+    if drawn:
+        v, w = draw_v_w(lead, width)
+    else:
+        v = v_win(lead - width)
+        w = w_win(lead - width, v)
+    known = 1.0 / max(1.0 - w, 1e-12)
+    # The message to the difference: the truncated normal over the one before.
+    pi = (known - 1.0) / variance
+    tau = ((left - right + deviation * v) * known - (left - right)) / variance
+    to_left, to_right = 1.0 / (1.0 + pi / right_pi), 1.0 / (1.0 + pi / left_pi)
+    told = (
+        pi * to_left,
+        (tau + pi * right) * to_left,
+        pi * to_right,
+        (pi * left - tau) * to_right,
+    )
+    moved = belief_change(left_pi, left_tau, scratch[at, LEFT_PI], scratch[at, LEFT_TAU], told[0], told[1])
+    moved += belief_change(right_pi, right_tau, scratch[at, RIGHT_PI], scratch[at, RIGHT_TAU], told[2], told[3])
+    scratch[at, LEFT_PI], scratch[at, LEFT_TAU] = told[0], told[1]
+    scratch[at, RIGHT_PI], scratch[at, RIGHT_TAU] = told[2], told[3]
+    return moved
+
+
+@rarely
+def settle(h: Columns, m: int, state: Records, params: Trueskill, factors: Records, scratch: Floats) -> None:
+    """Three teams or more: compare neighbours up and down the order of finish until nothing changes any more."""
+    first, end = h.team_start[m], h.team_start[m + 1]
+    count = int(np.int64(end - first))
+    sort_teams(h, first, end, scratch)
+    for at in range(count):
+        team = int(scratch[at, ORDER])
+        scratch[at, MEAN], scratch[at, VARIANCE] = weighed(h, m, team, state, params)
+        scratch[at, SIZE] = float(h.slot_start[team + 1] - h.slot_start[team])
+        for column in range(LEFT_PI, RIGHT_TAU + 1):
+            scratch[at, column] = 0.0
+    for _ in range(SWEEPS):
+        moved = 0.0
+        for step in range(2 * (count - 1)):
+            at = step if step < count - 1 else 2 * (count - 1) - 1 - step
+            a, b = int(scratch[at, ORDER]), int(scratch[at + 1, ORDER])
+            margin = params.margin * math.sqrt(scratch[at, SIZE] + scratch[at + 1, SIZE])
+            moved = max(moved, compare(scratch, at, count, h.place[a] == h.place[b], margin))
+        if moved < CLOSE:
+            break
+    for at in range(count):
+        pi, tau = 0.0, 0.0
+        if at > 0:
+            pi += scratch[at - 1, RIGHT_PI]
+            tau += scratch[at - 1, RIGHT_TAU]
+        if at + 1 < count:
+            pi += scratch[at, LEFT_PI]
+            tau += scratch[at, LEFT_TAU]
+        mean, variance = scratch[at, MEAN], scratch[at, VARIANCE]
+        scale = 1.0 / (1.0 + pi * variance)
+        learn(h, m, int(scratch[at, ORDER]), state, params, (tau - pi * mean) * scale, pi * scale, factors)
+
+
+@kernel
+def update(
+    h: Columns, m: int, state: Records, params: Trueskill, expected: Floats, factors: Records, scratch: Floats
+) -> None:
+    """Two teams in closed form, more by message passing."""
+    first, end = h.team_start[m], h.team_start[m + 1]
+    if end - first == 2:
+        own, own_variance = weighed(h, m, first, state, params)
+        other, other_variance = weighed(h, m, first + 1, state, params)
+        scale = 1.0 / math.sqrt(own_variance + other_variance)
+        players = h.slot_start[end] - h.slot_start[first]
+        margin = params.margin * math.sqrt(float(players)) * scale
+        lead = (own - other) * scale
+        ahead = h.place[first + 1] - h.place[first]
+        sign = 1.0 if ahead >= 0 else -1.0
+        v, w = 0.0, 0.0
+        if ahead == 0:
+            v, w = draw_v_w(lead, margin)
+        else:
+            v = v_win(sign * lead - margin)
+            w = w_win(sign * lead - margin, v)
+        shift, shrink = sign * v * scale, w * scale * scale
+        for side in range(2):
+            learn(h, m, first + side, state, params, shift if side == 0 else -shift, shrink, factors)
+    else:
+        settle(h, m, state, params, factors, scratch)
+
+
+def _refuse(h: Columns, parameters: TrueskillParameters) -> Iterator[tuple[int, str]]:
+    return iter(())
+
+
+def _columns(state: Records) -> dict[str, NDArray[np.generic]]:
+    return {"mean": state["mean"], "deviation": state["deviation"]}
+
+
+def _tell(change: Change, parameters: TrueskillParameters) -> str:
+    f = change.factors
+    told = f"scored {change.result:.2f} where {change.expected:.3f} was expected: mean {float(f['mean_change']):+.3f}"
+    told += f", deviation {float(f['deviation_before']):.3f} → {float(f['deviation_after']):.3f}"
+    if f["weight"] != 1:
+        told += f", for {float(f['weight']):.0%} of the match"
+    return told + (f"; shown is the mean less {parameters.display:g} deviations" if parameters.display else "")
+
+
+SYSTEM = System(
+    name="trueskill",
+    title="mean and deviation, learned from the order of finish; teams, draws, free-for-alls, partial play",
+    source="Herbrich, Minka & Graepel 2006, TrueSkill: A Bayesian Skill Rating System",
+    needs="any matches; `seconds` where those who played a part of it shall count for that part",
+    teams=None,
+    parameters=TrueskillParameters,
+    presets={
+        "points": {
+            "mean": 1500.0,
+            "deviation": 500.0,
+            "beta": 250.0,
+            "tau": 5.0,
+            "display": 0.0,
+        }
+    },
+    compile=_compile,
+    state=STATE,
+    newcomer=lambda p: (p.mean - p.display * p.deviation, p.mean, p.deviation),
+    columns=_columns,
+    factors=FACTORS,
+    pair=pair,
+    update=update,
+    scratch_columns=8,
+    refuse=_refuse,
+    tell=_tell,
+)

@@ -1,0 +1,249 @@
+"""Weng–Lin: a mean and a deviation per player by closed formulas, for any number of teams; three models to choose from.
+
+Definition: systems.md section 5, after Weng & Lin, JMLR 12:267–300 (2011), with the defaults and the readings of
+openskill 6.2, so that results agree with it. Plackett–Luce is their algorithm 4, Bradley–Terry full 1,
+Thurstone–Mosteller full 3.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenmatch.systems.maths import draw_v_w, logistic, play_share, quick_cdf, v_win, w_win
+from evenmatch.systems.system import (
+    Change,
+    Columns,
+    Factor,
+    Floats,
+    Integers,
+    Parameters,
+    Records,
+    System,
+    choice,
+    flag,
+    kernel,
+    number,
+)
+
+VARIANTS = ("plackett_luce", "bradley_terry_full", "thurstone_mosteller_full")
+LARGEST = 700.0  # exponent
+PLACKETT_LUCE, BRADLEY_TERRY, THURSTONE_MOSTELLER = range(3)
+
+
+@dataclass(frozen=True)
+class WenglinParameters(Parameters):
+    """Skill in TrueSkill's points: 25 in the middle."""
+
+    variant: str = choice("plackett_luce", VARIANTS, "the model of how places come about", search=True)
+    mean: float = number(25.0, -1e6, 1e6, "mean of a newcomer")
+    deviation: float = number(25 / 3, 1e-3, 1e6, "deviation of a newcomer", search=(1, 40))
+    beta: float = number(25 / 6, 1e-3, 1e6, "deviation of a performance around the skill")
+    tau: float = number(25 / 300, 0, 1e6, "deviation that each match adds", search=(0.001, 2))
+    kappa: float = number(1e-4, 1e-12, 1, "no match takes away more of a variance than all but this share")
+    margin: float = number(0.1, 1e-6, 1e6, "draw margin of thurstone_mosteller_full", search=(0.01, 10))
+    display: float = number(3.0, -100, 100, "the shown rating is the mean less so many deviations")
+    limit_sigma: bool = flag(False, "a deviation never rises", search=True)
+    partial_play: bool = flag(True, "who played a part of the match by `seconds` counts for that part", search=True)
+    advantage: float = number(0.0, -1e5, 1e5, "points that being listed first is worth", search=(-2, 4))
+
+
+class Wenglin(NamedTuple):
+    """What the kernels read."""
+
+    variant: int
+    beta2: float
+    tau2: float
+    kappa: float
+    margin: float
+    display: float
+    limit_sigma: bool
+    partial_play: bool
+    advantage: float
+
+
+def _compile(p: WenglinParameters) -> Wenglin:
+    variant = VARIANTS.index(p.variant)
+    return Wenglin(
+        variant, p.beta**2, p.tau**2, p.kappa, p.margin, p.display, p.limit_sigma, p.partial_play, p.advantage
+    )
+
+
+STATE = np.dtype([("rating", "f8"), ("mean", "f8"), ("deviation", "f8")], align=True)
+FACTORS = (
+    Factor("weight", "part of the match that counts, by seconds"),
+    Factor("share", "the player's share of the team's variance"),
+    Factor("team_change", "what the match said about the team's mean"),
+    Factor("deviation_before", "deviation before the match"),
+    Factor("deviation_after", "deviation after it"),
+)
+MEAN, VARIANCE, OMEGA, DELTA, STRENGTH, REST = range(6)  # columns of scratch, a row per team
+
+
+@kernel
+def together(team: Integers, state: Records, params: Wenglin) -> tuple[float, float]:
+    """Mean and variance of a team, the sums over its players."""
+    mean, variance = 0.0, 0.0
+    for i in range(len(team)):
+        record = state[team[i]]
+        mean += record.mean
+        variance += record.deviation * record.deviation
+    return mean, variance + len(team) * params.tau2
+
+
+@kernel
+def pair(a: Integers, b: Integers, home: bool, now: int, state: Records, params: Wenglin) -> tuple[float, float]:
+    """The model's own probability between two teams; a draw counts half and is not foreseen."""
+    own, own_variance = together(a, state, params)
+    other, other_variance = together(b, state, params)
+    lead = own - other + (params.advantage if home else 0.0)
+    lead /= math.sqrt(own_variance + other_variance + 2.0 * params.beta2)
+    if params.variant == THURSTONE_MOSTELLER:
+        return quick_cdf(lead), 0.0
+    return logistic(lead), 0.0
+
+
+@kernel
+def plackett_luce(h: Columns, first: int, end: int, params: Wenglin, scratch: Floats) -> None:
+    """Algorithm 4: each place was won against all who finished there or behind."""
+    count = end - first
+    total, most = 0.0, -math.inf
+    for i in range(count):
+        total += scratch[i, VARIANCE] + params.beta2
+        most = max(most, scratch[i, MEAN])
+    c = math.sqrt(total)
+    for i in range(count):
+        scratch[i, STRENGTH] = math.exp(max((scratch[i, MEAN] - most) / c, -LARGEST))  # only ratios count
+    for q in range(count):
+        rest, tied = 0.0, 0.0
+        place = h.place[first + q]
+        for i in range(count):
+            rest += scratch[i, STRENGTH] if h.place[first + i] >= place else 0.0
+            tied += 1.0 if h.place[first + i] == place else 0.0
+        scratch[q, REST] = 1.0 / rest
+        scratch[q, OMEGA] = 1.0 / tied
+    for i in range(count):
+        once, twice = 0.0, 0.0
+        place = h.place[first + i]
+        for q in range(count):
+            rest = scratch[q, REST] if h.place[first + q] <= place else 0.0
+            once += rest * scratch[q, OMEGA]
+            twice += rest * rest * scratch[q, OMEGA]
+        scratch[i, DELTA] = scratch[i, STRENGTH] * (once - scratch[i, STRENGTH] * twice)
+        scratch[i, STRENGTH] *= once
+    for i in range(count):
+        variance = scratch[i, VARIANCE]
+        scratch[i, OMEGA] = (scratch[i, OMEGA] - scratch[i, STRENGTH]) * variance / c
+        scratch[i, DELTA] *= variance * math.sqrt(variance) / (c * c * c)
+
+
+@kernel
+def by_pairs(h: Columns, first: int, end: int, params: Wenglin, scratch: Floats) -> None:
+    """Algorithms 1 and 3: each pair of teams for itself."""
+    count = end - first
+    for i in range(count):
+        scratch[i, OMEGA] = scratch[i, DELTA] = 0.0
+    for i in range(count):
+        for q in range(i + 1, count):
+            c = math.sqrt(scratch[i, VARIANCE] + scratch[q, VARIANCE] + 2.0 * params.beta2)
+            lead = (scratch[i, MEAN] - scratch[q, MEAN]) / c
+            ahead = h.place[first + q] - h.place[first + i]
+            pull, shrink = 0.0, 0.0
+            if params.variant == BRADLEY_TERRY:
+                p = logistic(lead)
+                pull = (1.0 if ahead > 0 else 0.5 if ahead == 0 else 0.0) - p
+                shrink = p * (1.0 - p)
+            elif ahead == 0:
+                pull, shrink = draw_v_w(lead, params.margin / c)
+            else:
+                sign = 1.0 if ahead > 0 else -1.0
+                x = sign * lead - params.margin / c
+                v = v_win(x)
+                pull, shrink = sign * v, w_win(x, v)
+            own, other = scratch[i, VARIANCE] / c, scratch[q, VARIANCE] / c
+            scratch[i, OMEGA] += own * pull
+            scratch[q, OMEGA] -= other * pull
+            scratch[i, DELTA] += own * math.sqrt(own / c) / c * shrink
+            scratch[q, DELTA] += other * math.sqrt(other / c) / c * shrink
+
+
+@kernel
+def update(
+    h: Columns, m: int, state: Records, params: Wenglin, expected: Floats, factors: Records, scratch: Floats
+) -> None:
+    """What the match says of each team, shared among its players by their variance."""
+    first, end = h.team_start[m], h.team_start[m + 1]
+    for team in range(first, end):
+        mean, variance = together(h.player[h.slot_start[team] : h.slot_start[team + 1]], state, params)
+        scratch[team - first, MEAN] = mean + (params.advantage if team == first else 0.0)
+        scratch[team - first, VARIANCE] = variance
+    if params.variant == PLACKETT_LUCE:
+        plackett_luce(h, first, end, params, scratch)
+    else:
+        by_pairs(h, first, end, params, scratch)
+    for team in range(first, end):
+        row = team - first
+        for slot in range(h.slot_start[team], h.slot_start[team + 1]):
+            record = state[h.player[slot]]
+            weight = play_share(h, m, slot) if params.partial_play else 1.0
+            variance = record.deviation * record.deviation + params.tau2
+            share = variance / scratch[row, VARIANCE]
+            before = record.deviation
+            after = math.sqrt(variance * max(1.0 - share * scratch[row, DELTA] * weight, params.kappa))
+            record.mean += share * scratch[row, OMEGA] * weight
+            record.deviation = min(after, before) if params.limit_sigma else after
+            record.rating = record.mean - params.display * record.deviation
+            if len(factors):
+                note = factors[slot]
+                note.weight = weight
+                note.share = share
+                note.team_change = scratch[row, OMEGA]
+                note.deviation_before = before
+                note.deviation_after = record.deviation
+
+
+def _refuse(h: Columns, parameters: WenglinParameters) -> Iterator[tuple[int, str]]:
+    return iter(())
+
+
+def _columns(state: Records) -> dict[str, NDArray[np.generic]]:
+    return {"mean": state["mean"], "deviation": state["deviation"]}
+
+
+def _tell(change: Change, parameters: WenglinParameters) -> str:
+    f = change.factors
+    told = f"scored {change.result:.2f} where {change.expected:.3f} was expected: {float(f['share']):.0%} of the team's"
+    told += f" {float(f['team_change']):+.3f}, deviation {float(f['deviation_before']):.3f} →"
+    told += f" {float(f['deviation_after']):.3f}"
+    if f["weight"] != 1:
+        told += f", for {float(f['weight']):.0%} of the match"
+    return told + (f"; shown is the mean less {parameters.display:g} deviations" if parameters.display else "")
+
+
+SYSTEM = System(
+    name="wenglin",
+    title="mean and deviation by closed formulas: Plackett–Luce, Bradley–Terry or Thurstone–Mosteller",
+    source="Weng & Lin 2011, A Bayesian Approximation Method for Online Ranking; openskill 6.2",
+    needs="any matches; `seconds` where those who played a part of it shall count for that part",
+    teams=None,
+    parameters=WenglinParameters,
+    presets={
+        "bradley_terry": {"variant": "bradley_terry_full"},
+        "thurstone_mosteller": {"variant": "thurstone_mosteller_full"},
+    },
+    compile=_compile,
+    state=STATE,
+    newcomer=lambda p: (p.mean - p.display * p.deviation, p.mean, p.deviation),
+    columns=_columns,
+    factors=FACTORS,
+    pair=pair,
+    update=update,
+    scratch_columns=6,
+    refuse=_refuse,
+    tell=_tell,
+)
