@@ -1,4 +1,4 @@
-"""Made-up matches that meet every rule of the four systems, for the slow twins and for the package."""
+"""Made-up matches that meet every rule of the systems, for the slow twins and for the package."""
 
 import random
 
@@ -7,6 +7,8 @@ from fast import as_match
 from slow.model import SlowMatch, SlowPlayer, SlowTeam
 
 DAY = 86400.0
+DUELLISTS = ("wager", "trophies")  # rate matches of exactly two teams
+TIMED = ("scorefactor", "trueskill", "wenglin")  # go by the length of the match
 PEOPLE = [f"p{number}" for number in range(30)]
 
 
@@ -17,7 +19,7 @@ def made_up(system, seed, matches=400):
     skill = {name: rng.gauss(0, 1) for name in PEOPLE}
     for number in range(matches):
         time += rng.choice([60.0, 3600.0, DAY, 45 * DAY * rng.random()])
-        sides = 2 if system == "wager" or rng.random() < 0.6 else rng.randint(3, 5)
+        sides = 2 if system in DUELLISTS or rng.random() < 0.6 else rng.randint(3, 5)
         sizes = [1] * sides if rng.random() < 0.4 else [rng.randint(1, 4) for _ in range(sides)]
         chosen = rng.sample(PEOPLE, sum(sizes))
         timed, length = rng.random() < 0.8, float(rng.choice([100, 239, 600, 601, 1800]))
@@ -38,7 +40,7 @@ def made_up(system, seed, matches=400):
                 teams[-1].score,
                 [SlowPlayer(p.name, p.score, 0.0, p.performance, p.quit) for p in teams[-1].players],
             )
-        duration = rng.choice([None, None, length, length + 300]) if system == "scorefactor" else None
+        duration = rng.choice([None, None, length, length + 300]) if system in TIMED else None
         played.append(SlowMatch(str(number), time, duration, teams))
     return played
 

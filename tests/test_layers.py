@@ -36,7 +36,7 @@ THIRD_PARTY = {
     "standings": ["numpy"],
     "rating": ["numpy", "pyarrow"],
     "online": ["numpy"],
-    "lab": ["numpy", "matplotlib"],
+    "lab": ["numpy", "numba", "pyarrow", "matplotlib", "optuna", "plotly", "jinja2"],
     "cli": ["numpy", "pyarrow", "typer", "rich"],
 }
 WORLD = {

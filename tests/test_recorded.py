@@ -26,9 +26,13 @@ FILES = {
 REFUSED = {
     ("codeforces", "wager"): "rates matches of exactly 2",
     ("f1", "wager"): "rates matches of exactly 2",
+    ("codeforces", "trophies"): "rates matches of exactly 2",
+    ("f1", "trophies"): "rates matches of exactly 2",
     ("codeforces", "scorefactor"): "score is empty",
     ("cod_cwl", "scorefactor"): "score is empty for 8 of 8 players",
 }
+# Contests of thousands of players, which these take ten seconds and more to rate.
+SLOWEST = {("codeforces", "elommr"), ("codeforces", "trueskill")}
 EVENMATCH = [sys.executable, "-m", "evenmatch"]
 
 pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason="the recorded matches in ../shared/data are not here")
@@ -45,8 +49,14 @@ def test_a_file_holds_as_many_matches_as_its_description_says(file):
     assert len(table.history.columns.player) == pq.read_metadata(DATA / f"{file}.parquet").num_rows
 
 
-@pytest.mark.parametrize("system", systems.names())
-@pytest.mark.parametrize("file", FILES)
+@pytest.mark.parametrize(
+    ("file", "system"),
+    [
+        pytest.param(file, system, marks=[pytest.mark.slow] if (file, system) in SLOWEST else [])
+        for file in FILES
+        for system in systems.names()
+    ],
+)
 def test_a_file_rates_with_every_system_whose_needs_it_meets(file, system, tmp_path):
     out, journal = tmp_path / "ratings.parquet", tmp_path / "journal.parquet"
     arguments = ["rate", DATA / f"{file}.parquet", "--system", system, "--out", out, "--journal", journal, "--json"]

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from evenmatch.errors import EvenmatchError as EvenmatchError
+    from evenmatch.lab.backtest import Backtest as Backtest
+    from evenmatch.lab.backtest import backtest as backtest
     from evenmatch.match import Appearance as Appearance
     from evenmatch.match import Match as Match
     from evenmatch.match import Team as Team
@@ -33,6 +35,8 @@ __version__ = "0.1.0"
 
 _HOME = {
     "EvenmatchError": "errors",
+    "Backtest": "lab.backtest",
+    "backtest": "lab.backtest",
     "Appearance": "match",
     "Match": "match",
     "Team": "match",

@@ -23,7 +23,7 @@ def test_all_systems_are_listed(run):
     assert [one["name"] for one in only_document(run("systems", "--json").out)] == list(systems.names())
 
 
-@pytest.mark.parametrize("name", ["wager", "scorefactor", "prav", "battlepoints"])
+@pytest.mark.parametrize("name", systems.names())
 def test_a_system_lists_its_parameters_presets_and_factors(name, run):
     ended, document = run("systems", name), only_document(run("systems", name, "--json").out)
     assert (ended.code, ended.err) == (0, "")

@@ -30,6 +30,38 @@ CASES = [
         {"brackets": (2100, 2400, 2400), "k": (32, 24, 10, 10), "lopsided": (1, 1, 1, 1), "truncate": True},
     ),
     ("battlepoints", {"start": 1199.0, "k": (90, 60, 40, 20)}),
+    ("elo", {}),
+    ("elo", {"k": 60.0, "scale": 250.0, "clamp": 300.0, "start": 1000.0, "advantage": 70.0}),
+    ("elo", {"rule": "fide", "clamp": 400.0, "start": 2300.0}),  # so that some reach 2400 and fall again
+    ("elo", {"rule": "uscf"}),
+    ("elo", {"rule": "uscf", "start": 2200.0, "advantage": -90.0}),
+    ("glicko", {}),
+    ("glicko", {"c": 34.6, "period_days": 30.0, "advantage": 50.0}),
+    ("glicko", {"start": 0.0, "deviation": 120.0, "min_deviation": 90.0, "c": 25.0, "advantage": -80.0}),
+    # The paper ends its search for the volatility at 1e-6, so that a rounding may be a step more or less: farther from
+    # the defaults two correct programs differ by up to 5e-4.
+    ("glicko2", {}),
+    ("glicko2", {"start": 1000.0, "deviation": 110.0, "min_deviation": 90.0, "period_days": 0.5}),
+    ("glicko2", {"tau": 0.3, "advantage": 60.0}),
+    ("trueskill", {}),
+    ("trueskill", {"mean": 1500.0, "deviation": 500.0, "beta": 250.0, "tau": 5.0, "display": 0.0}),
+    ("trueskill", {"draw": 0.4, "advantage": 2.0, "partial_play": False}),
+    ("trueskill", {"draw": 0.0, "tau": 0.5, "display": 1.0, "advantage": -1.0}),
+    ("wenglin", {}),
+    ("wenglin", {"partial_play": False, "tau": 1.0, "display": 2.0}),
+    ("wenglin", {"kappa": 0.9, "limit_sigma": True, "advantage": 3.0, "beta": 2.0}),
+    ("wenglin", {"variant": "bradley_terry_full"}),
+    ("wenglin", {"variant": "bradley_terry_full", "advantage": -2.0, "limit_sigma": True, "tau": 0.5}),
+    ("wenglin", {"variant": "thurstone_mosteller_full"}),
+    ("wenglin", {"variant": "thurstone_mosteller_full", "margin": 2.0, "advantage": 1.0, "partial_play": False}),
+    ("elommr", {}),
+    ("elommr", {"split_ties": True, "drift": 30.0}),
+    ("elommr", {"start": 0.0, "deviation": 150.0, "beta": 300.0, "limit": 150.0, "rho": 0.3}),
+    ("trophies", {}),
+    ("trophies", {"attack": "mutual"}),
+    ("trophies", {"start": 900.0, "floor": 850.0}),
+    ("planeswalker", {}),
+    ("planeswalker", {"multiplier": 3.0, "start": 20.0, "sharpness": 2.5, "prior": 40.0}),
 ]
 
 

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from evenmatch import rate, rules
+from evenmatch import rate, rules, systems
 from made_up import made_up_table
 
 
@@ -32,6 +32,39 @@ def prav(change, p):
     return p.shift + p.scale * (mean - doubt * math.sqrt(f["volatility_after"])), 1e-9
 
 
+def elo(change, p):
+    f = change.factors
+    return (f["formula"] if f["special"] else change.before + f["k"] * f["surprise"]), 1e-9
+
+
+def glicko(change, p):
+    return change.before + change.factors["gain"] * change.factors["surprise"], 1e-9
+
+
+def glicko2(change, p):
+    return glicko(change, p)
+
+
+def trueskill(change, p):
+    f = change.factors
+    return change.before + f["mean_change"] - p.display * (f["deviation_after"] - f["deviation_before"]), 1e-9
+
+
+def wenglin(change, p):
+    f = change.factors
+    mean_change = f["weight"] * f["share"] * f["team_change"]
+    return change.before + mean_change - p.display * (f["deviation_after"] - f["deviation_before"]), 1e-9
+
+
+def trophies(change, p):
+    return max(p.floor, change.before + change.factors["stake"]), 0
+
+
+def planeswalker(change, p):
+    f = change.factors
+    return change.before + (f["participation"] + 3 * f["wins"] + f["draws"]) * f["multiplier"], 1e-9
+
+
 WORKED_OUT = [
     (wager, {}),
     (wager, {"preset": "article"}),
@@ -42,7 +75,30 @@ WORKED_OUT = [
     (battlepoints, {"preset": "app"}),
     (prav, {}),
     (prav, {"preset": "as_written", "display": "conservative"}),
+    (elo, {"advantage": 60.0}),
+    (elo, {"preset": "fide"}),
+    (elo, {"preset": "uscf"}),
+    (glicko, {}),
+    (glicko, {"preset": "monthly", "advantage": 60.0}),
+    (glicko2, {}),
+    (glicko2, {"preset": "lichess", "advantage": 60.0}),
+    (trueskill, {}),
+    (trueskill, {"preset": "points"}),
+    (wenglin, {}),
+    (wenglin, {"preset": "bradley_terry", "limit_sigma": True}),
+    (wenglin, {"preset": "thurstone_mosteller", "partial_play": False}),
+    (trophies, {"start": 500.0, "floor": 480.0}),
+    (trophies, {"preset": "mutual"}),
+    (planeswalker, {}),
+    (planeswalker, {"preset": "friday"}),
 ]
+# A rating of elommr is a mean over sixteen remembered performances and a summary of those before, which the factors of
+# one match do not list.
+NOT_WORKED_OUT = {"elommr"}
+
+
+def test_the_factors_of_every_other_system_are_checked():
+    assert {work_out.__name__ for work_out, _ in WORKED_OUT} == set(systems.names()) - NOT_WORKED_OUT
 
 
 @pytest.mark.parametrize(("work_out", "options"), WORKED_OUT)

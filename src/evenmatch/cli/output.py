@@ -103,10 +103,11 @@ def _say(word: str, text: str, style: str) -> None:
 
 
 @contextmanager
-def working(what: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
+def working(what: str, total: int | None = None) -> Iterator[Callable[..., None]]:
     """A progress bar on standard error while the block runs, if it takes more than a second on a terminal.
 
-    Gives a function to call with how much of `total` is done; without a total the bar only shows that work goes on.
+    Gives a function to call with how much of `total` is done, and what is being done if that changed; without a total
+    the bar only shows that work goes on.
     """
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -127,7 +128,7 @@ def working(what: str, total: int | None = None) -> Iterator[Callable[[int], Non
     begin.daemon = True
     begin.start()
     try:
-        yield lambda done: progress.update(task, completed=done)
+        yield lambda done, now=None: progress.update(task, completed=done, description=now)
     finally:
         begin.cancel()
         progress.stop()

@@ -38,7 +38,8 @@ LEARNING = 30  # games with FIDE's K of 40
 SPECIAL = 8  # games until the USCF's special formula is left
 WIDTH = 400.0  # of the USCF's straight line of expectation, from its middle to either end
 TINY = 1e-12  # of a score: what rounding makes of an exact zero
-ENOUGH = 1200  # halvings: more than any interval of float64 needs
+STEPS = 200  # of Newton's method, or halvings
+SAME = 1e-9  # points between two ends that are one
 
 
 @dataclass(frozen=True)
@@ -94,29 +95,34 @@ def effective_games(rating: float, games: int) -> float:
 
 
 @rarely
-def line(lead: float) -> float:
-    """The USCF's straight line of expectation."""
-    return min(max(0.5 + lead / (2.0 * WIDTH), 0.0), 1.0)
+def opponent(h: Columns, first: int, team: int, rival: int, state: Records, params: Elo) -> float:
+    """The mean rating of a rival team, as it stands against this one."""
+    mean = mean_rating(h.player[h.slot_start[rival] : h.slot_start[rival + 1]], state)
+    return mean - (params.advantage if team == first else -params.advantage if rival == first else 0.0)
 
 
 @rarely
-def beyond(
-    rating: float, h: Columns, m: int, team: int, state: Records, params: Elo, games: float, prior: float, target: float
-) -> float:
-    """The special formula: by how much a player of this rating would have been expected to score more than they did."""
+def expectation(
+    rating: float, h: Columns, m: int, team: int, state: Records, params: Elo, games: float, prior: float
+) -> tuple[float, float]:
+    """The score that was to be expected with this rating, by the USCF's straight lines, and its slope."""
     first, end = h.team_start[m], h.team_start[m + 1]
-    total = 0.0
+    expected, slope = 0.0, 0.0
     for rival in range(first, end):
-        if rival != team:
-            own = params.advantage if team == first else -params.advantage if rival == first else 0.0
-            mates = h.player[h.slot_start[rival] : h.slot_start[rival + 1]]
-            total += line(rating + own - mean_rating(mates, state))
-    return games * line(rating - prior) + total / (end - first - 1) - target
+        lead = rating - (prior if rival == team else opponent(h, first, team, rival, state, params))
+        weight = games if rival == team else 1.0 / (end - first - 1)
+        expected += weight * min(max(0.5 + lead / (2.0 * WIDTH), 0.0), 1.0)
+        slope += weight / (2.0 * WIDTH) if -WIDTH < lead < WIDTH else 0.0
+    return expected, slope
 
 
 @rarely
 def special(h: Columns, m: int, team: int, slot: int, state: Records, params: Elo, result: float) -> float:
-    """The rating at which the results so far would have been expected; where many are, the one nearest to the prior."""
+    """The rating at which the results so far would have been expected; where many are, the one nearest to the prior.
+
+    What would have been expected is a sum of straight lines between their ends, so Newton's method finds where it is
+    the result in few steps. Where the sum is level there, it is so between two neighbouring ends.
+    """
     record = state[h.player[slot]]
     games = effective_games(record.rating, record.games)
     prior, target = record.rating, result + 0.5 * games
@@ -124,28 +130,35 @@ def special(h: Columns, m: int, team: int, slot: int, state: Records, params: El
         prior, target = record.rating - WIDTH, result + games
     elif record.games > 0 and record.score == 0.0:
         prior, target = record.rating + WIDTH, result
-    least, most = prior - WIDTH, prior + WIDTH  # beyond all ends of all lines nothing changes any more
     first, end = h.team_start[m], h.team_start[m + 1]
+    low, high = prior - WIDTH, prior + WIDTH  # beyond all ends nothing changes any more
     for rival in range(first, end):
-        mean = mean_rating(h.player[h.slot_start[rival] : h.slot_start[rival + 1]], state)
-        least, most = min(least, mean - WIDTH), max(most, mean + WIDTH)
-    least, most = least - abs(params.advantage) - 1.0, most + abs(params.advantage) + 1.0
-    # The function never falls: halve the interval twice, for the first and for the last of its roots.
-    ends = (least, most)
-    roots = (least, most)
-    for which in range(2):
-        low, high = ends
-        for _ in range(ENOUGH):
-            middle = 0.5 * (low + high)
-            if middle in (low, high):
-                break
-            over = beyond(middle, h, m, team, state, params, games, prior, target)
-            if over > TINY or (which == 0 and over >= -TINY):
-                high = middle
-            else:
-                low = middle
-        roots = (high, roots[1]) if which == 0 else (roots[0], low)
-    return min(max(prior, roots[0]), roots[1])
+        if rival != team:
+            other = opponent(h, first, team, rival, state, params)
+            low, high = min(low, other - WIDTH), max(high, other + WIDTH)
+    below, above = low - 1.0, high + 1.0
+    rating = prior
+    for _ in range(STEPS):
+        expected, slope = expectation(rating, h, m, team, state, params, games, prior)
+        if abs(expected - target) < TINY:
+            break
+        if expected > target:
+            high = rating
+        else:
+            low = rating
+        step = rating - (expected - target) / slope if slope > 0.0 else low
+        rating = step if low < step < high else 0.5 * (low + high)
+    for rival in range(first, end):
+        other = prior if rival == team else opponent(h, first, team, rival, state, params)
+        for side in (-WIDTH, WIDTH):
+            below = max(below, other + side) if other + side < rating - SAME else below
+            above = min(above, other + side) if other + side > rating + SAME else above
+    least = most = rating
+    if abs(expectation(below, h, m, team, state, params, games, prior)[0] - target) < TINY:
+        least = below
+    if abs(expectation(above, h, m, team, state, params, games, prior)[0] - target) < TINY:
+        most = above
+    return min(max(prior, least), most)
 
 
 @kernel

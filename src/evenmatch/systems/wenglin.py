@@ -82,7 +82,7 @@ FACTORS = (
     Factor("deviation_before", "deviation before the match"),
     Factor("deviation_after", "deviation after it"),
 )
-MEAN, VARIANCE, OMEGA, DELTA, STRENGTH, REST = range(6)  # columns of scratch, a row per team
+MEAN, VARIANCE, OMEGA, DELTA, STRENGTH, REST, TIED = range(7)  # columns of scratch, a row per team
 
 
 @kernel
@@ -126,20 +126,17 @@ def plackett_luce(h: Columns, first: int, end: int, params: Wenglin, scratch: Fl
             rest += scratch[i, STRENGTH] if h.place[first + i] >= place else 0.0
             tied += 1.0 if h.place[first + i] == place else 0.0
         scratch[q, REST] = 1.0 / rest
-        scratch[q, OMEGA] = 1.0 / tied
+        scratch[q, TIED] = 1.0 / tied
     for i in range(count):
-        once, twice = 0.0, 0.0
-        place = h.place[first + i]
+        expected, spread = 0.0, 0.0
+        place, strength = h.place[first + i], scratch[i, STRENGTH]
         for q in range(count):
-            rest = scratch[q, REST] if h.place[first + q] <= place else 0.0
-            once += rest * scratch[q, OMEGA]
-            twice += rest * rest * scratch[q, OMEGA]
-        scratch[i, DELTA] = scratch[i, STRENGTH] * (once - scratch[i, STRENGTH] * twice)
-        scratch[i, STRENGTH] *= once
-    for i in range(count):
+            share = strength * scratch[q, REST] if h.place[first + q] <= place else 0.0
+            expected += share * scratch[q, TIED]
+            spread += share * (1.0 - share) * scratch[q, TIED]
         variance = scratch[i, VARIANCE]
-        scratch[i, OMEGA] = (scratch[i, OMEGA] - scratch[i, STRENGTH]) * variance / c
-        scratch[i, DELTA] *= variance * math.sqrt(variance) / (c * c * c)
+        scratch[i, OMEGA] = (scratch[i, TIED] - expected) * variance / c
+        scratch[i, DELTA] = spread * variance * math.sqrt(variance) / (c * c * c)
 
 
 @kernel
@@ -243,7 +240,7 @@ SYSTEM = System(
     factors=FACTORS,
     pair=pair,
     update=update,
-    scratch_columns=6,
+    scratch_columns=7,
     refuse=_refuse,
     tell=_tell,
 )

@@ -1,0 +1,178 @@
+"""evenmatch backtest: which rating system predicts a game's recorded matches best."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from json import loads
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from evenmatch.cli import options
+from evenmatch.cli.output import note, note_skipped, print_json, print_table, printable, working
+from evenmatch.errors import UnknownNameError, UsageError
+
+if TYPE_CHECKING:
+    from evenmatch.lab.backtest import Backtest
+    from evenmatch.tables import MatchTable
+
+STEPS = 1000  # of the progress bar
+HEADS = ("system", "variant", "log loss", "95% interval", "Brier", "accuracy", "calibration", "seconds")
+
+
+def command(
+    matches: options.Matches,
+    systems: Annotated[
+        str, typer.Option("--systems", "-s", metavar="NAMES", help="Systems or .py files, separated by commas; or all.")
+    ] = "all",
+    warm_up: Annotated[
+        float, typer.Option("--warmup", min=0, max=0.9, metavar="SHARE", help="Matches learned from but not judged.")
+    ] = 0.5,
+    tune: Annotated[
+        float,
+        typer.Option("--tune", min=0, metavar="SECONDS", help="Tune all systems, on the warm-up part, so long in all."),
+    ] = 0,
+    report: Annotated[
+        Path | None, typer.Option("--report", metavar="FILE", help="Write the findings as one .html file.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write the scores: .csv, .parquet or .jsonl.")
+    ] = None,
+    segments: Annotated[
+        Path | None,
+        typer.Option("--segments", metavar="FILE", help="Write them by ladder, experience and period, likewise."),
+    ] = None,
+    players: Annotated[
+        str, typer.Option("--players", metavar="NAMES", help="Whose rating paths the report shows, by commas.")
+    ] = "",
+    trials: Annotated[
+        Path | None,
+        typer.Option("--trials", metavar="FOLDER", help="Where tuning keeps its trials; by default the user's cache."),
+    ] = None,
+    ladder: options.Ladder = None,
+    pool_ladders: options.PoolLadders = False,
+    skip_bad: options.SkipBad = False,
+    json: options.Json = False,
+) -> None:
+    """Show which rating system fits a game.
+
+    Every match is predicted before it is learned from; all systems are judged on the same matches, those after the
+    warm-up share. Each is tried with its defaults, each preset and, with --tune, the best parameters found on the
+    warm-up part. A tuning run that was interrupted goes on where it was when it is started again.
+
+    [bold]Examples[/bold]
+
+    evenmatch backtest season.parquet
+
+    evenmatch backtest season.parquet --systems elo,glicko2,wager --tune 120 --report fit.html
+
+    evenmatch backtest season.parquet --pool-ladders --out scores.csv --players ann,bob
+    """
+    from evenmatch.lab.backtest import backtest
+    from evenmatch.tables.files import check_writable, write_arrow
+
+    names = None if systems.strip() == "all" else [name.strip() for name in systems.split(",") if name.strip()]
+    for path in (out, segments):
+        if path is not None:
+            check_writable(path)
+    if report is not None:
+        _check_report(report)
+    written = [path.resolve() for path in (out, segments, report, matches) if path is not None]
+    if len(set(written)) < len(written):
+        raise UsageError("--out, --segments, --report and MATCHES name the same file; accepted are different ones")
+    recorded = options.matches_of(matches, ladder, pool_ladders, None, skip_bad)
+    chosen = [name.strip() for name in players.split(",") if name.strip()]
+    for name in chosen:
+        if name not in recorded.player_names:
+            raise UnknownNameError("player", name, recorded.player_names)
+    kept = (trials if trials is not None else _cache() / "trials") if tune else None
+    try:
+        with working("backtest", STEPS) as progress:
+            found = backtest(
+                recorded,
+                names,
+                warm_up=warm_up,
+                tune=tune,
+                trials=kept,
+                progress=lambda what, share: progress(int(share * STEPS), what),
+            )
+    except KeyboardInterrupt:
+        if kept is not None:
+            note(f"interrupted; what tuning tried is kept in {kept}, and the same command goes on from there")
+        raise typer.Exit(130) from None
+    note_skipped(recorded.skipped_matches, len(recorded.skipped))
+    for text in found.notes:
+        note(text)
+    if out is not None:
+        write_arrow(found.scores, out)
+    if segments is not None:
+        write_arrow(found.segments, segments)
+    if report is not None:
+        with working("writing the report"):
+            found.report(report, players=chosen, command=shlex.join(["evenmatch", *sys.argv[1:]]))
+    if json:
+        print_json(_document(found, recorded))
+        return
+    _print(found)
+    for path in (out, segments, report):
+        if path is not None:
+            note(f"{path}: written")
+
+
+def _print(found: Backtest) -> None:
+    """The scores and the verdict."""
+    rows = [
+        [
+            row["system"],
+            row["variant"],
+            f"{row['log_loss']:.4f}",
+            f"{row['log_loss_low']:.4f}–{row['log_loss_high']:.4f}",
+            f"{row['brier']:.4f}",
+            None if row["accuracy"] is None else f"{row['accuracy']:.1%}",
+            row["calibration_slope"],
+            row["seconds"],
+        ]
+        for row in found.scores.to_pylist()
+    ]
+    judged = len(found.matches) - found.warm_up
+    title = f"{Path(found.matches.source.name).name}: judged on {judged:,} matches, after {found.warm_up:,} of warm-up"
+    print_table(title, HEADS, rows, right=HEADS[2:])
+    for sentence in found.verdict:
+        print(printable(sentence))
+
+
+def _document(found: Backtest, recorded: MatchTable) -> dict[str, object]:
+    """What --json prints."""
+    scores = [{**row, "parameters": loads(row["parameters"])} for row in found.scores.to_pylist()]
+    return {
+        "source": recorded.source.name,
+        "matches": len(recorded),
+        "warm_up": found.warm_up,
+        "players": len(recorded.player),
+        "skipped_matches": recorded.skipped_matches,
+        "verdict": found.verdict,
+        "scores": scores,
+        "against_best": found.against_best.to_pylist(),
+        "left_out": [{"name": name, "reason": reason} for name, reason in found.left_out],
+        "notes": list(found.notes),
+    }
+
+
+def _check_report(path: Path) -> None:
+    """Raise UsageError now, and not after a long run, where a report could not be written."""
+    if path.suffix.lower() not in (".html", ".htm"):
+        raise UsageError(f"{path}: the report is a page; accepted is a name ending in .html")
+    if path.is_dir() or not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
+        raise UsageError(f"{path}: cannot be written; accepted is a file in a folder that exists and can be written to")
+    from evenmatch.lab import report  # says now what is not installed
+
+    assert report
+
+
+def _cache() -> Path:
+    """The user's folder for what can be made again."""
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "evenmatch"

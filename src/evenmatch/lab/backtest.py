@@ -1,0 +1,215 @@
+"""Backtest: which rating system would have predicted a game's recorded matches best.
+
+Every match is predicted before it is learned from. Each system is tried with its defaults, with each preset and, if
+wanted, tuned on the warm-up part alone; all are judged on the same matches, those after the warm-up.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from evenmatch import systems
+from evenmatch.errors import InputError, UsageError
+from evenmatch.lab import findings
+from evenmatch.lab.cells import Cells, divide
+from evenmatch.lab.findings import Judged, Resamples, Variant
+from evenmatch.lab.judging import rateable_history, replay_and_judge
+from evenmatch.systems.system import Rules, System
+from evenmatch.tables import MatchTable
+
+LEAST = 100  # judged matches, below which nothing is ranked
+REFUSED = 0.05  # a system that cannot rate a greater share of the matches is left out
+SEED = 1
+OUT_OF_RANGE = "its ratings leave the range of numbers on these matches"
+
+Progress = Callable[[str, float], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Backtest:
+    """What a backtest found, as Arrow tables. All but `segments` are over the matches after the warm-up.
+
+    scores       one row per system and variant, best log loss first: system, variant, matches, log_loss, log_loss_low,
+                 log_loss_high, brier, accuracy, calibration_slope, seconds, parameters (JSON), then the other intervals
+                 and three_way_log_loss (null where the system gives draws no probability)
+    segments     the same metrics by `by` (all, warm-up, ladder, experience, period) and `group`
+    reliability  predicted, observed, low, high, matches: points of each variant's reliability curve
+    against_best difference of log loss to the best variant's on the same matches, with its interval
+    trials       what tuning tried: system, trial, log_loss, parameters (JSON), seconds
+    left_out     systems that could not rate these matches, and why
+    chosen       the variant that stands for each system: tuned, or else its defaults; best first
+    warm_up      matches of the warm-up
+    """
+
+    matches: MatchTable
+    variants: tuple[Variant, ...]
+    scores: pa.Table
+    segments: pa.Table
+    reliability: pa.Table
+    against_best: pa.Table
+    trials: pa.Table
+    left_out: tuple[tuple[str, str], ...]
+    chosen: tuple[Variant, ...]
+    warm_up: int
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def verdict(self) -> list[str]:
+        """The findings in plain words, the most important first."""
+        from evenmatch.lab.verdict import verdict
+
+        return verdict(self)
+
+    def report(self, path: Path | str, *, players: Sequence[str] = (), command: str = "") -> None:
+        """Write the findings as one HTML file that needs no network.
+
+        players  whose rating paths are drawn; none: those with the most matches
+        command  how to reproduce it, as it is shown
+        Raises UsageError where the file cannot be written or the extra `lab` is not installed, UnknownNameError for a
+        player who is not there.
+        """
+        from evenmatch.lab.report import write_report
+
+        write_report(self, Path(path), players=players, command=command)
+
+
+def backtest(
+    matches: MatchTable,
+    by: Sequence[str] | None = None,
+    *,
+    warm_up: float = 0.5,
+    tune: float = 0.0,
+    trials: Path | None = None,
+    progress: Progress | None = None,
+    seed: int = SEED,
+) -> Backtest:
+    """Predict recorded matches with several systems, and judge the predictions.
+
+    by        names of systems, or paths of files that define one; None: all there are
+    warm_up   share of the matches, 0 to 0.9, that is learned from but not judged
+    tune      seconds of tuning, all systems together; 0: none. It sees only the warm-up part
+    trials    a folder in which tuning keeps what it tried, so that an interrupted run goes on where it was
+    progress  called with what is being done and the share of it that is done
+    Raises UnknownNameError for an unknown system, UsageError for other bad arguments, InputError where so few matches
+    are left to judge that a ranking would be noise, or where no system can rate them.
+    """
+    if not 0.0 <= warm_up <= 0.9:
+        raise UsageError(f"warm_up={warm_up:g}: accepted is a share from 0 to 0.9")
+    if not 0.0 <= tune < float("inf"):
+        raise UsageError(f"tune={tune:g}: accepted is a number of seconds, 0 or more")
+    if tune and not warm_up:
+        raise UsageError("tuning sees only the warm-up part; accepted is a warm_up above 0")
+    found = [systems.find(name) for name in dict.fromkeys(by if by is not None else systems.names())]
+    if not found:
+        raise UsageError("no system was named; accepted is one or more")
+    early = int(len(matches) * warm_up)
+    if len(matches) - early < LEAST:
+        raise InputError(
+            f"{len(matches)} matches, {len(matches) - early} of them after the warm-up: too few to tell systems apart; "
+            f"accepted are {LEAST} or more after the warm-up"
+        )
+    say = progress or (lambda _what, _share: None)
+    able, left_out = _able(matches, found)
+    variants = [
+        Variant(system.name, preset or "default", Rules.of(system, preset))
+        for system in able
+        for preset in (None, *system.presets)
+    ]
+    tuned: list[Variant] = []
+    tried: list[dict[str, object]] = []
+    notes: list[str] = []
+    if tune:
+        from evenmatch.lab.tune import tune as search
+
+        deadline = time.monotonic() + tune
+        for at, system in enumerate(able):
+            left = max(0.0, deadline - time.monotonic()) / (len(able) - at)
+            result = search(matches.take(slice(0, early)), system, left, trials=trials, progress=say, seed=seed)
+            tuned.append(Variant(system.name, "tuned", result.rules))
+            tried += result.trials
+            notes += result.notes
+    everything = [*variants, *tuned]
+    cells = divide(matches, early)
+    every = _judge_all(matches, everything, cells, say)
+    left_out += [(f"{one.variant.system} {one.variant.variant}", OUT_OF_RANGE) for one in every if one.out_of_range]
+    judged = sorted((one for one in every if not one.out_of_range), key=lambda one: findings.mean_log_loss(one, cells))
+    if not judged:
+        raise InputError(f"no system could be judged: {OUT_OF_RANGE}")
+    drawn = Resamples.of(cells, seed)
+    chosen = _chosen([one.variant for one in judged])
+    best = next(one for one in judged if one.variant is chosen[0])
+    return Backtest(
+        matches=matches,
+        variants=tuple(one.variant for one in judged),
+        scores=findings.scores(judged, cells, drawn),
+        segments=findings.segments(judged, cells, drawn),
+        reliability=findings.reliabilities(judged, cells, drawn),
+        against_best=findings.against_best(judged, best, cells, drawn),
+        trials=pa.Table.from_pylist(tried, schema=findings.TRIALS),
+        left_out=tuple(left_out),
+        chosen=chosen,
+        warm_up=early,
+        notes=tuple(notes),
+    )
+
+
+def _chosen(variants: Sequence[Variant]) -> tuple[Variant, ...]:
+    """The variant that stands for each system: the tuned one, or else the default, or else its best."""
+    stands: dict[str, Variant] = {}
+    for wanted in ("tuned", "default", ""):
+        for variant in variants:
+            if variant.variant == wanted or not wanted:
+                stands.setdefault(variant.system, variant)
+    return tuple(variant for variant in variants if stands[variant.system] is variant)
+
+
+def _able(matches: MatchTable, found: Sequence[System]) -> tuple[list[System], list[tuple[str, str]]]:
+    """The systems that can rate (nearly) all of these matches, and why the others cannot."""
+    able, left_out = [], []
+    for system in found:
+        rules = Rules.of(system)
+        refused = dict(system.refusals(matches.history.columns, rules.parameters))
+        if len(refused) > REFUSED * len(matches):
+            reason = f"cannot rate {len(refused):,} of {len(matches):,} matches: {next(iter(refused.values()))}"
+            left_out.append((system.name, reason))
+        else:
+            able.append(system)
+    if not able:
+        told = "; ".join(f"{name} {reason}" for name, reason in left_out)
+        raise InputError(f"{matches.source.name}: no system that was named can rate these matches: {told}")
+    return able, left_out
+
+
+def _judge_all(matches: MatchTable, variants: Sequence[Variant], cells: Cells, say: Progress) -> list[Judged]:
+    """Every variant's predictions, on all cores."""
+    _compile(matches, variants, say)
+    done = 0
+
+    def run(variant: Variant) -> Judged:
+        nonlocal done
+        history = rateable_history(matches.history, variant.rules)
+        start = time.perf_counter()
+        sums, bins = replay_and_judge(variant.rules, history, cells.of, len(cells))
+        seconds = time.perf_counter() - start
+        done += 1
+        say(f"judged {variant.system} {variant.variant}", done / len(variants))
+        return Judged(variant, sums, bins, seconds)
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        return list(pool.map(run, variants))
+
+
+def _compile(matches: MatchTable, variants: Sequence[Variant], say: Progress) -> None:
+    """Have every system's kernels compiled, so that the seconds of its variants are those of rating."""
+    first = matches.history.take(slice(0, 1))
+    for rules in {variant.system: variant.rules for variant in variants}.values():
+        say(f"compiling {rules.system.name}", 0.0)
+        replay_and_judge(rules, first, np.zeros(1, np.int32), 1)

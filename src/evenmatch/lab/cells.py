@@ -1,0 +1,97 @@
+"""Matches divided into cells: by block of time, ladder, period and how many matches the players had behind them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenmatch.history import Floats, History, Integers
+from evenmatch.tables import MatchTable
+
+BLOCKS = 200  # consecutive matches are resampled together: what follows another is not independent of it
+EXPERIENCE = ((0, "0"), (1, "1–9"), (10, "10–29"), (30, "30–99"), (100, "100 or more"))  # matches before: from, label
+YEARS = 3  # a history longer than this is looked at by year, not by month
+
+
+@dataclass(frozen=True)
+class Cells:
+    """The cell of each match, and what the matches of a cell have in common.
+
+    of          int32 (M,)  the cell of each match
+    warm_up     bool (C,)   whether it lies in the warm-up share
+    block       int32 (C,)  block of time, counted through the history
+    ladder, period, experience  int32 (C,)  indices into the labels
+    """
+
+    of: Integers
+    warm_up: NDArray[np.bool_]
+    block: Integers
+    ladder: Integers
+    period: Integers
+    experience: Integers
+    blocks: int
+    warm_up_blocks: int
+    ladders: tuple[str, ...]
+    periods: tuple[str, ...]
+    experiences: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.block)
+
+    def by_block(self, values: Floats, chosen: NDArray[np.bool_]) -> Floats:
+        """The values (C, …) of the chosen cells summed by block: (blocks, …)."""
+        summed = np.zeros((self.blocks, *values.shape[1:]))
+        np.add.at(summed, self.block[chosen], values[chosen])
+        return summed
+
+
+def divide(matches: MatchTable, warm_up: int) -> Cells:
+    """Cells of these matches, the first `warm_up` of which are the warm-up."""
+    history = matches.history
+    count = len(history)
+    number = np.arange(count)
+    early, late = min(BLOCKS, warm_up), min(BLOCKS, count - warm_up)
+    before = number * early // max(warm_up, 1)
+    after = early + (number - warm_up) * late // max(count - warm_up, 1)
+    block = np.where(number < warm_up, before, after)
+    period, periods = _periods(history)
+    starts = [start for start, _ in EXPERIENCE]
+    experience = np.searchsorted(starts, fewest_matches(history), side="right") - 1
+    rows = np.stack((block, matches.ladder, period, experience), 1)
+    kinds, of = np.unique(rows, axis=0, return_inverse=True)
+    block, ladder, period, experience = kinds.astype(np.int32).T
+    return Cells(
+        of.ravel().astype(np.int32),
+        block < early,
+        block,
+        ladder,
+        period,
+        experience,
+        blocks=early + late,
+        warm_up_blocks=early,
+        ladders=matches.ladders,
+        periods=periods,
+        experiences=tuple(label for _, label in EXPERIENCE),
+    )
+
+
+def fewest_matches(history: History) -> NDArray[np.int64]:
+    """How many matches the least experienced player of each match had behind them: int64 (M,)."""
+    player = history.columns.player
+    order = np.argsort(player, kind="stable")
+    first = np.flatnonzero(np.diff(player[order], prepend=-1))
+    size = np.diff(first, append=len(player))
+    before = np.empty(len(player), np.int64)
+    before[order] = np.arange(len(player)) - np.repeat(first, size)
+    return np.minimum.reduceat(before, history.match_slots[:-1])
+
+
+def _periods(history: History) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    """Period of each match, by year or by month, and their names."""
+    time = history.columns.time.astype("datetime64[us]")
+    years = np.unique(time.astype("datetime64[Y]"))
+    unit = "Y" if len(years) > YEARS else "M"
+    names, period = np.unique(time.astype(f"datetime64[{unit}]"), return_inverse=True)
+    return period.astype(np.int64), tuple(str(name) for name in names)

@@ -1,0 +1,241 @@
+"""Figures of backtests and ratings, for reports, notebooks and web pages: Arrow tables in, plotly figures out.
+
+Lines are legible on light and on dark ground; ground is transparent, and text and grids are grey until a page recolours
+them. Needs plotly (the extra `lab`).
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+from html import escape
+from typing import NamedTuple
+
+import numpy as np
+import plotly.graph_objects as go
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from evenmatch.history import Floats, Times
+
+COIN = float(np.log(2.0))
+SHOWN = 5  # curves that are drawn at first; a click in the legend shows the others
+PATHS = 10  # the same for rating paths
+THIN = 50  # matches, below which a part of them says nothing by itself
+STEPS = 400  # points of a rating path
+BARS = 30
+GREY = "#80868f"
+FAINT = "rgba(128,134,143,0.25)"
+# 3:1 and more against white and near black, and far apart for the colour-blind (simulated after Machado et al. 2009)
+COLORS = ("#2a93f5", "#c5203a", "#7d33ee", "#b98a14", "#b4208f", "#8b9183")
+DASHES = ("solid", "dash", "dot", "dashdot")
+SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "star", "triangle-down", "cross")
+DIRECTIONS = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+Name = tuple[str, str]  # system and variant
+
+
+class Look(NamedTuple):
+    """How one of several lines is told from the others, by more than its color."""
+
+    color: str
+    dash: str
+    symbol: str
+
+
+class Path(NamedTuple):
+    """A player's shown rating after each match; times in microseconds since the epoch."""
+
+    name: str
+    time: Times
+    rating: Floats
+
+
+def looks(names: Sequence[str]) -> dict[str, Look]:
+    """A look for each name, by its place in the list: in all figures the same, if the list is."""
+    unique = dict.fromkeys(names)
+    return {
+        name: Look(COLORS[at % len(COLORS)], DASHES[at % len(DASHES)], SYMBOLS[at % len(SYMBOLS)])
+        for at, name in enumerate(unique)
+    }
+
+
+def plain(text: str, longest: int | None = None) -> str:
+    """A name that stays in its place: no line ends, no marks that turn the direction of what follows, not too long."""
+    kept = "".join("�" if one in DIRECTIONS or unicodedata.category(one) in {"Cc", "Zl", "Zp"} else one for one in text)
+    return kept if longest is None or len(kept) <= longest else kept[: longest - 1].rstrip() + "…"
+
+
+def label(name: str, longest: int = 48) -> str:
+    """A name as a figure shows it letter by letter: plotly takes tags and entities in texts for markup."""
+    return escape(plain(name, longest), quote=False)
+
+
+def reliability(points: pa.Table, variants: Sequence[Name], shown: int = SHOWN) -> go.Figure:
+    """How often favourites scored, by the odds they were given: `Backtest.reliability` of these variants."""
+    figure = _figure(height=420)
+    look = looks([system for system, _ in variants])
+    figure.add_scatter(
+        x=[50, 100],
+        y=[50, 100],
+        mode="lines",
+        line={"color": GREY, "width": 1},
+        name="as foretold",
+        hoverinfo="skip",
+        showlegend=False,
+    )
+    for at, (system, variant) in enumerate(variants):
+        rows = _of(points, system, variant)
+        predicted, observed, low, high = (
+            100 * rows[name].to_numpy() for name in ("predicted", "observed", "low", "high")
+        )
+        figure.add_scatter(
+            x=predicted,
+            y=observed,
+            error_y={
+                "type": "data",
+                "symmetric": False,
+                "array": high - observed,
+                "arrayminus": observed - low,
+                "thickness": 1,
+                "width": 0,
+                "color": _faded(look[system].color, 0.55),
+            },
+            customdata=np.stack((low, high, rows["matches"].to_numpy()), 1),
+            hovertemplate="given %{x:.1f} %<br>scored %{y:.1f} % (%{customdata[0]:.1f} to %{customdata[1]:.1f})"
+            "<br>%{customdata[2]:,.0f} matches",
+            **_line(system, look[system], at < shown, marked=True),
+        )
+    figure.update_xaxes(title_text="the favourite was given", range=[49, 101], ticksuffix=" %", dtick=10)
+    figure.update_yaxes(title_text="the favourite scored", ticksuffix=" %")
+    return figure
+
+
+def over_time(segments: pa.Table, variants: Sequence[Name], shown: int = SHOWN) -> go.Figure:
+    """The log loss of each period that is not thin, with the interval of the first variant: `Backtest.segments`."""
+    figure = _figure(height=380)
+    figure.update_layout(hovermode="x")
+    look = looks([system for system, _ in variants])
+    periods = segments.filter(pc.and_(pc.equal(segments["by"], "period"), pc.greater_equal(segments["matches"], THIN)))
+    for at, (system, variant) in enumerate(variants):
+        rows = _of(periods, system, variant).sort_by("group")
+        days = np.array(rows["group"].to_pylist(), "datetime64[D]").astype(str)
+        if at == 0:
+            _band(figure, days, rows["log_loss_low"].to_numpy(), rows["log_loss_high"].to_numpy(), look[system])
+        figure.add_scatter(
+            x=days,
+            y=rows["log_loss"].to_numpy(),
+            customdata=np.array(rows["matches"]),
+            hovertemplate="%{y:.4f}, %{customdata:,} matches",
+            **_line(system, look[system], at < shown, marked=len(rows) <= 24),
+        )
+    _coin(figure)
+    names = pc.unique(periods["group"]).to_pylist()
+    monthly = {"dtick": "M1", "tickformat": "%b\n%Y"} if len(names) <= 12 and all("-" in name for name in names) else {}
+    figure.update_xaxes(type="date", **monthly)
+    figure.update_yaxes(title_text="log loss", tickformat=".2f")
+    return figure
+
+
+def rating_distribution(ratings: Floats, look: Look) -> go.Figure:
+    """A histogram of these ratings."""
+    figure = _figure(height=150)
+    counts, edges = np.histogram(ratings, int(np.clip(2 * np.cbrt(len(ratings)), 5, BARS)))  # Rice's rule
+    figure.add_bar(
+        x=(edges[1:] + edges[:-1]) / 2,
+        y=counts,
+        width=np.diff(edges),
+        customdata=np.stack((edges[:-1], edges[1:]), 1),
+        marker={"color": look.color, "line": {"width": 0}},
+        hovertemplate="%{y:,} with %{customdata[0]:.4~g} to %{customdata[1]:.4~g}<extra></extra>",
+    )
+    figure.update_layout(bargap=0, margin={"l": 6, "r": 6, "t": 4, "b": 26}, showlegend=False, dragmode=False)
+    figure.update_xaxes(fixedrange=True, nticks=4, tickangle=0)
+    figure.update_yaxes(fixedrange=True, showticklabels=False, showgrid=False, zeroline=False)
+    return figure
+
+
+def rating_paths(paths: Sequence[Path]) -> go.Figure:
+    """Ratings over time; of longer paths, so many matches in equal steps up to the last."""
+    figure = _figure(height=420)
+    look = looks([str(at) for at in range(len(paths))])
+    for at, path in enumerate(paths):
+        chosen = np.unique(np.linspace(0, len(path.time) - 1, min(len(path.time), STEPS)).round().astype(int))
+        figure.add_scatter(
+            x=path.time[chosen] / 1000,  # plotly counts milliseconds
+            y=path.rating[chosen],
+            hovertemplate="%{y:.5~g}<br>%{x|%Y-%m-%d}",
+            **_line(path.name, look[str(at)], at < PATHS, marked=len(path.time) <= 40, shape="hv"),
+        )
+    figure.update_layout(showlegend=True)
+    figure.update_xaxes(type="date")
+    figure.update_yaxes(title_text="rating")
+    return figure
+
+
+def _figure(height: int) -> go.Figure:
+    axis = {
+        "gridcolor": FAINT,
+        "linecolor": FAINT,
+        "zeroline": False,
+        "automargin": True,
+        "title": {"standoff": 10, "font": {"size": 13}},
+    }
+    return go.Figure(
+        layout=go.Layout(
+            template=go.layout.Template(),  # plotly's own paints the ground
+            height=height,
+            autosize=True,
+            paper_bgcolor="rgba(0,0,0,0)",
+            plot_bgcolor="rgba(0,0,0,0)",
+            font={"family": "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif", "size": 13, "color": GREY},
+            margin={"l": 8, "r": 12, "t": 12, "b": 8},
+            xaxis=axis,
+            yaxis=axis,
+            legend={"orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom", "x": 0},
+            hoverlabel={"namelength": -1},
+            uirevision="kept",
+        )
+    )
+
+
+def _line(name: str, look: Look, shown: bool, *, marked: bool, shape: str = "linear") -> dict[str, object]:
+    return {
+        "name": label(name),
+        "meta": plain(name),  # for pages that draw a legend of their own
+        "mode": "lines+markers" if marked else "lines",
+        "line": {"color": look.color, "dash": look.dash, "width": 2, "shape": shape},
+        "marker": {"color": look.color, "symbol": look.symbol, "size": 7},
+        "visible": True if shown else "legendonly",
+    }
+
+
+def _band(figure: go.Figure, days: NDArray[np.str_], low: Floats, high: Floats, look: Look) -> None:
+    figure.add_scatter(
+        x=np.concatenate((days, days[::-1])),
+        y=np.concatenate((low, high[::-1])),
+        mode="none",
+        fill="toself",
+        fillcolor=_faded(look.color, 0.14),
+        hoverinfo="skip",
+        showlegend=False,
+    )
+
+
+def _coin(figure: go.Figure) -> None:
+    """The log loss of a coin, where it lies in the picture."""
+    figure.add_shape(
+        type="line", xref="paper", x0=0, x1=1, y0=COIN, y1=COIN, line={"color": GREY, "width": 1, "dash": "dot"}
+    )
+    figure.add_annotation(
+        xref="paper", x=1, y=COIN, text=f"a coin, {COIN:.3f}", showarrow=False, xanchor="right", yanchor="bottom"
+    )
+
+
+def _of(table: pa.Table, system: str, variant: str) -> pa.Table:
+    return table.filter(pc.and_(pc.equal(table["system"], system), pc.equal(table["variant"], variant)))
+
+
+def _faded(color: str, share: float) -> str:
+    red, green, blue = (int(color[at : at + 2], 16) for at in (1, 3, 5))
+    return f"rgba({red},{green},{blue},{share})"

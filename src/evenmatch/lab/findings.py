@@ -1,0 +1,165 @@
+"""The tables of a backtest, made from the sums of its variants."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from evenmatch.history import Floats
+from evenmatch.lab.cells import Cells
+from evenmatch.lab.metrics import LOG_LOSS, MATCHES, Measure, Metrics, measure, metrics, reliability, resample
+from evenmatch.systems.system import Rules
+
+RESAMPLES = 500
+METRICS = ("log_loss", "three_way_log_loss", "brier", "accuracy", "calibration_slope")
+TEXT = pa.large_string()
+NAMED = {"system": TEXT, "variant": TEXT}
+MEASURED = {f"{name}{end}": pa.float64() for name in METRICS for end in ("", "_low", "_high")}
+FIRST = ("log_loss", "log_loss_low", "log_loss_high", "brier", "accuracy", "calibration_slope")
+SCORES = pa.schema(
+    {
+        **NAMED,
+        "matches": pa.int64(),
+        **{name: pa.float64() for name in (*FIRST, "seconds")},
+        "parameters": TEXT,
+        **{name: kind for name, kind in MEASURED.items() if name not in FIRST},
+    }
+)
+SEGMENTS = pa.schema({**NAMED, "by": TEXT, "group": TEXT, "matches": pa.int64(), **MEASURED})
+RELIABILITY = pa.schema({**NAMED, **dict.fromkeys(("predicted", "observed", "low", "high", "matches"), pa.float64())})
+AGAINST_BEST = pa.schema({**NAMED, **dict.fromkeys(("difference", "low", "high"), pa.float64())})
+TRIALS = pa.schema(
+    {"system": TEXT, "trial": pa.int64(), "log_loss": pa.float64(), "parameters": TEXT, "seconds": pa.float64()}
+)
+
+
+class Variant(NamedTuple):
+    """A system with its defaults, a preset, or parameters found by tuning."""
+
+    system: str
+    variant: str
+    rules: Rules
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """How a variant predicted: sums and bins over cells, and the seconds that rating and judging all matches took."""
+
+    variant: Variant
+    sums: Floats
+    bins: Floats
+    seconds: float
+
+    @property
+    def out_of_range(self) -> bool:
+        """Whether a rating became infinite or no number on the way."""
+        return not np.isfinite(self.sums).all()
+
+
+class Resamples(NamedTuple):
+    """How often each resample draws each block, float64 (R, blocks): blocks of the warm-up and those after it apart."""
+
+    every: Floats
+    late: Floats
+
+    @classmethod
+    def of(cls, cells: Cells, seed: int) -> Resamples:
+        """Resamples of the blocks of these cells."""
+        early = resample(cells.warm_up_blocks, RESAMPLES, seed) if cells.warm_up_blocks else np.zeros((RESAMPLES, 0))
+        late = resample(cells.blocks - cells.warm_up_blocks, RESAMPLES, seed + 1)
+        return cls(np.concatenate((early, late), 1), np.concatenate((np.zeros_like(early), late), 1))
+
+
+def scores(judged: Sequence[Judged], cells: Cells, drawn: Resamples) -> pa.Table:
+    """One row per variant over the matches after the warm-up, best log loss first."""
+    rows = []
+    for one in sorted(judged, key=lambda one: mean_log_loss(one, cells)):
+        found = _metrics(one, cells, ~cells.warm_up, drawn.late)
+        rows.append(
+            {
+                **_name(one.variant),
+                **_row(found),
+                "seconds": one.seconds,
+                "parameters": json.dumps(one.variant.rules.values()),
+            }
+        )
+    return pa.Table.from_pylist(rows, schema=SCORES)
+
+
+def segments(judged: Sequence[Judged], cells: Cells, drawn: Resamples) -> pa.Table:
+    """The metrics of every variant over parts of the matches."""
+    rows = []
+    for one in judged:
+        for by, group, chosen, late in _parts(cells):
+            found = _metrics(one, cells, chosen, drawn.late if late else drawn.every)
+            rows.append({**_name(one.variant), "by": by, "group": group, **_row(found)})
+    return pa.Table.from_pylist(rows, schema=SEGMENTS)
+
+
+def reliabilities(judged: Sequence[Judged], cells: Cells, drawn: Resamples) -> pa.Table:
+    """The reliability curve of every variant over the matches after the warm-up."""
+    rows = []
+    for one in judged:
+        points = reliability(cells.by_block(one.bins, ~cells.warm_up), drawn.late)
+        rows += [{**_name(one.variant), **vars(point)} for point in points]
+    return pa.Table.from_pylist(rows, schema=RELIABILITY)
+
+
+def against_best(judged: Sequence[Judged], best: Judged, cells: Cells, drawn: Resamples) -> pa.Table:
+    """Every variant's log loss less the best one's, on the same matches and the same resamples."""
+    rows = []
+    mine = cells.by_block(best.sums, ~cells.warm_up)
+    played = mine[:, MATCHES]
+    for one in judged:
+        apart = cells.by_block(one.sums, ~cells.warm_up)[:, LOG_LOSS] - mine[:, LOG_LOSS]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            found = measure(apart.sum() / played.sum(), (drawn.late @ apart) / (drawn.late @ played))
+        rows.append({**_name(one.variant), "difference": found.value, "low": found.low, "high": found.high})
+    return pa.Table.from_pylist(rows, schema=AGAINST_BEST)
+
+
+def mean_log_loss(one: Judged, cells: Cells) -> float:
+    """The log loss over the matches after the warm-up."""
+    sums = one.sums[~cells.warm_up].sum(0)
+    return float(sums[LOG_LOSS] / sums[MATCHES])
+
+
+def _parts(cells: Cells) -> Iterator[tuple[str, str, NDArray[np.bool_], bool]]:
+    """What is looked at by itself: (by, group, chosen cells, whether they are all after the warm-up)."""
+    late = ~cells.warm_up
+    yield "all", "all", np.ones(len(cells), np.bool_), False
+    yield "warm-up", "after", late, True
+    for by, index, labels in (
+        ("ladder", cells.ladder, cells.ladders),
+        ("experience", cells.experience, cells.experiences),
+        ("period", cells.period, cells.periods),
+    ):
+        for at, label in enumerate(labels):
+            chosen = late & (index == at)
+            if chosen.any():
+                yield by, label, chosen, True
+
+
+def _metrics(one: Judged, cells: Cells, chosen: NDArray[np.bool_], drawn: Floats) -> Metrics:
+    sums, bins = cells.by_block(one.sums, chosen), cells.by_block(one.bins, chosen)
+    filled = sums[:, MATCHES] > 0.0
+    return metrics(sums[filled], bins[filled], drawn[:, filled])
+
+
+def _name(variant: Variant) -> dict[str, object]:
+    return {"system": variant.system, "variant": variant.variant}
+
+
+def _row(found: Metrics) -> dict[str, object]:
+    row: dict[str, object] = {"matches": found.matches}
+    for name in METRICS:
+        one: Measure = getattr(found, name)
+        for end, value in (("", one.value), ("_low", one.low), ("_high", one.high)):
+            row[name + end] = None if np.isnan(value) else value
+    return row

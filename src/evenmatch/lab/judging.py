@@ -1,0 +1,33 @@
+"""One run over a history that predicts, judges and learns."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from evenmatch.history import Floats, History, Integers
+from evenmatch.lab.metrics import BINS, judge
+from evenmatch.systems import loop
+from evenmatch.systems.system import Rules
+
+
+def replay_and_judge(
+    rules: Rules, history: History, cell: Integers, cells: int, *, with_bins: bool = True
+) -> tuple[Floats, Floats]:
+    """Rate a history from newcomers and judge what was foretold: sums (C, 7) and bins (C, BINS, 3) over cells."""
+    sums, bins = np.zeros((cells, 7)), np.zeros((cells if with_bins else 0, BINS, 3))
+    c = history.columns
+
+    def watch(start: int, stop: int, foretold: Floats) -> None:
+        judge(c.team_start, c.place, start, stop, foretold, cell, sums, bins)
+
+    loop.replay(rules, history, rules.newcomers(history.players), watch=watch)
+    return sums, bins
+
+
+def rateable_history(history: History, rules: Rules) -> History:
+    """The same matches; those that the system cannot rate are predicted, but nobody's state is kept from them."""
+    refused = np.unique([match for match, _ in rules.system.refusals(history.columns, rules.parameters)])
+    if not len(refused):
+        return history
+    lost = np.isin(history.slot_match, refused)
+    return History(history.columns._replace(keep=history.columns.keep & ~lost))

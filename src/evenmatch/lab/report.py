@@ -1,0 +1,339 @@
+"""The report of a backtest: one HTML file that needs no network and takes no name for markup."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from importlib import metadata, resources
+from pathlib import Path
+from typing import IO, NamedTuple
+
+import numpy as np
+import pyarrow.compute as pc
+
+from evenmatch.errors import RatingRangeError, UnknownNameError, UsageError
+from evenmatch.history import Floats
+from evenmatch.lab.backtest import Backtest
+from evenmatch.lab.findings import Variant
+from evenmatch.rating import rate
+from evenmatch.systems.parameter import shown, specs
+from evenmatch.systems.system import Rules
+from evenmatch.tables import MatchTable
+
+try:
+    import jinja2
+    from plotly.offline import get_plotlyjs
+
+    from evenmatch.lab import charts
+except ImportError:
+    raise UsageError("reports need plotly and jinja2; install evenmatch with its extra: evenmatch[lab]") from None
+
+SUFFIXES = (".html", ".htm")
+PLAYERS = 5  # whose paths are drawn where nobody is named
+SETTLED = 10  # matches, from which on a player counts in the distributions of ratings
+WIDEST = 20  # ladders in the table of ladders
+PACKAGES = ("evenmatch", "numpy", "numba", "pyarrow")
+
+
+class Bar(NamedTuple):
+    """An interval on the scale that all rows share, in percent of its width; `beyond` where it leaves the scale."""
+
+    low: float
+    high: float
+    value: float
+    coin: float
+    beyond: bool
+
+
+class Row(NamedTuple):
+    """A variant of the ranking: its row of `scores`, its difference to the best, its interval as a bar."""
+
+    rank: int
+    scores: Mapping[str, float]
+    apart: Mapping[str, float]
+    bar: Bar
+    look: charts.Look
+
+
+class Parts(NamedTuple):
+    """Log loss by system of each part of the matches that is not thin."""
+
+    rows: list[tuple[str, int, list[float]]]
+    thin: list[str]
+    more: int
+
+
+class Rated(NamedTuple):
+    """The matches rated by a chosen variant: ratings of those who have settled, paths of the players looked at."""
+
+    system: str
+    ratings: Floats
+    paths: list[charts.Path]
+    note: str
+
+
+class Tuned(NamedTuple):
+    """What tuning changed: (parameter, default, tuned, meaning), and the log loss of default and tuned parameters."""
+
+    system: str
+    changed: list[tuple[str, str, str, str]]
+    before: float
+    after: float
+    trials: int
+
+
+def write_report(backtest: Backtest, path: Path, *, players: Sequence[str] = (), command: str = "") -> None:
+    """Write the report, whole or not at all; see `Backtest.report`."""
+    chosen = choose(backtest.matches, players)
+    with _whole(path) as file:
+        file.write(render(backtest, chosen, command).encode())
+
+
+def render(backtest: Backtest, players: Sequence[int], command: str) -> str:
+    """The report with the rating paths of these players (by number)."""
+    rated = [_rated(backtest.matches, variant, players) for variant in backtest.chosen]
+    environment = jinja2.Environment(
+        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters |= {"plain": charts.plain, "shown": _short}
+    template = resources.files("evenmatch.lab").joinpath("report.html.jinja").read_text("utf-8")
+    page = environment.from_string(template)
+    figures, known_by = _embedded(_figures(backtest, rated)), fingerprint(backtest.matches)
+    return page.render(
+        b=backtest,
+        title=charts.plain(Path(backtest.matches.source.name).name, 120),
+        facts=_facts(backtest),
+        verdict=[charts.plain(sentence) for sentence in backtest.verdict],
+        ranking=_ranking(backtest, only_chosen=True),
+        variants=_ranking(backtest, only_chosen=False),
+        systems=[variant.system for variant in backtest.chosen],
+        experience=_parts(backtest, "experience"),
+        ladders=_parts(backtest, "ladder"),
+        periods=_parts(backtest, "period"),
+        rated=rated,
+        tuned=_tuned(backtest),
+        parameters=_parameters(backtest),
+        versions={name: metadata.version(name) for name in PACKAGES} | {"Python": platform.python_version()},
+        fingerprint=known_by,
+        command=charts.plain(command),
+        figures=figures,
+        plotly=get_plotlyjs(),
+        nonce=hashlib.sha256((known_by + figures).encode()).hexdigest()[:32],  # no name can hold what depends on it
+        coin=charts.COIN,
+        thin=charts.THIN,
+        settled=SETTLED if (_matches_of(backtest.matches) >= SETTLED).any() else 0,
+        shown_at_first=charts.SHOWN,
+        most_paths=charts.PATHS,
+    )
+
+
+def choose(matches: MatchTable, names: Sequence[str]) -> list[int]:
+    """The players (by number) of these names, on all their ladders; without names those with the most matches.
+
+    Raises UnknownNameError for a name that nobody has.
+    """
+    if not names:
+        most = np.argsort(-_matches_of(matches), kind="stable")
+        return [int(player) for player in most[:PLAYERS]]
+    chosen: list[int] = []
+    for name in dict.fromkeys(names):
+        found = np.flatnonzero(pc.equal(matches.player, name).to_numpy(zero_copy_only=False))
+        if not len(found):
+            raise UnknownNameError("player", name, dict.fromkeys(matches.player_names))
+        chosen += found.tolist()
+    return chosen
+
+
+def fingerprint(matches: MatchTable) -> str:
+    """The same for the same matches between the same players, wherever they were read from."""
+    digest = hashlib.sha256(json.dumps([matches.ladders, matches.player_names]).encode())
+    for column in (*matches.history.columns, matches.ladder, matches.player_ladder):
+        digest.update(np.ascontiguousarray(column).data)
+    return digest.hexdigest()[:16]
+
+
+@contextmanager
+def _whole(path: Path) -> Iterator[IO[bytes]]:
+    """A file beside `path` that takes its place when all is written; opened at once, so that what fails fails early."""
+    if path.suffix.lower() not in SUFFIXES:
+        raise UsageError(f"{path}: suffix {path.suffix!r}; accepted are {', '.join(SUFFIXES)}")
+    if path.is_dir():
+        raise UsageError(f"{path}: cannot be written: it is a folder")
+    try:
+        handle, draft = tempfile.mkstemp(dir=path.parent, prefix=".evenmatch-", suffix=".html")
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be written: {error.strerror}") from error
+    try:
+        with os.fdopen(handle, "wb") as file:
+            yield file
+        mask = os.umask(0)
+        os.umask(mask)
+        Path(draft).chmod(0o666 & ~mask)
+        Path(draft).replace(path)
+    except BaseException as error:
+        Path(draft).unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise UsageError(f"{path}: cannot be written: {error.strerror}") from error
+        raise
+
+
+def _facts(backtest: Backtest) -> list[tuple[str, str]]:
+    matches = backtest.matches
+    judged = len(matches) - backtest.warm_up
+    first, last = (
+        str(time.astype("datetime64[us]").astype("datetime64[D]")) for time in matches.history.columns.time[[0, -1]]
+    )
+    return [
+        ("matches", f"{len(matches):,}"),
+        ("players", f"{pc.count_distinct(matches.player).as_py():,}"),
+        ("ladders", f"{len(matches.ladders):,}"),
+        ("period", first if first == last else f"{first} to {last}"),
+        ("warm-up", f"{backtest.warm_up:,} matches"),
+        ("judged", f"{judged:,} matches"),
+        *([("skipped", f"{matches.skipped_matches:,} matches")] if matches.skipped_matches else []),
+    ]
+
+
+def _ranking(backtest: Backtest, *, only_chosen: bool) -> list[Row]:
+    apart = {(row["system"], row["variant"]): row for row in backtest.against_best.to_pylist()}
+    look = charts.looks([variant.system for variant in (*backtest.chosen, *backtest.variants)])
+    chosen = {variant[:2] for variant in backtest.chosen}
+    rows = [row for row in backtest.scores.to_pylist() if not only_chosen or (row["system"], row["variant"]) in chosen]
+    bars = _bars(rows)
+    return [
+        Row(rank, row, apart[row["system"], row["variant"]], bar, look[row["system"]])
+        for rank, (row, bar) in enumerate(zip(rows, bars, strict=True), 1)
+    ]
+
+
+def _bars(rows: Sequence[Mapping[str, float]]) -> list[Bar]:
+    """Intervals from the best end to the worst, the coin in sight; what is far worse than a coin leaves the scale."""
+    ends = [
+        [_known(row[name], row["log_loss"]) for name in ("log_loss_low", "log_loss", "log_loss_high")] for row in rows
+    ]
+    least = min(charts.COIN, *(end[0] for end in ends))
+    room = max(charts.COIN - least, 0.02)
+    most = max(charts.COIN, min(max(end[2] for end in ends), charts.COIN + 0.7 * room))
+    if least == charts.COIN:
+        most = max(end[2] for end in ends)
+    low, wide = least - 0.03 * (most - least), 1.06 * (most - least) or 1.0
+
+    def at(value: float) -> float:
+        return round(min(100.0, 100 * (value - low) / wide), 2)
+
+    return [Bar(at(down), at(up), at(middle), at(charts.COIN), up > low + wide) for down, middle, up in ends]
+
+
+def _parts(backtest: Backtest, by: str) -> Parts:
+    """Parts in the order of the table; ladders with the most matches first."""
+    chosen = [variant[:2] for variant in backtest.chosen]
+    table = backtest.segments.filter(pc.equal(backtest.segments["by"], by))
+    loss: dict[tuple[str, str, str], float] = {}
+    size: dict[str, int] = {}
+    for row in table.select(["system", "variant", "group", "matches", "log_loss"]).to_pylist():
+        loss[row["system"], row["variant"], row["group"]] = row["log_loss"]
+        size[row["group"]] = row["matches"]
+    thick = [group for group, matches in size.items() if matches >= charts.THIN]
+    thin = [group for group, matches in size.items() if matches < charts.THIN]
+    more = 0
+    if by == "ladder":
+        more = max(0, len(thick) - WIDEST)
+        thick = sorted(thick, key=lambda group: -size[group])[:WIDEST]
+    listed = [(group, size[group], [loss[(*name, group)] for name in chosen]) for group in thick]
+    return Parts(listed, thin, more)
+
+
+def _rated(matches: MatchTable, variant: Variant, players: Sequence[int]) -> Rated:
+    names = [(matches.ladders[matches.player_ladder[at]], matches.player_names[at]) for at in players]
+    try:
+        ratings = rate(matches, variant.rules, journal=True, skip_bad=True)
+    except RatingRangeError as error:
+        return Rated(variant.system, np.zeros(0), [], str(error))
+    assert ratings.journal is not None
+    table, history = ratings.matches, ratings.matches.history
+    number = {
+        (table.ladders[ladder], name): at
+        for at, (ladder, name) in enumerate(zip(table.player_ladder.tolist(), table.player_names, strict=True))
+    }
+    time = history.columns.time[history.slot_match]
+    paths = []
+    for ladder, name in names:
+        if (ladder, name) in number:
+            slots = np.flatnonzero(history.columns.player == number[ladder, name])
+            called = charts.plain(name, 24)
+            if len(matches.ladders) > 1:
+                called += f" ({charts.plain(ladder, 16)})"
+            paths.append(charts.Path(called, time[slots], ratings.journal.after[slots]))
+    settled = _matches_of(table) >= SETTLED
+    rating = ratings.state["rating"]
+    return Rated(variant.system, rating[settled] if settled.any() else rating, paths, "")
+
+
+def _tuned(backtest: Backtest) -> list[Tuned]:
+    loss = {(row["system"], row["variant"]): row["log_loss"] for row in backtest.scores.to_pylist()}
+    trials = {row["values"]: row["counts"] for row in pc.value_counts(backtest.trials["system"]).to_pylist()}
+    listed = []
+    for system, variant, rules in backtest.chosen:
+        before = loss.get((system, "default"))
+        if variant == "tuned" and before is not None:
+            default, meant = Rules.of(rules.system).values(), specs(rules.system.parameters)
+            changed = [
+                (name, _short(default[name]), _short(value), meant[name][0].meaning)
+                for name, value in rules.values().items()
+                if value != default[name]
+            ]
+            listed.append(Tuned(system, changed, before, loss[system, variant], trials.get(system, 0)))
+    return listed
+
+
+def _parameters(backtest: Backtest) -> list[tuple[Variant, list[tuple[str, str, str]]]]:
+    return [
+        (
+            variant,
+            [
+                (name, shown(value), specs(variant.rules.system.parameters)[name][0].meaning)
+                for name, value in variant.rules.values().items()
+            ],
+        )
+        for variant in backtest.chosen
+    ]
+
+
+def _figures(backtest: Backtest, rated: Sequence[Rated]) -> dict[str, object]:
+    names = [variant[:2] for variant in backtest.chosen]
+    look = charts.looks([system for system, _ in names])
+    figures = {
+        "reliability": charts.reliability(backtest.reliability, names),
+        "time": charts.over_time(backtest.segments, names),
+    }
+    for at, one in enumerate(rated):
+        if len(one.ratings):
+            figures[f"ratings-{at}"] = charts.rating_distribution(one.ratings, look[one.system])
+            figures[f"paths-{at}"] = charts.rating_paths(one.paths)
+    return {name: json.loads(figure.to_json()) for name, figure in figures.items()}
+
+
+def _embedded(value: object) -> str:
+    """JSON for a script element, which nothing in a text can end."""
+    text = json.dumps(value, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _matches_of(matches: MatchTable) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    return np.bincount(matches.history.columns.player, minlength=len(matches.player))
+
+
+def _short(value: object) -> str:
+    """A parameter's value for people: numbers to five digits."""
+    if isinstance(value, tuple | list):
+        return ", ".join(_short(one) for one in value)
+    return f"{value:.5g}" if isinstance(value, float) else shown(value)
+
+
+def _known(value: float | None, otherwise: float) -> float:
+    return otherwise if value is None or np.isnan(value) else value

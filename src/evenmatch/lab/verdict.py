@@ -1,0 +1,124 @@
+"""A backtest in plain words: who predicts best, who cannot be told from it, and what else is worth knowing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from evenmatch.lab.backtest import Backtest
+    from evenmatch.lab.findings import Variant
+
+COIN = 0.6931471805599453  # log loss of an even chance; with draws it is the same
+NEWCOMERS = ("0", "1–9")  # matches behind the least experienced player
+CALM = 0.1  # a calibration slope so near to 1 needs no word
+FASTER = 3.0  # times
+TRIFLE = 0.001  # share of the log loss: a difference that no game would feel
+
+Row = Mapping[str, Any]
+
+
+def verdict(b: Backtest) -> list[str]:
+    """Sentences, the most important first."""
+    scores = {(row["system"], row["variant"]): row for row in b.scores.to_pylist()}
+    apart = {(row["system"], row["variant"]): row for row in b.against_best.to_pylist()}
+    best, *others = b.chosen
+    top = scores[best[:2]]
+    level = [one for one in others if _level(apart[one[:2]], top)]
+    behind = [one for one in others if one not in level]
+    told = [_opening(b, best, top, level)]
+    told += [_behind(one, scores[one[:2]], top, apart[one[:2]], b) for one in behind]
+    told += _tuning(b, scores)
+    better = [row for row in b.scores.to_pylist() if row["log_loss"] < top["log_loss"] and row["system"] != best.system]
+    if better:
+        row = better[0]
+        told.append(
+            f"The {row['variant']} variant of {row['system']} did better still here ({row['log_loss']:.4f}), but was "
+            "picked out with hindsight."
+        )
+    told += [f"{name} was left out: {reason}." for name, reason in b.left_out]
+    return told
+
+
+def _level(apart: Row, top: Row) -> bool:
+    """Whether a difference may be chance, or is too small to matter."""
+    return bool(apart["low"] <= 0.0 or apart["difference"] < TRIFLE * top["log_loss"])
+
+
+def _opening(b: Backtest, best: Variant, top: Row, level: list[Variant]) -> str:
+    gained = (COIN - top["log_loss"]) / COIN
+    says = f"{_named(best)} predicts this game best: log loss {top['log_loss']:.4f}, {gained:.1%} better than a coin"
+    if gained <= 0:
+        says = f"No system predicts this game better than a coin; {_named(best)} comes nearest ({top['log_loss']:.4f})"
+    if len(b.chosen) == 1:
+        return says + "; it was the only one tried."
+    if not level:
+        return says + ", and ahead of every other by more than chance."
+    names = [_named(one) for one in level]
+    listed = names[0] if len(names) == 1 else ", ".join(names[:-1]) + " and " + names[-1]
+    return f"{says}; {listed} {'is' if len(names) == 1 else 'are'} indistinguishable from it on these matches."
+
+
+def _behind(one: Variant, row: Row, top: Row, apart: Row, b: Backtest) -> str:
+    worse = apart["difference"] / top["log_loss"]
+    low, high = apart["low"] / top["log_loss"], apart["high"] / top["log_loss"]
+    says = f"{_named(one)} is {_percent(worse)} worse ({_percent(low)} to {_percent(high)})"
+    return f"{says}{_but(one, row, top, b)}."
+
+
+def _but(one: Variant, row: Row, top: Row, b: Backtest) -> str:
+    """What speaks for a system that predicts worse; where nothing does, what is the matter with it."""
+    said = []
+    if row["accuracy"] is not None and row["accuracy"] >= top["accuracy"]:
+        said.append(f"picks the winner as often ({row['accuracy']:.1%} against {top['accuracy']:.1%})")
+    slope, best_slope = row["calibration_slope"], top["calibration_slope"]
+    if slope is not None and best_slope is not None and abs(slope - 1.0) < abs(best_slope - 1.0) - CALM:
+        said.append(f"states better odds (calibration slope {slope:.2f} against {best_slope:.2f})")
+    if _newcomers(b, one) < _newcomers(b, b.chosen[0]):
+        said.append("predicts matches with newcomers better")
+    if row["seconds"] * FASTER < top["seconds"]:
+        said.append(f"rates {top['seconds'] / row['seconds']:.0f} times as fast")
+    if said:
+        return ", but " + " and ".join(said)
+    if slope is not None and slope < 1.0 - 2 * CALM:
+        return f", too sure of itself (calibration slope {slope:.2f})"
+    if slope is not None and slope > 1.0 + 2 * CALM:
+        return f", too timid (calibration slope {slope:.2f})"
+    return ""
+
+
+def _newcomers(b: Backtest, variant: Variant) -> float:
+    """Log loss of the matches with a newcomer; infinite where there are none."""
+    rows = [
+        row
+        for row in b.segments.to_pylist()
+        if row["by"] == "experience" and row["group"] in NEWCOMERS and (row["system"], row["variant"]) == variant[:2]
+    ]
+    count = sum(row["matches"] for row in rows)
+    return sum(row["log_loss"] * row["matches"] for row in rows) / count if count else float("inf")
+
+
+def _tuning(b: Backtest, scores: Mapping[tuple[str, str], Row]) -> list[str]:
+    """What tuning was worth, on matches that it did not see."""
+    pairs = {
+        system: (scores[system, "default"]["log_loss"], scores[system, "tuned"]["log_loss"])
+        for system, variant in scores
+        if variant == "tuned" and (system, "default") in scores
+    }
+    if not pairs:
+        return []
+    gains = {system: (before - after) / before for system, (before, after) in pairs.items()}
+    most = max(gains, key=lambda system: gains[system])
+    told = [f"Tuning helped {most} most, by {_percent(gains[most])}."] if gains[most] > 0 else []
+    harmed = sorted(system for system, gain in gains.items() if gain < 0)
+    if harmed:
+        told.append(f"What tuning found on the warm-up did worse than the defaults afterwards for {', '.join(harmed)}.")
+    return told
+
+
+def _named(variant: Variant) -> str:
+    return variant.system if variant.variant == "default" else f"{variant.system} ({variant.variant})"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2g}%"
