@@ -202,6 +202,12 @@ def bench(*extra: str) -> None:
     hand_over("python", "-m", "benchmarks", *extra)
 
 
+def choosing(*extra: str) -> None:
+    """Compare all systems on recorded matches, and write the results into docs/choosing-a-system.md."""
+    prepare(RUN)
+    hand_over("python", "tools/choosing.py", *extra)
+
+
 def lock(*extra: str) -> None:
     """Write requirements/ from pyproject.toml, keeping versions that still fit; --upgrade takes the newest."""
     prepare(UV)
@@ -225,7 +231,7 @@ def clean(*_: str) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-COMMANDS = {f.__name__: f for f in (demo, test, bench, lock, lint, clean)}
+COMMANDS = {f.__name__: f for f in (demo, test, bench, choosing, lock, lint, clean)}
 
 
 def main(name: str = "help", *extra: str) -> None:

@@ -200,6 +200,19 @@ def test_players_are_those_named_on_all_their_ladders_or_those_with_the_most_mat
     assert sorted(played[report.choose(found.matches, [])]) == sorted(played)[-5:]
 
 
+def test_of_team_mates_who_always_play_together_one_path_is_drawn():
+    pairs = [("Ann", "Bob"), ("Cat", "Dan"), ("Eve", "Fay"), ("Gus", "Hal"), ("Ida", "Joe"), ("Kim", "Lou")]
+    played = []
+    for number in range(120):
+        first, second = (pairs[(number * step + number // 7) % 6] for step in (1, 2))
+        if first != second:
+            teams = tuple(Team(tuple(map(Appearance, pair)), place) for place, pair in enumerate((first, second), 1))
+            played.append(Match(f"m{number}", datetime(2026, 1, 1, tzinfo=UTC) + timedelta(hours=number), teams))
+    matches = from_matches(played)
+    chosen = [matches.player_names[at] for at in report.choose(matches, [])]
+    assert len({pair for pair in pairs for name in chosen if name in pair}) == len(chosen) == 5
+
+
 def test_paths_are_the_ratings_after_each_match(found):
     most = report.choose(found.matches, [])[0]
     text = report.render(found, [most], "")

@@ -72,22 +72,12 @@ def command(
     evenmatch backtest season.parquet --pool-ladders --out scores.csv --players ann,bob
     """
     from evenmatch.lab.backtest import backtest
-    from evenmatch.tables.files import check_writable, write_arrow
+    from evenmatch.tables.files import write_arrow
 
     names = None if systems.strip() == "all" else [name.strip() for name in systems.split(",") if name.strip()]
-    for path in (out, segments):
-        if path is not None:
-            check_writable(path)
-    if report is not None:
-        _check_report(report)
-    written = [path.resolve() for path in (out, segments, report, matches) if path is not None]
-    if len(set(written)) < len(written):
-        raise UsageError("--out, --segments, --report and MATCHES name the same file; accepted are different ones")
+    _check_files(matches, out, segments, report)
     recorded = options.matches_of(matches, ladder, pool_ladders, None, skip_bad)
-    chosen = [name.strip() for name in players.split(",") if name.strip()]
-    for name in chosen:
-        if name not in recorded.player_names:
-            raise UnknownNameError("player", name, recorded.player_names)
+    chosen = _check_players(recorded, players)
     kept = (trials if trials is not None else _cache() / "trials") if tune else None
     try:
         with working("backtest", STEPS) as progress:
@@ -161,15 +151,29 @@ def _document(found: Backtest, recorded: MatchTable) -> dict[str, object]:
     }
 
 
-def _check_report(path: Path) -> None:
-    """Raise UsageError now, and not after a long run, where a report could not be written."""
-    if path.suffix.lower() not in (".html", ".htm"):
-        raise UsageError(f"{path}: the report is a page; accepted is a name ending in .html")
-    if path.is_dir() or not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
-        raise UsageError(f"{path}: cannot be written; accepted is a file in a folder that exists and can be written to")
-    from evenmatch.lab import report  # says now what is not installed
+def _check_files(matches: Path, out: Path | None, segments: Path | None, report: Path | None) -> None:
+    """Raise UsageError now, and not after a long run, where a file could not be written."""
+    from evenmatch.tables.files import check_folder, check_writable
 
-    assert report
+    for path in (out, segments):
+        if path is not None:
+            check_writable(path)
+    if report is not None:
+        if report.suffix.lower() not in (".html", ".htm"):
+            raise UsageError(f"{report}: the report is a page; accepted is a name ending in .html")
+        check_folder(report)
+    written = [path.resolve() for path in (out, segments, report, matches) if path is not None]
+    if len(set(written)) < len(written):
+        raise UsageError("--out, --segments, --report and MATCHES name the same file; accepted are different ones")
+
+
+def _check_players(recorded: MatchTable, told: str) -> list[str]:
+    """The names in a list by commas, which must be players. Raises UnknownNameError."""
+    names = [name.strip() for name in told.split(",") if name.strip()]
+    for name in names:
+        if name not in recorded.player_names:
+            raise UnknownNameError("player", name, recorded.player_names)
+    return names
 
 
 def _cache() -> Path:

@@ -23,6 +23,7 @@ COIN = float(np.log(2.0))
 SHOWN = 5  # curves that are drawn at first; a click in the legend shows the others
 PATHS = 10  # the same for rating paths
 THIN = 50  # matches, below which a part of them says nothing by itself
+FEW = 10  # the same for a point of a reliability curve, which is read beside its neighbours
 STEPS = 400  # points of a rating path
 BARS = 30
 GREY = "#80868f"
@@ -85,7 +86,7 @@ def reliability(points: pa.Table, variants: Sequence[Name], shown: int = SHOWN) 
         showlegend=False,
     )
     for at, (system, variant) in enumerate(variants):
-        rows = _of(points, system, variant)
+        rows = _of(points.filter(pc.greater_equal(points["matches"], FEW)), system, variant)
         predicted, observed, low, high = (
             100 * rows[name].to_numpy() for name in ("predicted", "observed", "low", "high")
         )
@@ -102,12 +103,12 @@ def reliability(points: pa.Table, variants: Sequence[Name], shown: int = SHOWN) 
                 "color": _faded(look[system].color, 0.55),
             },
             customdata=np.stack((low, high, rows["matches"].to_numpy()), 1),
-            hovertemplate="given %{x:.1f} %<br>scored %{y:.1f} % (%{customdata[0]:.1f} to %{customdata[1]:.1f})"
+            hovertemplate="given %{x:.1f}%<br>scored %{y:.1f}% (%{customdata[0]:.1f} to %{customdata[1]:.1f})"
             "<br>%{customdata[2]:,.0f} matches",
             **_line(system, look[system], at < shown, marked=True),
         )
-    figure.update_xaxes(title_text="the favourite was given", range=[49, 101], ticksuffix=" %", dtick=10)
-    figure.update_yaxes(title_text="the favourite scored", ticksuffix=" %")
+    figure.update_xaxes(title_text="the favourite was given", range=[49, 101], ticksuffix="%", dtick=10)
+    figure.update_yaxes(title_text="the favourite scored", ticksuffix="%")
     return figure
 
 
@@ -132,7 +133,7 @@ def over_time(segments: pa.Table, variants: Sequence[Name], shown: int = SHOWN) 
     _coin(figure)
     names = pc.unique(periods["group"]).to_pylist()
     monthly = {"dtick": "M1", "tickformat": "%b\n%Y"} if len(names) <= 12 and all("-" in name for name in names) else {}
-    figure.update_xaxes(type="date", **monthly)
+    figure.update_xaxes(type="date", tickangle=0, **monthly)
     figure.update_yaxes(title_text="log loss", tickformat=".2f")
     return figure
 
@@ -168,7 +169,7 @@ def rating_paths(paths: Sequence[Path]) -> go.Figure:
             **_line(path.name, look[str(at)], at < PATHS, marked=len(path.time) <= 40, shape="hv"),
         )
     figure.update_layout(showlegend=True)
-    figure.update_xaxes(type="date")
+    figure.update_xaxes(type="date", tickangle=0)
     figure.update_yaxes(title_text="rating")
     return figure
 

@@ -21,7 +21,8 @@ TINY = 1e-12  # no probability counts as less: being sure and wrong costs 27.6
 BINS, PER_UNIT = 40, 5  # of the favourite's log-odds: 0 to 8
 MATCHES, LOG_LOSS, THREE_WAY, BRIER, HITS, DECIDED, DRAW = range(7)  # columns of the sums
 WEIGHT, LOG_ODDS, OUTCOME = range(3)  # columns of the bins
-NEWTON = 15  # steps to the calibration slope
+NEWTON = 25  # steps to the calibration slope, at the most
+SETTLED = 1e-9  # a step that ends the search
 STEEPEST = 20.0  # calibration slope
 GROUPS = 10  # points of a reliability curve
 
@@ -189,7 +190,10 @@ def calibration_slopes(bins: Floats) -> Floats:
             expected = 1.0 / (1.0 + np.exp(-slope[:, None] * odds))
             rise = ((outcome - weight * expected) * odds).sum(1)
             curve = (weight * expected * (1.0 - expected) * odds**2).sum(1)
-            slope = np.clip(slope + np.clip(rise / curve, -1.0, 1.0), -STEEPEST, STEEPEST)
+            step = np.clip(rise / curve, -1.0, 1.0)
+            slope = np.clip(slope + step, -STEEPEST, STEEPEST)
+            if not (np.abs(step) > SETTLED).any():
+                break
     return np.where((weight * odds).sum(1) > 0.0, slope, np.nan)
 
 

@@ -35,6 +35,8 @@ except ImportError:
 
 SUFFIXES = (".html", ".htm")
 PLAYERS = 5  # whose paths are drawn where nobody is named
+CANDIDATES = 40  # of those who played most, from whom they are chosen
+TOGETHER = 0.9  # share of the matches of two team-mates that makes them one
 SETTLED = 10  # matches, from which on a player counts in the distributions of ratings
 WIDEST = 20  # ladders in the table of ladders
 PACKAGES = ("evenmatch", "numpy", "numba", "pyarrow")
@@ -61,9 +63,10 @@ class Row(NamedTuple):
 
 
 class Parts(NamedTuple):
-    """Log loss by system of each part of the matches that is not thin."""
+    """Log loss by system of each part of the matches that is not thin, and how far from the best is far."""
 
     rows: list[tuple[str, int, list[float]]]
+    wide: float
     thin: list[str]
     more: int
 
@@ -126,6 +129,7 @@ def render(backtest: Backtest, players: Sequence[int], command: str) -> str:
         nonce=hashlib.sha256((known_by + figures).encode()).hexdigest()[:32],  # no name can hold what depends on it
         coin=charts.COIN,
         thin=charts.THIN,
+        few=charts.FEW,
         settled=SETTLED if (_matches_of(backtest.matches) >= SETTLED).any() else 0,
         shown_at_first=charts.SHOWN,
         most_paths=charts.PATHS,
@@ -135,12 +139,19 @@ def render(backtest: Backtest, players: Sequence[int], command: str) -> str:
 def choose(matches: MatchTable, names: Sequence[str]) -> list[int]:
     """The players (by number) of these names, on all their ladders; without names those with the most matches.
 
+    Of team-mates who nearly always play together one is enough: their paths would hide each other.
     Raises UnknownNameError for a name that nobody has.
     """
-    if not names:
-        most = np.argsort(-_matches_of(matches), kind="stable")
-        return [int(player) for player in most[:PLAYERS]]
     chosen: list[int] = []
+    if not names:
+        history, teams = matches.history, list[set[int]]()
+        most = np.argsort(-_matches_of(matches), kind="stable").tolist()
+        for player in most[:CANDIDATES]:
+            mine = set(history.slot_team[history.columns.player == player].tolist())
+            if all(len(mine & others) <= TOGETHER * len(mine) for others in teams):
+                chosen.append(player)
+                teams.append(mine)
+        return (chosen + [player for player in most if player not in chosen])[:PLAYERS]
     for name in dict.fromkeys(names):
         found = np.flatnonzero(pc.equal(matches.player, name).to_numpy(zero_copy_only=False))
         if not len(found):
@@ -245,7 +256,8 @@ def _parts(backtest: Backtest, by: str) -> Parts:
         more = max(0, len(thick) - WIDEST)
         thick = sorted(thick, key=lambda group: -size[group])[:WIDEST]
     listed = [(group, size[group], [loss[(*name, group)] for name in chosen]) for group in thick]
-    return Parts(listed, thin, more)
+    spread = max((max(losses) - min(losses) for _, _, losses in listed), default=0.0)
+    return Parts(listed, float(np.clip(0.6 * spread, 0.015, 0.06)), thin, more)
 
 
 def _rated(matches: MatchTable, variant: Variant, players: Sequence[int]) -> Rated:

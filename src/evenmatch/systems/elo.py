@@ -47,7 +47,7 @@ class EloParameters(Parameters):
     """Ratings in points."""
 
     start: float = number(1500.0, -1e6, 1e6, "rating of a newcomer")
-    k: float = number(32.0, 0, 10_000, "most points a match can move, under the rule fixed", search=(4, 512))
+    k: float = number(32.0, 0, 10_000, "most points a match can move, under the rule fixed", search=(1, 1000))
     scale: float = number(400.0, 1, 100_000, "a lead of so many points means odds of ten to one")
     rule: str = choice("fixed", RULES, "how K is found: fixed, or by games and rating as FIDE or the USCF do")
     clamp: float | None = optional_number(1, 1e6, "a greater lead counts as this one; none: every lead counts in full")

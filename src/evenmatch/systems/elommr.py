@@ -44,10 +44,10 @@ class ElommrParameters(Parameters):
     """Ratings and deviations in points."""
 
     start: float = number(1500.0, -1e6, 1e6, "rating of a newcomer")
-    deviation: float = number(350.0, 1, 10_000, "deviation of a newcomer", search=(50, 1000))
-    beta: float = number(200.0, 1, 10_000, "deviation of a performance around the skill", search=(50, 1000))
-    limit: float = number(80.0, 0.1, 10_000, "deviation that a player of many matches tends to", search=(10, 200))
-    rho: float = number(1.0, 0, 100, "how fast performances lose their robust influence", search=(0.05, 5))
+    deviation: float = number(350.0, 1, 10_000, "deviation of a newcomer", search=(10, 1000))
+    beta: float = number(200.0, 1, 10_000, "deviation of a performance around the skill", search=(50, 2000))
+    limit: float = number(80.0, 0.1, 10_000, "deviation that a player of many matches tends to", search=(1, 400))
+    rho: float = number(1.0, 0, 100, "how fast performances lose their robust influence", search=(0.01, 10))
     drift: float = number(0.0, 0, 1e6, "variance that each day adds, points squared", search=(0, 100))
     split_ties: bool = flag(False, "a tie is half a win and half a loss, not both", search=True)
 

@@ -38,9 +38,9 @@ class GlickoParameters(Parameters):
 
     start: float = number(1500.0, -1e6, 1e6, "rating of a newcomer")
     deviation: float = number(
-        350.0, 1, 10_000, "deviation of a newcomer, which no deviation exceeds", search=(50, 1000)
+        350.0, 1, 10_000, "deviation of a newcomer, which no deviation exceeds", search=(10, 1000)
     )
-    min_deviation: float = number(30.0, 0, 10_000, "no deviation falls below it", search=(10, 150))
+    min_deviation: float = number(30.0, 0, 10_000, "no deviation falls below it", search=(1, 300))
     c: float = number(8.1, 0, 10_000, "deviation that one idle period adds, as a root of variance", search=(0.1, 100))
     period_days: float = number(1.0, 1e-6, 10_000, "days in a period")
     advantage: float = number(0.0, -1e5, 1e5, "points that being listed first is worth", search=(-100, 200))

@@ -40,11 +40,11 @@ class Glicko2Parameters(Parameters):
 
     start: float = number(1500.0, -1e6, 1e6, "rating of a newcomer")
     deviation: float = number(
-        350.0, 1, 10_000, "deviation of a newcomer, which no deviation exceeds", search=(50, 1000)
+        350.0, 1, 10_000, "deviation of a newcomer, which no deviation exceeds", search=(10, 1000)
     )
-    volatility: float = number(0.06, 1e-6, 10, "volatility of a newcomer", search=(0.001, 0.5))
+    volatility: float = number(0.06, 1e-6, 10, "volatility of a newcomer", search=(0.0001, 1))
     tau: float = number(0.5, 0.01, 10, "how freely volatility changes", search=(0.1, 2))
-    min_deviation: float = number(30.0, 0, 10_000, "no deviation falls below it", search=(10, 150))
+    min_deviation: float = number(30.0, 0, 10_000, "no deviation falls below it", search=(1, 300))
     period_days: float = number(1.0, 1e-6, 10_000, "days in a rating period")
     advantage: float = number(0.0, -1e5, 1e5, "points that being listed first is worth", search=(-100, 200))
 

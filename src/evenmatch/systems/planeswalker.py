@@ -34,7 +34,9 @@ class PlaneswalkerParameters(Parameters):
 
     start: float = number(0.0, 0, 1e6, "points of a newcomer")
     multiplier: float = number(1.0, 0, 1000, "what the event's points are multiplied by")
-    sharpness: float = number(1.0, 0, 100, "how much more points mean better odds; 0: all odds are even", search=(0, 3))
+    sharpness: float = number(
+        1.0, 0, 100, "how much more points mean better odds; 0: all odds are even", search=(0, 10)
+    )
     prior: float = number(1.0, 1e-3, 1e6, "points that everybody is taken to have besides, for odds", search=(1, 1000))
 
 

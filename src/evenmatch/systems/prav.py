@@ -38,11 +38,11 @@ class PravParameters(Parameters):
     """The mean R and the volatility V (a variance) are in the system's own units; the shown rating is in points."""
 
     start_mean: float = number(0.0, -100, 100, "R of a newcomer")
-    start_volatility: float = number(1.0, 1e-6, 1000, "V of a newcomer", search=(0.1, 10))
+    start_volatility: float = number(1.0, 1e-6, 1000, "V of a newcomer", search=(0.01, 10))
     c: float = number(
-        4.0, 1e-6, 1000, "V is c times the variance of the outcomes, at least a twentieth of c", search=(0.5, 50)
+        4.0, 1e-6, 1000, "V is c times the variance of the outcomes, at least a twentieth of c", search=(0.5, 200)
     )
-    gain: float = number(2.0, 0, 100, "standard deviations that R moves for each unit of surprise", search=(0.1, 20))
+    gain: float = number(2.0, 0, 100, "standard deviations that R moves for each unit of surprise", search=(0.01, 20))
     share_gain: bool = flag(True, "divide the gain by the size of one's team", search=True)
     outcome: str = choice(
         "result", ("result", "share"), "a game counts by its result, or by the share of team_score", search=True

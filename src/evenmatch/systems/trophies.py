@@ -38,7 +38,7 @@ STEEPEST = 1e5  # trophies: a lead beyond it changes nothing, and no power overf
 class TrophiesParameters(Parameters):
     """Ratings in trophies."""
 
-    start: float = number(0.0, 0, 1e6, "trophies of a newcomer", search=(0, 2000))
+    start: float = number(0.0, 0, 1e6, "trophies of a newcomer", search=(0, 10_000))
     floor: float = number(0.0, 0, 1e6, "nobody falls below it")
     attack: str = choice("first", ("first", "mutual"), "who attacks: the first-listed team, or both", search=True)
 

@@ -40,9 +40,9 @@ class TrueskillParameters(Parameters):
     """Skill in TrueSkill's own points: 25 in the middle, beta of them are odds of about three to one."""
 
     mean: float = number(25.0, -1e6, 1e6, "mean of a newcomer")
-    deviation: float = number(25 / 3, 1e-3, 1e6, "deviation of a newcomer", search=(1, 40))
+    deviation: float = number(25 / 3, 1e-3, 1e6, "deviation of a newcomer", search=(0.2, 100))
     beta: float = number(25 / 6, 1e-3, 1e6, "deviation of a performance around the skill")
-    tau: float = number(25 / 300, 0, 1e6, "deviation that each match adds", search=(0.001, 2))
+    tau: float = number(25 / 300, 0, 1e6, "deviation that each match adds", search=(0.0001, 5))
     draw: float = number(0.1, 0, 0.99, "probability of a draw between equals", search=(0, 0.5))
     display: float = number(3.0, -100, 100, "the shown rating is the mean less so many deviations")
     partial_play: bool = flag(True, "who played a part of the match by `seconds` counts for that part", search=True)

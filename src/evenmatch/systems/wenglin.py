@@ -42,9 +42,9 @@ class WenglinParameters(Parameters):
 
     variant: str = choice("plackett_luce", VARIANTS, "the model of how places come about", search=True)
     mean: float = number(25.0, -1e6, 1e6, "mean of a newcomer")
-    deviation: float = number(25 / 3, 1e-3, 1e6, "deviation of a newcomer", search=(1, 40))
+    deviation: float = number(25 / 3, 1e-3, 1e6, "deviation of a newcomer", search=(0.2, 100))
     beta: float = number(25 / 6, 1e-3, 1e6, "deviation of a performance around the skill")
-    tau: float = number(25 / 300, 0, 1e6, "deviation that each match adds", search=(0.001, 2))
+    tau: float = number(25 / 300, 0, 1e6, "deviation that each match adds", search=(0.0001, 5))
     kappa: float = number(1e-4, 1e-12, 1, "no match takes away more of a variance than all but this share")
     margin: float = number(0.1, 1e-6, 1e6, "draw margin of thurstone_mosteller_full", search=(0.01, 10))
     display: float = number(3.0, -100, 100, "the shown rating is the mean less so many deviations")

@@ -150,6 +150,11 @@ def _text(value: object) -> str | None:
 def check_writable(path: Path) -> None:
     """Raise UsageError now, and not after a long run, where a table could not be written to this path."""
     form_of(path)
+    check_folder(path)
+
+
+def check_folder(path: Path) -> None:
+    """Raise UsageError where no file of this name can be written."""
     if path.is_dir() or not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
         raise UsageError(f"{path}: cannot be written; accepted is a file in a folder that exists and can be written to")
 
