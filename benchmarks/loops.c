@@ -1,7 +1,7 @@
 /* The rating systems with their default parameters as plain C loops: what a processor can do at most.
  *
- * Every loop rates matches of two teams, writes each team's expected score and each player's new state, and is checked
- * against the package in the same run.  Definitions: the package's files of the same names.
+ * Every loop rates matches of two teams (wenglin: of any number), writes each team's expected score and each player's
+ * new state, and is checked against the package in the same run.  Definitions: the package's files of the same names.
  */
 #include <math.h>
 #include <stdbool.h>
@@ -266,6 +266,298 @@ void prav(const History *h, Judged *state) {
                 record->variance[at] = variance[own] - record->volatility + variance[1 - own];
                 judge(record, high - low);
             }
+        }
+    }
+}
+
+/* ---- elo ---- */
+
+typedef struct { double rating; int64_t games; double score; int64_t top; } Ranked;
+
+static double mean_elo(const History *h, int team, const Ranked *state) {
+    int low = h->slot_start[team], high = h->slot_start[team + 1];
+    double total = 0.0;
+    for (int slot = low; slot < high; slot++) total += state[h->player[slot]].rating;
+    return total / (high - low);
+}
+
+static double won(const History *h, int team, int rival) {
+    int ahead = h->place[rival] - h->place[team];
+    return ahead > 0 ? 1.0 : ahead == 0 ? 0.5 : 0.0;
+}
+
+void elo(const History *h, Ranked *state) {
+    for (int match = 0; match < h->matches; match++) {
+        int one = h->team_start[match];
+        double lead = mean_elo(h, one, state) - mean_elo(h, one + 1, state);
+        double expected = logistic(lead * RATE), change = 32.0 * (won(h, one, one + 1) - expected);
+        h->expected[one] = expected;
+        h->expected[one + 1] = 1.0 - expected;
+        for (int slot = h->slot_start[one]; slot < h->slot_start[one + 1]; slot++)
+            state[h->player[slot]].rating += change;
+        for (int slot = h->slot_start[one + 1]; slot < h->slot_start[one + 2]; slot++)
+            state[h->player[slot]].rating -= change;
+    }
+}
+
+/* ---- glicko2 ---- */
+
+static const double UNIT = 173.7178, MOST = 350.0 * 350.0, LEAST = 30.0 * 30.0, TAU = 0.5;
+static const double GROWTH = 173.7178 * 173.7178 / 86400e6;
+
+typedef struct { double rating, deviation, volatility; int64_t games, last_played; } Volatile;
+
+static double variance_at(const Volatile *record, int64_t now) {
+    double idle = record->games > 0 ? (double)(now - record->last_played) : 0.0;
+    double growth = GROWTH * idle * record->volatility * record->volatility;
+    return lesser(record->deviation * record->deviation + growth, MOST);
+}
+
+static double certainty(double variance) { return 1.0 / sqrt(1.0 + variance * (3.0 / (M_PI * M_PI * UNIT * UNIT))); }
+
+static void average(const History *h, int team, int64_t now, const Volatile *state, double *rating, double *variance) {
+    int low = h->slot_start[team], high = h->slot_start[team + 1];
+    *rating = *variance = 0.0;
+    for (int slot = low; slot < high; slot++) {
+        *rating += state[h->player[slot]].rating;
+        *variance += variance_at(&state[h->player[slot]], now);
+    }
+    *rating /= high - low;
+    *variance /= high - low;
+}
+
+static double slope(double x, double start, double known, double square) {
+    double e = exp(x), total = known + e;
+    return e * (square - total) / (2.0 * total * total) - (x - start) / (TAU * TAU);
+}
+
+static double new_volatility(double volatility, double variance, double v, double delta) {
+    double start = 2.0 * log(volatility), square = delta * delta, known = variance + v, a = start, b;
+    if (square > known) {
+        b = log(square - known);
+    } else {
+        b = start - TAU;
+        while (slope(b, start, known, square) < 0.0) b -= TAU;
+    }
+    double at_a = slope(a, start, known, square), at_b = slope(b, start, known, square);
+    while (fabs(b - a) > 1e-6) {
+        double c = a + (a - b) * at_a / (at_b - at_a), at_c = slope(c, start, known, square);
+        if (at_c * at_b <= 0.0)
+            a = b, at_a = at_b;
+        else
+            at_a *= 0.5;
+        b = c, at_b = at_c;
+    }
+    return exp(0.5 * a);
+}
+
+void glicko2(const History *h, Volatile *state) {
+    for (int match = 0; match < h->matches; match++) {
+        int one = h->team_start[match];
+        int64_t now = h->time[match];
+        double rating[2], variance[2];
+        for (int own = 0; own < 2; own++) average(h, one + own, now, state, &rating[own], &variance[own]);
+        double doubt = certainty(variance[0] + variance[1]);
+        h->expected[one] = logistic(doubt * (rating[0] - rating[1]) / UNIT);
+        h->expected[one + 1] = 1.0 - h->expected[one];
+        for (int own = 0; own < 2; own++) {
+            double g = certainty(variance[1 - own]), result = won(h, one + own, one + 1 - own);
+            for (int slot = h->slot_start[one + own]; slot < h->slot_start[one + own + 1]; slot++) {
+                Volatile *record = &state[h->player[slot]];
+                double before = variance_at(record, now) / (UNIT * UNIT);
+                double foretold = logistic(g * (record->rating - rating[1 - own]) / UNIT);
+                double information = g * g * foretold * (1.0 - foretold), surprise = g * (result - foretold);
+                if (information > 1e-20) {
+                    double v = 1.0 / information;
+                    record->volatility = new_volatility(record->volatility, before, v, v * surprise);
+                }
+                double after = 1.0 / (1.0 / before + information);
+                record->rating += UNIT * after * surprise;
+                record->deviation = sqrt(greater(UNIT * UNIT * after, LEAST));
+                record->games++;
+                record->last_played = now;
+            }
+        }
+    }
+}
+
+/* ---- trueskill ---- */
+
+static const double BETA2 = 25.0 / 6.0 * (25.0 / 6.0), TAU2 = 25.0 / 300.0 * (25.0 / 300.0);
+static const double MARGIN = 0.12566134685507402 * 25.0 / 6.0; /* Phi^-1(0.55) times beta */
+static const double DENSITY = 0.3989422804014327;
+
+typedef struct { double rating, mean, deviation; } Believed;
+
+/* P(a standard normal exceeds a) over exp(-a*a/2), a >= 0: Hart 1968, algorithm 5666, as given by West 2005. */
+static double tail_ratio(double a) {
+    static const double over[] = {
+        0.0352624965998911, 0.700383064443688, 6.37396220353165, 33.912866078383,
+        112.079291497871, 221.213596169931, 220.206867912376,
+    };
+    static const double under[] = {
+        0.0883883476483184, 1.75566716318264, 16.064177579207, 86.7807322029461,
+        296.564248779674, 637.333633378831, 793.826512519948, 440.413735824752,
+    };
+    double p = over[0], q = under[0];
+    for (int k = 1; k < 7; k++) p = p * a + over[k];
+    for (int k = 1; k < 8; k++) q = q * a + under[k];
+    return p / q;
+}
+
+static double quick_cdf(double x) {
+    double a = lesser(fabs(x), 40.0), tail = exp(-0.5 * a * a) * tail_ratio(a);
+    return x > 0.0 ? 1.0 - tail : tail;
+}
+
+/* The tail over the density: Laplace's continued fraction. */
+static double __attribute__((noinline)) far_ratio(double a) {
+    double under = a;
+    for (int k = 24; k > 0; k--) under = a + k / under;
+    return 1.0 / under;
+}
+
+static double mills(double x) {
+    if (x > 4.0) return far_ratio(x);
+    double a = fabs(x);
+    if (x >= 0.0) return tail_ratio(a) / DENSITY;
+    double e = exp(-0.5 * a * a);
+    return (1.0 - e * tail_ratio(a)) / (DENSITY * e);
+}
+
+static double v_win(double x) {
+    if (x < -4.0) return 1.0 / far_ratio(-x);
+    double a = lesser(fabs(x), 40.0), e = exp(-0.5 * a * a), ratio = tail_ratio(a);
+    return DENSITY * (x > 0.0 ? e : 1.0) / (x > 0.0 ? 1.0 - e * ratio : ratio);
+}
+
+static double share(double w) { return lesser(greater(w, 0.0), 1.0); }
+
+static void __attribute__((noinline)) draw_v_w(double t, double e, double *v, double *w) {
+    double a = fabs(t), fade = exp(-2.0 * a * e), between = mills(a - e) - fade * mills(a + e);
+    *v = (fade - 1.0) / between;
+    *w = share(*v * *v + ((e - a) + (e + a) * fade) / between);
+    if (t < 0.0) *v = -*v;
+}
+
+static double play_share(const History *h, int match, int slot) {
+    double told = h->seconds[slot] / h->duration[match];
+    return isnan(told) ? 1.0 : lesser(greater(told, 1e-4), 1.0);
+}
+
+static void trueskill_team(const History *h, int match, int team, double shift, double shrink, Believed *state) {
+    for (int slot = h->slot_start[team]; slot < h->slot_start[team + 1]; slot++) {
+        Believed *record = &state[h->player[slot]];
+        double weight = play_share(h, match, slot), variance = record->deviation * record->deviation + TAU2;
+        record->mean += weight * variance * shift;
+        record->deviation = sqrt(variance * (1.0 - weight * weight * variance * shrink));
+        record->rating = record->mean - 3.0 * record->deviation;
+    }
+}
+
+void trueskill(const History *h, Believed *state) {
+    for (int match = 0; match < h->matches; match++) {
+        int one = h->team_start[match], players = h->slot_start[one + 2] - h->slot_start[one];
+        double whole = 0.0, whole_variance = 0.0, lead = 0.0, variance = 0.0;
+        for (int own = 0; own < 2; own++) {
+            double sign = own ? -1.0 : 1.0;
+            for (int slot = h->slot_start[one + own]; slot < h->slot_start[one + own + 1]; slot++) {
+                const Believed *record = &state[h->player[slot]];
+                double weight = play_share(h, match, slot);
+                double doubt = record->deviation * record->deviation + TAU2 + BETA2;
+                whole += sign * record->mean;
+                whole_variance += doubt;
+                lead += sign * weight * record->mean;
+                variance += weight * weight * doubt;
+            }
+        }
+        double scale = 1.0 / sqrt(whole_variance), margin = MARGIN * sqrt(players);
+        double win = quick_cdf((whole - margin) * scale), loss = quick_cdf((-whole - margin) * scale);
+        h->expected[one] = win + 0.5 * greater(0.0, 1.0 - win - loss);
+        h->expected[one + 1] = 1.0 - h->expected[one];
+        scale = 1.0 / sqrt(variance);
+        lead *= scale;
+        margin *= scale;
+        int ahead = h->place[one + 1] - h->place[one];
+        double sign = ahead >= 0 ? 1.0 : -1.0, v, w;
+        if (ahead == 0) {
+            draw_v_w(lead, margin, &v, &w);
+        } else {
+            double x = sign * lead - margin;
+            v = v_win(x);
+            w = share(v * (v + x));
+        }
+        trueskill_team(h, match, one, sign * v * scale, w * scale * scale, state);
+        trueskill_team(h, match, one + 1, -sign * v * scale, w * scale * scale, state);
+    }
+}
+
+/* ---- wenglin, Plackett-Luce ---- */
+
+typedef struct { double mean, variance, strength, rest, tied; int place; } Rival;
+
+static void expect(const History *h, int first, const Rival *rivals, int count) {
+    for (int i = 0; i < count; i++) h->expected[first + i] = 0.0;
+    for (int i = 0; i < count; i++)
+        for (int q = i + 1; q < count; q++) {
+            double c = sqrt(rivals[i].variance + rivals[q].variance + 2.0 * BETA2);
+            double win = logistic((rivals[i].mean - rivals[q].mean) / c);
+            h->expected[first + i] += win;
+            h->expected[first + q] += 1.0 - win;
+        }
+    for (int i = 0; i < count; i++) h->expected[first + i] /= count - 1;
+}
+
+static void wenglin_team(const History *h, int match, int team, const Rival *own, double omega, double delta,
+                         Believed *state) {
+    for (int slot = h->slot_start[team]; slot < h->slot_start[team + 1]; slot++) {
+        Believed *record = &state[h->player[slot]];
+        double weight = play_share(h, match, slot), variance = record->deviation * record->deviation + TAU2;
+        double part = variance / own->variance * weight;
+        record->mean += part * omega;
+        record->deviation = sqrt(variance * greater(1.0 - part * delta, 1e-4));
+        record->rating = record->mean - 3.0 * record->deviation;
+    }
+}
+
+void wenglin(const History *h, Believed *state) {
+    for (int match = 0; match < h->matches; match++) {
+        int first = h->team_start[match], count = h->team_start[match + 1] - first;
+        Rival rivals[LARGEST];
+        double total = 0.0, most = -INFINITY;
+        for (int i = 0; i < count; i++) {
+            double mean = 0.0, variance = 0.0;
+            for (int slot = h->slot_start[first + i]; slot < h->slot_start[first + i + 1]; slot++) {
+                const Believed *record = &state[h->player[slot]];
+                mean += record->mean;
+                variance += record->deviation * record->deviation + TAU2;
+            }
+            rivals[i] = (Rival){mean, variance, 0.0, 0.0, 0.0, h->place[first + i]};
+            total += variance + BETA2;
+            most = greater(most, mean);
+        }
+        expect(h, first, rivals, count);
+        double c = sqrt(total);
+        for (int i = 0; i < count; i++) rivals[i].strength = exp((rivals[i].mean - most) / c);
+        for (int q = 0; q < count; q++) {
+            double rest = 0.0, tied = 0.0;
+            for (int i = 0; i < count; i++) {
+                rest += rivals[i].place >= rivals[q].place ? rivals[i].strength : 0.0;
+                tied += rivals[i].place == rivals[q].place ? 1.0 : 0.0;
+            }
+            rivals[q].rest = 1.0 / rest;
+            rivals[q].tied = 1.0 / tied;
+        }
+        for (int i = 0; i < count; i++) {
+            double expected = 0.0, spread = 0.0, variance = rivals[i].variance;
+            for (int q = 0; q < count; q++) {
+                double part = rivals[q].place <= rivals[i].place ? rivals[i].strength * rivals[q].rest : 0.0;
+                expected += part * rivals[q].tied;
+                spread += part * (1.0 - part) * rivals[q].tied;
+            }
+            double omega = (rivals[i].tied - expected) * variance / c;
+            double delta = spread * variance * sqrt(variance) / (c * c * c);
+            wenglin_team(h, match, first + i, &rivals[i], omega, delta, state);
         }
     }
 }

@@ -21,20 +21,22 @@ SEED = 20260101
 
 
 class Season(NamedTuple):
-    """So many matches of two teams of `team` players each, all drawn from so many players."""
+    """So many matches of `teams` teams of `team` players each, all drawn from so many players."""
 
     matches: int
     players: int
     team: int
+    teams: int = 2
 
     @property
     def form(self) -> str:
         """Such as 5v5."""
-        return f"{self.team}v{self.team}"
+        return f"{self.team}v{self.team}" if self.teams == 2 else f"free-for-all of {self.teams}"
 
 
 DUELS = Season(1_000_000, 50_000, 1)
 TEAMS = Season(200_000, 20_000, 5)
+FREE = Season(100_000, 20_000, 1, 8)
 
 
 def hidden_skill(players: int) -> NDArray[np.float64]:
@@ -44,16 +46,12 @@ def hidden_skill(players: int) -> NDArray[np.float64]:
 
 def play(season: Season) -> History:
     """The season as a history: scores and seconds of every player, team scores, draws and quitters."""
-    rng = np.random.default_rng((SEED, *season))
-    matches, slots = season.matches, 2 * season.team
+    rng = np.random.default_rng((SEED, season.matches, season.players, season.team))
+    matches, slots = season.matches, season.teams * season.team
     skill = hidden_skill(season.players)
     player = line_ups(rng, season)
-    strength = skill[player].reshape(matches, 2, season.team).mean(2)
-    lead = np.diff(strength[:, ::-1], axis=1)[:, 0]
-    wins = rng.random(matches) < 1 / (1 + np.exp(-lead))
-    draws = rng.random(matches) < DRAWS
-    place = np.where(draws[:, None], 1, np.stack((2 - wins, 1 + wins), axis=1))
-    rounds = rng.binomial(ROUNDS - 1, 1 / (1 + np.exp(np.abs(lead))))
+    strength = skill[player].reshape(matches, season.teams, season.team).mean(2)
+    place, team_score = (contest if season.teams == 2 else race)(rng, strength)
     duration = rng.integers(300, 900, matches).astype(np.float64)
     quit_ = rng.random((matches, slots)) < QUITTERS
     left = np.floor(duration[:, None] * rng.uniform(0.1, 0.95, (matches, slots)))
@@ -62,10 +60,10 @@ def play(season: Season) -> History:
     return History(
         Columns(
             time=START + np.cumsum(rng.integers(1_000, 10_000_000, matches)),
-            team_start=np.arange(matches + 1, dtype=np.int32) * 2,
+            team_start=np.arange(matches + 1, dtype=np.int32) * season.teams,
             place=place.ravel().astype(np.int32),
-            team_score=np.where((place == 1) & ~draws[:, None], ROUNDS, rounds[:, None]).ravel().astype(np.float64),
-            slot_start=np.arange(2 * matches + 1, dtype=np.int32) * season.team,
+            team_score=team_score.ravel().astype(np.float64),
+            slot_start=np.arange(season.teams * matches + 1, dtype=np.int32) * season.team,
             player=player.ravel(),
             score=score.ravel(),
             seconds=seconds.ravel(),
@@ -77,27 +75,49 @@ def play(season: Season) -> History:
     )
 
 
+def contest(
+    rng: np.random.Generator, strength: NDArray[np.float64]
+) -> tuple[NDArray[np.integer], NDArray[np.number]]:
+    """Places and rounds won of two teams, each (matches, 2)."""
+    lead = strength[:, 0] - strength[:, 1]
+    wins = rng.random(len(lead)) < 1 / (1 + np.exp(-lead))
+    draws = rng.random(len(lead)) < DRAWS
+    place = np.where(draws[:, None], 1, np.stack((2 - wins, 1 + wins), axis=1))
+    rounds = rng.binomial(ROUNDS - 1, 1 / (1 + np.exp(np.abs(lead))))
+    return place, np.where((place == 1) & ~draws[:, None], ROUNDS, rounds[:, None])
+
+
+def race(rng: np.random.Generator, strength: NDArray[np.float64]) -> tuple[NDArray[np.integer], NDArray[np.number]]:
+    """Places of more than two teams, each ahead of another with the same odds as in a contest; no scores."""
+    shown = strength + rng.gumbel(size=strength.shape)
+    place = 1 + np.argsort(np.argsort(-shown, axis=1), axis=1)
+    draws = rng.random(len(place)) < DRAWS
+    return np.where(draws[:, None] & (place == 2), 1, place), np.full(place.shape, np.nan)
+
+
 def line_ups(rng: np.random.Generator, season: Season) -> NDArray[np.int32]:
-    """Players of each match, int32 (matches, 2 * team), nobody twice in one."""
-    drawn = rng.integers(season.players, size=(season.matches, 2 * season.team), dtype=np.int32)
+    """Players of each match, int32 (matches, teams * team), nobody twice in one."""
+    drawn = rng.integers(season.players, size=(season.matches, season.teams * season.team), dtype=np.int32)
     while True:
         ordered = np.sort(drawn, axis=1)
         again = np.flatnonzero((ordered[:, 1:] == ordered[:, :-1]).any(1))
         if not len(again):
             return drawn
-        drawn[again] = rng.integers(season.players, size=(len(again), 2 * season.team), dtype=np.int32)
+        drawn[again] = rng.integers(season.players, size=(len(again), drawn.shape[1]), dtype=np.int32)
 
 
 def as_table(history: History, match_id: pa.Array, player: pa.Array) -> MatchTable:
     """The history with these names, as evenmatch.rate takes it."""
     matches = len(history)
-    sides = pa.array(np.tile(np.array([0, 1], np.int32), matches))
+    teams = len(history.columns.place) // matches
+    sides = pa.array(np.tile(np.arange(teams, dtype=np.int32), matches))
+    labels = ["home", "away"] if teams == 2 else [str(team + 1) for team in range(teams)]
     return MatchTable(
         history=history,
         match_id=match_id,
         ladder=np.zeros(matches, np.int32),
         ladders=("default",),
-        team=pa.DictionaryArray.from_arrays(sides, pa.array(["home", "away"], pa.large_string())),
+        team=pa.DictionaryArray.from_arrays(sides, pa.array(labels, pa.large_string())),
         player=player,
         player_ladder=np.zeros(len(player), np.int32),
         row=np.arange(matches),

@@ -11,7 +11,7 @@ import pyarrow as pa
 import evenmatch
 from benchmarks.figure import Figure, Section, best_in_turn
 from benchmarks.limit import Limit, compiled
-from benchmarks.matches import DUELS, TEAMS, Season, as_table, hidden_skill, play
+from benchmarks.matches import DUELS, FREE, TEAMS, Season, as_table, hidden_skill, play
 from evenmatch.history import History
 from evenmatch.systems import loop
 from evenmatch.systems.loop import Replay
@@ -20,13 +20,19 @@ from evenmatch.tables import MatchTable
 
 MILLION = 1e6
 ROUNDS = 9
-CLOSE = 1e-9  # relative, of a rating; absolute, of an expected score
+CLOSE = 1e-9  # of a rating, or of 1 where that is more, since shown ratings may be about 0; of 1 for expected scores
 AIMS: dict[str, dict[str, float]] = {  # million matches a second on one core
     "wager": {"1v1": 25, "5v5": 10},
     "battlepoints": {"1v1": 15},
     "scorefactor": {"1v1": 8, "5v5": 0.5},
     "prav": {"1v1": 3, "5v5": 0.7},
+    "elo": {"1v1": 35, "5v5": 18},
+    "glicko2": {"1v1": 4},
+    "trueskill": {"1v1": 10, "5v5": 5},
+    "wenglin": {"1v1": 10, "5v5": 5, FREE.form: 2},
 }
+FREE_FOR_ALL = ("elo", "trueskill", "wenglin")  # rated in the season of that form too
+ANY_TEAMS = ("wenglin",)  # whose C loop rates matches of more than two teams
 WITHIN = {"wager": 2.0, "battlepoints": 2.0}  # times the seconds of C
 
 
@@ -34,7 +40,8 @@ def run() -> Section:
     """Every system on both seasons."""
     figures: list[Figure] = []
     notes = [
-        "A million 1v1 matches among 50,000 players and 200,000 5v5 matches among 20,000 players, on one core. "
+        "A million 1v1 matches among 50,000 players, 200,000 5v5 matches among 20,000 players and 100,000 "
+        "free-for-alls of 8 among 20,000 players, on one core. "
         "`replay` is `evenmatch.systems.loop.replay` on ratings that a season before has spread; `rate` is "
         "`evenmatch.rate`, newcomers and checks included. "
         f"Best of {ROUNDS} runs, taken in turn with the C loop after a first run of each.",
@@ -43,10 +50,12 @@ def run() -> Section:
     ]
     if compiled() is None:
         notes.append("**No gcc was found, so there is no C to compare with.**")
-    for season in (DUELS, TEAMS):
+    for season in (DUELS, TEAMS, FREE):
         history = play(season)
         table = as_table(history, texts(season.matches), texts(season.players))
         for name, aims in AIMS.items():
+            if season is FREE and name not in FREE_FOR_ALL:
+                continue
             rules = evenmatch.rules(name)
             state = spread(rules, season, history)
             figures += compare(season, table, rules, state, aims.get(season.form), notes)
@@ -66,7 +75,7 @@ def compare(
 ) -> list[Figure]:
     """The speed of one system on one season, alone and as part of evenmatch.rate, and that of its C loop."""
     name, history = rules.system.name, table.history
-    library = compiled()
+    library = compiled() if season.teams == 2 or name in ANY_TEAMS else None
     runs: list[Callable[[], object]] = [
         partial(loop.replay, rules, history, state),
         partial(evenmatch.rate, table, rules),
@@ -95,7 +104,7 @@ def difference(ours: Replay, theirs: Records, limit: Limit, *, exact: bool) -> s
     a, b = ours.state["rating"], theirs["rating"]
     if exact and (apart := int(np.count_nonzero(a != b))):
         return f"{apart} of {len(a)} ratings are other cents"
-    worst = float(np.max(np.abs(a - b) / np.abs(a)))
+    worst = float(np.max(np.abs(a - b) / np.maximum(np.abs(a), 1.0)))
     if not worst <= CLOSE:
         return f"a rating differs by {worst:.1e} of itself"
     worst = float(np.max(np.abs(ours.expected - limit.expected)))

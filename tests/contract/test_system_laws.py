@@ -209,6 +209,9 @@ def test_pair_gives_both_sides_of_the_same_odds(name, seed):
     assert 0 <= draw <= 1 - win
     assert drawn == pytest.approx(draw)
     assert loss == pytest.approx(1 - win - draw)
+    at_home, level = loop.odds(by, state, a, b, True, now)
+    assert 0 <= at_home <= 1
+    assert 0 <= level <= 1 - at_home
 
 
 @every_variant
@@ -240,6 +243,8 @@ def test_a_systems_words_and_declarations_are_complete(name):
         assert spec.meaning, parameter
         assert spec.accepts, parameter
         assert spec.read(default) == default, parameter
+        for value in spec.search or ():
+            assert not isinstance(spec.read(value), Exception), parameter
     for preset in system.presets:
         assert rules(name, preset).values() != rules(name).values()
 

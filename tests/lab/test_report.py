@@ -180,6 +180,7 @@ def test_hostile_names_are_shown_letter_by_letter_and_start_nothing(hostile, tmp
     assert page.text.count(f"<script>{OWNED}<b>�.csv") == 2  # title and heading
     assert f"best on <script>{OWNED}</script>�" in page.text
     assert not charts.DIRECTIONS & set(text.split('id="figures"')[0])
+    assert not {"<", ">", "&"} & set(page.scripts[0])
     figures = figures_of(page)
     lines = [line for key, figure in figures.items() if key.startswith("paths") for line in figure["data"]]
     assert {line["meta"].split(" (")[0] for line in lines} >= {"<b>bold</b>", "x" * 23 + "…", "line�break�and more"}

@@ -59,16 +59,16 @@ def divide(matches: MatchTable, warm_up: int) -> Cells:
     period, periods = _periods(history)
     starts = [start for start, _ in EXPERIENCE]
     experience = np.searchsorted(starts, fewest_matches(history), side="right") - 1
-    rows = np.stack((block, matches.ladder, period, experience), 1)
-    kinds, of = np.unique(rows, axis=0, return_inverse=True)
-    block, ladder, period, experience = kinds.astype(np.int32).T
+    sizes = (early + late, len(matches.ladders), len(periods), len(EXPERIENCE))
+    kinds, of = np.unique(np.ravel_multi_index((block, matches.ladder, period, experience), sizes), return_inverse=True)
+    of_block, of_ladder, of_period, of_experience = (i.astype(np.int32) for i in np.unravel_index(kinds, sizes))
     return Cells(
-        of.ravel().astype(np.int32),
-        block < early,
-        block,
-        ladder,
-        period,
-        experience,
+        of.astype(np.int32),
+        of_block < early,
+        of_block,
+        of_ladder,
+        of_period,
+        of_experience,
         blocks=early + late,
         warm_up_blocks=early,
         ladders=matches.ladders,

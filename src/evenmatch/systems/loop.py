@@ -99,17 +99,18 @@ def expect_all(
         expected[team] = 0.0
     for team in range(first, end):
         own = h.player[h.slot_start[team] : h.slot_start[team + 1]]
+        total = expected[team]  # against the teams before it
         for rival in range(team + 1, end):
             theirs = h.player[h.slot_start[rival] : h.slot_start[rival + 1]]
             win, draw = pair(own, theirs, team == first, h.time[m], state, params)
-            expected[team] += win + 0.5 * draw
-            expected[rival] += 1.0 - (win + 0.5 * draw)
+            score = win + 0.5 * draw
+            total += score
+            expected[rival] += 1.0 - score
             if len(foretold):
                 foretold[at, 0] = win
                 foretold[at, 1] = draw
                 at += 1
-    for team in range(first, end):
-        expected[team] /= end - first - 1
+        expected[team] = total / (end - first - 1)
     return at
 
 

@@ -32,7 +32,7 @@ from evenmatch.systems.system import (
 )
 
 VARIANTS = ("plackett_luce", "bradley_terry_full", "thurstone_mosteller_full")
-LARGEST = 700.0  # exponent
+LARGEST = 300.0  # exponent, of which squares are still numbers
 PLACKETT_LUCE, BRADLEY_TERRY, THURSTONE_MOSTELLER = range(3)
 
 
@@ -82,12 +82,16 @@ FACTORS = (
     Factor("deviation_before", "deviation before the match"),
     Factor("deviation_after", "deviation after it"),
 )
-MEAN, VARIANCE, OMEGA, DELTA, STRENGTH, REST, TIED = range(7)  # columns of scratch, a row per team
+# Columns of scratch, a row per team, but for ORDER and REST, which are by the order of finish.
+MEAN, VARIANCE, OMEGA, DELTA, STRENGTH, REST, ORDER = range(7)
 
 
 @kernel
 def together(team: Integers, state: Records, params: Wenglin) -> tuple[float, float]:
     """Mean and variance of a team, the sums over its players."""
+    if len(team) == 1:
+        alone = state[team[0]]
+        return alone.mean, alone.deviation * alone.deviation + params.tau2
     mean, variance = 0.0, 0.0
     for i in range(len(team)):
         record = state[team[i]]
@@ -110,7 +114,7 @@ def pair(a: Integers, b: Integers, home: bool, now: int, state: Records, params:
 
 @kernel
 def plackett_luce(h: Columns, first: int, end: int, params: Wenglin, scratch: Floats) -> None:
-    """Algorithm 4: each place was won against all who finished there or behind."""
+    """Algorithm 4: each place was won against all who finished there or behind; sums along the order of finish do."""
     count = end - first
     total, most = 0.0, -math.inf
     for i in range(count):
@@ -119,24 +123,29 @@ def plackett_luce(h: Columns, first: int, end: int, params: Wenglin, scratch: Fl
     c = math.sqrt(total)
     for i in range(count):
         scratch[i, STRENGTH] = math.exp(max((scratch[i, MEAN] - most) / c, -LARGEST))  # only ratios count
-    for q in range(count):
-        rest, tied = 0.0, 0.0
-        place = h.place[first + q]
-        for i in range(count):
-            rest += scratch[i, STRENGTH] if h.place[first + i] >= place else 0.0
-            tied += 1.0 if h.place[first + i] == place else 0.0
-        scratch[q, REST] = 1.0 / rest
-        scratch[q, TIED] = 1.0 / tied
-    for i in range(count):
-        expected, spread = 0.0, 0.0
-        place, strength = h.place[first + i], scratch[i, STRENGTH]
-        for q in range(count):
-            share = strength * scratch[q, REST] if h.place[first + q] <= place else 0.0
-            expected += share * scratch[q, TIED]
-            spread += share * (1.0 - share) * scratch[q, TIED]
-        variance = scratch[i, VARIANCE]
-        scratch[i, OMEGA] = (scratch[i, TIED] - expected) * variance / c
-        scratch[i, DELTA] = spread * variance * math.sqrt(variance) / (c * c * c)
+        place, ahead = h.place[first + i], 0
+        for q in range(first, end):
+            ahead += h.place[q] < place
+        for q in range(first, first + i):
+            ahead += h.place[q] == place
+        scratch[ahead, ORDER] = float(i)
+    rest = 0.0
+    for at in range(count):
+        rest += scratch[int(scratch[count - 1 - at, ORDER]), STRENGTH]
+        scratch[count - 1 - at, REST] = rest
+    begin, once, twice = 0, 0.0, 0.0
+    while begin < count:
+        place, tied = h.place[first + int(scratch[begin, ORDER])], 1
+        while begin + tied < count and h.place[first + int(scratch[begin + tied, ORDER])] == place:
+            tied += 1
+        once += 1.0 / scratch[begin, REST]
+        twice += 1.0 / (scratch[begin, REST] * scratch[begin, REST])
+        for at in range(begin, begin + tied):
+            i = int(scratch[at, ORDER])
+            strength, variance = scratch[i, STRENGTH], scratch[i, VARIANCE]
+            scratch[i, OMEGA] = (1.0 / tied - strength * once) * variance / c
+            scratch[i, DELTA] = strength * (once - strength * twice) * variance * math.sqrt(variance) / (c * c * c)
+        begin += tied
 
 
 @kernel
