@@ -75,9 +75,7 @@ def play(season: Season) -> History:
     )
 
 
-def contest(
-    rng: np.random.Generator, strength: NDArray[np.float64]
-) -> tuple[NDArray[np.integer], NDArray[np.number]]:
+def contest(rng: np.random.Generator, strength: NDArray[np.float64]) -> tuple[NDArray[np.integer], NDArray[np.number]]:
     """Places and rounds won of two teams, each (matches, 2)."""
     lead = strength[:, 0] - strength[:, 1]
     wins = rng.random(len(lead)) < 1 / (1 + np.exp(-lead))

@@ -5,7 +5,6 @@ Definition: systems.md section 4, after the article and the game code of Math Ba
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -21,6 +20,7 @@ from evenmatch.systems.system import (
     Parameters,
     Records,
     System,
+    any_match,
     below_floor,
     flag,
     kernel,
@@ -163,10 +163,6 @@ def update(
                 note.floor = value < params.floor
 
 
-def _refuse(h: Columns, parameters: BattlepointsParameters) -> Iterator[tuple[int, str]]:
-    return iter(())
-
-
 def _tell(change: Change, parameters: BattlepointsParameters) -> str:
     f = change.factors
     told = f"scored {change.result:.2f} where {change.result - float(f['surprise']):.3f} was expected of them"
@@ -201,6 +197,6 @@ SYSTEM = System(
     pair=pair,
     update=update,
     scratch_columns=1,
-    refuse=_refuse,
+    refuse=any_match,
     tell=_tell,
 )

@@ -7,13 +7,12 @@ System". Teams play by their mean; several teams by the mean over rivals.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from evenmatch.systems.maths import LOG_10, logistic, mean_rating, team_result
+from evenmatch.systems.maths import LOG_10, logistic, mean_rating, newton, team_result
 from evenmatch.systems.system import (
     Change,
     Columns,
@@ -23,6 +22,7 @@ from evenmatch.systems.system import (
     Parameters,
     Records,
     System,
+    any_match,
     choice,
     kernel,
     no_columns,
@@ -142,12 +142,7 @@ def special(h: Columns, m: int, team: int, slot: int, state: Records, params: El
         expected, slope = expectation(rating, h, m, team, state, params, games, prior)
         if abs(expected - target) < TINY:
             break
-        if expected > target:
-            high = rating
-        else:
-            low = rating
-        step = rating - (expected - target) / slope if slope > 0.0 else low
-        rating = step if low < step < high else 0.5 * (low + high)
+        rating, low, high = newton(rating, target - expected, slope, low, high)
     for rival in range(first, end):
         other = prior if rival == team else opponent(h, first, team, rival, state, params)
         for side in (-WIDTH, WIDTH):
@@ -200,10 +195,6 @@ def update(
                 note.formula = after if skilled else 0.0
 
 
-def _refuse(h: Columns, parameters: EloParameters) -> Iterator[tuple[int, str]]:
-    return iter(())
-
-
 def _tell(change: Change, parameters: EloParameters) -> str:
     f = change.factors
     told = f"scored {change.result:.2f} where {change.expected:.3f} was expected"
@@ -228,6 +219,6 @@ SYSTEM = System(
     pair=pair,
     update=update,
     scratch_columns=1,
-    refuse=_refuse,
+    refuse=any_match,
     tell=_tell,
 )

@@ -8,14 +8,12 @@ one, older ones as one normal summary. In team matches each rival team is one op
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from evenmatch.systems.maths import logistic
+from evenmatch.systems.maths import logistic, newton
 from evenmatch.systems.system import (
     Change,
     Columns,
@@ -25,6 +23,8 @@ from evenmatch.systems.system import (
     Parameters,
     Records,
     System,
+    any_match,
+    fields,
     flag,
     kernel,
     number,
@@ -147,13 +147,9 @@ def performance_of(
                 won = 1.0 if ahead > 0 else 0.5 if ahead == 0 else 0.0
                 value += times * w * (won - at)
                 slope += times * w * w * at * (1.0 - at)
-        low, high = (x, high) if value > 0.0 else (low, x)
-        new = x + value / slope
-        if not low <= new <= high:
-            new = 0.5 * (low + high)
-        moved = abs(new - x)
-        x = new
-        if moved < CLOSE:
+        before = x
+        x, low, high = newton(x, value, slope, low, high)
+        if abs(x - before) < CLOSE:
             break
     return x
 
@@ -171,13 +167,9 @@ def robust_mean(state: Records, player: int, guess: float, params: Elommr) -> fl
             share = logistic(steep * (x - record.performance[at]))
             value += record.weight[at] * (1.0 - 2.0 * share)
             slope += 2.0 * record.weight[at] * steep * share * (1.0 - share)
-        low, high = (x, high) if value > 0.0 else (low, x)
-        new = x + value / slope
-        if not low <= new <= high:
-            new = 0.5 * (low + high)
-        moved = abs(new - x)
-        x = new
-        if moved < CLOSE:
+        before = x
+        x, low, high = newton(x, value, slope, low, high)
+        if abs(x - before) < CLOSE:
             break
     return x
 
@@ -247,14 +239,6 @@ def update(
                 note.deviation_after = record.deviation
 
 
-def _refuse(h: Columns, parameters: ElommrParameters) -> Iterator[tuple[int, str]]:
-    return iter(())
-
-
-def _columns(state: Records) -> dict[str, NDArray[np.generic]]:
-    return {"deviation": state["deviation"]}
-
-
 def _tell(change: Change, parameters: ElommrParameters) -> str:
     f = change.factors
     told = f"scored {change.result:.2f} where {change.expected:.3f} was expected, which is a performance of"
@@ -277,11 +261,11 @@ SYSTEM = System(
     compile=_compile,
     state=STATE,
     newcomer=_newcomer,
-    columns=_columns,
+    columns=fields("deviation"),
     factors=FACTORS,
     pair=pair,
     update=update,
     scratch_columns=2,
-    refuse=_refuse,
+    refuse=any_match,
     tell=_tell,
 )

@@ -7,14 +7,13 @@ meets the average member of each rival team: mean rating, root mean square devia
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from evenmatch.systems.maths import LOG_10, glicko_g, glicko_surprise, logistic
+from evenmatch.systems.maths import LOG_10, glicko_expected, glicko_g, glicko_surprise, logistic
 from evenmatch.systems.system import (
     Change,
     Columns,
@@ -24,6 +23,8 @@ from evenmatch.systems.system import (
     Parameters,
     Records,
     System,
+    any_match,
+    fields,
     kernel,
     number,
 )
@@ -99,7 +100,7 @@ def pair(a: Integers, b: Integers, home: bool, now: int, state: Records, params:
     own, own_variance = average(a, now, state, params)
     other, other_variance = average(b, now, state, params)
     lead = own - other + (params.advantage if home else 0.0)
-    return logistic(glicko_g(own_variance + other_variance, UNIT) * lead / UNIT), 0.0
+    return glicko_expected(lead, own_variance + other_variance, UNIT), 0.0
 
 
 @kernel
@@ -154,14 +155,6 @@ def rate_period(
     return rating + variance / UNIT * surprise, math.sqrt(variance)
 
 
-def _refuse(h: Columns, parameters: GlickoParameters) -> Iterator[tuple[int, str]]:
-    return iter(())
-
-
-def _columns(state: Records) -> dict[str, NDArray[np.generic]]:
-    return {"deviation": state["deviation"]}
-
-
 def _tell(change: Change, parameters: GlickoParameters) -> str:
     f = change.factors
     told = f"scored {change.result:.2f} where {change.expected:.3f} was expected, at {float(f['gain']):.4g} points per"
@@ -180,11 +173,11 @@ SYSTEM = System(
     compile=_compile,
     state=STATE,
     newcomer=lambda p: (p.start, p.deviation, 0, 0),
-    columns=_columns,
+    columns=fields("deviation"),
     factors=FACTORS,
     pair=pair,
     update=update,
     scratch_columns=2,
-    refuse=_refuse,
+    refuse=any_match,
     tell=_tell,
 )

@@ -8,14 +8,13 @@ member of each rival team: mean rating, root mean square deviation.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from evenmatch.systems.maths import GLICKO, glicko_g, glicko_surprise, logistic
+from evenmatch.systems.maths import GLICKO, glicko_expected, glicko_g, glicko_surprise, logistic
 from evenmatch.systems.system import (
     Change,
     Columns,
@@ -25,6 +24,8 @@ from evenmatch.systems.system import (
     Parameters,
     Records,
     System,
+    any_match,
+    fields,
     kernel,
     number,
 )
@@ -107,7 +108,7 @@ def pair(a: Integers, b: Integers, home: bool, now: int, state: Records, params:
     own, own_variance = average(a, now, state, params)
     other, other_variance = average(b, now, state, params)
     lead = own - other + (params.advantage if home else 0.0)
-    return logistic(glicko_g(own_variance + other_variance, GLICKO) * lead / GLICKO), 0.0
+    return glicko_expected(lead, own_variance + other_variance, GLICKO), 0.0
 
 
 @kernel
@@ -206,14 +207,6 @@ def rate_period(
     return rating + GLICKO * after * surprise, GLICKO * math.sqrt(after), volatility
 
 
-def _refuse(h: Columns, parameters: Glicko2Parameters) -> Iterator[tuple[int, str]]:
-    return iter(())
-
-
-def _columns(state: Records) -> dict[str, NDArray[np.generic]]:
-    return {"deviation": state["deviation"], "volatility": state["volatility"]}
-
-
 def _tell(change: Change, parameters: Glicko2Parameters) -> str:
     f = change.factors
     told = f"scored {change.result:.2f} where {change.expected:.3f} was expected, at {float(f['gain']):.4g} points per"
@@ -234,11 +227,11 @@ SYSTEM = System(
     compile=_compile,
     state=STATE,
     newcomer=lambda p: (p.start, p.deviation, p.volatility, 0, 0),
-    columns=_columns,
+    columns=fields("deviation", "volatility"),
     factors=FACTORS,
     pair=pair,
     update=update,
     scratch_columns=2,
-    refuse=_refuse,
+    refuse=any_match,
     tell=_tell,
 )

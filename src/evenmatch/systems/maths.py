@@ -125,6 +125,18 @@ def logistic(x: float) -> float:
 
 
 @kernel
+def newton(x: float, value: float, slope: float, low: float, high: float) -> tuple[float, float, float]:
+    """One step towards the root of a function that falls by `slope` at x: the next x, and the bounds around the root.
+
+    Newton's method, or halving where that would leave the bounds.
+    """
+    low, high = (x, high) if value > 0.0 else (low, x)
+    new = x + value / slope
+    inside = low < new < high or new == x  # x is one of the bounds by now
+    return new if inside else 0.5 * (low + high), low, high
+
+
+@kernel
 def mean_rating(team: Integers, state: Records) -> float:
     """Mean rating of a team."""
     if len(team) == 1:
@@ -159,6 +171,12 @@ def play_share(h: Columns, m: int, slot: int) -> float:
 def glicko_g(variance: float, unit: float) -> float:
     """Glicko's g: how much a lead counts against a rating of this variance, both in points of so many to the unit."""
     return 1.0 / math.sqrt(1.0 + variance * (3.0 / (math.pi * math.pi * unit * unit)))
+
+
+@kernel
+def glicko_expected(lead: float, variance: float, unit: float) -> float:
+    """Glicko's expected score with this lead and the variances of both sides together."""
+    return logistic(glicko_g(variance, unit) * lead / unit)
 
 
 @kernel

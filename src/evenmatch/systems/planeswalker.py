@@ -6,7 +6,6 @@ is that points are strength: the share of one's points in both sides' points.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -22,6 +21,7 @@ from evenmatch.systems.system import (
     Parameters,
     Records,
     System,
+    any_match,
     kernel,
     no_columns,
     number,
@@ -102,10 +102,6 @@ def update(
                 note.multiplier = params.multiplier
 
 
-def _refuse(h: Columns, parameters: PlaneswalkerParameters) -> Iterator[tuple[int, str]]:
-    return iter(())
-
-
 def _tell(change: Change, parameters: PlaneswalkerParameters) -> str:
     f = change.factors
     told = f"{float(f['participation']):g} for taking part, 3 for each of {float(f['wins']):g} wins"
@@ -129,6 +125,6 @@ SYSTEM = System(
     pair=pair,
     update=update,
     scratch_columns=0,
-    refuse=_refuse,
+    refuse=any_match,
     tell=_tell,
 )

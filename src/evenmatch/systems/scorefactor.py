@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evenmatch.systems.maths import LOG_10, logistic
 from evenmatch.systems.system import (
@@ -24,6 +23,7 @@ from evenmatch.systems.system import (
     Records,
     System,
     below_floor,
+    fields,
     flag,
     kernel,
     missing,
@@ -212,10 +212,6 @@ def _refuse(h: Columns, parameters: ScorefactorParameters) -> Iterator[tuple[int
         yield from missing(h, "score", ~duel, "scorefactor")
 
 
-def _columns(state: Records) -> dict[str, NDArray[np.generic]]:
-    return {"games": state["games"]}
-
-
 def _tell(change: Change, parameters: ScorefactorParameters) -> str:
     f = change.factors
     if f["k"] == 0:
@@ -243,7 +239,7 @@ SYSTEM = System(
     compile=_compile,
     state=STATE,
     newcomer=lambda p: (p.start, 0, 0),
-    columns=_columns,
+    columns=fields("games"),
     factors=FACTORS,
     pair=pair,
     update=update,

@@ -53,8 +53,10 @@ __all__ = [
     "Records",
     "Rules",
     "System",
+    "any_match",
     "below_floor",
     "choice",
+    "fields",
     "flag",
     "kernel",
     "match_of",
@@ -203,6 +205,16 @@ class Rules:
 def no_columns(state: Records) -> dict[str, NDArray[np.generic]]:
     """For systems whose rating says it all: no further columns in tables."""
     return {}
+
+
+def fields(*names: str) -> Callable[[Records], Mapping[str, NDArray[np.generic]]]:
+    """For systems whose tables show fields of the state beside the rating."""
+    return lambda state: {name: state[name] for name in names}
+
+
+def any_match(h: Columns, parameters: Parameters) -> Iterator[tuple[int, str]]:
+    """For systems that can rate whatever a history holds."""
+    return iter(())
 
 
 def below_floor(start: float, floor: float) -> str:

@@ -7,7 +7,6 @@ first-listed team attacks; with attack=mutual nobody does, and each match is hal
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -23,6 +22,7 @@ from evenmatch.systems.system import (
     Parameters,
     Records,
     System,
+    any_match,
     below_floor,
     choice,
     kernel,
@@ -124,10 +124,6 @@ def update(
             note.floor = value < params.floor
 
 
-def _refuse(h: Columns, parameters: TrophiesParameters) -> Iterator[tuple[int, str]]:
-    return iter(())
-
-
 def _tell(change: Change, parameters: TrophiesParameters) -> str:
     f = change.factors
     if f["stake"] == 0:
@@ -154,6 +150,6 @@ SYSTEM = System(
     pair=pair,
     update=update,
     scratch_columns=0,
-    refuse=_refuse,
+    refuse=any_match,
     tell=_tell,
 )

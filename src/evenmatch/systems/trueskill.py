@@ -7,13 +7,11 @@ message passing between neighbours in the order of finish, until it converges.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evenmatch.systems.maths import draw_v_w, play_share, quick_cdf, v_win, w_win
 from evenmatch.systems.system import (
@@ -25,6 +23,8 @@ from evenmatch.systems.system import (
     Parameters,
     Records,
     System,
+    any_match,
+    fields,
     flag,
     kernel,
     number,
@@ -253,14 +253,6 @@ def update(
         settle(h, m, state, params, factors, scratch)
 
 
-def _refuse(h: Columns, parameters: TrueskillParameters) -> Iterator[tuple[int, str]]:
-    return iter(())
-
-
-def _columns(state: Records) -> dict[str, NDArray[np.generic]]:
-    return {"mean": state["mean"], "deviation": state["deviation"]}
-
-
 def _tell(change: Change, parameters: TrueskillParameters) -> str:
     f = change.factors
     told = f"scored {change.result:.2f} where {change.expected:.3f} was expected: mean {float(f['mean_change']):+.3f}"
@@ -289,11 +281,11 @@ SYSTEM = System(
     compile=_compile,
     state=STATE,
     newcomer=lambda p: (p.mean - p.display * p.deviation, p.mean, p.deviation),
-    columns=_columns,
+    columns=fields("mean", "deviation"),
     factors=FACTORS,
     pair=pair,
     update=update,
     scratch_columns=8,
-    refuse=_refuse,
+    refuse=any_match,
     tell=_tell,
 )

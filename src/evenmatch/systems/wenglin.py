@@ -8,12 +8,10 @@ Thurstone–Mosteller full 3.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evenmatch.systems.maths import draw_v_w, logistic, play_share, quick_cdf, v_win, w_win
 from evenmatch.systems.system import (
@@ -25,7 +23,9 @@ from evenmatch.systems.system import (
     Parameters,
     Records,
     System,
+    any_match,
     choice,
+    fields,
     flag,
     kernel,
     number,
@@ -213,14 +213,6 @@ def update(
                 note.deviation_after = record.deviation
 
 
-def _refuse(h: Columns, parameters: WenglinParameters) -> Iterator[tuple[int, str]]:
-    return iter(())
-
-
-def _columns(state: Records) -> dict[str, NDArray[np.generic]]:
-    return {"mean": state["mean"], "deviation": state["deviation"]}
-
-
 def _tell(change: Change, parameters: WenglinParameters) -> str:
     f = change.factors
     told = f"scored {change.result:.2f} where {change.expected:.3f} was expected: {float(f['share']):.0%} of the team's"
@@ -245,11 +237,11 @@ SYSTEM = System(
     compile=_compile,
     state=STATE,
     newcomer=lambda p: (p.mean - p.display * p.deviation, p.mean, p.deviation),
-    columns=_columns,
+    columns=fields("mean", "deviation"),
     factors=FACTORS,
     pair=pair,
     update=update,
     scratch_columns=7,
-    refuse=_refuse,
+    refuse=any_match,
     tell=_tell,
 )
