@@ -12,7 +12,7 @@ from evenmatch.tables import MatchTable
 
 BLOCKS = 200  # consecutive matches are resampled together: what follows another is not independent of it
 EXPERIENCE = ((0, "0"), (1, "1–9"), (10, "10–29"), (30, "30–99"), (100, "100 or more"))  # matches before: from, label
-YEARS = 3  # a history longer than this is looked at by year, not by month
+YEARS, MONTHS = 3, 2  # a history longer than this is looked at by year, or by month and not by day
 
 
 @dataclass(frozen=True)
@@ -89,9 +89,11 @@ def fewest_matches(history: History) -> NDArray[np.int64]:
 
 
 def _periods(history: History) -> tuple[NDArray[np.int64], tuple[str, ...]]:
-    """Period of each match, by year or by month, and their names."""
+    """Period of each match, by year, month or day, and their names."""
     time = history.columns.time.astype("datetime64[us]")
-    years = np.unique(time.astype("datetime64[Y]"))
-    unit = "Y" if len(years) > YEARS else "M"
+    unit = "D"
+    for longer, least in (("M", MONTHS), ("Y", YEARS)):
+        if len(np.unique(time.astype(f"datetime64[{longer}]"))) > least:
+            unit = longer
     names, period = np.unique(time.astype(f"datetime64[{unit}]"), return_inverse=True)
     return period.astype(np.int64), tuple(str(name) for name in names)

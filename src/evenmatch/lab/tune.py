@@ -35,6 +35,7 @@ LEARNED = 0.5  # share of the matches that is learned from but not judged
 DECADE = 10.0  # a range whose ends are further apart than this factor is searched by orders of magnitude
 SIDE = "advantage"  # of the first-listed side: hindsight where teams are listed in order of finish
 SORTED = 0.95  # share of matches listed in order of finish above which that is how the file was written
+FEW = 20  # trials, below which tuning has hardly begun
 FORMAT = 1
 
 Values = dict[str, Any]  # parameters as they are typed: numbers, words, rows of numbers
@@ -229,6 +230,8 @@ class _Search:
 
     def result(self) -> Tuned:
         """The best of all that was tried."""
+        if self.space and len(self.tried) < FEW:
+            self.notes.append(f"tuning of {self.system.name} tried only {len(self.tried)} sets of parameters")
         rows: list[dict[str, object]] = [
             {
                 "system": self.system.name,

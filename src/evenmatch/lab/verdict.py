@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -13,6 +13,8 @@ COIN = 0.6931471805599453  # log loss of an even chance; with draws it is the sa
 NEWCOMERS = ("0", "1–9")  # matches behind the least experienced player
 CALM = 0.1  # a calibration slope so near to 1 needs no word
 FASTER = 3.0  # times
+SLOW = 1.0  # seconds for all matches, below which nobody minds
+LONG = 4  # names in a sentence
 TRIFLE = 0.001  # share of the log loss: a difference that no game would feel
 
 Row = Mapping[str, Any]
@@ -26,8 +28,9 @@ def verdict(b: Backtest) -> list[str]:
     top = scores[best[:2]]
     level = [one for one in others if _level(apart[one[:2]], top)]
     behind = [one for one in others if one not in level]
-    told = [_opening(b, best, top, level)]
-    told += [_behind(one, scores[one[:2]], top, apart[one[:2]], b) for one in behind]
+    named = _names(b.chosen)
+    told = [_opening(b, top, [named[one.system] for one in (best, *level)])]
+    told += [f"{named[one.system]} {_behind(one, scores[one[:2]], top, apart[one[:2]], b)}." for one in behind]
     told += _tuning(b, scores)
     better = [row for row in b.scores.to_pylist() if row["log_loss"] < top["log_loss"] and row["system"] != best.system]
     if better:
@@ -45,25 +48,41 @@ def _level(apart: Row, top: Row) -> bool:
     return bool(apart["low"] <= 0.0 or apart["difference"] < TRIFLE * top["log_loss"])
 
 
-def _opening(b: Backtest, best: Variant, top: Row, level: list[Variant]) -> str:
+def _names(chosen: Sequence[Variant]) -> dict[str, str]:
+    """What each system is called; the variant is told where it is not the same for all."""
+    plain = len({one.variant for one in chosen}) == 1
+    return {one.system: one.system if plain else f"{one.system} ({one.variant})" for one in chosen}
+
+
+def _opening(b: Backtest, top: Row, names: list[str]) -> str:
+    best, *level = names
+    tuned = all(one.variant == "tuned" for one in b.chosen)
     gained = (COIN - top["log_loss"]) / COIN
-    says = f"{_named(best)} predicts this game best: log loss {top['log_loss']:.4f}, {gained:.1%} better than a coin"
+    says = f"{best} predicts this game best: log loss {top['log_loss']:.4f}, {gained:.1%} better than a coin"
     if gained <= 0:
-        says = f"No system predicts this game better than a coin; {_named(best)} comes nearest ({top['log_loss']:.4f})"
+        says = f"no system predicts this game better than a coin; {best} comes nearest ({top['log_loss']:.4f})"
     if len(b.chosen) == 1:
-        return says + "; it was the only one tried."
-    if not level:
-        return says + ", and ahead of every other by more than chance."
-    names = [_named(one) for one in level]
-    listed = names[0] if len(names) == 1 else ", ".join(names[:-1]) + " and " + names[-1]
-    return f"{says}; {listed} {'is' if len(names) == 1 else 'are'} indistinguishable from it on these matches."
+        says += "; it was the only one tried."
+    elif not level:
+        says += ", and ahead of every other by more than chance."
+    else:
+        says += f"; {_listed(level)} {'is' if len(level) == 1 else 'are'} indistinguishable from it on these matches."
+    return f"With tuned parameters, {says}" if tuned else says[0].upper() + says[1:] if gained <= 0 else says
+
+
+def _listed(names: list[str]) -> str:
+    """Names in a sentence; of a long list the first three."""
+    if len(names) == 1:
+        return names[0]
+    if len(names) <= LONG:
+        return ", ".join(names[:-1]) + f" and {names[-1]}"
+    return ", ".join(names[: LONG - 1]) + f" and {len(names) - LONG + 1} others"
 
 
 def _behind(one: Variant, row: Row, top: Row, apart: Row, b: Backtest) -> str:
     worse = apart["difference"] / top["log_loss"]
     low, high = apart["low"] / top["log_loss"], apart["high"] / top["log_loss"]
-    says = f"{_named(one)} is {_percent(worse)} worse ({_percent(low)} to {_percent(high)})"
-    return f"{says}{_but(one, row, top, b)}."
+    return f"is {_percent(worse)} worse ({_percent(low)} to {_percent(high)}){_but(one, row, top, b)}"
 
 
 def _but(one: Variant, row: Row, top: Row, b: Backtest) -> str:
@@ -76,7 +95,7 @@ def _but(one: Variant, row: Row, top: Row, b: Backtest) -> str:
         said.append(f"states better odds (calibration slope {slope:.2f} against {best_slope:.2f})")
     if _newcomers(b, one) < _newcomers(b, b.chosen[0]):
         said.append("predicts matches with newcomers better")
-    if row["seconds"] * FASTER < top["seconds"]:
+    if row["seconds"] * FASTER < top["seconds"] and top["seconds"] > SLOW:
         said.append(f"rates {top['seconds'] / row['seconds']:.0f} times as fast")
     if said:
         return ", but " + " and ".join(said)
@@ -114,10 +133,6 @@ def _tuning(b: Backtest, scores: Mapping[tuple[str, str], Row]) -> list[str]:
     if harmed:
         told.append(f"What tuning found on the warm-up did worse than the defaults afterwards for {', '.join(harmed)}.")
     return told
-
-
-def _named(variant: Variant) -> str:
-    return variant.system if variant.variant == "default" else f"{variant.system} ({variant.variant})"
 
 
 def _percent(share: float) -> str:
