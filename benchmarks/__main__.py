@@ -6,11 +6,13 @@ import argparse
 import sys
 from collections.abc import Callable
 
-from benchmarks import load, online, rate, report, start
+from benchmarks import lab, load, online, peers, rate, report, start
 from benchmarks.figure import Section
 
 BENCHMARKS: dict[str, Callable[[], Section]] = {
     "rate": rate.run,
+    "peers": peers.run,
+    "lab": lab.run,
     "online": online.run,
     "start": start.run,
     "load": load.run,

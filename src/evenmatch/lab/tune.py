@@ -1,7 +1,7 @@
 """Tuning: the parameters with which a system predicts some matches best, searched within the ranges it declares.
 
-Optuna proposes, threads rate (the loop releases the interpreter's lock). The first part of the matches is learned from,
-the second judged. What was tried is kept in a file, line by line, so that an interrupted run goes on where it was.
+Optuna proposes, threads rate (the loop releases the interpreter's lock). The first quarter of the matches is learned
+from, the rest judged. What was tried is kept in a file, line by line, so that an interrupted run goes on where it was.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import optuna
     from optuna.distributions import BaseDistribution
 
-LEARNED = 0.5  # share of the matches that is learned from but not judged
+LEARNED = 0.25  # share of the matches that is learned from but not judged
 DECADE = 10.0  # a range whose ends are further apart than this factor is searched by orders of magnitude
 SIDE = "advantage"  # of the first-listed side: hindsight where teams are listed in order of finish
 SORTED = 0.95  # share of matches listed in order of finish above which that is how the file was written
@@ -63,7 +63,7 @@ def tune(
     most: int | None = None,
     seed: int = 1,
 ) -> Tuned:
-    """Search for the parameters with which a system predicts the second half of these matches best.
+    """Search for the parameters with which a system predicts the last three quarters of these matches best.
 
     seconds   budget, which trials of an earlier run that is resumed have used already; the defaults and the presets are
               always tried

@@ -1,0 +1,72 @@
+"""Tuning and backtests: seconds, and what a second core gains."""
+
+from __future__ import annotations
+
+import time
+from functools import partial
+
+import evenmatch
+from benchmarks.figure import ROOT, Figure, Section, best_in_turn
+from benchmarks.matches import DUELS, as_table, play
+from benchmarks.rate import texts
+from evenmatch import systems
+from evenmatch.lab.backtest import backtest
+from evenmatch.lab.tune import Tuned, tune
+from evenmatch.tables import MatchTable
+
+FOOTBALL = ROOT.parent / "shared" / "data" / "intl_football.parquet"
+PASSES = 57  # of trueskill
+TRIALS = 12  # of prav
+ROUNDS = 3
+ENDLESS = 1e9  # seconds: the number of trials ends the search
+CHEAP = ("trueskill", "prav")
+
+
+def run() -> Section:
+    """Tuning on a million duels, then a backtest of all systems on recorded matches."""
+    matches = as_table(play(DUELS), texts(DUELS.matches), texts(DUELS.players))
+    for name in CHEAP:
+        search(matches.take(slice(0, 2)), name, 1, 1)  # compiles
+    together, alone = best_in_turn([partial(search, matches, "trueskill", PASSES, w) for w in (2, 1)], ROUNDS)
+    pair, single = best_in_turn([partial(search, matches, "prav", TRIALS, w) for w in (2, 1)], ROUNDS)
+    figures = [
+        Figure(f"tuning trueskill, {PASSES} passes", together, "s", 10, False, alone, "on one core"),
+        Figure(f"tuning prav, {TRIALS} passes: both cores", single / pair, "times as fast", 1.8, True, None, ""),
+    ]
+    notes = [
+        "Tuning: `evenmatch.lab.tune.tune` on a million duels among 50,000 players; every pass rates all of them and "
+        f"judges the second half. Best of {ROUNDS}, with two workers and with one in turn, equal numbers of passes.",
+    ]
+    if FOOTBALL.exists():
+        football = evenmatch.read(FOOTBALL)
+        every = systems.names()
+        notes.append(
+            f"Backtest: `evenmatch.lab.backtest.backtest` of {len(football):,} international football matches by "
+            f"{len(every)} systems with their defaults and presets, kernels compiled before. Best of {ROUNDS}. The "
+            "reference is the time of rating and judging alone, summed over the variants: the rest is the intervals "
+            "of all metrics over all parts of the matches."
+        )
+        figures.append(judge_all(football, every))
+    else:
+        notes.append(f"**No backtest: {FOOTBALL.name} is not there.**")
+    return Section("Tuning and backtests", figures, notes)
+
+
+def search(matches: MatchTable, system: str, passes: int, workers: int) -> Tuned:
+    """Tuning by so many passes."""
+    return tune(matches, systems.find(system), ENDLESS, most=passes, workers=workers)
+
+
+def judge_all(matches: MatchTable, names: list[str]) -> Figure:
+    """A backtest of these systems."""
+    backtest(matches, names)
+    runs = [timed_backtest(matches, names) for _ in range(ROUNDS)]
+    best, bare = (min(times) for times in zip(*runs, strict=True))
+    return Figure(f"backtest of {len(names)} systems, {len(matches):,} matches", best, "s", 10, False, bare, "rating")
+
+
+def timed_backtest(matches: MatchTable, names: list[str]) -> tuple[float, float]:
+    """Seconds of a backtest, and those of rating and judging, summed over its variants."""
+    start = time.perf_counter()
+    scores = backtest(matches, names).scores
+    return time.perf_counter() - start, float(scores["seconds"].to_numpy().sum())
