@@ -19,13 +19,13 @@ PASSES = 57  # of trueskill
 TRIALS = 12  # of prav
 ROUNDS = 3
 ENDLESS = 1e9  # seconds: the number of trials ends the search
-CHEAP = ("trueskill", "prav")
+TUNED = ("trueskill", "prav")
 
 
 def run() -> Section:
     """Tuning on a million duels, then a backtest of all systems on recorded matches."""
     matches = as_table(play(DUELS), texts(DUELS.matches), texts(DUELS.players))
-    for name in CHEAP:
+    for name in TUNED:
         search(matches.take(slice(0, 2)), name, 1, 1)  # compiles
     together, alone = best_in_turn([partial(search, matches, "trueskill", PASSES, w) for w in (2, 1)], ROUNDS)
     pair, single = best_in_turn([partial(search, matches, "prav", TRIALS, w) for w in (2, 1)], ROUNDS)

@@ -17,6 +17,7 @@ from evenmatch.errors import UnknownNameError, UsageError
 
 if TYPE_CHECKING:
     from evenmatch.lab.backtest import Backtest
+    from evenmatch.systems.system import Rules
     from evenmatch.tables import MatchTable
 
 STEPS = 1000  # of the progress bar
@@ -28,6 +29,10 @@ def command(
     systems: Annotated[
         str, typer.Option("--systems", "-s", metavar="NAMES", help="Systems or .py files, separated by commas; or all.")
     ] = "all",
+    param: Annotated[
+        list[str] | None,
+        typer.Option("--param", metavar="S.K=V", help="A parameter of a system to try too, as elo.k=20; repeatable."),
+    ] = None,
     warm_up: Annotated[
         float, typer.Option("--warmup", min=0, max=0.9, metavar="SHARE", help="Matches learned from but not judged.")
     ] = 0.5,
@@ -69,12 +74,12 @@ def command(
 
     evenmatch backtest season.parquet --systems elo,glicko2,wager --tune 120 --report fit.html
 
-    evenmatch backtest season.parquet --pool-ladders --out scores.csv --players ann,bob
+    evenmatch backtest season.parquet --systems elo,wager --param elo.k=16 --out scores.csv
     """
     from evenmatch.lab.backtest import backtest
     from evenmatch.tables.files import write_arrow
 
-    names = None if systems.strip() == "all" else [name.strip() for name in systems.split(",") if name.strip()]
+    by = _systems(systems, param or [])
     _check_files(matches, out, segments, report)
     recorded = options.matches_of(matches, ladder, pool_ladders, None, skip_bad)
     chosen = _check_players(recorded, players)
@@ -83,7 +88,7 @@ def command(
         with working("backtest", STEPS) as progress:
             found = backtest(
                 recorded,
-                names,
+                by,
                 warm_up=warm_up,
                 tune=tune,
                 trials=kept,
@@ -110,6 +115,21 @@ def command(
     for path in (out, segments, report):
         if path is not None:
             note(f"{path}: written")
+
+
+def _systems(told: str, params: list[str]) -> list[str | Rules]:
+    """The systems of --systems, and those of --param with their parameters."""
+    from evenmatch import systems
+
+    by: list[str | Rules] = [name.strip() for name in told.split(",") if name.strip()]
+    by = list(systems.names()) if by == ["all"] else by
+    given: dict[str, list[str]] = {}
+    for text in params:
+        name, dot, rest = text.partition(".")
+        if not dot or "=" not in rest:
+            raise UsageError(f"--param {text}: accepted is SYSTEM.NAME=VALUE, for instance elo.k=20")
+        given.setdefault(name.strip(), []).append(rest)
+    return by + [options.rules_of(system, None, values) for system, values in given.items()]
 
 
 def _print(found: Backtest) -> None:

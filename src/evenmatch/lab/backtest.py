@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -83,7 +84,7 @@ class Backtest:
 
 def backtest(
     matches: MatchTable,
-    by: Sequence[str] | None = None,
+    by: Sequence[str | Rules] | None = None,
     *,
     warm_up: float = 0.5,
     tune: float = 0.0,
@@ -93,56 +94,35 @@ def backtest(
 ) -> Backtest:
     """Predict recorded matches with several systems, and judge the predictions.
 
-    by        names of systems, or paths of files that define one; None: all there are
+    by        systems by name, by path of a file that defines one, or as rules, whose parameters are then tried besides
+              the defaults and presets (as the variant "given"); None: all systems there are
     warm_up   share of the matches, 0 to 0.9, that is learned from but not judged
-    tune      seconds of tuning, all systems together; 0: none. It sees only the warm-up part
+    tune      seconds of tuning, shared equally by the systems; 0: none. It sees only the warm-up part
     trials    a folder in which tuning keeps what it tried, so that an interrupted run goes on where it was
     progress  called with what is being done and the share of it that is done
     Raises UnknownNameError for an unknown system, UsageError for other bad arguments, InputError where so few matches
     are left to judge that a ranking would be noise, or where no system can rate them.
     """
-    if not 0.0 <= warm_up <= 0.9:
-        raise UsageError(f"warm_up={warm_up:g}: accepted is a share from 0 to 0.9")
-    if not 0.0 <= tune < float("inf"):
-        raise UsageError(f"tune={tune:g}: accepted is a number of seconds, 0 or more")
-    if tune and not warm_up:
-        raise UsageError("tuning sees only the warm-up part; accepted is a warm_up above 0")
-    found = [systems.find(name) for name in dict.fromkeys(by if by is not None else systems.names())]
-    if not found:
-        raise UsageError("no system was named; accepted is one or more")
-    early = int(len(matches) * warm_up)
-    if len(matches) - early < LEAST:
-        raise InputError(
-            f"{len(matches)} matches, {len(matches) - early} of them after the warm-up: too few to tell systems apart; "
-            f"accepted are {LEAST} or more after the warm-up"
-        )
+    early = _warm_up(matches, warm_up, tune)
     say = progress or (lambda _what, _share: None)
-    able, left_out = _able(matches, found)
+    named = [one if isinstance(one, Rules) else Rules.of(systems.find(one)) for one in by or systems.names()]
+    if by is not None and not by:
+        raise UsageError("no system was named; accepted is one or more")
+    able, left_out = _able(matches, list(dict.fromkeys(rules.system for rules in named)))
     variants = [
         Variant(system.name, preset or "default", Rules.of(system, preset))
         for system in able
         for preset in (None, *system.presets)
     ]
-    tuned: list[Variant] = []
-    tried: list[dict[str, object]] = []
-    notes: list[str] = []
-    if tune:
-        from evenmatch.lab.tune import tune as search
-
-        deadline = time.monotonic() + tune
-        for at, system in enumerate(able):
-            left = max(0.0, deadline - time.monotonic()) / (len(able) - at)
-            result = search(matches.take(slice(0, early)), system, left, trials=trials, progress=say, seed=seed)
-            tuned.append(Variant(system.name, "tuned", result.rules))
-            tried += result.trials
-            notes += result.notes
-    everything = [*variants, *tuned]
+    variants += _given([one for one in by or () if isinstance(one, Rules) and one.system in able])
+    tuned, tried, notes = _tuned(matches, early, able, tune, trials, say, seed)
     cells = divide(matches, early)
-    every = _judge_all(matches, everything, cells, say)
+    every = _judge_all(matches, [*variants, *tuned], cells, say)
     left_out += [(f"{one.variant.system} {one.variant.variant}", OUT_OF_RANGE) for one in every if one.out_of_range]
     judged = sorted((one for one in every if not one.out_of_range), key=lambda one: findings.mean_log_loss(one, cells))
     if not judged:
         raise InputError(f"no system could be judged: {OUT_OF_RANGE}")
+    say("resampling", 1.0)
     drawn = Resamples.of(cells, seed)
     chosen = _chosen([one.variant for one in judged])
     best = next(one for one in judged if one.variant is chosen[0])
@@ -161,10 +141,74 @@ def backtest(
     )
 
 
+def _warm_up(matches: MatchTable, share: float, tune: float) -> int:
+    """How many matches are the warm-up. Raises UsageError or InputError where that leaves nothing to go by."""
+    if not 0.0 <= share <= 0.9:
+        raise UsageError(f"warm_up={share:g}: accepted is a share from 0 to 0.9")
+    if not 0.0 <= tune < float("inf"):
+        raise UsageError(f"tune={tune:g}: accepted is a number of seconds, 0 or more")
+    early = int(len(matches) * share)
+    if len(matches) - early < LEAST:
+        raise InputError(
+            f"{len(matches)} matches, {len(matches) - early} of them after the warm-up: too few to tell systems apart; "
+            f"accepted are {LEAST} or more after the warm-up"
+        )
+    if tune and early < LEAST:
+        raise InputError(f"a warm-up of {early} matches: too few to tune on; accepted are {LEAST} or more")
+    return early
+
+
+def _given(rules: Sequence[Rules]) -> list[Variant]:
+    """Variants of parameters that were given."""
+    counted: dict[str, int] = {}
+    variants = []
+    for one in rules:
+        number = counted[one.system.name] = counted.get(one.system.name, 0) + 1
+        variants.append(Variant(one.system.name, "given" if number == 1 else f"given {number}", one))
+    return variants
+
+
+def _tuned(
+    matches: MatchTable,
+    early: int,
+    able: Sequence[System],
+    seconds: float,
+    trials: Path | None,
+    say: Progress,
+    seed: int,
+) -> tuple[list[Variant], list[dict[str, object]], list[str]]:
+    """Each system tuned on the warm-up part: variants, what was tried, and what to know of it."""
+    variants: list[Variant] = []
+    tried: list[dict[str, object]] = []
+    notes: list[str] = []
+    if seconds:
+        from evenmatch.lab.tune import tune
+
+        part = matches.take(slice(0, early))
+        for at, system in enumerate(able):
+            result = tune(
+                part,
+                system,
+                seconds / len(able),
+                trials=trials,
+                progress=partial(_part_of, say, at, len(able)),
+                seed=seed,
+            )
+            variants.append(Variant(system.name, "tuned", result.rules))
+            tried += result.trials
+            notes += result.notes
+    return variants, tried, list(dict.fromkeys(notes))
+
+
+def _part_of(say: Progress, at: int, count: int, what: str, share: float) -> None:
+    """Tell of one of so many equal parts of the work."""
+    say(what, (at + share) / count)
+
+
 def _chosen(variants: Sequence[Variant]) -> tuple[Variant, ...]:
-    """The variant that stands for each system: the tuned one, or else the default, or else its best."""
+    """The variant that stands for each system: the tuned one, else the given, else the default, else its best."""
     stands: dict[str, Variant] = {}
-    for wanted in ("tuned", "default", ""):
+    for wanted in ("tuned", "given", "default", ""):
         for variant in variants:
             if variant.variant == wanted or not wanted:
                 stands.setdefault(variant.system, variant)

@@ -1,0 +1,363 @@
+"""Tuning: finds what was planted, goes on where it was, and keeps to its budget and to the ranges declared."""
+
+import dataclasses
+import json
+import math
+import re
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("optuna", reason="tuning needs optuna (the extra lab)")
+
+from evenmatch import backtest, from_matches, rules, systems
+from evenmatch.errors import UsageError
+from evenmatch.lab.judging import rateable_history, replay_and_judge
+from evenmatch.lab.tune import LEARNED, tune
+from evenmatch.match import Appearance, Team
+from evenmatch.systems.parameter import Number, Numbers, specs
+from made_up import made_up_table
+from planted import duels, table
+
+LEAGUE = Path(__file__).parents[2] / "docs" / "how-to" / "league_points.py"
+AMPLE = 1e9  # seconds: the number of trials ends a search
+
+
+def search(matches, name="elo", most=6, **options):
+    return tune(matches, systems.find(name), AMPLE, **{"most": most, "workers": 1, **options})
+
+
+def tried(found):
+    """Log loss and parameters of each trial in turn."""
+    return [(row["log_loss"], json.loads(row["parameters"])) for row in found.trials]
+
+
+def loss_of(matches, name, values):
+    """Log loss over the later part."""
+    by = rules(name, **values)
+    cell = np.where(np.arange(len(matches)) < len(matches) * LEARNED, -1, 0).astype(np.int32)
+    sums, _ = replay_and_judge(by, rateable_history(matches.history, by), cell, 1)
+    return sums[0, 1] / sums[0, 0]
+
+
+def notes_of(found, about):
+    """The notes that hold these words."""
+    return [note for note in found.notes if about in note]
+
+
+def the_file_in(folder):
+    (path,) = folder.iterdir()
+    return path
+
+
+@pytest.mark.parametrize("k", [24.0, 200.0])
+def test_the_planted_k_is_found(k):
+    found = search(table(4, 4000, k=k, players=10), most=40)
+    assert k / 2 < found.rules.parameters.k < k * 2
+    assert len(found.trials) == 40
+
+
+def test_what_is_found_is_the_best_of_what_was_tried_on_the_later_part():
+    matches = table(4, 1000, k=100.0, home=60.0, players=10)
+    found = search(matches, most=12)
+    listed = tried(found)
+    assert [row["trial"] for row in found.trials] == list(range(12))
+    for loss, values in listed:
+        assert loss == pytest.approx(loss_of(matches, "elo", values), rel=1e-12)
+    best = min(listed, key=lambda one: one[0])
+    assert found.log_loss == best[0]
+    assert found.rules.values() == rules("elo", **best[1]).values()
+
+
+def test_the_defaults_and_every_preset_are_tried_even_without_time():
+    found = tune(table(1, 200), systems.find("elo"), 0.0)
+    assert sorted(json.dumps(values) for _, values in tried(found)) == sorted(
+        json.dumps(dict(preset)) for preset in ({}, *systems.find("elo").presets.values())
+    )
+
+
+def test_the_same_seed_tries_the_same_and_another_does_not():
+    matches = table(1, 300, k=40, players=8)
+    first, again, other = (tried(search(matches, most=9, seed=seed)) for seed in (1, 1, 2))
+    assert first == again
+    assert first != other
+
+
+def test_threads_try_as_many_as_one():
+    found = search(table(1, 300, k=40, players=8), most=15, workers=3)
+    assert len(found.trials) == 15
+
+
+@pytest.mark.parametrize("name", systems.names())
+def test_every_system_is_tuned_within_the_ranges_that_it_declares(name, tmp_path):
+    matches = made_up_table(name, 5, 60)
+    system = systems.find(name)
+    fixed = 1 + len(system.presets)
+    found = search(matches, name, most=fixed + 3, trials=tmp_path)
+    listed = tried(found)
+    assert len(listed) == fixed + 3
+    assert math.isfinite(found.log_loss)
+    searched = {name: spec for name, (spec, _) in specs(system.parameters).items() if spec.search is not None}
+    for _, values in listed[fixed:]:
+        assert set(values) == set(searched)
+        for parameter, value in values.items():
+            spec = searched[parameter]
+            if isinstance(spec, Number | Numbers):
+                for one in value if isinstance(spec, Numbers) else [value]:
+                    assert spec.search[0] <= one <= spec.search[1]
+            else:
+                assert value in spec.search
+    # proposals differ in every parameter
+    for parameter, spec in searched.items():
+        if isinstance(spec, Number | Numbers):
+            assert len({json.dumps(values[parameter]) for _, values in listed[fixed:]}) == 3
+    again = search(matches, name, most=fixed + 4, trials=tmp_path)
+    assert tried(again)[:-1] == listed
+
+
+@pytest.fixture
+def own(tmp_path):
+    """Write a system of one's own: the one of the how-to, changed."""
+
+    def write(*changes):
+        text = LEAGUE.read_text()
+        for old, new in changes:
+            assert old in text
+            text = text.replace(old, new)
+        path = tmp_path / "own.py"
+        path.write_text(text)
+        return str(path)
+
+    return write
+
+
+def test_a_system_without_ranges_is_tried_as_it_is_and_time_is_not_waited_for():
+    begun = time.monotonic()
+    found = tune(table(1, 200), systems.find(str(LEAGUE)), AMPLE)
+    assert time.monotonic() - begun < 60
+    assert [values for _, values in tried(found)] == [{}, {"win": 2.0}]
+
+
+CONFLICT = (
+    'draw: float = number(1.0, 0, 100, "points for each draw")',
+    'draw: float = number(1.0, 0, 100, "points for each draw", search=(0, 6))\n\n'
+    "    def conflict(self) -> str:\n"
+    '        return "" if self.draw <= self.win else "a draw is worth more than a win; accepted is less"',
+)
+
+
+def test_parameters_that_do_not_go_together_are_passed_over(own, tmp_path):
+    name = own(CONFLICT, ('"points for each rival finished ahead of")', '"points for a win", search=(0, 6))'))
+    matches = table(1, 300, spread=200, draws=0.2)
+    kept = tmp_path / "kept"
+    found = search(matches, name, most=30, trials=kept)
+    listed = tried(found)
+    assert {loss is None for loss, _ in listed} == {True, False}
+    for loss, values in listed:
+        assert (loss is None) == (values.get("draw", 1.0) > values.get("win", 3.0))
+    assert found.rules.parameters.draw <= found.rules.parameters.win
+    assert tried(search(matches, name, most=30, trials=kept)) == listed
+
+
+def test_a_preset_may_give_one_number_for_all_brackets(own):
+    name = own(
+        ("    number,\n)", "    number,\n    numbers,\n)"),
+        (CONFLICT[0], 'draw: tuple = numbers((1.0, 1.0), 0, 100, "points for a draw", search=(0, 6))'),
+        ("League(p.win, p.draw)", "League(p.win, p.draw[0])"),
+        ('"old": {"win": 2.0}', '"old": {"draw": 0.5}'),
+    )
+    found = search(table(1, 200, draws=0.2), name, most=4)
+    assert tried(found)[1][1] == {"draw": 0.5}
+    assert len(found.trials) == 4
+
+
+def test_parameters_whose_ratings_run_away_are_no_success(own):
+    name = own(
+        ('"points for each rival finished ahead of")', '"points for a win", search=(1, 400))'),
+        ("record.rating += points", "record.rating += 10.0 ** points"),
+    )
+    listed = tried(search(table(1, 300), name, most=20))
+    assert {loss is None for loss, _ in listed} == {True, False}
+    assert all(math.isfinite(loss) for loss, _ in listed if loss is not None)
+
+
+# --- kept trials
+
+
+def test_a_search_goes_on_where_it_was(tmp_path):
+    matches = table(1, 300, k=40, players=8)
+    first = search(matches, most=7, trials=tmp_path)
+    assert notes_of(first, "went on") == []
+    lines = the_file_in(tmp_path).read_text().splitlines()
+    assert [(json.loads(line)["log_loss"], json.loads(line)["values"]) for line in lines] == tried(first)
+    second = search(matches, most=12, trials=tmp_path)
+    assert tried(second)[:7] == tried(first)
+    assert len(second.trials) == 12
+    (told,) = notes_of(second, "went on")
+    assert told == f"tuning of elo went on after 7 trials kept in {the_file_in(tmp_path)}"
+    third = search(matches, most=12, trials=tmp_path)
+    assert tried(third) == tried(second)
+    assert third.rules.values() == second.rules.values()
+    assert len(the_file_in(tmp_path).read_text().splitlines()) == 12
+
+
+def test_nothing_is_kept_where_no_folder_is_named(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    search(table(1, 200))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_was_kept_teaches_the_search(tmp_path):
+    # with a narrow optimum and forty trials to learn from, new proposals crowd around it
+    matches = table(4, 3000, k=150.0, players=8)
+    search(matches, most=40, trials=tmp_path)
+    taught = [values["k"] for _, values in tried(search(matches, most=60, trials=tmp_path))[40:]]
+    assert sum(75 < k < 300 for k in taught) >= 12
+
+
+def test_seconds_that_were_used_count_towards_the_budget(tmp_path):
+    matches = table(1, 300, k=40, players=8)
+    elo = systems.find("elo")
+    first = tune(matches, elo, 1.5, trials=tmp_path)
+    lines = [json.loads(line) for line in the_file_in(tmp_path).read_text().splitlines()]
+    assert 1.0 < lines[-1]["elapsed"] < 10
+    assert [line["elapsed"] for line in lines] == sorted(line["elapsed"] for line in lines)
+    begun = time.monotonic()
+    again = tune(matches, elo, 1.5, trials=tmp_path)
+    assert time.monotonic() - begun < 1
+    assert tried(again) == tried(first)
+    more = tune(matches, elo, lines[-1]["elapsed"] + 0.5, trials=tmp_path)
+    assert len(more.trials) > len(first.trials)
+    last = json.loads(the_file_in(tmp_path).read_text().splitlines()[-1])
+    assert last["elapsed"] > lines[-1]["elapsed"]
+
+
+def test_a_finished_tuning_of_several_systems_started_again_tries_nothing_more(tmp_path):
+    matches = table(1, 400, k=40, players=8)
+    names = ["elo", "glicko", "battlepoints"]
+    counts = []
+    for _ in range(2):
+        rows = backtest(matches, names, tune=1.5, trials=tmp_path).trials["system"].to_pylist()
+        counts.append({name: rows.count(name) for name in names})
+    for name in names:
+        assert counts[1][name] <= counts[0][name] + 4, counts  # what was under way when the time was over
+
+
+def test_a_half_written_last_line_is_survived_and_costs_no_later_trial(tmp_path):
+    matches = table(1, 300, k=40, players=8)
+    first = search(matches, most=6, trials=tmp_path)
+    path = the_file_in(tmp_path)
+    path.write_text(path.read_text()[:-25])
+    second = search(matches, most=8, trials=tmp_path)
+    assert tried(second)[:5] == tried(first)[:5]
+    assert len(second.trials) == 8
+    third = search(matches, most=8, trials=tmp_path)
+    assert sorted(map(str, tried(third))) == sorted(map(str, tried(second)))
+
+
+@pytest.mark.parametrize("spoilt", [b"\n\n", b"no JSON\n", b"null\n", b"{}\n", b"[1]\n", b"\xff\xfe\n", b"\0\0\0\n"])
+def test_lines_that_are_no_trials_are_passed_over(spoilt, tmp_path):
+    matches = table(1, 300, k=40, players=8)
+    first = search(matches, most=5, trials=tmp_path)
+    path = the_file_in(tmp_path)
+    path.write_bytes(spoilt + path.read_bytes())
+    assert tried(search(matches, most=5, trials=tmp_path)) == tried(first)
+
+
+def test_trials_of_another_history_or_another_system_are_not_taken_up(tmp_path, own):
+    matches = table(1, 300, k=40, players=8)
+    search(matches, most=6, trials=tmp_path / "kept")
+    for other in (
+        matches.take(slice(0, 299)),
+        table(2, 300, k=40, players=8),
+        table(1, 300, k=40, players=8, hours=7.0),
+        from_matches([*duels(1, 299, k=40, players=8), duels(2, 300)[299]]),
+    ):
+        found = search(other, most=4, trials=tmp_path / "kept")
+        assert notes_of(found, "went on") == []
+        assert len(found.trials) == 4
+    assert notes_of(search(matches, "glicko", most=4, trials=tmp_path / "kept"), "went on") == []
+    changed = own(('name="league_points"', 'name="elo"'))
+    assert notes_of(search(matches, changed, most=4, trials=tmp_path / "kept"), "went on") == []
+    assert len(list((tmp_path / "kept").iterdir())) == 7
+
+
+@pytest.mark.parametrize("below", ["", "deep/down"])
+def test_a_folder_that_cannot_be_written_is_refused(below, tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UsageError, match=r"trials cannot be kept there: \w+"):
+        search(table(1, 200), trials=tmp_path / "file" / below)
+
+
+# --- the first-listed side
+
+
+def listed_by(matches, order):
+    """The same matches, the winner listed first (1) or last (-1), by what `order` says for the match's number."""
+    return from_matches(
+        dataclasses.replace(match, teams=tuple(sorted(match.teams, key=lambda team: order(at) * team.place)))
+        for at, match in enumerate(matches)
+    )
+
+
+# the order of match number so and so
+ORDERS = {
+    "winner first": lambda at: 1,
+    "winner last": lambda at: -1,
+    "a few otherwise": lambda at: -1 if at % 50 == 0 else 1,
+}
+
+
+@pytest.mark.parametrize("name", ["elo", "glicko2", "trueskill"])
+@pytest.mark.parametrize("order", ORDERS)
+def test_where_teams_are_listed_in_order_of_finish_no_advantage_is_tuned(name, order):
+    matches = listed_by(duels(3, 300, spread=200, players=10), ORDERS[order])
+    found = search(matches, name, most=8)
+    assert all("advantage" not in values for _, values in tried(found))
+    assert found.rules.parameters.advantage == 0
+    (told,) = notes_of(found, "order of finish")
+    assert "advantage" in told
+
+
+def test_the_order_of_finish_is_seen_in_matches_of_many_teams():
+    def ranked(places):
+        return from_matches(
+            dataclasses.replace(match, teams=tuple(Team((Appearance(f"p{at}"),), place) for at, place in places))
+            for match in duels(1, 100)
+        )
+
+    sorted_, mixed = [*enumerate([1, 2, 2, 3])], [*enumerate([1, 3, 2, 4])]
+    assert notes_of(search(ranked(sorted_), most=3), "order of finish")
+    assert not notes_of(search(ranked(mixed), most=3), "order of finish")
+
+
+def test_an_advantage_is_tuned_where_the_order_tells_nothing_of_the_finish():
+    found = search(table(3, 300, home=200.0), most=6)
+    assert notes_of(found, "order of finish") == []
+    assert all("advantage" in values for _, values in tried(found)[3:])
+
+
+# --- the extra
+
+
+def test_without_optuna_the_extra_is_named(monkeypatch):
+    for name in [name for name in sys.modules if re.match(r"optuna(\.|$)", name)]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "optuna", None)
+    for asked in (lambda: search(table(1, 200)), lambda: backtest(table(1, 400), ["elo"], tune=1)):
+        with pytest.raises(UsageError, match=r"optuna.*evenmatch\[lab\]"):
+            asked()
+    assert backtest(table(1, 300), ["elo"]).trials.num_rows == 0
+
+
+def test_progress_tells_of_trials_and_of_time():
+    told = []
+    tune(table(1, 300), systems.find("elo"), 0.5, progress=lambda *said: told.append(said))
+    assert all(re.fullmatch(r"tuning elo: \d+ trials, best log loss 0\.\d{4}", what) for what, _ in told)
+    shares = [share for _, share in told]
+    assert shares == sorted(shares)
+    assert shares[0] >= 0
+    assert 0.9 < shares[-1] <= 1
