@@ -13,8 +13,9 @@ import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -79,7 +80,7 @@ def tune(
     waiting = [values for values in candidates if json.dumps(_typed(values), sort_keys=True) not in known]
     begun, used = time.monotonic(), search.used
     with ThreadPoolExecutor(workers or os.cpu_count()) as pool:
-        running: dict[Future[tuple[float, float]], tuple[Values, optuna.Trial | None]] = {}
+        running: dict[Future[tuple[float, float]], tuple[int, Values, optuna.Trial | None]] = {}
         while True:
             elapsed = used + time.monotonic() - begun
             while len(running) < (workers or os.cpu_count() or 1):
@@ -89,14 +90,14 @@ def tune(
                     values, trial = search.ask()
                 else:
                     break
-                running[pool.submit(search.loss, values)] = (values, trial)
+                running[pool.submit(search.loss, values)] = (len(search.tried) + len(running), values, trial)
             if not running:
                 break
             done, _ = wait(running, return_when=FIRST_COMPLETED)
             for future in done:
-                values, trial = running.pop(future)
+                number, values, trial = running.pop(future)
                 loss, took = future.result()
-                search.tell(values, trial, loss, took, used + time.monotonic() - begun)
+                search.tell(number, values, trial, loss, took, used + time.monotonic() - begun)
             share = min(elapsed / seconds, 1.0) if seconds else 1.0
             say(f"tuning {system.name}: {len(search.tried)} trials, best log loss {search.best[0]:.4f}", share)
     return search.result()
@@ -141,14 +142,10 @@ class _Search:
             path.parent.mkdir(parents=True, exist_ok=True)
             with path.open("a", encoding="utf-8"):
                 pass
-            lines = path.read_text(encoding="utf-8").splitlines()
+            lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
         except OSError as error:
             raise UsageError(f"{path}: trials cannot be kept there: {error.strerror}") from error
-        for line in lines:
-            try:
-                one = json.loads(line)
-            except ValueError:  # the end of a line that was being written when the run was interrupted
-                continue
+        for one in filter(None, map(_trial_in, lines)):
             self._note(one)
             self.used = max(self.used, one["elapsed"])
         self.kept = path
@@ -180,7 +177,9 @@ class _Search:
         loss = float(sums[0, LOG_LOSS] / sums[0, MATCHES])
         return loss if np.isfinite(loss) else np.inf, time.perf_counter() - start
 
-    def tell(self, values: Values, trial: optuna.Trial | None, loss: float, took: float, elapsed: float) -> None:
+    def tell(
+        self, number: int, values: Values, trial: optuna.Trial | None, loss: float, took: float, elapsed: float
+    ) -> None:
         """Note what came of a try, in the file too."""
         from optuna.trial import TrialState
 
@@ -190,6 +189,7 @@ class _Search:
             self._study.tell(trial, loss if finite else None, state)
         one = {
             "format": FORMAT,
+            "trial": number,
             "values": _typed(values),
             "log_loss": loss if finite else None,
             "seconds": round(took, 4),
@@ -216,14 +216,14 @@ class _Search:
 
         if set(values) - set(self.space):
             return
-        whole: Values = {name: default for name, (_, default) in specs(self.system.parameters).items()}
-        whole |= values
+        whole = Rules.of(self.system, **values).values()
         params: Values = {}
         for name, spec in self.space.items():
             if isinstance(spec, Numbers):
-                params |= {f"{name}.{at}": one for at, one in enumerate(whole[name])}
+                params |= {f"{name}.{at}": one for at, one in enumerate(cast("tuple[float, ...]", whole[name]))}
             else:
-                params[name] = str(whole[name]).lower() if isinstance(whole[name], bool) else whole[name]
+                value = whole[name]
+                params[name] = str(value).lower() if isinstance(value, bool) else value
         if all(self._ranges[name]._contains(self._ranges[name].to_internal_repr(one)) for name, one in params.items()):
             made = optuna.trial.create_trial(params=params, distributions=dict(self._ranges), value=loss)
             self._study.add_trial(made)
@@ -235,14 +235,28 @@ class _Search:
         rows: list[dict[str, object]] = [
             {
                 "system": self.system.name,
-                "trial": at,
+                "trial": one["trial"],
                 "log_loss": one["log_loss"],
                 "parameters": json.dumps(one["values"]),
                 "seconds": one["seconds"],
             }
-            for at, one in enumerate(self.tried)
+            for one in sorted(self.tried, key=itemgetter("trial"))
         ]
         return Tuned(Rules.of(self.system, **self.best[1]), self.best[0], rows, tuple(self.notes))
+
+
+def _trial_in(line: str) -> dict[str, Any] | None:
+    """The trial that a line holds; none where it is no trial, as the end of a line that an interruption cut off."""
+    try:
+        one = json.loads(line)
+    except ValueError:
+        return None
+    whole = (
+        isinstance(one, dict)
+        and one.get("format") == FORMAT
+        and {"trial", "values", "log_loss", "seconds", "elapsed"} <= set(one)
+    )
+    return one if whole else None
 
 
 def _ranges(space: Mapping[str, Spec]) -> dict[str, BaseDistribution]:
@@ -269,14 +283,14 @@ def _typed(values: Values) -> Values:
 
 
 def _listed_by_place(history: History) -> bool:
-    """Whether (nearly) all matches list their teams in order of finish."""
+    """Whether (nearly) all decided matches list their teams in order of finish, winners first or winners last."""
     c = history.columns
     step = np.diff(c.place)
-    inside = np.ones(len(c.place) - 1, np.bool_)
-    inside[c.team_start[1:-1] - 1] = False
-    fell = np.flatnonzero(inside & (step < 0))
-    wrong = np.unique(np.searchsorted(c.team_start, fell, side="right"))
-    return len(wrong) < (1.0 - SORTED) * len(history)
+    match = np.repeat(np.arange(len(history)), np.diff(c.team_start))
+    inside = match[1:] == match[:-1]
+    rising, falling = (np.unique(match[1:][inside & way]) for way in (step > 0, step < 0))
+    decided = len(np.union1d(rising, falling))
+    return min(len(rising), len(falling)) < (1.0 - SORTED) * decided
 
 
 def _key(history: History, system: System, space: Mapping[str, Spec]) -> str:
