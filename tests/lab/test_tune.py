@@ -138,7 +138,7 @@ def test_a_system_without_ranges_is_tried_as_it_is_and_time_is_not_waited_for():
     begun = time.monotonic()
     found = tune(table(1, 200), systems.find(str(LEAGUE)), AMPLE)
     assert time.monotonic() - begun < 60
-    assert [values for _, values in tried(found)] == [{}, {"win": 2.0}]
+    assert sorted(map(str, (values for _, values in tried(found)))) == ["{'win': 2.0}", "{}"]
 
 
 CONFLICT = (

@@ -79,6 +79,7 @@ def command(
     print(
         f'Try: evenmatch odds {folder / "season.csv"} -s wager --teams "{names[0]},{names[1]} vs {names[2]},{names[3]}"'
     )
+    print(f"     evenmatch backtest {folder / 'season.csv'} --report {folder / 'fit.html'}")
 
 
 def _with_a_quitter(ratings: Ratings) -> str:
