@@ -494,23 +494,24 @@ void trueskill(const History *h, Believed *state) {
 
 /* ---- wenglin, Plackett-Luce ---- */
 
-typedef struct { double mean, variance, strength, rest, tied; int place; } Rival;
+typedef struct { double mean, variance, strength; int team, place; } Rival;
 
 static void expect(const History *h, int first, const Rival *rivals, int count) {
     for (int i = 0; i < count; i++) h->expected[first + i] = 0.0;
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < count; i++) {
+        double total = h->expected[first + i]; /* against the teams before it */
         for (int q = i + 1; q < count; q++) {
             double c = sqrt(rivals[i].variance + rivals[q].variance + 2.0 * BETA2);
             double win = logistic((rivals[i].mean - rivals[q].mean) / c);
-            h->expected[first + i] += win;
+            total += win;
             h->expected[first + q] += 1.0 - win;
         }
-    for (int i = 0; i < count; i++) h->expected[first + i] /= count - 1;
+        h->expected[first + i] = total / (count - 1);
+    }
 }
 
-static void wenglin_team(const History *h, int match, int team, const Rival *own, double omega, double delta,
-                         Believed *state) {
-    for (int slot = h->slot_start[team]; slot < h->slot_start[team + 1]; slot++) {
+static void wenglin_team(const History *h, int match, const Rival *own, double omega, double delta, Believed *state) {
+    for (int slot = h->slot_start[own->team]; slot < h->slot_start[own->team + 1]; slot++) {
         Believed *record = &state[h->player[slot]];
         double weight = play_share(h, match, slot), variance = record->deviation * record->deviation + TAU2;
         double part = variance / own->variance * weight;
@@ -523,8 +524,8 @@ static void wenglin_team(const History *h, int match, int team, const Rival *own
 void wenglin(const History *h, Believed *state) {
     for (int match = 0; match < h->matches; match++) {
         int first = h->team_start[match], count = h->team_start[match + 1] - first;
-        Rival rivals[LARGEST];
-        double total = 0.0, most = -INFINITY;
+        Rival rivals[LARGEST], finish[LARGEST];
+        double total = 0.0, most = -INFINITY, rest[LARGEST], behind = 0.0, once = 0.0, twice = 0.0;
         for (int i = 0; i < count; i++) {
             double mean = 0.0, variance = 0.0;
             for (int slot = h->slot_start[first + i]; slot < h->slot_start[first + i + 1]; slot++) {
@@ -532,32 +533,30 @@ void wenglin(const History *h, Believed *state) {
                 mean += record->mean;
                 variance += record->deviation * record->deviation + TAU2;
             }
-            rivals[i] = (Rival){mean, variance, 0.0, 0.0, 0.0, h->place[first + i]};
+            rivals[i] = (Rival){mean, variance, 0.0, first + i, h->place[first + i]};
             total += variance + BETA2;
             most = greater(most, mean);
         }
         expect(h, first, rivals, count);
         double c = sqrt(total);
-        for (int i = 0; i < count; i++) rivals[i].strength = exp((rivals[i].mean - most) / c);
-        for (int q = 0; q < count; q++) {
-            double rest = 0.0, tied = 0.0;
-            for (int i = 0; i < count; i++) {
-                rest += rivals[i].place >= rivals[q].place ? rivals[i].strength : 0.0;
-                tied += rivals[i].place == rivals[q].place ? 1.0 : 0.0;
-            }
-            rivals[q].rest = 1.0 / rest;
-            rivals[q].tied = 1.0 / tied;
-        }
         for (int i = 0; i < count; i++) {
-            double expected = 0.0, spread = 0.0, variance = rivals[i].variance;
-            for (int q = 0; q < count; q++) {
-                double part = rivals[q].place <= rivals[i].place ? rivals[i].strength * rivals[q].rest : 0.0;
-                expected += part * rivals[q].tied;
-                spread += part * (1.0 - part) * rivals[q].tied;
+            int ahead = 0;
+            for (int q = 0; q < i; q++) ahead += rivals[q].place <= rivals[i].place;
+            for (int q = i + 1; q < count; q++) ahead += rivals[q].place < rivals[i].place;
+            rivals[i].strength = exp((rivals[i].mean - most) / c);
+            finish[ahead] = rivals[i];
+        }
+        for (int at = count - 1; at >= 0; at--) rest[at] = behind += finish[at].strength;
+        for (int begin = 0, end; begin < count; begin = end) {
+            for (end = begin; end < count && finish[end].place == finish[begin].place;) end++;
+            once += 1.0 / rest[begin]; /* those who tied met the same rivals, each for a part */
+            twice += 1.0 / (rest[begin] * rest[begin]);
+            for (int at = begin; at < end; at++) {
+                double strength = finish[at].strength, variance = finish[at].variance;
+                double omega = (1.0 / (end - begin) - strength * once) * variance / c;
+                double delta = strength * (once - strength * twice) * variance * sqrt(variance) / (c * c * c);
+                wenglin_team(h, match, &finish[at], omega, delta, state);
             }
-            double omega = (rivals[i].tied - expected) * variance / c;
-            double delta = spread * variance * sqrt(variance) / (c * c * c);
-            wenglin_team(h, match, first + i, &rivals[i], omega, delta, state);
         }
     }
 }

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from evenmatch import read, systems
+from evenmatch import backtest, read, systems
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
 FILES = {
@@ -30,6 +30,17 @@ REFUSED = {
     ("f1", "trophies"): "rates matches of exactly 2",
     ("codeforces", "scorefactor"): "score is empty",
     ("cod_cwl", "scorefactor"): "score is empty for 8 of 8 players",
+}
+# Log loss and accuracy of plain Elo over the second half, ladders pooled, as the description of the data has them
+PLAIN_ELO = {
+    "halo2_h2h": (0.6199, 0.686),
+    "halo2_smallteam": (0.6544, 0.627),
+    "halo2_largeteam": (0.6847, 0.559),
+    "cod_cwl": (0.6706, 0.602),
+    "afl": (0.6254, 0.647),
+    "f1": (0.5811, 0.696),
+    "codeforces": (0.6310, 0.661),
+    "intl_football": (0.5807, 0.745),
 }
 # Contests of thousands of players, which these take ten seconds and more to rate.
 SLOWEST = {("codeforces", "elommr"), ("codeforces", "trueskill")}
@@ -96,3 +107,16 @@ def test_pooled_ladders_are_one_and_single_ladders_are_rated_alone():
     assert len({row["player"] for row in alone}) == len(pooled)
     one = json.loads(run("rate", football, "-s", "battlepoints", "--ladder", "friendly-home", "--json").stdout)
     assert one["standings"] == [row for row in alone if row["ladder"] == "friendly-home"]
+
+
+@pytest.mark.parametrize(
+    "file", [pytest.param(file, marks=[pytest.mark.slow] if file == "codeforces" else []) for file in PLAIN_ELO]
+)
+def test_plain_elo_predicts_as_well_as_the_description_of_the_data_says(file):
+    found = backtest(read(DATA / f"{file}.parquet").pooled(), ["elo"])
+    (row,) = (row for row in found.scores.to_pylist() if row["variant"] == "default")
+    log_loss, accuracy = PLAIN_ELO[file]
+    assert row["matches"] == FILES[file] - FILES[file] // 2
+    assert row["log_loss"] == pytest.approx(log_loss, abs=0.5001e-3)
+    assert row["accuracy"] == pytest.approx(accuracy, abs=0.5001e-3)
+    assert row["log_loss_low"] < row["log_loss"] < row["log_loss_high"]

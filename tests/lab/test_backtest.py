@@ -139,6 +139,8 @@ def test_stretches_have_about_so_many_pairs(teams, pairs, ends, monkeypatch):
     assert loop.stretches(history) == ends
     counted = [loop.pair_count(history, start, stop) for start, stop in pairwise([0, *ends])]
     assert counted == [sum(math.comb(count, 2) for count in teams[a:b]) for a, b in pairwise([0, *ends])]
+    # also where a later stretch is larger than the first
+    assert len(foretold(rules("elo"), history)) == sum(counted)
 
 
 # --- against plain Python
@@ -258,6 +260,26 @@ def test_segments_add_up_to_the_whole():
         assert [point["predicted"] for point in curve] == sorted(point["predicted"] for point in curve)
 
 
+def test_matches_of_one_moment_have_no_interval_that_looks_sure():
+    # three matches in a row are resampled together or not at all: their spread is not known
+    listed = duels(1, 2000, spread=200, players=10)
+    listed[1500:1503] = [dataclasses.replace(match, ladder="rare") for match in listed[1500:1503]]
+    row = row_of(backtest(from_matches(listed), ["elo"]).segments, group="rare", variant="default")
+    assert row["matches"] == 3
+    assert row["log_loss"] > 0
+    assert row["log_loss_low"] is None or row["log_loss_low"] < row["log_loss"] < row["log_loss_high"]
+
+
+def test_where_all_matches_were_drawn_there_is_no_accuracy():
+    found = backtest(table(1, 300, draws=1.0), ["elo", "trueskill"])
+    for row in found.scores.to_pylist():
+        assert row["accuracy"] is row["accuracy_low"] is None
+        assert row["log_loss"] == pytest.approx(math.log(2), rel=1e-6)
+    assert row_of(found.scores, system="elo", variant="default")["calibration_slope"] is None
+    assert row_of(found.scores, system="trueskill", variant="default")["three_way_log_loss"] > math.log(4)
+    assert found.verdict
+
+
 def test_differences_to_the_best_are_of_the_same_matches_and_resamples():
     found = backtest(table(3, 600, spread=300, players=10), ["elo", "planeswalker"], warm_up=0.2)
     best = found.chosen[0]
@@ -357,6 +379,20 @@ def few_trials(monkeypatch):
     return install
 
 
+def test_the_seconds_of_tuning_are_for_all_systems_together(monkeypatch):
+    search, given = tuning.tune, []
+
+    def tune(matches, system, seconds, **options):
+        given.append(seconds)
+        return search(matches, system, 0.0, **options)
+
+    monkeypatch.setattr(tuning, "tune", tune)
+    backtest(table(1, 300), ["elo", "glicko", "battlepoints"], tune=60)
+    assert len(given) == 3
+    assert sum(given) == pytest.approx(60, abs=5)
+    assert max(given) < 30
+
+
 def test_tuning_never_reads_what_comes_after_the_warm_up(few_trials):
     few_trials(9)
     early = duels(9, 300, k=60, players=10, ladders=("x", "y"))
@@ -425,7 +461,11 @@ def test_refused_matches_are_predicted_but_not_learned_from(name, preset):
     state = loop.replay(by, history, by.newcomers(history.players)).state
     assert np.array_equal(state, loop.replay(by, without, by.newcomers(history.players)).state)
     found = backtest(matches, [name])
-    assert {row["matches"] for row in found.scores.to_pylist()} == {150}
+    odds = iter(whole.tolist())
+    slow = judged_slowly(listed, lambda *_: next(odds))
+    row = row_of(found.scores, variant=preset or "default")
+    assert row["matches"] == 150
+    assert row["log_loss"] == pytest.approx(judging.together(slow[150:])["log_loss"], rel=1e-6)
     assert found.left_out == ()
 
 
@@ -448,6 +488,17 @@ def test_who_cannot_rate_more_than_a_twentieth_is_left_out_and_told_why(count, j
         assert reason.startswith("cannot rate 16 of 300 matches: seconds is empty for 1 of 2 players")
         assert found.verdict[-1] == f"wager was left out: {reason}."
         assert "wager" not in {variant.system for variant in found.variants}
+
+
+def test_parameters_that_cannot_rate_the_matches_are_left_out_and_told_why():
+    # the shares of rounds are not recorded: a prav that goes by them would learn nothing and stay at even odds
+    found = backtest(table(1, 300), [rules("prav", outcome="share"), "elo"])
+    assert row_of(found.scores, system="prav", variant="default")
+    assert rows_of(found.scores, system="prav", variant="given") == []
+    ((name, reason),) = found.left_out
+    assert "prav" in name
+    assert "given" in name
+    assert "cannot rate 300 of 300 matches: team_score is empty" in reason
 
 
 def test_where_no_system_can_rate_every_reason_is_told():
@@ -581,7 +632,9 @@ def test_the_same_seed_gives_the_same_tables_and_another_the_same_values():
     matches = table(1, 400, spread=200, draws=0.1, ladders=("x", "y"))
     first, again, other = (backtest(matches, ["elo", "trueskill"], seed=seed) for seed in (1, 1, 2))
     assert without_seconds(first) == without_seconds(again)
-    assert without_seconds(first) != without_seconds(other)
+    for name in ("scores", "segments", "reliability", "against_best"):
+        ends = [column for column in getattr(first, name).column_names if column.endswith("low")]
+        assert getattr(first, name).select(ends) != getattr(other, name).select(ends)
     for metric in ("log_loss", "calibration_slope"):
         assert first.scores[metric].equals(other.scores[metric])
 

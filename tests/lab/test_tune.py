@@ -14,7 +14,7 @@ import pytest
 pytest.importorskip("optuna", reason="tuning needs optuna (the extra lab)")
 
 from evenmatch import backtest, from_matches, rules, systems
-from evenmatch.errors import UsageError
+from evenmatch.errors import BadParameterError, UsageError
 from evenmatch.lab.judging import rateable_history, replay_and_judge
 from evenmatch.lab.tune import LEARNED, tune
 from evenmatch.match import Appearance, Team
@@ -110,6 +110,10 @@ def test_every_system_is_tuned_within_the_ranges_that_it_declares(name, tmp_path
                     assert spec.search[0] <= one <= spec.search[1]
             else:
                 assert value in spec.search
+    for loss, values in listed:
+        if loss is None:  # each value is one that the parameter accepts, only they do not go together
+            with pytest.raises(BadParameterError, match=rf"^{name}: "):
+                rules(name, **values)
     # proposals differ in every parameter
     for parameter, spec in searched.items():
         if isinstance(spec, Number | Numbers):
@@ -174,6 +178,39 @@ def test_a_preset_may_give_one_number_for_all_brackets(own):
     assert len(found.trials) == 4
 
 
+def test_rows_of_numbers_are_proposed_in_the_order_that_they_must_have(own):
+    name = own(
+        ("    number,\n)", "    number,\n    numbers,\n)"),
+        (
+            CONFLICT[0],
+            'draw: tuple = numbers((1.0, 1.0, 1.0), 0, 100, "points for a draw", ascending=True, search=(0, 6))',
+        ),
+        ("League(p.win, p.draw)", "League(p.win, p.draw[0])"),
+    )
+    listed = tried(search(table(1, 200, draws=0.2), name, most=10))
+    assert None not in [loss for loss, _ in listed]
+    for _, values in listed[2:]:
+        assert values["draw"] == sorted(values["draw"])
+        assert len(set(values["draw"])) == 3
+
+
+def test_wide_ranges_are_searched_by_orders_of_magnitude():
+    low, high = specs(systems.find("elo").parameters)["k"][0].search
+    assert high / low > 100
+    middle = math.sqrt(low * high)
+    matches = table(1, 100)
+    proposed = [values["k"] for seed in range(5) for _, values in tried(search(matches, most=10, seed=seed))[3:]]
+    assert 0.25 < sum(k < middle for k in proposed) / len(proposed) < 0.75
+
+
+def test_parameters_with_which_the_matches_cannot_be_rated_are_no_success():
+    # nothing can be learned here, and prav does not try to where it needs shares of rounds that are not recorded
+    matches = table(1, 400)
+    found = search(matches, "prav", most=16)
+    assert any(values.get("outcome") == "share" for _, values in tried(found))
+    assert found.rules.parameters.outcome == "result"
+
+
 def test_parameters_whose_ratings_run_away_are_no_success(own):
     name = own(
         ('"points for each rival finished ahead of")', '"points for a win", search=(1, 400))'),
@@ -202,6 +239,25 @@ def test_a_search_goes_on_where_it_was(tmp_path):
     assert tried(third) == tried(second)
     assert third.rules.values() == second.rules.values()
     assert len(the_file_in(tmp_path).read_text().splitlines()) == 12
+
+
+@pytest.mark.parametrize("first", [4, 7, 12])
+def test_a_search_that_goes_on_does_not_try_the_same_again(first, tmp_path):
+    matches = table(1, 300, k=40, players=8)
+    search(matches, most=first, trials=tmp_path)
+    listed = [json.dumps(values) for _, values in tried(search(matches, most=first + 8, trials=tmp_path))]
+    assert len(set(listed)) == first + 8
+
+
+def test_trials_keep_their_numbers_where_one_was_lost(tmp_path):
+    # two threads: the run was interrupted when a later trial was done and an earlier one was not
+    matches = table(1, 300, k=40, players=8)
+    search(matches, most=8, trials=tmp_path)
+    path = the_file_in(tmp_path)
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join(lines[:6] + lines[7:]))
+    numbers = [row["trial"] for row in search(matches, most=10, trials=tmp_path).trials]
+    assert len(set(numbers)) == len(numbers) == 10
 
 
 def test_nothing_is_kept_where_no_folder_is_named(tmp_path, monkeypatch):
@@ -254,8 +310,8 @@ def test_a_half_written_last_line_is_survived_and_costs_no_later_trial(tmp_path)
     second = search(matches, most=8, trials=tmp_path)
     assert tried(second)[:5] == tried(first)[:5]
     assert len(second.trials) == 8
-    third = search(matches, most=8, trials=tmp_path)
-    assert sorted(map(str, tried(third))) == sorted(map(str, tried(second)))
+    third = tune(matches, systems.find("elo"), 0.0, trials=tmp_path)
+    assert tried(third) == tried(second)
 
 
 @pytest.mark.parametrize("spoilt", [b"\n\n", b"no JSON\n", b"null\n", b"{}\n", b"[1]\n", b"\xff\xfe\n", b"\0\0\0\n"])
@@ -283,6 +339,10 @@ def test_trials_of_another_history_or_another_system_are_not_taken_up(tmp_path, 
     changed = own(('name="league_points"', 'name="elo"'))
     assert notes_of(search(matches, changed, most=4, trials=tmp_path / "kept"), "went on") == []
     assert len(list((tmp_path / "kept").iterdir())) == 7
+    # the same parameters of kernels that are not the same
+    for change in (), (("record.rating + 1.5", "record.rating + 2.5"),):
+        found = search(matches, own(CONFLICT, *change), most=4, trials=tmp_path / "kept")
+        assert notes_of(found, "went on") == []
 
 
 @pytest.mark.parametrize("below", ["", "deep/down"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+from importlib import import_module
 from json import loads
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -125,10 +126,11 @@ def _systems(told: str, params: list[str]) -> list[str | Rules]:
     by = list(systems.names()) if by == ["all"] else by
     given: dict[str, list[str]] = {}
     for text in params:
-        name, dot, rest = text.partition(".")
-        if not dot or "=" not in rest:
+        left, equals, value = text.partition("=")
+        system, dot, name = left.rpartition(".")
+        if not equals or not dot:
             raise UsageError(f"--param {text}: accepted is SYSTEM.NAME=VALUE, for instance elo.k=20")
-        given.setdefault(name.strip(), []).append(rest)
+        given.setdefault(system.strip(), []).append(f"{name}={value}")
     return by + [options.rules_of(system, None, values) for system, values in given.items()]
 
 
@@ -161,7 +163,7 @@ def _document(found: Backtest, recorded: MatchTable) -> dict[str, object]:
         "source": recorded.source.name,
         "matches": len(recorded),
         "warm_up": found.warm_up,
-        "players": len(recorded.player),
+        "players": len(set(recorded.player_names)),
         "skipped_matches": recorded.skipped_matches,
         "verdict": found.verdict,
         "scores": scores,
@@ -182,6 +184,7 @@ def _check_files(matches: Path, out: Path | None, segments: Path | None, report:
         if report.suffix.lower() not in (".html", ".htm"):
             raise UsageError(f"{report}: the report is a page; accepted is a name ending in .html")
         check_folder(report)
+        import_module("evenmatch.lab.report")  # says now, and not after a long run, what is not installed
     written = [path.resolve() for path in (out, segments, report, matches) if path is not None]
     if len(set(written)) < len(written):
         raise UsageError("--out, --segments, --report and MATCHES name the same file; accepted are different ones")

@@ -22,12 +22,11 @@ from evenmatch.errors import InputError, UsageError
 from evenmatch.lab import findings
 from evenmatch.lab.cells import Cells, divide
 from evenmatch.lab.findings import Judged, Resamples, Variant
-from evenmatch.lab.judging import rateable_history, replay_and_judge
+from evenmatch.lab.judging import rateable_history, replay_and_judge, why_not
 from evenmatch.systems.system import Rules, System
 from evenmatch.tables import MatchTable
 
 LEAST = 100  # judged matches, below which nothing is ranked
-REFUSED = 0.05  # a system that cannot rate a greater share of the matches is left out
 SEED = 1
 OUT_OF_RANGE = "its ratings leave the range of numbers on these matches"
 
@@ -105,16 +104,23 @@ def backtest(
     """
     early = _warm_up(matches, warm_up, tune)
     say = progress or (lambda _what, _share: None)
-    named = [one if isinstance(one, Rules) else Rules.of(systems.find(one)) for one in by or systems.names()]
     if by is not None and not by:
         raise UsageError("no system was named; accepted is one or more")
-    able, left_out = _able(matches, list(dict.fromkeys(rules.system for rules in named)))
+    by = [by] if isinstance(by, str | Rules) else by
+    named = [one if isinstance(one, Rules) else Rules.of(systems.find(one)) for one in by or systems.names()]
+    found = list(dict.fromkeys(rules.system for rules in named))
+    for system in found:
+        if any(other.name == system.name for other in found if other is not system):
+            raise UsageError(f"two systems are called {system.name!r}; accepted are different names")
+    able, left_out = _able(matches, found)
     variants = [
         Variant(system.name, preset or "default", Rules.of(system, preset))
         for system in able
         for preset in (None, *system.presets)
     ]
     variants += _given([one for one in by or () if isinstance(one, Rules) and one.system in able])
+    variants, unable = _rateable(matches, variants)
+    left_out += unable
     tuned, tried, notes = _tuned(matches, early, able, tune, trials, say, seed)
     cells = divide(matches, early)
     every = _judge_all(matches, [*variants, *tuned], cells, say)
@@ -219,10 +225,8 @@ def _able(matches: MatchTable, found: Sequence[System]) -> tuple[list[System], l
     """The systems that can rate (nearly) all of these matches, and why the others cannot."""
     able, left_out = [], []
     for system in found:
-        rules = Rules.of(system)
-        refused = dict(system.refusals(matches.history.columns, rules.parameters))
-        if len(refused) > REFUSED * len(matches):
-            reason = f"cannot rate {len(refused):,} of {len(matches):,} matches: {next(iter(refused.values()))}"
+        reason = why_not(matches.history, Rules.of(system))
+        if reason:
             left_out.append((system.name, reason))
         else:
             able.append(system)
@@ -230,6 +234,14 @@ def _able(matches: MatchTable, found: Sequence[System]) -> tuple[list[System], l
         told = "; ".join(f"{name} {reason}" for name, reason in left_out)
         raise InputError(f"{matches.source.name}: no system that was named can rate these matches: {told}")
     return able, left_out
+
+
+def _rateable(matches: MatchTable, variants: Sequence[Variant]) -> tuple[list[Variant], list[tuple[str, str]]]:
+    """The variants whose parameters can rate (nearly) all of these matches, and why the others cannot."""
+    reasons = [why_not(matches.history, one.rules) for one in variants]
+    told = zip(variants, reasons, strict=True)
+    left_out = [(f"{one.system} {one.variant}", reason) for one, reason in told if reason]
+    return [one for one, reason in zip(variants, reasons, strict=True) if not reason], left_out
 
 
 def _judge_all(matches: MatchTable, variants: Sequence[Variant], cells: Cells, say: Progress) -> list[Judged]:

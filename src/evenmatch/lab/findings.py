@@ -17,6 +17,7 @@ from evenmatch.lab.metrics import LOG_LOSS, MATCHES, Measure, Metrics, measure, 
 from evenmatch.systems.system import Rules
 
 RESAMPLES = 500
+FEW = 10  # blocks, below which resampling them understates how uncertain a metric is: there is no interval then
 METRICS = ("log_loss", "three_way_log_loss", "brier", "accuracy", "calibration_slope")
 TEXT = pa.large_string()
 NAMED = {"system": TEXT, "variant": TEXT}
@@ -149,7 +150,8 @@ def _parts(cells: Cells) -> Iterator[tuple[str, str, NDArray[np.bool_], bool]]:
 def _metrics(one: Judged, cells: Cells, chosen: NDArray[np.bool_], drawn: Floats) -> Metrics:
     sums, bins = cells.by_block(one.sums, chosen), cells.by_block(one.bins, chosen)
     filled = sums[:, MATCHES] > 0.0
-    return metrics(sums[filled], bins[filled], drawn[:, filled])
+    resamples = drawn[:, filled] if filled.sum() >= FEW else np.zeros((0, int(filled.sum())))
+    return metrics(sums[filled], bins[filled], resamples)
 
 
 def _name(variant: Variant) -> dict[str, object]:

@@ -9,6 +9,8 @@ from evenmatch.lab.metrics import BINS, judge
 from evenmatch.systems import loop
 from evenmatch.systems.system import Rules
 
+REFUSED = 0.05  # share of the matches that a system may be unable to rate
+
 
 def replay_and_judge(
     rules: Rules, history: History, cell: Integers, cells: int, *, with_bins: bool = True
@@ -22,6 +24,14 @@ def replay_and_judge(
 
     loop.replay(rules, history, rules.newcomers(history.players), watch=watch)
     return sums, bins
+
+
+def why_not(history: History, rules: Rules) -> str:
+    """Why rules cannot rate more than a twentieth of these matches; empty where they can rate the others."""
+    refused = dict(rules.system.refusals(history.columns, rules.parameters))
+    if len(refused) <= REFUSED * len(history):
+        return ""
+    return f"cannot rate {len(refused):,} of {len(history):,} matches: {next(iter(refused.values()))}"
 
 
 def rateable_history(history: History, rules: Rules) -> History:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from evenmatch.history import Floats, Integers
 
 TINY = 1e-12  # no probability counts as less: being sure and wrong costs 27.6
+SURE = -float(np.log(TINY))
 BINS, PER_UNIT = 40, 5  # of the favourite's log-odds: 0 to 8
 MATCHES, LOG_LOSS, THREE_WAY, BRIER, HITS, DECIDED, DRAW = range(7)  # columns of the sums
 WEIGHT, LOG_ODDS, OUTCOME = range(3)  # columns of the bins
@@ -77,14 +78,18 @@ def judge(
                 yes, no = -np.log(p), -np.log(1.0 - p)
                 loss += outcome * yes + (1.0 - outcome) * no
                 brier += (p - outcome) ** 2
+                draws += draw
                 if draw > 0.0:
                     chance = win if ahead > 0 else draw if ahead == 0 else 1.0 - win - draw
                     three_way -= np.log(max(chance, TINY))
-                    draws += draw
+                else:
+                    three_way += yes if ahead > 0 else no if ahead < 0 else SURE
                 if ahead != 0:
                     decided += 1.0
                     hits += 0.5 if p == 0.5 else 1.0 if (p > 0.5) == (ahead > 0) else 0.0
                 if len(bins):
+                    if p == 0.5:  # neither is the favourite
+                        outcome = 0.5
                     odds = no - yes
                     if odds < 0.0:
                         odds, outcome = -odds, 1.0 - outcome
@@ -104,7 +109,7 @@ def judge(
 
 @dataclass(frozen=True)
 class Measure:
-    """A metric with its 95 % interval; NaN where it is not defined (no decided match, no draw foretold)."""
+    """A metric with its 95 % interval; NaN where there is none (no decided match, no draw foretold, few blocks)."""
 
     value: float
     low: float
@@ -145,7 +150,7 @@ def metrics(sums: Floats, bins: Floats, weights: Floats) -> Metrics:
     """Metrics of the blocks together.
 
     sums     float64 (B, 7) and bins float64 (B, BINS, 3), of each block
-    weights  float64 (R, B)  how often each resample draws each block
+    weights  float64 (R, B)  how often each resample draws each block; R of 0: no intervals
     """
     total, drawn = sums.sum(0), weights @ sums
     silent = total[DRAW] == 0.0
@@ -169,10 +174,10 @@ def metrics(sums: Floats, bins: Floats, weights: Floats) -> Metrics:
 
 
 def measure(value: float, resampled: Floats) -> Measure:
-    """A value with the 2.5th and 97.5th percentile of its resamples."""
+    """A value with the 2.5th and 97.5th percentile of its resamples; NaN for those where there are none."""
     known = resampled[np.isfinite(resampled)]
     if not np.isfinite(value) or not len(known):
-        return Measure(np.nan, np.nan, np.nan)
+        return Measure(float(value) if np.isfinite(value) else np.nan, np.nan, np.nan)
     low, high = np.percentile(known, [2.5, 97.5])
     return Measure(float(value), float(low), float(high))
 
@@ -184,7 +189,7 @@ def calibration_slopes(bins: Floats) -> Floats:
     """
     weight, outcome = bins[:, :, WEIGHT], bins[:, :, OUTCOME]
     odds = bins[:, :, LOG_ODDS] / np.where(weight > 0.0, weight, 1.0)
-    slope = np.ones(len(bins))
+    slope, moved = np.ones(len(bins)), np.zeros(len(bins))
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         for _ in range(NEWTON):
             expected = 1.0 / (1.0 + np.exp(-slope[:, None] * odds))
@@ -192,9 +197,11 @@ def calibration_slopes(bins: Floats) -> Floats:
             curve = (weight * expected * (1.0 - expected) * odds**2).sum(1)
             step = np.clip(rise / curve, -1.0, 1.0)
             slope = np.clip(slope + step, -STEEPEST, STEEPEST)
-            if not (np.abs(step) > SETTLED).any():
+            moved = np.abs(step)
+            if not (moved > SETTLED).any():
                 break
-    return np.where((weight * odds).sum(1) > 0.0, slope, np.nan)
+    # Where every favourite won, or none did, no slope is steep enough: the search does not settle.
+    return np.where(((weight * odds).sum(1) > 0.0) & ~(moved > SETTLED), slope, np.nan)
 
 
 def reliability(bins: Floats, weights: Floats) -> list[Point]:

@@ -21,7 +21,7 @@ import numpy as np
 
 from evenmatch.errors import BadParameterError, UsageError
 from evenmatch.history import History
-from evenmatch.lab.judging import rateable_history, replay_and_judge
+from evenmatch.lab.judging import rateable_history, replay_and_judge, why_not
 from evenmatch.lab.metrics import LOG_LOSS, MATCHES
 from evenmatch.systems import loop
 from evenmatch.systems.parameter import Number, Numbers, Spec, specs
@@ -90,7 +90,7 @@ def tune(
                     values, trial = search.ask()
                 else:
                     break
-                running[pool.submit(search.loss, values)] = (len(search.tried) + len(running), values, trial)
+                running[pool.submit(search.loss, values)] = (search.number(), values, trial)
             if not running:
                 break
             done, _ = wait(running, return_when=FIRST_COMPLETED)
@@ -118,9 +118,12 @@ class _Search:
         self.tried: list[dict[str, Any]] = []
         self.used, self.notes = 0.0, list[str]()
         self.kept: Path | None = None
+        self.next = 0
         self.best: tuple[float, Values] = (np.inf, {})
         self._ranges = _ranges(space)
-        self._study = optuna.create_study(sampler=optuna.samplers.TPESampler(multivariate=True, seed=seed))
+        self._study = optuna.create_study()
+        self._seed = seed
+        self.reseed()
 
     @classmethod
     def begin(cls, matches: MatchTable, system: System, folder: Path | None, seed: int) -> _Search:
@@ -140,17 +143,32 @@ class _Search:
         """Take up what a file holds, and keep what is tried from now on in it."""
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            with path.open("a", encoding="utf-8"):
-                pass
-            lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+            with path.open("a+b") as file:
+                file.seek(0)
+                told = file.read().decode("utf-8", errors="replace")
+                if told and not told.endswith("\n"):  # a line that was being written when the run was interrupted
+                    file.write(b"\n")
         except OSError as error:
             raise UsageError(f"{path}: trials cannot be kept there: {error.strerror}") from error
-        for one in filter(None, map(_trial_in, lines)):
+        for one in filter(None, map(_trial_in, told.splitlines())):
             self._note(one)
             self.used = max(self.used, one["elapsed"])
         self.kept = path
+        self.next = 1 + max((one["trial"] for one in self.tried), default=-1)
+        self.reseed()
         if self.tried:
             self.notes.append(f"tuning of {self.system.name} went on after {len(self.tried)} trials kept in {path}")
+
+    def reseed(self) -> None:
+        """Have the search propose what it did not before: it begins with random parameters."""
+        import optuna
+
+        self._study.sampler = optuna.samplers.TPESampler(multivariate=True, seed=self._seed + len(self.tried))
+
+    def number(self) -> int:
+        """The number of the next trial."""
+        self.next += 1
+        return self.next - 1
 
     def ask(self) -> tuple[Values, optuna.Trial]:
         """Parameters to try next."""
@@ -172,6 +190,8 @@ class _Search:
         try:
             rules = Rules.of(self.system, **values)
         except BadParameterError:  # values that do not go together
+            return np.inf, 0.0
+        if why_not(self.history, rules):
             return np.inf, 0.0
         sums, _ = replay_and_judge(rules, rateable_history(self.history, rules), self.cell, 1, with_bins=False)
         loss = float(sums[0, LOG_LOSS] / sums[0, MATCHES])

@@ -14,6 +14,7 @@ NEWCOMERS = ("0", "1–9")  # matches behind the least experienced player
 CALM = 0.1  # a calibration slope so near to 1 needs no word
 FASTER = 3.0  # times
 SLOW = 1.0  # seconds for all matches, below which nobody minds
+LEAST = 0.01  # percent
 LONG = 4  # names in a sentence
 TRIFLE = 0.001  # share of the log loss: a difference that no game would feel
 
@@ -136,4 +137,7 @@ def _tuning(b: Backtest, scores: Mapping[tuple[str, str], Row]) -> list[str]:
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share:.2g}%"
+    percent = 100 * share
+    if percent < LEAST:
+        return "0%"
+    return f"{percent:.0f}%" if percent >= 10 else f"{percent:.2g}%"
