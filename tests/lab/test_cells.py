@@ -103,7 +103,7 @@ def test_ladders_are_those_of_the_matches():
 
 @pytest.mark.parametrize(
     ("count", "warm_up"),
-    [(1, 0), (2, 1), (100, 0), (100, 99), (199, 7), (401, 200), (500, 1), (1000, 0), (1000, 900), (1234, 617)],
+    [(1, 0), (2, 1), (100, 0), (100, 99), (499, 7), (1001, 500), (1250, 1), (2500, 0), (2500, 2250), (3001, 1500)],
 )
 def test_blocks_follow_one_another_in_time_and_are_of_equal_size(count, warm_up):
     matches = from_matches(duel(at, "a", "b", 1.0, hours=1 / 60) for at in range(count))
@@ -114,7 +114,7 @@ def test_blocks_follow_one_another_in_time_and_are_of_equal_size(count, warm_up)
     assert set(block) == set(range(cells.blocks))
     early, late = Counter(block[:warm_up]), Counter(block[warm_up:])
     assert not set(early) & set(late)
-    assert (len(early), len(late)) == (min(200, warm_up), min(200, count - warm_up))
+    assert (len(early), len(late)) == (min(500, warm_up), min(500, count - warm_up))
     assert cells.warm_up_blocks == len(early)
     for sizes in (early.values(), late.values()):
         assert max(sizes, default=0) - min(sizes, default=0) <= 1

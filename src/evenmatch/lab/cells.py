@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 from evenmatch.history import Floats, History, Integers
 from evenmatch.tables import MatchTable
 
-BLOCKS = 200  # consecutive matches are resampled together: what follows another is not independent of it
+BLOCKS = 500  # consecutive matches are resampled together: what follows another is not independent of it
 EXPERIENCE = ((0, "0"), (1, "1–9"), (10, "10–29"), (30, "30–99"), (100, "100 or more"))  # matches before: from, label
 YEARS, MONTHS = 3, 2  # a history longer than this is looked at by year, or by month and not by day
 
 
 @dataclass(frozen=True)
 class Cells:
-    """The cell of each match, and what the matches of a cell have in common.
+    """The cell of each match, and what the matches of a cell have in common; cells are in order of their blocks.
 
     of          int32 (M,)  the cell of each match
     warm_up     bool (C,)   whether it lies in the warm-up share
@@ -43,7 +43,10 @@ class Cells:
     def by_block(self, values: Floats, chosen: NDArray[np.bool_]) -> Floats:
         """The values (C, …) of the chosen cells summed by block: (blocks, …)."""
         summed = np.zeros((self.blocks, *values.shape[1:]))
-        np.add.at(summed, self.block[chosen], values[chosen])
+        block = self.block[chosen]
+        first = np.flatnonzero(np.diff(block, prepend=-1))
+        if len(first):
+            summed[block[first]] = np.add.reduceat(values[chosen], first)
         return summed
 
 

@@ -122,7 +122,9 @@ def over_time(segments: pa.Table, variants: Sequence[Name], shown: int = SHOWN) 
         rows = _of(periods, system, variant).sort_by("group")
         days = np.array(rows["group"].to_pylist(), "datetime64[D]").astype(str)
         if at == 0:
-            _band(figure, days, rows["log_loss_low"].to_numpy(), rows["log_loss_high"].to_numpy(), look[system])
+            low, high = (rows[f"log_loss_{end}"].to_numpy() for end in ("low", "high"))
+            known = ~np.isnan(low)
+            _band(figure, days[known], low[known], high[known], look[system])
         figure.add_scatter(
             x=days,
             y=rows["log_loss"].to_numpy(),

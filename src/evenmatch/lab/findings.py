@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -13,7 +15,7 @@ from numpy.typing import NDArray
 
 from evenmatch.history import Floats
 from evenmatch.lab.cells import Cells
-from evenmatch.lab.metrics import LOG_LOSS, MATCHES, Measure, Metrics, measure, metrics, reliability, resample
+from evenmatch.lab.metrics import LOG_LOSS, MATCHES, Measure, Metrics, measure, metrics, reliability, resample, weigh
 from evenmatch.systems.system import Rules
 
 RESAMPLES = 500
@@ -95,12 +97,17 @@ def scores(judged: Sequence[Judged], cells: Cells, drawn: Resamples) -> pa.Table
 
 def segments(judged: Sequence[Judged], cells: Cells, drawn: Resamples) -> pa.Table:
     """The metrics of every variant over parts of the matches."""
-    rows = []
-    for one in judged:
-        for by, group, chosen, late in _parts(cells):
+    parts = list(_parts(cells))
+
+    def rows_of(one: Judged) -> list[dict[str, object]]:
+        rows = []
+        for by, group, chosen, late in parts:
             found = _metrics(one, cells, chosen, drawn.late if late else drawn.every)
             rows.append({**_name(one.variant), "by": by, "group": group, **_row(found)})
-    return pa.Table.from_pylist(rows, schema=SEGMENTS)
+        return rows
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        return pa.Table.from_pylist([row for rows in pool.map(rows_of, judged) for row in rows], schema=SEGMENTS)
 
 
 def reliabilities(judged: Sequence[Judged], cells: Cells, drawn: Resamples) -> pa.Table:
@@ -120,7 +127,8 @@ def against_best(judged: Sequence[Judged], best: Judged, cells: Cells, drawn: Re
     for one in judged:
         apart = cells.by_block(one.sums, ~cells.warm_up)[:, LOG_LOSS] - mine[:, LOG_LOSS]
         with np.errstate(invalid="ignore", divide="ignore"):
-            found = measure(apart.sum() / played.sum(), (drawn.late @ apart) / (drawn.late @ played))
+            both = weigh(drawn.late, np.stack((apart, played), 1))
+            found = measure(apart.sum() / played.sum(), both[:, 0] / both[:, 1])
         rows.append({**_name(one.variant), "difference": found.value, "low": found.low, "high": found.high})
     return pa.Table.from_pylist(rows, schema=AGAINST_BEST)
 

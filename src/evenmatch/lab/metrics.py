@@ -107,6 +107,25 @@ def judge(
             sums[here, DECIDED] += 1.0
 
 
+@_compiled
+def weigh(weights: Floats, values: Floats) -> Floats:
+    """The matrix product of weights, many of them 0, and values: on one thread, where numpy's waits for others."""
+    product = np.zeros((weights.shape[0], values.shape[1]))
+    for row in range(weights.shape[0]):
+        for block in range(weights.shape[1]):
+            weight = weights[row, block]
+            if weight != 0.0:
+                for column in range(values.shape[1]):
+                    product[row, column] += weight * values[block, column]
+    return product
+
+
+def _weigh_bins(weights: Floats, bins: Floats) -> Floats:
+    """Bins of each resample: (R, bins, 3)."""
+    flat = weigh(weights, np.ascontiguousarray(bins.reshape(len(bins), -1)))
+    return flat.reshape(len(weights), *bins.shape[1:])
+
+
 @dataclass(frozen=True)
 class Measure:
     """A metric with its 95 % interval; NaN where there is none (no decided match, no draw foretold, few blocks)."""
@@ -152,7 +171,7 @@ def metrics(sums: Floats, bins: Floats, weights: Floats) -> Metrics:
     sums     float64 (B, 7) and bins float64 (B, BINS, 3), of each block
     weights  float64 (R, B)  how often each resample draws each block; R of 0: no intervals
     """
-    total, drawn = sums.sum(0), weights @ sums
+    total, drawn = sums.sum(0), weigh(weights, sums)
     silent = total[DRAW] == 0.0
 
     def ratio(of: int, over: int, *, hidden: bool = False) -> Measure:
@@ -161,8 +180,8 @@ def metrics(sums: Floats, bins: Floats, weights: Floats) -> Metrics:
         with np.errstate(invalid="ignore", divide="ignore"):
             return measure(total[of] / total[over], drawn[:, of] / drawn[:, over])
 
-    flat = weights @ bins.reshape(len(bins), -1)
-    slopes = calibration_slopes(np.concatenate((bins.sum(0)[None], flat.reshape(-1, *bins.shape[1:]))))
+    bins = bins[:, bins[:, :, WEIGHT].sum(0) > 0.0]
+    slopes = calibration_slopes(np.concatenate((bins.sum(0)[None], _weigh_bins(weights, bins))))
     return Metrics(
         int(total[MATCHES]),
         ratio(LOG_LOSS, MATCHES),
@@ -207,7 +226,7 @@ def calibration_slopes(bins: Floats) -> Floats:
 def reliability(bins: Floats, weights: Floats) -> list[Point]:
     """The reliability curve of the blocks together: points at favourites' odds from 50 to 100 %, in steps of 5."""
     total = bins.sum(0)
-    drawn = (weights @ bins.reshape(len(bins), -1)).reshape(-1, *bins.shape[1:])
+    drawn = _weigh_bins(weights, bins)
     filled = total[:, WEIGHT] > 0.0
     chance = 1.0 / (1.0 + np.exp(-total[:, LOG_ODDS] / np.where(filled, total[:, WEIGHT], 1.0)))
     group = np.minimum(((chance - 0.5) * 2 * GROUPS).astype(int), GROUPS - 1)
