@@ -1,6 +1,6 @@
 """Matches rated per second by the packages that people use, on the same matches and beside evenmatch in the same run.
 
-None of them is needed for anything else (`uv pip install --group bench` installs them); one that is not there is named in
+None of them is needed for anything else (`uv pip install --group bench` installs them); one that is missing is named in
 the report.
 """
 
