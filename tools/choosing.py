@@ -112,7 +112,7 @@ def _set(name: str, b: Backtest) -> list[str]:
     lines += [
         "",
         *(f"- {who} was left out: {why}." for who, why in b.left_out),
-        *(f"- {note}" for note in b.notes if "went on" not in note),
+        *(f"- {note}" for note in b.notes if "took up" not in note),
     ]
     lines += [*_by_scores(b, scores), "", "<details><summary>Parameters found</summary>", ""]
     for one in b.chosen:

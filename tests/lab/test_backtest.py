@@ -658,7 +658,7 @@ def test_the_warm_up_share_is_learned_from_but_not_judged(count, share, warm_up)
 def test_a_set_too_small_to_judge_is_refused_instead_of_ranked(count, share):
     left = count - int(count * share)
     assert left < 100
-    with pytest.raises(InputError, match=rf"{count} matches, {left} of them after the warm-up: too few"):
+    with pytest.raises(InputError, match=rf"{count} match(es)?, {left} of them after the warm-up: too few"):
         backtest(table(2, count).take(slice(0, count)), ["elo"], warm_up=share)
 
 
@@ -714,12 +714,12 @@ def test_matches_of_every_shape_are_judged_by_every_system_that_can():
 
 def test_the_only_system_is_said_to_be_the_only_one():
     (sentence,) = backtest(table(7, 600, k=90), ["elo"]).verdict[:1]
-    assert sentence.endswith("; it was the only one tried.")
+    assert sentence.endswith("; it was the only system tried.")
 
 
 def test_where_nothing_beats_a_coin_the_verdict_says_so():
     found = backtest(table(7, 600), ["elo", "glicko"])
-    assert found.verdict[0].startswith("No system predicts this game better than a coin; ")
+    assert found.verdict[0].startswith("No system can be told from a coin on these matches; ")
 
 
 def test_a_twin_of_a_system_cannot_be_told_from_it(own):

@@ -81,6 +81,10 @@ def command(
     from evenmatch.tables.files import write_arrow
 
     by = _systems(systems, param or [])
+    if players and report is None:
+        raise UsageError("--players are shown in the report; accepted is to give --report FILE.html too")
+    if trials is not None and not tune:
+        raise UsageError("--trials is where tuning keeps what it tries; accepted is to give --tune SECONDS too")
     _check_files(matches, out, segments, report)
     recorded = options.matches_of(matches, ladder, pool_ladders, None, skip_bad)
     chosen = _check_players(recorded, players)
@@ -97,7 +101,7 @@ def command(
             )
     except KeyboardInterrupt:
         if kept is not None:
-            note(f"interrupted; what tuning tried is kept in {kept}, and the same command goes on from there")
+            note(f"interrupted; the trials that ended are kept in {kept}, and the same command goes on from there")
         raise typer.Exit(130) from None
     note_skipped(recorded.skipped_matches, len(recorded.skipped))
     for text in found.notes:
@@ -122,15 +126,18 @@ def _systems(told: str, params: list[str]) -> list[str | Rules]:
     """The systems of --systems, and those of --param with their parameters."""
     from evenmatch import systems
 
-    by: list[str | Rules] = [name.strip() for name in told.split(",") if name.strip()]
-    by = list(systems.names()) if by == ["all"] else by
+    names = [name.strip() for name in told.split(",") if name.strip()]
+    names = [one for name in names for one in (systems.names() if name.lower() == "all" else [name])]
+    files = {Path(name).stem: name for name in names if name.lower().endswith(".py")}
+    by: list[str | Rules] = list(names)
     given: dict[str, list[str]] = {}
     for text in params:
         left, equals, value = text.partition("=")
         system, dot, name = left.rpartition(".")
         if not equals or not dot:
             raise UsageError(f"--param {text}: accepted is SYSTEM.NAME=VALUE, for instance elo.k=20")
-        given.setdefault(system.strip(), []).append(f"{name}={value}")
+        system = files.get(system.strip(), system.strip())
+        given.setdefault(system, []).append(f"{name}={value}")
     return by + [options.rules_of(system, None, values) for system, values in given.items()]
 
 
@@ -145,7 +152,7 @@ def _print(found: Backtest) -> None:
             f"{row['brier']:.4f}",
             None if row["accuracy"] is None else f"{row['accuracy']:.1%}",
             row["calibration_slope"],
-            row["seconds"],
+            f"{row['seconds']:.2g}",
         ]
         for row in found.scores.to_pylist()
     ]

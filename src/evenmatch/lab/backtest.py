@@ -23,6 +23,7 @@ from evenmatch.lab import findings
 from evenmatch.lab.cells import Cells, divide
 from evenmatch.lab.findings import Judged, Resamples, Variant
 from evenmatch.lab.judging import rateable_history, replay_and_judge, why_not
+from evenmatch.lab.order import neutral
 from evenmatch.systems.system import Rules, System
 from evenmatch.tables import MatchTable
 
@@ -45,7 +46,7 @@ class Backtest:
     against_best difference of log loss to the best variant's on the same matches, with its interval
     trials       what tuning tried: system, trial, log_loss, parameters (JSON), seconds
     left_out     systems that could not rate these matches, and why
-    chosen       the variant that stands for each system: tuned, or else its defaults; best first
+    chosen       the variant that stands for each system: tuned, else given, else default, else its best; best first
     warm_up      matches of the warm-up
     """
 
@@ -104,6 +105,7 @@ def backtest(
     """
     early = _warm_up(matches, warm_up, tune)
     say = progress or (lambda _what, _share: None)
+    matches, word = neutral(matches)
     if by is not None and not by:
         raise UsageError("no system was named; accepted is one or more")
     by = [by] if isinstance(by, str | Rules) else by
@@ -123,27 +125,26 @@ def backtest(
     left_out += unable
     tuned, tried, notes = _tuned(matches, early, able, tune, trials, say, seed)
     cells = divide(matches, early)
-    every = _judge_all(matches, [*variants, *tuned], cells, say)
+    drawn = Resamples.of(cells, seed)
+    every = _judge_all(matches, [*variants, *tuned], cells, drawn, say)
     left_out += [(f"{one.variant.system} {one.variant.variant}", OUT_OF_RANGE) for one in every if one.out_of_range]
     judged = sorted((one for one in every if not one.out_of_range), key=lambda one: findings.mean_log_loss(one, cells))
     if not judged:
         raise InputError(f"no system could be judged: {OUT_OF_RANGE}")
-    say("resampling", 1.0)
-    drawn = Resamples.of(cells, seed)
     chosen = _chosen([one.variant for one in judged])
     best = next(one for one in judged if one.variant is chosen[0])
     return Backtest(
         matches=matches,
         variants=tuple(one.variant for one in judged),
-        scores=findings.scores(judged, cells, drawn),
-        segments=findings.segments(judged, cells, drawn),
-        reliability=findings.reliabilities(judged, cells, drawn),
+        scores=pa.Table.from_pylist([one.score for one in judged], schema=findings.SCORES),
+        segments=pa.Table.from_pylist([row for one in judged for row in one.segments], schema=findings.SEGMENTS),
+        reliability=pa.Table.from_pylist([row for one in judged for row in one.points], schema=findings.RELIABILITY),
         against_best=findings.against_best(judged, best, cells, drawn),
         trials=pa.Table.from_pylist(tried, schema=findings.TRIALS),
         left_out=tuple(left_out),
         chosen=chosen,
         warm_up=early,
-        notes=tuple(notes),
+        notes=tuple(filter(None, (word, *notes))),
     )
 
 
@@ -156,8 +157,8 @@ def _warm_up(matches: MatchTable, share: float, tune: float) -> int:
     early = int(len(matches) * share)
     if len(matches) - early < LEAST:
         raise InputError(
-            f"{len(matches)} matches, {len(matches) - early} of them after the warm-up: too few to tell systems apart; "
-            f"accepted are {LEAST} or more after the warm-up"
+            f"{len(matches):,} match{'' if len(matches) == 1 else 'es'}, {len(matches) - early:,} of them after the "
+            f"warm-up: too few to tell systems apart; accepted are {LEAST} or more after the warm-up"
         )
     if tune and early < LEAST:
         raise InputError(f"a warm-up of {early} matches: too few to tune on; accepted are {LEAST} or more")
@@ -244,7 +245,9 @@ def _rateable(matches: MatchTable, variants: Sequence[Variant]) -> tuple[list[Va
     return [one for one, reason in zip(variants, reasons, strict=True) if not reason], left_out
 
 
-def _judge_all(matches: MatchTable, variants: Sequence[Variant], cells: Cells, say: Progress) -> list[Judged]:
+def _judge_all(
+    matches: MatchTable, variants: Sequence[Variant], cells: Cells, drawn: Resamples, say: Progress
+) -> list[Judged]:
     """Every variant's predictions, on all cores."""
     _compile(matches, variants, say)
     done = 0
@@ -255,9 +258,10 @@ def _judge_all(matches: MatchTable, variants: Sequence[Variant], cells: Cells, s
         start = time.perf_counter()
         sums, bins = replay_and_judge(variant.rules, history, cells.of, len(cells))
         seconds = time.perf_counter() - start
+        one = findings.judged(variant, sums, bins, seconds, cells, drawn)
         done += 1
         say(f"judged {variant.system} {variant.variant}", done / len(variants))
-        return Judged(variant, sums, bins, seconds)
+        return one
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         return list(pool.map(run, variants))

@@ -11,6 +11,7 @@ from evenmatch.history import Floats, History, Integers
 from evenmatch.tables import MatchTable
 
 BLOCKS = 500  # consecutive matches are resampled together: what follows another is not independent of it
+ENOUGH, LARGE = 50, 5  # blocks, though they be smaller than so many matches
 EXPERIENCE = ((0, "0"), (1, "1–9"), (10, "10–29"), (30, "30–99"), (100, "100 or more"))  # matches before: from, label
 YEARS, MONTHS = 3, 2  # a history longer than this is looked at by year, or by month and not by day
 
@@ -55,7 +56,7 @@ def divide(matches: MatchTable, warm_up: int) -> Cells:
     history = matches.history
     count = len(history)
     number = np.arange(count)
-    early, late = min(BLOCKS, warm_up), min(BLOCKS, count - warm_up)
+    early, late = _blocks(warm_up), _blocks(count - warm_up)
     before = number * early // max(warm_up, 1)
     after = early + (number - warm_up) * late // max(count - warm_up, 1)
     block = np.where(number < warm_up, before, after)
@@ -78,6 +79,11 @@ def divide(matches: MatchTable, warm_up: int) -> Cells:
         periods=periods,
         experiences=tuple(label for _, label in EXPERIENCE),
     )
+
+
+def _blocks(matches: int) -> int:
+    """How many blocks to make of so many matches: of five or more each, unless that would leave few of them."""
+    return min(BLOCKS, matches, max(ENOUGH, matches // LARGE))
 
 
 def fewest_matches(history: History) -> NDArray[np.int64]:

@@ -23,6 +23,8 @@ COIN = float(np.log(2.0))
 SHOWN = 5  # curves that are drawn at first; a click in the legend shows the others
 PATHS = 10  # the same for rating paths
 THIN = 50  # matches, below which a part of them says nothing by itself
+DAY = 86_400_000  # milliseconds, plotly's unit
+THIN_PERIOD = 15  # the same of a period, which stands among others
 FEW = 10  # the same for a point of a reliability curve, which is read beside its neighbours
 STEPS = 400  # points of a rating path
 BARS = 30
@@ -117,7 +119,9 @@ def over_time(segments: pa.Table, variants: Sequence[Name], shown: int = SHOWN) 
     figure = _figure(height=380)
     figure.update_layout(hovermode="x")
     look = looks([system for system, _ in variants])
-    periods = segments.filter(pc.and_(pc.equal(segments["by"], "period"), pc.greater_equal(segments["matches"], THIN)))
+    periods = segments.filter(
+        pc.and_(pc.equal(segments["by"], "period"), pc.greater_equal(segments["matches"], THIN_PERIOD))
+    )
     for at, (system, variant) in enumerate(variants):
         rows = _of(periods, system, variant).sort_by("group")
         days = np.array(rows["group"].to_pylist(), "datetime64[D]").astype(str)
@@ -134,8 +138,13 @@ def over_time(segments: pa.Table, variants: Sequence[Name], shown: int = SHOWN) 
         )
     _coin(figure)
     names = pc.unique(periods["group"]).to_pylist()
-    monthly = {"dtick": "M1", "tickformat": "%b\n%Y"} if len(names) <= 12 and all("-" in name for name in names) else {}
-    figure.update_xaxes(type="date", tickangle=0, **monthly)
+    few = len(names) <= 12
+    ticks: dict[str, object] = {}
+    if few and all(len(name) == len("2026-11") for name in names):
+        ticks = {"dtick": "M1", "tickformat": "%b\n%Y"}
+    elif few and all(len(name) == len("2026-11-21") for name in names):
+        ticks = {"dtick": DAY, "tickformat": "%-d %b\n%Y"}
+    figure.update_xaxes(type="date", tickangle=0, **ticks)
     figure.update_yaxes(title_text="log loss", tickformat=".2f")
     return figure
 
@@ -143,7 +152,10 @@ def over_time(segments: pa.Table, variants: Sequence[Name], shown: int = SHOWN) 
 def rating_distribution(ratings: Floats, look: Look) -> go.Figure:
     """A histogram of these ratings."""
     figure = _figure(height=150)
-    counts, edges = np.histogram(ratings, int(np.clip(2 * np.cbrt(len(ratings)), 5, BARS)))  # Rice's rule
+    middle, apart = float(np.median(ratings)), float(np.ptp(ratings))
+    alike = apart <= 1e-9 * max(1.0, abs(middle))
+    span = (middle - 0.5, middle + 0.5) if alike else None
+    counts, edges = np.histogram(ratings, int(np.clip(2 * np.cbrt(len(ratings)), 5, BARS)), span)  # Rice's rule
     figure.add_bar(
         x=(edges[1:] + edges[:-1]) / 2,
         y=counts,

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -50,14 +48,18 @@ class Variant(NamedTuple):
     rules: Rules
 
 
+Row = dict[str, object]
+
+
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """How a variant predicted: sums and bins over cells, and the seconds that rating and judging all matches took."""
+    """How a variant predicted: sums over cells (C, 7), and its rows of the tables scores, segments and reliability."""
 
     variant: Variant
     sums: Floats
-    bins: Floats
-    seconds: float
+    score: Row
+    segments: list[Row]
+    points: list[Row]
 
     @property
     def out_of_range(self) -> bool:
@@ -79,52 +81,25 @@ class Resamples(NamedTuple):
         return cls(np.concatenate((early, late), 1), np.concatenate((np.zeros_like(early), late), 1))
 
 
-def scores(judged: Sequence[Judged], cells: Cells, drawn: Resamples) -> pa.Table:
-    """One row per variant over the matches after the warm-up, best log loss first."""
-    rows = []
-    for one in sorted(judged, key=lambda one: mean_log_loss(one, cells)):
-        found = _metrics(one, cells, ~cells.warm_up, drawn.late)
-        rows.append(
-            {
-                **_name(one.variant),
-                **_row(found),
-                "seconds": one.seconds,
-                "parameters": json.dumps(one.variant.rules.values()),
-            }
-        )
-    return pa.Table.from_pylist(rows, schema=SCORES)
+def judged(variant: Variant, sums: Floats, bins: Floats, seconds: float, cells: Cells, drawn: Resamples) -> Judged:
+    """What is found of one variant; its bins, which are large, are not kept."""
+    name = _name(variant)
+    found = _metrics(sums, bins, cells, ~cells.warm_up, drawn.late)
+    score = {**name, **_row(found), "seconds": seconds, "parameters": json.dumps(variant.rules.values())}
+    segments = []
+    for by, group, chosen, late in _parts(cells):
+        found = _metrics(sums, bins, cells, chosen, drawn.late if late else drawn.every)
+        segments.append({**name, "by": by, "group": group, **_row(found)})
+    points = reliability(cells.by_block(bins, ~cells.warm_up), drawn.late)
+    return Judged(variant, sums, score, segments, [{**name, **vars(point)} for point in points])
 
 
-def segments(judged: Sequence[Judged], cells: Cells, drawn: Resamples) -> pa.Table:
-    """The metrics of every variant over parts of the matches."""
-    parts = list(_parts(cells))
-
-    def rows_of(one: Judged) -> list[dict[str, object]]:
-        rows = []
-        for by, group, chosen, late in parts:
-            found = _metrics(one, cells, chosen, drawn.late if late else drawn.every)
-            rows.append({**_name(one.variant), "by": by, "group": group, **_row(found)})
-        return rows
-
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        return pa.Table.from_pylist([row for rows in pool.map(rows_of, judged) for row in rows], schema=SEGMENTS)
-
-
-def reliabilities(judged: Sequence[Judged], cells: Cells, drawn: Resamples) -> pa.Table:
-    """The reliability curve of every variant over the matches after the warm-up."""
-    rows = []
-    for one in judged:
-        points = reliability(cells.by_block(one.bins, ~cells.warm_up), drawn.late)
-        rows += [{**_name(one.variant), **vars(point)} for point in points]
-    return pa.Table.from_pylist(rows, schema=RELIABILITY)
-
-
-def against_best(judged: Sequence[Judged], best: Judged, cells: Cells, drawn: Resamples) -> pa.Table:
+def against_best(every: Sequence[Judged], best: Judged, cells: Cells, drawn: Resamples) -> pa.Table:
     """Every variant's log loss less the best one's, on the same matches and the same resamples."""
     rows = []
     mine = cells.by_block(best.sums, ~cells.warm_up)
     played = mine[:, MATCHES]
-    for one in judged:
+    for one in every:
         apart = cells.by_block(one.sums, ~cells.warm_up)[:, LOG_LOSS] - mine[:, LOG_LOSS]
         with np.errstate(invalid="ignore", divide="ignore"):
             both = weigh(drawn.late, np.stack((apart, played), 1))
@@ -155,19 +130,19 @@ def _parts(cells: Cells) -> Iterator[tuple[str, str, NDArray[np.bool_], bool]]:
                 yield by, label, chosen, True
 
 
-def _metrics(one: Judged, cells: Cells, chosen: NDArray[np.bool_], drawn: Floats) -> Metrics:
-    sums, bins = cells.by_block(one.sums, chosen), cells.by_block(one.bins, chosen)
+def _metrics(sums: Floats, bins: Floats, cells: Cells, chosen: NDArray[np.bool_], drawn: Floats) -> Metrics:
+    sums, bins = cells.by_block(sums, chosen), cells.by_block(bins, chosen)
     filled = sums[:, MATCHES] > 0.0
     resamples = drawn[:, filled] if filled.sum() >= FEW else np.zeros((0, int(filled.sum())))
     return metrics(sums[filled], bins[filled], resamples)
 
 
-def _name(variant: Variant) -> dict[str, object]:
+def _name(variant: Variant) -> Row:
     return {"system": variant.system, "variant": variant.variant}
 
 
-def _row(found: Metrics) -> dict[str, object]:
-    row: dict[str, object] = {"matches": found.matches}
+def _row(found: Metrics) -> Row:
+    row: Row = {"matches": found.matches}
     for name in METRICS:
         one: Measure = getattr(found, name)
         for end, value in (("", one.value), ("_low", one.low), ("_high", one.high)):

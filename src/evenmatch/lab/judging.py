@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from evenmatch.history import Floats, History, Integers
@@ -26,18 +28,32 @@ def replay_and_judge(
     return sums, bins
 
 
+def refused_by(rules: Rules, history: History) -> dict[int, str]:
+    """The matches (by number) that rules cannot rate, and why."""
+    return dict(rules.system.refusals(history.columns, rules.parameters))
+
+
+def too_many(refused: Mapping[int, str], history: History) -> bool:
+    """Whether so many matches are refused that the rules cannot be judged on this history."""
+    return len(refused) > REFUSED * len(history)
+
+
 def why_not(history: History, rules: Rules) -> str:
-    """Why rules cannot rate more than a twentieth of these matches; empty where they can rate the others."""
-    refused = dict(rules.system.refusals(history.columns, rules.parameters))
-    if len(refused) <= REFUSED * len(history):
+    """Why rules cannot be judged on this history; empty where they can."""
+    refused = refused_by(rules, history)
+    if not too_many(refused, history):
         return ""
     return f"cannot rate {len(refused):,} of {len(history):,} matches: {next(iter(refused.values()))}"
 
 
 def rateable_history(history: History, rules: Rules) -> History:
-    """The same matches; those that the system cannot rate are predicted, but nobody's state is kept from them."""
-    refused = np.unique([match for match, _ in rules.system.refusals(history.columns, rules.parameters)])
-    if not len(refused):
+    """The same matches; those that rules cannot rate are predicted, but nobody's state is kept from them."""
+    return without(history, refused_by(rules, history))
+
+
+def without(history: History, refused: Mapping[int, str]) -> History:
+    """The same matches, of which nothing is learned from those that are refused."""
+    if not refused:
         return history
-    lost = np.isin(history.slot_match, refused)
+    lost = np.isin(history.slot_match, list(refused))
     return History(history.columns._replace(keep=history.columns.keep & ~lost))

@@ -129,6 +129,7 @@ def render(backtest: Backtest, players: Sequence[int], command: str) -> str:
         nonce=hashlib.sha256((known_by + figures).encode()).hexdigest()[:32],  # no name can hold what depends on it
         coin=charts.COIN,
         thin=charts.THIN,
+        thin_period=charts.THIN_PERIOD,
         few=charts.FEW,
         settled=SETTLED if (_matches_of(backtest.matches) >= SETTLED).any() else 0,
         shown_at_first=charts.SHOWN,
@@ -249,8 +250,9 @@ def _parts(backtest: Backtest, by: str) -> Parts:
     for row in table.select(["system", "variant", "group", "matches", "log_loss"]).to_pylist():
         loss[row["system"], row["variant"], row["group"]] = row["log_loss"]
         size[row["group"]] = row["matches"]
-    thick = [group for group, matches in size.items() if matches >= charts.THIN]
-    thin = [group for group, matches in size.items() if matches < charts.THIN]
+    least = charts.THIN_PERIOD if by == "period" else charts.THIN
+    thick = [group for group, matches in size.items() if matches >= least]
+    thin = [group for group, matches in size.items() if matches < least]
     more = 0
     if by == "ladder":
         more = max(0, len(thick) - WIDEST)

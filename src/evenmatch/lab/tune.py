@@ -7,7 +7,9 @@ from, the rest judged. What was tried is kept in a file, line by line, so that a
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
+import math
 import os
 import time
 from collections.abc import Callable, Mapping
@@ -21,7 +23,8 @@ import numpy as np
 
 from evenmatch.errors import BadParameterError, UsageError
 from evenmatch.history import History
-from evenmatch.lab.judging import rateable_history, replay_and_judge, why_not
+from evenmatch.lab import judging, metrics
+from evenmatch.lab.judging import refused_by, replay_and_judge, too_many, without
 from evenmatch.lab.metrics import LOG_LOSS, MATCHES
 from evenmatch.systems import loop
 from evenmatch.systems.parameter import Number, Numbers, Spec, specs
@@ -34,8 +37,6 @@ if TYPE_CHECKING:
 
 LEARNED = 0.25  # share of the matches that is learned from but not judged
 DECADE = 10.0  # a range whose ends are further apart than this factor is searched by orders of magnitude
-SIDE = "advantage"  # of the first-listed side: hindsight where teams are listed in order of finish
-SORTED = 0.95  # share of matches listed in order of finish above which that is how the file was written
 FEW = 20  # trials, below which tuning has hardly begun
 FORMAT = 1
 
@@ -74,6 +75,7 @@ def tune(
     Raises UsageError where optuna is not installed or the folder cannot be written.
     """
     search = _Search.begin(matches, system, trials, seed)
+    search.compile()
     say = progress or (lambda _what, _share: None)
     candidates: list[Values] = [{}, *(dict(preset) for preset in system.presets.values())]
     known = {json.dumps(one["values"], sort_keys=True) for one in search.tried}
@@ -129,12 +131,9 @@ class _Search:
     def begin(cls, matches: MatchTable, system: System, folder: Path | None, seed: int) -> _Search:
         """A search, which goes on where an earlier one of the same matches, kernels and ranges was interrupted."""
         space = {name: spec for name, (spec, _) in specs(system.parameters).items() if spec.search is not None}
-        notes = []
-        if SIDE in space and _listed_by_place(matches.history):
-            del space[SIDE]
-            notes.append("teams are listed in order of finish: an advantage of the first would be hindsight, not tuned")
         search = cls(matches, system, space, seed)
-        search.notes += notes
+        if not space:
+            search.notes.append(f"{system.name} declares no ranges to tune within")
         if folder is not None:
             search.resume(folder / f"{system.name}-{_key(matches.history, system, space)}.jsonl")
         return search
@@ -150,14 +149,18 @@ class _Search:
                     file.write(b"\n")
         except OSError as error:
             raise UsageError(f"{path}: trials cannot be kept there: {error.strerror}") from error
-        for one in filter(None, map(_trial_in, told.splitlines())):
+        for one in filter(None, (_trial_in(line, self.system) for line in told.splitlines())):
             self._note(one)
             self.used = max(self.used, one["elapsed"])
         self.kept = path
         self.next = 1 + max((one["trial"] for one in self.tried), default=-1)
         self.reseed()
         if self.tried:
-            self.notes.append(f"tuning of {self.system.name} went on after {len(self.tried)} trials kept in {path}")
+            self.notes.append(f"tuning of {self.system.name} took up {len(self.tried)} trials of an earlier run")
+
+    def compile(self) -> None:
+        """Have the kernels ready, so that no second of the budget goes to the compiler."""
+        replay_and_judge(Rules.of(self.system), self.history.take(slice(0, 1)), self.cell[:1], 1, with_bins=False)
 
     def reseed(self) -> None:
         """Have the search propose what it did not before: it begins with random parameters."""
@@ -191,9 +194,11 @@ class _Search:
             rules = Rules.of(self.system, **values)
         except BadParameterError:  # values that do not go together
             return np.inf, 0.0
-        if why_not(self.history, rules):
+        refused = refused_by(rules, self.history)
+        if too_many(refused, self.history):
             return np.inf, 0.0
-        sums, _ = replay_and_judge(rules, rateable_history(self.history, rules), self.cell, 1, with_bins=False)
+        history = without(self.history, refused)
+        sums, _ = replay_and_judge(rules, history, self.cell, 1, with_bins=False)
         loss = float(sums[0, LOG_LOSS] / sums[0, MATCHES])
         return loss if np.isfinite(loss) else np.inf, time.perf_counter() - start
 
@@ -265,17 +270,17 @@ class _Search:
         return Tuned(Rules.of(self.system, **self.best[1]), self.best[0], rows, tuple(self.notes))
 
 
-def _trial_in(line: str) -> dict[str, Any] | None:
+def _trial_in(line: str, system: System) -> dict[str, Any] | None:
     """The trial that a line holds; none where it is no trial, as the end of a line that an interruption cut off."""
     try:
         one = json.loads(line)
-    except ValueError:
+        numbers = [one[name] for name in ("trial", "seconds", "elapsed")]
+        numbers += [] if one["log_loss"] is None else [one["log_loss"]]
+        whole = one["format"] == FORMAT and all(math.isfinite(number) for number in numbers)
+        if one["log_loss"] is not None or not isinstance(one["values"], dict):
+            Rules.of(system, **one["values"])
+    except (ValueError, TypeError, KeyError, UsageError):
         return None
-    whole = (
-        isinstance(one, dict)
-        and one.get("format") == FORMAT
-        and {"trial", "values", "log_loss", "seconds", "elapsed"} <= set(one)
-    )
     return one if whole else None
 
 
@@ -302,20 +307,11 @@ def _typed(values: Values) -> Values:
     return typed
 
 
-def _listed_by_place(history: History) -> bool:
-    """Whether (nearly) all decided matches list their teams in order of finish, winners first or winners last."""
-    c = history.columns
-    step = np.diff(c.place)
-    match = np.repeat(np.arange(len(history)), np.diff(c.team_start))
-    inside = match[1:] == match[:-1]
-    rising, falling = (np.unique(match[1:][inside & way]) for way in (step > 0, step < 0))
-    decided = len(np.union1d(rising, falling))
-    return min(len(rising), len(falling)) < (1.0 - SORTED) * decided
-
-
 def _key(history: History, system: System, space: Mapping[str, Spec]) -> str:
-    """What a search depends on: the matches, the kernels and the ranges."""
-    digest = hashlib.blake2b(f"{FORMAT} {loop.fingerprint(system)} {space}".encode(), digest_size=10)
+    """What a search depends on: the matches, the kernels, the ranges, and how losses are found."""
+    found = f"{FORMAT} {LEARNED} {loop.fingerprint(system)} {space}"
+    found += "".join(inspect.getsource(module) for module in (judging, metrics))
+    digest = hashlib.blake2b(found.encode(), digest_size=10)
     for column in history.columns:
         digest.update(column.tobytes())
     return digest.hexdigest()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -15,6 +16,8 @@ CALM = 0.1  # a calibration slope so near to 1 needs no word
 FASTER = 3.0  # times
 SLOW = 1.0  # seconds for all matches, below which nobody minds
 LEAST = 0.01  # percent
+OFTEN = 0.005  # share of matches
+FEW = 50  # matches with newcomers
 LONG = 4  # names in a sentence
 TRIFLE = 0.001  # share of the log loss: a difference that no game would feel
 
@@ -33,9 +36,8 @@ def verdict(b: Backtest) -> list[str]:
     told = [_opening(b, top, [named[one.system] for one in (best, *level)])]
     told += [f"{named[one.system]} {_behind(one, scores[one[:2]], top, apart[one[:2]], b)}." for one in behind]
     told += _tuning(b, scores)
-    better = [row for row in b.scores.to_pylist() if row["log_loss"] < top["log_loss"] and row["system"] != best.system]
-    if better:
-        row = better[0]
+    row = min(scores.values(), key=itemgetter("log_loss"))
+    if row["log_loss"] < top["log_loss"]:
         told.append(
             f"The {row['variant']} variant of {row['system']} did better still here ({row['log_loss']:.4f}), but was "
             "picked out with hindsight."
@@ -51,7 +53,7 @@ def _level(apart: Row, top: Row) -> bool:
 
 def _names(chosen: Sequence[Variant]) -> dict[str, str]:
     """What each system is called; the variant is told where it is not the same for all."""
-    plain = len({one.variant for one in chosen}) == 1
+    plain = {one.variant for one in chosen} in ({"default"}, {"tuned"})
     return {one.system: one.system if plain else f"{one.system} ({one.variant})" for one in chosen}
 
 
@@ -60,15 +62,18 @@ def _opening(b: Backtest, top: Row, names: list[str]) -> str:
     tuned = all(one.variant == "tuned" for one in b.chosen)
     gained = (COIN - top["log_loss"]) / COIN
     says = f"{best} predicts this game best: log loss {top['log_loss']:.4f}, {gained:.1%} better than a coin"
-    if gained <= 0:
-        says = f"no system predicts this game better than a coin; {best} comes nearest ({top['log_loss']:.4f})"
-    if len(b.chosen) == 1:
-        says += "; it was the only one tried."
+    chance = max(top["log_loss"], top["log_loss_high"] or 0.0) >= COIN
+    if chance:
+        says = f"no system can be told from a coin on these matches; {best} comes nearest ({top['log_loss']:.4f})"
+    if chance:
+        says += "."
+    elif len(b.chosen) == 1:
+        says += "; it was the only system tried."
     elif not level:
         says += ", and ahead of every other by more than chance."
     else:
         says += f"; {_listed(level)} {'is' if len(level) == 1 else 'are'} indistinguishable from it on these matches."
-    return f"With tuned parameters, {says}" if tuned else says[0].upper() + says[1:] if gained <= 0 else says
+    return f"With tuned parameters, {says}" if tuned else says[0].upper() + says[1:] if chance else says
 
 
 def _listed(names: list[str]) -> str:
@@ -90,11 +95,13 @@ def _but(one: Variant, row: Row, top: Row, b: Backtest) -> str:
     """What speaks for a system that predicts worse; where nothing does, what is the matter with it."""
     said = []
     if row["accuracy"] is not None and row["accuracy"] >= top["accuracy"]:
-        said.append(f"picks the winner as often ({row['accuracy']:.1%} against {top['accuracy']:.1%})")
+        often = "more often" if row["accuracy"] > top["accuracy"] + OFTEN else "as often"
+        said.append(f"picks the winner {often} ({row['accuracy']:.1%} against {top['accuracy']:.1%})")
     slope, best_slope = row["calibration_slope"], top["calibration_slope"]
-    if slope is not None and best_slope is not None and abs(slope - 1.0) < abs(best_slope - 1.0) - CALM:
+    good = slope is not None and abs(slope - 1.0) < 2 * CALM
+    if good and best_slope is not None and abs(slope - 1.0) < abs(best_slope - 1.0) - CALM:
         said.append(f"states better odds (calibration slope {slope:.2f} against {best_slope:.2f})")
-    if _newcomers(b, one) < _newcomers(b, b.chosen[0]):
+    if _newcomers(b, one) < _newcomers(b, b.chosen[0]) - TRIFLE:
         said.append("predicts matches with newcomers better")
     if row["seconds"] * FASTER < top["seconds"] and top["seconds"] > SLOW:
         said.append(f"rates {top['seconds'] / row['seconds']:.0f} times as fast")
@@ -115,7 +122,7 @@ def _newcomers(b: Backtest, variant: Variant) -> float:
         if row["by"] == "experience" and row["group"] in NEWCOMERS and (row["system"], row["variant"]) == variant[:2]
     ]
     count = sum(row["matches"] for row in rows)
-    return sum(row["log_loss"] * row["matches"] for row in rows) / count if count else float("inf")
+    return sum(row["log_loss"] * row["matches"] for row in rows) / count if count >= FEW else float("inf")
 
 
 def _tuning(b: Backtest, scores: Mapping[tuple[str, str], Row]) -> list[str]:
