@@ -225,13 +225,13 @@ def test_parameters_whose_ratings_run_away_are_no_success(own):
 def test_a_search_goes_on_where_it_was(tmp_path):
     matches = table(1, 300, k=40, players=8)
     first = search(matches, most=7, trials=tmp_path)
-    assert notes_of(first, "went on") == []
+    assert notes_of(first, "took up") == []
     lines = the_file_in(tmp_path).read_text().splitlines()
     assert [(json.loads(line)["log_loss"], json.loads(line)["values"]) for line in lines] == tried(first)
     second = search(matches, most=12, trials=tmp_path)
     assert tried(second)[:7] == tried(first)
     assert len(second.trials) == 12
-    (told,) = notes_of(second, "went on")
+    (told,) = notes_of(second, "took up")
     assert told == "tuning of elo took up 7 trials of an earlier run"
     third = search(matches, most=12, trials=tmp_path)
     assert tried(third) == tried(second)
