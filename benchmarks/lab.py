@@ -35,7 +35,7 @@ def run() -> Section:
     ]
     notes = [
         "Tuning: `evenmatch.lab.tune.tune` on a million duels among 50,000 players; every pass rates all of them and "
-        f"judges the last three quarters. Best of {ROUNDS}, with two workers and with one in turn, equal numbers of passes.",
+        f"judges the last three quarters. Best of {ROUNDS}, two workers and one in turn, equal numbers of passes.",
     ]
     if FOOTBALL.exists():
         football = evenmatch.read(FOOTBALL)
