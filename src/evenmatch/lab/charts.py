@@ -149,6 +149,12 @@ def over_time(segments: pa.Table, variants: Sequence[Name], shown: int = SHOWN) 
     return figure
 
 
+def has_band(segments: pa.Table, variant: Name) -> bool:
+    """Whether any period of this variant has an interval."""
+    rows = _of(segments.filter(pc.equal(segments["by"], "period")), *variant)
+    return int(rows["log_loss_low"].null_count) < len(rows)
+
+
 def rating_distribution(ratings: Floats, look: Look) -> go.Figure:
     """A histogram of these ratings."""
     figure = _figure(height=150)

@@ -118,6 +118,7 @@ def render(backtest: Backtest, players: Sequence[int], command: str) -> str:
         experience=_parts(backtest, "experience"),
         ladders=_parts(backtest, "ladder"),
         periods=_parts(backtest, "period"),
+        band=charts.has_band(backtest.segments, backtest.chosen[0][:2]),
         rated=rated,
         tuned=_tuned(backtest),
         parameters=_parameters(backtest),
