@@ -244,7 +244,7 @@ def test_a_systems_words_and_declarations_are_complete(name):
         assert spec.accepts, parameter
         assert spec.read(default) == default, parameter
         for value in spec.search or ():
-            assert not isinstance(spec.read(value), Exception), parameter
+            spec.read(value)  # raises where tuning would look beyond what is accepted
     for preset in system.presets:
         assert rules(name, preset).values() != rules(name).values()
 

@@ -16,6 +16,9 @@ TELLING = {
     "nine in ten winner first": lambda at: -1 if at % 10 == 0 else 1,
 }
 
+# how near the log loss must be to that of the same matches listed by chance; trophies differ by who attacks
+NEAR = {"elo": 0.001, "trueskill": 0.001, "trophies": 0.05}
+
 
 def listed_by(matches, order):
     return from_matches(
@@ -50,7 +53,7 @@ def test_where_the_order_gives_the_result_away_it_is_put_aside_and_said(order):
 
 
 @pytest.mark.parametrize("order", TELLING)
-@pytest.mark.parametrize("system", ["elo", "trophies", "trueskill"])
+@pytest.mark.parametrize("system", NEAR)
 def test_no_system_predicts_better_for_an_order_of_finish(order, system):
     plain = duels(3, 600, spread=150, players=10)
     told = backtest(listed_by(plain, TELLING[order]), [system])
@@ -58,7 +61,7 @@ def test_no_system_predicts_better_for_an_order_of_finish(order, system):
     assert "gives the result away" in note
     known = {row["variant"]: row["log_loss"] for row in backtest(from_matches(plain), [system]).scores.to_pylist()}
     for row in told.scores.to_pylist():
-        assert row["log_loss"] == pytest.approx(known[row["variant"]], abs=0.05)
+        assert row["log_loss"] == pytest.approx(known[row["variant"]], abs=NEAR[system])
 
 
 def test_of_many_teams_the_first_alone_counts():
