@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Callable
 
-from benchmarks import lab, load, online, peers, rate, report, start
+from benchmarks import lab, load, online, peers, rate, report, standings, start
 from benchmarks.figure import Section
 
 BENCHMARKS: dict[str, Callable[[], Section]] = {
@@ -14,6 +14,7 @@ BENCHMARKS: dict[str, Callable[[], Section]] = {
     "peers": peers.run,
     "lab": lab.run,
     "online": online.run,
+    "standings": standings.run,
     "start": start.run,
     "load": load.run,
 }

@@ -15,8 +15,10 @@ from evenmatch.systems.system import (
     Parameters,
     Records,
     System,
+    as_shown,
     kernel,
     number,
+    timeless,
 )
 
 
@@ -91,6 +93,11 @@ def tell(change: Change, parameters: LeagueParameters) -> str:
     return f"earned {change.factors['points']:g} points"
 
 
+def newcomer(parameters: LeagueParameters) -> tuple[object, ...]:
+    """The record of a player who has not played."""
+    return (0.0, 0)
+
+
 SYSTEM = System(
     name="league_points",
     title="points for wins and draws, as in a football league",
@@ -101,7 +108,9 @@ SYSTEM = System(
     presets={"old": {"win": 2.0}},
     compile=lambda p: League(p.win, p.draw),
     state=STATE,
-    newcomer=lambda p: (0.0, 0),
+    newcomer=newcomer,
+    start_at=as_shown(newcomer, lowest=lambda p: 0.0),
+    as_of=timeless,
     columns=columns,
     factors=FACTORS,
     pair=pair,

@@ -70,5 +70,16 @@ class RatingRangeError(InputError):
     """A rating left the range in which the system's numbers are exact or finite."""
 
 
+class ConflictError(InputError):
+    """The same id with other content, or a correction that contradicts what the ledger holds. Nothing was changed."""
+
+
+class StoreError(EvenmatchError):
+    """The database cannot be opened, read or written; the command line exits with 3.
+
+    Nothing was half done: what was not acknowledged can be sent again under the same id.
+    """
+
+
 class EvenmatchWarning(UserWarning):
     """Something that was noticed and did not stop the work."""

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
 
 import numpy as np
@@ -11,12 +12,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from evenmatch import rules, systems
-from evenmatch.errors import BadParameterError, UnknownNameError
+from evenmatch.errors import BadParameterError, InputError, UnknownNameError
 from evenmatch.history import Columns, History
 from evenmatch.rating import changes
 from evenmatch.systems import loop
-from evenmatch.systems.parameter import specs
-from evenmatch.systems.system import Change
+from evenmatch.systems.parameter import Choice, Flag, Number, Numbers, build, specs
+from evenmatch.systems.system import Change, Rules, timeless
 
 OWN_FILE = Path(__file__).parents[2] / "docs" / "how-to" / "league_points.py"
 ALL = [*systems.names(), str(OWN_FILE)]
@@ -27,6 +28,12 @@ ROWS = 10_000
 every_system = pytest.mark.parametrize("name", ALL, ids=lambda name: Path(name).stem)
 every_variant = pytest.mark.parametrize(
     ("name", "preset"), VARIANTS, ids=lambda part: Path(part).stem if part else "default"
+)
+RULES_OF_TIME = {"scorefactor": {"inactivity_rot": True}, "elommr": {"drift": 7.5}}  # which no preset turns on
+in_time = pytest.mark.parametrize(
+    ("name", "preset", "values"),
+    [(*variant, {}) for variant in VARIANTS] + [(name, None, values) for name, values in RULES_OF_TIME.items()],
+    ids=lambda part: Path(part).stem if isinstance(part, str) else "-".join(part or ["default"]),
 )
 fuzz = settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
 seeds = st.integers(0, 2**32 - 1)
@@ -212,6 +219,163 @@ def test_pair_gives_both_sides_of_the_same_odds(name, seed):
     at_home, level = loop.odds(by, state, a, b, True, now)
     assert 0 <= at_home <= 1
     assert 0 <= level <= 1 - at_home
+
+
+def drawn(name, rng):
+    """The system with random parameters, or None where they do not go together."""
+    system, values = systems.find(name), {}
+    for parameter, (spec, default) in specs(system.parameters).items():
+        match spec:
+            case Number(decimals=None):
+                values[parameter] = float(rng.uniform(spec.low, spec.high))
+            case Number():
+                values[parameter] = round(float(rng.uniform(spec.low, min(spec.high, 1e4))), spec.decimals)
+            case Choice():
+                values[parameter] = str(rng.choice(spec.choices))
+            case Flag():
+                values[parameter] = bool(rng.integers(2))
+            case Numbers():
+                values[parameter] = default
+    try:
+        return Rules(system, build(name, system.parameters, values), None)
+    except BadParameterError:
+        return None
+
+
+def asked(by, rng, count):
+    """Unequal ratings to start from: a newcomer's, near to it, far above, and with many decimals."""
+    first = float(by.newcomers(1)["rating"][0])
+    above = rng.choice([0.0, 0.005, 0.015, 1.0, 250.5, 3000.0], count) + rng.choice([0.0, 1.0], count) * rng.random(
+        count
+    )
+    return first + above
+
+
+@every_variant
+@fuzz
+@given(seed=seeds)
+def test_who_starts_at_a_newcomers_rating_is_a_newcomer(name, preset, seed):
+    rng = np.random.default_rng(seed)
+    for by in (rules(name, preset), *filter(None, (drawn(name, rng) for _ in range(20)))):
+        newcomers = by.newcomers(2)
+        begun = by.system.start_at(float(newcomers["rating"][0]), by.parameters)
+        assert same(np.array(begun, by.system.state), newcomers[0])
+        assert same(by.starting(newcomers["rating"]), newcomers)
+
+
+@every_variant
+@fuzz
+@given(seed=seeds)
+def test_who_starts_at_a_rating_is_shown_it_and_has_the_same_record_alone_and_among_many(name, preset, seed):
+    by, rng = rules(name, preset), np.random.default_rng(seed)
+    ratings = asked(by, rng, 40)
+    state = by.starting(ratings)
+    shown = ratings
+    if by.system.name == "wager":  # whole cents
+        cent = Decimal("0.01")
+        shown = [float(Decimal(repr(rating)).quantize(cent, ROUND_HALF_UP)) for rating in ratings.tolist()]
+    assert state["rating"].tolist() == list(shown)
+    for row, rating in enumerate(ratings.tolist()):
+        assert same(state[row], np.array(by.system.start_at(rating, by.parameters), by.system.state))
+    for field in ("games", "last_played", "deviation", "volatility"):
+        if field in state.dtype.names:
+            assert (state[field] == by.newcomers(1)[field]).all(), field
+
+
+@every_variant
+def test_nobody_starts_from_nothing_and_a_rating_that_cannot_be_held_is_refused_by_name(name, preset):
+    by = rules(name, preset)
+    assert len(by.starting(np.empty(0))) == 0
+    fine = by.newcomers(1)["rating"][0]
+    for wrong in (float("nan"), float("inf"), -float("inf"), 1e13, -1e13, 1e300):
+        with pytest.raises(InputError) as error:
+            by.system.start_at(wrong, by.parameters)
+        assert f"starting rating {wrong!r}: accepted is a number from " in str(error.value)
+        with pytest.raises(InputError, match="starting rating"):
+            by.starting(np.array([fine, wrong]))
+
+
+@every_variant
+@pytest.mark.parametrize("gap", [0.5, 30.0, 3000.0])
+def test_of_two_who_start_apart_the_higher_one_is_expected_to_win_more(name, preset, gap):
+    by = rules(name, preset)
+    start = by.newcomers(1)["rating"][0]
+    state = by.starting(np.array([start, start + gap]))
+    # Either is listed first in turn: with trophies an attacker has less than half against an equal.
+    (low, drawn_by_low), (high, drawn_by_high) = (
+        loop.odds(by, state, [own], [1 - own], True, 50 * DAY) for own in range(2)
+    )
+    assert high + drawn_by_high / 2 > low + drawn_by_low / 2
+    played, _ = made_up(1, by.system.teams, rows=20)
+    match = played.take(slice(0, 1))
+    size = len(match.columns.player)
+    match = History(match.columns._replace(player=np.arange(size)))
+    after = replayed(by, match, by.starting(start + gap * np.arange(size))).state
+    assert np.isfinite(after["rating"]).all()
+
+
+def played_and_started(by, seed):
+    """A state of players whose last matches were at many times, some newcomers, and some who only started."""
+    history, people = made_up(seed, by.system.teams, rows=1000)
+    state = by.starting(asked(by, np.random.default_rng(seed), people + 5))
+    state[people : people + 2] = by.newcomers(2)
+    return replayed(by, history, state).state, history, people
+
+
+@in_time
+@fuzz
+@given(seed=seeds)
+def test_as_of_a_time_is_a_copy_in_which_only_who_has_played_until_then_differs(name, preset, values, seed):
+    by = rules(name, preset, **values)
+    state, history, people = played_and_started(by, seed)
+    kept = state.copy()
+    for now in np.quantile(history.columns.time, [0, 0.5, 1]).astype(np.int64).tolist() + [5000 * DAY]:
+        seen = by.system.as_of(state, now, by.parameters)
+        assert same(state, kept)
+        assert not np.shares_memory(seen, state)
+        assert seen.dtype == state.dtype
+        assert same(seen[people:], state[people:])
+        if by.system.as_of is timeless:
+            assert same(seen, state)
+            continue
+        assert same(seen["last_played"], state["last_played"])
+        assert same(seen["games"], state["games"])
+        still = (state["games"] == 0) | (state["last_played"] >= now)
+        assert same(seen[still], state[still])
+    assert same(by.system.as_of(state, -DAY, by.parameters), state)
+    assert len(by.system.as_of(state[:0], 0, by.parameters)) == 0
+
+
+@in_time
+@fuzz
+@given(seed=seeds)
+def test_as_of_agrees_with_the_odds_of_a_match_at_that_time_and_changes_nothing_twice(name, preset, values, seed):
+    by, rng = rules(name, preset, **values), np.random.default_rng(seed)
+    state, history, people = played_and_started(by, seed)
+    now = int(history.columns.time[-1]) + int(rng.choice([0, 1, 29, 45, 400])) * DAY + int(rng.integers(DAY))
+    seen = by.system.as_of(state, now, by.parameters)
+    if "last_played" in state.dtype.names:
+        seen["last_played"] = now
+    assert same(by.system.as_of(seen, now, by.parameters), seen)
+    for _ in range(10):
+        line_up = rng.choice(people + 5, int(rng.integers(2, 6)), replace=False).tolist()
+        split = int(rng.integers(1, len(line_up)))
+        teams = (line_up[:split], line_up[split:], bool(rng.integers(2)), now)
+        assert loop.odds(by, seen, *teams) == pytest.approx(loop.odds(by, state, *teams), rel=1e-12, abs=1e-15)
+
+
+@pytest.mark.parametrize("name", ["glicko", "glicko2"])
+def test_the_deviation_as_of_a_match_is_what_the_journal_has_before_it_bit_for_bit(name):
+    by = rules(name)
+    state, history, _ = played_and_started(by, 8)
+    match = history.take(slice(len(history) - 60, None))
+    match = History(match.columns._replace(time=match.columns.time + 77 * DAY))
+    for at in range(len(match)):
+        one = match.take(slice(at, at + 1))
+        seen = by.system.as_of(state, int(one.columns.time[0]), by.parameters)
+        told = replayed(by, one, state, journal=True).journal.factors
+        assert same(told["deviation_before"], seen["deviation"][one.columns.player])
+        assert (seen["deviation"] > state["deviation"])[state["games"] > 0].any()
 
 
 @every_variant

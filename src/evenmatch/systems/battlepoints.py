@@ -21,6 +21,7 @@ from evenmatch.systems.system import (
     Records,
     System,
     any_match,
+    as_shown,
     below_floor,
     flag,
     kernel,
@@ -28,6 +29,7 @@ from evenmatch.systems.system import (
     number,
     numbers,
     optional_number,
+    timeless,
 )
 
 
@@ -174,6 +176,10 @@ def _tell(change: Change, parameters: BattlepointsParameters) -> str:
     return told + (", cut to whole points" if parameters.truncate else "")
 
 
+def _newcomer(p: BattlepointsParameters) -> tuple[object, ...]:
+    return (p.start,)
+
+
 SYSTEM = System(
     name="battlepoints",
     title="Elo with brackets: the K-factor and the weight of a lopsided win depend on one's own rating",
@@ -191,7 +197,9 @@ SYSTEM = System(
     },
     compile=_compile,
     state=STATE,
-    newcomer=lambda p: (p.start,),
+    newcomer=_newcomer,
+    start_at=as_shown(_newcomer, lowest=lambda p: p.floor),
+    as_of=timeless,
     columns=no_columns,
     factors=FACTORS,
     pair=pair,

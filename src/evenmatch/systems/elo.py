@@ -23,12 +23,14 @@ from evenmatch.systems.system import (
     Records,
     System,
     any_match,
+    as_shown,
     choice,
     kernel,
     no_columns,
     number,
     optional_number,
     rarely,
+    timeless,
 )
 
 RULES = ("fixed", "fide", "uscf")
@@ -203,6 +205,10 @@ def _tell(change: Change, parameters: EloParameters) -> str:
     return f"{told}, with K {float(f['k']):.4g}"
 
 
+def _newcomer(p: EloParameters) -> tuple[object, ...]:
+    return (p.start, 0, 0.0, 0)
+
+
 SYSTEM = System(
     name="elo",
     title="Elo's rating, K fixed or by the rules of FIDE or the USCF; teams by their mean",
@@ -213,7 +219,9 @@ SYSTEM = System(
     presets={"fide": {"rule": "fide", "clamp": 400.0}, "uscf": {"rule": "uscf"}},
     compile=_compile,
     state=STATE,
-    newcomer=lambda p: (p.start, 0, 0.0, 0),
+    newcomer=_newcomer,
+    start_at=as_shown(_newcomer),
+    as_of=timeless,
     columns=no_columns,
     factors=FACTORS,
     pair=pair,

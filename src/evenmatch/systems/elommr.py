@@ -26,9 +26,11 @@ from evenmatch.systems.system import (
     any_match,
     fields,
     flag,
+    in_time,
     kernel,
     number,
     rarely,
+    starting_rating,
 )
 
 DAY = 86_400_000_000  # microseconds
@@ -94,14 +96,30 @@ FACTORS = (
     Factor("deviation_after", "deviation after it"),
 )
 MEAN, WEIGHT = range(2)  # columns of scratch, a row per team
+NOTHING = (0.0,) * MEMORY  # remembered
+
+
+@kernel
+def drift_at(state: Records, player: int, now: int, params: Elommr) -> float:
+    """The variance that time alone has added since the last match."""
+    record = state[player]
+    idle = float(now - record.last_played) if record.games > 0 else 0.0
+    return params.drift * idle
 
 
 @kernel
 def noise_at(state: Records, player: int, now: int, params: Elommr) -> float:
     """The variance that is added before a match at this time."""
-    record = state[player]
-    idle = float(now - record.last_played) if record.games > 0 else 0.0
-    return params.step + params.drift * idle
+    return params.step + drift_at(state, player, now, params)
+
+
+@rarely
+def age(state: Records, now: int, params: Elommr) -> None:
+    """Widen the deviation of all who have played by the drift, without the step, which is added by a match."""
+    for player in range(len(state)):
+        record = state[player]
+        if record.games > 0 and record.last_played <= now:
+            record.deviation = math.sqrt(record.deviation * record.deviation + drift_at(state, player, now, params))
 
 
 @kernel
@@ -246,8 +264,9 @@ def _tell(change: Change, parameters: ElommrParameters) -> str:
     return told + f" {float(f['deviation_after']):.1f}"
 
 
-def _newcomer(p: ElommrParameters) -> tuple[object, ...]:
-    return (p.start, p.deviation, p.start, p.deviation**-2, 0, 0, (0.0,) * MEMORY, (0.0,) * MEMORY)
+def _start_at(rating: float, p: ElommrParameters) -> tuple[object, ...]:
+    rating = starting_rating(rating, p.start - REACH, p.start + REACH)
+    return (rating, p.deviation, rating, p.deviation**-2, 0, 0, NOTHING, NOTHING)
 
 
 SYSTEM = System(
@@ -260,7 +279,9 @@ SYSTEM = System(
     presets={"split_ties": {"split_ties": True}},
     compile=_compile,
     state=STATE,
-    newcomer=_newcomer,
+    newcomer=lambda p: _start_at(p.start, p),
+    start_at=_start_at,
+    as_of=in_time(age, _compile),
     columns=fields("deviation"),
     factors=FACTORS,
     pair=pair,

@@ -24,9 +24,12 @@ from evenmatch.systems.system import (
     Records,
     System,
     any_match,
+    as_shown,
     fields,
+    in_time,
     kernel,
     number,
+    rarely,
 )
 
 DAY = 86_400_000_000  # microseconds
@@ -82,6 +85,15 @@ def variance_at(state: Records, player: int, now: int, params: Glicko) -> float:
     record = state[player]
     idle = float(now - record.last_played) if record.games > 0 else 0.0
     return min(record.deviation * record.deviation + params.growth * idle, params.most)
+
+
+@rarely
+def age(state: Records, now: int, params: Glicko) -> None:
+    """Give all who have played the deviation that a match at this time would find."""
+    for player in range(len(state)):
+        record = state[player]
+        if record.games > 0 and record.last_played <= now:
+            record.deviation = math.sqrt(variance_at(state, player, now, params))
 
 
 @kernel
@@ -162,6 +174,10 @@ def _tell(change: Change, parameters: GlickoParameters) -> str:
     return told
 
 
+def _newcomer(p: GlickoParameters) -> tuple[object, ...]:
+    return (p.start, p.deviation, 0, 0)
+
+
 SYSTEM = System(
     name="glicko",
     title="Elo with a deviation that shrinks with every match and grows with time",
@@ -172,7 +188,9 @@ SYSTEM = System(
     presets={"monthly": {"period_days": 30.0, "c": 34.6}},
     compile=_compile,
     state=STATE,
-    newcomer=lambda p: (p.start, p.deviation, 0, 0),
+    newcomer=_newcomer,
+    start_at=as_shown(_newcomer),
+    as_of=in_time(age, _compile),
     columns=fields("deviation"),
     factors=FACTORS,
     pair=pair,

@@ -25,9 +25,12 @@ from evenmatch.systems.system import (
     Records,
     System,
     any_match,
+    as_shown,
     fields,
+    in_time,
     kernel,
     number,
+    rarely,
 )
 
 DAY = 86_400_000_000  # microseconds
@@ -90,6 +93,15 @@ def variance_at(state: Records, player: int, now: int, params: Glicko2) -> float
     idle = float(now - record.last_played) if record.games > 0 else 0.0
     grown = record.deviation * record.deviation + params.growth * idle * record.volatility * record.volatility
     return min(grown, params.most)
+
+
+@rarely
+def age(state: Records, now: int, params: Glicko2) -> None:
+    """Give all who have played the deviation that a match at this time would find."""
+    for player in range(len(state)):
+        record = state[player]
+        if record.games > 0 and record.last_played <= now:
+            record.deviation = math.sqrt(variance_at(state, player, now, params))
 
 
 @kernel
@@ -157,7 +169,8 @@ def update(
     for team in range(first, end):
         for slot in range(h.slot_start[team], h.slot_start[team + 1]):
             record = state[h.player[slot]]
-            variance = variance_at(state, h.player[slot], now, params) / (GLICKO * GLICKO)
+            grown = variance_at(state, h.player[slot], now, params)
+            variance = grown / (GLICKO * GLICKO)
             information, surprise = glicko_surprise(
                 h, first, end, team, record.rating, scratch, GLICKO, params.advantage
             )
@@ -173,7 +186,7 @@ def update(
             record.last_played = now
             if len(factors):
                 note = factors[slot]
-                note.deviation_before = GLICKO * math.sqrt(variance)
+                note.deviation_before = math.sqrt(grown)
                 note.deviation_after = record.deviation
                 note.volatility_after = volatility
                 note.surprise = surprise
@@ -214,6 +227,10 @@ def _tell(change: Change, parameters: Glicko2Parameters) -> str:
     return told + f", volatility {float(f['volatility_after']):.4f}"
 
 
+def _newcomer(p: Glicko2Parameters) -> tuple[object, ...]:
+    return (p.start, p.deviation, p.volatility, 0, 0)
+
+
 SYSTEM = System(
     name="glicko2",
     title="Glicko with a volatility, for players whose strength changes",
@@ -226,7 +243,9 @@ SYSTEM = System(
     },
     compile=_compile,
     state=STATE,
-    newcomer=lambda p: (p.start, p.deviation, p.volatility, 0, 0),
+    newcomer=_newcomer,
+    start_at=as_shown(_newcomer),
+    as_of=in_time(age, _compile),
     columns=fields("deviation", "volatility"),
     factors=FACTORS,
     pair=pair,

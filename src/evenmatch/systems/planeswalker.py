@@ -22,9 +22,11 @@ from evenmatch.systems.system import (
     Records,
     System,
     any_match,
+    as_shown,
     kernel,
     no_columns,
     number,
+    timeless,
 )
 
 
@@ -109,6 +111,10 @@ def _tell(change: Change, parameters: PlaneswalkerParameters) -> str:
     return told + (f", times {float(f['multiplier']):g}" if f["multiplier"] != 1 else "")
 
 
+def _newcomer(p: PlaneswalkerParameters) -> tuple[object, ...]:
+    return (p.start,)
+
+
 SYSTEM = System(
     name="planeswalker",
     title="points for taking part and for winning, which never decrease",
@@ -119,7 +125,9 @@ SYSTEM = System(
     presets={"friday": {"multiplier": 3.0}},
     compile=_compile,
     state=STATE,
-    newcomer=lambda p: (p.start,),
+    newcomer=_newcomer,
+    start_at=as_shown(_newcomer, lowest=lambda p: 0.0),
+    as_of=timeless,
     columns=no_columns,
     factors=FACTORS,
     pair=pair,

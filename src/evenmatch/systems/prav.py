@@ -28,6 +28,8 @@ from evenmatch.systems.system import (
     kernel,
     match_of,
     number,
+    starting_rating,
+    timeless,
 )
 
 WINDOW = 10  # games
@@ -93,6 +95,7 @@ FACTORS = (
     Factor("volatility_after", "V after"),
 )
 MEAN, VARIANCE = range(2)  # columns of scratch, a row per team
+NO_GAMES = (0.0,) * WINDOW
 
 
 @kernel
@@ -218,11 +221,17 @@ def _refuse(h: Columns, parameters: PravParameters) -> Iterator[tuple[int, str]]
         )
 
 
-def _newcomer(p: PravParameters) -> tuple[object, ...]:
+def _first_shown(p: PravParameters) -> float:
     doubt = 2.0 if p.display == "conservative" else 0.0
-    rating = p.shift + p.scale * (p.start_mean - doubt * math.sqrt(p.start_volatility))
-    empty = (0.0,) * WINDOW
-    return (rating, p.start_mean, p.start_volatility, 0, empty, empty, empty)
+    return p.shift + p.scale * (p.start_mean - doubt * math.sqrt(p.start_volatility))
+
+
+def _start_at(rating: float, p: PravParameters) -> tuple[object, ...]:
+    rating = starting_rating(rating)
+    mean = (
+        p.start_mean - (_first_shown(p) - rating) / p.scale
+    )  # a newcomer's to the last bit, unlike `shown` turned over
+    return (rating, mean, p.start_volatility, 0, NO_GAMES, NO_GAMES, NO_GAMES)
 
 
 def _columns(state: Records) -> dict[str, NDArray[np.generic]]:
@@ -255,7 +264,9 @@ SYSTEM = System(
     presets={"as_written": {"share_gain": False}, "steady": {"gain": 1.0}},
     compile=_compile,
     state=STATE,
-    newcomer=_newcomer,
+    newcomer=lambda p: _start_at(_first_shown(p), p),
+    start_at=_start_at,
+    as_of=timeless,
     columns=_columns,
     factors=FACTORS,
     pair=pair,

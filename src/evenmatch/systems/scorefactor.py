@@ -22,13 +22,16 @@ from evenmatch.systems.system import (
     Parameters,
     Records,
     System,
+    as_shown,
     below_floor,
     fields,
     flag,
+    in_time,
     kernel,
     missing,
     mixed,
     number,
+    rarely,
 )
 
 DAY = 86_400_000_000  # microseconds
@@ -97,6 +100,13 @@ def current(state: Records, player: int, now: int, params: Scorefactor) -> float
             lost = 7 * weeks * (weeks - 1) // 2 + (days - 30 - 7 * (weeks - 1)) * weeks
             rating = max(params.floor, rating - lost)
     return rating
+
+
+@rarely
+def age(state: Records, now: int, params: Scorefactor) -> None:
+    """Give everybody the rating that a match at this time would find."""
+    for player in range(len(state)):
+        state[player].rating = current(state, player, now, params)
 
 
 @kernel
@@ -228,6 +238,10 @@ def _tell(change: Change, parameters: ScorefactorParameters) -> str:
     return told
 
 
+def _newcomer(p: ScorefactorParameters) -> tuple[object, ...]:
+    return (p.start, 0, 0)
+
+
 SYSTEM = System(
     name="scorefactor",
     title="every player against every other by score per second, team-mates included",
@@ -238,7 +252,9 @@ SYSTEM = System(
     presets={"xonstat": {"spare_favourites": True}},
     compile=_compile,
     state=STATE,
-    newcomer=lambda p: (p.start, 0, 0),
+    newcomer=_newcomer,
+    start_at=as_shown(_newcomer, lowest=lambda p: p.floor),
+    as_of=in_time(age, _compile),
     columns=fields("games"),
     factors=FACTORS,
     pair=pair,

@@ -16,6 +16,17 @@ replaying the whole, bit for bit), *locality* (nobody outside the match is touch
 *containment* (a state holds no player's index and nothing is global). Kernels read everything a match needs before they
 write, assume valid input, and allocate nothing per match; indices (teams, slots, players) are unsigned there.
 `state[p].rating` is always the number shown to players.
+
+Two more functions, of plain Python, begin a record and show it at a time:
+
+    start_at(rating, p) -> tuple
+        The record of a player who begins here with this shown rating: everything else is a newcomer's, and a number
+        behind the shown one is found so that it comes out. With a newcomer's rating it is a newcomer, bit for bit.
+        InputError for a rating that the system cannot hold.
+    as_of(state, now, p) -> Records
+        A copy with what changes by time alone as the kernels would have it at a match now, by the same compiled
+        function. Who never played, or played later than that, stays as they are, and so does everybody's `last_played`:
+        the copy is for showing, and ratings go on from the state itself.
 """
 
 from __future__ import annotations
@@ -28,7 +39,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from evenmatch.errors import UnknownNameError, UsageError
+from evenmatch.errors import InputError, UnknownNameError, UsageError
 from evenmatch.history import Columns, Floats, Integers
 from evenmatch.systems.compiled import kernel, rarely
 from evenmatch.systems.parameter import (
@@ -54,10 +65,12 @@ __all__ = [
     "Rules",
     "System",
     "any_match",
+    "as_shown",
     "below_floor",
     "choice",
     "fields",
     "flag",
+    "in_time",
     "kernel",
     "match_of",
     "missing",
@@ -67,10 +80,14 @@ __all__ = [
     "numbers",
     "optional_number",
     "rarely",
+    "starting_rating",
+    "timeless",
 ]
 
 Records = NDArray[np.void]
 FactorValue = float | bool | str
+
+FARTHEST = 1e12  # points from 0, where float64 still tells a thousandth of a point
 
 
 class Factor(NamedTuple):
@@ -111,6 +128,8 @@ class System:
     compile         the parameters as the NamedTuple of numbers that the kernels read
     state           dtype of a player's record; its field `rating` is the shown rating
     newcomer        a newcomer's record, as a tuple in the order of `state`
+    start_at        (rating, parameters): the record of a player who begins with this shown rating, likewise
+    as_of           (state, now, parameters): the records as they stand at a time when nobody plays
     columns         further columns of a table of ratings, computed from the records
     refuse          (match, reason) for every match that lacks what the system needs
     tell            a change as a sentence without the player's name
@@ -126,6 +145,8 @@ class System:
     compile: Callable[..., NamedTuple]
     state: np.dtype[np.void]
     newcomer: Callable[..., tuple[object, ...]]
+    start_at: Callable[..., tuple[object, ...]]
+    as_of: Callable[..., Records]
     columns: Callable[[Records], Mapping[str, NDArray[np.generic]]]
     factors: tuple[Factor, ...]
     pair: Callable[..., tuple[float, float]]
@@ -197,6 +218,20 @@ class Rules:
         """The state of so many players who have not played."""
         return np.full(count, np.array(self.system.newcomer(self.parameters), self.system.state))
 
+    def starting(self, ratings: Floats) -> Records:
+        """The state of players who begin with these shown ratings.
+
+        Raises InputError for the first one that the system cannot hold.
+        """
+        state = self.newcomers(len(ratings))
+        rows = [self.system.start_at(rating, self.parameters) for rating in ratings.tolist()]
+        there = self.system.newcomer(self.parameters)
+        for at, name in enumerate(self.system.state.names or ()):
+            column = [row[at] for row in rows]
+            if any(value is not there[at] for value in column):  # or a million empty memories would be written again
+                state[name] = column
+        return state
+
     def values(self) -> dict[str, Value]:
         """Every parameter with its value."""
         return {name: getattr(self.parameters, name) for name in specs(self.system.parameters)}
@@ -215,6 +250,43 @@ def fields(*names: str) -> Callable[[Records], Mapping[str, NDArray[np.generic]]
 def any_match(h: Columns, parameters: Parameters) -> Iterator[tuple[int, str]]:
     """For systems that can rate whatever a history holds."""
     return iter(())
+
+
+def starting_rating(rating: float, lowest: float = -FARTHEST, highest: float = FARTHEST) -> float:
+    """The rating that a player begins with; raises InputError where it is not a number in this range."""
+    if not lowest <= rating <= highest:  # not a number, too
+        accepted = f"accepted is a number from {lowest:.12g} to {highest:.12g}"
+        raise InputError(f"starting rating {float(rating)!r}: {accepted}")
+    return float(rating)
+
+
+def as_shown(
+    newcomer: Callable[..., tuple[object, ...]], lowest: Callable[..., float] = lambda p: -FARTHEST
+) -> Callable[..., tuple[object, ...]]:
+    """For systems that store the rating as it is shown: `start_at`, for ratings from the lowest one accepted.
+
+    lowest  of these parameters; the rating is the first field of the record
+    """
+    return lambda rating, p: (starting_rating(rating, lowest(p)), *newcomer(p)[1:])
+
+
+def timeless(state: Records, now: int, parameters: Parameters) -> Records:
+    """For systems in which nothing changes by time alone: `as_of`, a plain copy."""
+    return state.copy()
+
+
+def in_time(age: Callable[..., None], compiled: Callable[..., NamedTuple]) -> Callable[..., Records]:
+    """For systems with a rule of time: `as_of` by a compiled function that ages all records where they are.
+
+    It is called as age(state, now, params), with the parameters as `compiled` makes them for the kernels.
+    """
+
+    def as_of(state: Records, now: int, parameters: Parameters) -> Records:
+        aged = state.copy()
+        age(aged, now, compiled(parameters))
+        return aged
+
+    return as_of
 
 
 def below_floor(start: float, floor: float) -> str:

@@ -23,11 +23,13 @@ from evenmatch.systems.system import (
     Records,
     System,
     any_match,
+    as_shown,
     below_floor,
     choice,
     kernel,
     no_columns,
     number,
+    timeless,
 )
 
 MOST = 59.0  # trophies that one match can move
@@ -134,6 +136,10 @@ def _tell(change: Change, parameters: TrophiesParameters) -> str:
     return told + (f", and nobody falls below {parameters.floor:g}" if f["floor"] else "")
 
 
+def _newcomer(p: TrophiesParameters) -> tuple[object, ...]:
+    return (p.start,)
+
+
 SYSTEM = System(
     name="trophies",
     title="an attacker stakes trophies against a defender, by their lead",
@@ -144,7 +150,9 @@ SYSTEM = System(
     presets={"mutual": {"attack": "mutual"}},
     compile=_compile,
     state=STATE,
-    newcomer=lambda p: (p.start,),
+    newcomer=_newcomer,
+    start_at=as_shown(_newcomer, lowest=lambda p: p.floor),
+    as_of=timeless,
     columns=no_columns,
     factors=FACTORS,
     pair=pair,

@@ -29,6 +29,8 @@ from evenmatch.systems.system import (
     kernel,
     number,
     rarely,
+    starting_rating,
+    timeless,
 )
 
 CLOSE = 1e-9  # of a deviation: where message passing ends; the next sweep would move far less
@@ -262,6 +264,16 @@ def _tell(change: Change, parameters: TrueskillParameters) -> str:
     return told + (f"; shown is the mean less {parameters.display:g} deviations" if parameters.display else "")
 
 
+def _first_shown(p: TrueskillParameters) -> float:
+    return p.mean - p.display * p.deviation
+
+
+def _start_at(rating: float, p: TrueskillParameters) -> tuple[object, ...]:
+    rating = starting_rating(rating)
+    mean = p.mean - (_first_shown(p) - rating)  # a newcomer's to the last bit, unlike rating + display · deviation
+    return (rating, mean, p.deviation)
+
+
 SYSTEM = System(
     name="trueskill",
     title="mean and deviation, learned from the order of finish; teams, draws, free-for-alls, partial play",
@@ -280,7 +292,9 @@ SYSTEM = System(
     },
     compile=_compile,
     state=STATE,
-    newcomer=lambda p: (p.mean - p.display * p.deviation, p.mean, p.deviation),
+    newcomer=lambda p: _start_at(_first_shown(p), p),
+    start_at=_start_at,
+    as_of=timeless,
     columns=fields("mean", "deviation"),
     factors=FACTORS,
     pair=pair,

@@ -6,7 +6,6 @@ Definition: systems.md section 1, after the article "Ranking in Team-Based Compe
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
@@ -31,20 +30,15 @@ from evenmatch.systems.system import (
     number,
     optional_number,
     rarely,
+    starting_rating,
+    timeless,
 )
 
 LARGEST = 9e13  # cents; above it float64 no longer tells cents from their halves
 MILLION = 1_000_000  # seconds and the limit count in millionths where exact arithmetic decides
 NEAR = 2e-15  # of the numbers added: how far float64 may be from the exact value, with some room
 
-RULES = (
-    "win",
-    "loss",
-    "draw",
-    "draw with a stronger team",
-    "the other team left",
-    "quit",
-)
+RULES = ("win", "loss", "draw", "draw with a stronger team", "the other team left", "quit")
 WIN, LOSS, DRAW, DRAW_GAIN, OTHERS_LEFT, QUIT = range(len(RULES))
 
 
@@ -308,10 +302,6 @@ def update(
         rate_team(h, team, own, rival, lead, state, params, factors)
 
 
-def _refuse(h: Columns, parameters: WagerParameters) -> Iterator[tuple[int, str]]:
-    yield from mixed(h, "seconds", "wager")
-
-
 TOLD = {
     "win": "won",
     "loss": "lost",
@@ -338,6 +328,11 @@ def _tell(change: Change, parameters: WagerParameters) -> str:
     return told + (f"; nobody falls below {parameters.floor:.2f}" if f["floor"] else "")
 
 
+def _start_at(rating: float, p: WagerParameters) -> tuple[object, ...]:
+    points = starting_rating(rating, p.floor, LARGEST / 100.0)
+    return (round(math.nextafter(points, math.inf), 2),)  # half up: 10.605 in binary may lie just below
+
+
 SYSTEM = System(
     name="wager",
     title="a twentieth of the rank at stake, scaled by the teams' strength and their players' time",
@@ -349,11 +344,13 @@ SYSTEM = System(
     compile=_compile,
     state=STATE,
     newcomer=lambda p: (p.start,),
+    start_at=_start_at,
+    as_of=timeless,
     columns=no_columns,
     factors=FACTORS,
     pair=pair,
     update=update,
     scratch_columns=0,
-    refuse=_refuse,
+    refuse=lambda h, p: mixed(h, "seconds", "wager"),
     tell=_tell,
 )

@@ -29,6 +29,8 @@ from evenmatch.systems.system import (
     flag,
     kernel,
     number,
+    starting_rating,
+    timeless,
 )
 
 VARIANTS = ("plackett_luce", "bradley_terry_full", "thurstone_mosteller_full")
@@ -223,6 +225,16 @@ def _tell(change: Change, parameters: WenglinParameters) -> str:
     return told + (f"; shown is the mean less {parameters.display:g} deviations" if parameters.display else "")
 
 
+def _first_shown(p: WenglinParameters) -> float:
+    return p.mean - p.display * p.deviation
+
+
+def _start_at(rating: float, p: WenglinParameters) -> tuple[object, ...]:
+    rating = starting_rating(rating)
+    mean = p.mean - (_first_shown(p) - rating)  # a newcomer's to the last bit, unlike rating + display · deviation
+    return (rating, mean, p.deviation)
+
+
 SYSTEM = System(
     name="wenglin",
     title="mean and deviation by closed formulas: Plackett–Luce, Bradley–Terry or Thurstone–Mosteller",
@@ -236,7 +248,9 @@ SYSTEM = System(
     },
     compile=_compile,
     state=STATE,
-    newcomer=lambda p: (p.mean - p.display * p.deviation, p.mean, p.deviation),
+    newcomer=lambda p: _start_at(_first_shown(p), p),
+    start_at=_start_at,
+    as_of=timeless,
     columns=fields("mean", "deviation"),
     factors=FACTORS,
     pair=pair,

@@ -1,0 +1,149 @@
+"""A ladder of a million players: taking a snapshot of its standings, and asking it."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+
+from benchmarks.figure import Figure, Section, best_in_turn
+from benchmarks.matches import SEED, START
+from evenmatch.standings.activity import DAY
+from evenmatch.standings.board import Board, Snapshot, StandingsRules, snapshot
+
+PLAYERS = 1_000_000
+NOW = START
+RULES = StandingsRules()
+ROUNDS = 5
+ASKED = 200  # questions in a round
+SIZE = 50  # of a page
+SIDE = 10  # around a player
+AIM = 0.5  # seconds
+QUICK = 1000.0  # microseconds
+
+T = TypeVar("T")
+
+
+class Place(NamedTuple):
+    """What the reference tells of a listed player."""
+
+    player: int
+    rank: int
+    rating: float
+    percentile: int
+    division: str
+
+
+class Plain:
+    """The obvious way: lists of tuples, sorted, and `bisect`."""
+
+    def __init__(self, board: Board) -> None:
+        self.rating = dict(zip(board.player.tolist(), board.rating.tolist(), strict=True))
+        self.recorded = dict(zip(board.player.tolist(), board.division.tolist(), strict=True))
+        completed, last = board.completed.tolist(), board.last_completed.tolist()
+        oldest = NOW - int(RULES.active_days * DAY)
+        active = [
+            (-rating, player, done >= RULES.placement)
+            for (player, rating), done, at in zip(self.rating.items(), completed, last, strict=True)
+            if oldest <= at <= NOW
+        ]
+        active.sort()
+        self.against = [-rating for rating, _, _ in reversed(active)]
+        self.listed = [(rating, player) for rating, player, placed in active if placed]
+        self.ratings = [-rating for rating, _ in reversed(self.listed)]
+        self.place = {player: self.ranked(player) for _, player in self.listed}
+
+    def percentile(self, rating: float) -> int:
+        below = bisect_left(self.against, rating)
+        others = below + len(self.against) - bisect_right(self.against, rating)
+        return min(100, 1 + 100 * below // others) if others else 1
+
+    def ranked(self, player: int) -> Place:
+        rating, own = self.rating[player], self.recorded[player]
+        percentile = self.percentile(rating)
+        plain = bisect_right([division.lowest for division in RULES.divisions], percentile) - 1
+        if own < plain or percentile < RULES.divisions[own].lowest - RULES.division_margin:
+            own = plain
+        rank = 1 + len(self.ratings) - bisect_right(self.ratings, rating)
+        return Place(player, rank, rating, percentile, RULES.divisions[own].name)
+
+    def standing(self, player: int) -> Place | None:
+        return self.place.get(player)
+
+    def page(self, number: int) -> list[Place]:
+        return [self.place[player] for _, player in self.listed[(number - 1) * SIZE : number * SIZE]]
+
+    def around(self, player: int) -> list[Place]:
+        at = bisect_left(self.listed, (-self.rating[player], player))
+        return [self.place[other] for _, other in self.listed[max(0, at - SIDE) : at + SIDE + 1]]
+
+
+def ladder(players: int = PLAYERS) -> Board:
+    """All active, most of them placed; every tenth rating is another player's, too."""
+    rng = np.random.default_rng(SEED)
+    completed = rng.geometric(0.02, players)
+    return Board(
+        player=np.cumsum(rng.integers(1, 5, players)),
+        rating=np.round(rng.normal(1500, 300, players), 4),
+        matches=completed + rng.poisson(completed / 100),
+        completed=completed,
+        last_completed=NOW - rng.integers(0, 30 * DAY, players),
+        division=rng.integers(-1, len(RULES.divisions), players).astype(np.int16),
+        hidden=np.zeros(players, bool),
+    )
+
+
+def run() -> Section:
+    """The snapshot, then single questions, beside plain Python."""
+    board = ladder()
+    taken, plain = snapshot(board, RULES, NOW), Plain(board)
+    compare(taken, plain)
+    ours, theirs = best_in_turn([lambda: snapshot(board, RULES, NOW), lambda: Plain(board)], ROUNDS)
+    figures = [Figure(f"snapshot of {PLAYERS:,} players", ours, "s", AIM, False, theirs, "plain Python")]
+    rng = np.random.default_rng(SEED)
+    ratings = rng.normal(1500, 300, ASKED).tolist()
+    players = rng.choice(board.player[taken.order], ASKED).tolist()
+    pages = rng.integers(1, taken.pages(SIZE) + 1, ASKED).tolist()
+    for name, told, plainly, asked in (
+        ("percentile of a rating", taken.percentile, plain.percentile, ratings),
+        ("standing of a player", taken.standing, plain.standing, players),
+        (f"page of {SIZE}", partial(taken.page, size=SIZE), plain.page, pages),
+        (f"{SIDE} on each side of a player", partial(taken.around, each_side=SIDE), plain.around, players),
+    ):
+        runs = [partial(ask, question, asked) for question in (told, plainly)]
+        ours, theirs = (1e6 * seconds / ASKED for seconds in best_in_turn(runs, ROUNDS))
+        figures.append(Figure(name, ours, "µs", QUICK, False, theirs, "plain Python"))
+    figures += [
+        Figure(name, 1e6 * best_in_turn([question], ASKED)[0], "µs", QUICK, False, None, "")
+        for name, question in (
+            (f"{SIZE} friends among themselves", partial(taken.among, players[:SIZE])),
+            ("distribution of all ratings", taken.distribution),
+        )
+    ]
+    notes = [
+        f"`snapshot` of {taken.population:,} active players, {len(taken):,} of them listed, from columns to ranks, "
+        "percentiles and divisions; nothing is left to the first question. One core. Plain Python does the same with "
+        "lists of tuples, `sort` and `bisect`, from columns to a dict of finished standings; what it finds is compared "
+        f"with every standing. Best of {ROUNDS}, in turn; questions are the mean of {ASKED} different ones.",
+    ]
+    return Section("Standings of a million players", figures, notes)
+
+
+def compare(taken: Snapshot, plain: Plain) -> None:
+    """Both say the same of everybody who is listed, in the same order."""
+    listed = taken.page(1, len(taken))
+    found = [(one.player, one.rank, one.rating, one.percentile, one.division) for one in listed]
+    if found != [tuple(plain.place[player]) for _, player in plain.listed]:
+        raise AssertionError("the snapshot and plain Python differ")
+    middle = listed[len(listed) // 2].player
+    if [one.player for one in taken.around(middle, SIDE)] != [one.player for one in plain.around(middle)]:
+        raise AssertionError("the snapshot and plain Python differ around a player")
+
+
+def ask(question: Callable[[T], object], asked: Sequence[T]) -> None:
+    """One question after another."""
+    for one in asked:
+        question(one)

@@ -1,0 +1,13 @@
+"""Runs the migrations inside the transaction that database.py opened, so that they happen whole or not at all."""
+
+from __future__ import annotations
+
+from alembic import context
+
+from evenmatch.ledger.schema import METADATA
+
+context.configure(
+    connection=context.config.attributes["connection"], target_metadata=METADATA, transactional_ddl=True
+)
+with context.begin_transaction():
+    context.run_migrations()

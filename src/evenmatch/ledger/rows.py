@@ -1,0 +1,178 @@
+"""Many rows at once: the few statements that must be fast, in each database's own way."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import sqlalchemy as sa
+
+Row = tuple[Any, ...]
+
+
+class Rows(Protocol):
+    """What the two databases do differently."""
+
+    def insert(self, connection: sa.Connection, table: sa.Table, columns: Sequence[str], rows: Sequence[Row]) -> None:
+        """Add rows of these columns."""
+        ...
+
+    def upsert(
+        self, connection: sa.Connection, table: sa.Table, columns: Sequence[str], rows: Sequence[Row], *, same: bool = False
+    ) -> None:
+        """Add rows, in the place of those with the same key; `same`: keep what is there."""
+        ...
+
+    def among(
+        self, connection: sa.Connection, sql: str, first: Sequence[object], values: Sequence[int] | Sequence[str]
+    ) -> list[Row]:
+        """The rows of a SELECT in which `?` stands for the first values, and then `{}` for a subquery giving the rest."""
+        ...
+
+    def enrol(self, connection: sa.Connection, names: Sequence[str]) -> None:
+        """Make a player of each of these names, which are sorted, unless another writer has just done so."""
+        ...
+
+    def lock(self, connection: sa.Connection, sql: str, *values: object) -> list[Row]:
+        """The rows of a SELECT, kept from all other writers until the transaction ends."""
+        ...
+
+    def all(self, connection: sa.Connection, sql: str, *values: object) -> list[Row]:
+        """The rows of a SELECT in which `?` stands for the values."""
+        ...
+
+    def run(self, connection: sa.Connection, sql: str, *values: object) -> None:
+        """A statement in which `?` stands for the values."""
+        ...
+
+
+class SqliteRows:
+    """SQLite: many small statements are cheap, and a writing transaction is alone anyhow."""
+
+    def insert(self, connection: sa.Connection, table: sa.Table, columns: Sequence[str], rows: Sequence[Row]) -> None:
+        """By one prepared statement for all rows."""
+        if rows:
+            connection.exec_driver_sql(_insert(table, columns, "?"), list(rows))
+
+    def upsert(
+        self, connection: sa.Connection, table: sa.Table, columns: Sequence[str], rows: Sequence[Row], *, same: bool = False
+    ) -> None:
+        """By ON CONFLICT."""
+        if rows:
+            connection.exec_driver_sql(_insert(table, columns, "?") + _conflict(table, columns, same), list(rows))
+
+    def among(
+        self, connection: sa.Connection, sql: str, first: Sequence[object], values: Sequence[int] | Sequence[str]
+    ) -> list[Row]:
+        """The values travel as one JSON array."""
+        return self.all(connection, sql.format("SELECT value FROM json_each(?)"), *first, json.dumps(list(values)))
+
+    def enrol(self, connection: sa.Connection, names: Sequence[str]) -> None:
+        """The writing transaction is alone, so the next ids are known."""
+        last: int = self.all(connection, "SELECT COALESCE(MAX(player), 0) FROM player")[0][0]
+        rows = [(last + at, name) for at, name in enumerate(names, 1)]
+        connection.exec_driver_sql("INSERT INTO player (player, name) VALUES (?, ?)", rows)
+        connection.exec_driver_sql("INSERT INTO name (player, name) VALUES (?, ?)", rows)
+
+    def lock(self, connection: sa.Connection, sql: str, *values: object) -> list[Row]:
+        """BEGIN IMMEDIATE has locked everything."""
+        return self.all(connection, sql, *values)
+
+    def all(self, connection: sa.Connection, sql: str, *values: object) -> list[Row]:
+        """As they come from the driver."""
+        driver: Any = connection.connection.driver_connection
+        found: list[Row] = driver.execute(sql, values).fetchall()
+        return found
+
+    def run(self, connection: sa.Connection, sql: str, *values: object) -> None:
+        """By the driver."""
+        connection.exec_driver_sql(sql, values)
+
+
+class PostgresRows:
+    """PostgreSQL: rows travel by COPY, and rows to replace by way of a table of the transaction's own."""
+
+    def insert(self, connection: sa.Connection, table: sa.Table, columns: Sequence[str], rows: Sequence[Row]) -> None:
+        """By COPY."""
+        if rows:
+            self._copy(connection, f"{table.name} ({', '.join(columns)})", [table.c[column] for column in columns], rows)
+
+    def upsert(
+        self, connection: sa.Connection, table: sa.Table, columns: Sequence[str], rows: Sequence[Row], *, same: bool = False
+    ) -> None:
+        """By COPY into a temporary table, then one statement."""
+        if not rows:
+            return
+        listed = ", ".join(columns)
+        draft = f"draft_{table.name}"
+        connection.exec_driver_sql(f"CREATE TEMP TABLE IF NOT EXISTS {draft} (LIKE {table.name}) ON COMMIT DELETE ROWS")
+        connection.exec_driver_sql(f"TRUNCATE {draft}")
+        self._copy(connection, f"{draft} ({listed})", [table.c[column] for column in columns], rows)
+        keys = ", ".join(column.name for column in table.primary_key)
+        connection.exec_driver_sql(
+            f"INSERT INTO {table.name} ({listed}) SELECT {listed} FROM {draft} ORDER BY {keys}"
+            + _conflict(table, columns, same)
+        )
+
+    def _copy(self, connection: sa.Connection, into: str, columns: Sequence[sa.Column[Any]], rows: Sequence[Row]) -> None:
+        driver: Any = connection.connection.driver_connection
+        types = [_POSTGRES_TYPES[type(column.type)] for column in columns]
+        with driver.cursor() as cursor, cursor.copy(f"COPY {into} FROM STDIN (FORMAT BINARY)") as copy:
+            copy.set_types(types)
+            for row in rows:
+                copy.write_row(row)
+
+    def among(
+        self, connection: sa.Connection, sql: str, first: Sequence[object], values: Sequence[int] | Sequence[str]
+    ) -> list[Row]:
+        """The values travel as one array."""
+        kind = "text" if values and isinstance(values[0], str) else "bigint"
+        return self.all(connection, sql.format(f"SELECT unnest(?::{kind}[])"), *first, list(values))
+
+    def enrol(self, connection: sa.Connection, names: Sequence[str]) -> None:
+        """The name decides who comes first; a player who comes second is not made."""
+        self.run(
+            connection,
+            "WITH wanted AS (SELECT name, nextval(pg_get_serial_sequence('player', 'player')) AS player "
+            "FROM unnest(?::text[]) AS name ORDER BY name), "
+            "made AS (INSERT INTO name (name, player) SELECT name, player FROM wanted ORDER BY name "
+            "ON CONFLICT (name) DO NOTHING RETURNING name, player) "
+            "INSERT INTO player (player, name) OVERRIDING SYSTEM VALUE SELECT player, name FROM made",
+            list(names),
+        )
+
+    def lock(self, connection: sa.Connection, sql: str, *values: object) -> list[Row]:
+        """By FOR UPDATE."""
+        return self.all(connection, f"{sql} FOR UPDATE", *values)
+
+    def all(self, connection: sa.Connection, sql: str, *values: object) -> list[Row]:
+        """As they come from the driver, in its binary form."""
+        driver: Any = connection.connection.driver_connection
+        with driver.cursor(binary=True) as cursor:
+            found: list[Row] = cursor.execute(sql.replace("?", "%s"), values).fetchall()
+            return found
+
+    def run(self, connection: sa.Connection, sql: str, *values: object) -> None:
+        """By the driver."""
+        connection.exec_driver_sql(sql.replace("?", "%s"), values)
+
+
+_POSTGRES_TYPES: dict[type, str] = {
+    sa.BigInteger: "int8",
+    sa.Double: "float8",
+    sa.Text: "text",
+    sa.LargeBinary: "bytea",
+}
+
+
+def _insert(table: sa.Table, columns: Sequence[str], mark: str) -> str:
+    return f"INSERT INTO {table.name} ({', '.join(columns)}) VALUES ({', '.join([mark] * len(columns))})"
+
+
+def _conflict(table: sa.Table, columns: Sequence[str], same: bool) -> str:
+    keys = [column.name for column in table.primary_key]
+    changed = [column for column in columns if column not in keys]
+    if same or not changed:
+        return f" ON CONFLICT ({', '.join(keys)}) DO NOTHING"
+    return f" ON CONFLICT ({', '.join(keys)}) DO UPDATE SET {', '.join(f'{c} = excluded.{c}' for c in changed)}"

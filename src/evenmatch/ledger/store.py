@@ -1,0 +1,275 @@
+"""Reading and writing a ladder's events and what follows from them. Every function works inside a transaction."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import sqlalchemy as sa
+
+from evenmatch.errors import UnknownNameError
+from evenmatch.history import Floats
+from evenmatch.ledger import schema
+from evenmatch.ledger.codec import ID, Ids, unpack
+from evenmatch.ledger.events import NO_IDS, NO_RATINGS, Correction, Kind
+from evenmatch.ledger.plan import Plan, plan_of
+from evenmatch.ledger.replay import Block
+from evenmatch.ledger.roster import TALLY, Roster
+from evenmatch.ledger.rows import Row, Rows
+from evenmatch.systems.system import Rules
+
+BATCH = 20_000  # matches read at a time
+
+
+class Head(NamedTuple):
+    """Where a ladder's ledger ends, and which generation of ratings is read.
+
+    position   of the last event;  corrected  of the last one that is no match
+    due        a rebuild is due from this position on; None: none is
+    planned    the last correction that the generation accounts for
+    time       effective time of its last rated match; None: there is none
+    engine     of the kernels it was begun with
+    """
+
+    ladder: int
+    name: str
+    position: int
+    generation: int
+    corrected: int
+    due: int | None
+    settings: str
+    divided_at: int
+    system: str
+    engine: str
+    planned: int
+    time: int | None
+
+
+_HEAD = (
+    "SELECT l.ladder, l.name, l.position, l.generation, l.corrected, l.due, l.settings, l.divided_at, "
+    "g.system, g.engine, g.planned, g.time "
+    "FROM ladder l JOIN generation g ON g.ladder = l.ladder AND g.generation = l.generation"
+)
+
+
+_MATCH = (
+    "SELECT position, played_at, duration, teams, players, slots, rated, id, generation, told, labels FROM event"
+)
+
+
+@dataclass(frozen=True)
+class Store:
+    """A connection in a transaction, and the database's way with many rows."""
+
+    connection: sa.Connection
+    rows: Rows
+
+    def all(self, sql: str, *values: object) -> list[Row]:
+        """The rows of a SELECT in which `?` stands for the values."""
+        return self.rows.all(self.connection, sql, *values)
+
+    def run(self, sql: str, *values: object) -> None:
+        """A statement in which `?` stands for the values."""
+        self.rows.run(self.connection, sql, *values)
+
+    # ladders
+
+    def heads(self) -> list[Head]:
+        """Every ladder, by name."""
+        return [Head(*row) for row in self.all(f"{_HEAD} ORDER BY l.name")]
+
+    def head(self, name: str) -> Head:
+        """The ladder of that name. Raises UnknownNameError where there is none."""
+        found = self.all(f"{_HEAD} WHERE l.name = ?", name)
+        if not found:
+            raise UnknownNameError("ladder", name, [row[0] for row in self.all("SELECT name FROM ladder ORDER BY name")])
+        return Head(*found[0])
+
+    def lock(self, name: str) -> Head:
+        """The same, and nobody else writes to it until the transaction ends."""
+        self.rows.lock(self.connection, "SELECT ladder FROM ladder WHERE name = ?", name)
+        return self.head(name)
+
+    def corrections(self, head: Head, upto: int) -> list[Correction]:
+        """The events that are no matches, in order, up to a position."""
+        found = self.all(
+            "SELECT e.position, e.kind, e.body, e.players, e.slots FROM correction c "
+            "JOIN event e ON e.ladder = c.ladder AND e.position = c.position "
+            "WHERE c.ladder = ? AND c.position <= ? ORDER BY c.position",
+            head.ladder,
+            upto,
+        )
+        return [
+            Correction(
+                position,
+                Kind(kind),
+                json.loads(body),
+                NO_IDS if players is None else np.frombuffer(players, ID).astype(np.int64),
+                NO_RATINGS if ratings is None else np.frombuffer(ratings, "<f8").astype(np.float64),
+            )
+            for position, kind, body, players, ratings in found
+        ]
+
+    def plan(self, head: Head, upto: int) -> Plan:
+        """What the corrections up to a position say."""
+        return plan_of(self.corrections(head, upto))
+
+    def rules_of(self, head: Head, generation: int) -> Rules:
+        """The rules of a generation, of which the system alone is sure: parameters may have changed within it."""
+        found = self.all(
+            "SELECT planned FROM generation WHERE ladder = ? AND generation = ?", head.ladder, generation
+        )
+        return self.plan(head, found[0][0]).last_rules
+
+    # matches
+
+    def blocks(self, head: Head, after: int, upto: int) -> Iterator[tuple[Block, list[Row]]]:
+        """The matches after a position, some thousands at a time, each with (id, generation, told, labels) per match."""
+        while True:
+            found = self.all(
+                f"{_MATCH} WHERE ladder = ? AND position > ? AND position <= ? AND kind = ? ORDER BY position LIMIT ?",
+                head.ladder,
+                after,
+                upto,
+                Kind.MATCH.value,
+                BATCH,
+            )
+            if not found:
+                return
+            after = found[-1][0]
+            yield block_of(found), [row[7:] for row in found]
+            if len(found) < BATCH:
+                return
+
+    def blocks_at(self, head: Head, positions: Sequence[int]) -> Iterator[tuple[Block, list[Row]]]:
+        """The same for the matches at these positions, those that come last first in the list in the first block."""
+        for first in range(0, len(positions), BATCH):
+            chosen = [int(one) for one in positions[first : first + BATCH]]
+            sql = f"{_MATCH} WHERE ladder = ? AND position IN ({{}})"
+            found = sorted(self.rows.among(self.connection, sql, (head.ladder,), chosen))
+            if found:
+                yield block_of(found), [row[7:] for row in found]
+
+    def known(self, head: Head, ids: Sequence[str]) -> dict[str, tuple[int, bytes]]:
+        """(position, digest) of those of these event ids that stand in the ledger."""
+        sql = "SELECT id, position, digest FROM event WHERE ladder = ? AND id IN ({})"
+        return {row[0]: (row[1], bytes(row[2])) for row in self.rows.among(self.connection, sql, (head.ladder,), ids)}
+
+    def lines(self, head: Head, positions: Sequence[int]) -> dict[int, tuple[bytes, int]]:
+        """(lines, the generation whose system they are of) of matches as they are rated now."""
+        sql = (
+            "SELECT e.position, COALESCE(j.lines, e.told), CASE WHEN j.lines IS NULL THEN e.generation ELSE ? END "
+            "FROM event e LEFT JOIN journal j ON j.ladder = e.ladder AND j.generation = ? AND j.position = e.position "
+            "WHERE e.ladder = ? AND e.position IN ({})"
+        )
+        found = self.rows.among(
+            self.connection, sql, (head.generation, head.generation, head.ladder), [int(one) for one in positions]
+        )
+        return {row[0]: (bytes(row[1]), row[2]) for row in found if row[1] is not None}
+
+    # states
+
+    def roster(self, head: Head, rules: Rules, ids: Ids | None = None) -> Roster:
+        """The states of these players, those who have one (None: of all), as the live generation has them."""
+        sql = "SELECT player, matches, completed, last_played, last_completed, record FROM state"
+        where = " WHERE ladder = ? AND generation = ?"
+        if ids is None:
+            found = self.all(f"{sql}{where} ORDER BY player", head.ladder, head.generation)
+        else:
+            found = self.rows.among(
+                self.connection, f"{sql}{where} AND player IN ({{}})", (head.ladder, head.generation), ids.tolist()
+            )
+            found.sort(key=lambda row: int(row[0]))
+        records = np.frombuffer(b"".join([row[5] for row in found]), rules.system.state).copy()
+        tally = np.array([row[1:5] for row in found], TALLY) if found else np.zeros(0, TALLY)
+        players = np.array([row[0] for row in found], np.int64)
+        return Roster(players, records, tally, head.position, head.time)
+
+    def keep_states(self, ladder: int, generation: int, roster: Roster, *, new: bool = False) -> None:
+        """Write every player of a roster; `new`: none of them is there yet."""
+        columns = ("ladder", "generation", "player", "rating", *TALLY.names, "record")  # type: ignore[misc]
+        width = roster.records.dtype.itemsize
+        joined = roster.records.tobytes()
+        ratings, ids = roster.records["rating"].tolist(), roster.ids.tolist()
+        rows = [
+            (ladder, generation, player, rating, *tally, joined[at * width : (at + 1) * width])
+            for at, (player, rating, tally) in enumerate(zip(ids, ratings, roster.tally.tolist(), strict=True))
+        ]
+        if new:
+            self.rows.insert(self.connection, schema.state, columns, rows)
+        else:
+            self.rows.upsert(self.connection, schema.state, columns, rows)
+
+    def checkpoint(self, ladder: int, generation: int, roster: Roster) -> None:
+        """Keep a roster of everybody."""
+        self.rows.upsert(
+            self.connection,
+            schema.checkpoint,
+            ("ladder", "generation", "position", "time", "states"),
+            [(ladder, generation, roster.position, roster.time, roster.pack())],
+        )
+
+    def last_checkpoint(self, head: Head, before: int) -> tuple[int, int | None, bytes] | None:
+        """(position, time, states) of the latest checkpoint before a position; None where there is none."""
+        found = self.all(
+            "SELECT position, time, states FROM checkpoint WHERE ladder = ? AND generation = ? AND position < ? "
+            "ORDER BY position DESC LIMIT 1",
+            head.ladder,
+            head.generation,
+            before,
+        )
+        return (found[0][0], found[0][1], bytes(found[0][2])) if found else None
+
+    def checkpointed(self, head: Head) -> int:
+        """Position of the latest checkpoint; 0 where there is none."""
+        sql = "SELECT MAX(position) FROM checkpoint WHERE ladder = ? AND generation = ?"
+        found: int | None = self.all(sql, head.ladder, head.generation)[0][0]
+        return 0 if found is None else found
+
+    # adding events
+
+    def add_matches(self, rows: Sequence[Row]) -> None:
+        """Events that are matches: MATCH_COLUMNS."""
+        self.rows.insert(self.connection, schema.event, MATCH_COLUMNS, rows)
+
+    def add_appearances(self, ladder: int, ids: Ids, positions: Ids) -> None:
+        """Who stood in which match."""
+        order = np.lexsort((positions, ids))
+        listed = zip([ladder] * len(ids), ids[order].tolist(), positions[order].tolist(), strict=True)
+        self.rows.insert(self.connection, schema.appearance, ("ladder", "player", "position"), list(listed))
+
+    def add_correction(
+        self, head: Head, kind: Kind, event_id: str, digest: bytes, body: str, now: int, ids: Ids, ratings: Floats
+    ) -> int:
+        """An event that is no match, after the last one; its position."""
+        position = head.position + 1
+        columns = ("ladder", "position", "id", "kind", "digest", "recorded_at", "body", "players", "slots")
+        held = (ids.astype(ID).tobytes(), ratings.astype("<f8").tobytes()) if len(ids) else (None, None)
+        row = (head.ladder, position, event_id, kind.value, digest, now, body, *held)
+        self.rows.insert(self.connection, schema.event, columns, [row])
+        self.rows.insert(self.connection, schema.correction, ("ladder", "position"), [(head.ladder, position)])
+        self.run("UPDATE ladder SET position = ?, corrected = ? WHERE ladder = ?", position, position, head.ladder)
+        return position
+
+    def move_head(self, head: Head, position: int, time: int | None) -> None:
+        """The last position, and the effective time of the last rated match."""
+        self.run("UPDATE ladder SET position = ? WHERE ladder = ?", position, head.ladder)
+        self.run(
+            "UPDATE generation SET time = ? WHERE ladder = ? AND generation = ?", time, head.ladder, head.generation
+        )
+
+
+MATCH_COLUMNS = (
+    *("ladder", "position", "id", "kind", "digest", "recorded_at", "played_at", "duration", "rated"),
+    *("teams", "players", "slots", "labels", "generation", "told"),
+)
+
+
+def block_of(found: Iterable[Row]) -> Block:
+    """A block from rows of position, played_at, duration, teams, players, slots, rated (and more)."""
+    position, played_at, duration, teams, players, slots, rated = list(zip(*found, strict=True))[:7]
+    told, columns, ids = unpack(played_at, duration, teams, players, slots)
+    return Block(np.array(position, np.int64), told, columns, ids, np.array(rated, np.bool_))

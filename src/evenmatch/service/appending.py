@@ -1,0 +1,145 @@
+"""Add matches to the end of a ladder: event, states and journal in the transaction that the caller opened."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import repeat
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenmatch.errors import InputError
+from evenmatch.history import Floats, History, Times
+from evenmatch.ledger import people
+from evenmatch.ledger.codec import Ids, Packed, digests, pack, pack_players
+from evenmatch.ledger.events import Kind
+from evenmatch.ledger.plan import Plan
+from evenmatch.ledger.replay import Block, Rated, advance
+from evenmatch.ledger.roster import Roster
+from evenmatch.ledger.store import Head, Store
+from evenmatch.match import Match
+
+# Told the player, the rating and the completed matches of each slot: percentile and division as shown, UNSHOWN for none.
+Show = Callable[[Ids, Floats, NDArray[np.int64]], tuple[NDArray[np.int64], NDArray[np.int64]]]
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Matches to add, in this order. Players are numbered within the batch; `names` are theirs.
+
+    played_at  as the sender told it;  labels: JSON of the teams' labels, None where they are 0, 1, 2 …
+    """
+
+    ids: Sequence[str]
+    history: History
+    names: Sequence[str]
+    played_at: Times
+    rated: Sequence[bool]
+    labels: Sequence[str | None]
+    packed: Packed
+    digests: Sequence[bytes]
+
+    @classmethod
+    def of(
+        cls,
+        ids: Sequence[str],
+        history: History,
+        names: Sequence[str],
+        played_at: Times,
+        rated: Sequence[bool],
+        labels: Sequence[str | None],
+    ) -> Batch:
+        """A batch of these matches. Raises InputError for an id that a database cannot hold."""
+        bad = next((one for one in ids if "\0" in one), None)
+        if bad is not None:
+            raise InputError(f"match id {bad!r} holds the character NUL; accepted is text without it")
+        packed = pack(history, played_at)
+        slot_names = np.array(names, object)[history.columns.player].tolist() if len(names) else []
+        told = digests(packed, slot_names, history.match_slots, rated)
+        return cls(ids, history, names, played_at, rated, labels, packed, told)
+
+    @classmethod
+    def of_matches(cls, matches: Sequence[Match], rated: Sequence[bool]) -> Batch:
+        """A batch of Match objects, in their order."""
+        numbers: dict[str, int] = {}
+        whole = History.of(matches, lambda _, player: numbers.setdefault(player, len(numbers)), late=True)
+        played_at = np.array([match.time for match in matches], np.int64)
+        return cls.of([match.id for match in matches], whole, list(numbers), played_at, rated, [None] * len(matches))
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def take(self, chosen: Sequence[int]) -> Batch:
+        """Some of the matches, by ascending number."""
+        if len(chosen) == len(self):
+            return self
+        packed = Packed(*([column[at] for at in chosen] for column in self.packed))
+        return Batch(
+            [self.ids[at] for at in chosen],
+            self.history.take(np.array(chosen, np.int64)),
+            self.names,
+            self.played_at[list(chosen)],
+            [self.rated[at] for at in chosen],
+            [self.labels[at] for at in chosen],
+            packed,
+            [self.digests[at] for at in chosen],
+        )
+
+
+class Appended(NamedTuple):
+    """What became of a batch: its block, how it was rated, and the present name of everybody in it by id."""
+
+    block: Block
+    rated: Rated
+    names: dict[int, str]
+
+
+def append(store: Store, head: Head, plan: Plan, batch: Batch, now: int, show: Show | None = None) -> Appended:
+    """Add a batch after the ladder's head, which the caller holds locked; none of its ids may be there yet.
+
+    plan   what the live generation accounts for
+    show   what players are told of their standing; None: nothing, as in an import
+    Raises RatingRangeError where a rating leaves its system's range; then the transaction must end without a commit.
+    """
+    history = batch.history
+    present = np.unique(history.columns.player)
+    id_of = people.admit(store, [batch.names[number] for number in present.tolist()])
+    ids = np.zeros(len(batch.names), np.int64)
+    ids[present] = [id_of[batch.names[number]] for number in present.tolist()]
+    positions = head.position + 1 + np.arange(len(batch), dtype=np.int64)
+    slot_ids = ids[history.columns.player]
+    block = Block(positions, batch.played_at, history.columns, slot_ids, np.array(batch.rated, np.bool_))
+    names = {int(ids[number]): batch.names[number] for number in present.tolist()}
+    roster = store.roster(head, plan.last_rules, np.unique(slot_ids))
+    rated = advance(roster, plan, block, lambda one: names[one], lambda at: batch.ids[at - head.position - 1])
+    if show is not None and len(rated.lines):
+        _show(show, block, rated, roster)
+    told = rated.told()
+    players = pack_players(history, ids)
+    p = batch.packed
+    fixed = [repeat(one) for one in (head.ladder, Kind.MATCH.value, now, head.generation)]
+    columns = (fixed[0], positions.tolist(), batch.ids, fixed[1], batch.digests, fixed[2], p.played_at, p.duration)
+    columns += (map(int, batch.rated), p.teams, players, p.slots, batch.labels, fixed[3], told)
+    store.add_matches(list(zip(*columns, strict=False)))  # repeat has no end
+    store.add_appearances(head.ladder, slot_ids, np.repeat(positions, np.diff(history.match_slots)))
+    store.keep_states(head.ladder, head.generation, roster)
+    store.move_head(head, int(positions[-1]), roster.time)
+    return Appended(block, rated, names)
+
+
+def _show(show: Show, block: Block, rated: Rated, roster: Roster) -> None:
+    """Note in the lines what each player is told of their standing."""
+    slots = np.repeat(rated.counted, np.diff(block.columns.slot_start[block.columns.team_start]))
+    ids = block.ids[slots]
+    rows = np.searchsorted(roster.ids, ids)
+    percentile, division = show(ids, rated.lines["after"], roster.tally["completed"][rows])
+    rated.lines["percentile"], rated.lines["division"] = percentile, division
+
+
+def labels_of(texts: Sequence[str]) -> str | None:
+    """The labels of a match's teams as they are kept; None where they say nothing but the order."""
+    return None if list(texts) == [str(at) for at in range(len(texts))] else json.dumps(list(texts), ensure_ascii=False)
+

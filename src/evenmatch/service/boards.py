@@ -1,0 +1,171 @@
+"""Who stands where, kept in memory and brought up to date by itself."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenmatch.history import Floats
+from evenmatch.ledger import schema
+from evenmatch.ledger.codec import ID, UNSHOWN, Ids
+from evenmatch.ledger.database import Database
+from evenmatch.ledger.store import Head, Store
+from evenmatch.service.settings import Settings
+from evenmatch.standings.board import Board, Snapshot, snapshot
+from evenmatch.standings.hysteresis import settle
+
+SHARE = 0.02  # of the time that refreshing may take: a snapshot of 0.5 s is kept for 25 s
+LEAST = 0.05  # seconds that a snapshot is kept at least
+DIVIDE = 60_000_000  # microseconds between two times that divisions are recorded
+
+_COLUMNS = "SELECT player, rating, matches, completed, last_completed FROM state WHERE ladder = ? AND generation = ?"
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """A snapshot, and what it was made from.
+
+    taken  when, on the monotonic clock;  cost  seconds that it took
+    """
+
+    head: Head
+    settings: Settings
+    snapshot: Snapshot
+    taken: float
+    cost: float
+
+    def show(self, ids: Ids, rating: Floats, completed: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """What players who have just completed a match are told: percentile and division, UNSHOWN while not placed."""
+        rules = self.settings.standings
+        percentile = np.atleast_1d(self.snapshot.against.percentiles(rating)).astype(np.int64)
+        row = self.snapshot.board.find(ids)
+        recorded = np.where(row >= 0, self.snapshot.board.division[row] if len(self.snapshot.board) else -1, -1)
+        division = settle(recorded.astype(np.int16), percentile, rules.divisions, rules.division_margin)
+        placed = completed >= rules.placement
+        return np.where(placed, percentile, UNSHOWN), np.where(placed, division.astype(np.int64), UNSHOWN)
+
+
+class Boards:
+    """The boards of all ladders that anybody asked for. Safe to share between threads."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._views: dict[str, View] = {}
+        self._guard = threading.Lock()
+        self._refreshing: dict[str, threading.Lock] = {}
+
+    def view(self, ladder: str, now: int, *, fresh: bool = True) -> View:
+        """The ladder's present view, as of now (microseconds); not fresh: one that may be some seconds old.
+
+        Raises UnknownNameError where there is no such ladder.
+        """
+        old = self._views.get(ladder)
+        if not fresh and old is not None and self._is_young(old):
+            return old
+        with self._guard:
+            lock = self._refreshing.setdefault(ladder, threading.Lock())
+        with lock:
+            old = self._views.get(ladder)
+            if not fresh and old is not None and self._is_young(old):
+                return old
+            with self._database.read() as connection:
+                made = take(Store(connection, self._database.rows), ladder, now, old)
+            self._views[ladder] = made
+            return made
+
+    def forget(self, ladder: str) -> None:
+        """Make the next view from the database alone."""
+        self._views.pop(ladder, None)
+
+    @staticmethod
+    def _is_young(view: View) -> bool:
+        return time.monotonic() - view.taken < max(LEAST, view.cost / SHARE)
+
+
+def take(store: Store, ladder: str, now: int, old: View | None = None) -> View:
+    """A view of a ladder as it is in this transaction; an old one saves reading what has not changed."""
+    begin = time.monotonic()
+    head = store.head(ladder)
+    settings = Settings.read(head.settings)
+    board = None
+    if old is not None and old.head.generation == head.generation and old.head.ladder == head.ladder:
+        board = _catch_up(store, old, head)
+    if board is None:
+        rows = store.all(f"{_COLUMNS} ORDER BY player", head.ladder, head.generation)
+        board = _board(store, head, _columns(rows))
+    made = snapshot(board, settings.standings, now)
+    end = time.monotonic()
+    return View(head, settings, made, end, end - begin)
+
+
+def _catch_up(store: Store, old: View, head: Head) -> Board | None:
+    """The old board with the states that changed since; None where reading all of them is as quick."""
+    board = old.snapshot.board
+    if head.position - old.head.position > max(1000, len(board) // 20):
+        return None
+    if head == old.head:
+        return board
+    if head.corrected != old.head.corrected or head.divided_at != old.head.divided_at:
+        return None
+    sql = "SELECT players FROM event WHERE ladder = ? AND position > ? AND position <= ? AND players IS NOT NULL"
+    held = store.all(sql, head.ladder, old.head.position, head.position)
+    ids = np.unique(np.frombuffer(b"".join([row[0] for row in held]), ID).astype(np.int64))
+    rows = store.rows.among(
+        store.connection, f"{_COLUMNS} AND player IN ({{}})", (head.ladder, head.generation), ids.tolist()
+    )
+    changed = _columns(sorted(rows))
+    at = board.find(changed[0])
+    new = at < 0
+    columns = [column.copy() for column in (board.player, board.rating, board.matches, board.completed)]
+    columns += [board.last_completed.copy(), board.division, board.hidden]
+    for column, values in zip(columns[1:5], changed[1:], strict=True):
+        column[at[~new]] = values[~new]
+    if new.any():
+        fresh = [column[new] for column in changed]
+        fresh += [np.full(int(new.sum()), -1, np.int16), np.zeros(int(new.sum()), np.bool_)]
+        order = np.argsort(np.concatenate((columns[0], fresh[0])), kind="stable")
+        columns = [np.concatenate((a, b))[order] for a, b in zip(columns, fresh, strict=True)]
+    return Board(*columns)
+
+
+def _columns(rows: list[tuple[object, ...]]) -> list[NDArray[np.generic]]:
+    kinds = (np.int64, np.float64, np.int64, np.int64, np.int64)
+    if not rows:
+        return [np.empty(0, kind) for kind in kinds]
+    return [np.array(column, kind) for column, kind in zip(zip(*rows, strict=True), kinds, strict=True)]
+
+
+def _board(store: Store, head: Head, columns: list[NDArray[np.generic]]) -> Board:
+    player = columns[0].astype(np.int64)
+    division = np.full(len(player), -1, np.int16)
+    recorded = store.all("SELECT player, division FROM division WHERE ladder = ?", head.ladder)
+    if recorded and len(player):
+        ids, values = np.array(recorded, np.int64).T
+        at = np.minimum(player.searchsorted(ids), len(player) - 1)
+        here = player[at] == ids
+        division[at[here]] = values[here]
+    banned = list(store.plan(head, head.corrected).bans)
+    erased = [row[0] for row in store.all("SELECT player FROM player WHERE erased_at IS NOT NULL")]
+    hidden = np.isin(player, np.array(banned + erased, np.int64))
+    return Board(player, *columns[1:], division, hidden)  # type: ignore[arg-type]
+
+
+def divide(store: Store, view: View, now: int) -> int:
+    """Record the divisions that a snapshot gives; how many changed. The ladder must be locked.
+
+    Nothing is recorded where the ladder's ratings or divisions have been made anew since the view was taken.
+    """
+    head = store.head(view.head.name)
+    if (head.generation, head.divided_at) != (view.head.generation, view.head.divided_at):
+        return 0
+    board, taken = view.snapshot.board, view.snapshot
+    rows = taken.changed(board)
+    listed = zip(board.player[rows].tolist(), taken.divisions[rows].tolist(), strict=True)
+    columns = ("ladder", "player", "division")
+    store.rows.upsert(store.connection, schema.division, columns, [(head.ladder, *row) for row in listed])
+    store.run("UPDATE ladder SET divided_at = ? WHERE ladder = ?", now, head.ladder)
+    return len(rows)

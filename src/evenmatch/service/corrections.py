@@ -1,0 +1,166 @@
+"""Correct history: void, ban, reinstate. Each is an event; what it does to ratings is a replay, which can be seen first."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from evenmatch.errors import ConflictError, UnknownNameError
+from evenmatch.history import Floats
+from evenmatch.ledger import people
+from evenmatch.ledger.codec import Ids
+from evenmatch.ledger.events import Body, Correction, Kind
+from evenmatch.ledger.plan import Plan, plan_of
+from evenmatch.ledger.store import Head, Store
+from evenmatch.service.rebuilding import Progress, begin, replay
+
+
+class Wish(NamedTuple):
+    """A correction that somebody wishes: what would be added to the ledger, and from where on it changes ratings.
+
+    since  None: it changes no rating that there is
+    told   what it is, in words
+    """
+
+    kind: Kind
+    body: Body
+    since: int | None
+    told: str
+
+
+class Move(NamedTuple):
+    """A player whose rating a correction changes. None: not rated before, or not after."""
+
+    player: str
+    before: float | None
+    after: float | None
+    matches_before: int
+    matches_after: int
+
+
+class Preview(NamedTuple):
+    """Who would move, the largest change first, and how many players and matches there are from there on."""
+
+    told: str
+    moves: list[Move]
+    players: int
+    matches: int
+
+
+def void(store: Store, head: Head, match_id: str, reason: str | None) -> Wish:
+    """A match counts for nothing. Raises UnknownNameError, or ConflictError where it is void already."""
+    position = _match(store, head, match_id)
+    if position in store.plan(head, head.corrected).void:
+        raise ConflictError(f"match {match_id!r} is void already; `reinstate` makes it count again")
+    return _about_match(Kind.VOIDED, position, match_id, reason, f"match {match_id!r} is void")
+
+
+def unvoid(store: Store, head: Head, match_id: str, reason: str | None) -> Wish:
+    """A void match counts again."""
+    position = _match(store, head, match_id)
+    if position not in store.plan(head, head.corrected).void:
+        raise ConflictError(f"match {match_id!r} is not void; accepted is one that was voided by its id")
+    return _about_match(Kind.UNVOIDED, position, match_id, reason, f"match {match_id!r} counts again")
+
+
+def _about_match(kind: Kind, position: int, match_id: str, reason: str | None, told: str) -> Wish:
+    return Wish(kind, {"match": position, "id": match_id, "reason": reason}, position, told)
+
+
+def ban(store: Store, head: Head, name: str, rule: str, since: int | None, reason: str | None) -> Wish:
+    """A player's matches are void, or who finished behind them gets their losses back; from a time on, or all.
+
+    rule   "void" or "refund"
+    since  microseconds; matches that ended before stay as they are
+    """
+    player = people.find(store, name)
+    if player in store.plan(head, head.corrected).bans:
+        raise ConflictError(f"player {name!r} is banned from ladder {head.name!r} already; `reinstate` lifts it")
+    first = first_match(store, head, player, since)
+    effect = "matches are void" if rule == "void" else "victims get their losses back"
+    body: Body = {"player": player, "since": since, "rule": rule, "reason": reason}
+    return Wish(Kind.BANNED, body, first, f"player {name!r} is banned, {effect}")
+
+
+def reinstate(store: Store, head: Head, name: str, reason: str | None) -> Wish:
+    """A ban is as though it had never been."""
+    player = people.find(store, name)
+    banned = store.plan(head, head.corrected).bans.get(player)
+    if banned is None:
+        raise ConflictError(f"player {name!r} is not banned from ladder {head.name!r}; accepted is one who is")
+    first = first_match(store, head, player, banned.since)
+    return Wish(Kind.REINSTATED, {"player": player, "reason": reason}, first, f"player {name!r} is reinstated")
+
+
+def _match(store: Store, head: Head, match_id: str) -> int:
+    sql = "SELECT position, kind FROM event WHERE ladder = ? AND id = ?"
+    found = store.all(sql, head.ladder, match_id)
+    if not found or found[0][1] != Kind.MATCH:
+        like = store.all(
+            "SELECT id FROM event WHERE ladder = ? AND kind = ? ORDER BY position DESC LIMIT 20",
+            *(head.ladder, Kind.MATCH.value),
+        )
+        raise UnknownNameError(f"match of ladder {head.name!r}", match_id, [row[0] for row in like])
+    position: int = found[0][0]
+    return position
+
+
+def first_match(store: Store, head: Head, player: int, since: int | None) -> int | None:
+    """Position of the first match of a player, or of anybody merged into them, that ended at a time or later."""
+    merged = store.plan(head, head.corrected).merged
+    ids = [player, *(one for one, into in merged.items() if into == player)]
+    sql = (
+        "SELECT MIN(e.position) FROM appearance a JOIN event e ON e.ladder = a.ladder AND e.position = a.position "
+        "WHERE a.ladder = ? AND e.played_at >= ? AND a.player IN ({})"
+    )
+    earliest = -(2**62) if since is None else since
+    first: int | None = store.rows.among(store.connection, sql, (head.ladder, earliest), ids)[0][0]
+    return first
+
+
+def preview(store: Store, head: Head, wish: Wish, progress: Progress | None = None) -> Preview:
+    """What a correction would do, with all others that are due, against the ratings that are read now."""
+    corrections = store.corrections(head, head.corrected)
+    hypothetical = Correction(head.position + 1, wish.kind, wish.body)
+    plan = plan_of([*corrections, hypothetical])
+    wanted = [at for at in (wish.since, head.due) if at is not None]
+    if not wanted:
+        return Preview(wish.told, [], 0, 0)
+    return _preview(store, head, plan, min(wanted), wish.told, progress)
+
+
+def _preview(
+    store: Store, head: Head, plan: Plan, since: int, told: str, progress: Progress | None
+) -> Preview:
+    roster = begin(store, head, plan, since)
+    matches = sum(int(step.rated.counted.sum()) for step in replay(store, head, plan, roster, progress))
+    live = store.roster(head, store.plan(head, head.planned).last_rules)
+    ids = np.union1d(live.ids, roster.ids)
+    before, after = (_columns(one.ids, one.records["rating"], one.tally["matches"], ids) for one in (live, roster))
+    change = np.abs(np.nan_to_num(after[0]) - np.nan_to_num(before[0]))
+    same = (before[0] == after[0]) & (before[1] == after[1])
+    moved = np.flatnonzero(~same)
+    moved = moved[np.argsort(-change[moved], kind="stable")]
+    names = people.names_of(store, ids[moved].tolist())
+    moves = [
+        Move(
+            names[int(ids[at])],
+            *(None if np.isnan(column[0][at]) else float(column[0][at]) for column in (before, after)),
+            int(before[1][at]),
+            int(after[1][at]),
+        )
+        for at in moved.tolist()
+    ]
+    return Preview(told, moves, len(ids), matches)
+
+
+def _columns(
+    own: Ids, rating: Floats, matches: Ids, ids: Ids
+) -> tuple[Floats, Ids]:
+    """Rating (NaN where there is none) and matches of each of these ids."""
+    wide, count = np.full(len(ids), np.nan), np.zeros(len(ids), np.int64)
+    at = np.searchsorted(ids, own)
+    wide[at], count[at] = rating, matches
+    return wide, count
+

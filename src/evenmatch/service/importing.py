@@ -1,0 +1,123 @@
+"""Recorded matches into a ladder, some thousands in a transaction. To go on after an interruption, import again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from evenmatch.errors import BadRowsError, Problem
+from evenmatch.ledger.database import Database
+from evenmatch.ledger.store import Store
+from evenmatch.rating import rateable
+from evenmatch.service.appending import Batch, append, labels_of
+from evenmatch.service.rebuilding import APART, Progress
+from evenmatch.tables import MatchTable
+
+AT_ONCE = 10_000  # matches in one transaction
+
+
+class Imported(NamedTuple):
+    """What an import did: matches added, those that were there already, and the last position now."""
+
+    added: int
+    known: int
+    position: int
+
+
+def import_matches(
+    database: Database,
+    ladder: str,
+    matches: MatchTable,
+    clock: Callable[[], int],
+    *,
+    rated: bool = True,
+    skip_bad: bool = False,
+    progress: Progress | None = None,
+) -> Imported:
+    """Add matches, in their order of time, to the end of a ladder.
+
+    rated     False: they are recorded and change no rating
+    skip_bad  leave out matches that the ladder's system cannot rate, or whose id is there with other content
+    Raises BadRowsError with every such match before anything is added.
+    """
+    with database.read() as connection:
+        store = Store(connection, database.rows)
+        head = store.head(ladder)
+        if rated:
+            matches = rateable(matches, store.plan(head, head.planned).last_rules, skip_bad=skip_bad)
+        conflicts = _conflicts(store, ladder, matches, rated)
+    if conflicts and not skip_bad:
+        raise BadRowsError(matches.source.name, conflicts, all_bad=len(conflicts) == len(matches))
+    left_out = {problem.match_id for problem in conflicts}
+    added = known = done = 0
+    for batch in _batches(matches, rated):
+        with database.write() as connection:
+            store = Store(connection, database.rows)
+            head = store.lock(ladder)
+            there = store.known(head, batch.ids)
+            new = [at for at, one in enumerate(batch.ids) if one not in there and one not in left_out]
+            known += sum(one in there and one not in left_out for one in batch.ids)
+            if new:
+                plan = store.plan(head, head.planned)
+                append(store, head, plan, batch.take(new), clock())
+                added += len(new)
+                _checkpoint(store, ladder)
+            position = store.head(ladder).position
+        done += len(batch)
+        if progress:
+            progress(done)
+    return Imported(added, known, position)
+
+
+def _checkpoint(store: Store, ladder: str) -> None:
+    head = store.head(ladder)
+    if head.position - store.checkpointed(head) >= APART:
+        roster = store.roster(head, store.plan(head, head.planned).last_rules)
+        if head.position - store.checkpointed(head) >= 4 * len(roster):
+            store.checkpoint(head.ladder, head.generation, roster)
+
+
+def _batches(matches: MatchTable, rated: bool) -> Iterator[Batch]:
+    names = np.array(matches.player_names, object)
+    for first in range(0, len(matches), AT_ONCE):
+        yield batch_of(matches, names, first, min(first + AT_ONCE, len(matches)), rated)
+
+
+def batch_of(matches: MatchTable, names: "np.ndarray[tuple[int], np.dtype[np.object_]]", first: int, end: int, rated: bool) -> Batch:
+    """The matches from `first` up to `end` as a batch."""
+    history = matches.history.take(slice(first, end))
+    teams = matches.history.columns.team_start
+    texts = matches.team.slice(int(teams[first]), int(teams[end] - teams[first])).to_pylist()
+    starts = history.columns.team_start.tolist()
+    known: dict[tuple[str, ...], str | None] = {}
+    labels = []
+    for a, b in zip(starts[:-1], starts[1:], strict=True):
+        key = tuple(texts[a:b])
+        if key not in known:
+            known[key] = labels_of(key)
+        labels.append(known[key])
+    ids = matches.match_id.slice(first, end - first).to_pylist()
+    return Batch.of(ids, history, names, history.columns.time, [rated] * len(ids), labels)
+
+
+def _conflicts(store: Store, ladder: str, matches: MatchTable, rated: bool) -> list[Problem]:
+    """The matches whose ids are on the ladder with other content."""
+    head = store.head(ladder)
+    if not head.position - len(store.corrections(head, head.corrected)):
+        return []
+    names = np.array(matches.player_names, object)
+    found = []
+    for first in range(0, len(matches), AT_ONCE):
+        end = min(first + AT_ONCE, len(matches))
+        there = store.known(head, matches.match_id.slice(first, end - first).to_pylist())
+        if not there:
+            continue
+        batch = batch_of(matches, names, first, end, rated)
+        for at, (match_id, digest) in enumerate(zip(batch.ids, batch.digests, strict=True)):
+            if match_id in there and there[match_id][1] != digest:
+                found.append((first + at, f"is on ladder {ladder!r} already, with other content; accepted is the same"))
+    return matches.problems(iter(found))
+
+

@@ -1,0 +1,163 @@
+"""Make a ladder, look at it, change it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from evenmatch.errors import BadRowsError, ConflictError, InputError, Problem
+from evenmatch.ledger import schema
+from evenmatch.ledger.events import NO_IDS, NO_RATINGS, Body, Kind, correction_digest, write_body
+from evenmatch.ledger.plan import Plan, write_rules
+from evenmatch.ledger.replay import engine_of
+from evenmatch.ledger.store import Head, Store
+from evenmatch.service.settings import Settings
+from evenmatch.systems.system import Rules
+from evenmatch.history import History
+
+
+@dataclass(frozen=True)
+class Ladder:
+    """A ladder as it is now.
+
+    system    by which systems.find finds it;  rules  with every parameter
+    position  events in its ledger;  matches  of them;  players  who have a rating
+    due       a rebuild is due from this position on; None: ratings are as the ledger says
+    """
+
+    name: str
+    settings: Settings
+    system: str
+    rules: Rules
+    position: int
+    matches: int
+    players: int
+    due: int | None
+    season: int
+
+    @property
+    def title(self) -> str:
+        """What people read."""
+        return self.settings.title or self.name
+
+
+def create(store: Store, name: str, system: str, rules: Rules, settings: Settings, now: int) -> Head:
+    """Make a ladder whose first event are its rules. Raises ConflictError where the name is taken."""
+    if not name.strip() or "\0" in name:
+        raise InputError(f"the ladder's name is {name!r}; accepted is text with at least one letter")
+    if store.all("SELECT 1 FROM ladder WHERE name = ?", name):
+        raise ConflictError(f"there is a ladder {name!r} already; accepted is another name, or `ladder change`")
+    columns = ("name", "position", "generation", "corrected", "settings", "created_at", "divided_at")
+    store.rows.insert(store.connection, schema.ladder, columns, [(name, 0, 1, 0, settings.write(), now, 0)])
+    ladder: int = store.all("SELECT ladder FROM ladder WHERE name = ?", name)[0][0]
+    columns = ("ladder", "generation", "system", "engine", "planned", "ready", "made_at")
+    row = (ladder, 1, rules.system.name, engine_of(rules.system), 0, 1, now)
+    store.rows.insert(store.connection, schema.generation, columns, [row])
+    body = {**write_rules(rules, system), "start": True, "settings": settings.plain()}
+    correct(store, store.head(name), Kind.CHANGED, body, f"ladder:{name}", now, since=None)
+    columns = ("ladder", "season", "title", "position", "opened_at")
+    store.rows.insert(store.connection, schema.season, columns, [(ladder, 1, "Season 1", 1, now)])
+    return store.head(name)
+
+
+def correct(
+    store: Store,
+    head: Head,
+    kind: Kind,
+    body: Body,
+    event_id: str,
+    now: int,
+    *,
+    since: int | None,
+    ids: np.ndarray[tuple[int], np.dtype[np.int64]] = NO_IDS,
+    ratings: np.ndarray[tuple[int], np.dtype[np.float64]] = NO_RATINGS,
+) -> int | None:
+    """Add an event that is no match; its position, or None where it is there already.
+
+    since  the position from which on ratings change; None: none that there is does
+    Raises ConflictError where the id is there with other content.
+    """
+    digest = correction_digest(kind, body, ids, ratings)
+    known = store.known(head, [event_id])
+    if known:
+        if known[event_id][1] != digest:
+            raise ConflictError(
+                f"{event_id!r} is on ladder {head.name!r} already, with other content; accepted is another id"
+            )
+        return None
+    position = store.add_correction(head, kind, event_id, digest, write_body(body), now, ids, ratings)
+    if since is not None:
+        due = since if head.due is None else min(head.due, since)
+        store.run("UPDATE ladder SET due = ? WHERE ladder = ?", due, head.ladder)
+    elif head.due is None:  # what is due must not be taken for done
+        store.run(
+            "UPDATE generation SET planned = ? WHERE ladder = ? AND generation = ?",
+            position,
+            head.ladder,
+            head.generation,
+        )
+    return position
+
+
+def describe(store: Store, head: Head) -> Ladder:
+    """A ladder with its numbers."""
+    corrections = store.corrections(head, head.corrected)
+    told = [one.body for one in corrections if one.kind == Kind.CHANGED and one.body.get("system") is not None][-1]
+    matches = head.position - len(corrections)
+    players = store.all("SELECT COUNT(*) FROM state WHERE ladder = ? AND generation = ?", head.ladder, head.generation)
+    season = store.all("SELECT MAX(season) FROM season WHERE ladder = ?", head.ladder)
+    rules = store.plan(head, head.corrected).last_rules
+    return Ladder(
+        head.name,
+        Settings.read(head.settings),
+        str(told["system"]),
+        rules,
+        head.position,
+        matches,
+        players[0][0],
+        head.due,
+        season[0][0],
+    )
+
+
+def change_settings(store: Store, head: Head, changes: Mapping[str, object], event_id: str, now: int) -> Settings:
+    """Change what a ladder decided beside its system; ratings stay."""
+    settings = Settings.read(head.settings).changed(changes)
+    correct(store, head, Kind.CHANGED, {"settings": settings.plain()}, event_id, now, since=None)
+    store.run("UPDATE ladder SET settings = ? WHERE ladder = ?", settings.write(), head.ladder)
+    return settings
+
+
+def change_rules(
+    store: Store, head: Head, system: str, rules: Rules, event_id: str, now: int, *, start: bool, skip_bad: bool
+) -> int | None:
+    """Rate by other rules, from the ladder's start or from now on; the event's position.
+
+    A change of system is from the start. Raises BadRowsError with every match that the new system cannot rate, unless
+    `skip_bad`: then those are left unrated.
+    """
+    plan = store.plan(head, head.corrected)
+    if rules.system.name != plan.last_rules.system.name:
+        if not start:
+            raise InputError("a change of system is from the start: its ratings are not those of another one")
+    if start and not skip_bad:
+        problems = refused(store, head, plan, rules)
+        if problems:
+            raise BadRowsError(f"ladder {head.name!r} by {rules.system.name}", problems)
+    body = {**write_rules(rules, system), "start": start, "settings": json.loads(head.settings)}
+    return correct(store, head, Kind.CHANGED, body, event_id, now, since=1 if start else None)
+
+
+def refused(store: Store, head: Head, plan: Plan, rules: Rules) -> list[Problem]:
+    """The matches of a ladder that these rules cannot rate, voided ones left out."""
+    problems = []
+    for block, rows in store.blocks(head, 0, head.position):
+        history = History(block.columns._replace(player=np.zeros(len(block.ids), np.int32)))
+        wanted = block.rated & ~plan.voided(block.positions)
+        for number, reason in rules.system.refusals(history.columns, rules.parameters):
+            if wanted[number]:
+                problems.append(Problem(None, str(rows[number][0]), reason))
+    return problems

@@ -1,0 +1,331 @@
+"""Make a ladder's ratings anew from its ledger, beside those that are read; and compare them, bit for bit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from evenmatch.history import Flags
+from evenmatch.ledger import people, schema
+from evenmatch.ledger.codec import line_type, same_bits, same_ratings
+from evenmatch.ledger.database import Database
+from evenmatch.ledger.plan import Plan
+from evenmatch.ledger.replay import Block, Rated, advance, engine_of, finish
+from evenmatch.ledger.roster import Roster
+from evenmatch.ledger.rows import Row
+from evenmatch.ledger.store import Head, Store
+
+Progress = Callable[[int], None]
+AT_ONCE = 20_000  # rows in one transaction, so that others may write in between
+APART = 200_000  # events between two checkpoints of a replay, at least
+
+
+class Step(NamedTuple):
+    """A stretch of a replay: its matches, (id, generation, told) of each, and how they are rated now."""
+
+    block: Block
+    rows: list[Row]
+    rated: Rated
+
+
+class Rebuilt(NamedTuple):
+    """What a rebuild did: the new generation, from which position on, and how many matches have other lines now."""
+
+    generation: int
+    since: int
+    matches: int
+    changed: int
+
+
+def replay(store: Store, head: Head, plan: Plan, roster: Roster, progress: Progress | None = None) -> Iterator[Step]:
+    """Rate everything after the roster's position, up to the head, into the roster."""
+    for block, rows in store.blocks(head, roster.position, head.position):
+        ids = dict(zip(block.positions.tolist(), [row[0] for row in rows], strict=True))
+        rated = advance(roster, plan, block, lambda one: _name(store, one), ids.__getitem__)
+        yield Step(block, rows, rated)
+        if progress:
+            progress(roster.position)
+    finish(roster, plan, head.position)
+
+
+def _name(store: Store, player: int) -> str:
+    return people.names_of(store, [player]).get(player, f"#{player}")
+
+
+def begin(store: Store, head: Head, plan: Plan, since: int) -> Roster:
+    """The roster that a replay of the events from `since` on may start from: the latest checkpoint before, or nobody."""
+    kept = store.last_checkpoint(head, since)
+    if kept is None:
+        return Roster.empty(plan.rules_at(1))
+    position, time, states = kept
+    return Roster.unpack(states, plan.rules_at(since), position, time)
+
+
+def is_due(head: Head, plan: Plan) -> bool:
+    """Whether ratings are not what the ledger and the kernels of this version say."""
+    return head.due is not None or head.engine != engine_of(plan.last_rules.system)
+
+
+def rebuild(
+    database: Database, ladder: str, clock: Callable[[], int], *, whole: bool = False, progress: Progress | None = None
+) -> Rebuilt | None:
+    """Write a new generation of a ladder's ratings and swap it in; None where none is due.
+
+    whole  from the first event on, due or not. Reads and writes go on meanwhile; matches that come are caught up with.
+    """
+    while True:
+        with database.write() as connection:
+            store = Store(connection, database.rows)
+            head = store.lock(ladder)
+            plan = store.plan(head, head.corrected)
+            if not whole and not is_due(head, plan):
+                return None
+            other_engine = head.engine != engine_of(plan.last_rules.system)
+            since = 1 if whole or other_engine or head.due is None else head.due
+            made = _open(store, head, plan, clock())
+        build = Build(database, head, plan, since, made)
+        build.write(progress)
+        if build.swap():
+            build.tidy()
+            return Rebuilt(made, since, build.rated, build.changed)
+        build.discard()
+
+
+def _open(store: Store, head: Head, plan: Plan, now: int) -> int:
+    """A new generation's number, after all that there were."""
+    last: int = store.all("SELECT MAX(generation) FROM generation WHERE ladder = ?", head.ladder)[0][0]
+    system = plan.last_rules.system
+    columns = ("ladder", "generation", "system", "engine", "planned", "ready", "made_at")
+    row = (head.ladder, last + 1, system.name, engine_of(system), head.corrected, 0, now)
+    store.rows.insert(store.connection, schema.generation, columns, [row])
+    return last + 1
+
+
+@dataclass
+class Build:
+    """A generation while it is written: from `head`, by `plan`, other than the live one from `since` on."""
+
+    database: Database
+    head: Head
+    plan: Plan
+    since: int
+    generation: int
+    rated: int = 0
+    changed: int = 0
+
+    def write(self, progress: Progress | None) -> None:
+        """All of it up to the head, some rows at a time."""
+        with self.database.read() as connection:
+            store = Store(connection, self.database.rows)
+            self._systems = systems_of(store, self.head)
+            self.roster = begin(store, self.head, self.plan, self.since)
+            kept = self.roster.position
+            for step in replay(store, self.head, self.plan, self.roster, progress):
+                self._put_lines(step)
+                if self.roster.position - kept >= max(APART, 4 * len(self.roster)):
+                    kept = self.roster.position
+                    with self.database.write() as writing:
+                        Store(writing, self.database.rows).checkpoint(self.head.ladder, self.generation, self.roster)
+        self._copy_before()
+        for part in _parts(self.roster):
+            with self.database.write() as connection:
+                store = Store(connection, self.database.rows)
+                store.keep_states(self.head.ladder, self.generation, part, new=True)
+
+    def _put_lines(self, step: Step) -> None:
+        """The lines of a step that are not what was told."""
+        now = step.rated.told()
+        same = unchanged(step, now, self._systems, self.plan)
+        at = step.block.positions
+        which = np.flatnonzero(~same & (at >= self.since)).tolist()
+        self.rated += int(step.rated.counted[at >= self.since].sum())
+        self.changed += len(which)
+        rows = [(self.head.ladder, self.generation, int(at[one]), now[one]) for one in which]
+        for first in range(0, len(rows), AT_ONCE):
+            with self.database.write() as connection:
+                columns = ("ladder", "generation", "position", "lines")
+                self.database.rows.insert(connection, schema.journal, columns, rows[first : first + AT_ONCE])
+
+    def _copy_before(self) -> None:
+        """What the live generation has before the first change."""
+        for first in range(1, self.since, AT_ONCE):
+            last = min(first + AT_ONCE, self.since) - 1
+            for table, columns in (("journal", "position, lines"), ("checkpoint", "position, time, states")):
+                with self.database.write() as connection:
+                    Store(connection, self.database.rows).run(
+                        f"INSERT INTO {table} (ladder, generation, {columns}) SELECT ladder, ?, {columns} FROM {table} "
+                        "WHERE ladder = ? AND generation = ? AND position BETWEEN ? AND ?",
+                        *(self.generation, self.head.ladder, self.head.generation, first, last),
+                    )
+
+    def swap(self) -> bool:
+        """Catch up with what came meanwhile and let readers see the new generation; False where it is too late."""
+        with self.database.write() as connection:
+            store = Store(connection, self.database.rows)
+            now = store.lock(self.head.name)
+            mine = store.all(
+                "SELECT 1 FROM generation WHERE ladder = ? AND generation = ?", self.head.ladder, self.generation
+            )
+            if now.generation != self.head.generation or now.corrected != self.head.corrected or not mine:
+                return False
+            self.catch_up(store, now)
+            store.run(
+                "UPDATE generation SET time = ?, ready = 1 WHERE ladder = ? AND generation = ?",
+                *(self.roster.time, now.ladder, self.generation),
+            )
+            store.run("UPDATE ladder SET generation = ?, due = NULL WHERE ladder = ?", self.generation, now.ladder)
+        return True
+
+    def catch_up(self, store: Store, now: Head) -> None:
+        """Rate the matches that were recorded since, inside the swapping transaction."""
+        touched = [np.empty(0, np.int64)]
+        for step in replay(store, now, self.plan, self.roster):
+            lines = step.rated.told()
+            same = unchanged(step, lines, self._systems, self.plan)
+            rows = [
+                (now.ladder, self.generation, int(step.block.positions[one]), lines[one])
+                for one in np.flatnonzero(~same).tolist()
+            ]
+            store.rows.insert(store.connection, schema.journal, ("ladder", "generation", "position", "lines"), rows)
+            touched.append(step.block.ids)
+        ids = np.unique(self.plan.identity(np.concatenate(touched)))
+        store.keep_states(now.ladder, self.generation, self.roster.part(ids))
+
+    def discard(self) -> None:
+        """Delete all rows of this generation, which nobody ever read."""
+        _delete(self.database, self.head.ladder, "= ?", self.generation)
+
+    def tidy(self) -> None:
+        """Delete the rows of all generations before this one."""
+        _delete(self.database, self.head.ladder, "< ?", self.generation)
+
+
+def _delete(database: Database, ladder: int, which: str, generation: int) -> None:
+    """Delete what follows from events under some generations, some rows at a time."""
+    for table, key in (("journal", "position"), ("state", "player"), ("checkpoint", "position")):
+        while True:
+            with database.write() as connection:
+                store = Store(connection, database.rows)
+                end: int | None = store.all(
+                    f"SELECT MAX({key}), COUNT(*) FROM (SELECT {key} FROM {table} WHERE ladder = ? "
+                    f"AND generation {which} ORDER BY generation, {key} LIMIT ?) AS some",
+                    *(ladder, generation, AT_ONCE),
+                )[0][0]
+                if end is None:
+                    break
+                store.run(
+                    f"DELETE FROM {table} WHERE ladder = ? AND generation {which} AND {key} <= ?",
+                    *(ladder, generation, end),
+                )
+
+
+def _parts(roster: Roster) -> Iterator[Roster]:
+    for first in range(0, len(roster), AT_ONCE):
+        yield roster.part(roster.ids[first : first + AT_ONCE])
+
+
+def systems_of(store: Store, head: Head) -> dict[int, str]:
+    """The system of each generation that a ladder ever had."""
+    return dict(store.all("SELECT generation, system FROM generation WHERE ladder = ?", head.ladder))  # type: ignore[arg-type]
+
+
+def unchanged(step: Step, now: list[bytes], systems: Mapping[int, str], plan: Plan) -> Flags:
+    """Which matches of a step have the lines that were first told, what was shown beside them left out."""
+    system = plan.last_rules.system
+    told = [bytes(row[2]) for row in step.rows]
+    ours = [systems[row[1]] == system.name for row in step.rows]
+    return same_lines(line_type(system), told, now, ours)
+
+
+def same_lines(kind: np.dtype[np.void], told: list[bytes], now: list[bytes], ours: list[bool]) -> Flags:
+    """Which matches have the same lines twice; those whose lines are of another system (not `ours`) have not."""
+    same = np.array([len(a) == len(b) and mine for a, b, mine in zip(told, now, ours, strict=True)], np.bool_)
+    both = np.flatnonzero(same & np.array([len(one) > 0 for one in now], np.bool_))
+    if len(both):
+        chosen = both.tolist()
+        a, b = (np.frombuffer(b"".join([lines[at] for at in chosen]), kind) for lines in (told, now))
+        sizes = np.array([len(now[at]) // kind.itemsize for at in chosen])
+        starts = np.cumsum(sizes) - sizes
+        same[both] = np.logical_and.reduceat(same_ratings(a, b), starts)
+    return same
+
+
+@dataclass(frozen=True)
+class Verified:
+    """What a comparison of a ladder with a replay of its ledger found.
+
+    differences  what is not equal, in words; nothing where all is well
+    due          a correction waits for a rebuild from this position on; None: none
+    same_engine  False: the kernels are not those the ratings were made with; a rebuild brings them up to date
+    """
+
+    ladder: str
+    events: int
+    matches: int
+    players: int
+    differences: tuple[str, ...]
+    due: int | None
+    same_engine: bool
+
+    @property
+    def is_equal(self) -> bool:
+        """Whether everything is as a replay from nothing makes it, with no rebuild due."""
+        return not self.differences and self.due is None and self.same_engine
+
+
+def verify(database: Database, ladder: str, progress: Progress | None = None) -> Verified:
+    """Replay a ladder from nothing and compare every line and state bit for bit."""
+    with database.read() as connection:
+        store = Store(connection, database.rows)
+        head = store.head(ladder)
+        plan = store.plan(head, head.planned)
+        roster = Roster.empty(plan.rules_at(1))
+        found: list[str] = _gaps(store, head)
+        systems, matches = systems_of(store, head), 0
+        for step in replay(store, head, plan, roster, progress):
+            found += _compare_lines(store, head, plan, step, systems)
+            matches += len(step.block)
+        found += _compare_states(store, head, plan, roster)
+        same_engine = head.engine == engine_of(plan.last_rules.system)
+        return Verified(ladder, head.position, matches, len(roster), tuple(found), head.due, same_engine)
+
+
+def _gaps(store: Store, head: Head) -> list[str]:
+    count, first, last = store.all(
+        "SELECT COUNT(*), COALESCE(MIN(position), 1), COALESCE(MAX(position), 0) FROM event WHERE ladder = ?",
+        head.ladder,
+    )[0]
+    if (count, first, last) == (head.position, 1, head.position):
+        return []
+    return [f"{count} events stand at positions {first} to {last}; 1 to {head.position} without a gap were expected"]
+
+
+def _compare_lines(store: Store, head: Head, plan: Plan, step: Step, systems: Mapping[int, str]) -> list[str]:
+    positions = step.block.positions.tolist()
+    kept: dict[int, bytes] = dict(
+        store.all(
+            "SELECT position, lines FROM journal WHERE ladder = ? AND generation = ? AND position BETWEEN ? AND ?",
+            *(head.ladder, head.generation, positions[0], positions[-1]),
+        )  # type: ignore[arg-type]
+    )
+    system = plan.last_rules.system
+    live = [bytes(kept.get(at, row[2])) for at, row in zip(positions, step.rows, strict=True)]
+    ours = [at in kept or systems[row[1]] == system.name for at, row in zip(positions, step.rows, strict=True)]
+    same = same_lines(line_type(system), live, step.rated.told(), ours)
+    wrong = np.flatnonzero(~same).tolist()
+    return [f"match {step.rows[at][0]!r} at position {positions[at]} has another line than a replay" for at in wrong]
+
+
+def _compare_states(store: Store, head: Head, plan: Plan, roster: Roster) -> list[str]:
+    live = store.roster(head, plan.last_rules)
+    if not np.array_equal(live.ids, roster.ids):
+        missing = np.setxor1d(live.ids, roster.ids)[:5].tolist()
+        return [f"players {missing} have a state in the ladder or in the replay alone"]
+    same = same_bits(live.records, roster.records) & same_bits(live.tally, roster.tally)
+    found = [f"player {_name(store, int(one))!r} has another state than a replay" for one in roster.ids[~same]]
+    if live.time != roster.time:
+        found.append(f"the last effective time is {live.time}; a replay gives {roster.time}")
+    return found

@@ -1,0 +1,285 @@
+"""Everything that can be done with a database of ladders, each as one call."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from evenmatch.errors import ConflictError, EvenmatchError, UsageError
+from evenmatch.ledger import people
+from evenmatch.ledger.database import Database
+from evenmatch.ledger.store import Head, Store
+from evenmatch.match import Match
+from evenmatch.service import corrections, importing, ladders, players, rebuilding, seasons
+from evenmatch.service.boards import Boards, View, divide, take
+from evenmatch.service.corrections import Preview, Wish
+from evenmatch.service.importing import Imported
+from evenmatch.service.ladders import Ladder
+from evenmatch.service.rebuilding import Progress, Rebuilt, Verified
+from evenmatch.service.receipts import Receipt
+from evenmatch.service.recording import Outcome, Recorder
+from evenmatch.service.seasons import Final, Season
+from evenmatch.service.settings import Settings, reset_factor
+from evenmatch.standings.board import Standing
+from evenmatch.systems.system import Rules
+from evenmatch.tables import MatchTable
+
+DATABASE = "evenmatch.db"
+
+
+def microseconds() -> int:
+    """Now, since the Unix epoch."""
+    return time.time_ns() // 1000
+
+
+class Service:
+    """A database of ladders. Any number of threads may share one; any number of processes may open the same database.
+
+    Raises StoreError wherever the database fails: what was not acknowledged can be sent again.
+    """
+
+    def __init__(self, database: Database, clock: Callable[[], int] = microseconds) -> None:
+        self.database, self.clock = database, clock
+        self._boards = Boards(database)
+        self._recorder = Recorder(database, self._boards, clock)
+
+    @classmethod
+    def open(cls, url: str = DATABASE, clock: Callable[[], int] = microseconds) -> Service:
+        """The database at a path (SQLite) or URL (postgresql://…), made where it is not there.
+
+        clock  microseconds since the epoch; tests set their own
+        """
+        return cls(Database.open(url), clock)
+
+    def close(self) -> None:
+        """Close its connections."""
+        self.database.close()
+
+    def __enter__(self) -> Service:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @contextmanager
+    def _read(self, ladder: str) -> Iterator[tuple[Store, Head]]:
+        with self.database.read() as connection:
+            store = Store(connection, self.database.rows)
+            yield store, store.head(ladder)
+
+    @contextmanager
+    def _write(self, ladder: str) -> Iterator[tuple[Store, Head]]:
+        with self.database.write() as connection:
+            store = Store(connection, self.database.rows)
+            yield store, store.lock(ladder)
+
+    # ladders
+
+    def create_ladder(self, name: str, system: str, rules: Rules, settings: Settings | None = None) -> Ladder:
+        """Make a ladder. `system` is what `rules` were made from: a name, or the path of a .py file."""
+        named = str(Path(system).resolve()) if system.endswith(".py") else system
+        with self.database.write() as connection:
+            store = Store(connection, self.database.rows)
+            ladders.create(store, name, named, rules, settings or Settings(), self.clock())
+        return self.ladder(name)
+
+    def ladders(self) -> list[Ladder]:
+        """Every ladder, by name."""
+        with self.database.read() as connection:
+            store = Store(connection, self.database.rows)
+            return [ladders.describe(store, head) for head in store.heads()]
+
+    def ladder(self, name: str) -> Ladder:
+        """A ladder. Raises UnknownNameError where there is none of that name."""
+        with self._read(name) as (store, head):
+            return ladders.describe(store, head)
+
+    def change_settings(self, ladder: str, changes: Mapping[str, object]) -> Settings:
+        """Change title, placement, divisions and the like; ratings stay."""
+        with self._write(ladder) as (store, head):
+            changed = ladders.change_settings(store, head, changes, _id("settings"), self.clock())
+        self._boards.forget(ladder)
+        return changed
+
+    def change_rules(
+        self,
+        ladder: str,
+        system: str,
+        rules: Rules,
+        *,
+        start: bool = True,
+        skip_bad: bool = False,
+        progress: Progress | None = None,
+    ) -> Rebuilt | None:
+        """Rate by another system or other parameters: from the start, with a rebuild, or from now on.
+
+        Raises BadRowsError with every match that the new system cannot rate; `skip_bad` leaves those unrated.
+        """
+        named = str(Path(system).resolve()) if system.endswith(".py") else system
+        with self._write(ladder) as (store, head):
+            ladders.change_rules(
+                store, head, named, rules, _id("rules"), self.clock(), start=start, skip_bad=skip_bad
+            )
+        return self.rebuild(ladder, progress=progress)
+
+    # matches
+
+    def record(self, match: Match, *, rated: bool = True) -> Receipt:
+        """Record a match on its ladder and rate it; durable when this returns.
+
+        The same id and content again changes nothing and returns the first receipt. Raises ConflictError for the same
+        id with other content, BadRowsError for a match that the system cannot rate.
+        """
+        (outcome,) = self.record_many(match.ladder, [match], rated=rated)
+        if isinstance(outcome, EvenmatchError):
+            raise outcome
+        return outcome
+
+    def record_many(self, ladder: str, matches: Sequence[Match], *, rated: bool = True) -> list[Outcome]:
+        """The same for several of one ladder, in order: of each its receipt, or the error why it was refused."""
+        other = next((match for match in matches if match.ladder != ladder), None)
+        if other is not None:
+            raise UsageError(f"match {other.id!r} is of ladder {other.ladder!r}; accepted are those of {ladder!r}")
+        return self._recorder.record(ladder, matches, [rated] * len(matches))
+
+    def import_matches(
+        self,
+        ladder: str,
+        matches: MatchTable,
+        *,
+        rated: bool = True,
+        skip_bad: bool = False,
+        progress: Progress | None = None,
+    ) -> Imported:
+        """Add recorded matches; see importing.import_matches."""
+        done = importing.import_matches(
+            self.database, ladder, matches, self.clock, rated=rated, skip_bad=skip_bad, progress=progress
+        )
+        self.divide(ladder)
+        return done
+
+    # corrections
+
+    def correct(self, ladder: str, wish: Callable[[Store, Head], Wish], progress: Progress | None = None) -> Wish:
+        """Add a correction to the ledger and rebuild; for `wish` see corrections."""
+        with self._write(ladder) as (store, head):
+            made = wish(store, head)
+            ladders.correct(store, head, made.kind, made.body, _id(made.kind), self.clock(), since=made.since)
+        self.rebuild(ladder, progress=progress)
+        self._boards.forget(ladder)
+        return made
+
+    def preview(self, ladder: str, wish: Callable[[Store, Head], Wish], progress: Progress | None = None) -> Preview:
+        """What a correction would do; nothing is changed."""
+        with self._read(ladder) as (store, head):
+            return corrections.preview(store, head, wish(store, head), progress)
+
+    def rebuild(self, ladder: str, *, whole: bool = False, progress: Progress | None = None) -> Rebuilt | None:
+        """Bring a ladder's ratings up to its ledger, where that is due; None: it was not. whole: from nothing."""
+        made = rebuilding.rebuild(self.database, ladder, self.clock, whole=whole, progress=progress)
+        if made is not None:
+            self._boards.forget(ladder)
+            self.divide(ladder)
+        return made
+
+    def verify(self, ladder: str, progress: Progress | None = None) -> Verified:
+        """Compare a ladder's ratings and journal with a replay from nothing, bit for bit."""
+        return rebuilding.verify(self.database, ladder, progress)
+
+    # standings
+
+    def view(self, ladder: str, *, fresh: bool = True, as_of: int | None = None) -> View:
+        """Who stands where, as of now; see boards.Boards.view. With `as_of` (microseconds): as of that time."""
+        if as_of is None:
+            return self._boards.view(ladder, self.clock(), fresh=fresh)
+        with self.database.read() as connection:
+            return take(Store(connection, self.database.rows), ladder, as_of)
+
+    def named(self, standings: Sequence[Standing]) -> list[tuple[str, Standing]]:
+        """The same with the players' names."""
+        with self.database.read() as connection:
+            names = people.names_of(Store(connection, self.database.rows), [one.player for one in standings])
+        return [(names[one.player], one) for one in standings]
+
+    def divide(self, ladder: str) -> int:
+        """Record everybody's division as of now; how many changed."""
+        view = self.view(ladder)
+        with self._write(ladder) as (store, _):
+            return divide(store, view, self.clock())
+
+    def player(self, name: str) -> int:
+        """A player's id. Raises UnknownNameError."""
+        with self.database.read() as connection:
+            return people.find(Store(connection, self.database.rows), name)
+
+    def search(self, text: str, limit: int = 20) -> list[str]:
+        """Names of players that hold this text."""
+        with self.database.read() as connection:
+            return [name for name, _ in people.search(Store(connection, self.database.rows), text, limit)]
+
+    # seasons
+
+    def open_season(
+        self, ladder: str, *, title: str | None = None, reset: str | None = None, factor: float | None = None
+    ) -> Season:
+        """End the present season, keep its standings, and begin the next; reset and factor are the ladder's by default."""
+        self.rebuild(ladder)
+        with self._write(ladder) as (store, head):
+            if head.due is not None:
+                raise ConflictError(f"ladder {ladder!r} was corrected at this moment; try again")
+            settings = Settings.read(head.settings)
+            left = reset_factor(settings.reset if reset is None else reset, settings.factor if factor is None else factor)
+            now = self.clock()
+            made = seasons.open_season(store, head, take(store, ladder, now), title, left, _id("season"), now)
+        self._boards.forget(ladder)
+        assert made is not None
+        return made
+
+    def seasons(self, ladder: str) -> list[Season]:
+        """All seasons, the first one first."""
+        with self._read(ladder) as (store, head):
+            return seasons.seasons(store, head)
+
+    def finals(self, ladder: str, season: int, page: int = 1, size: int = 50) -> list[Final]:
+        """A page of the standings with which a season ended."""
+        with self._read(ladder) as (store, head):
+            return seasons.finals(store, head, season, page, size)
+
+    # players
+
+    def rename(self, name: str, to: str) -> None:
+        """Give a player another name; what comes under the old one still reaches them."""
+        with self.database.write() as connection:
+            players.rename(Store(connection, self.database.rows), name, to, self.clock())
+
+    def merge(self, name: str, into: str) -> list[str]:
+        """Make one player of two and rebuild their ladders, whose names are returned."""
+        with self.database.write() as connection:
+            touched = players.merge(Store(connection, self.database.rows), name, into, self.clock())
+        for ladder in touched:
+            self.rebuild(ladder)
+            self._boards.forget(ladder)
+        return touched
+
+    def start_ratings(self, ladder: str, ratings: Mapping[str, float]) -> int:
+        """Begin players who have not played here at ratings from elsewhere; how many."""
+        self.rebuild(ladder)
+        with self._write(ladder) as (store, head):
+            count = players.start(store, head, dict(ratings), _id("start"), self.clock())
+        self._boards.forget(ladder)
+        return count
+
+    def erase(self, name: str) -> str:
+        """Replace a player by a pseudonym, which is returned; nobody's rating changes."""
+        with self.database.write() as connection:
+            pseudonym = players.erase(Store(connection, self.database.rows), name, self.clock())
+        for ladder in self.ladders():
+            self._boards.forget(ladder.name)
+        return pseudonym
+
+
+def _id(what: str) -> str:
+    return f"{what}:{secrets.token_hex(8)}"

@@ -1,0 +1,546 @@
+"""The board of a ladder, against the definitions of systems.md section 1 counted out one by one."""
+
+import math
+from fractions import Fraction
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from evenmatch.errors import BadParameterError, InputError
+from evenmatch.standings.activity import DAY, NEVER
+from evenmatch.standings.board import Board, Cut, Standing, StandingsRules, snapshot
+from evenmatch.standings.distribution import Population
+from evenmatch.standings.division import DIVISIONS, FIFTY, Division
+from evenmatch.standings.hysteresis import settle
+from evenmatch.standings.percentile import percentiles, queue_percentiles
+
+NOW = 20_000 * DAY
+THIRDS = (Division("low", 1), Division("mid", 34), Division("top", 67))
+
+
+class One(NamedTuple):
+    """A player: completed the last match so many microseconds ago (None: never)."""
+
+    id: int
+    rating: float
+    completed: int = 10
+    ago: int | None = 0
+    division: int = -1
+    hidden: bool = False
+
+
+def board_of(players):
+    ids, rating, completed, ago, division, hidden = zip(*players, strict=True) if players else ((),) * 6
+    return Board(
+        player=np.array(ids, np.int64),
+        rating=np.array(rating, np.float64),
+        matches=np.array(completed, np.int64) + 1,
+        completed=np.array(completed, np.int64),
+        last_completed=np.array([NEVER if one is None else NOW - one for one in ago], np.int64),
+        division=np.array(division, np.int16),
+        hidden=np.array(hidden, bool),
+    )
+
+
+def taken(players, **rules):
+    return snapshot(board_of(players), StandingsRules(**rules), NOW)
+
+
+def of_ratings(*ratings, **rules):
+    """A snapshot of placed and active players 1, 2, 3 … with these ratings."""
+    return taken([One(at, float(rating)) for at, rating in enumerate(ratings, 1)], **rules)
+
+
+class Slow:
+    """The twin: plain lists, and every number counted out."""
+
+    def __init__(self, players, rules):
+        self.players, self.rules = players, rules
+        window = rules.active_days * DAY
+        self.active = [one for one in players if not one.hidden and one.ago is not None and 0 <= one.ago <= window]
+        listed = [one for one in self.active if one.completed >= rules.placement]
+        self.listed = sorted(listed, key=self.place)
+
+    @staticmethod
+    def place(one):
+        return -one.rating, one.id
+
+    def below_equal_above(self, rating):
+        ratings = [one.rating for one in self.active]
+        return sum(r < rating for r in ratings), sum(r == rating for r in ratings), sum(r > rating for r in ratings)
+
+    def percentile(self, rating):
+        below, _, above = self.below_equal_above(rating)
+        return 1 if below + above == 0 else min(100, 1 + math.floor(Fraction(100 * below, below + above)))
+
+    def queue_percentile(self, rating):
+        below, equal, _ = self.below_equal_above(rating)
+        return 100 * (below + equal / 2) / len(self.active) if self.active else 50.0
+
+    def rank_of(self, rating):
+        return 1 + sum(one.rating > rating for one in self.listed)
+
+    def plain(self, percentile):
+        return max(at for at, division in enumerate(self.rules.divisions) if division.lowest <= percentile)
+
+    def division(self, one):
+        if one not in self.listed:
+            return one.division
+        percentile = self.percentile(one.rating)
+        plain = self.plain(percentile)
+        if one.division == -1 or one.division >= len(self.rules.divisions) or plain > one.division:
+            return plain
+        if percentile < self.rules.divisions[one.division].lowest - self.rules.division_margin:
+            return plain
+        return one.division
+
+    def standing(self, one):
+        listed = one in self.listed
+        return Standing(
+            one.id,
+            self.rank_of(one.rating) if listed else None,
+            one.rating,
+            self.percentile(one.rating) if listed else None,
+            self.rules.divisions[self.division(one)].name if listed else None,
+            one.completed + 1,
+            one.completed,
+            one.completed >= self.rules.placement,
+            one in self.active,
+        )
+
+    def page(self, number, size):
+        return [self.standing(one) for at, one in enumerate(self.listed) if at // size == number - 1]
+
+    def around(self, one, each_side):
+        above = [other for other in self.listed if self.place(other) < self.place(one)]
+        below = [other for other in self.listed if self.place(other) > self.place(one)]
+        near = above[max(0, len(above) - each_side) :] + [one] * (one in self.listed) + below[:each_side]
+        return [self.standing(other) for other in near]
+
+    def among(self, ids):
+        chosen = [one for one in self.players if one.id in ids]
+        return [
+            self.standing(one)
+            for one in [one for one in self.listed if one in chosen]
+            + sorted((one for one in chosen if one not in self.listed), key=self.place)
+        ]
+
+    def cuts(self):
+        reached = {
+            division: [one.rating for one in self.active if self.percentile(one.rating) >= division.lowest]
+            for division in self.rules.divisions
+        }
+        return [Cut(division, min(ratings, default=None)) for division, ratings in reached.items()]
+
+
+RATINGS = st.integers(-3, 3).map(float) | st.floats(-1e6, 1e6)  # the few make ties, zeros of both signs with them
+AGO = st.sampled_from([None, -1, 0, DAY, 30 * DAY, 30 * DAY + 1, 90 * DAY])
+
+
+@st.composite
+def boards(draw):
+    ids = draw(st.lists(st.integers(0, 60), unique=True, max_size=25).map(sorted))
+    make = st.tuples(
+        RATINGS | st.just(-0.0), st.integers(0, 4), AGO, st.integers(-1, 8), st.sampled_from([False] * 5 + [True])
+    )
+    return [One(player, *draw(make)) for player in ids]
+
+
+RULES = st.builds(
+    StandingsRules,
+    placement=st.integers(0, 3),
+    active_days=st.sampled_from([0, 0.5, 30, 365, math.inf]),
+    divisions=st.sampled_from([DIVISIONS, FIFTY, THIRDS, (Division("all", 1),)]),
+    division_margin=st.integers(0, 60),
+)
+
+
+def twins(players, rules):
+    return snapshot(board_of(players), rules, NOW), Slow(players, rules)
+
+
+@given(boards(), RULES, st.lists(RATINGS, min_size=1, max_size=5))
+def test_any_rating_has_the_place_that_counting_gives_it(players, rules, ratings):
+    fast, slow = twins(players, rules)
+    assert (len(fast), fast.population) == (len(slow.listed), len(slow.active))
+    ratings += [one.rating for one in players]
+    for rating in ratings:
+        assert fast.percentile(rating) == slow.percentile(rating)
+        assert fast.queue_percentile(rating) == slow.queue_percentile(rating)
+        assert fast.rank_of(rating) == slow.rank_of(rating)
+    many = np.array(ratings)
+    assert fast.against.percentiles(many).tolist() == [slow.percentile(rating) for rating in ratings]
+    assert fast.against.queue_percentiles(many).tolist() == [slow.queue_percentile(rating) for rating in ratings]
+    assert fast.cuts() == slow.cuts()
+
+
+@given(boards(), RULES)
+def test_every_player_stands_where_counting_puts_them(players, rules):
+    fast, slow = twins(players, rules)
+    for one in players:
+        assert fast.standing(one.id) == slow.standing(one)
+    assert fast.standing(61) is None
+    assert fast.divisions.tolist() == [slow.division(one) for one in players]
+    assert fast.changed(fast.board).tolist() == [
+        at for at, one in enumerate(players) if slow.division(one) != one.division
+    ]
+    assert fast.active.tolist() == [one in slow.active for one in players]
+    assert fast.listed.tolist() == [one in slow.listed for one in players]
+
+
+@given(boards(), RULES, st.integers(1, 5), st.integers(0, 4), st.lists(st.integers(0, 60)))
+def test_lists_hold_who_counting_puts_there(players, rules, size, each_side, ids):
+    fast, slow = twins(players, rules)
+    assert fast.pages(size) == math.ceil(len(slow.listed) / size)
+    for number in range(1, fast.pages(size) + 3):
+        assert fast.page(number, size) == slow.page(number, size)
+    for one in players:
+        assert fast.around(one.id, each_side) == slow.around(one, each_side)
+    assert fast.among(ids) == slow.among(ids)
+    assert fast.among([one.id for one in reversed(players)] * 2) == slow.among({one.id for one in players})
+
+
+@given(boards(), RULES)
+def test_a_snapshot_agrees_with_the_percentiles_of_whole_ladders(players, rules):
+    fast = snapshot(board_of(players), rules, NOW)
+    rating = fast.board.rating
+    assert fast.against.percentiles(rating).tolist() == percentiles(rating, fast.active).tolist()
+    assert fast.against.queue_percentiles(rating).tolist() == queue_percentiles(rating, fast.active).tolist()
+
+
+def test_forty_thousand_with_ties_are_in_order_and_their_ranks_and_percentiles_are_right():
+    rng = np.random.default_rng(7)
+    players = [One(at, rating) for at, rating in enumerate(np.round(rng.normal(1500, 90, 40_000), 1).tolist())]
+    found = taken(players).page(1, 40_000)
+    expected = sorted(players, key=Slow.place)
+    assert [one.player for one in found] == [one.id for one in expected]
+    ratings = [one.rating for one in expected]
+    first = {rating: at for at, rating in reversed(list(enumerate(ratings)))}
+    last = {rating: at for at, rating in enumerate(ratings)}
+    assert [one.rank for one in found] == [1 + first[rating] for rating in ratings]
+    counted = [(39_999 - last[rating], first[rating]) for rating in ratings]
+    assert [one.percentile for one in found] == [
+        min(100, 1 + 100 * below // (below + above)) for below, above in counted
+    ]
+
+
+# Worked by hand. Ten completed are needed, 30 days are the window. Active by rating: 9: 50, 4: 40, 7: 40, 6 (unplaced):
+# 30, 2: 20. Below and above of 40: 2 and 1, so 1 + floor(200/3) = 67; of 20: 1; of 50: 100.
+LADDER = [
+    One(2, 20.0, 10, 0, 0),
+    One(3, 60.0, 50, 31 * DAY, 5),  # inactive
+    One(4, 40.0, 11, 30 * DAY, 5),  # Champion from 99, kept from 96: falls to 67's
+    One(5, 90.0, 99, 0, 5, True),  # hidden
+    One(6, 30.0, 9, 0, -1),  # unplaced
+    One(7, 40.0, 12, 5, 3),  # Platinum from 71, kept from 68: 67 is below it
+    One(9, 50.0, 10, 0, 2),
+    One(11, 10.0, 0, None, -1),
+]
+STANDINGS = [
+    (9, Standing(9, 1, 50.0, 100, "Champion", 11, 10, True, True)),
+    (4, Standing(4, 2, 40.0, 67, "Gold", 12, 11, True, True)),
+    (7, Standing(7, 2, 40.0, 67, "Gold", 13, 12, True, True)),
+    (2, Standing(2, 4, 20.0, 1, "Bronze", 11, 10, True, True)),
+    (6, Standing(6, None, 30.0, None, None, 10, 9, False, True)),
+    (3, Standing(3, None, 60.0, None, None, 51, 50, True, False)),
+    (5, Standing(5, None, 90.0, None, None, 100, 99, True, False)),
+    (11, Standing(11, None, 10.0, None, None, 1, 0, False, False)),
+    (8, None),
+]
+
+
+@pytest.mark.parametrize(("player", "expected"), STANDINGS)
+def test_a_worked_ladder_shows_each_player_what_is_theirs(player, expected):
+    assert taken(LADDER).standing(player) == expected
+
+
+# Player, how many on each side, who is found
+AROUND = [
+    (4, 1, [9, 4, 7]),
+    (9, 1, [9, 4]),
+    (2, 2, [4, 7, 2]),
+    (7, 0, [7]),
+    (7, 9, [9, 4, 7, 2]),
+    (6, 1, [7, 2]),  # unplaced, between 40 and 20
+    (6, 2, [4, 7, 2]),
+    (3, 2, [9, 4]),  # inactive, above all
+    (11, 2, [7, 2]),  # below all
+    (6, 0, []),
+    (8, 3, []),  # no such player
+]
+
+
+@pytest.mark.parametrize(("player", "each_side", "found"), AROUND)
+def test_around_a_player_are_the_next_above_and_below(player, each_side, found):
+    assert [one.player for one in taken(LADDER).around(player, each_side)] == found
+
+
+def test_an_unlisted_player_with_a_listed_rating_stands_among_the_ties_by_id():
+    players = [One(1, 5.0), One(2, 5.0), One(3, 5.0, 0), One(4, 5.0), One(5, 5.0)]
+    assert [one.player for one in taken(players).around(3, 1)] == [2, 4]
+
+
+def test_friends_come_in_the_order_of_the_ladder_then_those_without_a_rank_by_rating():
+    found = taken(LADDER).among([2, 11, 4, 6, 3, 4, 8, 9])
+    assert [(one.player, one.rank) for one in found] == [(9, 1), (4, 2), (2, 4), (3, None), (6, None), (11, None)]
+    assert taken(LADDER).among([]) == taken(LADDER).among([8, 100]) == []
+
+
+# The page's number and size, who is on it
+PAGES = [(1, 3, [9, 4, 7]), (2, 3, [2]), (3, 3, []), (1, 4, [9, 4, 7, 2]), (2, 4, []), (2, 1, [4]), (10**30, 2, [])]
+
+
+@pytest.mark.parametrize(("number", "size", "found"), PAGES)
+def test_pages_are_counted_from_1_and_end(number, size, found):
+    assert [one.player for one in taken(LADDER).page(number, size)] == found
+
+
+@pytest.mark.parametrize(("size", "expected"), [(1, 4), (2, 2), (3, 2), (4, 1), (100, 1)])
+def test_the_last_page_may_be_short(size, expected):
+    assert taken(LADDER).pages(size) == expected
+
+
+# A rating, its percentile, fractional percentile and rank among the worked ladder's 50, 40, 40, (30), 20
+ASKED = [
+    (50, 100, 90.0, 1),
+    (45, 81, 80.0, 2),  # 4 below, 1 above
+    (40, 67, 60.0, 2),
+    (30, 26, 30.0, 4),  # 1 below, 3 above; its player is counted and has no rank
+    (20, 1, 10.0, 4),
+    (19, 1, 0.0, 5),
+    (90, 100, 100.0, 1),
+]
+
+
+@pytest.mark.parametrize(("rating", "percentile", "queued", "rank"), ASKED)
+def test_any_rating_can_be_asked_for(rating, percentile, queued, rank):
+    found = taken(LADDER)
+    assert (found.percentile(rating), found.queue_percentile(rating), found.rank_of(rating)) == (
+        percentile, queued, rank,
+    )  # fmt: skip
+
+
+def test_cuts_are_the_lowest_ratings_that_reach_a_division():
+    assert [(cut.division.name, cut.rating) for cut in of_ratings(10, 20, 30, 40, 50).cuts()] == [
+        ("Bronze", 10), ("Silver", 20), ("Gold", 30), ("Platinum", 40), ("Diamond", 50), ("Champion", 50),
+    ]  # fmt: skip
+    assert [cut.rating for cut in of_ratings(7, 7, 7, divisions=THIRDS).cuts()] == [7, None, None]
+    assert [cut.rating for cut in taken([], divisions=THIRDS).cuts()] == [None] * 3
+
+
+def test_a_ladder_of_nobody_answers_all_the_same():
+    for players in ([], [One(1, 5.0, hidden=True), One(2, 6.0, ago=None)]):
+        found = taken(players)
+        assert (len(found), found.population, found.pages(10)) == (0, 0, 0)
+        assert (found.percentile(5.0), found.queue_percentile(5.0), found.rank_of(5.0)) == (1, 50.0, 1)
+        assert found.page(1, 10) == found.around(1, 3) == found.among([7, 8]) == []
+        assert found.standing(7) is None
+
+
+def test_one_player_is_first_at_percentile_1():
+    assert of_ratings(5).standing(1) == Standing(1, 1, 5.0, 1, "Bronze", 11, 10, True, True)
+
+
+# Hysteresis
+
+# Recorded, percentile, margin, new; by THIRDS: low from 1, mid from 34, top from 67
+SETTLED = [
+    (-1, 33, 3, 0),
+    (-1, 34, 3, 1),
+    (-1, 100, 3, 2),
+    (3, 50, 3, 1),  # above a table that has become shorter
+    (0, 33, 3, 0),
+    (0, 34, 3, 1),
+    (0, 67, 3, 2),
+    (1, 31, 3, 1),
+    (1, 30, 3, 0),
+    (2, 64, 3, 2),
+    (2, 63, 3, 1),
+    (2, 33, 3, 0),  # to the division of the percentile
+    (2, 31, 3, 0),
+    (2, 66, 0, 1),
+    (1, 33, 0, 0),
+    (2, 1, 66, 2),
+    (2, 1, 65, 0),
+]
+
+
+@pytest.mark.parametrize(("recorded", "percentile", "margin", "expected"), SETTLED)
+def test_a_division_is_reached_at_once_and_left_only_below_its_margin(recorded, percentile, margin, expected):
+    found = settle(np.array([recorded], np.int16), np.array([percentile]), THIRDS, margin)
+    assert found.dtype == np.int16
+    assert found.tolist() == [expected]
+
+
+def steps(recorded, percents, divisions, margin):
+    """The divisions of one player while the percentile changes."""
+    for percentile in percents:
+        (recorded,) = settle(np.array([recorded], np.int16), np.array([percentile]), divisions, margin).tolist()
+        yield recorded
+
+
+PERCENTS = st.integers(1, 100)
+TABLES = st.sampled_from([DIVISIONS, FIFTY, THIRDS])
+
+
+@given(st.sampled_from([division.lowest for division in DIVISIONS[1:]]), st.integers(1, 4), st.data())
+def test_a_percentile_that_swings_by_less_than_the_margin_around_a_bound_changes_the_division_once(bound, margin, data):
+    near = st.integers(max(1, bound - margin), min(100, bound + margin))
+    percents = data.draw(st.lists(near, min_size=2, max_size=20))
+    found = list(steps(-1, percents, DIVISIONS, margin))
+    assert sum(one != other for one, other in pairwise(found)) <= 1
+
+
+@given(PERCENTS, st.integers(0, 20), TABLES, st.data())
+def test_whose_percentile_stays_within_the_margin_never_falls(lowest, margin, table, data):
+    percents = data.draw(st.lists(st.integers(lowest, min(100, lowest + margin)), min_size=1, max_size=20))
+    found = list(steps(-1, percents, table, margin))
+    assert found == sorted(found)
+
+
+@given(st.integers(-1, 60), PERCENTS, TABLES)
+def test_without_a_margin_the_table_alone_decides(recorded, percentile, table):
+    (found,) = steps(recorded, [percentile], table, 0)
+    assert found == max(at for at, division in enumerate(table) if division.lowest <= percentile)
+
+
+@given(st.integers(-1, 60), PERCENTS, TABLES, st.integers(0, 100))
+def test_a_percentile_that_stays_changes_the_division_no_more(recorded, percentile, table, margin):
+    first, *later = steps(recorded, [percentile] * 4, table, margin)
+    assert later == [first] * 3
+
+
+def test_who_is_not_listed_keeps_the_recorded_division():
+    found = taken(LADDER)
+    assert found.divisions.tolist() == [0, 5, 2, 5, -1, 2, 5, -1]
+    assert found.board.player[found.changed(found.board)].tolist() == [4, 7, 9]
+
+
+def test_what_was_recorded_since_is_no_longer_changed():
+    found = taken(LADDER)
+    since = [one._replace(division=2) if one.id == 7 else one for one in LADDER]
+    assert found.board.player[found.changed(board_of(since))].tolist() == [4, 9]
+    with pytest.raises(InputError, match="other players"):
+        found.changed(board_of(LADDER[1:]))
+
+
+# Distributions: ratings, bins asked for, edges, counts
+HISTOGRAMS = [
+    ([], 40, [0, 1], [0]),
+    ([1500], 40, [1500, 1501], [1]),
+    ([0.25] * 3, 40, [0, 1], [3]),
+    ([-0.5] * 3, 40, [-1, 0], [3]),
+    ([1, 2, 3, 4, 4], 4, [1, 2, 3, 4, 5], [1, 1, 1, 2]),
+    ([1, 2, 3, 4, 4], 3, [0, 2, 4, 6], [1, 2, 2]),
+    ([1000, 1010, 1025, 1049], 2, [1000, 1025, 1050], [2, 2]),
+    ([0.1, 0.2, 0.3, 0.35], 3, [0.1, 0.2, 0.3, 0.4], [1, 1, 2]),
+    ([-30, -20, -10, -10, 0, 10], 5, [-30, -20, -10, 0, 10, 20], [1, 1, 2, 1, 1]),
+    # The middle, 20..40, spans 20: what is above 60 or below 0 is far out, and in the bin that ends there
+    ([10, 20, 30, 40, 1e9], 6, [10, 20, 30, 40, 50, 60, 1e9], [1, 1, 1, 1, 0, 1]),
+    ([10, 20, 30, 40, 1e9], 5, [0, 20, 40, 60, 1e9], [1, 2, 1, 1]),
+    # The middle is 10..30
+    ([-1e300, 10, 20, 30, 40], 6, [-1e300, 0, 10, 20, 30, 40, 50], [1, 0, 1, 1, 1, 1]),
+    ([1e15, 1e15], 30, [1e15, 1e15 + 1000], [2]),
+]
+
+
+@pytest.mark.parametrize(("ratings", "bins", "edges", "counts"), HISTOGRAMS)
+def test_a_histogram_has_round_edges(ratings, bins, edges, counts):
+    found = Population(np.array(ratings, float)).histogram(bins)
+    assert found.edges.tolist() == edges
+    assert found.counts.tolist() == counts
+
+
+@given(st.lists(RATINGS | st.floats(allow_nan=False, allow_infinity=False), max_size=60), st.integers(2, 50))
+@example([-1.7976931348623157e308, 1.7976931348623157e308], 7)
+@example([0.0, 5e-324], 2)
+@example([1e15, 1e15 + 0.125], 40)
+def test_everybody_is_in_one_bin_of_not_too_many(ratings, bins):
+    edges, counts = Population(np.sort(ratings).astype(float)).histogram(bins)
+    assert np.isfinite(edges).all()
+    assert (edges[1:] > edges[:-1]).all()
+    assert 1 <= len(counts) <= bins
+    below = [sum(rating < edge for rating in ratings) for edge in edges[:-1].tolist()]
+    assert counts.tolist() == [upper - lower for lower, upper in pairwise([*below, len(ratings)])]
+    assert below[0] == 0
+    assert max(ratings, default=0) <= edges[-1]
+
+
+@given(st.floats(1e-6, 1e6), st.floats(-1e3, 1e3), st.integers(2, 60))
+def test_ratings_that_spread_evenly_fill_more_than_half_the_bins(span, start, bins):
+    ratings = np.sort(start + span * np.arange(500) / 499)
+    edges, counts = Population(ratings).histogram(bins)
+    assert bins / 2 < len(counts) <= bins
+    width = np.diff(edges)
+    assert width == pytest.approx(np.full(len(width), width[0]), rel=1e-6)
+    lead = width[0] / 10 ** math.floor(math.log10(width[0] * 1.001))
+    assert min(abs(lead - one) for one in (1, 2, 2.5, 5)) < 1e-5
+
+
+def test_a_distribution_counts_the_active_alone():
+    edges, counts = taken(LADDER).distribution(4)
+    assert edges.tolist() == [20, 30, 40, 50, 60]
+    assert counts.tolist() == [1, 1, 2, 1]
+
+
+# What is refused
+
+RULED_OUT = [
+    ({"placement": -1}, "placement is -1; accepted is 0 or more"),
+    ({"active_days": -0.5}, "active_days is -0.5"),
+    ({"active_days": math.nan}, "active_days is nan"),
+    ({"division_margin": -3}, "division_margin is -3"),
+]
+
+
+@pytest.mark.parametrize(("rules", "said"), RULED_OUT)
+def test_rules_that_cannot_hold_are_refused(rules, said):
+    with pytest.raises(BadParameterError, match=said):
+        StandingsRules(**rules)
+    with pytest.raises(InputError, match="begins at 2; accepted is 1"):
+        StandingsRules(divisions=(Division("all", 2),))
+
+
+BROKEN = [
+    ([One(1, 5.0), One(1, 6.0)], "player 1 comes after 1; accepted are rising ids"),
+    ([One(4, 5.0), One(7, 6.0), One(5, 6.0)], "player 5 comes after 7"),
+    ([One(4, 5.0), One(7, math.nan)], "rating of player 7 is nan; accepted is a finite number"),
+    ([One(4, -math.inf)], "rating of player 4 is -inf"),
+]
+
+
+@pytest.mark.parametrize(("players", "said"), BROKEN)
+def test_a_board_that_is_none_is_refused(players, said):
+    with pytest.raises(InputError, match=said):
+        board_of(players)
+
+
+def test_a_column_that_is_too_short_is_refused():
+    board = board_of(LADDER)
+    columns = {name: getattr(board, name) for name in Board.__dataclass_fields__}
+    with pytest.raises(InputError, match="column hidden has 7 entries; 8 were expected"):
+        Board(**columns | {"hidden": board.hidden[1:]})
+
+
+def test_pages_and_bins_that_cannot_be_are_refused():
+    found = taken(LADDER)
+    for call, said in [
+        (lambda: found.page(0, 10), "number of a page is 0; accepted is 1 or more"),
+        (lambda: found.page(1, 0), "size of a page is 0"),
+        (lambda: found.pages(-1), "size of a page is -1"),
+        (lambda: found.around(9, -1), "number on each side is -1; accepted is 0 or more"),
+        (lambda: found.distribution(1), "bins is 1; accepted are 2 or more"),
+    ]:
+        with pytest.raises(BadParameterError, match=said):
+            call()
+
+
+def test_what_a_snapshot_holds_cannot_be_changed():
+    found = taken(LADDER)
+    for column in (found.active, found.listed, found.order, found.divisions, found.against.rating):
+        with pytest.raises(ValueError, match="read-only"):
+            column[0] = 0

