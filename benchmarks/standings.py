@@ -82,7 +82,7 @@ class Plain:
 
 
 def ladder(players: int = PLAYERS) -> Board:
-    """All active, most of them placed; every tenth rating is another player's, too."""
+    """All active, five in six of them placed; nine in a hundred share their rating."""
     rng = np.random.default_rng(SEED)
     completed = rng.geometric(0.02, players)
     return Board(

@@ -23,7 +23,12 @@ BELOW = {
     "rating": ["errors", "match", "history", "tables", "systems", "standings"],
     "online": ["errors", "match", "history", "systems", "rating"],
     "lab": ["errors", "match", "history", "tables", "systems", "standings", "rating", "online"],
-    "cli": ["errors", "match", "history", "tables", "systems", "standings", "rating", "online", "lab", "__version__"],
+    "ledger": ["errors", "match", "history", "systems", "standings", "rating"],
+    "service": ["errors", "match", "history", "tables", "systems", "standings", "rating", "ledger"],
+    "cli": [
+        *("errors", "match", "history", "tables", "systems", "standings", "rating", "online", "lab", "service"),
+        "__version__",
+    ],
 }
 PURE = ["errors", "match", "history", "systems", "standings", "rating", "online"]  # and tables, but for reading files
 THIRD_PARTY = {
@@ -37,6 +42,8 @@ THIRD_PARTY = {
     "rating": ["numpy", "pyarrow"],
     "online": ["numpy"],
     "lab": ["numpy", "numba", "pyarrow", "matplotlib", "optuna", "plotly", "jinja2"],
+    "ledger": ["numpy", "numba", "llvmlite", "sqlalchemy", "alembic"],  # the compilers for their versions alone
+    "service": ["numpy", "pyarrow"],
     "cli": ["numpy", "pyarrow", "typer", "rich"],
 }
 WORLD = {

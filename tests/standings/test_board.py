@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from evenmatch.errors import BadParameterError, InputError
@@ -163,6 +163,7 @@ def twins(players, rules):
     return snapshot(board_of(players), rules, NOW), Slow(players, rules)
 
 
+@settings(deadline=None)
 @given(boards(), RULES, st.lists(RATINGS, min_size=1, max_size=5))
 def test_any_rating_has_the_place_that_counting_gives_it(players, rules, ratings):
     fast, slow = twins(players, rules)
@@ -178,6 +179,7 @@ def test_any_rating_has_the_place_that_counting_gives_it(players, rules, ratings
     assert fast.cuts() == slow.cuts()
 
 
+@settings(deadline=None)
 @given(boards(), RULES)
 def test_every_player_stands_where_counting_puts_them(players, rules):
     fast, slow = twins(players, rules)
@@ -192,6 +194,7 @@ def test_every_player_stands_where_counting_puts_them(players, rules):
     assert fast.listed.tolist() == [one in slow.listed for one in players]
 
 
+@settings(deadline=None)
 @given(boards(), RULES, st.integers(1, 5), st.integers(0, 4), st.lists(st.integers(0, 60)))
 def test_lists_hold_who_counting_puts_there(players, rules, size, each_side, ids):
     fast, slow = twins(players, rules)
@@ -204,6 +207,7 @@ def test_lists_hold_who_counting_puts_there(players, rules, size, each_side, ids
     assert fast.among([one.id for one in reversed(players)] * 2) == slow.among({one.id for one in players})
 
 
+@settings(deadline=None)
 @given(boards(), RULES)
 def test_a_snapshot_agrees_with_the_percentiles_of_whole_ladders(players, rules):
     fast = snapshot(board_of(players), rules, NOW)

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from typing import NamedTuple
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +20,9 @@ from evenmatch.systems.loop import Replay
 from evenmatch.systems.system import Records, System
 
 TEAM = np.dtype([("size", "<u4"), ("place", "<i4"), ("score", "<f8")])
-SLOT = np.dtype([("score", "<f8"), ("seconds", "<f8"), ("performance", "<f8"), ("quit", "u1"), ("keep", "u1"), ("", "V6")])
+SLOT = np.dtype(
+    [("score", "<f8"), ("seconds", "<f8"), ("performance", "<f8"), ("quit", "u1"), ("keep", "u1"), ("", "V6")]
+)
 ID = np.dtype("<i8")
 UNSHOWN = -1  # a percentile or division that the player was not shown
 Ids = NDArray[np.int64]
@@ -64,7 +67,7 @@ def pack_players(history: History, ids: Ids) -> list[bytes]:
 def cut(joined: bytes, ends: NDArray[np.integer]) -> list[bytes]:
     """The pieces between these offsets."""
     at = ends.tolist()
-    return [joined[start:stop] for start, stop in zip(at[:-1], at[1:], strict=True)]
+    return [joined[start:stop] for start, stop in pairwise(at)]
 
 
 def unpack(
@@ -120,7 +123,9 @@ def _offsets(sizes: NDArray[np.integer]) -> NDArray[np.int32]:
     return offsets
 
 
-def digests(packed: Packed, names: Sequence[str], slot_start: NDArray[np.integer], rated: Sequence[bool]) -> list[bytes]:
+def digests(
+    packed: Packed, names: Sequence[str], slot_start: NDArray[np.integer], rated: Sequence[bool]
+) -> list[bytes]:
     """What tells each match's content from another's, 16 bytes each: all that was sent, under the names that were sent.
 
     names  of every slot;  slot_start  (M+1,) of each match
@@ -180,7 +185,7 @@ def same_ratings(a: Records, b: Records) -> Flags:
     return same
 
 
-def same_bits(a: NDArray[np.generic], b: NDArray[np.generic]) -> Flags:
+def same_bits(a: NDArray[Any], b: NDArray[Any]) -> Flags:
     """Which entries are equal bit for bit, as NaN is to itself; what lies between the fields of records is nothing."""
     names = a.dtype.names
     if names is not None:

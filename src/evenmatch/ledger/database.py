@@ -55,18 +55,17 @@ class Database:
     @contextmanager
     def read(self) -> Iterator[sa.Connection]:
         """A transaction that sees the database as it was at its first statement, whatever is written meanwhile."""
-        with self._telling(), self._engine.connect() as connection:
-            if not self._sqlite:
-                connection = connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
+        options = {} if self._sqlite else {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
+        with self._telling(), self._engine.connect() as plain:
+            connection = plain.execution_options(**options)
             with connection.begin():
                 yield connection
 
     @contextmanager
     def write(self) -> Iterator[sa.Connection]:
         """A transaction that may write: all of it is kept, durably, when the block ends; nothing where it raises."""
-        with self._telling(), self._turn, self._engine.connect() as connection:
-            if self._sqlite:
-                connection = connection.execution_options(immediate=True)
+        with self._telling(), self._turn, self._engine.connect() as plain:
+            connection = plain.execution_options(**({"immediate": True} if self._sqlite else {}))
             with connection.begin():
                 yield connection
 
@@ -76,8 +75,7 @@ class Database:
         try:
             yield
         except exc.DBAPIError as error:
-            assert error.orig is not None
-            raise StoreError(f"{self.shown}: {_told(error.orig)}") from error
+            raise StoreError(f"{self.shown}: {_told(error.orig or error)}") from error
         except self._engine.dialect.loaded_dbapi.Error as error:  # of a statement that went to the driver directly
             raise StoreError(f"{self.shown}: {_told(error)}") from error
         except exc.TimeoutError as error:
@@ -113,7 +111,9 @@ class Database:
                 connection.execute(sa.select(sa.func.pg_advisory_xact_lock(MIGRATING)))
             found = self._version(connection)
             if found is not None and found not in known:
-                raise StoreError(f"{self.shown} was written by a newer evenmatch (schema {found}); accepted is {VERSION}")
+                raise StoreError(
+                    f"{self.shown} was written by a newer evenmatch (schema {found}); accepted is {VERSION}"
+                )
             config.attributes["connection"] = connection
             command.upgrade(config, "head")
 
@@ -183,6 +183,12 @@ def _told(error: BaseException) -> str:
     for words, meaning in causes.items():
         if any(word in low for word in words):
             return f"{meaning} ({said})"
-    if type(error).__name__ in ("OperationalError", "InterfaceError", "AdminShutdown", "CrashShutdown", "CannotConnectNow"):
+    if type(error).__name__ in (
+        "OperationalError",
+        "InterfaceError",
+        "AdminShutdown",
+        "CrashShutdown",
+        "CannotConnectNow",
+    ):
         return f"the connection was lost or refused; what was not acknowledged can be sent again ({said})"
     return said

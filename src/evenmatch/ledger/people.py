@@ -90,7 +90,8 @@ def merge(store: Store, player: int, into: int) -> None:
 def ladders_of(store: Store, player: int) -> list[str]:
     """The names of the ladders on which a player appeared or has a rating."""
     sql = (
-        "SELECT name FROM ladder l WHERE EXISTS (SELECT 1 FROM appearance a WHERE a.ladder = l.ladder AND a.player = ?) "
+        "SELECT name FROM ladder l "
+        "WHERE EXISTS (SELECT 1 FROM appearance a WHERE a.ladder = l.ladder AND a.player = ?) "
         "OR EXISTS (SELECT 1 FROM state s WHERE s.ladder = l.ladder AND s.generation = l.generation AND s.player = ?) "
         "ORDER BY name"
     )
@@ -101,4 +102,6 @@ def erase(store: Store, player: int, pseudonym: str, now: int) -> None:
     """Replace every name of a player, and of those merged into them, by one that says nothing."""
     store.run("DELETE FROM name WHERE player = ?", player)
     store.rows.insert(store.connection, schema.name, ("name", "player"), [(pseudonym, player)])
-    store.run("UPDATE player SET name = ?, erased_at = ? WHERE player = ? OR merged_into = ?", pseudonym, now, player, player)
+    store.run(
+        "UPDATE player SET name = ?, erased_at = ? WHERE player = ? OR merged_into = ?", pseudonym, now, player, player
+    )

@@ -7,6 +7,7 @@ import platform
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 
 import llvmlite
 import numba
@@ -57,7 +58,7 @@ class Rated:
         """The lines of every match of the block; nothing where it was not rated."""
         width = self.lines.dtype.itemsize
         joined, ends = self.lines.tobytes(), (self.ends * width).tolist()
-        pieces = (joined[a:b] for a, b in zip(ends[:-1], ends[1:], strict=True))
+        pieces = (joined[a:b] for a, b in pairwise(ends))
         return [next(pieces) if yes else b"" for yes in self.counted.tolist()]
 
 

@@ -19,7 +19,13 @@ class Rows(Protocol):
         ...
 
     def upsert(
-        self, connection: sa.Connection, table: sa.Table, columns: Sequence[str], rows: Sequence[Row], *, same: bool = False
+        self,
+        connection: sa.Connection,
+        table: sa.Table,
+        columns: Sequence[str],
+        rows: Sequence[Row],
+        *,
+        same: bool = False,
     ) -> None:
         """Add rows, in the place of those with the same key; `same`: keep what is there."""
         ...
@@ -27,7 +33,7 @@ class Rows(Protocol):
     def among(
         self, connection: sa.Connection, sql: str, first: Sequence[object], values: Sequence[int] | Sequence[str]
     ) -> list[Row]:
-        """The rows of a SELECT in which `?` stands for the first values, and then `{}` for a subquery giving the rest."""
+        """The rows of a SELECT in which `?` stands for the first values, then `{}` for a subquery giving the rest."""
         ...
 
     def enrol(self, connection: sa.Connection, names: Sequence[str]) -> None:
@@ -56,7 +62,13 @@ class SqliteRows:
             connection.exec_driver_sql(_insert(table, columns, "?"), list(rows))
 
     def upsert(
-        self, connection: sa.Connection, table: sa.Table, columns: Sequence[str], rows: Sequence[Row], *, same: bool = False
+        self,
+        connection: sa.Connection,
+        table: sa.Table,
+        columns: Sequence[str],
+        rows: Sequence[Row],
+        *,
+        same: bool = False,
     ) -> None:
         """By ON CONFLICT."""
         if rows:
@@ -96,10 +108,18 @@ class PostgresRows:
     def insert(self, connection: sa.Connection, table: sa.Table, columns: Sequence[str], rows: Sequence[Row]) -> None:
         """By COPY."""
         if rows:
-            self._copy(connection, f"{table.name} ({', '.join(columns)})", [table.c[column] for column in columns], rows)
+            self._copy(
+                connection, f"{table.name} ({', '.join(columns)})", [table.c[column] for column in columns], rows
+            )
 
     def upsert(
-        self, connection: sa.Connection, table: sa.Table, columns: Sequence[str], rows: Sequence[Row], *, same: bool = False
+        self,
+        connection: sa.Connection,
+        table: sa.Table,
+        columns: Sequence[str],
+        rows: Sequence[Row],
+        *,
+        same: bool = False,
     ) -> None:
         """By COPY into a temporary table, then one statement."""
         if not rows:
@@ -115,7 +135,9 @@ class PostgresRows:
             + _conflict(table, columns, same)
         )
 
-    def _copy(self, connection: sa.Connection, into: str, columns: Sequence[sa.Column[Any]], rows: Sequence[Row]) -> None:
+    def _copy(
+        self, connection: sa.Connection, into: str, columns: Sequence[sa.Column[Any]], rows: Sequence[Row]
+    ) -> None:
         driver: Any = connection.connection.driver_connection
         types = [_POSTGRES_TYPES[type(column.type)] for column in columns]
         with driver.cursor() as cursor, cursor.copy(f"COPY {into} FROM STDIN (FORMAT BINARY)") as copy:

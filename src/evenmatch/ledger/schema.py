@@ -7,30 +7,37 @@ Times are microseconds since the Unix epoch, UTC; packed columns are described i
 
 from __future__ import annotations
 
+from typing import Any
+
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
 # SQLite's STRICT tables know five type names; PostgreSQL sorts text as SQLite does only under the collation "C".
-WHOLE = sa.BigInteger().with_variant(sqlite.INTEGER(), "sqlite")
-REAL = sa.Double().with_variant(sqlite.REAL(), "sqlite")
-TEXT = sa.Text().with_variant(postgresql.TEXT(collation="C"), "postgresql")
-BYTES = sa.LargeBinary()
+Kind = sa.types.TypeEngine[Any]
+WHOLE: Kind = sa.BigInteger().with_variant(sqlite.INTEGER(), "sqlite")
+REAL: Kind = sa.Double().with_variant(sqlite.REAL(), "sqlite")
+TEXT: Kind = sa.Text().with_variant(postgresql.TEXT(collation="C"), "postgresql")
+BYTES: Kind = sa.LargeBinary()
 
 METADATA = sa.MetaData(
-    naming_convention={"pk": "pk_%(table_name)s", "uq": "uq_%(table_name)s", "ix": "ix_%(table_name)s_%(column_0_name)s"}
+    naming_convention={
+        "pk": "pk_%(table_name)s",
+        "uq": "uq_%(table_name)s",
+        "ix": "ix_%(table_name)s_%(column_0_name)s",
+    }
 )
 
 
-def _table(name: str, *parts: sa.Column[object] | sa.schema.SchemaItem, clustered: bool = False) -> sa.Table:
+def _table(name: str, *parts: sa.Column[Any] | sa.schema.SchemaItem, clustered: bool = False) -> sa.Table:
     """A strict table; clustered: kept in the order of its key alone, where rows are small."""
     return sa.Table(name, METADATA, *parts, sqlite_strict=True, sqlite_with_rowid=not clustered)
 
 
-def _key(name: str, kind: sa.types.TypeEngine[object] = WHOLE) -> sa.Column[object]:
+def _key(name: str, kind: Kind = WHOLE) -> sa.Column[Any]:
     return sa.Column(name, kind, primary_key=True, autoincrement=False)
 
 
-def _column(name: str, kind: sa.types.TypeEngine[object] = WHOLE, *, empty: bool = False) -> sa.Column[object]:
+def _column(name: str, kind: Kind = WHOLE, *, empty: bool = False) -> sa.Column[Any]:
     return sa.Column(name, kind, nullable=empty)
 
 

@@ -55,9 +55,7 @@ _HEAD = (
 )
 
 
-_MATCH = (
-    "SELECT position, played_at, duration, teams, players, slots, rated, id, generation, told, labels FROM event"
-)
+_MATCH = "SELECT position, played_at, duration, teams, players, slots, rated, id, generation, told, labels FROM event"
 
 
 @dataclass(frozen=True)
@@ -85,13 +83,28 @@ class Store:
         """The ladder of that name. Raises UnknownNameError where there is none."""
         found = self.all(f"{_HEAD} WHERE l.name = ?", name)
         if not found:
-            raise UnknownNameError("ladder", name, [row[0] for row in self.all("SELECT name FROM ladder ORDER BY name")])
+            raise UnknownNameError(
+                "ladder", name, [row[0] for row in self.all("SELECT name FROM ladder ORDER BY name")]
+            )
         return Head(*found[0])
 
     def lock(self, name: str) -> Head:
         """The same, and nobody else writes to it until the transaction ends."""
         self.rows.lock(self.connection, "SELECT ladder FROM ladder WHERE name = ?", name)
         return self.head(name)
+
+    def add_generation(
+        self, ladder: int, generation: int, system: str, engine: str, *, planned: int, ready: bool, now: int
+    ) -> None:
+        """A generation of ratings, for the moment without any."""
+        columns = ("ladder", "generation", "system", "engine", "planned", "ready", "made_at")
+        row = (ladder, generation, system, engine, planned, int(ready), now)
+        self.rows.insert(self.connection, schema.generation, columns, [row])
+
+    def add_season(self, ladder: int, season: int, title: str, *, position: int, now: int) -> None:
+        """A season that begins after the event at a position."""
+        columns = ("ladder", "season", "title", "position", "opened_at")
+        self.rows.insert(self.connection, schema.season, columns, [(ladder, season, title, position, now)])
 
     def corrections(self, head: Head, upto: int) -> list[Correction]:
         """The events that are no matches, in order, up to a position."""
@@ -119,15 +132,13 @@ class Store:
 
     def rules_of(self, head: Head, generation: int) -> Rules:
         """The rules of a generation, of which the system alone is sure: parameters may have changed within it."""
-        found = self.all(
-            "SELECT planned FROM generation WHERE ladder = ? AND generation = ?", head.ladder, generation
-        )
+        found = self.all("SELECT planned FROM generation WHERE ladder = ? AND generation = ?", head.ladder, generation)
         return self.plan(head, found[0][0]).last_rules
 
     # matches
 
     def blocks(self, head: Head, after: int, upto: int) -> Iterator[tuple[Block, list[Row]]]:
-        """The matches after a position, some thousands at a time, each with (id, generation, told, labels) per match."""
+        """The matches after a position, some thousands at a time, with (id, generation, told, labels) of each."""
         while True:
             found = self.all(
                 f"{_MATCH} WHERE ladder = ? AND position > ? AND position <= ? AND kind = ? ORDER BY position LIMIT ?",

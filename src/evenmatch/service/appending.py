@@ -22,7 +22,7 @@ from evenmatch.ledger.roster import Roster
 from evenmatch.ledger.store import Head, Store
 from evenmatch.match import Match
 
-# Told the player, the rating and the completed matches of each slot: percentile and division as shown, UNSHOWN for none.
+# Told player, rating and completed matches of each slot: percentile and division as shown, UNSHOWN for none.
 Show = Callable[[Ids, Floats, NDArray[np.int64]], tuple[NDArray[np.int64], NDArray[np.int64]]]
 
 
@@ -35,7 +35,7 @@ class Batch:
 
     ids: Sequence[str]
     history: History
-    names: Sequence[str]
+    names: Sequence[str] | NDArray[np.object_]
     played_at: Times
     rated: Sequence[bool]
     labels: Sequence[str | None]
@@ -47,7 +47,7 @@ class Batch:
         cls,
         ids: Sequence[str],
         history: History,
-        names: Sequence[str],
+        names: Sequence[str] | NDArray[np.object_],
         played_at: Times,
         rated: Sequence[bool],
         labels: Sequence[str | None],
@@ -57,7 +57,7 @@ class Batch:
         if bad is not None:
             raise InputError(f"match id {bad!r} holds the character NUL; accepted is text without it")
         packed = pack(history, played_at)
-        slot_names = np.array(names, object)[history.columns.player].tolist() if len(names) else []
+        slot_names = np.asarray(names, object)[history.columns.player].tolist() if len(names) else []
         told = digests(packed, slot_names, history.match_slots, rated)
         return cls(ids, history, names, played_at, rated, labels, packed, told)
 
@@ -76,7 +76,13 @@ class Batch:
         """Some of the matches, by ascending number."""
         if len(chosen) == len(self):
             return self
-        packed = Packed(*([column[at] for at in chosen] for column in self.packed))
+        p = self.packed
+        packed = Packed(
+            [p.played_at[at] for at in chosen],
+            [p.duration[at] for at in chosen],
+            [p.teams[at] for at in chosen],
+            [p.slots[at] for at in chosen],
+        )
         return Batch(
             [self.ids[at] for at in chosen],
             self.history.take(np.array(chosen, np.int64)),
@@ -120,10 +126,10 @@ def append(store: Store, head: Head, plan: Plan, batch: Batch, now: int, show: S
     told = rated.told()
     players = pack_players(history, ids)
     p = batch.packed
-    fixed = [repeat(one) for one in (head.ladder, Kind.MATCH.value, now, head.generation)]
-    columns = (fixed[0], positions.tolist(), batch.ids, fixed[1], batch.digests, fixed[2], p.played_at, p.duration)
-    columns += (map(int, batch.rated), p.teams, players, p.slots, batch.labels, fixed[3], told)
-    store.add_matches(list(zip(*columns, strict=False)))  # repeat has no end
+    what, when, generation = repeat(Kind.MATCH.value), repeat(now), repeat(head.generation)
+    who = (repeat(head.ladder), positions.tolist(), batch.ids, what, batch.digests, when)
+    content = (p.played_at, p.duration, map(int, batch.rated), p.teams, players, p.slots, batch.labels)
+    store.add_matches(list(zip(*who, *content, generation, told, strict=False)))  # repeat has no end
     store.add_appearances(head.ladder, slot_ids, np.repeat(positions, np.diff(history.match_slots)))
     store.keep_states(head.ladder, head.generation, roster)
     store.move_head(head, int(positions[-1]), roster.time)
@@ -142,4 +148,3 @@ def _show(show: Show, block: Block, rated: Rated, roster: Roster) -> None:
 def labels_of(texts: Sequence[str]) -> str | None:
     """The labels of a match's teams as they are kept; None where they say nothing but the order."""
     return None if list(texts) == [str(at) for at in range(len(texts))] else json.dumps(list(texts), ensure_ascii=False)
-

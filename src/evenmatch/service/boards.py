@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,7 @@ from evenmatch.history import Floats
 from evenmatch.ledger import schema
 from evenmatch.ledger.codec import ID, UNSHOWN, Ids
 from evenmatch.ledger.database import Database
+from evenmatch.ledger.rows import Row
 from evenmatch.ledger.store import Head, Store
 from evenmatch.service.settings import Settings
 from evenmatch.standings.board import Board, Snapshot, snapshot
@@ -38,7 +40,9 @@ class View:
     taken: float
     cost: float
 
-    def show(self, ids: Ids, rating: Floats, completed: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def show(
+        self, ids: Ids, rating: Floats, completed: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """What players who have just completed a match are told: percentile and division, UNSHOWN while not placed."""
         rules = self.settings.standings
         percentile = np.atleast_1d(self.snapshot.against.percentiles(rating)).astype(np.int64)
@@ -117,31 +121,54 @@ def _catch_up(store: Store, old: View, head: Head) -> Board | None:
     rows = store.rows.among(
         store.connection, f"{_COLUMNS} AND player IN ({{}})", (head.ladder, head.generation), ids.tolist()
     )
-    changed = _columns(sorted(rows))
-    at = board.find(changed[0])
+    return _joined(board, _columns(sorted(rows)))
+
+
+def _joined(board: Board, changed: Columns) -> Board:
+    """The board with other values for some players, who may be new to it."""
+    at = board.find(changed.player)
     new = at < 0
-    columns = [column.copy() for column in (board.player, board.rating, board.matches, board.completed)]
-    columns += [board.last_completed.copy(), board.division, board.hidden]
-    for column, values in zip(columns[1:5], changed[1:], strict=True):
+    order = np.argsort(np.concatenate((board.player, changed.player[new])), kind="stable")
+
+    def joined(own: NDArray[Any], values: NDArray[Any]) -> NDArray[Any]:
+        column = own.copy()
         column[at[~new]] = values[~new]
-    if new.any():
-        fresh = [column[new] for column in changed]
-        fresh += [np.full(int(new.sum()), -1, np.int16), np.zeros(int(new.sum()), np.bool_)]
-        order = np.argsort(np.concatenate((columns[0], fresh[0])), kind="stable")
-        columns = [np.concatenate((a, b))[order] for a, b in zip(columns, fresh, strict=True)]
-    return Board(*columns)
+        return np.concatenate((column, values[new]))[order] if new.any() else column
+
+    division = np.where(new, UNSHOWN, board.division[at] if len(board) else UNSHOWN).astype(np.int16)
+    hidden = ~new & (board.hidden[at] if len(board) else False)
+    return Board(
+        joined(board.player, changed.player),
+        joined(board.rating, changed.rating),
+        joined(board.matches, changed.matches),
+        joined(board.completed, changed.completed),
+        joined(board.last_completed, changed.last_completed),
+        joined(board.division, division),
+        joined(board.hidden, hidden),
+    )
 
 
-def _columns(rows: list[tuple[object, ...]]) -> list[NDArray[np.generic]]:
-    kinds = (np.int64, np.float64, np.int64, np.int64, np.int64)
+class Columns(NamedTuple):
+    """What is read of players' states."""
+
+    player: Ids
+    rating: Floats
+    matches: Ids
+    completed: Ids
+    last_completed: Ids
+
+
+def _columns(rows: list[Row]) -> Columns:
     if not rows:
-        return [np.empty(0, kind) for kind in kinds]
-    return [np.array(column, kind) for column, kind in zip(zip(*rows, strict=True), kinds, strict=True)]
+        none = np.empty(0, np.int64)
+        return Columns(none, np.empty(0), none, none, none)
+    player, rating, *rest = zip(*rows, strict=True)
+    return Columns(np.array(player, np.int64), np.array(rating, np.float64), *(np.array(one, np.int64) for one in rest))
 
 
-def _board(store: Store, head: Head, columns: list[NDArray[np.generic]]) -> Board:
-    player = columns[0].astype(np.int64)
-    division = np.full(len(player), -1, np.int16)
+def _board(store: Store, head: Head, columns: Columns) -> Board:
+    player = columns.player
+    division = np.full(len(player), UNSHOWN, np.int16)
     recorded = store.all("SELECT player, division FROM division WHERE ladder = ?", head.ladder)
     if recorded and len(player):
         ids, values = np.array(recorded, np.int64).T
@@ -151,7 +178,7 @@ def _board(store: Store, head: Head, columns: list[NDArray[np.generic]]) -> Boar
     banned = list(store.plan(head, head.corrected).bans)
     erased = [row[0] for row in store.all("SELECT player FROM player WHERE erased_at IS NOT NULL")]
     hidden = np.isin(player, np.array(banned + erased, np.int64))
-    return Board(player, *columns[1:], division, hidden)  # type: ignore[arg-type]
+    return Board(player, columns.rating, columns.matches, columns.completed, columns.last_completed, division, hidden)
 
 
 def divide(store: Store, view: View, now: int) -> int:

@@ -1,7 +1,8 @@
-"""Correct history: void, ban, reinstate. Each is an event; what it does to ratings is a replay, which can be seen first."""
+"""Correct history: void, ban, reinstate. Each is an event and a replay, and can be seen before it is done."""
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -34,8 +35,8 @@ class Move(NamedTuple):
 
     player: str
     before: float | None
-    after: float | None
     matches_before: int
+    after: float | None
     matches_after: int
 
 
@@ -130,9 +131,7 @@ def preview(store: Store, head: Head, wish: Wish, progress: Progress | None = No
     return _preview(store, head, plan, min(wanted), wish.told, progress)
 
 
-def _preview(
-    store: Store, head: Head, plan: Plan, since: int, told: str, progress: Progress | None
-) -> Preview:
+def _preview(store: Store, head: Head, plan: Plan, since: int, told: str, progress: Progress | None) -> Preview:
     roster = begin(store, head, plan, since)
     matches = sum(int(step.rated.counted.sum()) for step in replay(store, head, plan, roster, progress))
     live = store.roster(head, store.plan(head, head.planned).last_rules)
@@ -144,23 +143,21 @@ def _preview(
     moved = moved[np.argsort(-change[moved], kind="stable")]
     names = people.names_of(store, ids[moved].tolist())
     moves = [
-        Move(
-            names[int(ids[at])],
-            *(None if np.isnan(column[0][at]) else float(column[0][at]) for column in (before, after)),
-            int(before[1][at]),
-            int(after[1][at]),
-        )
-        for at in moved.tolist()
+        Move(names[player], *_at(before, at), *_at(after, at))
+        for at, player in zip(moved.tolist(), ids[moved].tolist(), strict=True)
     ]
     return Preview(told, moves, len(ids), matches)
 
 
-def _columns(
-    own: Ids, rating: Floats, matches: Ids, ids: Ids
-) -> tuple[Floats, Ids]:
+def _at(columns: tuple[Floats, Ids], at: int) -> tuple[float | None, int]:
+    """The rating of a row, None where there is none, and the matches."""
+    rating = float(columns[0][at])
+    return None if math.isnan(rating) else rating, int(columns[1][at])
+
+
+def _columns(own: Ids, rating: Floats, matches: Ids, ids: Ids) -> tuple[Floats, Ids]:
     """Rating (NaN where there is none) and matches of each of these ids."""
     wide, count = np.full(len(ids), np.nan), np.zeros(len(ids), np.int64)
     at = np.searchsorted(ids, own)
     wide[at], count[at] = rating, matches
     return wide, count
-

@@ -121,7 +121,14 @@ def journal_tables(store: Store, head: Head) -> Iterator[pa.Table]:
 
 
 def _journal(
-    store: Store, head: Head, plan: Plan, system: System, block: Block, rows: list[Row], live: list[bytes], which: list[int]
+    store: Store,
+    head: Head,
+    plan: Plan,
+    system: System,
+    block: Block,
+    rows: list[Row],
+    live: list[bytes],
+    which: list[int],
 ) -> pa.Table:
     lines = np.frombuffer(b"".join(live), line_type(system))
     history = History(block.columns._replace(player=np.zeros(len(block.ids), np.int32))).take(np.array(which))
@@ -174,7 +181,7 @@ def matches_of_player(store: Store, head: Head, player: int, limit: int | None =
     ids = [player, *(old for old, new in plan.merged.items() if new == player)]
     sql = "SELECT position FROM appearance WHERE ladder = ? AND player IN ({}) ORDER BY position DESC"
     found = [row[0] for row in store.rows.among(store.connection, sql, (head.ladder,), ids)]
-    return [row for row in _told(store, head, plan, player, found[:limit])]
+    return list(_told(store, head, plan, player, found[:limit]))
 
 
 def _told(store: Store, head: Head, plan: Plan, player: int, positions: list[int]) -> Iterator[dict[str, object]]:

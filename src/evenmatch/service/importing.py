@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -85,7 +86,9 @@ def _batches(matches: MatchTable, rated: bool) -> Iterator[Batch]:
         yield batch_of(matches, names, first, min(first + AT_ONCE, len(matches)), rated)
 
 
-def batch_of(matches: MatchTable, names: "np.ndarray[tuple[int], np.dtype[np.object_]]", first: int, end: int, rated: bool) -> Batch:
+def batch_of(
+    matches: MatchTable, names: np.ndarray[tuple[int], np.dtype[np.object_]], first: int, end: int, rated: bool
+) -> Batch:
     """The matches from `first` up to `end` as a batch."""
     history = matches.history.take(slice(first, end))
     teams = matches.history.columns.team_start
@@ -93,7 +96,7 @@ def batch_of(matches: MatchTable, names: "np.ndarray[tuple[int], np.dtype[np.obj
     starts = history.columns.team_start.tolist()
     known: dict[tuple[str, ...], str | None] = {}
     labels = []
-    for a, b in zip(starts[:-1], starts[1:], strict=True):
+    for a, b in pairwise(starts):
         key = tuple(texts[a:b])
         if key not in known:
             known[key] = labels_of(key)
@@ -119,5 +122,3 @@ def _conflicts(store: Store, ladder: str, matches: MatchTable, rated: bool) -> l
             if match_id in there and there[match_id][1] != digest:
                 found.append((first + at, f"is on ladder {ladder!r} already, with other content; accepted is the same"))
     return matches.problems(iter(found))
-
-

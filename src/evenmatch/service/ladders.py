@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from evenmatch.errors import BadRowsError, ConflictError, InputError, Problem
+from evenmatch.history import History
 from evenmatch.ledger import schema
 from evenmatch.ledger.events import NO_IDS, NO_RATINGS, Body, Kind, correction_digest, write_body
 from evenmatch.ledger.plan import Plan, write_rules
@@ -16,7 +17,6 @@ from evenmatch.ledger.replay import engine_of
 from evenmatch.ledger.store import Head, Store
 from evenmatch.service.settings import Settings
 from evenmatch.systems.system import Rules
-from evenmatch.history import History
 
 
 @dataclass(frozen=True)
@@ -53,13 +53,10 @@ def create(store: Store, name: str, system: str, rules: Rules, settings: Setting
     columns = ("name", "position", "generation", "corrected", "settings", "created_at", "divided_at")
     store.rows.insert(store.connection, schema.ladder, columns, [(name, 0, 1, 0, settings.write(), now, 0)])
     ladder: int = store.all("SELECT ladder FROM ladder WHERE name = ?", name)[0][0]
-    columns = ("ladder", "generation", "system", "engine", "planned", "ready", "made_at")
-    row = (ladder, 1, rules.system.name, engine_of(rules.system), 0, 1, now)
-    store.rows.insert(store.connection, schema.generation, columns, [row])
+    store.add_generation(ladder, 1, rules.system.name, engine_of(rules.system), planned=0, ready=True, now=now)
     body = {**write_rules(rules, system), "start": True, "settings": settings.plain()}
     correct(store, store.head(name), Kind.CHANGED, body, f"ladder:{name}", now, since=None)
-    columns = ("ladder", "season", "title", "position", "opened_at")
-    store.rows.insert(store.connection, schema.season, columns, [(ladder, 1, "Season 1", 1, now)])
+    store.add_season(ladder, 1, "Season 1", position=1, now=now)
     return store.head(name)
 
 
@@ -140,9 +137,8 @@ def change_rules(
     `skip_bad`: then those are left unrated.
     """
     plan = store.plan(head, head.corrected)
-    if rules.system.name != plan.last_rules.system.name:
-        if not start:
-            raise InputError("a change of system is from the start: its ratings are not those of another one")
+    if rules.system.name != plan.last_rules.system.name and not start:
+        raise InputError("a change of system is from the start: its ratings are not those of another one")
     if start and not skip_bad:
         problems = refused(store, head, plan, rules)
         if problems:

@@ -69,7 +69,7 @@ def _refuse_meeting(store: Store, head: Head, old: int, new: int, name: str, int
     if met:
         match_id = store.all("SELECT id FROM event WHERE ladder = ? AND position = ?", head.ladder, met[0])[0][0]
         raise ConflictError(
-            f"{name!r} and {into!r} met in match {match_id!r} of ladder {head.name!r}; accepted are players who never met"
+            f"{name!r} and {into!r} met in match {match_id!r} of ladder {head.name!r}; accepted are two who never met"
         )
 
 
@@ -93,7 +93,9 @@ def start(store: Store, head: Head, ratings: dict[str, float], event_id: str, no
         name = people.names_of(store, played[:1].tolist())[int(played[0])]
         said = f"{name!r} and {len(played) - 1:,} others have" if len(played) > 1 else f"{name!r} has"
         raise InputError(f"{said} played on ladder {head.name!r}; accepted are players who have not")
-    position = correct(store, head, Kind.STARTED, {"count": len(ids)}, event_id, now, since=None, ids=ids, ratings=values)
+    position = correct(
+        store, head, Kind.STARTED, {"count": len(ids)}, event_id, now, since=None, ids=ids, ratings=values
+    )
     if position is None:
         return 0
     finish(roster, store.plan(head, position), position)

@@ -56,7 +56,7 @@ def _name(store: Store, player: int) -> str:
 
 
 def begin(store: Store, head: Head, plan: Plan, since: int) -> Roster:
-    """The roster that a replay of the events from `since` on may start from: the latest checkpoint before, or nobody."""
+    """The roster that a replay of the events from `since` on starts from: the latest checkpoint before, or nobody."""
     kept = store.last_checkpoint(head, since)
     if kept is None:
         return Roster.empty(plan.rules_at(1))
@@ -98,9 +98,9 @@ def _open(store: Store, head: Head, plan: Plan, now: int) -> int:
     """A new generation's number, after all that there were."""
     last: int = store.all("SELECT MAX(generation) FROM generation WHERE ladder = ?", head.ladder)[0][0]
     system = plan.last_rules.system
-    columns = ("ladder", "generation", "system", "engine", "planned", "ready", "made_at")
-    row = (head.ladder, last + 1, system.name, engine_of(system), head.corrected, 0, now)
-    store.rows.insert(store.connection, schema.generation, columns, [row])
+    store.add_generation(
+        head.ladder, last + 1, system.name, engine_of(system), planned=head.corrected, ready=False, now=now
+    )
     return last + 1
 
 
@@ -211,7 +211,7 @@ def _delete(database: Database, ladder: int, which: str, generation: int) -> Non
                 store = Store(connection, database.rows)
                 end: int | None = store.all(
                     f"SELECT MAX({key}), COUNT(*) FROM (SELECT {key} FROM {table} WHERE ladder = ? "
-                    f"AND generation {which} ORDER BY generation, {key} LIMIT ?) AS some",
+                    f"AND generation {which} ORDER BY generation, {key} LIMIT ?) AS part",
                     *(ladder, generation, AT_ONCE),
                 )[0][0]
                 if end is None:
@@ -229,7 +229,7 @@ def _parts(roster: Roster) -> Iterator[Roster]:
 
 def systems_of(store: Store, head: Head) -> dict[int, str]:
     """The system of each generation that a ladder ever had."""
-    return dict(store.all("SELECT generation, system FROM generation WHERE ladder = ?", head.ladder))  # type: ignore[arg-type]
+    return dict(store.all("SELECT generation, system FROM generation WHERE ladder = ?", head.ladder))
 
 
 def unchanged(step: Step, now: list[bytes], systems: Mapping[int, str], plan: Plan) -> Flags:
@@ -309,10 +309,10 @@ def _compare_lines(store: Store, head: Head, plan: Plan, step: Step, systems: Ma
         store.all(
             "SELECT position, lines FROM journal WHERE ladder = ? AND generation = ? AND position BETWEEN ? AND ?",
             *(head.ladder, head.generation, positions[0], positions[-1]),
-        )  # type: ignore[arg-type]
+        )
     )
     system = plan.last_rules.system
-    live = [bytes(kept.get(at, row[2])) for at, row in zip(positions, step.rows, strict=True)]
+    live = [bytes(kept[at] if at in kept else row[2]) for at, row in zip(positions, step.rows, strict=True)]
     ours = [at in kept or systems[row[1]] == system.name for at, row in zip(positions, step.rows, strict=True)]
     same = same_lines(line_type(system), live, step.rated.told(), ours)
     wrong = np.flatnonzero(~same).tolist()

@@ -86,5 +86,3 @@ def receipts(
 def _line(change: Change, percentile: int, division: int, divisions: Sequence[str]) -> Line:
     named = divisions[division] if 0 <= division < len(divisions) else None
     return Line(change, percentile if percentile > 0 else None, named)
-
-

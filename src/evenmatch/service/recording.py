@@ -37,6 +37,7 @@ class Submission:
 
     @property
     def done(self) -> bool:
+        """Whether the caller may go."""
         return bool(self.outcomes) or self.failure is not None
 
 
@@ -127,7 +128,8 @@ class Recorder:
 
 def _together(waiting: list[Submission]) -> list[Submission]:
     """Take the first of those who wait, as many as go into one transaction; at least one."""
-    batch, size = [], 0
+    batch: list[Submission] = []
+    size = 0
     while waiting and (not batch or size + len(waiting[0].matches) <= TOGETHER):
         size += len(waiting[0].matches)
         batch.append(waiting.pop(0))

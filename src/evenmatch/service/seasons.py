@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-
 from evenmatch.errors import UnknownNameError
 from evenmatch.ledger import people, schema
 from evenmatch.ledger.events import Kind
@@ -70,8 +69,7 @@ def open_season(
         store.run("DELETE FROM division WHERE ladder = ?", head.ladder)
         store.run("UPDATE ladder SET divided_at = ? WHERE ladder = ?", now, head.ladder)
     store.run("UPDATE season SET closed_at = ? WHERE ladder = ? AND season = ?", now, head.ladder, last.number)
-    row = (head.ladder, number, named, position, now)
-    store.rows.insert(store.connection, schema.season, ("ladder", "season", "title", "position", "opened_at"), [row])
+    store.add_season(head.ladder, number, named, position=position, now=now)
     return Season(number, named, position, now, None)
 
 
@@ -81,7 +79,17 @@ def _keep_standings(store: Store, head: Head, season: int, view: View) -> None:
     shown = taken.among(board.player[board.matches > 0])
     columns = ("ladder", "season", "player", "rank", "rating", "percentile", "division", "matches", "completed")
     rows = [
-        (head.ladder, season, one.player, one.rank, one.rating, one.percentile, one.division, one.matches, one.completed)
+        (
+            head.ladder,
+            season,
+            one.player,
+            one.rank,
+            one.rating,
+            one.percentile,
+            one.division,
+            one.matches,
+            one.completed,
+        )
         for one in shown
     ]
     store.rows.insert(store.connection, schema.final, columns, rows)
@@ -102,5 +110,3 @@ def finals(store: Store, head: Head, season: int, page: int, size: int) -> list[
     )
     names = people.names_of(store, [row[0] for row in found])
     return [Final(names[row[0]], *row[1:]) for row in found]
-
-

@@ -120,9 +120,7 @@ class Service:
         """
         named = str(Path(system).resolve()) if system.endswith(".py") else system
         with self._write(ladder) as (store, head):
-            ladders.change_rules(
-                store, head, named, rules, _id("rules"), self.clock(), start=start, skip_bad=skip_bad
-            )
+            ladders.change_rules(store, head, named, rules, _id("rules"), self.clock(), start=start, skip_bad=skip_bad)
         return self.rebuild(ladder, progress=progress)
 
     # matches
@@ -225,13 +223,15 @@ class Service:
     def open_season(
         self, ladder: str, *, title: str | None = None, reset: str | None = None, factor: float | None = None
     ) -> Season:
-        """End the present season, keep its standings, and begin the next; reset and factor are the ladder's by default."""
+        """End the present season, keep its standings, begin the next; reset and factor are the ladder's by default."""
         self.rebuild(ladder)
         with self._write(ladder) as (store, head):
             if head.due is not None:
                 raise ConflictError(f"ladder {ladder!r} was corrected at this moment; try again")
             settings = Settings.read(head.settings)
-            left = reset_factor(settings.reset if reset is None else reset, settings.factor if factor is None else factor)
+            left = reset_factor(
+                settings.reset if reset is None else reset, settings.factor if factor is None else factor
+            )
             now = self.clock()
             made = seasons.open_season(store, head, take(store, ladder, now), title, left, _id("season"), now)
         self._boards.forget(ladder)

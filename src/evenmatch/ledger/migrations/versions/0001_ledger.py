@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import sqlalchemy as sa
 from alembic import op
 from sqlalchemy.dialects import postgresql, sqlite
@@ -12,10 +14,11 @@ branch_labels = None
 depends_on = None
 
 # As in schema.py when this was written; a migration stands by itself, so that it does the same for ever.
-WHOLE = sa.BigInteger().with_variant(sqlite.INTEGER(), "sqlite")
-REAL = sa.Double().with_variant(sqlite.REAL(), "sqlite")
-TEXT = sa.Text().with_variant(postgresql.TEXT(collation="C"), "postgresql")
-BYTES = sa.LargeBinary()
+Kind = sa.types.TypeEngine[Any]
+WHOLE: Kind = sa.BigInteger().with_variant(sqlite.INTEGER(), "sqlite")
+REAL: Kind = sa.Double().with_variant(sqlite.REAL(), "sqlite")
+TEXT: Kind = sa.Text().with_variant(postgresql.TEXT(collation="C"), "postgresql")
+BYTES: Kind = sa.LargeBinary()
 
 
 def upgrade() -> None:
@@ -121,15 +124,15 @@ def upgrade() -> None:
     )
 
 
-def _create(name: str, *parts: sa.Column[object] | sa.schema.SchemaItem, clustered: bool = False) -> None:
+def _create(name: str, *parts: sa.Column[Any] | sa.schema.SchemaItem, clustered: bool = False) -> None:
     key = [part.name for part in parts if isinstance(part, sa.Column) and part.primary_key]
     constraint = sa.PrimaryKeyConstraint(*key, name=f"pk_{name}")
     op.create_table(name, *parts, constraint, sqlite_strict=True, sqlite_with_rowid=not clustered)
 
 
-def _key(name: str, kind: sa.types.TypeEngine[object] = WHOLE) -> sa.Column[object]:
+def _key(name: str, kind: Kind = WHOLE) -> sa.Column[Any]:
     return sa.Column(name, kind, primary_key=True, autoincrement=False)
 
 
-def _column(name: str, kind: sa.types.TypeEngine[object] = WHOLE, *, empty: bool = False) -> sa.Column[object]:
+def _column(name: str, kind: Kind = WHOLE, *, empty: bool = False) -> sa.Column[Any]:
     return sa.Column(name, kind, nullable=empty)

@@ -1,0 +1,1 @@
+"""Each version of the schema; a script changes nothing once it is out."""
