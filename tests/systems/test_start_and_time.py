@@ -103,7 +103,7 @@ def test_the_deviation_grows_with_the_days_since_the_last_match(name, preset, va
     by = rules(name, preset, **values)
     now = 200_000 * DAY
     idle = record(by, rating=1700, games=9, last_played=now - int(days * DAY), **fields)
-    never = record(by, rating=1700, **fields)
+    never = record(by, rating=1700, **{**fields, "deviation": 400})  # from before the parameters changed
     later = record(by, rating=1700, games=9, last_played=now + 1, **fields)
     state = np.concatenate([idle, never, later])
     seen = by.system.as_of(state, now, by.parameters)

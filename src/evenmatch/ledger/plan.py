@@ -117,8 +117,6 @@ def plan_of(corrections: Iterable[Correction]) -> Plan:
         elif kind == Kind.MERGED:
             old, new = _whole(body, "player"), _whole(body, "into")
             merged = {one: new if other == old else other for one, other in merged.items()} | {old: new}
-            if old in bans:
-                bans[new] = bans.pop(old)
         elif kind == Kind.SEASON:
             factor = body["factor"]
             assert isinstance(factor, int | float)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from evenmatch.errors import InputError
 from evenmatch.history import Columns, Flags
-from evenmatch.ledger.codec import ID, Ids
+from evenmatch.ledger.codec import ID, Ids, same_bits
 from evenmatch.standings.activity import NEVER
 from evenmatch.systems.system import Records, Rules
 
@@ -80,14 +80,18 @@ class Roster:
     def reset(self, rules: Rules, factor: float) -> None:
         """Begin a season: everybody starts at their distance from the mean times `factor`; 0 makes all newcomers.
 
-        The mean is that of the shown ratings of those who have played. Placement begins anew.
+        The mean is that of the shown ratings of those who played in the season that ends. Who sat it out moves as well,
+        who never played nor was started with a rating of their own does not. Placement begins anew.
         """
         played = self.tally["matches"] > 0
-        rating = self.records["rating"][played]
-        self.records = rules.newcomers(len(self))
-        if factor and len(rating):
-            mean = math.fsum(rating.tolist()) / len(rating)  # the same in whatever order the players come
-            self.records[played] = rules.starting(mean + factor * (rating - mean))
+        own = (self.tally["last_played"] != NEVER) | ~same_bits(self.records, rules.newcomers(len(self)))
+        rating = self.records["rating"]
+        among = rating[played if played.any() else own]
+        records = rules.newcomers(len(self))
+        if factor and len(among):
+            mean = math.fsum(among.tolist()) / len(among)  # the same in whatever order the players come
+            records[own] = rules.starting(mean + factor * (rating[own] - mean))
+        self.records = records
         self.tally["matches"] = self.tally["completed"] = 0
 
     def pack(self) -> bytes:

@@ -121,19 +121,17 @@ class PostgresRows:
         *,
         same: bool = False,
     ) -> None:
-        """By COPY into a temporary table, then one statement."""
-        if not rows:
-            return
-        listed = ", ".join(columns)
-        draft = f"draft_{table.name}"
-        connection.exec_driver_sql(f"CREATE TEMP TABLE IF NOT EXISTS {draft} (LIKE {table.name}) ON COMMIT DELETE ROWS")
-        connection.exec_driver_sql(f"TRUNCATE {draft}")
-        self._copy(connection, f"{draft} ({listed})", [table.c[column] for column in columns], rows)
+        """By arrays, one for each column."""
         keys = ", ".join(column.name for column in table.primary_key)
-        connection.exec_driver_sql(
-            f"INSERT INTO {table.name} ({listed}) SELECT {listed} FROM {draft} ORDER BY {keys}"
-            + _conflict(table, columns, same)
-        )
+        kinds = ", ".join(f"?::{_POSTGRES_TYPES[type(table.c[column].type)]}[]" for column in columns)
+        listed = ", ".join(columns)
+        for first in range(0, len(rows), AT_ONCE):
+            self.run(
+                connection,
+                f"INSERT INTO {table.name} ({listed}) SELECT * FROM unnest({kinds}) AS new ({listed}) ORDER BY {keys}"
+                + _conflict(table, columns, same),
+                *(list(column) for column in zip(*rows[first : first + AT_ONCE], strict=True)),
+            )
 
     def _copy(
         self, connection: sa.Connection, into: str, columns: Sequence[sa.Column[Any]], rows: Sequence[Row]
@@ -172,13 +170,16 @@ class PostgresRows:
         """As they come from the driver, in its binary form."""
         driver: Any = connection.connection.driver_connection
         with driver.cursor(binary=True) as cursor:
-            found: list[Row] = cursor.execute(sql.replace("?", "%s"), values).fetchall()
+            found: list[Row] = cursor.execute(sql.replace("?", "%b"), values).fetchall()
             return found
 
     def run(self, connection: sa.Connection, sql: str, *values: object) -> None:
         """By the driver."""
-        connection.exec_driver_sql(sql.replace("?", "%s"), values)
+        driver: Any = connection.connection.driver_connection
+        driver.execute(sql.replace("?", "%b"), values)
 
+
+AT_ONCE = 5000  # rows whose arrays travel together
 
 _POSTGRES_TYPES: dict[type, str] = {
     sa.BigInteger: "int8",

@@ -35,14 +35,14 @@ def rename(store: Store, name: str, to: str, now: int) -> None:
 def merge(store: Store, name: str, into: str, now: int) -> list[str]:
     """Make one player of two: on every ladder, as though `into` had played all matches of both. Names of those ladders.
 
-    Raises ConflictError where they met in a match.
+    Raises ConflictError where they met in a match, or one of them is banned.
     """
     old, new = people.find(store, name), people.find(store, into)
     if old == new:
         raise ConflictError(f"{name!r} and {into!r} are the same player; accepted are two")
     heads = _lock_all(store, old)
     for head in heads:
-        _refuse_meeting(store, head, old, new, name, into)
+        _refuse_merge(store, head, old, new, name, into)
     for head in heads:
         body = {"player": old, "into": new}
         correct(store, head, Kind.MERGED, body, _id("merge"), now, since=_first_trace(store, head, old))
@@ -58,8 +58,12 @@ def _first_trace(store: Store, head: Head, player: int) -> int | None:
     return min([*starts, *([] if played is None else [played])], default=None)
 
 
-def _refuse_meeting(store: Store, head: Head, old: int, new: int, name: str, into: str) -> None:
-    merged = store.plan(head, head.corrected).merged
+def _refuse_merge(store: Store, head: Head, old: int, new: int, name: str, into: str) -> None:
+    plan = store.plan(head, head.corrected)
+    banned = next((called for one, called in ((old, name), (new, into)) if one in plan.bans), None)
+    if banned is not None:
+        raise ConflictError(f"{banned!r} is banned from ladder {head.name!r}; reinstate them first, merge, ban again")
+    merged = plan.merged
     both = [[one, *(other for other, kept in merged.items() if kept == one)] for one in (old, new)]
     seen = []
     for ids in both:

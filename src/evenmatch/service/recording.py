@@ -5,13 +5,15 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
-from evenmatch.errors import BadRowsError, ConflictError, EvenmatchError, InputError, Problem, RatingRangeError
+from evenmatch.errors import BadRowsError, ConflictError, EvenmatchError, Problem, RatingRangeError
 from evenmatch.ledger import people
 from evenmatch.ledger.database import Database
-from evenmatch.ledger.events import Kind, write_body
+from evenmatch.ledger.events import write_body
 from evenmatch.ledger.plan import Plan
 from evenmatch.ledger.store import Head, Store, block_of
 from evenmatch.match import Match
@@ -28,29 +30,37 @@ Outcome = Receipt | EvenmatchError
 
 @dataclass(eq=False)
 class Submission:
-    """Matches of one caller for one ladder, and what became of each."""
+    """Matches of one caller for one ladder, and what became of each.
+
+    turn  set when the caller is to go on: because its matches are done, or to commit for all who wait
+    """
 
     matches: Sequence[Match]
     rated: Sequence[bool]
+    turn: threading.Event = field(default_factory=threading.Event)
     outcomes: list[Outcome] = field(default_factory=list)
     failure: BaseException | None = None
 
     @property
-    def done(self) -> bool:
+    def is_done(self) -> bool:
         """Whether the caller may go."""
         return bool(self.outcomes) or self.failure is not None
 
 
 @dataclass(eq=False)
 class Line:
-    """Where the callers of one ladder wait: the first who gets `turn` commits for all who wait."""
+    """Where the callers of one ladder wait while one of them commits."""
 
-    turn: threading.Lock = field(default_factory=threading.Lock)
     waiting: list[Submission] = field(default_factory=list)
+    busy: bool = False
 
 
 class Recorder:
-    """Records for any number of threads, and leaves it to the database to keep processes apart."""
+    """Records for any number of threads, and leaves it to the database to keep processes apart.
+
+    Whoever finds nobody committing commits for all who wait, then hands over to the first who came meanwhile: so a
+    transaction takes everything that arrived during the one before it, and nobody works for others for long.
+    """
 
     def __init__(self, database: Database, boards: Boards, clock: Callable[[], int]) -> None:
         self._database, self._boards, self._clock = database, boards, clock
@@ -69,30 +79,32 @@ class Recorder:
         with self._guard:
             line = self._lines.setdefault(ladder, Line())
             line.waiting.append(mine)
-        with line.turn:
-            while not mine.done:
-                with self._guard:
-                    batch = _together(line.waiting)
-                self._commit(ladder, batch)
+            if not line.busy:
+                line.busy = True
+                mine.turn.set()
+        mine.turn.wait()
+        if not mine.is_done:
+            with self._guard:
+                batch = _together(line.waiting)
+            self._lead(ladder, line, batch)
         if mine.failure is not None:
             raise mine.failure
         return mine.outcomes
 
-    def _commit(self, ladder: str, batch: list[Submission]) -> None:
-        """Record the matches of these submissions in one transaction."""
+    def _hand_over(self, line: Line) -> None:
+        with self._guard:
+            line.busy = bool(line.waiting)
+            if line.waiting:
+                line.waiting[0].turn.set()
+
+    def _lead(self, ladder: str, line: Line, batch: list[Submission]) -> None:
+        """Commit a batch, let the next one begin, and then tell this one's callers."""
         try:
-            matches = [match for one in batch for match in one.matches]
-            rated = [yes for one in batch for yes in one.rated]
-            view = self._boards.view(ladder, self._clock(), fresh=False)
             try:
-                outcomes = self._try(ladder, view, matches, rated)
-            except RatingRangeError:  # find out whose match it was, one at a time
-                outcomes = []
-                for match, yes in zip(matches, rated, strict=True):
-                    try:
-                        outcomes += self._try(ladder, view, [match], [yes])
-                    except RatingRangeError as error:
-                        outcomes.append(error)
+                recorded = self._commit(ladder, batch)
+            finally:
+                self._hand_over(line)
+            outcomes = [outcome for part in recorded for outcome in part.outcomes()]
             at = 0
             for one in batch:
                 one.outcomes = outcomes[at : at + len(one.matches)]
@@ -102,19 +114,38 @@ class Recorder:
                 one.failure = error
             if not isinstance(error, EvenmatchError):
                 raise
+        finally:
+            for one in batch:
+                one.turn.set()
 
-    def _try(self, ladder: str, view: View, matches: Sequence[Match], rated: Sequence[bool]) -> list[Outcome]:
+    def _commit(self, ladder: str, batch: list[Submission]) -> list[Recorded]:
+        """Record the matches of these submissions in one transaction."""
+        matches = [match for one in batch for match in one.matches]
+        rated = [yes for one in batch for yes in one.rated]
+        view = self._boards.view(ladder, self._clock(), fresh=False)
+        try:
+            return [self._try(ladder, view, matches, rated)]
+        except RatingRangeError:  # find out whose match it was, one at a time
+            return [self._alone(ladder, view, match, yes) for match, yes in zip(matches, rated, strict=True)]
+
+    def _alone(self, ladder: str, view: View, match: Match, rated: bool) -> Recorded:
+        try:
+            return self._try(ladder, view, [match], [rated])
+        except RatingRangeError as error:
+            return Recorded([error], [], list)
+
+    def _try(self, ladder: str, view: View, matches: Sequence[Match], rated: Sequence[bool]) -> Recorded:
         now = self._clock()
         with self._database.write() as connection:
             store = Store(connection, self._database.rows)
             head = store.lock(ladder)
             plan = self._plan(store, head)
-            outcomes = record(store, head, plan, view, matches, rated, now)
+            recorded = record(store, head, plan, view, matches, rated, now)
             if view.head.generation == head.generation and now - head.divided_at > DIVIDE:
                 divide(store, view, now)
-            if head.position - store.checkpointed(head) >= CHECKPOINT:
+            if head.position // CHECKPOINT != (head.position + len(matches)) // CHECKPOINT:
                 _checkpoint(store, store.head(ladder), plan)
-        return outcomes
+        return recorded
 
     def _plan(self, store: Store, head: Head) -> Plan:
         """What the live generation accounts for, read once per change."""
@@ -136,43 +167,64 @@ def _together(waiting: list[Submission]) -> list[Submission]:
     return batch
 
 
+class Recorded(NamedTuple):
+    """What became of matches, once their transaction is through.
+
+    known  of those that were refused or there before; None for those in `new`, whose receipts `told` makes
+    """
+
+    known: list[Outcome | None]
+    new: list[int]
+    told: Callable[[], list[Receipt]]
+
+    def outcomes(self) -> list[Outcome]:
+        """Of each match."""
+        found = dict(zip(self.new, self.told(), strict=True))
+        return [found[at] if one is None else one for at, one in enumerate(self.known)]
+
+
 def record(
     store: Store, head: Head, plan: Plan, view: View, matches: Sequence[Match], rated: Sequence[bool], now: int
-) -> list[Outcome]:
-    """Record matches on a ladder that the caller holds locked; what became of each."""
+) -> Recorded:
+    """Record matches on a ladder that the caller holds locked."""
     batch = Batch.of_matches(matches, rated)
-    known = store.known(head, batch.ids)
     rules = plan.last_rules
-    refused: dict[int, str] = {}
-    for number, reason in rules.system.refusals(batch.history.columns, rules.parameters):
-        refused.setdefault(number, reason)
-    outcomes: list[Outcome | None] = [None] * len(batch)
-    first: dict[str, int] = {}
-    for at, (match_id, digest) in enumerate(zip(batch.ids, batch.digests, strict=True)):
-        if match_id in known:
-            if known[match_id][1] != digest:
-                outcomes[at] = _conflict(match_id, head.name)
-        elif match_id in first:
-            if batch.digests[first[match_id]] != digest:
-                outcomes[at] = _conflict(match_id, head.name)
-        elif at in refused and rated[at]:
-            outcomes[at] = BadRowsError("the match", [Problem(None, match_id, refused[at])])
-        else:
-            first[match_id] = at
-    new = [at for at in first.values() if outcomes[at] is None]
+    new, again, outcomes = _sort_out(store, head, plan, batch)
+    told: Callable[[], list[Receipt]] = list
     if new:
         divisions = [one.name for one in view.settings.standings.divisions]
         chosen = batch.take(new)
         done = append(store, head, plan, chosen, now, view.show)
-        told = receipts(head.name, rules, done.block, chosen.ids, done.rated.told(), done.names, divisions)
-        for at, receipt in zip(new, told, strict=True):
-            outcomes[at] = receipt
-    again = [at for at, outcome in enumerate(outcomes) if outcome is None]
+        lines = done.rated.told()
+        told = partial(receipts, head.name, rules, done.block, chosen.ids, lines, done.names, divisions)
     if again:
         before = first_receipts(store, head, sorted({batch.ids[at] for at in again}))
         for at in again:
             outcomes[at] = before[batch.ids[at]]
-    return [outcome for outcome in outcomes if outcome is not None]
+    return Recorded(outcomes, new, told)
+
+
+def _sort_out(store: Store, head: Head, plan: Plan, batch: Batch) -> tuple[list[int], list[int], list[Outcome | None]]:
+    """Which matches of a batch are new, which were there before with the same content, and why others are refused."""
+    known = store.known(head, batch.ids)
+    refused: dict[int, str] = {}
+    for number, reason in plan.last_rules.system.refusals(batch.history.columns, plan.last_rules.parameters):
+        refused.setdefault(number, reason)
+    outcomes: list[Outcome | None] = [None] * len(batch)
+    first: dict[str, int] = {}
+    again = []
+    for at, (match_id, digest) in enumerate(zip(batch.ids, batch.digests, strict=True)):
+        if match_id in known or match_id in first:
+            there = known[match_id][1] if match_id in known else batch.digests[first[match_id]]
+            if there == digest:
+                again.append(at)
+            else:
+                outcomes[at] = _conflict(match_id, head.name)
+        elif at in refused and batch.rated[at]:
+            outcomes[at] = BadRowsError("the match", [Problem(None, match_id, refused[at])])
+        else:
+            first[match_id] = at
+    return list(first.values()), again, outcomes
 
 
 def _conflict(match_id: str, ladder: str) -> ConflictError:
@@ -181,15 +233,13 @@ def _conflict(match_id: str, ladder: str) -> ConflictError:
 
 
 def first_receipts(store: Store, head: Head, ids: Sequence[str]) -> dict[str, Receipt]:
-    """The receipts of these matches as they were first told. Raises InputError for an event that is no match."""
+    """The receipts of these matches as they were first told."""
     sql = (
-        "SELECT position, played_at, duration, teams, players, slots, rated, id, generation, told, kind "
+        "SELECT position, played_at, duration, teams, players, slots, rated, id, generation, told "
         "FROM event WHERE ladder = ? AND id IN ({})"
     )
     found: dict[str, Receipt] = {}
     for row in store.rows.among(store.connection, sql, (head.ladder,), ids):
-        if row[10] != Kind.MATCH:
-            raise InputError(f"{row[7]!r} is the id of a correction on ladder {head.name!r}; accepted is another id")
         block = block_of([row])
         names = people.names_of(store, np.unique(block.ids).tolist())
         divisions = [one.name for one in settings_at(store, head, row[0]).standings.divisions]

@@ -248,7 +248,7 @@ SYSTEM = System(
     },
     compile=_compile,
     state=STATE,
-    newcomer=lambda p: _start_at(_first_shown(p), p),
+    newcomer=lambda p: (_first_shown(p), p.mean, p.deviation),
     start_at=_start_at,
     as_of=timeless,
     columns=fields("mean", "deviation"),
