@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
+from urllib.parse import quote
 
 import sqlalchemy as sa
 from sqlalchemy import exc
@@ -19,7 +21,9 @@ VERSION = "0001"  # of the schema that this code reads and writes: the last scri
 PATIENCE = 60.0  # seconds to wait for another writer
 MIGRATING = 0x6576656E  # the advisory lock under which one process migrates
 ACCEPTED = "accepted is a file, as evenmatch.db, or a URL, as sqlite:///evenmatch.db or postgresql://user@host/name"
-DURABLE = ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "cache_size=-65536", "mmap_size=268435456")
+DURABLE = ("journal_mode=WAL", "synchronous=FULL", "wal_autocheckpoint=8192", "cache_size=-131072")
+
+ALIVE = {"connect_timeout": 10, "tcp_user_timeout": 30_000}  # s, ms: a server that is gone is not waited for
 
 
 class Database:
@@ -134,7 +138,7 @@ def parse_url(text: str) -> URL:
     drivers = {"sqlite": "sqlite+pysqlite", "postgresql": "postgresql+psycopg"}
     if backend not in drivers:
         raise UsageError(f"{url.render_as_string(hide_password=True)!r} is no database of ours; {ACCEPTED}")
-    if backend == "sqlite" and url.database in (None, "", ":memory:"):
+    if backend == "sqlite" and (url.database in (None, "", ":memory:") or str(url.database).startswith("file:")):
         raise UsageError(f"{text!r} names no file; {ACCEPTED}")
     return url.set(drivername=drivers[backend])
 
@@ -143,12 +147,15 @@ def _sqlite_engine(url: URL) -> sa.Engine:
     path = Path(url.database or "")
     if not path.parent.is_dir():
         raise UsageError(f"{path}: the folder {path.parent} is not there; accepted is a file in a folder that is")
+    is_ours = os.access(path.parent, os.W_OK) or Path(f"{path}-wal").exists()
+    if not is_ours:  # SQLite could not even read, for want of a place for its notes: nobody can be writing here
+        url = url.set(database=f"file:{quote(str(path.resolve()))}", query={"immutable": "1", "uri": "true"})
     engine = sa.create_engine(url, connect_args={"timeout": PATIENCE, "check_same_thread": False}, pool_size=8)
 
     @sa.event.listens_for(engine, "connect")
     def _connect(connection: sqlite3.Connection, _: object) -> None:
         connection.isolation_level = None  # we say BEGIN ourselves, below
-        for setting in DURABLE:
+        for setting in DURABLE if is_ours else ():
             connection.execute(f"PRAGMA {setting}")
 
     @sa.event.listens_for(engine, "begin")
@@ -161,7 +168,7 @@ def _sqlite_engine(url: URL) -> sa.Engine:
 
 def _postgres_engine(url: URL) -> sa.Engine:
     try:
-        return sa.create_engine(url, pool_pre_ping=True, pool_size=8, max_overflow=24)
+        return sa.create_engine(url, pool_pre_ping=True, pool_size=8, max_overflow=24, connect_args=ALIVE)
     except ModuleNotFoundError as error:
         raise UsageError("PostgreSQL needs its driver: pip install 'evenmatch[postgresql]'") from error
 
@@ -177,13 +184,17 @@ def _told(error: BaseException) -> str:
         ("database is locked",): f"another process has been writing for {PATIENCE:.0f} s; nothing of this was kept, "
         "send it again",
         ("not a database", "malformed"): "the file is not a database of ours, or it was damaged",
+        (
+            "disk i/o error",
+            "file too large",
+        ): "the disk failed, or a limit on the size of files was reached; nothing of this was kept",
         ("unable to open",): "the file cannot be opened; accepted is a file in a folder that can be written to",
         ("authentication", "role "): "the server refused the login",
     }
     for words, meaning in causes.items():
         if any(word in low for word in words):
             return f"{meaning} ({said})"
-    if type(error).__name__ in (
+    if "psycopg" in type(error).__module__ and type(error).__name__ in (
         "OperationalError",
         "InterfaceError",
         "AdminShutdown",

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from evenmatch.errors import InputError
 from evenmatch.history import Columns, Flags
 from evenmatch.ledger.codec import ID, Ids, same_bits
 from evenmatch.standings.activity import NEVER
@@ -100,12 +99,12 @@ class Roster:
 
     @classmethod
     def unpack(cls, packed: bytes, rules: Rules, position: int, time: int | None) -> Roster:
-        """What `pack` made."""
+        """What `pack` made. Raises zlib.error or ValueError where it is not that."""
         whole = zlib.decompress(packed)
         state = rules.system.state
         count, rest = divmod(len(whole), ID.itemsize + TALLY.itemsize + state.itemsize)
         if rest:
-            raise InputError("a checkpoint is of another size than this system's states; rebuild from the start")
+            raise ValueError("of another size than this system's states")
         middle, end = count * ID.itemsize, count * (ID.itemsize + TALLY.itemsize)
         return cls(
             np.frombuffer(whole[:middle], ID).astype(np.int64),

@@ -240,6 +240,22 @@ class Store:
         found: int | None = self.all(sql, head.ladder, head.generation)[0][0]
         return 0 if found is None else found
 
+    def checkpoints(self, head: Head) -> list[int]:
+        """The positions of all checkpoints, ascending."""
+        sql = "SELECT position FROM checkpoint WHERE ladder = ? AND generation = ? ORDER BY position"
+        return [row[0] for row in self.all(sql, head.ladder, head.generation)]
+
+    def ratings(self, head: Head) -> list[float]:
+        """The shown rating of everybody, by player id."""
+        sql = "SELECT rating FROM state WHERE ladder = ? AND generation = ? ORDER BY player"
+        return [row[0] for row in self.all(sql, head.ladder, head.generation)]
+
+    def appearances(self, head: Head) -> tuple[int, int, int]:
+        """How many there are, and the sums of their players and positions."""
+        sql = "SELECT COUNT(*), COALESCE(SUM(player), 0), COALESCE(SUM(position), 0) FROM appearance WHERE ladder = ?"
+        count, players, positions = self.all(sql, head.ladder)[0]
+        return int(count), int(players), int(positions)
+
     # adding events
 
     def add_matches(self, rows: Sequence[Row]) -> None:

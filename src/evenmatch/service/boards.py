@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,9 +19,11 @@ from evenmatch.ledger.store import Head, Store
 from evenmatch.service.settings import Settings
 from evenmatch.standings.board import Board, Snapshot, snapshot
 from evenmatch.standings.hysteresis import settle
+from evenmatch.systems.system import timeless
 
 SHARE = 0.02  # of the time that refreshing may take: a snapshot of 0.5 s is kept for 25 s
 LEAST = 0.05  # seconds that a snapshot is kept at least
+AGE = 3_650 * 86_400_000_000  # ten years in microseconds: what does not change by then lasts
 DIVIDE = 60_000_000  # microseconds between two times that divisions are recorded
 
 _COLUMNS = "SELECT player, rating, matches, completed, last_completed FROM state WHERE ladder = ? AND generation = ?"
@@ -32,6 +34,7 @@ class View:
     """A snapshot, and what it was made from.
 
     taken  when, on the monotonic clock;  cost  seconds that it took
+    lasts  False: ratings change with time alone, so all are read anew each time
     """
 
     head: Head
@@ -39,6 +42,7 @@ class View:
     snapshot: Snapshot
     taken: float
     cost: float
+    lasts: bool
 
     def show(
         self, ids: Ids, rating: Floats, completed: NDArray[np.int64]
@@ -95,20 +99,37 @@ def take(store: Store, ladder: str, now: int, old: View | None = None) -> View:
     begin = time.monotonic()
     head = store.head(ladder)
     settings = Settings.read(head.settings)
-    board = None
+    board, lasts = None, True
     if old is not None and old.head.generation == head.generation and old.head.ladder == head.ladder:
         board = _catch_up(store, old, head)
     if board is None:
         rows = store.all(f"{_COLUMNS} ORDER BY player", head.ladder, head.generation)
         board = _board(store, head, _columns(rows))
+        rating, lasts = _aged(store, head, board.rating, now)
+        board = replace(board, rating=rating)
     made = snapshot(board, settings.standings, now)
     end = time.monotonic()
-    return View(head, settings, made, end, end - begin)
+    return View(head, settings, made, end, end - begin, lasts)
+
+
+def _aged(store: Store, head: Head, rating: Floats, now: int) -> tuple[Floats, bool]:
+    """The ratings as of now, and whether time alone leaves them as they are."""
+    rules = store.plan(head, head.planned).last_rules
+    system = rules.system
+    if system.as_of is timeless or not len(rating):
+        return rating, system.as_of is timeless
+    records = store.roster(head, rules).records
+    later = system.as_of(records, now + AGE, rules.parameters)["rating"]
+    if np.array_equal(later, rating):  # what grows is not what is shown
+        return rating, True
+    return np.ascontiguousarray(system.as_of(records, now, rules.parameters)["rating"]), False
 
 
 def _catch_up(store: Store, old: View, head: Head) -> Board | None:
     """The old board with the states that changed since; None where reading all of them is as quick."""
     board = old.snapshot.board
+    if not old.lasts:
+        return None
     if head.position - old.head.position > max(1000, len(board) // 20):
         return None
     if head == old.head:

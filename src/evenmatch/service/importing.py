@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cache
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
 from evenmatch.errors import BadRowsError, Problem
+from evenmatch.history import History
 from evenmatch.ledger.database import Database
 from evenmatch.ledger.store import Store
 from evenmatch.rating import rateable
@@ -16,7 +19,7 @@ from evenmatch.service.appending import Batch, append, labels_of
 from evenmatch.service.rebuilding import APART, Progress
 from evenmatch.tables import MatchTable
 
-AT_ONCE = 10_000  # matches in one transaction
+AT_ONCE = 25_000  # matches in one transaction; with fewer, each page of the database is written more often
 
 
 class Imported(NamedTuple):
@@ -92,17 +95,22 @@ def batch_of(
     """The matches from `first` up to `end` as a batch."""
     history = matches.history.take(slice(first, end))
     teams = matches.history.columns.team_start
-    texts = matches.team.slice(int(teams[first]), int(teams[end] - teams[first])).to_pylist()
-    starts = history.columns.team_start.tolist()
-    known: dict[tuple[str, ...], str | None] = {}
-    labels = []
-    for a, b in pairwise(starts):
-        key = tuple(texts[a:b])
-        if key not in known:
-            known[key] = labels_of(key)
-        labels.append(known[key])
+    labels = _labels(matches.team.slice(int(teams[first]), int(teams[end] - teams[first])), history)
     ids = matches.match_id.slice(first, end - first).to_pylist()
     return Batch.of(ids, history, names, history.columns.time, [rated] * len(ids), labels)
+
+
+def _labels(team: pa.DictionaryArray, history: History) -> list[str | None]:
+    """The labels of each match's teams as they are kept."""
+    start = history.columns.team_start
+    own = np.arange(len(team)) - np.repeat(start[:-1], np.diff(start))
+    plain = {str(number): number for number in range(int(own.max(initial=0)) + 1)}
+    meant = np.array([plain.get(text, -1) for text in team.dictionary.to_pylist()], np.int64)
+    if (meant[team.indices.to_numpy()] == own).all():
+        return [None] * len(history)
+    texts, at = team.to_pylist(), start.tolist()
+    kept = cache(labels_of)
+    return [kept(tuple(texts[a:b])) for a, b in pairwise(at)]
 
 
 def _conflicts(store: Store, ladder: str, matches: MatchTable, rated: bool) -> list[Problem]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from evenmatch.errors import StoreError
 from evenmatch.history import Flags
 from evenmatch.ledger import people, schema
 from evenmatch.ledger.codec import line_type, same_bits, same_ratings
@@ -61,7 +64,11 @@ def begin(store: Store, head: Head, plan: Plan, since: int) -> Roster:
     if kept is None:
         return Roster.empty(plan.rules_at(1))
     position, time, states = kept
-    return Roster.unpack(states, plan.rules_at(since), position, time)
+    try:
+        return Roster.unpack(states, plan.rules_at(since), position, time)
+    except (zlib.error, ValueError) as error:
+        told = f"the checkpoint of ladder {head.name!r} at position {position} is damaged ({error})"
+        raise StoreError(f"{told}; `evenmatch rebuild --whole` makes all ratings anew without it") from error
 
 
 def is_due(head: Head, plan: Plan) -> bool:
@@ -284,10 +291,16 @@ def verify(database: Database, ladder: str, progress: Progress | None = None) ->
         plan = store.plan(head, head.planned)
         roster = Roster.empty(plan.rules_at(1))
         found: list[str] = _gaps(store, head)
-        systems, matches = systems_of(store, head), 0
-        for step in replay(store, head, plan, roster, progress):
-            found += _compare_lines(store, head, plan, step, systems)
-            matches += len(step.block)
+        systems, matches, slots = systems_of(store, head), 0, np.zeros(3, np.int64)
+        for stop in [*store.checkpoints(head), head.position]:
+            for step in replay(store, head._replace(position=stop), plan, roster, progress):
+                found += _compare_lines(store, head, plan, step, systems)
+                matches += len(step.block)
+                slots += _appearances(step.block)
+            if stop < head.position:
+                found += _compare_checkpoint(store, head, plan, roster)
+        if store.appearances(head) != tuple(slots.tolist()):
+            found.append("the list of who appeared where is not that of the matches")
         found += _compare_states(store, head, plan, roster)
         same_engine = head.engine == engine_of(plan.last_rules.system)
         return Verified(ladder, head.position, matches, len(roster), tuple(found), head.due, same_engine)
@@ -319,12 +332,31 @@ def _compare_lines(store: Store, head: Head, plan: Plan, step: Step, systems: Ma
     return [f"match {step.rows[at][0]!r} at position {positions[at]} has another line than a replay" for at in wrong]
 
 
+def _appearances(block: Block) -> NDArray[np.int64]:
+    """How many slots, and the sums of their players and positions: what the list of appearances must come to."""
+    sizes = np.diff(block.columns.slot_start[block.columns.team_start])
+    return np.array([len(block.ids), block.ids.sum(), (block.positions * sizes).sum()], np.int64)
+
+
+def _compare_checkpoint(store: Store, head: Head, plan: Plan, roster: Roster) -> list[str]:
+    told = f"the checkpoint at position {roster.position} is not what a replay gives"
+    try:
+        kept = begin(store, head, plan, roster.position + 1)
+    except StoreError:
+        return [told]
+    same = (kept.position, kept.time) == (roster.position, roster.time) and np.array_equal(kept.ids, roster.ids)
+    same = same and bool(same_bits(kept.records, roster.records).all() and same_bits(kept.tally, roster.tally).all())
+    return [] if same else [told]
+
+
 def _compare_states(store: Store, head: Head, plan: Plan, roster: Roster) -> list[str]:
     live = store.roster(head, plan.last_rules)
     if not np.array_equal(live.ids, roster.ids):
         missing = np.setxor1d(live.ids, roster.ids)[:5].tolist()
         return [f"players {missing} have a state in the ladder or in the replay alone"]
     same = same_bits(live.records, roster.records) & same_bits(live.tally, roster.tally)
+    shown = np.array(store.ratings(head), np.float64)
+    same &= same_bits(shown, np.ascontiguousarray(roster.records["rating"]))
     found = [f"player {_name(store, int(one))!r} has another state than a replay" for one in roster.ids[~same]]
     if live.time != roster.time:
         found.append(f"the last effective time is {live.time}; a replay gives {roster.time}")
