@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Callable
 
-from benchmarks import lab, load, online, peers, rate, report, standings, start
+from benchmarks import lab, ledger, load, online, peers, rate, report, standings, start
 from benchmarks.figure import Section
 
 BENCHMARKS: dict[str, Callable[[], Section]] = {
@@ -15,6 +15,7 @@ BENCHMARKS: dict[str, Callable[[], Section]] = {
     "lab": lab.run,
     "online": online.run,
     "standings": standings.run,
+    "ledger": ledger.run,
     "start": start.run,
     "load": load.run,
 }

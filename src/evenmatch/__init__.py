@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from evenmatch.rating import explain as explain
     from evenmatch.rating import rate as rate
     from evenmatch.rating import rules as rules
+    from evenmatch.service.service import Service as Service
+    from evenmatch.service.settings import Settings as Settings
     from evenmatch.tables import MatchTable as MatchTable
     from evenmatch.tables import from_frame as from_frame
     from evenmatch.tables import from_matches as from_matches
@@ -45,6 +47,8 @@ _HOME = {
     "explain": "rating",
     "rate": "rating",
     "rules": "rating",
+    "Service": "service.service",
+    "Settings": "service.settings",
     "MatchTable": "tables",
     "from_frame": "tables",
     "from_matches": "tables",

@@ -92,7 +92,7 @@ class Database:
 
     def _version(self, connection: sa.Connection) -> str | None:
         tables = sa.inspect(connection).get_table_names()
-        if "alembic_version" in tables:
+        if {"alembic_version", "ladder", "event"} <= set(tables):
             found: str | None = connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar()
             return found
         if tables:

@@ -24,12 +24,12 @@ def admit(store: Store, names: Iterable[str]) -> dict[str, int]:
     other in a circle, and who comes second finds them there.
     """
     wanted = sorted(set(names))
+    forbidden = next((name for name in wanted if "\0" in name), None)
+    if forbidden is not None:
+        raise InputError(f"player name {forbidden!r} holds the character NUL; accepted is text without it")
     found = ids_of(store, wanted)
     new = [name for name in wanted if name not in found]
     if new:
-        forbidden = next((name for name in new if "\0" in name), None)
-        if forbidden is not None:
-            raise InputError(f"player name {forbidden!r} holds the character NUL; accepted is text without it")
         store.rows.enrol(store.connection, new)
         found |= ids_of(store, new)
     return found
@@ -46,11 +46,10 @@ def find(store: Store, name: str) -> int:
 
 def search(store: Store, text: str, limit: int) -> list[tuple[str, int]]:
     """(name, id) of players whose present name holds this text, whatever its case; those that begin with it first."""
-    like = text.lower().replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+    like = text.casefold().replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
     sql = (
-        "SELECT name, player FROM player WHERE merged_into IS NULL AND erased_at IS NULL "
-        "AND LOWER(name) LIKE ? ESCAPE '\\' ORDER BY CASE WHEN LOWER(name) LIKE ? ESCAPE '\\' THEN 0 ELSE 1 END, "
-        "LENGTH(name), name LIMIT ?"
+        "SELECT name, player FROM player WHERE merged_into IS NULL AND erased_at IS NULL AND folded LIKE ? ESCAPE '\\' "
+        "ORDER BY CASE WHEN folded LIKE ? ESCAPE '\\' THEN 0 ELSE 1 END, LENGTH(name), name LIMIT ?"
     )
     return [(row[0], row[1]) for row in store.all(sql, f"%{like}%", f"{like}%", limit)]
 
@@ -78,7 +77,7 @@ def rename(store: Store, player: int, name: str) -> None:
         raise ConflictError(f"the name {name!r} is another player's; accepted is a free one, or merge the two players")
     if taken is None:
         store.rows.insert(store.connection, schema.name, ("name", "player"), [(name, player)])
-    store.run("UPDATE player SET name = ? WHERE player = ?", name, player)
+    store.run("UPDATE player SET name = ?, folded = ? WHERE player = ?", name, name.casefold(), player)
 
 
 def merge(store: Store, player: int, into: int) -> None:
@@ -103,5 +102,6 @@ def erase(store: Store, player: int, pseudonym: str, now: int) -> None:
     store.run("DELETE FROM name WHERE player = ?", player)
     store.rows.insert(store.connection, schema.name, ("name", "player"), [(pseudonym, player)])
     store.run(
-        "UPDATE player SET name = ?, erased_at = ? WHERE player = ? OR merged_into = ?", pseudonym, now, player, player
+        "UPDATE player SET name = ?, folded = ?, erased_at = ? WHERE player = ? OR merged_into = ?",
+        *(pseudonym, pseudonym, now, player, player),
     )

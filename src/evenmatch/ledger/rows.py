@@ -84,7 +84,8 @@ class SqliteRows:
         """The writing transaction is alone, so the next ids are known."""
         last: int = self.all(connection, "SELECT COALESCE(MAX(player), 0) FROM player")[0][0]
         rows = [(last + at, name) for at, name in enumerate(names, 1)]
-        connection.exec_driver_sql("INSERT INTO player (player, name) VALUES (?, ?)", rows)
+        folded = [(player, name, name.casefold()) for player, name in rows]
+        connection.exec_driver_sql("INSERT INTO player (player, name, folded) VALUES (?, ?, ?)", folded)
         connection.exec_driver_sql("INSERT INTO name (player, name) VALUES (?, ?)", rows)
 
     def lock(self, connection: sa.Connection, sql: str, *values: object) -> list[Row]:
@@ -154,12 +155,14 @@ class PostgresRows:
         """The name decides who comes first; a player who comes second is not made."""
         self.run(
             connection,
-            "WITH wanted AS (SELECT name, nextval(pg_get_serial_sequence('player', 'player')) AS player "
-            "FROM unnest(?::text[]) AS name ORDER BY name), "
+            "WITH wanted AS (SELECT name, folded, nextval(pg_get_serial_sequence('player', 'player')) AS player "
+            "FROM unnest(?::text[], ?::text[]) AS new (name, folded) ORDER BY name), "
             "made AS (INSERT INTO name (name, player) SELECT name, player FROM wanted ORDER BY name "
             "ON CONFLICT (name) DO NOTHING RETURNING name, player) "
-            "INSERT INTO player (player, name) OVERRIDING SYSTEM VALUE SELECT player, name FROM made",
+            "INSERT INTO player (player, name, folded) OVERRIDING SYSTEM VALUE "
+            "SELECT made.player, made.name, wanted.folded FROM made JOIN wanted ON wanted.name = made.name",
             list(names),
+            [name.casefold() for name in names],
         )
 
     def lock(self, connection: sa.Connection, sql: str, *values: object) -> list[Row]:

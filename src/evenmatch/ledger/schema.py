@@ -42,10 +42,12 @@ def _column(name: str, kind: Kind = WHOLE, *, empty: bool = False) -> sa.Column[
 
 
 # One identity across ladders. A merged player is another one since; names lead to the one that is left.
+# folded: the present name without regard to case, for searching.
 player = _table(
     "player",
     sa.Column("player", WHOLE, sa.Identity(), primary_key=True),
     _column("name", TEXT),
+    _column("folded", TEXT),
     _column("merged_into", empty=True),
     _column("erased_at", empty=True),
 )

@@ -115,10 +115,13 @@ def append(store: Store, head: Head, plan: Plan, batch: Batch, now: int, show: S
     id_of = people.admit(store, [batch.names[number] for number in present.tolist()])
     ids = np.zeros(len(batch.names), np.int64)
     ids[present] = [id_of[batch.names[number]] for number in present.tolist()]
+    _refuse_twice(batch, ids)
     positions = head.position + 1 + np.arange(len(batch), dtype=np.int64)
     slot_ids = ids[history.columns.player]
     block = Block(positions, batch.played_at, history.columns, slot_ids, np.array(batch.rated, np.bool_))
     names = {int(ids[number]): batch.names[number] for number in present.tolist()}
+    if show is not None:  # receipts tell present names, whatever was reported
+        names = people.names_of(store, list(names))
     roster = store.roster(head, plan.last_rules, np.unique(slot_ids))
     rated = advance(roster, plan, block, lambda one: names[one], lambda at: batch.ids[at - head.position - 1])
     if show is not None and len(rated.lines):
@@ -134,6 +137,18 @@ def append(store: Store, head: Head, plan: Plan, batch: Batch, now: int, show: S
     store.keep_states(head.ladder, head.generation, roster)
     store.move_head(head, int(positions[-1]), roster.time)
     return Appended(block, rated, names)
+
+
+def _refuse_twice(batch: Batch, ids: Ids) -> None:
+    """Raise InputError where two names in one match are the same player's."""
+    c = batch.history.columns
+    pair = np.stack((batch.history.slot_match.astype(np.int64), ids[c.player]), axis=1)
+    order = np.lexsort((pair[:, 1], pair[:, 0]))
+    again = np.flatnonzero((pair[order][1:] == pair[order][:-1]).all(axis=1))
+    if len(again):
+        one, other = (batch.names[c.player[order[at]]] for at in (again[0], again[0] + 1))
+        match_id = batch.ids[int(pair[order[again[0]], 0])]
+        raise InputError(f"match {match_id!r}: {one!r} and {other!r} are the same player; accepted is each once")
 
 
 def _show(show: Show, block: Block, rated: Rated, roster: Roster) -> None:

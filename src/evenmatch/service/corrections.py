@@ -3,31 +3,20 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from evenmatch.errors import ConflictError, UnknownNameError
+from evenmatch.errors import BadParameterError, ConflictError, UnknownNameError
 from evenmatch.history import Floats
 from evenmatch.ledger import people
 from evenmatch.ledger.codec import Ids
 from evenmatch.ledger.events import Body, Correction, Kind
 from evenmatch.ledger.plan import Plan, plan_of
 from evenmatch.ledger.store import Head, Store
+from evenmatch.service.ladders import Wish
 from evenmatch.service.rebuilding import Progress, begin, replay
-
-
-class Wish(NamedTuple):
-    """A correction that somebody wishes: what would be added to the ledger, and from where on it changes ratings.
-
-    since  None: it changes no rating that there is
-    told   what it is, in words
-    """
-
-    kind: Kind
-    body: Body
-    since: int | None
-    told: str
 
 
 class Move(NamedTuple):
@@ -49,49 +38,102 @@ class Preview(NamedTuple):
     matches: int
 
 
+@dataclass(frozen=True)
+class Void:
+    """A match counts for nothing. Refused where it is not there (UnknownNameError) or void already (ConflictError)."""
+
+    match_id: str
+    reason: str | None = None
+
+    def __call__(self, store: Store, head: Head) -> Wish:
+        """The event."""
+        position = _match(store, head, self.match_id)
+        if position in store.plan(head, head.corrected).void:
+            raise ConflictError(f"match {self.match_id!r} is void already; `reinstate` makes it count again")
+        body = {"match": position, "id": self.match_id, "reason": self.reason}
+        return Wish(Kind.VOIDED, body, position, f"match {self.match_id!r} is void")
+
+
+@dataclass(frozen=True)
+class Unvoid:
+    """A match that was voided by its id counts again."""
+
+    match_id: str
+    reason: str | None = None
+
+    def __call__(self, store: Store, head: Head) -> Wish:
+        """The event."""
+        position = _match(store, head, self.match_id)
+        if position not in store.plan(head, head.corrected).void:
+            raise ConflictError(f"match {self.match_id!r} is not void; accepted is one that was voided by its id")
+        body = {"match": position, "id": self.match_id, "reason": self.reason}
+        return Wish(Kind.UNVOIDED, body, position, f"match {self.match_id!r} counts again")
+
+
+@dataclass(frozen=True)
+class Ban:
+    """A player's matches are void, or who finished behind them gets their losses back.
+
+    rule   "void" or "refund"
+    since  microseconds; matches that ended before stay as they are. None: all of them, and those to come
+    """
+
+    player: str
+    rule: str = "void"
+    since: int | None = None
+    reason: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.rule not in ("void", "refund"):
+            raise BadParameterError(f"rule is {self.rule!r}; accepted is void or refund")
+
+    def __call__(self, store: Store, head: Head) -> Wish:
+        """The event."""
+        player = people.find(store, self.player)
+        if player in store.plan(head, head.corrected).bans:
+            raise ConflictError(
+                f"player {self.player!r} is banned from ladder {head.name!r} already; `reinstate` lifts it"
+            )
+        first = first_match(store, head, player, self.since)
+        effect = "matches are void" if self.rule == "void" else "victims get their losses back"
+        body: Body = {"player": player, "since": self.since, "rule": self.rule, "reason": self.reason}
+        return Wish(Kind.BANNED, body, first, f"player {self.player!r} is banned, {effect}")
+
+
+@dataclass(frozen=True)
+class Reinstate:
+    """A ban is as though it had never been."""
+
+    player: str
+    reason: str | None = None
+
+    def __call__(self, store: Store, head: Head) -> Wish:
+        """The event."""
+        player = people.find(store, self.player)
+        banned = store.plan(head, head.corrected).bans.get(player)
+        if banned is None:
+            raise ConflictError(
+                f"player {self.player!r} is not banned from ladder {head.name!r}; accepted is one who is"
+            )
+        first = first_match(store, head, player, banned.since)
+        body: Body = {"player": player, "reason": self.reason}
+        return Wish(Kind.REINSTATED, body, first, f"player {self.player!r} is reinstated")
+
+
 def void(store: Store, head: Head, match_id: str, reason: str | None) -> Wish:
-    """A match counts for nothing. Raises UnknownNameError, or ConflictError where it is void already."""
-    position = _match(store, head, match_id)
-    if position in store.plan(head, head.corrected).void:
-        raise ConflictError(f"match {match_id!r} is void already; `reinstate` makes it count again")
-    return _about_match(Kind.VOIDED, position, match_id, reason, f"match {match_id!r} is void")
+    return Void(match_id, reason)(store, head)
 
 
 def unvoid(store: Store, head: Head, match_id: str, reason: str | None) -> Wish:
-    """A void match counts again."""
-    position = _match(store, head, match_id)
-    if position not in store.plan(head, head.corrected).void:
-        raise ConflictError(f"match {match_id!r} is not void; accepted is one that was voided by its id")
-    return _about_match(Kind.UNVOIDED, position, match_id, reason, f"match {match_id!r} counts again")
-
-
-def _about_match(kind: Kind, position: int, match_id: str, reason: str | None, told: str) -> Wish:
-    return Wish(kind, {"match": position, "id": match_id, "reason": reason}, position, told)
+    return Unvoid(match_id, reason)(store, head)
 
 
 def ban(store: Store, head: Head, name: str, rule: str, since: int | None, reason: str | None) -> Wish:
-    """A player's matches are void, or who finished behind them gets their losses back; from a time on, or all.
-
-    rule   "void" or "refund"
-    since  microseconds; matches that ended before stay as they are
-    """
-    player = people.find(store, name)
-    if player in store.plan(head, head.corrected).bans:
-        raise ConflictError(f"player {name!r} is banned from ladder {head.name!r} already; `reinstate` lifts it")
-    first = first_match(store, head, player, since)
-    effect = "matches are void" if rule == "void" else "victims get their losses back"
-    body: Body = {"player": player, "since": since, "rule": rule, "reason": reason}
-    return Wish(Kind.BANNED, body, first, f"player {name!r} is banned, {effect}")
+    return Ban(name, rule, since, reason)(store, head)
 
 
 def reinstate(store: Store, head: Head, name: str, reason: str | None) -> Wish:
-    """A ban is as though it had never been."""
-    player = people.find(store, name)
-    banned = store.plan(head, head.corrected).bans.get(player)
-    if banned is None:
-        raise ConflictError(f"player {name!r} is not banned from ladder {head.name!r}; accepted is one who is")
-    first = first_match(store, head, player, banned.since)
-    return Wish(Kind.REINSTATED, {"player": player, "reason": reason}, first, f"player {name!r} is reinstated")
+    return Reinstate(name, reason)(store, head)
 
 
 def _match(store: Store, head: Head, match_id: str) -> int:

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from evenmatch.errors import BadRowsError, Problem
 from evenmatch.history import History
+from evenmatch.ledger import people
 from evenmatch.ledger.database import Database
 from evenmatch.ledger.store import Store
 from evenmatch.rating import rateable
@@ -51,7 +52,7 @@ def import_matches(
         head = store.head(ladder)
         if rated:
             matches = rateable(matches, store.plan(head, head.planned).last_rules, skip_bad=skip_bad)
-        conflicts = _conflicts(store, ladder, matches, rated)
+        conflicts = [*_conflicts(store, ladder, matches, rated), *_twice(store, matches)]
     if conflicts and not skip_bad:
         raise BadRowsError(matches.source.name, conflicts, all_bad=len(conflicts) == len(matches))
     left_out = {problem.match_id for problem in conflicts}
@@ -111,6 +112,23 @@ def _labels(team: pa.DictionaryArray, history: History) -> list[str | None]:
     texts, at = team.to_pylist(), start.tolist()
     kept = cache(labels_of)
     return [kept(tuple(texts[a:b])) for a, b in pairwise(at)]
+
+
+def _twice(store: Store, matches: MatchTable) -> list[Problem]:
+    """The matches in which two names are the same player's."""
+    known = people.ids_of(store, matches.player_names)
+    own = np.arange(1, len(matches.player_names) + 1)
+    ids = np.array(
+        [known.get(name, -at) for name, at in zip(matches.player_names, own.tolist(), strict=True)], np.int64
+    )
+    if len(np.unique(ids)) == len(ids):
+        return []
+    key = np.stack((matches.history.slot_match, ids[matches.history.columns.player]), axis=1)
+    _, first, count = np.unique(key, axis=0, return_index=True, return_counts=True)
+    again = np.unique(matches.history.slot_match[first[count > 1]]).tolist()
+    return matches.problems(
+        (at, "two of its names are the same player's; accepted is each player once") for at in again
+    )
 
 
 def _conflicts(store: Store, ladder: str, matches: MatchTable, rated: bool) -> list[Problem]:

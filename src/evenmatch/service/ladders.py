@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -99,6 +100,19 @@ def correct(
     return position
 
 
+class Wish(NamedTuple):
+    """A correction that somebody wishes: what would be added to the ledger, and from where on it changes ratings.
+
+    since  None: it changes no rating that there is
+    told   what it is, in words
+    """
+
+    kind: Kind
+    body: Body
+    since: int | None
+    told: str
+
+
 def describe(store: Store, head: Head) -> Ladder:
     """A ladder with its numbers."""
     corrections = store.corrections(head, head.corrected)
@@ -125,26 +139,37 @@ def change_settings(store: Store, head: Head, changes: Mapping[str, object], eve
     settings = Settings.read(head.settings).changed(changes)
     correct(store, head, Kind.CHANGED, {"settings": settings.plain()}, event_id, now, since=None)
     store.run("UPDATE ladder SET settings = ? WHERE ladder = ?", settings.write(), head.ladder)
+    if settings.standings.divisions != Settings.read(head.settings).standings.divisions:  # others than were recorded
+        store.run("DELETE FROM division WHERE ladder = ?", head.ladder)
+        store.run("UPDATE ladder SET divided_at = ? WHERE ladder = ?", now, head.ladder)
     return settings
 
 
-def change_rules(
-    store: Store, head: Head, system: str, rules: Rules, event_id: str, now: int, *, start: bool, skip_bad: bool
-) -> int | None:
-    """Rate by other rules, from the ladder's start or from now on; the event's position.
+@dataclass(frozen=True)
+class ChangeRules:
+    """Rate by other rules, from the ladder's start or from now on. A change of system is from the start.
 
-    A change of system is from the start. Raises BadRowsError with every match that the new system cannot rate, unless
-    `skip_bad`: then those are left unrated.
+    system    by which systems.find finds the system of `rules`
+    skip_bad  leave the matches that the new system cannot rate unrated, instead of BadRowsError with all of them
     """
-    plan = store.plan(head, head.corrected)
-    if rules.system.name != plan.last_rules.system.name and not start:
-        raise InputError("a change of system is from the start: its ratings are not those of another one")
-    if start and not skip_bad:
-        problems = refused(store, head, plan, rules)
-        if problems:
-            raise BadRowsError(f"ladder {head.name!r} by {rules.system.name}", problems)
-    body = {**write_rules(rules, system), "start": start, "settings": json.loads(head.settings)}
-    return correct(store, head, Kind.CHANGED, body, event_id, now, since=1 if start else None)
+
+    system: str
+    rules: Rules
+    start: bool = True
+    skip_bad: bool = False
+
+    def __call__(self, store: Store, head: Head) -> Wish:
+        """The event."""
+        plan = store.plan(head, head.corrected)
+        if self.rules.system.name != plan.last_rules.system.name and not self.start:
+            raise InputError("a change of system is from the start: its ratings are not those of another one")
+        if self.start and not self.skip_bad:
+            problems = refused(store, head, plan, self.rules)
+            if problems:
+                raise BadRowsError(f"ladder {head.name!r} by {self.rules.system.name}", problems)
+        body = {**write_rules(self.rules, self.system), "start": self.start, "settings": json.loads(head.settings)}
+        told = f"rated by {self.rules.system.name} {'from the start' if self.start else 'from now on'}"
+        return Wish(Kind.CHANGED, body, 1 if self.start else None, told)
 
 
 def refused(store: Store, head: Head, plan: Plan, rules: Rules) -> list[Problem]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import secrets
 from collections.abc import Sequence
 
@@ -11,12 +12,12 @@ import numpy as np
 from evenmatch.errors import ConflictError, InputError
 from evenmatch.history import Floats
 from evenmatch.ledger import people
-from evenmatch.ledger.events import Kind
+from evenmatch.ledger.events import Kind, write_body
 from evenmatch.ledger.plan import Start
 from evenmatch.ledger.replay import finish
 from evenmatch.ledger.store import Head, Store
-from evenmatch.service.corrections import first_match
-from evenmatch.service.ladders import correct
+from evenmatch.service.corrections import first_match, preview
+from evenmatch.service.ladders import Wish, correct
 
 
 def rename(store: Store, name: str, to: str, now: int) -> None:
@@ -35,7 +36,8 @@ def rename(store: Store, name: str, to: str, now: int) -> None:
 def merge(store: Store, name: str, into: str, now: int) -> list[str]:
     """Make one player of two: on every ladder, as though `into` had played all matches of both. Names of those ladders.
 
-    Raises ConflictError where they met in a match, or one of them is banned.
+    Raises ConflictError where they met in a match, or one of them is banned, InputError where a rating would leave what
+    the ladder's system can hold.
     """
     old, new = people.find(store, name), people.find(store, into)
     if old == new:
@@ -43,9 +45,12 @@ def merge(store: Store, name: str, into: str, now: int) -> list[str]:
     heads = _lock_all(store, old)
     for head in heads:
         _refuse_merge(store, head, old, new, name, into)
+    body = {"player": old, "into": new}
+    since = {head.name: _first_trace(store, head, old) for head in heads}
+    for head in heads:  # raises where a rating would leave what the system can hold
+        preview(store, head, Wish(Kind.MERGED, body, since[head.name], "merged"))
     for head in heads:
-        body = {"player": old, "into": new}
-        correct(store, head, Kind.MERGED, body, _id("merge"), now, since=_first_trace(store, head, old))
+        correct(store, head, Kind.MERGED, body, _id("merge"), now, since=since[head.name])
     people.merge(store, old, new)
     return [head.name for head in heads]
 
@@ -131,12 +136,13 @@ def _scrub(store: Store, head: Head, player: int, names: set[str], pseudonym: st
         if names & set(listed):
             kept = json.dumps([pseudonym if one in names else one for one in listed], ensure_ascii=False)
             store.run("UPDATE event SET labels = ? WHERE ladder = ? AND position = ?", kept, head.ladder, position)
+    told = re.compile("|".join(rf"(?<!\w){re.escape(one)}(?!\w)" for one in sorted(names, key=len, reverse=True)))
     for correction in store.corrections(head, head.corrected):
-        if correction.body.get("player") in ids and correction.body.get("reason"):
-            body = json.dumps({**correction.body, "reason": None}, sort_keys=True)
-            store.run(
-                "UPDATE event SET body = ? WHERE ladder = ? AND position = ?", body, head.ladder, correction.position
-            )
+        texts = {key: told.sub(pseudonym, value) for key, value in correction.body.items() if isinstance(value, str)}
+        if any(correction.body[key] != text for key, text in texts.items()):
+            body = write_body({**correction.body, **texts})
+            at = correction.position
+            store.run("UPDATE event SET body = ? WHERE ladder = ? AND position = ?", body, head.ladder, at)
 
 
 def _lock_all(store: Store, player: int) -> Sequence[Head]:

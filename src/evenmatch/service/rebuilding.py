@@ -10,16 +10,18 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from evenmatch.errors import StoreError
+from evenmatch.errors import InputError, StoreError
 from evenmatch.history import Flags
 from evenmatch.ledger import people, schema
 from evenmatch.ledger.codec import line_type, same_bits, same_ratings
 from evenmatch.ledger.database import Database
-from evenmatch.ledger.plan import Plan
+from evenmatch.ledger.events import Correction
+from evenmatch.ledger.plan import Plan, plan_of
 from evenmatch.ledger.replay import Block, Rated, advance, engine_of, finish
 from evenmatch.ledger.roster import Roster
 from evenmatch.ledger.rows import Row
 from evenmatch.ledger.store import Head, Store
+from evenmatch.service.ladders import Wish, correct
 
 Progress = Callable[[int], None]
 AT_ONCE = 20_000  # rows in one transaction, so that others may write in between
@@ -90,25 +92,53 @@ def rebuild(
             plan = store.plan(head, head.corrected)
             if not whole and not is_due(head, plan):
                 return None
-            other_engine = head.engine != engine_of(plan.last_rules.system)
-            since = 1 if whole or other_engine or head.due is None else head.due
-            made = _open(store, head, plan, clock())
-        build = Build(database, head, plan, since, made)
-        build.write(progress)
-        if build.swap():
-            build.tidy()
-            return Rebuilt(made, since, build.rated, build.changed)
-        build.discard()
+            build = _open(database, store, head, plan, 1 if whole else None, clock())
+        if build.finish(progress, clock):
+            return build.told()
 
 
-def _open(store: Store, head: Head, plan: Plan, now: int) -> int:
-    """A new generation's number, after all that there were."""
-    last: int = store.all("SELECT MAX(generation) FROM generation WHERE ladder = ?", head.ladder)[0][0]
+def correct_and_rebuild(
+    database: Database,
+    ladder: str,
+    clock: Callable[[], int],
+    wish: Callable[[Store, Head], Wish],
+    event_id: str,
+    progress: Progress | None = None,
+) -> tuple[Wish, Rebuilt | None]:
+    """Add a correction to the ledger together with the ratings that follow from it: both at once, or neither.
+
+    The second result is None where no rating that there is changes. Raises what `wish` raises, and InputError where a
+    rating would leave what the system can hold.
+    """
+    while True:
+        with database.write() as connection:
+            store = Store(connection, database.rows)
+            head = store.lock(ladder)
+            wanted = wish(store, head)
+            if wanted.since is None:
+                correct(store, head, wanted.kind, wanted.body, event_id, clock(), since=None)
+                return wanted, None
+            corrections = store.corrections(head, head.corrected)
+            plan = plan_of([*corrections, Correction(head.position + 1, wanted.kind, wanted.body)])
+            build = _open(database, store, head, plan, wanted.since, clock())
+        if build.finish(progress, clock, wanted, event_id):
+            return wanted, build.told()
+
+
+def _open(database: Database, store: Store, head: Head, plan: Plan, since: int | None, now: int) -> Build:
+    """A generation to be written, numbered after all that there were.
+
+    since  where a wished correction changes ratings, beside whatever is due
+    """
     system = plan.last_rules.system
+    wanted = [at for at in (since, head.due) if at is not None]
+    if head.engine != engine_of(system) or not wanted:
+        wanted.append(1)
+    last: int = store.all("SELECT MAX(generation) FROM generation WHERE ladder = ?", head.ladder)[0][0]
     store.add_generation(
         head.ladder, last + 1, system.name, engine_of(system), planned=head.corrected, ready=False, now=now
     )
-    return last + 1
+    return Build(database, head, plan, min(wanted), last + 1)
 
 
 @dataclass
@@ -122,6 +152,25 @@ class Build:
     generation: int
     rated: int = 0
     changed: int = 0
+
+    def finish(
+        self, progress: Progress | None, clock: Callable[[], int], wish: Wish | None = None, event_id: str = ""
+    ) -> bool:
+        """Write it and let readers see it, with the correction that it is for; False where it came too late."""
+        try:
+            self.write(progress)
+            if self.swap(clock, wish, event_id):
+                self.tidy()
+                return True
+        except InputError:  # a rating that the system cannot hold
+            self.discard()
+            raise
+        self.discard()
+        return False
+
+    def told(self) -> Rebuilt:
+        """What it did."""
+        return Rebuilt(self.generation, self.since, self.rated, self.changed)
 
     def write(self, progress: Progress | None) -> None:
         """All of it up to the head, some rows at a time."""
@@ -168,7 +217,7 @@ class Build:
                         *(self.generation, self.head.ladder, self.head.generation, first, last),
                     )
 
-    def swap(self) -> bool:
+    def swap(self, clock: Callable[[], int], wish: Wish | None, event_id: str) -> bool:
         """Catch up with what came meanwhile and let readers see the new generation; False where it is too late."""
         with self.database.write() as connection:
             store = Store(connection, self.database.rows)
@@ -184,6 +233,8 @@ class Build:
                 *(self.roster.time, now.ladder, self.generation),
             )
             store.run("UPDATE ladder SET generation = ?, due = NULL WHERE ladder = ?", self.generation, now.ladder)
+            if wish is not None:
+                correct(store, store.head(self.head.name), wish.kind, wish.body, event_id, clock(), since=None)
         return True
 
     def catch_up(self, store: Store, now: Head) -> None:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from evenmatch.errors import BadRowsError, ConflictError, EvenmatchError, Problem, RatingRangeError
+from evenmatch.errors import BadRowsError, ConflictError, EvenmatchError, InputError, Problem
 from evenmatch.ledger import people
 from evenmatch.ledger.database import Database
 from evenmatch.ledger.events import write_body
@@ -125,13 +125,13 @@ class Recorder:
         view = self._boards.view(ladder, self._clock(), fresh=False)
         try:
             return [self._try(ladder, view, matches, rated)]
-        except RatingRangeError:  # find out whose match it was, one at a time
+        except InputError:  # of one match: find out whose, one at a time
             return [self._alone(ladder, view, match, yes) for match, yes in zip(matches, rated, strict=True)]
 
     def _alone(self, ladder: str, view: View, match: Match, rated: bool) -> Recorded:
         try:
             return self._try(ladder, view, [match], [rated])
-        except RatingRangeError as error:
+        except InputError as error:
             return Recorded([error], [], list)
 
     def _try(self, ladder: str, view: View, matches: Sequence[Match], rated: Sequence[bool]) -> Recorded:

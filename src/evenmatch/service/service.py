@@ -15,9 +15,9 @@ from evenmatch.ledger.store import Head, Store
 from evenmatch.match import Match
 from evenmatch.service import corrections, importing, ladders, players, rebuilding, seasons
 from evenmatch.service.boards import Boards, View, divide, take
-from evenmatch.service.corrections import Preview, Wish
+from evenmatch.service.corrections import Preview
 from evenmatch.service.importing import Imported
-from evenmatch.service.ladders import Ladder
+from evenmatch.service.ladders import ChangeRules, Ladder, Wish
 from evenmatch.service.rebuilding import Progress, Rebuilt, Verified
 from evenmatch.service.receipts import Receipt
 from evenmatch.service.recording import Outcome, Recorder
@@ -119,9 +119,7 @@ class Service:
         Raises BadRowsError with every match that the new system cannot rate; `skip_bad` leaves those unrated.
         """
         named = str(Path(system).resolve()) if system.endswith(".py") else system
-        with self._write(ladder) as (store, head):
-            ladders.change_rules(store, head, named, rules, _id("rules"), self.clock(), start=start, skip_bad=skip_bad)
-        return self.rebuild(ladder, progress=progress)
+        return self._correct(ladder, ChangeRules(named, rules, start, skip_bad), progress)[1]
 
     # matches
 
@@ -162,13 +160,16 @@ class Service:
     # corrections
 
     def correct(self, ladder: str, wish: Callable[[Store, Head], Wish], progress: Progress | None = None) -> Wish:
-        """Add a correction to the ledger and rebuild; for `wish` see corrections."""
-        with self._write(ladder) as (store, head):
-            made = wish(store, head)
-            ladders.correct(store, head, made.kind, made.body, _id(made.kind), self.clock(), since=made.since)
-        self.rebuild(ladder, progress=progress)
+        """Add a correction to the ledger with the ratings that follow from it; for `wish` see corrections."""
+        return self._correct(ladder, wish, progress)[0]
+
+    def _correct(
+        self, ladder: str, wish: Callable[[Store, Head], Wish], progress: Progress | None
+    ) -> tuple[Wish, Rebuilt | None]:
+        done = rebuilding.correct_and_rebuild(self.database, ladder, self.clock, wish, _id("correction"), progress)
         self._boards.forget(ladder)
-        return made
+        self.divide(ladder)
+        return done
 
     def preview(self, ladder: str, wish: Callable[[Store, Head], Wish], progress: Progress | None = None) -> Preview:
         """What a correction would do; nothing is changed."""

@@ -27,6 +27,7 @@ def upgrade() -> None:
         "player",
         sa.Column("player", WHOLE, sa.Identity(), primary_key=True),
         _column("name", TEXT),
+        _column("folded", TEXT),
         _column("merged_into", empty=True),
         _column("erased_at", empty=True),
     )
