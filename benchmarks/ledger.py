@@ -169,7 +169,7 @@ def crowd(service: Service) -> list[Figure]:
     service.import_matches("crowd", table_of(CROWD))
     service._boards.forget("crowd")
     cold = seconds(lambda: service.view("crowd"))
-    later = datetime(2027, 1, 1, tzinfo=UTC)
+    later = datetime(2026, 6, 1, tzinfo=UTC)
     taken = []
     for at in range(5):
         teams = (Team.of(f"player {at}", place=1), Team.of(f"player {at + 10}", place=2))

@@ -20,16 +20,25 @@ NOTE = "<!-- Written by tools/reference.py from the code; change the code instea
 
 
 def commands() -> str:
-    """Every command with its arguments and options."""
+    """Every command with its arguments and options; those of a group under its heading."""
     group = typer.main.get_command(app)
     assert isinstance(group, typer.core.TyperGroup)
     parts = [
         "# Commands\n",
-        "Exit codes: 0 done, 1 the contents of a file, 2 a wrong command, option, name or value.\n",
+        "Exit codes: 0 done, 1 the contents of a file or of the ledger, 2 a wrong command, option, name or value, "
+        "3 the database cannot be opened, read or written.\n",
     ]
-    for name, command in group.commands.items():
+    listed = []
+    for name in group.list_commands(typer.Context(group)):
+        command = group.commands[name]
+        listed.append((f"## evenmatch {name}", command))
+        if isinstance(command, typer.core.TyperGroup):
+            listed += [(f"### evenmatch {name} {own}", inner) for own, inner in command.commands.items()]
+    for heading, command in listed:
         text = inspect.cleandoc(command.help or "").replace("[bold]", "**").replace("[/bold]", "**")
-        parts.append(f"## evenmatch {name}\n\n{text}\n")
+        parts.append(f"{heading}\n\n{text}\n")
+        if isinstance(command, typer.core.TyperGroup):
+            continue
         parts.append("| option | meaning | default |\n| --- | --- | --- |")
         for option in command.params:
             if option.name == "help":

@@ -1,6 +1,7 @@
 """The command line as a function, and a season for it to rate."""
 
 import os
+import shutil
 import subprocess
 import sys
 import warnings
@@ -95,4 +96,32 @@ def spoilt(tmp_path):
     path = tmp_path / "spoilt.csv"
     text = SEASON.replace("d03,2026-01-03T12:00:00Z,duel,2,d,2,60", "d03,2026-01-03T12:00:00Z,duel,2,d,0,60")
     path.write_text(text.replace("t1,2026-03-01T12:00:00Z,team,blue,g,2,60", "t1,2026-03-01T12:00:00Z,team,blue,g,2,"))
+    return path
+
+
+@pytest.fixture(scope="session")
+def league_made_once(tmp_path_factory):
+    """A database with ladder "duel" (elo, 2 placement matches), into which the season was imported."""
+    folder = tmp_path_factory.mktemp("league")
+    (folder / "season.csv").write_text(SEASON)
+    db = str(folder / "league.db")
+    for line in (
+        ["ladder", "create", "duel", "--system", "elo", "--placement", "2", "--db", db],
+        ["import", str(folder / "season.csv"), "--ladder", "duel", "--db", db],
+    ):
+        with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
+            patch.setattr(sys, "argv", ["evenmatch", *line])
+            with pytest.raises(SystemExit) as ended:
+                main()
+        assert ended.value.code in (None, 0)
+    return folder / "league.db"
+
+
+@pytest.fixture
+def league(league_made_once, tmp_path, monkeypatch):
+    """A copy of that database for one test, in its own folder, where the test runs; EVENMATCH_DB names it."""
+    path = tmp_path / "league.db"
+    shutil.copyfile(league_made_once, path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("EVENMATCH_DB", "league.db")
     return path

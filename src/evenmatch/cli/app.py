@@ -2,25 +2,96 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
 
 from evenmatch import __version__
-from evenmatch.cli import backtest, demo, explain, odds, rate, systems
+from evenmatch.cli import (
+    backtest,
+    backup,
+    ban,
+    demo,
+    explain,
+    export,
+    importing,
+    ladder,
+    odds,
+    player,
+    rate,
+    rebuild,
+    record,
+    reinstate,
+    season,
+    standings,
+    systems,
+    verify,
+    void,
+)
+
+FILES = "From a file"
+LADDERS = "Ladders in a database"
+KEEPING = "Care of the database"
+
+
+class Ordered(typer.core.TyperGroup):
+    """The commands in the order in which people meet them."""
+
+    def list_commands(self, ctx: object) -> list[str]:
+        """Groups first where they are in the same panel: `ladder create` is where ladders begin."""
+        files = [name for name in self.commands if name in panels[FILES]]
+        groups = [name for name in groups_of_commands if name in self.commands]
+        return [*files, *groups, *(name for name in self.commands if name not in {*files, *groups})]
+
 
 app = typer.Typer(
     name="evenmatch",
-    help="Rate players from recorded matches, explain every change, tell odds, and show which system fits a game.",
-    epilog="Begin with: evenmatch rate matches.csv --system wager",
+    cls=Ordered,
+    help="Rate players from recorded matches, keep ladders, explain every change, show which system fits a game.",
+    epilog="Begin with: evenmatch rate matches.csv --system wager, or: evenmatch ladder create NAME --system wager",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for module in (rate, explain, odds, backtest, systems, demo):
-    app.command()(module.command)
-    app.registered_commands[-1].name = module.__name__.rsplit(".", 1)[-1]
+panels: dict[str, dict[str, Callable[..., None]]] = {
+    FILES: {
+        "rate": rate.command,
+        "explain": explain.command,
+        "odds": odds.command,
+        "backtest": backtest.command,
+        "systems": systems.command,
+        "demo": demo.command,
+    },
+    LADDERS: {
+        "import": importing.command,
+        "record": record.command,
+        "standings": standings.command,
+        "export": export.command,
+        "void": void.command,
+        "ban": ban.command,
+        "reinstate": reinstate.command,
+    },
+    KEEPING: {"rebuild": rebuild.command, "verify": verify.command, "backup": backup.command},
+}
+for panel, commands in panels.items():
+    for name, command in commands.items():
+        app.command(name=name, rich_help_panel=panel)(command)
+groups_of_commands = {"ladder": ladder.app, "season": season.app, "player": player.app}
+for name, group in groups_of_commands.items():
+    app.add_typer(group, name=name, rich_help_panel=LADDERS)
+
+
+def flowing(text: str) -> str:
+    """A docstring whose paragraphs break where the terminal ends, and not where our lines do."""
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in inspect.cleandoc(text).split("\n\n"))
+
+
+for registered in (app, *groups_of_commands.values()):
+    for one in registered.registered_commands:
+        one.help = flowing(one.callback.__doc__ or "") if one.callback else None
 
 
 def _version(asked: bool) -> None:

@@ -39,17 +39,22 @@ def rules_of(system: str, preset: str | None, params: list[str] | None) -> Rules
     """The rules that --system, --preset and --param name."""
     from evenmatch.rating import rules
 
+    return rules(system, preset, **values_of(params))
+
+
+def values_of(params: list[str] | None) -> dict[str, object]:
+    """The parameters that --param names."""
     values: dict[str, object] = {}
     for text in params or []:
         name, equals, value = text.partition("=")
         if not equals:
             raise UsageError(f"--param {text}: accepted is NAME=VALUE, for instance k=20")
         values[name.strip()] = value.strip()
-    return rules(system, preset, **values)
+    return values
 
 
-def moment(text: str | None) -> int | None:
-    """--as-of in microseconds."""
+def moment(text: str | None, option: str = "--as-of") -> int | None:
+    """A time in microseconds; `option` is what the message names."""
     from evenmatch.tables.columns import FIRST_TIME, LAST_TIME, parse_time
 
     if text is None:
@@ -59,7 +64,7 @@ def moment(text: str | None) -> int | None:
     except (ValueError, OverflowError):
         micros = LAST_TIME + 1
     if not FIRST_TIME <= micros <= LAST_TIME:
-        raise UsageError(f"--as-of {text}: accepted is ISO 8601, as 2026-11-21T18:30:00Z, or epoch seconds")
+        raise UsageError(f"{option} {text}: accepted is ISO 8601, as 2026-11-21T18:30:00Z, or epoch seconds")
     return micros
 
 

@@ -21,9 +21,13 @@ from evenmatch.ledger.replay import Block, Rated, advance
 from evenmatch.ledger.roster import Roster
 from evenmatch.ledger.store import Head, Store
 from evenmatch.match import Match
+from evenmatch.tables.columns import datetime_text
 
 # Told player, rating and completed matches of each slot: percentile and division as shown, UNSHOWN for none.
 Show = Callable[[Ids, Floats, NDArray[np.int64]], tuple[NDArray[np.int64], NDArray[np.int64]]]
+
+
+AHEAD = 86_400_000_000  # microseconds that a match may end after now: clocks differ, a wrong year is an error
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,6 +162,12 @@ def _show(show: Show, block: Block, rated: Rated, roster: Roster) -> None:
     rows = np.searchsorted(roster.ids, ids)
     percentile, division = show(ids, rated.lines["after"], roster.tally["completed"][rows])
     rated.lines["percentile"], rated.lines["division"] = percentile, division
+
+
+def to_come(played_at: int, now: int) -> str:
+    """Why a match that ends so long after now is refused."""
+    told, limit = (datetime_text(at) for at in (played_at, now + AHEAD))
+    return f"played_at is {told}, which is to come; accepted is at most a day from now, {limit}"
 
 
 def labels_of(texts: Sequence[str]) -> str | None:

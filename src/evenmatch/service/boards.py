@@ -49,10 +49,14 @@ class View:
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """What players who have just completed a match are told: percentile and division, UNSHOWN while not placed."""
         rules = self.settings.standings
-        percentile = np.atleast_1d(self.snapshot.against.percentiles(rating)).astype(np.int64)
-        row = self.snapshot.board.find(ids)
-        recorded = np.where(row >= 0, self.snapshot.board.division[row] if len(self.snapshot.board) else -1, -1)
-        division = settle(recorded.astype(np.int16), percentile, rules.divisions, rules.division_margin)
+        taken, board = self.snapshot, self.snapshot.board
+        row = board.find(ids)
+        known = row >= 0
+        own, recorded = np.full(len(ids), np.nan), np.full(len(ids), UNSHOWN, np.int16)
+        recorded[known] = board.division[row[known]]
+        own[known] = np.where(taken.active[row[known]], board.rating[row[known]], np.nan)
+        percentile = taken.against.percentiles(rating, own).astype(np.int64)
+        division = settle(recorded, percentile, rules.divisions, rules.division_margin)
         placed = completed >= rules.placement
         return np.where(placed, percentile, UNSHOWN), np.where(placed, division.astype(np.int64), UNSHOWN)
 
@@ -94,8 +98,11 @@ class Boards:
         return time.monotonic() - view.taken < max(LEAST, view.cost / SHARE)
 
 
-def take(store: Store, ladder: str, now: int, old: View | None = None) -> View:
-    """A view of a ladder as it is in this transaction; an old one saves reading what has not changed."""
+def take(store: Store, ladder: str, now: int, old: View | None = None, *, present: bool = True) -> View:
+    """A view of a ladder as it is in this transaction; an old one saves reading what has not changed.
+
+    present  False: `now` is a time that somebody asked for, and who played later is not active as of then
+    """
     begin = time.monotonic()
     head = store.head(ladder)
     settings = Settings.read(head.settings)
@@ -107,7 +114,8 @@ def take(store: Store, ladder: str, now: int, old: View | None = None) -> View:
         board = _board(store, head, _columns(rows))
         rating, lasts = _aged(store, head, board.rating, now)
         board = replace(board, rating=rating)
-    made = snapshot(board, settings.standings, now)
+    latest = now if head.time is None else max(now, head.time)  # clocks of game servers may be ahead
+    made = snapshot(board, settings.standings, latest if present else now)
     end = time.monotonic()
     return View(head, settings, made, end, end - begin, lasts)
 

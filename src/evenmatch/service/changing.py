@@ -9,8 +9,7 @@ from evenmatch.errors import BadRowsError
 from evenmatch.ledger.events import Kind
 from evenmatch.ledger.plan import write_rules
 from evenmatch.ledger.store import Head, Store
-from evenmatch.service.corrections import Wish
-from evenmatch.service.ladders import refused
+from evenmatch.service.ladders import Wish, refused
 from evenmatch.systems.system import Rules
 
 Wishing = Callable[[Store, Head], Wish]  # what `Service.preview` and `Service.correct` are told

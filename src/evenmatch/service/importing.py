@@ -16,7 +16,7 @@ from evenmatch.ledger import people
 from evenmatch.ledger.database import Database
 from evenmatch.ledger.store import Store
 from evenmatch.rating import rateable
-from evenmatch.service.appending import Batch, append, labels_of
+from evenmatch.service.appending import AHEAD, Batch, append, labels_of, to_come
 from evenmatch.service.rebuilding import APART, Progress
 from evenmatch.tables import MatchTable
 
@@ -52,7 +52,7 @@ def import_matches(
         head = store.head(ladder)
         if rated:
             matches = rateable(matches, store.plan(head, head.planned).last_rules, skip_bad=skip_bad)
-        conflicts = [*_conflicts(store, ladder, matches, rated), *_twice(store, matches)]
+        conflicts = [*_conflicts(store, ladder, matches, rated), *_twice(store, matches), *_to_come(matches, clock())]
     if conflicts and not skip_bad:
         raise BadRowsError(matches.source.name, conflicts, all_bad=len(conflicts) == len(matches))
     left_out = {problem.match_id for problem in conflicts}
@@ -112,6 +112,12 @@ def _labels(team: pa.DictionaryArray, history: History) -> list[str | None]:
     texts, at = team.to_pylist(), start.tolist()
     kept = cache(labels_of)
     return [kept(tuple(texts[a:b])) for a, b in pairwise(at)]
+
+
+def _to_come(matches: MatchTable, now: int) -> list[Problem]:
+    """The matches that have not been played yet."""
+    time = matches.history.columns.time
+    return matches.problems((at, to_come(int(time[at]), now)) for at in np.flatnonzero(time > now + AHEAD).tolist())
 
 
 def _twice(store: Store, matches: MatchTable) -> list[Problem]:

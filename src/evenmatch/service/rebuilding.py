@@ -253,11 +253,11 @@ class Build:
         store.keep_states(now.ladder, self.generation, self.roster.part(ids))
 
     def discard(self) -> None:
-        """Delete all rows of this generation, which nobody ever read."""
+        """Delete this generation, which nobody ever read."""
         _delete(self.database, self.head.ladder, "= ?", self.generation)
 
     def tidy(self) -> None:
-        """Delete the rows of all generations before this one."""
+        """Delete what follows from events under all generations before this one, and those that never became ready."""
         _delete(self.database, self.head.ladder, "< ?", self.generation)
 
 
@@ -278,6 +278,11 @@ def _delete(database: Database, ladder: int, which: str, generation: int) -> Non
                     f"DELETE FROM {table} WHERE ladder = ? AND generation {which} AND {key} <= ?",
                     *(ladder, generation, end),
                 )
+
+    with database.write() as connection:
+        Store(connection, database.rows).run(
+            f"DELETE FROM generation WHERE ladder = ? AND ready = 0 AND generation {which}", ladder, generation
+        )
 
 
 def _parts(roster: Roster) -> Iterator[Roster]:

@@ -17,7 +17,7 @@ from evenmatch.ledger.events import write_body
 from evenmatch.ledger.plan import Plan
 from evenmatch.ledger.store import Head, Store, block_of
 from evenmatch.match import Match
-from evenmatch.service.appending import Batch, append
+from evenmatch.service.appending import AHEAD, Batch, append, to_come
 from evenmatch.service.boards import DIVIDE, Boards, View, divide
 from evenmatch.service.receipts import Receipt, receipts
 from evenmatch.service.settings import Settings
@@ -189,7 +189,7 @@ def record(
     """Record matches on a ladder that the caller holds locked."""
     batch = Batch.of_matches(matches, rated)
     rules = plan.last_rules
-    new, again, outcomes = _sort_out(store, head, plan, batch)
+    new, again, outcomes = _sort_out(store, head, plan, batch, now)
     told: Callable[[], list[Receipt]] = list
     if new:
         divisions = [one.name for one in view.settings.standings.divisions]
@@ -204,7 +204,9 @@ def record(
     return Recorded(outcomes, new, told)
 
 
-def _sort_out(store: Store, head: Head, plan: Plan, batch: Batch) -> tuple[list[int], list[int], list[Outcome | None]]:
+def _sort_out(
+    store: Store, head: Head, plan: Plan, batch: Batch, now: int
+) -> tuple[list[int], list[int], list[Outcome | None]]:
     """Which matches of a batch are new, which were there before with the same content, and why others are refused."""
     known = store.known(head, batch.ids)
     refused: dict[int, str] = {}
@@ -220,6 +222,8 @@ def _sort_out(store: Store, head: Head, plan: Plan, batch: Batch) -> tuple[list[
                 again.append(at)
             else:
                 outcomes[at] = _conflict(match_id, head.name)
+        elif batch.played_at[at] > now + AHEAD:
+            outcomes[at] = InputError(f"match {match_id!r}: {to_come(int(batch.played_at[at]), now)}")
         elif at in refused and batch.rated[at]:
             outcomes[at] = BadRowsError("the match", [Problem(None, match_id, refused[at])])
         else:

@@ -195,7 +195,7 @@ class Service:
         if as_of is None:
             return self._boards.view(ladder, self.clock(), fresh=fresh)
         with self.database.read() as connection:
-            return take(Store(connection, self.database.rows), ladder, as_of)
+            return take(Store(connection, self.database.rows), ladder, as_of, present=False)
 
     def named(self, standings: Sequence[Standing]) -> list[tuple[str, Standing]]:
         """The same with the players' names."""

@@ -42,10 +42,14 @@ class Population:
     def __len__(self) -> int:
         return len(self.rating)
 
-    def percentiles(self, rating: Floats | float) -> NDArray[np.int64]:
-        """The percentile 1..100 of each of these ratings, whether or not anybody of the population has it."""
-        below = self.rating.searchsorted(rating, side="left")
-        return _shown(below, len(self) - self.rating.searchsorted(rating, side="right"))
+    def percentiles(self, rating: Floats | float, own: Floats | float = np.nan) -> NDArray[np.int64]:
+        """The percentile 1..100 of each of these ratings, whether or not anybody of the population has it.
+
+        own  what they are in the population until now, which is not counted as a rival's; NaN for who is not in it
+        """
+        below = self.rating.searchsorted(rating, side="left") - np.less(own, rating)
+        above = len(self) - self.rating.searchsorted(rating, side="right") - np.greater(own, rating)
+        return _shown(below, above)
 
     def queue_percentiles(self, rating: Floats | float) -> Floats:
         """The fractional mid-rank percentile 0..100 of each of these ratings; 50 among none."""

@@ -1,0 +1,41 @@
+"""evenmatch backup: a copy of the whole database while others write."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from evenmatch.cli import options
+from evenmatch.cli.database import DATABASE, Db, opened, shown_database
+from evenmatch.cli.output import print_json, printable, working
+
+
+def command(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The copy; an SQLite database as the one it is of.")],
+    replace: Annotated[bool, typer.Option("--replace", help="Take the place of a file that is there.")] = False,
+    db: Db = DATABASE,
+    json: options.Json = False,
+) -> None:
+    """Copy the database as it is at this moment, while others read and write.
+
+    To go back to a copy, use it as --db, or put it in the place of the database while nothing runs. PostgreSQL has a
+    tool of its own, pg_dump; for such a database this command says what to type.
+
+    [bold]Examples[/bold]
+
+    evenmatch backup monday.db
+
+    evenmatch backup /backups/latest.db --replace --db league.db
+    """
+    from evenmatch.service.backup import backup
+
+    with opened(db) as service:
+        shown = shown_database(service)
+        with working(f"copying {shown}"):
+            size = backup(service.database, file, replace=replace)
+    if json:
+        print_json({"database": shown, "file": str(file), "bytes": size})
+    else:
+        print(printable(f"{file}: a copy of {shown}, {size / 1e6:,.1f} MB"))

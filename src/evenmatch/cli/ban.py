@@ -1,0 +1,52 @@
+"""evenmatch ban: take a cheater's matches out of a ladder."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from evenmatch.cli import options
+from evenmatch.cli.correcting import correct
+from evenmatch.cli.database import DATABASE, Db, OnLadder, Preview, Reason
+from evenmatch.errors import UsageError
+
+
+def command(
+    player: Annotated[str, typer.Argument(metavar="PLAYER", help="The player's name.")],
+    ladder: OnLadder = None,
+    rule: Annotated[
+        str,
+        typer.Option(
+            "--rule",
+            metavar="RULE",
+            help="void: their matches count for nothing; refund: who lost to them keeps what they had.",
+        ),
+    ] = "void",
+    since: Annotated[
+        str | None,
+        typer.Option("--since", metavar="TIME", help="ISO 8601 or epoch seconds; matches that ended before stay."),
+    ] = None,
+    reason: Reason = None,
+    preview: Preview = False,
+    db: Db = DATABASE,
+    json: options.Json = False,
+) -> None:
+    """Ban a player from a ladder, and rate all that they had a part in anew.
+
+    By the rule void, their matches count for nothing. By the rule refund, their matches stay, and players of teams that
+    finished behind theirs keep the rating they had. A banned player is in no standings; `evenmatch reinstate PLAYER`
+    makes all of it as though it had never been.
+
+    [bold]Examples[/bold]
+
+    evenmatch ban mallory --ladder duel --preview
+
+    evenmatch ban mallory --ladder duel --rule refund --since 2026-11-01 --reason "aimbot"
+    """
+    if rule not in ("void", "refund"):
+        raise UsageError(f"--rule {rule}: accepted is void or refund")
+    begin = options.moment(since, "--since")
+    from evenmatch.service import corrections
+
+    correct(db, ladder, lambda store, head: corrections.ban(store, head, player, rule, begin, reason), preview, json)

@@ -1,0 +1,105 @@
+"""Options of the commands that work on a database of ladders, and what they stand for."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from evenmatch.errors import UsageError
+
+if TYPE_CHECKING:
+    from evenmatch.service.service import Service
+    from evenmatch.tables import MatchTable
+
+DATABASE = "evenmatch.db"
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+Db = Annotated[
+    str,
+    typer.Option(
+        "--db", metavar="URL", envvar="EVENMATCH_DB", help="An SQLite file, or a URL as postgresql://user@host/name."
+    ),
+]
+OnLadder = Annotated[
+    str | None,
+    typer.Option("--ladder", "-l", metavar="L", help="The ladder; may be left out where there is only one."),
+]
+Reason = Annotated[
+    str | None, typer.Option("--reason", "-r", metavar="TEXT", help="Why; kept in the ledger with the correction.")
+]
+Preview = Annotated[bool, typer.Option("--preview", help="Only show who would move and by how much; change nothing.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+
+
+@contextmanager
+def opened(db: str) -> Iterator[Service]:
+    """The database of --db, which must be there."""
+    from evenmatch.service.opening import open_existing
+
+    with open_existing(db) as service:
+        yield service
+
+
+def shown_database(service: Service) -> str:
+    """The database as a person would type it, without its password."""
+    shown = service.database.shown
+    return shown.replace("sqlite+pysqlite:///", "").replace("postgresql+psycopg://", "postgresql://")
+
+
+def ladder_of(service: Service, told: str | None) -> str:
+    """The ladder of --ladder, or the only one. Raises UsageError where there are none or several."""
+    if told is not None:
+        return service.ladder(told).name
+    names = [ladder.name for ladder in service.ladders()]
+    if len(names) == 1:
+        return names[0]
+    if not names:
+        raise UsageError("there is no ladder yet; `evenmatch ladder create NAME --system S` makes one")
+    raise UsageError(f"there are the ladders {', '.join(names)}; name one with --ladder")
+
+
+def of_ladder(matches: MatchTable, ladder: str, pool: bool) -> MatchTable:
+    """The matches of a file that go onto a ladder: all where the file knows one ladder, else those of that name."""
+    if pool:
+        return matches.pooled()
+    if len(matches.ladders) == 1:
+        return matches
+    if ladder in matches.ladders:
+        return matches.on_ladder(ladder)
+    listed = ", ".join(sorted(matches.ladders)[:20]) + (", …" if len(matches.ladders) > 20 else "")
+    raise UsageError(
+        f"{matches.source.name} has the ladders {listed}, and none is {ladder!r}; "
+        "accepted is one of them as --ladder, or --pool-ladders to take all as one"
+    )
+
+
+def ask(question: str, yes: bool) -> None:
+    """Go on only if the person agrees, or has agreed by --yes."""
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise UsageError("nobody can be asked here; accepted is --yes, which says that it is meant")
+    if not typer.confirm(question, err=True):
+        raise typer.Exit(1)
+
+
+def minutes_text(micros: int) -> str:
+    """A time in UTC to the minute, for tables."""
+    return (EPOCH + timedelta(microseconds=micros)).strftime("%Y-%m-%d %H:%M")
+
+
+def check_unlike(*files: Path | None) -> None:
+    """Raise UsageError now where two of these are the same file."""
+    named = [path.resolve() for path in files if path is not None]
+    if len(set(named)) < len(named):
+        raise UsageError("two of the files are the same; accepted are different ones")
+
+
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """A number of things: 1 match, 2 matches."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"

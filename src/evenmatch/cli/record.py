@@ -1,0 +1,176 @@
+"""evenmatch record: matches as they end, each by itself."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from evenmatch.cli import options
+from evenmatch.cli.database import DATABASE, Db, OnLadder, counted, ladder_of, of_ladder, opened
+from evenmatch.cli.output import note, print_json, print_table, printable, working
+from evenmatch.errors import BadRowsError, EvenmatchError
+
+if TYPE_CHECKING:
+    from evenmatch.match import Match
+    from evenmatch.service.receipts import Receipt
+    from evenmatch.tables import MatchTable
+
+AT_ONCE = 500
+SHOWN = 200  # rows of the table of receipts
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def command(
+    file: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE", help="A .csv, .parquet or .jsonl file; - reads JSON Lines from a pipe, to its end."
+        ),
+    ],
+    ladder: OnLadder = None,
+    unrated: Annotated[bool, typer.Option("--unrated", help="Record the matches, but let them change no rating.")] = (
+        False
+    ),
+    db: Db = DATABASE,
+    json: options.Json = False,
+) -> None:
+    """Record finished matches and print what each did to its players.
+
+    Each match stands for itself: one that is refused is named, and the others are recorded all the same; then the
+    command ends with 1. (`import` is for whole seasons: it takes all of a file or nothing.) A match that was recorded
+    before changes nothing and gives the receipt that it gave then.
+
+    [bold]Examples[/bold]
+
+    evenmatch record tonight.csv --ladder duel
+
+    cat tonight.jsonl | evenmatch record - --ladder duel --json
+    """
+    with opened(db) as service:
+        name = ladder_of(service, ladder)
+        with working("reading"):
+            read = of_ladder(_read(file), name, False)
+        before = service.ladder(name).position
+        receipts: list[Receipt] = []
+        refused = [(problem.match_id, str(problem)) for problem in read.skipped]
+        with working(f"recording on {name}", len(read)) as progress:
+            for first in range(0, len(read), AT_ONCE):
+                listed = list(matches_of(read.take(slice(first, first + AT_ONCE)), name))
+                outcomes = service.record_many(name, listed, rated=not unrated)
+                for match, outcome in zip(listed, outcomes, strict=True):
+                    if isinstance(outcome, EvenmatchError):
+                        refused.append((match.id, _reason(outcome)))
+                    else:
+                        receipts.append(outcome)
+                progress(first + len(listed))
+    known = sum(receipt.position <= before for receipt in receipts)
+    if json:
+        problems = [{"match_id": match_id, "reason": reason} for match_id, reason in refused]
+        told = [{"there_already": one.position <= before, **plain(one)} for one in receipts]
+        print_json({"ladder": name, "receipts": told, "refused": problems})
+    else:
+        _print(name, receipts, known)
+    for _, reason in refused:
+        note(f"refused: {reason}")
+    if refused:
+        raise typer.Exit(1)
+
+
+def _read(file: str) -> MatchTable:
+    """The matches of a file or of standard input; bad ones are left out."""
+    from evenmatch.tables import read
+
+    if file != "-":
+        return read(file, skip_bad=True)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "matches.jsonl"
+        path.write_bytes(sys.stdin.buffer.read())
+        try:
+            return read(path, skip_bad=True)
+        except BadRowsError as error:
+            raise BadRowsError("standard input", error.problems, all_bad=error.all_bad) from None
+        except EvenmatchError as error:
+            raise type(error)(str(error).replace(str(path), "standard input")) from None
+
+
+def matches_of(table: MatchTable, ladder: str) -> Iterator[Match]:
+    """The matches of a table as Match objects of a ladder."""
+    from evenmatch.match import Appearance, Match, Team
+
+    c, names = table.history.columns, table.player_names
+    slots = zip(
+        [names[player] for player in c.player.tolist()],
+        *(map(_known, column.tolist()) for column in (c.score, c.seconds)),
+        c.quit.tolist(),
+        map(_known, c.performance.tolist()),
+        c.keep.tolist(),
+        strict=True,
+    )
+    appearances = [Appearance(*slot) for slot in slots]
+    starts, first = c.slot_start.tolist(), c.team_start.tolist()
+    places, scores = c.place.tolist(), list(map(_known, c.team_score.tolist()))
+    teams = [Team(tuple(appearances[starts[at] : starts[at + 1]]), places[at], scores[at]) for at in range(len(places))]
+    for at, (match_id, time, duration) in enumerate(
+        zip(table.match_id.to_pylist(), c.time.tolist(), c.duration.tolist(), strict=True)
+    ):
+        moment = EPOCH + timedelta(microseconds=time)
+        yield Match(match_id, moment, tuple(teams[first[at] : first[at + 1]]), ladder, _known(duration))
+
+
+def _known(value: float) -> float | None:
+    return None if value != value else value  # noqa: PLR0124 - not a number is what is not recorded
+
+
+def _reason(error: EvenmatchError) -> str:
+    return str(error.problems[0]) if isinstance(error, BadRowsError) else str(error)
+
+
+def plain(receipt: Receipt) -> dict[str, object]:
+    """A receipt as data."""
+    return {
+        "match_id": receipt.match_id,
+        "position": receipt.position,
+        "rated": receipt.rated,
+        "teams": [
+            [
+                {
+                    **{name: value for name, value in line.change._asdict().items() if name != "factors"},
+                    "factors": {
+                        name: _known(value) if isinstance(value, float) else value
+                        for name, value in line.change.factors.items()
+                    },
+                    "percentile": line.percentile,
+                    "division": line.division,
+                }
+                for line in team
+            ]
+            for team in receipt.teams
+        ],
+    }
+
+
+def _print(ladder: str, receipts: list[Receipt], known: int) -> None:
+    rows: list[list[object]] = []
+    for receipt in receipts:
+        if not receipt.rated:
+            rows.append([receipt.match_id, "(not rated)", None, None, None, None, None])
+        for line in (line for team in receipt.teams for line in team):
+            change = line.change
+            moved = f"{change.after - change.before:+.2f}"
+            rows.append(
+                [receipt.match_id, change.player, change.before, change.after, moved, line.percentile, line.division]
+            )
+    new = len(receipts) - known
+    title = f"{ladder}: {counted(new, 'match', 'matches')} recorded" + (f", {known:,} there already" if known else "")
+    if not rows:
+        print(printable(title))
+        return
+    more = f" (the first {SHOWN} rows; --json prints all)" if len(rows) > SHOWN else ""
+    heads = ("match", "player", "before", "after", "change", "percentile", "division")
+    print_table(title + more, heads, rows[:SHOWN], right=heads[2:6])

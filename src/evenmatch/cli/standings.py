@@ -1,0 +1,215 @@
+"""evenmatch standings: who stands where on a ladder."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from evenmatch.cli import options
+from evenmatch.cli.database import DATABASE, Db, OnLadder, counted, ladder_of, minutes_text, opened
+from evenmatch.cli.output import note, print_json, print_table, printable, working
+from evenmatch.errors import UsageError
+
+if TYPE_CHECKING:
+    from evenmatch.service.boards import View
+    from evenmatch.service.service import Service
+    from evenmatch.standings.board import Standing
+
+HEADS = ("rank", "player", "rating", "matches", "percentile", "division", "")
+BARS = 40  # letters of the longest bar
+
+
+def command(
+    ladder: OnLadder = None,
+    page: Annotated[int | None, typer.Option("--page", min=1, metavar="N", help="Which page, counted from 1.")] = None,
+    size: Annotated[int, typer.Option("--size", min=1, max=10_000, metavar="N", help="Players on a page.")] = 20,
+    around: Annotated[
+        str | None, typer.Option("--around", metavar="PLAYER", help="A player between those above and below.")
+    ] = None,
+    search: Annotated[
+        str | None, typer.Option("--search", metavar="TEXT", help="Players whose name holds this, in any case.")
+    ] = None,
+    friends: Annotated[
+        str | None, typer.Option("--friends", metavar="A,B,C", help="These players alone, with the ladder's ranks.")
+    ] = None,
+    distribution: Annotated[
+        bool, typer.Option("--distribution", help="How many active players have which rating.")
+    ] = False,
+    as_of: Annotated[
+        str | None,
+        typer.Option(
+            "--as-of", metavar="TIME", help="Who was active then, by today's ratings; last: at the last match."
+        ),
+    ] = None,
+    db: Db = DATABASE,
+    json: options.Json = False,
+) -> None:
+    """Show who stands where, as of now.
+
+    Listed are the players who completed their placement matches, and a match within the ladder's active days.
+
+    [bold]Examples[/bold]
+
+    evenmatch standings --ladder duel
+
+    evenmatch standings --ladder duel --around ann --size 11
+
+    evenmatch standings --ladder duel --friends "ann,bob" --as-of last
+    """
+    asked = {"--page": page, "--around": around, "--search": search, "--friends": friends}
+    named = [name for name, value in asked.items() if value is not None] + ["--distribution"] * distribution
+    if len(named) > 1:
+        raise UsageError(f"{' and '.join(named)} are two questions; accepted is one of them")
+    when = None if as_of in (None, "last") else options.moment(as_of)
+    with opened(db) as service:
+        name = ladder_of(service, ladder)
+        with working("standings"):
+            view = _view(service, name, when, as_of == "last")
+        if not view.snapshot.population:
+            _tell_why_empty(view, as_of)
+        if distribution:
+            _print_distribution(view, json)
+            return
+        if around is not None:
+            shown = view.snapshot.around(service.player(around), size // 2)
+        elif search is not None:
+            from evenmatch.service.finding import search_ladder
+
+            shown = view.snapshot.among(search_ladder(service.database, view, search, size))
+        elif friends is not None:
+            shown = _friends(service, view, friends)
+        else:
+            shown = _page(view, page or 1, size)
+        rows = service.named(shown)
+    if json:
+        document = {**_about(view), "page": page or 1, "size": size} if not named or page else _about(view)
+        print_json({**document, "standings": [plain(player, one) for player, one in rows]})
+    else:
+        _print(view, rows, page or 1, size, paged=not named or page is not None)
+
+
+def _view(service: Service, ladder: str, when: int | None, last: bool) -> View:
+    if last:
+        when = service.view(ladder).head.time
+    return service.view(ladder, as_of=when)
+
+
+def _page(view: View, page: int, size: int) -> list[Standing]:
+    """A page of the listed; of all who are active, where nobody has completed the placement matches yet."""
+    snapshot = view.snapshot
+    if len(snapshot) or not snapshot.population:
+        return snapshot.page(page, size)
+    note(
+        f"nobody completed {counted(view.settings.standings.placement, 'placement match', 'placement matches')} yet: "
+        "all who are active are shown"
+    )
+    return snapshot.among(snapshot.board.player[snapshot.active])[(page - 1) * size : page * size]
+
+
+def _tell_why_empty(view: View, as_of: str | None) -> None:
+    days, last = view.settings.standings.active_days, view.head.time
+    if last is None:
+        note(f"no match was rated on ladder {view.head.name} yet")
+    elif as_of is None:
+        note(
+            f"nobody completed a match in the last {days:g} days; the last match was on {minutes_text(last)} UTC, "
+            "and --as-of last shows who stood where then"
+        )
+    else:
+        note(f"nobody completed a match in the {days:g} days before {minutes_text(view.snapshot.as_of)} UTC")
+
+
+def _friends(service: Service, view: View, told: str) -> list[Standing]:
+    """The players of a list by commas. Raises UnknownNameError; notes those who have not played here."""
+    names = [name.strip() for name in next(csv.reader([told], skipinitialspace=True), []) if name.strip()]
+    if not names:
+        raise UsageError(f"--friends {told}: accepted are names by commas")
+    ids = {service.player(name): name for name in names}
+    found = view.snapshot.among(list(ids))
+    for absent in ids.keys() - {one.player for one in found}:
+        note(f"{ids[absent]} has no rating on ladder {view.head.name}")
+    return found
+
+
+def _about(view: View) -> dict[str, object]:
+    """What a document of standings begins with."""
+    from evenmatch.service.times import iso_time
+
+    rules = view.settings.standings
+    return {
+        "ladder": view.head.name,
+        "title": view.settings.title or view.head.name,
+        "as_of": iso_time(view.snapshot.as_of),
+        "listed": len(view.snapshot),
+        "active": view.snapshot.population,
+        "players": len(view.snapshot.board),
+        "placement": rules.placement,
+        "active_days": rules.active_days,
+        "rebuild_due": view.head.due is not None,
+        "divisions": [
+            {"name": cut.division.name, "lowest": cut.division.lowest, "rating": cut.rating}
+            for cut in view.snapshot.cuts()
+        ],
+    }
+
+
+def plain(player: str, standing: Standing) -> dict[str, object]:
+    """A standing as data."""
+    return {"player": player, **{name: value for name, value in standing._asdict().items() if name != "player"}}
+
+
+def why_not(standing: Standing, view_placement: int) -> str:
+    """Why a player is not listed; nothing for one who is."""
+    if standing.rank is not None:
+        return ""
+    if not standing.placed:
+        return f"placement {standing.completed} of {view_placement}"
+    return "banned or left" if standing.active else "not active"
+
+
+def _print(view: View, rows: Sequence[tuple[str, Standing]], page: int, size: int, *, paged: bool) -> None:
+    snapshot, rules = view.snapshot, view.settings.standings
+    pages = snapshot.pages(size)
+    told = f", page {page} of {pages}" if paged and (pages > 1 or page > pages > 0) else ""
+    title = (
+        f"{view.settings.title or view.head.name}: {len(snapshot):,} listed, {snapshot.population:,} active of "
+        f"{len(snapshot.board):,} players, {len(rules.divisions)} divisions, "
+        f"as of {minutes_text(snapshot.as_of)} UTC{told}"
+    )
+    if view.head.due is not None:
+        note(f"a correction waits for a rebuild; type: evenmatch rebuild --ladder {view.head.name}")
+    cells = [
+        [one.rank, player, one.rating, one.matches, one.percentile, one.division, why_not(one, rules.placement)]
+        for player, one in rows
+    ]
+    if not any(row[-1] for row in cells):
+        cells = [row[:-1] for row in cells]
+    heads = HEADS[: len(cells[0]) if cells else -1]
+    if cells:
+        print_table(title, heads, cells, right=("rank", "rating", "matches", "percentile"))
+    else:
+        print(printable(title))
+        if snapshot.population:
+            note("nobody to show: the page is beyond the last one, or nobody is found")
+
+
+def _print_distribution(view: View, json: bool) -> None:
+    found = view.snapshot.distribution(20)
+    edges, counts = found.edges.tolist(), found.counts.tolist()
+    if json:
+        print_json({**_about(view), "edges": edges, "counts": counts})
+        return
+    most = max(counts)
+    rows = [
+        [f"{low:g}", f"{high:g}", f"{count:,}", "█" * round(BARS * count / most) if most else ""]
+        for low, high, count in zip(edges[:-1], edges[1:], counts, strict=True)
+    ]
+    title = f"{view.settings.title or view.head.name}: ratings of {view.snapshot.population:,} active players"
+    print_table(title, ("from", "to", "players", ""), rows[::-1], right=("from", "to", "players"))
+    cuts = [[cut.division.name, cut.division.lowest, cut.rating] for cut in reversed(view.snapshot.cuts())]
+    print_table(
+        "Divisions", ("division", "from percentile", "from rating"), cuts, right=("from percentile", "from rating")
+    )

@@ -1,0 +1,130 @@
+"""evenmatch void, ban, reinstate, season."""
+
+import csv
+import json
+
+import pytest
+
+DUELS = [("a", "b"), ("a", "c"), ("a", "d"), ("a", "e"), ("b", "c"), ("b", "d"), ("b", "e"), ("c", "d"), ("c", "e")]
+DUELS += [("d", "e"), ("f", "a")]  # winner and loser of d01 .. d11
+
+
+def elo(duels, kept=(), start=None):
+    """Elo by hand; a player in `kept` is not changed by the duels of those numbers."""
+    rating = dict(start or {})
+    for number, (winner, loser) in enumerate(duels):
+        w, l_ = rating.get(winner, 1500.0), rating.get(loser, 1500.0)
+        gain = 32 * (1 - 1 / (1 + 10 ** ((l_ - w) / 400)))
+        rating[winner] = w + gain
+        rating[loser] = l_ if (number, loser) in kept else l_ - gain
+    return rating
+
+
+def ratings(run):
+    assert run("export", "--ratings", "ratings.csv").code == 0
+    with open("ratings.csv", newline="") as file:
+        return {row["player"]: float(row["rating"]) for row in csv.DictReader(file)}
+
+
+def events(run):
+    return json.loads(run("ladder", "show", "duel", "--json").out)["events"]
+
+
+CORRECTIONS = {
+    "void": (["void", "d03"], elo(DUELS[:2] + DUELS[3:])),
+    "ban": (["ban", "a"], elo([duel for duel in DUELS if "a" not in duel])),
+    "ban since": (
+        ["ban", "a", "--since", "2026-01-03T12:00:00Z"],
+        elo([duel for at, duel in enumerate(DUELS) if "a" not in duel or at < 2]),
+    ),
+    "refund": (["ban", "a", "--rule", "refund"], elo(DUELS, {(at, DUELS[at][1]) for at in range(4)})),
+    "refund since": (
+        ["ban", "a", "--rule", "refund", "--since", "2026-01-03T12:00:00Z"],
+        elo(DUELS, {(2, "d"), (3, "e")}),
+    ),
+}
+
+
+@pytest.mark.parametrize(("line", "expected"), CORRECTIONS.values(), ids=CORRECTIONS)
+def test_a_preview_changes_nothing_and_says_what_then_happens(line, expected, run, league):
+    before, at = ratings(run), events(run)
+    seen = json.loads(run(*line, "--preview", "--json").out)
+    assert (seen["preview"], events(run), ratings(run)) == (True, at, before)
+    told = run(*line, "--preview")
+    assert told.out.startswith("preview: ")
+    assert "nothing was changed" in told.err
+    done = json.loads(run(*line, "--reason", "why not", "--json").out)
+    assert (done.pop("preview"), seen.pop("preview")) == (False, True)
+    assert done == seen
+    now = ratings(run)
+    assert now == pytest.approx(expected, rel=1e-12)
+    moved = {name: now.get(name) for name in before if now.get(name) != before[name]}
+    assert {move["player"]: move["after"] for move in seen["moves"]} == moved
+    sizes = [abs(move["after"] - move["before"]) for move in seen["moves"] if move["after"] is not None]
+    assert sorted(sizes, reverse=True) == sizes or None in moved.values()
+    assert events(run) == at + 1
+    assert run("verify").code == 0
+
+
+@pytest.mark.parametrize(("line", "_"), CORRECTIONS.values(), ids=CORRECTIONS)
+def test_reinstating_makes_it_as_though_it_had_never_been(line, _, run, league):
+    before = ratings(run)
+    assert run(*line).code == 0
+    back = ["reinstate", "--match", "d03"] if line[0] == "void" else ["reinstate", "a"]
+    assert run(*back, "--preview").code == 0
+    assert ratings(run) != before
+    assert run(*back).code == 0
+    assert ratings(run) == before
+    assert run("verify").code == 0
+
+
+def test_the_table_shows_the_twenty_who_move_most(run, league, tmp_path):
+    rows = ["match_id,played_at,team,player,place"]
+    for at in range(30):
+        rows += [f"x{at:02},2026-02-01,1,a,1", f"x{at:02},2026-02-01,2,p{at:02},2"]
+    (tmp_path / "more.csv").write_text("\n".join(rows))
+    run("import", "more.csv")
+    ended = run("void", "x00", "--preview")
+    assert "the 20 who move most are shown" in ended.out
+    assert len(ended.out.strip().splitlines()) == 22
+    assert len(json.loads(run("void", "x00", "--preview", "--json").out)["moves"]) == 31
+
+
+def test_a_banned_player_is_in_no_standings(run, league):
+    run("ban", "a", "--rule", "refund", "--reason", "aimbot")
+    told = json.loads(run("standings", "--as-of", "last", "--json").out)
+    assert [row["player"] for row in told["standings"]] == ["b", "c", "d", "e"]
+    assert json.loads(run("player", "show", "a", "--json").out)["ladders"][0]["banned"] is True
+    assert "banned" in run("player", "show", "a").out
+
+
+def test_a_soft_season_leaves_a_share_of_the_distance_from_the_mean_and_keeps_the_old_standings(run, league):
+    before = ratings(run)
+    ended = run("season", "open", "--title", "Winter", "--factor", "0.25")
+    assert (ended.code, ended.out) == (0, "ladder duel: Winter is open, its season 2\n")
+    mean = sum(before.values()) / 6
+    expected = {name: mean + 0.25 * (rating - mean) for name, rating in before.items()}
+    assert ratings(run) == pytest.approx(expected, rel=1e-12)
+    told = json.loads(run("season", "list", "--json").out)["seasons"]
+    assert [(one["number"], one["title"], one["closed_at"] is None) for one in told] == [
+        (1, "Season 1", False),
+        (2, "Winter", True),
+    ]
+    first = json.loads(run("season", "show", "1", "--json").out)
+    assert {row["player"]: row["rating"] for row in first["standings"]} == before
+    page = json.loads(run("season", "show", "1", "--page", 2, "--size", 4, "--json").out)
+    assert len(page["standings"]) == 2
+    assert "Winter" in run("season", "list").out
+    assert run("season", "show", "1").out.startswith("duel: Season 1, as it ended on ")
+    assert run("void", "d03").code == 0
+    again = json.loads(run("season", "show", "1", "--json").out)
+    assert {row["player"]: row["rating"] for row in again["standings"]} == before
+    assert run("verify").code == 0
+
+
+@pytest.mark.parametrize(("reset", "left"), [("full", 0.0), ("none", 1.0)])
+def test_a_full_reset_leaves_nothing_and_none_leaves_all(reset, left, run, league):
+    before = ratings(run)
+    assert run("season", "open", "--reset", reset).code == 0
+    now = ratings(run)
+    assert now == (before if left else pytest.approx(dict.fromkeys(before, 1500.0)))

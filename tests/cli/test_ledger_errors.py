@@ -1,0 +1,178 @@
+"""Exit codes of the commands on a database: 1 contents, 2 a wrong command, option, name or value, 3 the database."""
+
+import json
+import os
+import sqlite3
+
+import pytest
+
+WRONG = [
+    ("ladder", "Usage"),
+    ("ladder create", "Missing"),
+    ("ladder create x", "--system"),
+    ("ladder create x --system wagr", "did you mean 'wager'?"),
+    ("ladder create x --system elo --param q=1", "unknown parameter"),
+    ("ladder create x --system elo --reset half", "accepted is full, soft or none"),
+    ("ladder create x --system elo --factor 2", "--factor"),
+    ("ladder create x --system elo --placement -1", "--placement"),
+    ("ladder create x --system elo --divisions nowhere.csv", "No such file"),
+    ("ladder create x --system elo --db no/such/folder/x.db", "the folder no/such/folder is not there"),
+    ("ladder create x --system elo --db mysql://h/d", "no database of ours"),
+    ("ladder show duell", "unknown ladder 'duell' (did you mean 'duel'?); known: duel"),
+    ("ladder change duel", "nothing to change was named"),
+    ("ladder change duel --param k=20 --from tomorrow", "--from tomorrow: accepted is start or now"),
+    ("ladder change duel --system glicko2 --from now", "another system rates from the start"),
+    ("ladder change duel --param kk=20", "did you mean 'k'?"),
+    ("ladder change duel --preset nope", "unknown preset of elo 'nope'"),
+    ("import nowhere.csv", "No such file"),
+    ("import SEASON --ladder duell", "did you mean 'duel'?"),
+    ("import SEASON --ratings --unrated", "--ratings is about no matches"),
+    ("record nowhere.csv", "No such file"),
+    ("export", "nothing to export was named"),
+    ("export --counted --ratings r.csv", "--counted is about --matches"),
+    ("export --ratings r.txt", "suffix '.txt'"),
+    ("export --ratings no/r.csv", "cannot be written"),
+    ("export --ratings r.csv --journal ./r.csv", "two of the files are the same"),
+    ("void d3", "unknown match of ladder 'duel' 'd3'"),
+    ("void d3", "did you mean 'd03'?"),
+    ("ban aa --rule void", "unknown player 'aa'"),
+    ("ban a --rule forgive", "--rule forgive: accepted is void or refund"),
+    ("ban a --since yesterday", "--since yesterday: accepted is ISO 8601"),
+    ("reinstate", "accepted is either a player who is banned, or --match"),
+    ("reinstate a --match d01", "accepted is either a player who is banned, or --match"),
+    ("reinstate nobody", "unknown player 'nobody'"),
+    ("season open --reset half", "accepted is full, soft or none"),
+    ("season open --reset full --factor 0.5", "--factor is what a soft reset leaves"),
+    ("season show 1", "season 1 has not ended"),
+    ("season show 7", "unknown ended season '7'"),
+    ("standings --page 0", "--page"),
+    ("standings --page 1 --around a", "--page and --around are two questions"),
+    ("standings --around nobody", "unknown player 'nobody'"),
+    ("standings --friends a,nobody", "unknown player 'nobody'"),
+    ("standings --friends ,", "accepted are names by commas"),
+    ("standings --as-of soon", "--as-of soon"),
+    ("player show nobody", "unknown player 'nobody'"),
+    ("player show a --ladder duell", "unknown ladder 'duell'"),
+    ("player merge a --into nobody --yes", "unknown player 'nobody'"),
+    ("player merge a --into f", "accepted is --yes"),
+    ("player export a --out a.csv", "accepted is .json"),
+    ("player export a --out no/a.json", "cannot be written"),
+    ("player erase a", "accepted is --yes"),
+    ("verify --ladder duell", "unknown ladder"),
+    ("rebuild --ladder duell", "unknown ladder"),
+    ("backup no/b.db", "the folder no is not there"),
+    ("backup league.db", "is the database itself"),
+    ("backup season.csv", "is there already"),
+    ("backup .", "is a folder"),
+]
+
+
+@pytest.mark.parametrize(("line", "said"), WRONG, ids=[line for line, _ in WRONG])
+def test_a_wrong_command_option_name_or_value_ends_with_2_and_changes_nothing(line, said, run, league, season):
+    before = league.read_bytes()
+    files = {path.name for path in league.parent.iterdir()}
+    ended = run(*["season.csv" if word == "SEASON" else word for word in line.split(" ")])
+    assert ended.code == 2, ended
+    assert said in " ".join((ended.err + ended.out).replace("│", " ").split())
+    assert "Traceback" not in ended.err
+    assert league.read_bytes() == before
+    assert {path.name for path in league.parent.iterdir()} - {"league.db-wal", "league.db-shm"} == files
+
+
+CONFLICTS = [
+    ("ladder create duel --system elo", "there is a ladder 'duel' already"),
+    ("reinstate a", "player 'a' is not banned"),
+    ("reinstate --match d01", "match 'd01' is not void"),
+    ("player rename a b", "another player's"),
+    ("player merge a --into a --yes", "the same player"),
+    ("player merge a --into b --yes", "met in match 'd01'"),
+]
+
+
+@pytest.mark.parametrize(("line", "said"), CONFLICTS, ids=[line for line, _ in CONFLICTS])
+def test_what_contradicts_the_ledger_ends_with_1(line, said, run, league):
+    ended = run(*line.split())
+    assert (ended.code, ended.out) == (1, "")
+    assert said in ended.err
+
+
+def test_a_void_or_ban_twice_ends_with_1_and_says_how_to_take_it_back(run, league):
+    for line in (["void", "d01"], ["ban", "a"]):
+        assert run(*line).code == 0
+        ended = run(*line)
+        assert ended.code == 1
+        assert "already" in ended.err
+        assert "reinstate" in ended.err
+
+
+def test_the_ladder_must_be_named_where_there_are_several(run, league):
+    run("ladder", "create", "other", "--system", "elo")
+    ended = run("standings")
+    assert ended.code == 2
+    assert "there are the ladders duel, other; name one with --ladder" in ended.err
+    assert run("standings", "--ladder", "duel").code == 0
+
+
+def test_a_database_without_a_ladder_says_how_to_make_one(run, tmp_path):
+    (tmp_path / "empty.db").touch()
+    ended = run("standings", "--db", tmp_path / "empty.db")
+    assert ended.code == 2
+    assert "evenmatch ladder create NAME --system S" in ended.err
+    assert run("verify", "--db", tmp_path / "empty.db").out == "there is no ladder to verify\n"
+
+
+def test_a_file_that_is_no_database_ends_with_3(run, tmp_path):
+    (tmp_path / "x.db").write_bytes(b"not a database" * 100)
+    for line in (["ladder", "list"], ["ladder", "create", "x", "--system", "elo"]):
+        ended = run(*line, "--db", tmp_path / "x.db")
+        assert (ended.code, ended.out) == (3, "")
+        assert "not a database of ours" in ended.err
+
+
+def test_a_database_of_something_else_ends_with_3_and_stays_as_it_is(run, tmp_path):
+    with sqlite3.connect(tmp_path / "x.db") as other:
+        other.execute("CREATE TABLE recipes (name)")
+    other.close()
+    ended = run("ladder", "create", "x", "--system", "elo", "--db", tmp_path / "x.db")
+    assert ended.code == 3
+    assert "holds something else (recipes)" in ended.err
+
+
+@pytest.fixture
+def as_a_guest(run, league, league_made_once, tmp_path_factory, monkeypatch):
+    """A database that this process may read and not write to, in a folder likewise."""
+    assert run("void", "d01", "--preview").code == 0  # so that all code is loaded, which a guest may not be let to
+    folder = tmp_path_factory.getbasetemp() / "guest"
+    folder.mkdir(exist_ok=True)
+    above = [path for path in folder.parents if path.stat().st_mode & 0o777 == 0o700]
+    kept = [(path, path.stat().st_mode) for path in above]
+    db = folder / "league.db"
+    db.write_bytes(league_made_once.read_bytes())
+    db.chmod(0o444)
+    folder.chmod(0o555)
+    for path in above:
+        path.chmod(0o711)
+    monkeypatch.setenv("EVENMATCH_DB", str(db))
+    if os.geteuid() == 0:  # whom permissions do not bind
+        os.seteuid(65534)
+    yield db
+    if os.getuid() == 0:
+        os.seteuid(0)
+    folder.chmod(0o755)
+    db.unlink()
+    for path, mode in kept:
+        path.chmod(mode)
+
+
+def test_a_database_that_cannot_be_written_to_ends_with_3_and_says_so(run, as_a_guest):
+    ended = run("void", "d01")
+    assert (ended.code, ended.out) == (3, "")
+    assert "Traceback" not in ended.err
+    assert str(as_a_guest) in ended.err
+
+
+def test_rows_that_cannot_be_read_are_all_named_and_nothing_is_imported(run, league, spoilt):
+    ended = run("import", spoilt, "--ladder", "duel")
+    assert (ended.code, ended.out) == (1, "")
+    assert "match 'd03'" in ended.err
+    assert json.loads(run("ladder", "list", "--json").out)[0]["matches"] == 11

@@ -1,0 +1,163 @@
+"""evenmatch ladder: create, list, show, change."""
+
+import csv
+import json
+
+import pytest
+
+# Winner and loser of the season's duels, in order of time
+DUELS = [("a", "b"), ("a", "c"), ("a", "d"), ("a", "e"), ("b", "c"), ("b", "d"), ("b", "e"), ("c", "d"), ("c", "e")]
+DUELS += [("d", "e"), ("f", "a")]
+
+
+def elo(duels, k=32.0, start=None):
+    """Elo as anybody would write it down."""
+    rating = dict(start or {})
+    for winner, loser in duels:
+        w, l_ = rating.get(winner, 1500.0), rating.get(loser, 1500.0)
+        gain = k * (1 - 1 / (1 + 10 ** ((l_ - w) / 400)))
+        rating[winner], rating[loser] = w + gain, l_ - gain
+    return rating
+
+
+def ratings(run, ladder="duel"):
+    """What the ladder holds, by way of a file."""
+    assert run("export", "--ladder", ladder, "--ratings", "ratings.csv").code == 0
+    with open("ratings.csv", newline="") as file:
+        return {row["player"]: float(row["rating"]) for row in csv.DictReader(file)}
+
+
+def test_create_makes_the_file_and_show_tells_every_setting_and_parameter(run, tmp_path):
+    table = tmp_path / "divisions.csv"
+    table.write_text("name,lowest\nlow,1\nhigh,60\n")
+    db = tmp_path / "new.db"
+    made = run(
+        *("ladder", "create", "arena", "--system", "elo", "--param", "k=20", "--param", "start=1000"),
+        *("--title", "Arena 6v6", "--placement", 4, "--active-days", 7.5, "--divisions", table),
+        *("--division-margin", 1, "--team-size", 6, "--reset", "full", "--factor", 0.25, "--db", db),
+    )
+    assert (made.code, db.exists()) == (0, True)
+    assert made.out == f"ladder arena: made in {db}, rated by elo\n"
+    assert made.err == f"next: evenmatch import MATCHES --ladder arena --db {db}\n"
+    told = json.loads(run("ladder", "show", "arena", "--db", db, "--json").out)
+    assert told["settings"] == {
+        "title": "Arena 6v6",
+        "team_size": 6,
+        "reset": "full",
+        "factor": 0.25,
+        "placement": 4,
+        "active_days": 7.5,
+        "divisions": [["low", 1], ["high", 60]],
+        "division_margin": 1,
+    }
+    assert (told["system"], told["parameters"]["k"], told["parameters"]["start"]) == ("elo", 20, 1000)
+    assert (told["matches"], told["players"], told["season"], told["rebuild_due_from"]) == (0, 0, 1, None)
+    shown = run("ladder", "show", "arena", "--db", db).out
+    for words in ("Arena 6v6", "low from 1, high from 60", "as the ledger says", "scale", "400"):
+        assert words in shown
+
+
+def test_only_create_makes_a_file(run, tmp_path, season):
+    db = tmp_path / "absent.db"
+    for line in (
+        *(["ladder", "list"], ["ladder", "show", "x"], ["standings"], ["verify"], ["rebuild"], ["season", "list"]),
+        *(["import", season], ["record", season], ["void", "m"], ["ban", "p"], ["player", "show", "p"]),
+        *(["backup", tmp_path / "b.db"], ["export", "--ratings", tmp_path / "r.csv"]),
+    ):
+        ended = run(*line, "--db", db)
+        assert (ended.code, ended.out) == (2, ""), line
+        assert f"evenmatch ladder create NAME --system S --db {db}" in ended.err
+        assert not db.exists()
+
+
+def test_list_counts_what_each_ladder_holds(run, league):
+    assert run("ladder", "create", "other", "--system", "glicko2").code == 0
+    told = json.loads(run("ladder", "list", "--json").out)
+    assert [(one["name"], one["system"], one["matches"], one["players"]) for one in told] == [
+        ("duel", "elo", 11, 6),
+        ("other", "glicko2", 0, 0),
+    ]
+    lines = run("ladder", "list").out.splitlines()
+    assert lines[0] == "league.db: 2 ladders"
+    assert lines[2].split() == ["duel", "duel", "elo", "11", "6", "1", "–"]
+
+
+def test_import_gives_what_elo_by_hand_gives(run, league):
+    assert ratings(run) == pytest.approx(elo(DUELS), rel=1e-12)
+
+
+def test_a_parameter_from_the_start_rates_all_anew_and_keeps_the_others(run, league):
+    assert run("ladder", "change", "duel", "--param", "start=1500", "--param", "scale=400").code == 0
+    seen = json.loads(run("ladder", "change", "duel", "--param", "k=20", "--preview", "--json").out)
+    assert seen["preview"] is True
+    assert {move["player"]: move["after"] for move in seen["moves"]} == pytest.approx(elo(DUELS, 20))
+    assert ratings(run) == pytest.approx(elo(DUELS))
+    ended = run("ladder", "change", "duel", "--param", "k=20")
+    assert ended.code == 0
+    assert "ladder 'duel' is rated by elo from the start: 6 of 6 players move" in ended.out
+    assert ended.out.endswith("ladder duel: changed\n")
+    assert ratings(run) == pytest.approx(elo(DUELS, 20))
+    assert run("ladder", "change", "duel", "--param", "start=1000").code == 0
+    told = json.loads(run("ladder", "show", "duel", "--json").out)
+    assert (told["parameters"]["k"], told["parameters"]["start"]) == (20, 1000)
+    assert run("verify").code == 0
+
+
+def test_a_parameter_from_now_on_leaves_the_ratings_there_are(run, league, tmp_path):
+    assert run("ladder", "change", "duel", "--param", "k=8", "--from", "now").code == 0
+    assert ratings(run) == pytest.approx(elo(DUELS))
+    (tmp_path / "one.csv").write_text("match_id,played_at,team,player,place\nx,2026-02-01,1,e,1\nx,2026-02-01,2,b,2\n")
+    assert run("import", "one.csv").code == 0
+    assert ratings(run) == pytest.approx(elo([("e", "b")], 8, elo(DUELS)))
+    assert run("verify").code == 0
+
+
+def test_another_system_takes_its_own_defaults_and_gives_what_rate_gives(run, league, season):
+    ended = run("ladder", "change", "duel", "--system", "glicko2", "--title", "Duel 1v1")
+    assert ended.code == 0
+    assert "title: duel" not in ended.out
+    assert "title:  → Duel 1v1" in ended.out
+    told = json.loads(run("ladder", "show", "duel", "--json").out)
+    assert (told["system"], told["settings"]["title"]) == ("glicko2", "Duel 1v1")
+    rated = json.loads(run("rate", season, "--system", "glicko2", "--ladder", "duel", "--json").out)
+    assert told["parameters"] == rated["parameters"]
+    assert ratings(run) == {row["player"]: row["rating"] for row in rated["standings"]}
+
+
+def test_settings_change_alone_and_no_rating_moves(run, league):
+    before = ratings(run)
+    ended = run("ladder", "change", "duel", "--placement", 5, "--team-size", 1, "--preview")
+    assert ended.out.splitlines()[:2] == ["placement: 2 → 5", "team_size: any → 1"]
+    assert json.loads(run("ladder", "show", "duel", "--json").out)["settings"]["placement"] == 2
+    assert run("ladder", "change", "duel", "--placement", 5, "--team-size", 1).code == 0
+    assert run("ladder", "change", "duel", "--team-size", 0).code == 0
+    told = json.loads(run("ladder", "show", "duel", "--json").out)["settings"]
+    assert (told["placement"], told["team_size"]) == (5, None)
+    assert ratings(run) == before
+
+
+def test_matches_that_the_new_system_cannot_rate_are_named_and_nothing_changes(run, league, tmp_path):
+    (tmp_path / "three.csv").write_text(
+        "match_id,played_at,team,player,place\nx3,2026-02-01,a,a,1\nx3,2026-02-01,b,b,2\nx3,2026-02-01,c,c,3\n"
+    )
+    assert run("import", "three.csv").code == 0
+    before = ratings(run)
+    for preview in ([], ["--preview"]):
+        ended = run("ladder", "change", "duel", "--system", "wager", *preview)
+        assert (ended.code, ended.out) == (1, "")
+        assert "match 'x3'" in ended.err
+        assert "--skip-bad leaves such matches out" in ended.err
+    assert ratings(run) == before
+    assert run("ladder", "change", "duel", "--system", "wager", "--skip-bad").code == 0
+    assert run("verify").code == 0
+
+
+def test_show_lists_the_corrections_with_their_reasons(run, league):
+    run("void", "d03", "--reason", "a crash")
+    run("ban", "a", "--since", "2026-01-02")
+    told = json.loads(run("ladder", "show", "duel", "--json").out)["corrections"]
+    assert [(one["kind"], one["match_id"], one["player"], one["reason"]) for one in told[1:]] == [
+        ("match-voided", "d03", None, "a crash"),
+        ("player-banned", None, "a", None),
+    ]
+    assert "a crash" in run("ladder", "show", "duel").out

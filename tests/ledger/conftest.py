@@ -1,0 +1,38 @@
+"""A service over each database that ledgers are kept in, with a clock that stands still until a test moves it."""
+
+import pytest
+
+from evenmatch import rules
+from evenmatch.service.service import Service
+from evenmatch.service.settings import Settings
+from evenmatch.standings.board import StandingsRules
+from ledger.made import Clock
+from postgres import postgres  # noqa: F401
+
+DATABASES = ("sqlite", "postgresql")
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture(params=DATABASES)
+def store_url(request, tmp_path):
+    """A database that nobody has opened yet."""
+    if request.param == "sqlite":
+        return str(tmp_path / "evenmatch.db")
+    return request.getfixturevalue("postgres").fresh_database()
+
+
+@pytest.fixture
+def service(store_url, clock):
+    with Service.open(store_url, clock) as opened:
+        yield opened
+
+
+@pytest.fixture
+def ladder(service):
+    """The ladder `default`, rated by Elo; who has played twice is placed."""
+    settings = Settings(standings=StandingsRules(placement=2))
+    return service.create_ladder("default", "elo", rules("elo"), settings).name

@@ -1,0 +1,261 @@
+"""Corrections: what they do to ratings, by hand; that a preview tells it; what contradicts the ledger is refused."""
+
+import pytest
+
+from evenmatch import rules
+from evenmatch.errors import BadRowsError, ConflictError, EvenmatchError, InputError, RatingRangeError, UnknownNameError
+from evenmatch.service import recording
+from evenmatch.service.rebuilding import Build
+from ledger.made import after, ban, duel, dump, everybody, match, micros, ratings, reinstate, unvoid, void
+from slow.ledger import SlowLedger, System
+
+HALF = {"ann": 1516.0, "bob": 1484.0}  # after the first duel, Elo with K = 32
+
+
+@pytest.fixture
+def played(service, ladder):
+    """ann beats bob, cat beats dan, eve the cheater beats dan and then cat."""
+    for one in (duel(1, "ann", "bob"), duel(2, "cat", "dan"), duel(3, "eve", "dan"), duel(4, "eve", "cat")):
+        service.record(one)
+    return service
+
+
+def test_a_void_match_counts_for_nothing_and_can_be_made_to_count_again(played):
+    before = ratings(played)
+    played.correct("default", void("m3"))
+    now = everybody(played)
+    assert now["dan"].rating == 1484.0
+    assert (now["dan"].matches, now["eve"].matches) == (1, 1)
+    assert {name: now[name].rating for name in ("ann", "bob")} == HALF
+    played.correct("default", unvoid("m3"))
+    assert ratings(played) == before
+
+
+def test_a_match_whose_players_played_nothing_else_leaves_nobody_when_it_is_void(played):
+    played.correct("default", void("m1"))
+    assert everybody(played).keys() == {"cat", "dan", "eve"}
+
+
+def test_a_ban_voids_all_matches_of_the_player_or_those_that_ended_since(played):
+    played.correct("default", ban("eve"))
+    assert ratings(played) == {**HALF, "cat": 1516.0, "dan": 1484.0}
+    played.correct("default", reinstate("eve"))
+    played.correct("default", ban("eve", since=micros(after(4))))  # m4 ended at that very moment
+    now = everybody(played)
+    assert (now["cat"].rating, now["cat"].matches, now["eve"].matches, now["dan"].matches) == (1516.0, 1, 1, 2)
+
+
+def test_a_refund_gives_losses_back_and_keeps_gains_and_counts(played):
+    before = ratings(played)
+    played.correct("default", ban("eve", "refund"))
+    now = everybody(played)
+    assert (now["cat"].rating, now["dan"].rating) == (1516.0, 1484.0)
+    assert (now["cat"].matches, now["dan"].matches, now["eve"].matches) == (2, 2, 2)
+    assert now["eve"].rating == before["eve"]  # a cheater's gains are not taken: that is what the other rule does
+
+
+def test_a_refund_spares_those_behind_the_banned_and_nobody_else(service, ladder):
+    service.record(duel(0, "bob", "mate"))  # or all of the second place would gain as much as they lose
+    service.record(match(1, (2, "eve", "mate"), (1, "ann"), (2, "bob"), (3, "cat")))
+    before = ratings(service)
+    service.correct("default", ban("eve", "refund"))
+    now = ratings(service)
+    assert now["cat"] == 1500.0 != before["cat"]
+    assert {name: now[name] for name in ("eve", "mate", "ann", "bob")} == {
+        name: before[name] for name in ("eve", "mate", "ann", "bob")
+    }
+
+
+def test_a_ban_from_a_time_on_leaves_earlier_refunds_of_the_banned_player_alone(played):
+    played.correct("default", ban("eve", "refund"))
+    before = ratings(played)
+    played.correct("default", ban("cat", "refund", since=micros(after(100))))  # she lost to eve at hour 4
+    assert ratings(played) == before
+    assert played.verify("default").is_equal
+    played.rebuild("default", whole=True)
+    assert ratings(played) == before
+
+
+def test_matches_of_a_banned_player_do_not_count_from_then_on_and_the_board_hides_them(played):
+    played.correct("default", ban("eve"))
+    receipt = played.record(duel(5, "eve", "ann"))
+    assert (receipt.rated, receipt.teams) == (False, ())
+    assert ratings(played)["ann"] == 1516.0
+    played.record(duel(6, "cat", "dan"))
+    listed = [name for name, _ in played.named(played.view("default").snapshot.page(1, 50))]
+    assert listed == ["cat", "dan"]  # who played twice, and were not banned
+    played.correct("default", reinstate("eve"))
+    assert everybody(played)["eve"].matches == 3
+    assert played.verify("default").is_equal
+
+
+def test_a_player_who_never_played_here_can_be_banned_beforehand(played):
+    played.create_ladder("other", "elo", rules("elo"))
+    played.correct("other", ban("eve"))
+    assert played.record(duel(1, "eve", "ann", ladder="other")).rated is False
+    assert played.verify("other").is_equal
+
+
+WISHES = {
+    "void": void("m3", "because"),
+    "ban": ban("eve"),
+    "refund": ban("eve", "refund"),
+    "since": ban("eve", since=micros(after(4))),
+    "nobody's": ban("newcomer"),
+}
+
+
+@pytest.mark.parametrize("wish", WISHES.values(), ids=WISHES)
+def test_a_preview_tells_what_happens_then_and_changes_nothing(played, wish):
+    played.record(duel(9, "newcomer", "ann"), rated=False)
+    before, rows = everybody(played), dump(played)
+    foretold = played.preview("default", wish)
+    assert dump(played) == rows
+    played.correct("default", wish)
+    now = everybody(played)
+    seen = {
+        name: tuple((at[name].rating, at[name].matches) if name in at else (None, 0) for at in (before, now))
+        for name in before
+    }
+    assert {
+        one.player: ((one.before, one.matches_before), (one.after, one.matches_after)) for one in foretold.moves
+    } == {name: both for name, both in seen.items() if both[0] != both[1]}
+    sizes = [abs((one.after or 0) - (one.before or 0)) for one in foretold.moves]
+    assert sizes == sorted(sizes, reverse=True)
+
+
+CONTRADICTIONS = {
+    "void twice": ([void("m3")], void("m3"), "void already"),
+    "not void": ([], unvoid("m3"), "not void"),
+    "banned twice": ([ban("eve")], ban("eve", "refund"), "banned from ladder 'default' already"),
+    "not banned": ([], reinstate("eve"), "not banned"),
+    "reinstated twice": ([ban("eve"), reinstate("eve")], reinstate("eve"), "not banned"),
+}
+
+
+@pytest.mark.parametrize(("first", "wish", "said"), CONTRADICTIONS.values(), ids=CONTRADICTIONS)
+def test_a_correction_that_contradicts_the_ledger_is_refused(played, first, wish, said):
+    for one in first:
+        played.correct("default", one)
+    rows = dump(played)
+    for attempt in (played.preview, played.correct):
+        with pytest.raises(ConflictError, match=said):
+            attempt("default", wish)
+    assert dump(played) == rows
+
+
+UNKNOWN = {"match": void("m33"), "player": ban("evee"), "a correction's id": void("ladder:default")}
+
+
+@pytest.mark.parametrize("wish", UNKNOWN.values(), ids=UNKNOWN)
+def test_an_unknown_match_or_player_is_named(played, wish):
+    with pytest.raises(UnknownNameError, match="unknown"):
+        played.correct("default", wish)
+
+
+def test_an_unknown_rule_of_a_ban_is_refused(played):
+    with pytest.raises(EvenmatchError, match="refund"):
+        played.correct("default", ban("eve", "forgive"))
+
+
+def test_parameters_from_now_on_rate_later_matches_alone_also_after_a_correction(service, ladder):
+    service.record(duel(1, "ann", "bob"))
+    service.change_rules("default", "elo", rules("elo", k=64.0), start=False)
+    assert ratings(service) == HALF
+    service.record(duel(2, "cat", "dan"))
+    assert (ratings(service)["cat"], ratings(service)["ann"]) == (1532.0, 1516.0)
+    service.rebuild("default", whole=True)
+    assert (ratings(service)["cat"], ratings(service)["ann"]) == (1532.0, 1516.0)
+    service.change_rules("default", "elo", rules("elo", k=16.0))
+    assert (ratings(service)["cat"], ratings(service)["ann"]) == (1508.0, 1508.0)
+    assert service.ladder("default").rules.values()["k"] == 16.0
+
+
+def test_another_system_rates_everything_anew_from_the_start(played):
+    played.change_rules("default", "wager", rules("wager"))
+    assert ratings(played)["ann"] == 1.05
+    assert played.ladder("default").system == "wager"
+    with pytest.raises(InputError, match="from the start"):
+        played.change_rules("default", "elo", rules("elo"), start=False)
+    assert played.verify("default").is_equal
+
+
+def test_every_match_that_a_new_system_cannot_rate_is_named_or_left_unrated(played):
+    played.record(match(5, (1, "ann"), (2, "bob"), (3, "cat")))
+    played.record(match(6, (1, "ann"), (2, "bob"), (3, "dan")))
+    played.record(match(7, (1, "ann"), (2, "bob"), (3, "dan")), rated=False)
+    played.correct("default", void("m6"))
+    rows = dump(played)
+    with pytest.raises(BadRowsError) as refused:
+        played.change_rules("default", "wager", rules("wager"))
+    assert [problem.match_id for problem in refused.value.problems] == ["m5"]
+    assert dump(played) == rows
+    played.change_rules("default", "wager", rules("wager"), skip_bad=True)
+    played.correct("default", unvoid("m6"))
+    assert everybody(played)["ann"].matches == 1
+    assert played.verify("default").is_equal
+    played.change_rules("default", "elo", rules("elo"))
+    assert everybody(played)["ann"].matches == 3
+
+
+def test_a_change_under_which_a_starting_rating_cannot_be_is_refused_and_leaves_nothing(played):
+    played.start_ratings("default", {"zed": -50.0})  # wager has no rating below 1
+    rows = lasting(played)
+    with pytest.raises(EvenmatchError):
+        played.change_rules("default", "wager", rules("wager"))
+    assert lasting(played) == rows
+    assert played.verify("default").is_equal
+    assert played.ladder("default").due is None
+
+
+def test_a_change_under_which_a_rating_leaves_its_range_is_refused_and_leaves_nothing(played):
+    played.change_rules("default", "wager", rules("wager"))
+    played.start_ratings("default", dict.fromkeys(("rich", "richer"), 7e11))
+    played.record(duel(9, "rich", "richer"))
+    rows = lasting(played)
+    with pytest.raises(RatingRangeError):
+        played.change_rules("default", "wager", rules("wager", stake=0.5))
+    assert lasting(played) == rows
+    assert played.verify("default").is_equal
+    assert played.ladder("default").due is None
+
+
+def test_a_ladder_with_checkpoints_is_rebuilt_from_the_last_one_before_the_change(service, ladder, monkeypatch):
+    monkeypatch.setattr(recording, "CHECKPOINT", 5)
+    twin = SlowLedger(System("elo"))
+    for at in range(60):
+        one = duel(at, *(("a", "b"), ("b", "c"), ("a", "c"))[at % 3])
+        service.record(one)
+        twin.record(one)
+    with service.database.read() as connection:
+        kept = connection.exec_driver_sql("SELECT position FROM checkpoint ORDER BY position").scalars().all()
+    assert len(kept) > 2
+    for match_id in ("m50", "m20", "m0"):
+        service.correct("default", void(match_id))
+        twin.void(match_id)
+        assert ratings(service) == pytest.approx({name: one.rating for name, one in twin.replay().items()}, rel=1e-12)
+        assert service.verify("default").is_equal
+
+
+def test_a_correction_that_was_interrupted_changed_nothing_and_can_be_made_again(played, monkeypatch):
+    rows = lasting(played)
+    with monkeypatch.context() as patch:
+        patch.setattr(Build, "swap", stop)
+        with pytest.raises(KeyboardInterrupt):
+            played.correct("default", void("m3"))
+    assert lasting(played) == rows
+    assert played.verify("default").is_equal
+    played.record(duel(8, "ann", "dan"))
+    played.correct("default", void("m3"))
+    assert everybody(played)["dan"].matches == 2
+    assert played.verify("default").is_equal
+
+
+def lasting(service):
+    """What the ledger says and what is read of it: all rows but those of generations that nobody reads."""
+    rows = dump(service)
+    return {table: rows[table] for table in ("event", "correction", "ladder", "appearance", "season", "player", "name")}
+
+
+def stop(*_, **__):
+    raise KeyboardInterrupt

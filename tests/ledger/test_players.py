@@ -1,0 +1,192 @@
+"""Players: one identity under every name; rename, merge, start from elsewhere, erase."""
+
+import json
+
+import pytest
+
+from evenmatch import Rater, from_matches, read, rules
+from evenmatch.errors import ConflictError, InputError, UnknownNameError
+from ledger.made import ban, duel, dump, everybody, match, ratings, reinstate, void
+
+
+def test_a_former_name_still_reaches_a_renamed_player(service, ladder):
+    first = service.record(duel(1, "ann", "bob"))
+    service.rename("ann", "zoe")
+    assert everybody(service).keys() == {"zoe", "bob"}
+    assert service.player("ann") == service.player("zoe")
+    told = service.record(duel(2, "ann", "bob"))
+    assert everybody(service)["zoe"].matches == 2
+    assert service.record(duel(2, "ann", "bob")) == told
+    again = service.record(duel(1, "ann", "bob"))
+    assert (again.position, again.teams[0][0].change.after) == (first.position, 1516.0)
+    service.rename("zoe", "ann")  # and back
+    assert everybody(service).keys() == {"ann", "bob"}
+    assert service.verify("default").is_equal
+
+
+def test_a_name_that_is_taken_or_empty_is_no_new_name(service, ladder):
+    service.record(duel(1, "ann", "bob"))
+    service.rename("ann", "zoe")
+    rows = dump(service)
+    for name in ("bob", "", " ", "a\0"):
+        with pytest.raises((ConflictError, InputError)):
+            service.rename("zoe", name)
+    with pytest.raises(ConflictError):
+        service.rename("bob", "ann")  # a former name is taken, too
+    with pytest.raises(UnknownNameError):
+        service.rename("nobody", "somebody")
+    assert dump(service) == rows
+
+
+def test_merged_players_are_one_who_played_all_matches_of_both_on_every_ladder(service, ladder):
+    service.create_ladder("other", "elo", rules("elo"))
+    told = [duel(1, "smurf", "bob"), duel(2, "ann", "cat"), duel(3, "bob", "ann"), duel(4, "smurf", "cat")]
+    for one in told:
+        service.record(one)
+    service.record(duel(1, "dan", "smurf", ladder="other"))
+    assert service.merge("smurf", "ann") == ["default", "other"]
+    rater = Rater(rules("elo"))
+    for one in [duel(1, "ann", "bob"), *told[1:3], duel(4, "ann", "cat")]:
+        rater.rate(one)
+    assert ratings(service) == {name: rater.rating(name) for name in ("ann", "bob", "cat")}
+    assert ratings(service, "other") == {"dan": 1516.0, "ann": 1484.0}
+    service.record(duel(5, "smurf", "dan"))
+    assert everybody(service)["ann"].matches == 5
+    service.correct("default", ban("smurf"))  # so of ann
+    assert ratings(service) == {}
+    service.correct("default", reinstate("ann"))
+    assert all(service.verify(name).is_equal for name in ("default", "other"))
+
+
+def test_a_chain_of_merges_leads_to_the_last(service, ladder):
+    for one in (duel(1, "a", "x"), duel(2, "b", "x"), duel(3, "c", "x")):
+        service.record(one)
+    service.merge("a", "b")
+    service.merge("b", "c")
+    assert service.player("a") == service.player("c")
+    assert everybody(service)["c"].matches == 3
+    with pytest.raises(ConflictError, match="the same player"):
+        service.merge("a", "c")
+    assert service.verify("default").is_equal
+
+
+def test_players_who_met_are_not_merged_on_any_ladder(service, ladder):
+    service.create_ladder("other", "elo", rules("elo"))
+    for one in (duel(1, "a", "x"), duel(2, "b", "x"), duel(1, "a", "b", ladder="other")):
+        service.record(one)
+    rows = dump(service)
+    with pytest.raises(ConflictError, match="met in match 'm1' of ladder 'other'"):
+        service.merge("a", "b")
+    assert dump(service) == rows
+
+
+def test_a_banned_player_is_not_merged(service, ladder):
+    for one in (duel(1, "b", "x"), duel(2, "a", "x")):
+        service.record(one)
+    service.correct("default", ban("a"))
+    for two in (("a", "b"), ("b", "a")):
+        with pytest.raises(ConflictError, match="'a' is banned"):
+            service.merge(*two)
+
+
+def test_players_begin_at_ratings_from_elsewhere_and_go_on_from_there(service, ladder):
+    assert service.start_ratings("default", {"ann": 1700.0, "bob": 1500.0}) == 2
+    assert ratings(service) == {"ann": 1700.0, "bob": 1500.0}
+    service.record(duel(1, "ann", "cat"))
+    gain = 32 / (1 + 10 ** (200 / 400))
+    assert ratings(service)["ann"] == pytest.approx(1700 + gain, rel=1e-12)
+    service.correct("default", void("m1"))
+    assert ratings(service)["ann"] == 1700.0
+    assert service.verify("default").is_equal
+
+
+def test_starting_ratings_of_who_has_played_or_that_cannot_be_are_refused_whole(service, ladder):
+    service.record(duel(1, "ann", "bob"))
+    service.rename("ann", "zoe")
+    rows = dump(service)
+    for told in ({"cat": 1600.0, "zoe": 1.0}, {"ann": 1600.0}, {"cat": float("nan")}, {"cat": 1e300}, {}):
+        with pytest.raises(InputError):
+            service.start_ratings("default", told)
+    assert dump(service) == rows
+
+
+def test_starting_ratings_survive_a_soft_season_and_a_season_sat_out(service, ladder, clock):
+    service.start_ratings("default", {"zed": 1900.0})
+    service.record(duel(1, "ann", "bob"))  # the mean of who played is 1500
+    clock.move(days=1)
+    service.open_season("default", reset="soft", factor=0.5)
+    assert ratings(service) == {"zed": 1700.0, "ann": 1508.0, "bob": 1492.0}
+    clock.move(days=1)
+    service.record(duel(300, "cat", "dan"))
+    service.open_season("default", reset="soft", factor=0.5)  # nobody but cat and dan played
+    assert ratings(service) == {"zed": 1600.0, "ann": 1504.0, "bob": 1496.0, "cat": 1508.0, "dan": 1492.0}
+    assert service.verify("default").is_equal
+
+
+SECRET = "Zyx Wvut"
+
+
+@pytest.fixture
+def labelled(tmp_path):
+    """Matches whose teams are labelled by their players, as in many files of free-for-alls."""
+    file = tmp_path / "matches.csv"
+    rows = [
+        f"x{at},2026-01-05,default,{name},{name},{at + place}"
+        for at in range(2)
+        for place, name in enumerate((SECRET, "bob"), 1)
+    ]
+    file.write_text("match_id,played_at,ladder,team,player,place\n" + "\n".join(rows) + "\n")
+    return read(file)
+
+
+def test_an_erased_player_leaves_no_trace_of_any_name(service, ladder, labelled):
+    service.record(duel(1, "ann", SECRET))
+    service.import_matches("default", labelled)
+    service.record(duel(3, f"{SECRET} alt", "cat"))
+    service.merge(f"{SECRET} alt", SECRET)
+    service.rename(SECRET, f"new {SECRET}")
+    service.correct("default", ban(SECRET, reason=f"{SECRET} cheats"))
+    service.correct("default", reinstate(SECRET))
+    before, rated = everybody(service), ratings(service)
+    pseudonym = service.erase(SECRET)
+    assert SECRET in repr(before)
+    for table, rows in dump(service).items():
+        assert not [row for row in rows if "Zyx" in row], table
+    assert ratings(service) == {pseudonym if "Zyx" in name else name: rating for name, rating in rated.items()}
+    with pytest.raises(UnknownNameError):
+        service.player(SECRET)
+    assert service.search("Zyx") == []
+    assert service.verify("default").is_equal
+
+
+def test_a_reason_about_others_that_names_an_erased_player_goes_too(service, ladder):
+    service.record(duel(1, "ann", SECRET))
+    service.correct("default", void("m1", f"{SECRET} lost connection"))
+    service.erase(SECRET)
+    assert not [row for rows in dump(service).values() for row in rows if "Zyx" in row]
+
+
+def test_an_erased_players_matches_can_be_sent_again_without_bringing_the_name_back(service, ladder):
+    first = service.record(duel(1, "ann", SECRET))
+    pseudonym = service.erase(SECRET)
+    again = service.record(duel(1, "ann", SECRET))
+    assert (again.position, again.teams[1][0].change.player) == (first.position, pseudonym)
+    service.import_matches("default", from_matches([duel(1, "ann", SECRET)]))
+    assert "Zyx" not in json.dumps(dump(service))
+    service.record(duel(2, "ann", SECRET))  # somebody of that name, who begins anew
+    assert everybody(service)[SECRET].matches == 1
+    assert [name for name, _ in service.named(service.view("default").snapshot.page(1, 9))] == ["ann"]
+
+
+def test_a_player_is_found_by_a_part_of_the_name_whatever_its_case_and_signs(service, ladder):
+    service.record(match(1, (1, "Ann_100%"), (2, "joanne"), (3, "ANNa"), (4, "b\\ob")))
+    assert service.search("ann") == ["ANNa", "Ann_100%", "joanne"]
+    assert service.search("_") == ["Ann_100%"]
+    assert service.search("%") == ["Ann_100%"]
+    assert service.search("\\") == ["b\\ob"]
+
+
+@pytest.mark.parametrize(("name", "text"), [("Ärger", "ärg"), ("ΣΟΦΙΑ", "σοφ"), ("Иван", "иВА")])
+def test_search_knows_the_letters_of_other_tongues(service, ladder, name, text):
+    service.record(duel(1, name, "bob"))
+    assert service.search(text) == [name]

@@ -1,0 +1,229 @@
+"""Matches that are recorded: each once, whole or not at all, rated with the others and told what it did."""
+
+import threading
+from dataclasses import replace
+from datetime import timedelta
+
+import numpy as np
+import pytest
+
+from evenmatch import Appearance, Match, Rater, Team, rules
+from evenmatch.errors import BadRowsError, ConflictError, InputError, RatingRangeError, UnknownNameError, UsageError
+from evenmatch.service.receipts import Receipt
+from evenmatch.service.service import Service
+from evenmatch.service.settings import Settings
+from evenmatch.standings.board import StandingsRules
+from evenmatch.standings.division import Division
+from ledger.made import after, duel, dump, everybody, match, positions, ratings
+
+LONE = (duel(1, "ann", "bob"), {"ann": 1516.0, "bob": 1484.0})  # Elo with K = 32 between equals
+
+
+def test_a_receipt_tells_before_after_expected_and_position(service, ladder):
+    receipt = service.record(LONE[0])
+    ann, bob = receipt.teams[0][0].change, receipt.teams[1][0].change
+    assert (receipt.match_id, receipt.ladder, receipt.position, receipt.rated) == ("m1", "default", 2, True)
+    assert (ann.player, ann.before, ann.after, ann.expected, ann.result) == ("ann", 1500.0, 1516.0, 0.5, 1.0)
+    assert (bob.player, bob.before, bob.after, bob.expected, bob.result) == ("bob", 1500.0, 1484.0, 0.5, 0.0)
+    assert ratings(service) == LONE[1]
+
+
+def test_receipts_of_uneven_teams_draws_and_three_sides_are_those_of_a_rater(service, ladder):
+    told = [
+        match(1, (1, "ann"), (2, "bob", "cat")),
+        match(2, (1, "ann"), (1, "bob")),  # an unequal draw
+        match(3, (2, "dan"), (1, "ann"), (2, "cat*")),
+        match(60, (1, "bob~", "dan"), (2, "ann")),  # after an idle gap, with a guest
+    ]
+    rater = Rater(rules("elo"))
+    for one in told:
+        receipt = service.record(one)
+        assert [[line.change for line in team] for team in receipt.teams] == [
+            list(team) for team in rater.rate(one).teams
+        ]
+
+
+def test_the_same_report_again_changes_nothing_and_gets_the_first_receipt(service, ladder):
+    first = service.record(duel(1, "ann", "bob"))
+    service.record(duel(2, "bob", "ann"))
+    before = dump(service)
+    assert service.record(duel(1, "ann", "bob")) == first
+    assert service.record_many("default", [duel(1, "ann", "bob")] * 2) == [first, first]
+    assert dump(service) == before
+
+
+ANOTHER = {
+    "winner": duel(1, "bob", "ann"),
+    "time": Match("m1", after(1) + timedelta(microseconds=1), duel(1, "ann", "bob").teams),
+    "player": duel(1, "ann", "cat"),
+    "duration": duel(1, "ann", "bob", duration=60.0),
+    "quit": match(1, (1, "ann"), (2, "bob*")),
+    "guest": match(1, (1, "ann"), (2, "bob~")),
+    "score": Match("m1", after(1), (Team.of("ann", place=1, score=2), Team.of("bob", place=2, score=1))),
+    "seconds": Match("m1", after(1), (Team((Appearance("ann", seconds=0),), 1), Team.of("bob", place=2))),
+    "performance": Match("m1", after(1), (Team((Appearance("ann", performance=0),), 1), Team.of("bob", place=2))),
+    "order of teams": Match("m1", after(1), duel(1, "ann", "bob").teams[::-1]),
+}
+
+
+@pytest.mark.parametrize("other", ANOTHER.values(), ids=ANOTHER)
+def test_the_same_id_with_other_content_is_a_conflict_and_leaves_nothing(service, ladder, other):
+    service.record(LONE[0])
+    before = dump(service)
+    with pytest.raises(ConflictError, match="'m1' is on ladder 'default' already, with other content"):
+        service.record(other)
+    assert dump(service) == before
+    with pytest.raises(ConflictError):
+        service.record(LONE[0], rated=False)
+
+
+def test_the_id_of_a_correction_is_no_id_for_a_match(service, ladder):
+    with pytest.raises(ConflictError, match="ladder:default"):
+        service.record(replace(LONE[0], id="ladder:default"))
+
+
+def test_a_match_that_the_system_cannot_rate_leaves_nothing(service):
+    service.create_ladder("default", "wager", rules("wager"))
+    service.record(duel(1, "ann", "bob"))
+    before = dump(service)
+    with pytest.raises(BadRowsError, match="3 teams"):
+        service.record(match(2, (1, "ann"), (2, "eve"), (3, "mallory")))
+    assert dump(service) == before
+    service.record(match(2, (1, "ann"), (2, "eve"), (3, "mallory")), rated=False)  # unrated is recorded all the same
+    assert everybody(service).keys() == {"ann", "bob"}
+
+
+# one bad match among good ones: (it, its error)
+BAD = {
+    "cannot be rated": (match(5, (1, "ann"), (2, "eve"), (3, "dan")), BadRowsError),
+    "conflict": (duel(1, "eve", "dan"), ConflictError),
+    "NUL in a name": (duel(5, "ann\0", "bob"), InputError),
+    "NUL in its id": (replace(duel(5, "ann", "bob"), id="m\0"), InputError),
+    "one player under two names": (duel(5, "ann", "ann's old name"), InputError),
+}
+
+
+@pytest.mark.parametrize(("bad", "error"), BAD.values(), ids=BAD)
+def test_one_bad_match_of_a_batch_does_not_harm_the_others(service, bad, error):
+    service.create_ladder("default", "wager", rules("wager"))
+    service.record(duel(1, "ann's old name", "bob"))
+    service.rename("ann's old name", "ann")
+    outcomes = service.record_many("default", [duel(2, "ann", "bob"), bad, duel(3, "bob", "cat")])
+    assert isinstance(outcomes[1], error), outcomes[1]
+    assert [outcomes[0].position, outcomes[2].position] == [4, 5]
+    assert service.verify("default").is_equal
+
+
+def test_a_rating_out_of_range_is_the_fault_of_its_match_alone(service):
+    service.create_ladder("default", "wager", rules("wager"))
+    service.start_ratings("default", dict.fromkeys(("rich", "richer"), 8.9e11))  # wager ends at 9e11
+    told = [duel(1, "ann", "bob"), duel(2, "rich", "richer"), duel(3, "cat", "ann")]
+    outcomes = service.record_many("default", told)
+    assert [type(one) for one in outcomes] == [Receipt, RatingRangeError, Receipt]
+    assert "'m2'" in str(outcomes[1])
+    assert "'rich'" in str(outcomes[1])
+    assert ratings(service)["rich"] == 8.9e11
+    assert service.verify("default").is_equal
+
+
+def test_two_ladders_are_independent_and_share_their_players(service, ladder):
+    service.create_ladder("other", "elo", rules("elo"))
+    service.record(duel(1, "ann", "bob"))
+    before = ratings(service)
+    service.record(duel(1, "bob", "ann", ladder="other"))  # the same id: ids are a ladder's own
+    service.record(duel(2, "bob", "cat", ladder="other"))
+    assert ratings(service) == before
+    assert ratings(service, "other").keys() == {"ann", "bob", "cat"}
+    assert everybody(service)["ann"].player == everybody(service, "other")["ann"].player
+    assert positions(service) == [1, 2]
+    assert positions(service, "other") == [1, 2, 3]
+
+
+def test_a_ladder_or_a_match_of_another_ladder_is_refused(service, ladder):
+    with pytest.raises(UnknownNameError, match="did you mean 'default'"):
+        service.record(duel(1, "ann", "bob", ladder="defualt"))
+    with pytest.raises(UsageError, match="accepted are those of 'default'"):
+        service.record_many("default", [duel(1, "ann", "bob", ladder="other")])
+
+
+def test_unrated_matches_and_guests_change_no_rating(service, ladder):
+    service.record(duel(1, "ann", "bob"))
+    before = ratings(service)
+    receipt = service.record(duel(2, "bob", "cat"), rated=False)
+    assert (receipt.rated, receipt.teams) == (False, ())
+    assert ratings(service) == before
+    service.record(match(3, (1, "bob~"), (2, "ann")))
+    now = everybody(service)
+    assert now["bob"].rating == before["bob"]
+    assert now["ann"].rating < before["ann"]
+    assert {name: one.matches for name, one in now.items()} == {"ann": 2, "bob": 1}
+
+
+def test_a_late_report_counts_as_ended_with_the_match_before_it(service, clock):
+    service.create_ladder("default", "glicko", rules("glicko", c=60.0))
+    late = [duel(1, "ann", "bob"), duel(900, "bob", "cat"), duel(30, "ann", "cat"), duel(1000, "cat", "bob")]
+    rater = Rater(rules("glicko", c=60.0))
+    for one in late:
+        service.record(one)
+        rater.rate(one)
+    assert ratings(service) == {name: rater.rating(name) for name in ("ann", "bob", "cat")}
+
+
+def test_percentile_and_division_stand_in_a_receipt_once_a_player_is_placed(service):
+    bands = (Division("low", 1), Division("high", 60))
+    placed = Settings(standings=StandingsRules(placement=2, divisions=bands))
+    service.create_ladder("default", "elo", rules("elo"), placed)
+    first = [service.record(duel(at, *two)) for at, two in enumerate([("a", "b"), ("c", "d"), ("a", "c"), ("b", "d")])]
+    assert [line.percentile for team in first[0].teams for line in team] == [None, None]
+    service.view("default")  # a > c > b > d, all of them placed
+    told = service.record(duel(10, "a", "b"))
+    # Among four active: nobody is above a, so 100; only d is below b's new rating, so 1 + 100 * 1 // 4 with b's old one
+    # above it, among the four others; see test_percentile for the definition.
+    assert (told.teams[0][0].percentile, told.teams[0][0].division) == (100, "high")
+    assert told.teams[1][0].division == "low"
+    assert service.record(duel(10, "a", "b")) == told
+
+
+def test_two_services_of_one_database_see_each_other(store_url, clock):
+    with Service.open(store_url, clock) as one, Service.open(store_url, clock) as other:
+        one.create_ladder("default", "elo", rules("elo"))
+        one.record(duel(1, "a", "b"))
+        other.record(duel(2, "a", "b"))
+        assert ratings(one) == ratings(other)
+        other.change_rules("default", "elo", rules("elo", k=64.0), start=False)
+        assert one.record(duel(3, "c", "d")).teams[0][0].change.after == 1532.0
+        other.change_rules("default", "wager", rules("wager"))
+        assert one.record(duel(4, "c", "d")).teams[0][0].change.before == 1.05
+        assert ratings(one) == ratings(other)
+        assert one.verify("default").is_equal
+
+
+def test_threads_that_record_at_once_get_their_own_receipts(service, ladder):
+    count, each = 8, 12
+    got, errors = {}, []
+
+    def work(number):
+        rng = np.random.default_rng(number)
+        try:
+            for at in range(each):
+                a, b = rng.choice(10, 2, replace=False).tolist()
+                one = replace(duel(at, f"p{a}", f"p{b}"), id=f"{number} {at}")
+                got[one.id] = (one, service.record(one))
+        except Exception as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert errors == []
+    assert sorted(receipt.position for _, receipt in got.values()) == list(range(2, 2 + count * each))
+    assert positions(service) == list(range(1, 2 + count * each))
+    rater = Rater(rules("elo"))
+    for one, receipt in sorted(got.values(), key=lambda both: both[1].position):
+        assert [[line.change for line in team] for team in receipt.teams] == [
+            list(team) for team in rater.rate(one).teams
+        ]
+        assert service.record(one) == receipt
+    assert service.verify("default").is_equal
