@@ -49,10 +49,11 @@ def run() -> Section:
     with postgres() as url, Service.open(url) as service:
         figures += recording(service, "PostgreSQL") + importing(service, "PostgreSQL", 5_000, None)
     notes = [
-        f"Ratings by {SYSTEM}, every commit durable (`synchronous=FULL`, `fsync=on`), database, callers and ledger "
-        f"on the same cores. Recording: {LIVE.matches:,} 6v6 matches from {CALLERS} threads that each wait for the receipt; "
-        f"the reference is one thread, so one commit for each match. Import: {BULK.matches:,} 6v6 matches; the reference "
-        "is the driver alone, which writes each match as JSON and its twelve appearances, and rates nothing.",
+        f"Ratings by {SYSTEM}, every commit durable (`synchronous=FULL`, `fsync=on`), database, callers and "
+        f"ledger on the same cores. Recording: {LIVE.matches:,} 6v6 matches from {CALLERS} threads that each wait for "
+        "the receipt; the reference is one thread, so one commit for each match. "
+        f"Import: {BULK.matches:,} 6v6 matches; the reference is the driver alone, which writes each match "
+        "as JSON and its twelve appearances, and rates nothing.",
         f"Removing a cheater: who played most among {DUELS.matches:,} duels is banned, first as a preview, then for "
         "good with the rebuild. `verify` replays all of it and compares bit for bit.",
     ]

@@ -17,7 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 from evenmatch import from_matches
 from evenmatch.errors import BadRowsError, ConflictError, InputError
 from evenmatch.match import Appearance, Match, Team
-from evenmatch.service import corrections
+from evenmatch.service.corrections import Ban, Reinstate, Unvoid, Void
 from evenmatch.service.receipts import Receipt
 from evenmatch.service.service import Service
 from ledger.made import START, Clock, everybody, micros
@@ -171,11 +171,11 @@ class Anything(RuleBasedStateMachine):
     def void_or_not(self, data):
         match_id = self.pick_match(data)
         is_void = self.twin.is_void(self.twin.position_of[match_id])
-        right, wrong = (corrections.unvoid, corrections.void) if is_void else (corrections.void, corrections.unvoid)
+        right, wrong = (Unvoid, Void) if is_void else (Void, Unvoid)
         with pytest.raises(ConflictError):
-            self.service.preview(self.ladder, lambda store, head: wrong(store, head, match_id, None))
+            self.service.preview(self.ladder, wrong(match_id))
         (self.twin.unvoid if is_void else self.twin.void)(match_id)
-        self.correct(lambda store, head: right(store, head, match_id, "because"))
+        self.correct(right(match_id, "because"))
 
     @rule(player=people, by=st.sampled_from(["void", "refund"]), since=st.none() | hours)
     def ban_or_not(self, player, by, since):
@@ -183,11 +183,11 @@ class Anything(RuleBasedStateMachine):
         assume(name in self.twin.names)
         if self.twin.identity(self.twin.names[name]) in self.twin.bans():
             self.twin.reinstate(name)
-            self.correct(lambda store, head: corrections.reinstate(store, head, name, None))
+            self.correct(Reinstate(name))
         else:
             from_then = None if since is None else micros(START + timedelta(hours=since))
             self.twin.ban(name, by, from_then)
-            self.correct(lambda store, head: corrections.ban(store, head, name, by, from_then, "because"))
+            self.correct(Ban(name, by, from_then, "because"))
 
     @rule(data=st.data(), start=st.booleans())
     def change_parameters(self, data, start):

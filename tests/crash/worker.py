@@ -23,7 +23,8 @@ from crash.matches import LADDER, PLAYERS, match_of, matches_of
 from evenmatch import rules, tables
 from evenmatch.errors import ConflictError, StoreError, UnknownNameError
 from evenmatch.ledger import store
-from evenmatch.service import corrections, importing, rebuilding, recording
+from evenmatch.service import importing, rebuilding, recording
+from evenmatch.service.corrections import Ban, Reinstate, Unvoid, Void
 from evenmatch.service.receipts import Receipt
 from evenmatch.service.service import Service
 
@@ -152,9 +153,9 @@ def received(outcome: object) -> Receipt:
 def correct_match(service: Service, match_id: str) -> str | None:
     """Void a match, or count it again; None where it was never recorded."""
     try:
-        return service.correct(LADDER, lambda to, head: corrections.void(to, head, match_id, "test")).kind.value
+        return service.correct(LADDER, Void(match_id, "test")).kind.value
     except ConflictError:
-        return service.correct(LADDER, lambda to, head: corrections.unvoid(to, head, match_id, "test")).kind.value
+        return service.correct(LADDER, Unvoid(match_id, "test")).kind.value
     except UnknownNameError:
         return None
 
@@ -163,9 +164,9 @@ def correct_player(service: Service, name: str, chance: Random) -> str | None:
     """Ban a player by either rule, or reinstate them; None where nobody met them."""
     rule = chance.choice(("void", "refund"))
     try:
-        return service.correct(LADDER, lambda to, head: corrections.ban(to, head, name, rule, None, None)).kind.value
+        return service.correct(LADDER, Ban(name, rule)).kind.value
     except ConflictError:
-        return service.correct(LADDER, lambda to, head: corrections.reinstate(to, head, name, None)).kind.value
+        return service.correct(LADDER, Reinstate(name)).kind.value
     except UnknownNameError:
         return None
 

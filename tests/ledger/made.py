@@ -5,7 +5,6 @@ from datetime import UTC, datetime, timedelta
 import sqlalchemy as sa
 
 from evenmatch.match import Appearance, Match, Team
-from evenmatch.service import corrections
 from evenmatch.standings.activity import DAY
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -73,19 +72,3 @@ def dump(service):
             table: sorted(map(repr, connection.execute(sa.text(f'SELECT * FROM "{table}"')).all()))
             for table in sa.inspect(connection).get_table_names()
         }
-
-
-def void(match_id, reason=None):
-    return lambda store, head: corrections.void(store, head, match_id, reason)
-
-
-def unvoid(match_id):
-    return lambda store, head: corrections.unvoid(store, head, match_id, None)
-
-
-def ban(name, rule="void", since=None, reason=None):
-    return lambda store, head: corrections.ban(store, head, name, rule, since, reason)
-
-
-def reinstate(name):
-    return lambda store, head: corrections.reinstate(store, head, name, None)

@@ -5,8 +5,9 @@ import pytest
 from evenmatch import rules
 from evenmatch.errors import BadRowsError, ConflictError, EvenmatchError, InputError, RatingRangeError, UnknownNameError
 from evenmatch.service import recording
+from evenmatch.service.corrections import Ban, Reinstate, Unvoid, Void
 from evenmatch.service.rebuilding import Build
-from ledger.made import after, ban, duel, dump, everybody, match, micros, ratings, reinstate, unvoid, void
+from ledger.made import after, duel, dump, everybody, match, micros, ratings
 from slow.ledger import SlowLedger, System
 
 HALF = {"ann": 1516.0, "bob": 1484.0}  # after the first duel, Elo with K = 32
@@ -22,32 +23,32 @@ def played(service, ladder):
 
 def test_a_void_match_counts_for_nothing_and_can_be_made_to_count_again(played):
     before = ratings(played)
-    played.correct("default", void("m3"))
+    played.correct("default", Void("m3"))
     now = everybody(played)
     assert now["dan"].rating == 1484.0
     assert (now["dan"].matches, now["eve"].matches) == (1, 1)
     assert {name: now[name].rating for name in ("ann", "bob")} == HALF
-    played.correct("default", unvoid("m3"))
+    played.correct("default", Unvoid("m3"))
     assert ratings(played) == before
 
 
 def test_a_match_whose_players_played_nothing_else_leaves_nobody_when_it_is_void(played):
-    played.correct("default", void("m1"))
+    played.correct("default", Void("m1"))
     assert everybody(played).keys() == {"cat", "dan", "eve"}
 
 
 def test_a_ban_voids_all_matches_of_the_player_or_those_that_ended_since(played):
-    played.correct("default", ban("eve"))
+    played.correct("default", Ban("eve"))
     assert ratings(played) == {**HALF, "cat": 1516.0, "dan": 1484.0}
-    played.correct("default", reinstate("eve"))
-    played.correct("default", ban("eve", since=micros(after(4))))  # m4 ended at that very moment
+    played.correct("default", Reinstate("eve"))
+    played.correct("default", Ban("eve", since=micros(after(4))))  # m4 ended at that very moment
     now = everybody(played)
     assert (now["cat"].rating, now["cat"].matches, now["eve"].matches, now["dan"].matches) == (1516.0, 1, 1, 2)
 
 
 def test_a_refund_gives_losses_back_and_keeps_gains_and_counts(played):
     before = ratings(played)
-    played.correct("default", ban("eve", "refund"))
+    played.correct("default", Ban("eve", "refund"))
     now = everybody(played)
     assert (now["cat"].rating, now["dan"].rating) == (1516.0, 1484.0)
     assert (now["cat"].matches, now["dan"].matches, now["eve"].matches) == (2, 2, 2)
@@ -58,7 +59,7 @@ def test_a_refund_spares_those_behind_the_banned_and_nobody_else(service, ladder
     service.record(duel(0, "bob", "mate"))  # or all of the second place would gain as much as they lose
     service.record(match(1, (2, "eve", "mate"), (1, "ann"), (2, "bob"), (3, "cat")))
     before = ratings(service)
-    service.correct("default", ban("eve", "refund"))
+    service.correct("default", Ban("eve", "refund"))
     now = ratings(service)
     assert now["cat"] == 1500.0 != before["cat"]
     assert {name: now[name] for name in ("eve", "mate", "ann", "bob")} == {
@@ -67,9 +68,9 @@ def test_a_refund_spares_those_behind_the_banned_and_nobody_else(service, ladder
 
 
 def test_a_ban_from_a_time_on_leaves_earlier_refunds_of_the_banned_player_alone(played):
-    played.correct("default", ban("eve", "refund"))
+    played.correct("default", Ban("eve", "refund"))
     before = ratings(played)
-    played.correct("default", ban("cat", "refund", since=micros(after(100))))  # she lost to eve at hour 4
+    played.correct("default", Ban("cat", "refund", since=micros(after(100))))  # she lost to eve at hour 4
     assert ratings(played) == before
     assert played.verify("default").is_equal
     played.rebuild("default", whole=True)
@@ -77,31 +78,31 @@ def test_a_ban_from_a_time_on_leaves_earlier_refunds_of_the_banned_player_alone(
 
 
 def test_matches_of_a_banned_player_do_not_count_from_then_on_and_the_board_hides_them(played):
-    played.correct("default", ban("eve"))
+    played.correct("default", Ban("eve"))
     receipt = played.record(duel(5, "eve", "ann"))
     assert (receipt.rated, receipt.teams) == (False, ())
     assert ratings(played)["ann"] == 1516.0
     played.record(duel(6, "cat", "dan"))
     listed = [name for name, _ in played.named(played.view("default").snapshot.page(1, 50))]
     assert listed == ["cat", "dan"]  # who played twice, and were not banned
-    played.correct("default", reinstate("eve"))
+    played.correct("default", Reinstate("eve"))
     assert everybody(played)["eve"].matches == 3
     assert played.verify("default").is_equal
 
 
 def test_a_player_who_never_played_here_can_be_banned_beforehand(played):
     played.create_ladder("other", "elo", rules("elo"))
-    played.correct("other", ban("eve"))
+    played.correct("other", Ban("eve"))
     assert played.record(duel(1, "eve", "ann", ladder="other")).rated is False
     assert played.verify("other").is_equal
 
 
 WISHES = {
-    "void": void("m3", "because"),
-    "ban": ban("eve"),
-    "refund": ban("eve", "refund"),
-    "since": ban("eve", since=micros(after(4))),
-    "nobody's": ban("newcomer"),
+    "void": Void("m3", "because"),
+    "ban": Ban("eve"),
+    "refund": Ban("eve", "refund"),
+    "since": Ban("eve", since=micros(after(4))),
+    "nobody's": Ban("newcomer"),
 }
 
 
@@ -125,11 +126,11 @@ def test_a_preview_tells_what_happens_then_and_changes_nothing(played, wish):
 
 
 CONTRADICTIONS = {
-    "void twice": ([void("m3")], void("m3"), "void already"),
-    "not void": ([], unvoid("m3"), "not void"),
-    "banned twice": ([ban("eve")], ban("eve", "refund"), "banned from ladder 'default' already"),
-    "not banned": ([], reinstate("eve"), "not banned"),
-    "reinstated twice": ([ban("eve"), reinstate("eve")], reinstate("eve"), "not banned"),
+    "void twice": ([Void("m3")], Void("m3"), "void already"),
+    "not void": ([], Unvoid("m3"), "not void"),
+    "banned twice": ([Ban("eve")], Ban("eve", "refund"), "banned from ladder 'default' already"),
+    "not banned": ([], Reinstate("eve"), "not banned"),
+    "reinstated twice": ([Ban("eve"), Reinstate("eve")], Reinstate("eve"), "not banned"),
 }
 
 
@@ -144,7 +145,7 @@ def test_a_correction_that_contradicts_the_ledger_is_refused(played, first, wish
     assert dump(played) == rows
 
 
-UNKNOWN = {"match": void("m33"), "player": ban("evee"), "a correction's id": void("ladder:default")}
+UNKNOWN = {"match": Void("m33"), "player": Ban("evee"), "a correction's id": Void("ladder:default")}
 
 
 @pytest.mark.parametrize("wish", UNKNOWN.values(), ids=UNKNOWN)
@@ -155,7 +156,7 @@ def test_an_unknown_match_or_player_is_named(played, wish):
 
 def test_an_unknown_rule_of_a_ban_is_refused(played):
     with pytest.raises(EvenmatchError, match="refund"):
-        played.correct("default", ban("eve", "forgive"))
+        played.correct("default", Ban("eve", "forgive"))
 
 
 def test_parameters_from_now_on_rate_later_matches_alone_also_after_a_correction(service, ladder):
@@ -184,14 +185,14 @@ def test_every_match_that_a_new_system_cannot_rate_is_named_or_left_unrated(play
     played.record(match(5, (1, "ann"), (2, "bob"), (3, "cat")))
     played.record(match(6, (1, "ann"), (2, "bob"), (3, "dan")))
     played.record(match(7, (1, "ann"), (2, "bob"), (3, "dan")), rated=False)
-    played.correct("default", void("m6"))
+    played.correct("default", Void("m6"))
     rows = dump(played)
     with pytest.raises(BadRowsError) as refused:
         played.change_rules("default", "wager", rules("wager"))
     assert [problem.match_id for problem in refused.value.problems] == ["m5"]
     assert dump(played) == rows
     played.change_rules("default", "wager", rules("wager"), skip_bad=True)
-    played.correct("default", unvoid("m6"))
+    played.correct("default", Unvoid("m6"))
     assert everybody(played)["ann"].matches == 1
     assert played.verify("default").is_equal
     played.change_rules("default", "elo", rules("elo"))
@@ -231,7 +232,7 @@ def test_a_ladder_with_checkpoints_is_rebuilt_from_the_last_one_before_the_chang
         kept = connection.exec_driver_sql("SELECT position FROM checkpoint ORDER BY position").scalars().all()
     assert len(kept) > 2
     for match_id in ("m50", "m20", "m0"):
-        service.correct("default", void(match_id))
+        service.correct("default", Void(match_id))
         twin.void(match_id)
         assert ratings(service) == pytest.approx({name: one.rating for name, one in twin.replay().items()}, rel=1e-12)
         assert service.verify("default").is_equal
@@ -242,11 +243,11 @@ def test_a_correction_that_was_interrupted_changed_nothing_and_can_be_made_again
     with monkeypatch.context() as patch:
         patch.setattr(Build, "swap", stop)
         with pytest.raises(KeyboardInterrupt):
-            played.correct("default", void("m3"))
+            played.correct("default", Void("m3"))
     assert lasting(played) == rows
     assert played.verify("default").is_equal
     played.record(duel(8, "ann", "dan"))
-    played.correct("default", void("m3"))
+    played.correct("default", Void("m3"))
     assert everybody(played)["dan"].matches == 2
     assert played.verify("default").is_equal
 

@@ -6,7 +6,8 @@ import pytest
 
 from evenmatch import Rater, from_matches, read, rules
 from evenmatch.errors import ConflictError, InputError, UnknownNameError
-from ledger.made import ban, duel, dump, everybody, match, ratings, reinstate, void
+from evenmatch.service.corrections import Ban, Reinstate, Void
+from ledger.made import duel, dump, everybody, match, ratings
 
 
 def test_a_former_name_still_reaches_a_renamed_player(service, ladder):
@@ -52,9 +53,9 @@ def test_merged_players_are_one_who_played_all_matches_of_both_on_every_ladder(s
     assert ratings(service, "other") == {"dan": 1516.0, "ann": 1484.0}
     service.record(duel(5, "smurf", "dan"))
     assert everybody(service)["ann"].matches == 5
-    service.correct("default", ban("smurf"))  # so of ann
+    service.correct("default", Ban("smurf"))  # so of ann
     assert ratings(service) == {}
-    service.correct("default", reinstate("ann"))
+    service.correct("default", Reinstate("ann"))
     assert all(service.verify(name).is_equal for name in ("default", "other"))
 
 
@@ -83,7 +84,7 @@ def test_players_who_met_are_not_merged_on_any_ladder(service, ladder):
 def test_a_banned_player_is_not_merged(service, ladder):
     for one in (duel(1, "b", "x"), duel(2, "a", "x")):
         service.record(one)
-    service.correct("default", ban("a"))
+    service.correct("default", Ban("a"))
     for two in (("a", "b"), ("b", "a")):
         with pytest.raises(ConflictError, match="'a' is banned"):
             service.merge(*two)
@@ -95,7 +96,7 @@ def test_players_begin_at_ratings_from_elsewhere_and_go_on_from_there(service, l
     service.record(duel(1, "ann", "cat"))
     gain = 32 / (1 + 10 ** (200 / 400))
     assert ratings(service)["ann"] == pytest.approx(1700 + gain, rel=1e-12)
-    service.correct("default", void("m1"))
+    service.correct("default", Void("m1"))
     assert ratings(service)["ann"] == 1700.0
     assert service.verify("default").is_equal
 
@@ -145,8 +146,8 @@ def test_an_erased_player_leaves_no_trace_of_any_name(service, ladder, labelled)
     service.record(duel(3, f"{SECRET} alt", "cat"))
     service.merge(f"{SECRET} alt", SECRET)
     service.rename(SECRET, f"new {SECRET}")
-    service.correct("default", ban(SECRET, reason=f"{SECRET} cheats"))
-    service.correct("default", reinstate(SECRET))
+    service.correct("default", Ban(SECRET, reason=f"{SECRET} cheats"))
+    service.correct("default", Reinstate(SECRET))
     before, rated = everybody(service), ratings(service)
     pseudonym = service.erase(SECRET)
     assert SECRET in repr(before)
@@ -161,7 +162,7 @@ def test_an_erased_player_leaves_no_trace_of_any_name(service, ladder, labelled)
 
 def test_a_reason_about_others_that_names_an_erased_player_goes_too(service, ladder):
     service.record(duel(1, "ann", SECRET))
-    service.correct("default", void("m1", f"{SECRET} lost connection"))
+    service.correct("default", Void("m1", f"{SECRET} lost connection"))
     service.erase(SECRET)
     assert not [row for rows in dump(service).values() for row in rows if "Zyx" in row]
 

@@ -163,6 +163,7 @@ def test_a_late_report_counts_as_ended_with_the_match_before_it(service, clock):
     service.create_ladder("default", "glicko", rules("glicko", c=60.0))
     late = [duel(1, "ann", "bob"), duel(900, "bob", "cat"), duel(30, "ann", "cat"), duel(1000, "cat", "bob")]
     rater = Rater(rules("glicko", c=60.0))
+    clock.move(days=60)
     for one in late:
         service.record(one)
         rater.rate(one)

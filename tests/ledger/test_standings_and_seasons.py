@@ -7,11 +7,12 @@ import pytest
 
 from evenmatch import rules
 from evenmatch.errors import BadParameterError, UnknownNameError
+from evenmatch.service.corrections import Ban, Reinstate, Void
 from evenmatch.service.settings import Settings
 from evenmatch.standings.activity import DAY
 from evenmatch.standings.board import StandingsRules
 from evenmatch.standings.division import Division
-from ledger.made import Clock, after, ban, duel, everybody, match, micros, ratings, reinstate, void
+from ledger.made import Clock, after, duel, everybody, match, micros, ratings
 
 BANDS = (Division("low", 1), Division("middle", 40), Division("high", 80))
 RULES = StandingsRules(placement=2, active_days=5, divisions=BANDS, division_margin=15)
@@ -157,8 +158,8 @@ def test_final_standings_stay_as_they_were_after_later_corrections(banded):
         for name, one in ended.items()
     }
     assert [one.rank for one in kept if one.rank] == sorted(one.rank for one in kept if one.rank)
-    banded.correct("default", ban("p5"))
-    banded.correct("default", void("m8"))
+    banded.correct("default", Ban("p5"))
+    banded.correct("default", Void("m8"))
     banded.change_rules("default", "elo", rules("elo", k=10.0))
     assert banded.finals("default", 1) == kept
     assert [*banded.finals("default", 1, 1, 3), *banded.finals("default", 1, 2, 100)][:3] == kept[:3]
@@ -172,7 +173,7 @@ def test_a_correction_of_the_old_season_reaches_the_new_one(service, ladder):
     service.record(duel(1, "ann", "bob"))
     service.record(duel(2, "ann", "bob"))
     service.open_season("default", reset="soft", factor=0.5)
-    service.correct("default", void("m2"))
+    service.correct("default", Void("m2"))
     assert ratings(service) == {"ann": 1508.0, "bob": 1492.0}
     assert everybody(service)["ann"].matches == 0
 
@@ -190,12 +191,12 @@ def test_a_banned_player_is_on_no_list_and_back_when_reinstated(banded):
         banded.record(one)
     before = everybody(banded)
     chosen = next(name for name, one in before.items() if one.rank)
-    banded.correct("default", ban(chosen, "refund", since=micros(after(10_000))))  # changes no rating
+    banded.correct("default", Ban(chosen, "refund", since=micros(after(10_000))))  # changes no rating
     now = everybody(banded)
     assert (now[chosen].rank, now[chosen].active) == (None, False)
     assert {name: one.rating for name, one in now.items()} == {name: one.rating for name, one in before.items()}
     assert max(one.rank for one in now.values() if one.rank) == max(one.rank for one in before.values() if one.rank) - 1
-    banded.correct("default", reinstate(chosen))
+    banded.correct("default", Reinstate(chosen))
     assert everybody(banded)[chosen].rank == before[chosen].rank
 
 

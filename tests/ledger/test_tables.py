@@ -9,8 +9,9 @@ from evenmatch import from_frame, from_matches, rate, rules, systems
 from evenmatch.errors import BadRowsError
 from evenmatch.ledger.store import Store
 from evenmatch.service import exporting, importing
+from evenmatch.service.corrections import Ban, Void
 from evenmatch.tables.files import write_arrow
-from ledger.made import after, ban, duel, dump, everybody, match, positions, ratings, void
+from ledger.made import after, duel, dump, everybody, match, positions, ratings
 from made_up import made_up_table
 
 CORE = ["match_id", "player", "before", "after", "expected"]
@@ -115,8 +116,9 @@ def test_an_import_that_cannot_be_rated_adds_nothing(service):
     assert service.verify("default").is_equal
 
 
-def test_an_import_of_older_matches_counts_them_as_ended_after_what_is_there(service):
+def test_an_import_of_older_matches_counts_them_as_ended_after_what_is_there(clock, service):
     service.create_ladder("default", "glicko", rules("glicko", c=60.0))
+    clock.move(days=60)
     service.record(duel(500, "a", "b"))
     service.import_matches("default", from_matches([duel(2, "b", "a"), duel(1, "b", "a")]))
     late = [duel(500, "a", "b"), *(match(at, (1, "b"), (2, "a"), at=500) for at in (1, 2))]
@@ -125,16 +127,17 @@ def test_an_import_of_older_matches_counts_them_as_ended_after_what_is_there(ser
 
 
 @pytest.fixture
-def corrected(service, ladder):
+def corrected(service, ladder, clock):
     """A season with a late report, guests, unrated and void matches, a refund, and a rename."""
+    clock.move(days=90)
     for one in (duel(5, "a", "b"), duel(2, "b", "c"), match(6, (1, "d"), (2, "a", "b~"), (3, "c*"))):
         service.record(one)
     service.record(duel(7, "a", "d"), rated=False)
     service.import_matches("default", made_up_table("elo", 9, 40))
     service.record(match(2000, (1, "p1"), (1, "a")))
-    service.correct("default", void("7"))
-    service.correct("default", ban("p3", "refund"))
-    service.correct("default", ban("p4"))
+    service.correct("default", Void("7"))
+    service.correct("default", Ban("p3", "refund"))
+    service.correct("default", Ban("p4"))
     service.rename("a", "zoe")
     return service
 
@@ -150,9 +153,10 @@ def test_what_counts_is_exported_so_that_rate_makes_the_same_ratings(corrected, 
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".jsonl"])
-def test_a_ladder_that_is_exported_and_imported_has_the_same_matches_and_ratings(service, ladder, tmp_path, suffix):
+def test_a_ladder_that_is_exported_and_imported_has_the_same_matches_and_ratings(service, ladder, clock, tmp_path, suffix):
+    clock.move(days=90)
     service.import_matches("default", made_up_table("elo", 4, 60))
-    service.record(match(20_000, (1, "p1", "new~"), (2, "p2*")))
+    service.record(match(2000, (1, "p1", "new~"), (2, "p2*")))
     file = tmp_path / f"matches{suffix}"
     write_arrow(exported(service, exporting.match_tables), file)
     service.create_ladder("copy", "elo", rules("elo"))

@@ -47,6 +47,6 @@ def command(
     if rule not in ("void", "refund"):
         raise UsageError(f"--rule {rule}: accepted is void or refund")
     begin = options.moment(since, "--since")
-    from evenmatch.service import corrections
+    from evenmatch.service.corrections import Ban
 
-    correct(db, ladder, lambda store, head: corrections.ban(store, head, player, rule, begin, reason), preview, json)
+    correct(db, ladder, Ban(player, rule, begin, reason), preview, json)

@@ -8,8 +8,8 @@ from evenmatch.cli.database import counted, ladder_of, opened
 from evenmatch.cli.output import note, print_json, print_table, printable, working
 
 if TYPE_CHECKING:
-    from evenmatch.service.changing import Wishing
     from evenmatch.service.corrections import Preview
+    from evenmatch.service.ladders import Wishing
 
 TOP = 20
 

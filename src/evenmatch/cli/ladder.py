@@ -14,7 +14,7 @@ from evenmatch.cli.season import plain_season
 from evenmatch.errors import UsageError
 
 if TYPE_CHECKING:
-    from evenmatch.service.ladders import Ladder
+    from evenmatch.service.ladders import ChangeRules, Ladder
     from evenmatch.service.seasons import Season
     from evenmatch.service.service import Service
     from evenmatch.systems.system import Rules
@@ -164,15 +164,15 @@ def change(
     changes = settings.settings_of(title, placement, active_days, divisions, division_margin, team_size, reset, factor)
     if not changes and system is None and preset is None and not param:
         raise UsageError("nothing to change was named; accepted are --system, --preset, --param and settings")
+    from evenmatch.service.ladders import ChangeRules
+
     with opened(db) as service:
         before = service.ladder(name)
         before.settings.changed(changes)  # raises for what it does not accept, before anything is changed
         if system is not None or preset is not None or param:
             by = _other_rules(before, system, preset, param)
-            if begin == "now" and by.system.name != before.rules.system.name:
-                raise UsageError("--from now: another system rates from the start; leave --from out")
-            named = before.system if system is None else system
-            document = _rate_by(service, before, named, by, begin == "start", skip_bad, preview, json)
+            wish = ChangeRules(before.system if system is None else system, by, begin == "start", skip_bad)
+            document = _rate_by(service, before, wish, preview, json)
         else:
             document = {"matches": 0, "players": 0, "moves": []}
         if not preview and changes:
@@ -197,32 +197,13 @@ def _other_rules(ladder: Ladder, system: str | None, preset: str | None, params:
     return Rules.of(ladder.rules.system, ladder.rules.preset, **(ladder.rules.values() | options.values_of(params)))
 
 
-def _rate_by(
-    service: Service,
-    ladder: Ladder,
-    system: str,
-    by: Rules,
-    start: bool,
-    skip_bad: bool,
-    preview: bool,
-    json: bool,
-) -> dict[str, object]:
+def _rate_by(service: Service, ladder: Ladder, wish: ChangeRules, preview: bool, json: bool) -> dict[str, object]:
     """Rate by other rules, or show what that would do; the part of the document about it."""
-    from evenmatch.service.changing import other_rules
-
-    if not start:
-        if not preview:
-            service.change_rules(ladder.name, system, by, start=False)
-        if not json:
-            print(printable(f"ladder {ladder.name}: later matches are rated by {by.system.name} with other parameters"))
-        return {"matches": 0, "players": 0, "moves": []}
     with working("what would change", ladder.position) as progress:
-        seen = service.preview(
-            ladder.name, lambda store, head: other_rules(store, head, system, by, skip_bad=skip_bad), progress
-        )
+        seen = service.preview(ladder.name, wish, progress)
     if not preview:
         with working("rating anew", ladder.position) as progress:
-            service.change_rules(ladder.name, system, by, skip_bad=skip_bad, progress=progress)
+            service.correct(ladder.name, wish, progress)
     if not json:
         print_preview(seen, preview)
     return as_document(seen)

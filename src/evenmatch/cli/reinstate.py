@@ -33,11 +33,11 @@ def command(
 
     evenmatch reinstate --match m17 --ladder duel --preview
     """
-    from evenmatch.service import corrections
+    from evenmatch.service.corrections import Reinstate, Unvoid
 
     if match is not None and player is None:
-        correct(db, ladder, lambda store, head: corrections.unvoid(store, head, match, reason), preview, json)
+        correct(db, ladder, Unvoid(match, reason), preview, json)
     elif player is not None and match is None:
-        correct(db, ladder, lambda store, head: corrections.reinstate(store, head, player, reason), preview, json)
+        correct(db, ladder, Reinstate(player, reason), preview, json)
     else:
         raise UsageError("accepted is either a player who is banned, or --match with a match that is void")

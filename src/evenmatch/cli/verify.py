@@ -11,7 +11,7 @@ from evenmatch.cli.database import DATABASE, Db, counted, opened
 from evenmatch.cli.output import print_json, printable, working
 
 if TYPE_CHECKING:
-    from evenmatch.service.rebuilding import Verified
+    from evenmatch.service.verifying import Verified
 
 SHOWN = 20
 

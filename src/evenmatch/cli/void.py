@@ -29,6 +29,6 @@ def command(
 
     evenmatch void m17 --ladder duel --reason "the server crashed"
     """
-    from evenmatch.service import corrections
+    from evenmatch.service.corrections import Void
 
-    correct(db, ladder, lambda store, head: corrections.void(store, head, match, reason), preview, json)
+    correct(db, ladder, Void(match, reason), preview, json)

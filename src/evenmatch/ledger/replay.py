@@ -142,23 +142,23 @@ def counts(plan: Plan, block: Block) -> Flags:
 
 
 def refunds(plan: Plan, block: Block) -> Flags:
-    """Which slots keep their rating for having finished behind a player whose ban says so."""
-    kept = np.zeros(len(block.ids), np.bool_)
+    """Which slots keep their rating for having finished behind a player whose ban says so, and are not banned so."""
+    guilty = np.zeros(len(block.ids), np.bool_)
     banned = [player for player, ban in plan.bans.items() if ban.refund]
     if not banned or not len(block):
-        return kept
+        return guilty
     c, ids = block.columns, plan.identity(block.ids)
     slot_team = np.repeat(np.arange(len(c.place)), np.diff(c.slot_start))
     team_match = np.repeat(np.arange(len(block)), np.diff(c.team_start))
+    ended = block.played_at[team_match[slot_team]]
     best = np.full(len(block), np.iinfo(np.int32).max)  # the best place of a banned player's team
     for player in banned:
         since = plan.bans[player].since
-        teams = slot_team[ids == player]
-        if since is not None:
-            teams = teams[block.played_at[team_match[teams]] >= since]
+        theirs = (ids == player) & (since is None or ended >= since)
+        guilty |= theirs
+        teams = slot_team[theirs]
         np.minimum.at(best, team_match[teams], c.place[teams])
-    behind = c.place > best[team_match]
-    return behind[slot_team] & ~np.isin(ids, banned)
+    return (c.place > best[team_match])[slot_team] & ~guilty
 
 
 def _rate(

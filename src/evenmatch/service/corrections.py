@@ -16,7 +16,7 @@ from evenmatch.ledger.events import Body, Correction, Kind
 from evenmatch.ledger.plan import Plan, plan_of
 from evenmatch.ledger.store import Head, Store
 from evenmatch.service.ladders import Wish
-from evenmatch.service.rebuilding import Progress, begin, replay
+from evenmatch.service.replaying import Progress, begin, replay
 
 
 class Move(NamedTuple):
@@ -118,22 +118,6 @@ class Reinstate:
         first = first_match(store, head, player, banned.since)
         body: Body = {"player": player, "reason": self.reason}
         return Wish(Kind.REINSTATED, body, first, f"player {self.player!r} is reinstated")
-
-
-def void(store: Store, head: Head, match_id: str, reason: str | None) -> Wish:
-    return Void(match_id, reason)(store, head)
-
-
-def unvoid(store: Store, head: Head, match_id: str, reason: str | None) -> Wish:
-    return Unvoid(match_id, reason)(store, head)
-
-
-def ban(store: Store, head: Head, name: str, rule: str, since: int | None, reason: str | None) -> Wish:
-    return Ban(name, rule, since, reason)(store, head)
-
-
-def reinstate(store: Store, head: Head, name: str, reason: str | None) -> Wish:
-    return Reinstate(name, reason)(store, head)
 
 
 def _match(store: Store, head: Head, match_id: str) -> int:

@@ -17,7 +17,8 @@ from evenmatch.ledger.database import Database
 from evenmatch.ledger.store import Store
 from evenmatch.rating import rateable
 from evenmatch.service.appending import AHEAD, Batch, append, labels_of, to_come
-from evenmatch.service.rebuilding import APART, Progress
+from evenmatch.service.rebuilding import APART
+from evenmatch.service.replaying import Progress
 from evenmatch.tables import MatchTable
 
 AT_ONCE = 25_000  # matches in one transaction; with fewer, each page of the database is written more often

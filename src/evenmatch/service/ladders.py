@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -113,6 +114,9 @@ class Wish(NamedTuple):
     told: str
 
 
+Wishing = Callable[[Store, Head], Wish]  # what `Service.preview` and `Service.correct` are told
+
+
 def describe(store: Store, head: Head) -> Ladder:
     """A ladder with its numbers."""
     corrections = store.corrections(head, head.corrected)
@@ -149,7 +153,7 @@ def change_settings(store: Store, head: Head, changes: Mapping[str, object], eve
 class ChangeRules:
     """Rate by other rules, from the ladder's start or from now on. A change of system is from the start.
 
-    system    by which systems.find finds the system of `rules`
+    system    what `rules` were made from: a name, or the path of a .py file
     skip_bad  leave the matches that the new system cannot rate unrated, instead of BadRowsError with all of them
     """
 
@@ -167,9 +171,19 @@ class ChangeRules:
             problems = refused(store, head, plan, self.rules)
             if problems:
                 raise BadRowsError(f"ladder {head.name!r} by {self.rules.system.name}", problems)
-        body = {**write_rules(self.rules, self.system), "start": self.start, "settings": json.loads(head.settings)}
-        told = f"rated by {self.rules.system.name} {'from the start' if self.start else 'from now on'}"
+        body = {
+            **write_rules(self.rules, lasting(self.system)),
+            "start": self.start,
+            "settings": json.loads(head.settings),
+        }
+        when = "from the start" if self.start else "from now on"
+        told = f"ladder {head.name!r} is rated by {self.rules.system.name} {when}"
         return Wish(Kind.CHANGED, body, 1 if self.start else None, told)
+
+
+def lasting(system: str) -> str:
+    """What a system is found by from any folder: its name, or the whole path of its .py file."""
+    return str(Path(system).resolve()) if system.endswith(".py") else system
 
 
 def refused(store: Store, head: Head, plan: Plan, rules: Rules) -> list[Problem]:

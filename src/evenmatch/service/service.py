@@ -6,23 +6,24 @@ import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 
 from evenmatch.errors import ConflictError, EvenmatchError, UsageError
 from evenmatch.ledger import people
 from evenmatch.ledger.database import Database
 from evenmatch.ledger.store import Head, Store
 from evenmatch.match import Match
-from evenmatch.service import corrections, importing, ladders, players, rebuilding, seasons
+from evenmatch.service import corrections, importing, ladders, players, rebuilding, seasons, verifying
 from evenmatch.service.boards import Boards, View, divide, take
 from evenmatch.service.corrections import Preview
 from evenmatch.service.importing import Imported
-from evenmatch.service.ladders import ChangeRules, Ladder, Wish
-from evenmatch.service.rebuilding import Progress, Rebuilt, Verified
+from evenmatch.service.ladders import ChangeRules, Ladder, Wish, Wishing
+from evenmatch.service.rebuilding import Rebuilt
 from evenmatch.service.receipts import Receipt
 from evenmatch.service.recording import Outcome, Recorder
+from evenmatch.service.replaying import Progress
 from evenmatch.service.seasons import Final, Season
 from evenmatch.service.settings import Settings, reset_factor
+from evenmatch.service.verifying import Verified
 from evenmatch.standings.board import Standing
 from evenmatch.systems.system import Rules
 from evenmatch.tables import MatchTable
@@ -80,10 +81,9 @@ class Service:
 
     def create_ladder(self, name: str, system: str, rules: Rules, settings: Settings | None = None) -> Ladder:
         """Make a ladder. `system` is what `rules` were made from: a name, or the path of a .py file."""
-        named = str(Path(system).resolve()) if system.endswith(".py") else system
         with self.database.write() as connection:
             store = Store(connection, self.database.rows)
-            ladders.create(store, name, named, rules, settings or Settings(), self.clock())
+            ladders.create(store, name, ladders.lasting(system), rules, settings or Settings(), self.clock())
         return self.ladder(name)
 
     def ladders(self) -> list[Ladder]:
@@ -118,8 +118,7 @@ class Service:
 
         Raises BadRowsError with every match that the new system cannot rate; `skip_bad` leaves those unrated.
         """
-        named = str(Path(system).resolve()) if system.endswith(".py") else system
-        return self._correct(ladder, ChangeRules(named, rules, start, skip_bad), progress)[1]
+        return self._correct(ladder, ChangeRules(system, rules, start, skip_bad), progress)[1]
 
     # matches
 
@@ -159,19 +158,17 @@ class Service:
 
     # corrections
 
-    def correct(self, ladder: str, wish: Callable[[Store, Head], Wish], progress: Progress | None = None) -> Wish:
+    def correct(self, ladder: str, wish: Wishing, progress: Progress | None = None) -> Wish:
         """Add a correction to the ledger with the ratings that follow from it; for `wish` see corrections."""
         return self._correct(ladder, wish, progress)[0]
 
-    def _correct(
-        self, ladder: str, wish: Callable[[Store, Head], Wish], progress: Progress | None
-    ) -> tuple[Wish, Rebuilt | None]:
+    def _correct(self, ladder: str, wish: Wishing, progress: Progress | None) -> tuple[Wish, Rebuilt | None]:
         done = rebuilding.correct_and_rebuild(self.database, ladder, self.clock, wish, _id("correction"), progress)
         self._boards.forget(ladder)
         self.divide(ladder)
         return done
 
-    def preview(self, ladder: str, wish: Callable[[Store, Head], Wish], progress: Progress | None = None) -> Preview:
+    def preview(self, ladder: str, wish: Wishing, progress: Progress | None = None) -> Preview:
         """What a correction would do; nothing is changed."""
         with self._read(ladder) as (store, head):
             return corrections.preview(store, head, wish(store, head), progress)
@@ -186,7 +183,7 @@ class Service:
 
     def verify(self, ladder: str, progress: Progress | None = None) -> Verified:
         """Compare a ladder's ratings and journal with a replay from nothing, bit for bit."""
-        return rebuilding.verify(self.database, ladder, progress)
+        return verifying.verify(self.database, ladder, progress)
 
     # standings
 
