@@ -190,6 +190,13 @@ def test(*extra: str) -> None:
     check(("pytest", "-n", "2", *extra))
 
 
+def soak(*extra: str) -> None:
+    """Kill processes 200 times on each database, and run the ledger through thousands of random events."""
+    prepare(TEST)
+    os.environ["EVENMATCH_SOAK"] = "1"
+    check(("pytest", "-n", "2", "--timeout", "7200", *(extra or ("tests/crash", "tests/contract/test_ledger_laws.py"))))
+
+
 def lint(*_: str) -> None:
     """Check style and types only."""
     prepare(TEST)
@@ -231,7 +238,7 @@ def clean(*_: str) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-COMMANDS = {f.__name__: f for f in (demo, test, bench, choosing, lock, lint, clean)}
+COMMANDS = {f.__name__: f for f in (demo, test, soak, bench, choosing, lock, lint, clean)}
 
 
 def main(name: str = "help", *extra: str) -> None:

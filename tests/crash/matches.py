@@ -6,7 +6,7 @@ from random import Random
 from evenmatch import Match, Team
 
 LADDER = "default"
-BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
+BEGIN = datetime(2016, 1, 1, tzinfo=UTC)
 PLAYERS = 40
 # Sizes and places of the teams: duels, uneven teams, an unequal draw, free-for-alls with a tie and a gap in the places.
 SHAPES = (
