@@ -153,7 +153,7 @@ def test_what_counts_is_exported_so_that_rate_makes_the_same_ratings(corrected, 
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".jsonl"])
-def test_a_ladder_that_is_exported_and_imported_has_the_same_matches_and_ratings(service, ladder, clock, tmp_path, suffix):
+def test_a_ladder_exported_and_imported_has_the_same_matches_and_ratings(service, ladder, clock, tmp_path, suffix):
     clock.move(days=90)
     service.import_matches("default", made_up_table("elo", 4, 60))
     service.record(match(2000, (1, "p1", "new~"), (2, "p2*")))

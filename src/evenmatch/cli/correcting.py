@@ -46,6 +46,9 @@ def as_document(seen: Preview) -> dict[str, object]:
 
 def print_preview(seen: Preview, preview: bool) -> None:
     """The players who move most."""
+    if not seen.players:
+        print(printable(f"{'preview: ' if preview else ''}{seen.told}: no rating moves"))
+        return
     said = f"{len(seen.moves):,} of {counted(seen.players, 'player')} {'moves' if len(seen.moves) == 1 else 'move'}"
     shown = f", the {TOP} who move most are shown" if len(seen.moves) > TOP else ""
     rows = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -18,7 +19,7 @@ from evenmatch.ledger.plan import Plan
 from evenmatch.ledger.store import Head, Store, block_of
 from evenmatch.match import Match
 from evenmatch.service.appending import AHEAD, Batch, append, to_come
-from evenmatch.service.boards import DIVIDE, Boards, View, divide
+from evenmatch.service.boards import DIVIDE, Boards, View, divide, take
 from evenmatch.service.receipts import Receipt, receipts
 from evenmatch.service.settings import Settings
 
@@ -140,8 +141,11 @@ class Recorder:
             store = Store(connection, self._database.rows)
             head = store.lock(ladder)
             plan = self._plan(store, head)
+            if (view.head.generation, view.head.settings) != (head.generation, head.settings):  # of other ratings
+                self._boards.forget(ladder)
+                view = take(store, ladder, now)
             recorded = record(store, head, plan, view, matches, rated, now)
-            if view.head.generation == head.generation and now - head.divided_at > DIVIDE:
+            if now - head.divided_at > DIVIDE:
                 divide(store, view, now)
             if head.position // CHECKPOINT != (head.position + len(matches)) // CHECKPOINT:
                 _checkpoint(store, store.head(ladder), plan)
@@ -242,20 +246,23 @@ def first_receipts(store: Store, head: Head, ids: Sequence[str]) -> dict[str, Re
         "SELECT position, played_at, duration, teams, players, slots, rated, id, generation, told "
         "FROM event WHERE ladder = ? AND id IN ({})"
     )
+    rows = store.rows.among(store.connection, sql, (head.ladder,), ids)
+    blocks = [block_of([row]) for row in rows]
+    names = people.names_of(store, np.unique(np.concatenate([block.ids for block in blocks])).tolist())
+    rules_of = {generation: store.rules_of(head, generation) for generation in {row[8] for row in rows}}
+    changed, divisions = _divisions(store, head)
     found: dict[str, Receipt] = {}
-    for row in store.rows.among(store.connection, sql, (head.ladder,), ids):
-        block = block_of([row])
-        names = people.names_of(store, np.unique(block.ids).tolist())
-        divisions = [one.name for one in settings_at(store, head, row[0]).standings.divisions]
-        rules = store.rules_of(head, row[8])
-        found[row[7]] = receipts(head.name, rules, block, [row[7]], [bytes(row[9])], names, divisions)[0]
+    for row, block in zip(rows, blocks, strict=True):
+        shown = divisions[bisect_left(changed, row[0]) - 1]
+        found[row[7]] = receipts(head.name, rules_of[row[8]], block, [row[7]], [bytes(row[9])], names, shown)[0]
     return found
 
 
-def settings_at(store: Store, head: Head, position: int) -> Settings:
-    """The settings of a ladder as they were after the event at a position."""
-    told = [one.body["settings"] for one in store.corrections(head, position) if "settings" in one.body]
-    return Settings.read(write_body(told[-1]))  # type: ignore[arg-type]
+def _divisions(store: Store, head: Head) -> tuple[list[int], list[list[str]]]:
+    """The positions after which a ladder had other settings, ascending, and its divisions' names since each."""
+    told = [one for one in store.corrections(head, head.corrected) if "settings" in one.body]
+    settings = [Settings.read(write_body(one.body["settings"])) for one in told]  # type: ignore[arg-type]
+    return [one.position for one in told], [[band.name for band in one.standings.divisions] for one in settings]
 
 
 def _checkpoint(store: Store, head: Head, plan: Plan) -> None:

@@ -36,12 +36,13 @@ class Settings:
         reset_factor(self.reset, self.factor)
 
     def changed(self, changes: Mapping[str, object]) -> Settings:
-        """These settings with others by name: those above, and those of StandingsRules."""
+        """These settings with others by name: those above, and those of StandingsRules (divisions as pairs, too)."""
         own = {one.name for one in fields(self)} - {"standings"}
         inner = {one.name for one in fields(StandingsRules)}
         unknown = [name for name in changes if name not in own | inner]
         if unknown:
             raise UnknownNameError("setting", unknown[0], sorted(own | inner))
+        changes = {name: value if name != "divisions" else _divisions(value) for name, value in changes.items()}
         standings = replace(self.standings, **{name: value for name, value in changes.items() if name in inner})  # type: ignore[arg-type]
         kept = {name: value for name, value in changes.items() if name in own}
         return replace(self, standings=standings, **kept)  # type: ignore[arg-type]
@@ -67,9 +68,17 @@ class Settings:
     @classmethod
     def read(cls, text: str) -> Settings:
         """What `write` wrote."""
-        held = json.loads(text)
-        held["divisions"] = tuple(Division(name, lowest) for name, lowest in held["divisions"])
-        return cls().changed(held)
+        return cls().changed(json.loads(text))
+
+
+def _divisions(value: object) -> tuple[Division, ...]:
+    """Divisions from (name, lowest) each."""
+    try:
+        return tuple(Division(str(name), int(lowest)) for name, lowest in value)  # type: ignore[attr-defined]
+    except (TypeError, ValueError):
+        raise BadParameterError(
+            f"divisions are {value!r}; accepted are pairs of a name and the lowest percentile, lowest first"
+        ) from None
 
 
 def reset_factor(reset: str, factor: float) -> float:

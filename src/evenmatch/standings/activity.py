@@ -16,7 +16,10 @@ NEVER = np.iinfo(np.int64).min
 
 @dataclass(frozen=True)
 class Activity:
-    """Counts and times per player, int64 (P,). Completed: appeared and did not quit. NEVER where there is none."""
+    """Counts and times per player, int64 (P,). Completed: appeared and did not quit. NEVER where there is none.
+
+    Who appeared as a guest (`keep` is False) has not played for their own rating, and that match is not counted.
+    """
 
     matches: NDArray[np.int64]
     completed: NDArray[np.int64]
@@ -27,12 +30,12 @@ class Activity:
     def of(cls, history: History) -> Activity:
         """The activity that a history records."""
         c, players = history.columns, history.players
-        stayed = ~c.quit
+        own, stayed = c.keep, c.keep & ~c.quit
         time = c.time[history.slot_match]
         return cls(
-            matches=np.bincount(c.player, minlength=players),
+            matches=np.bincount(c.player[own], minlength=players),
             completed=np.bincount(c.player[stayed], minlength=players),
-            last_played=_latest(c.player, time, players),
+            last_played=_latest(c.player[own], time[own], players),
             last_completed=_latest(c.player[stayed], time[stayed], players),
         )
 
