@@ -7,6 +7,7 @@ import pytest
 import evenmatch
 from evenmatch import from_frame, from_matches, rate, rules, systems
 from evenmatch.errors import BadRowsError
+from evenmatch.ledger import store as ledger_store
 from evenmatch.ledger.store import Store
 from evenmatch.service import exporting, importing
 from evenmatch.service.corrections import Ban, Void
@@ -152,6 +153,40 @@ def test_what_counts_is_exported_so_that_rate_makes_the_same_ratings(corrected, 
     assert {name: got[name] for name in wanted} == wanted
 
 
+# Days on which matches are said to have ended, in the order of the ledger; which are void and which unrated; days on
+# which the others count as ended.
+LATE = [
+    ([0, 9, 2], [1], [], [0, 2]),
+    ([0, 2, 9, 3, 1, 4], [], [2], [0, 2, 3, 3, 4]),
+    ([5, 9, 3, 9, 6, 2, 12], [1], [3], [5, 5, 6, 6, 12]),
+    ([3, 1, 1, 2, 0, 0, 8], [0], [], [1, 1, 2, 2, 2, 8]),
+]
+
+
+@pytest.mark.parametrize("at_once", [2, 1000])
+@pytest.mark.parametrize(("days", "void", "unrated", "wanted"), LATE)
+def test_a_match_that_counts_is_as_late_as_those_before_it_that_count(
+    service, clock, monkeypatch, at_once, days, void, unrated, wanted
+):
+    clock.move(days=90)
+    monkeypatch.setattr(ledger_store, "BATCH", at_once)
+    service.create_ladder("default", "glicko", rules("glicko", c=60.0))
+    for number, day in enumerate(days):
+        told = match(number, (1, "abc"[number % 3]), (2, "abc"[(number + 1 + number % 2) % 3]), at=24 * day)
+        service.record(told, rated=number not in unrated)
+    for number in void:
+        service.correct("default", Void(f"m{number}"))
+    table = exported(service, exporting.match_tables, counted=True)
+    rated = [number for number in range(len(days)) if number not in void + unrated]
+    assert table["match_id"].to_pylist()[::2] == [f"m{number}" for number in rated]
+    assert [at.timestamp() for at in table["played_at"].to_pylist()[::2]] == [
+        after(24 * day).timestamp() for day in wanted
+    ]
+    made = rate(from_frame(table), rules("glicko", c=60.0))
+    told = dict(zip(made.matches.player_names, made.state["rating"].tolist(), strict=True))
+    assert told == ratings(service)
+
+
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".jsonl"])
 def test_a_ladder_exported_and_imported_has_the_same_matches_and_ratings(service, ladder, clock, tmp_path, suffix):
     clock.move(days=90)
@@ -195,3 +230,39 @@ def test_the_journal_and_a_players_matches_tell_how_they_are_rated_now(corrected
     assert [row["match_id"] for row in rows] == ["m2000", "m7", "m6", "m5"]
     assert [row["rated"] for row in rows] == [True, False, True, True]
     assert rows[0]["after"] == now["zoe"].rating
+
+
+@pytest.mark.parametrize("values", [[], ()])
+def test_nothing_is_among_no_values_whatever_they_would_be(service, ladder, values):
+    service.record(duel(1, "a", "b"))
+    with service.database.read() as connection:
+        for column in ("name", "player"):
+            sql = f"SELECT player FROM player WHERE player > ? AND {column} IN ({{}})"
+            assert service.database.rows.among(connection, sql, (0,), values) == []
+
+
+def test_names_in_corrections_are_asked_for_once(corrected, monkeypatch):
+    asked, kind = [], type(corrected.database.rows)
+    among = kind.among
+    monkeypatch.setattr(kind, "among", lambda *arguments: asked.append(arguments) or among(*arguments))
+    with corrected.database.read() as connection:
+        store = Store(connection, corrected.database.rows)
+        rows = exporting.correction_rows(store, store.head("default"))
+    assert len(asked) == 1
+    told = [(row["kind"], row.get("player"), row.get("rule")) for row in rows]
+    assert told == [
+        ("ladder-changed", None, None),
+        ("match-voided", None, None),
+        ("player-banned", "p3", "refund"),
+        ("player-banned", "p4", "void"),
+        ("player-renamed", "zoe", None),
+    ]
+
+
+def test_a_table_of_ratings_reads_the_corrections_once(corrected, monkeypatch):
+    view, asked, read = corrected.view("default"), [], Store.corrections
+    monkeypatch.setattr(Store, "corrections", lambda *arguments: asked.append(arguments) or read(*arguments))
+    with corrected.database.read() as connection:
+        table = exporting.rating_table(Store(connection, corrected.database.rows), view)
+    assert len(asked) == 1
+    assert set(table["player"].to_pylist()) == set(ratings(corrected))

@@ -7,6 +7,7 @@ systems whose twins cannot go on from a state, the kernels, called with one matc
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
@@ -230,11 +231,22 @@ def reset(players: dict[int, Player], factor: float, system: System) -> None:
     newcomer = begin(system, None).state
     own = [one for one in players.values() if one.last_played != NEVER or one.state != newcomer]
     played = [one.rating for one in players.values() if one.matches] or [one.rating for one in own]
+    number = decimal if system.name == "wager" else float  # whole cents are exact, and so are their halves
     mean = math.fsum(played) / len(played) if played else 0.0
+    if system.name == "wager" and played:
+        mean = sum(map(decimal, played)) / len(played)
     for one in players.values():
         moves = factor and any(one is other for other in own)
-        new = begin(system, mean + factor * (one.rating - mean) if moves else None)
+        start = mean + number(factor) * (number(one.rating) - mean)
+        if system.name == "wager":
+            start = wager.to_rating(wager.round_half_up(start * 100))
+        new = begin(system, start if moves else None)
         one.state, one.rating, one.matches, one.completed = new.state, new.rating, 0, 0
+
+
+def decimal(number: float) -> Fraction:
+    """What a number says, and not the nearest binary fraction."""
+    return Fraction(repr(number))
 
 
 # systems, one match at a time

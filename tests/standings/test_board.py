@@ -153,7 +153,7 @@ def boards(draw):
 RULES = st.builds(
     StandingsRules,
     placement=st.integers(0, 3),
-    active_days=st.sampled_from([0, 0.5, 30, 365, math.inf]),
+    active_days=st.sampled_from([0, 0.5, 30, 365, 36_525]),
     divisions=st.sampled_from([DIVISIONS, FIFTY, THIRDS, (Division("all", 1),)]),
     division_margin=st.integers(0, 60),
 )
@@ -497,6 +497,8 @@ RULED_OUT = [
     ({"placement": -1}, "placement is -1; accepted is 0 or more"),
     ({"active_days": -0.5}, "active_days is -0.5"),
     ({"active_days": math.nan}, "active_days is nan"),
+    ({"active_days": math.inf}, "active_days is inf; accepted are up to 36,525, a century"),
+    ({"active_days": 36_525.5}, "active_days is 36525.5; accepted are up to 36,525"),
     ({"division_margin": -3}, "division_margin is -3"),
 ]
 

@@ -8,7 +8,8 @@ import typer
 
 from evenmatch.cli import options
 from evenmatch.cli.correcting import correct
-from evenmatch.cli.database import DATABASE, Db, OnLadder, Preview, Reason
+from evenmatch.cli.database import DATABASE, Db, Id, OnLadder, Preview, Reason
+from evenmatch.cli.output import note
 from evenmatch.errors import UsageError
 
 
@@ -29,6 +30,7 @@ def command(
     ] = None,
     reason: Reason = None,
     preview: Preview = False,
+    event_id: Id = None,
     db: Db = DATABASE,
     json: options.Json = False,
 ) -> None:
@@ -48,5 +50,8 @@ def command(
         raise UsageError(f"--rule {rule}: accepted is void or refund")
     begin = options.moment(since, "--since")
     from evenmatch.service.corrections import Ban
+    from evenmatch.service.service import microseconds
 
-    correct(db, ladder, Ban(player, rule, begin, reason), preview, json)
+    seen = correct(db, ladder, Ban(player, rule, begin, reason), preview, json, event_id)
+    if begin is not None and begin > microseconds() and not seen.moves and not seen.done:
+        note(f"--since {since} is a time to come: no match so far is touched, and they are in no standings from now on")

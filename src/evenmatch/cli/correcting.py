@@ -10,44 +10,72 @@ from evenmatch.cli.output import note, print_json, print_table, printable, worki
 if TYPE_CHECKING:
     from evenmatch.service.corrections import Preview
     from evenmatch.service.ladders import Wishing
+    from evenmatch.service.service import Service
 
 TOP = 20
+ONLY_SEEN = "this is a preview, nothing was changed; the same without --preview does it"
+
+NOTHING: dict[str, object] = {
+    "told": None,
+    "there_already": False,
+    "players": 0,
+    "matches": 0,
+    "left_out": 0,
+    "moves": [],
+}  # the document of a preview where there is none
 
 
-def correct(db: str, ladder: str | None, wish: Wishing, preview: bool, json: bool) -> None:
-    """Carry a correction out, or only show what it would do, and print who moves."""
+def correct(
+    db: str, ladder: str | None, wish: Wishing, preview: bool, json: bool, event_id: str | None = None
+) -> Preview:
+    """Carry a correction out, or only show what it would do, and print who moves, which is returned."""
     with opened(db) as service:
         name = ladder_of(service, ladder)
-        events = service.ladder(name).position
-        with working("who would move", events) as progress:
-            seen = service.preview(name, wish, progress)
-        if not preview:
-            with working("rating anew", events) as progress:
-                service.correct(name, wish, progress)
+        seen = carry_out(service, name, wish, preview, event_id)
     if json:
         print_json({"ladder": name, "preview": preview, **as_document(seen)})
-        return
+        return seen
     print_preview(seen, preview)
     if preview:
-        note("this is a preview, nothing was changed; the same without --preview does it")
-    else:
+        note(ONLY_SEEN)
+    elif not seen.done:
         print(printable(f"ladder {name}: {seen.told}"))
+    return seen
+
+
+def carry_out(service: Service, ladder: str, wish: Wishing, preview: bool, event_id: str | None) -> Preview:
+    """Who moves by a correction; it is done, too, unless it is to be a preview."""
+    events = service.ladder(ladder).position
+    with working("who would move", events) as progress:
+        seen = service.preview(ladder, wish, progress, event_id)
+    if not preview and not seen.done:
+        with working("rating anew", events) as progress:
+            service.correct(ladder, wish, progress, event_id)
+    return seen
 
 
 def as_document(seen: Preview) -> dict[str, object]:
     """A preview as data: everybody who moves, the largest change first."""
     return {
         "told": seen.told,
+        "there_already": seen.done,
         "players": seen.players,
         "matches": seen.matches,
+        "left_out": seen.left_out,
         "moves": [move._asdict() for move in seen.moves],
     }
 
 
 def print_preview(seen: Preview, preview: bool) -> None:
-    """The players who move most."""
-    if not seen.players:
-        print(printable(f"{'preview: ' if preview else ''}{seen.told}: no rating moves"))
+    """The players who move most, and how many matches are left unrated."""
+    begin = f"{'preview: ' if preview else ''}{seen.told}"
+    if seen.done:
+        print(printable(f"{begin}; nothing is changed"))
+        return
+    left_out = counted(seen.left_out, "match becomes", "matches become") + " unrated"
+    unrated = f"; {left_out}, which the new rules cannot rate" if seen.left_out else ""
+    if not seen.moves:
+        print(printable(f"{begin}: no rating moves{unrated}"))
         return
     said = f"{len(seen.moves):,} of {counted(seen.players, 'player')} {'moves' if len(seen.moves) == 1 else 'move'}"
     shown = f", the {TOP} who move most are shown" if len(seen.moves) > TOP else ""
@@ -63,8 +91,4 @@ def print_preview(seen: Preview, preview: bool) -> None:
         for move in seen.moves[:TOP]
     ]
     heads = ("player", "before", "after", "change", "matches before", "matches after")
-    title = f"{'preview: ' if preview else ''}{seen.told}: {said}{shown}"
-    if rows:
-        print_table(title, heads, rows, right=heads[1:])
-    else:
-        print(printable(title))
+    print_table(f"{begin}: {said}{shown}{unrated}", heads, rows, right=heads[1:])

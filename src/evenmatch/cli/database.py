@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import re
+import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -18,11 +21,13 @@ if TYPE_CHECKING:
     from evenmatch.tables import MatchTable
 
 DATABASE = "evenmatch.db"
+VARIABLE = "EVENMATCH_DB"
+PASSWORD = re.compile(r"(?<=://)([^:/]*:)[^@]*(?=@)|([?&]\w*password=)[^&]*")
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 Db = Annotated[
     str,
     typer.Option(
-        "--db", metavar="URL", envvar="EVENMATCH_DB", help="An SQLite file, or a URL as postgresql://user@host/name."
+        "--db", metavar="URL", envvar=VARIABLE, help="An SQLite file, or a URL as postgresql://user@host/name."
     ),
 ]
 OnLadder = Annotated[
@@ -33,7 +38,15 @@ Reason = Annotated[
     str | None, typer.Option("--reason", "-r", metavar="TEXT", help="Why; kept in the ledger with the correction.")
 ]
 Preview = Annotated[bool, typer.Option("--preview", help="Only show who would move and by how much; change nothing.")]
+Id = Annotated[
+    str | None,
+    typer.Option("--id", metavar="ID", help="An id of your choice: sending the same again changes nothing."),
+]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+
+
+class _NoLadderError(Exception):
+    """There is no ladder yet: `opened` knows on which database to make one."""
 
 
 @contextmanager
@@ -41,14 +54,35 @@ def opened(db: str) -> Iterator[Service]:
     """The database of --db, which must be there."""
     from evenmatch.service.opening import open_existing
 
+    make = f"To make it: {typed(db, 'ladder create NAME --system S')}"
+    if db.strip() and "://" not in db and not Path(db).exists():
+        raise UsageError(
+            f"{db}: there is no such database; accepted is one that is there, by --db or {VARIABLE}. {make}"
+        )
     with open_existing(db) as service:
-        yield service
+        try:
+            yield service
+        except _NoLadderError:
+            raise UsageError(f"{shown_database(service)} holds no ladder yet. {make}") from None
 
 
 def shown_database(service: Service) -> str:
     """The database as a person would type it, without its password."""
-    shown = service.database.shown
-    return shown.replace("sqlite+pysqlite:///", "").replace("postgresql+psycopg://", "postgresql://")
+    return service.database.shown
+
+
+def typed(db: str, command: str, *words: object, names: Sequence[str] = ()) -> str:
+    """A command that works as it stands when it is typed into a shell, on the same database.
+
+    words  options with their values, and arguments that cannot be taken for an option;  names  other arguments
+    --db stands there only where the command would not find the database without it, and never with a password.
+    """
+    line = ["evenmatch", *command.split(), *map(str, words)]
+    if db != (os.environ.get(VARIABLE) or DATABASE):
+        line += ["--db", PASSWORD.sub(r"\1\2***", db)]
+    if any(name.startswith("-") for name in names):
+        line.append("--")
+    return shlex.join([*line, *names])
 
 
 def ladder_of(service: Service, told: str | None) -> str:
@@ -59,7 +93,7 @@ def ladder_of(service: Service, told: str | None) -> str:
     if len(names) == 1:
         return names[0]
     if not names:
-        raise UsageError("there is no ladder yet; `evenmatch ladder create NAME --system S` makes one")
+        raise _NoLadderError
     raise UsageError(f"there are the ladders {', '.join(names)}; name one with --ladder")
 
 

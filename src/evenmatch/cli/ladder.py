@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from evenmatch.cli import options, settings
-from evenmatch.cli.correcting import as_document, print_preview
-from evenmatch.cli.database import DATABASE, Db, Preview, counted, minutes_text, opened, shown_database
-from evenmatch.cli.output import note, print_json, print_table, printable, working
+from evenmatch.cli.correcting import NOTHING, ONLY_SEEN, as_document, carry_out, print_preview
+from evenmatch.cli.database import DATABASE, Db, Id, Preview, counted, minutes_text, opened, shown_database, typed
+from evenmatch.cli.output import note, print_json, print_table, printable
 from evenmatch.cli.season import plain_season
+from evenmatch.cli.trail import about, changed_by, differences, in_words
 from evenmatch.errors import UsageError
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def create(
 
     evenmatch ladder create duel --system glicko2
 
-    evenmatch ladder create arena --system wager --param stake=2 --title "Arena 6v6" --team-size 6
+    evenmatch ladder create arena --system wager --param stake=0.04 --title "Arena 6v6" --team-size 6
 
     evenmatch ladder create duel --system elo --db postgresql://league@db.example/league
     """
@@ -64,7 +65,7 @@ def create(
         print_json(described(made))
         return
     print(printable(f"ladder {made.name}: made in {shown}, rated by {by.system.name}"))
-    note(f"next: evenmatch import MATCHES --ladder {made.name}{'' if db == DATABASE else f' --db {db}'}")
+    note(f"next: {typed(db, 'import MATCHES', '--ladder', made.name)}")
 
 
 @app.command(name="list")
@@ -111,12 +112,20 @@ def show(name: Name, db: Db = DATABASE, json: options.Json = False) -> None:
         ladder = service.ladder(name)
         seasons = service.seasons(name)
         corrections = corrections_of(service.database, name)
+    changed = changed_by(corrections)
+    made, *later = [
+        {**row, "changes": [one.plain() for one in own]} for row, own in zip(corrections, changed, strict=True)
+    ]
     if json:
-        print_json({**described(ladder), "seasons": list(map(plain_season, seasons)), "corrections": corrections})
+        ended = list(map(plain_season, seasons))
+        print_json({**described(ladder), "made_at": made["recorded_at"], "seasons": ended, "corrections": later})
         return
-    _print(ladder, seasons[-1])
-    heads = ("position", "recorded at", "what", "whom or which", "reason")
-    rows = [[row["position"], row["recorded_at"], row["kind"], _about(row), row["reason"]] for row in corrections]
+    _print(ladder, seasons[-1], str(made["recorded_at"]), len(later), db)
+    heads = ("position", "recorded at", "what", "whom, or what changed", "reason")
+    rows = [
+        [row["position"], row["recorded_at"], row["kind"], about(row, own), row["reason"]]
+        for row, own in zip(later, changed[1:], strict=True)
+    ]
     print_table(f"Corrections and changes ({len(rows):,})", heads, rows, right=("position",))
 
 
@@ -135,6 +144,7 @@ def change(
         bool, typer.Option("--skip-bad", help="Leave matches unrated that the new rules cannot rate.")
     ] = False,
     preview: Preview = False,
+    event_id: Id = None,
     title: settings.Title = None,
     placement: settings.Placement = None,
     active_days: settings.ActiveDays = None,
@@ -149,7 +159,8 @@ def change(
     """Change a ladder: its settings, or what its matches are rated by.
 
     What is not named stays as it is; another system, or a preset, begins with its own values. From the start, all
-    matches are rated anew; --from now leaves the ratings there are and changes later matches alone.
+    matches are rated anew; --from now leaves the ratings there are and changes later matches alone. Where all is so
+    already, nothing is recorded.
 
     [bold]Examples[/bold]
 
@@ -164,27 +175,62 @@ def change(
     changes = settings.settings_of(title, placement, active_days, divisions, division_margin, team_size, reset, factor)
     if not changes and system is None and preset is None and not param:
         raise UsageError("nothing to change was named; accepted are --system, --preset, --param and settings")
-    from evenmatch.service.ladders import ChangeRules
-
     with opened(db) as service:
         before = service.ladder(name)
-        before.settings.changed(changes)  # raises for what it does not accept, before anything is changed
-        if system is not None or preset is not None or param:
-            by = _other_rules(before, system, preset, param)
-            wish = ChangeRules(before.system if system is None else system, by, begin == "start", skip_bad)
-            document = _rate_by(service, before, wish, preview, json)
-        else:
-            document = {"matches": 0, "players": 0, "moves": []}
-        if not preview and changes:
-            service.change_settings(name, changes)
+        wanted = before.settings.changed(changes)  # raises for what it does not accept, before anything is changed
+        changed = differences(before.settings.plain(), wanted.plain())
+        wish = _wish(service, before, system, preset, param, begin == "start", skip_bad)
+        seen = None if wish is None else carry_out(service, name, wish, preview, event_id)
+        if changed and not preview:
+            is_second = system is not None or preset is not None or bool(param)  # each event has an id of its own
+            own_id = f"{event_id}:settings" if event_id is not None and is_second else event_id
+            service.change_settings(name, {one.name: changes[one.name] for one in changed}, own_id)
         after = service.ladder(name)
     if json:
-        print_json({"preview": preview, **document, "ladder": described(after)})
+        document = NOTHING if seen is None else as_document(seen)
+        told = [one.plain() for one in changed]
+        print_json({"preview": preview, **document, "changes": told, "ladder": described(after)})
         return
-    for setting in changes:
-        old, new = before.settings.plain()[setting], after.settings.changed(changes).plain()[setting]
-        print(printable(f"{setting}: {_told(old)} → {_told(new)}"))
-    print(printable(f"ladder {name}: {'nothing was changed, this is a preview' if preview else 'changed'}"))
+    if seen is not None:
+        print_preview(seen, preview)
+    for one in changed:
+        print(printable(str(one)))
+    if seen is None and not changed:
+        print(printable(f"ladder {name}: nothing to change, all of this is so already"))
+    elif preview:
+        note(ONLY_SEEN)
+    elif changed or (seen is not None and not seen.done):
+        print(printable(f"ladder {name}: changed"))
+
+
+def _wish(
+    service: Service,
+    ladder: Ladder,
+    system: str | None,
+    preset: str | None,
+    params: list[str] | None,
+    start: bool,
+    skip_bad: bool,
+) -> ChangeRules | None:
+    """The change of rules that the options name; None where that is none."""
+    from evenmatch.service.ladders import ChangeRules, lasting
+
+    if system is None and preset is None and not params:
+        return None
+    by = _other_rules(ladder, system, preset, params)
+    found = ladder.system if system in (None, ladder.rules.system.name) else lasting(str(system))
+    same = (found, by.preset, by.values()) == (ladder.system, ladder.rules.preset, ladder.rules.values())
+    if same and (not start or _is_from_the_start(service, ladder)):
+        return None
+    return ChangeRules(found, by, start, skip_bad)
+
+
+def _is_from_the_start(service: Service, ladder: Ladder) -> bool:
+    """Whether all matches of a ladder are rated by the rules that it has now."""
+    from evenmatch.service.exports import corrections_of
+
+    events = [row["event"] for row in corrections_of(service.database, ladder.name)]
+    return bool([one["start"] for one in events if isinstance(one, dict) and "system" in one][-1])
 
 
 def _other_rules(ladder: Ladder, system: str | None, preset: str | None, params: list[str] | None) -> Rules:
@@ -195,18 +241,6 @@ def _other_rules(ladder: Ladder, system: str | None, preset: str | None, params:
     from evenmatch.systems.system import Rules
 
     return Rules.of(ladder.rules.system, ladder.rules.preset, **(ladder.rules.values() | options.values_of(params)))
-
-
-def _rate_by(service: Service, ladder: Ladder, wish: ChangeRules, preview: bool, json: bool) -> dict[str, object]:
-    """Rate by other rules, or show what that would do; the part of the document about it."""
-    with working("what would change", ladder.position) as progress:
-        seen = service.preview(ladder.name, wish, progress)
-    if not preview:
-        with working("rating anew", ladder.position) as progress:
-            service.correct(ladder.name, wish, progress)
-    if not json:
-        print_preview(seen, preview)
-    return as_document(seen)
 
 
 def described(ladder: Ladder) -> dict[str, object]:
@@ -225,44 +259,21 @@ def described(ladder: Ladder) -> dict[str, object]:
     }
 
 
-def _print(ladder: Ladder, season: Season) -> None:
+def _print(ladder: Ladder, season: Season, made_at: str, corrections: int, db: str) -> None:
     from evenmatch.systems.parameter import shown
 
-    chosen = ladder.settings.plain()
-    others = counted(ladder.position - ladder.matches, "correction or change", "corrections and changes")
-    due = f"a rebuild is due: evenmatch rebuild --ladder {ladder.name}"
+    others = counted(corrections, "correction or change", "corrections and changes")
+    due = f"a rebuild is due; type: {typed(db, 'rebuild', '--ladder', ladder.name)}"
     rows = [
         ["title", ladder.title],
+        ["made", made_at],
         ["matches", f"{ladder.matches:,}, and {others}"],
         ["players", f"{ladder.players:,}"],
         ["season", f"{season.title}, since {minutes_text(season.opened_at)} UTC"],
         ["system", ladder.system + (f", preset {ladder.rules.preset}" if ladder.rules.preset else "")],
         ["ratings", "as the ledger says" if ladder.due is None else due],
     ]
-    rows += [[name, _told(value)] for name, value in chosen.items() if name != "title"]
+    rows += [[name, in_words(value, name)] for name, value in ladder.settings.plain().items() if name != "title"]
     print_table(f"Ladder {ladder.name}", ("", ""), rows)
     parameters = [[name, shown(value)] for name, value in ladder.rules.values().items()]
     print_table(f"Parameters of {ladder.rules.system.name}", ("parameter", "value"), parameters)
-
-
-def _about(row: dict[str, object]) -> str | None:
-    """Whom or what a correction is about."""
-    event = row["event"]
-    assert isinstance(event, dict)
-    if row["into"] is not None:
-        return f"{row['player']} into {row['into']}"
-    if row["kind"] == "ladder-changed" and "system" in event:
-        return f"system {event['system']}" + ("" if event["start"] else ", from here on")
-    if row["kind"] == "ladder-changed":
-        return "settings"
-    named = row["player"] or row["match_id"] or event.get("title")
-    return None if named is None else str(named)
-
-
-def _told(value: object) -> str:
-    """A setting in words."""
-    if isinstance(value, list):
-        return ", ".join(f"{name} from {lowest}" for name, lowest in value)
-    if isinstance(value, float):
-        return f"{value:g}"
-    return "any" if value is None else str(value)

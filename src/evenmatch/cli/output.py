@@ -36,6 +36,14 @@ def note(text: str) -> None:
     print(printable(text.rstrip()), file=sys.stderr)
 
 
+def beyond(page: int, rows: int, size: int) -> str:
+    """Why a page is empty."""
+    if not rows:
+        return "there is nobody to show"
+    pages = -(-rows // size)
+    return f"page {page:,} is beyond the end: there {'is 1 page' if pages == 1 else f'are {pages:,} pages'} of {size:,}"
+
+
 def note_skipped(matches: int, problems: int) -> None:
     """How many matches --skip-bad left out."""
     if problems:
@@ -68,14 +76,23 @@ def print_table(title: str, heads: Sequence[str], rows: Sequence[Sequence[object
         Console().print(table)
         return
     print(title)
-    widths = [max(len(text) for text in column) for column in zip(heads, *cells, strict=True)]
+    widths = [max(map(_width, column)) for column in zip(heads, *cells, strict=True)]
     for row in [list(heads), *cells]:
-        padded = [
-            text.rjust(width) if head in right else text.ljust(width)
-            for head, text, width in zip(heads, row, widths, strict=True)
-        ]
+        padded = []
+        for head, text, width in zip(heads, row, widths, strict=True):
+            blank = " " * (width - _width(text))
+            padded.append(blank + text if head in right else text + blank)
         print("  ".join(padded).rstrip())
     print()
+
+
+def _width(text: str) -> int:
+    """How many cells of a terminal a text takes: wide letters and emoji take two, combining ones none."""
+    if text.isascii():
+        return len(text)
+    from rich.cells import cell_len
+
+    return cell_len(text)
 
 
 def _cell(value: object) -> str:

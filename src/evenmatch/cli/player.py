@@ -100,6 +100,7 @@ def rename(
     old: Annotated[str, typer.Argument(metavar="OLD", help="The player's name.")],
     new: Annotated[str, typer.Argument(metavar="NEW", help="The name they are shown by from now on.")],
     db: Db = DATABASE,
+    json: options.Json = False,
 ) -> None:
     """Give a player another name. The old one still reaches them, in reports and here.
 
@@ -108,8 +109,13 @@ def rename(
     evenmatch player rename ann "Ann the Great"
     """
     with opened(db) as service:
-        service.rename(old, new)
-    print(printable(f"player {old} is {new} now; matches reported for {old} still go to them"))
+        renamed = service.rename(old, new)
+    if json:
+        print_json({"player": new, "named": old, "renamed": renamed})
+    elif renamed:
+        print(printable(f"player {old} is {new} now; matches reported for {old} still go to them"))
+    else:
+        print(printable(f"player {old} is called {new} already; nothing is changed"))
 
 
 @app.command()
@@ -118,6 +124,7 @@ def merge(
     into: Annotated[str, typer.Option("--into", metavar="OTHER", help="The player who is left.")],
     yes: Yes = False,
     db: Db = DATABASE,
+    json: options.Json = False,
 ) -> None:
     """Make one player of two accounts, as though OTHER had played all matches of both. This cannot be taken back.
 
@@ -133,6 +140,9 @@ def merge(
         ask(printable(f"{name} becomes a part of {into}, on every ladder, for ever. Merge them?"), yes)
         with working("rating anew"):
             touched = service.merge(name, into)
+    if json:
+        print_json({"player": into, "merged": name, "ladders": touched})
+        return
     ladders = f"; rated anew: {', '.join(touched)}" if touched else ""
     print(printable(f"{name} and {into} are one player now, {into}{ladders}"))
 
@@ -142,6 +152,7 @@ def export(
     name: Name,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="A .json file.")],
     db: Db = DATABASE,
+    json: options.Json = False,
 ) -> None:
     """Write all that is known of a player: names, standings, matches with changes, past seasons, bans.
 
@@ -155,11 +166,14 @@ def export(
     with opened(db) as service, working(f"gathering what is known of {name}"):
         told = everything(service.database, name, service.clock())
     write_json(told, out)
+    if json:
+        print_json({"player": told["player"], "file": str(out), "bytes": out.stat().st_size})
+        return
     print(printable(f"{out}: all that is known of {name}"))
 
 
 @app.command()
-def erase(name: Name, yes: Yes = False, db: Db = DATABASE) -> None:
+def erase(name: Name, yes: Yes = False, db: Db = DATABASE, json: options.Json = False) -> None:
     """Replace a player by a pseudonym everywhere. This cannot be taken back.
 
     Every name they had is deleted, also in labels of teams and in reasons of bans. Their matches stay without it, so
@@ -183,4 +197,7 @@ def erase(name: Name, yes: Yes = False, db: Db = DATABASE) -> None:
         ask("This cannot be taken back. Erase them?", yes)
         with working("erasing"):
             pseudonym = service.erase(name)
+    if json:
+        print_json({"pseudonym": pseudonym, "ladders": [on.ladder.name for on in told.ladders]})
+        return
     print(f"erased; their matches are {pseudonym}'s now")

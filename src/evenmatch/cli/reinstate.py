@@ -8,8 +8,8 @@ import typer
 
 from evenmatch.cli import options
 from evenmatch.cli.correcting import correct
-from evenmatch.cli.database import DATABASE, Db, OnLadder, Preview, Reason
-from evenmatch.errors import UsageError
+from evenmatch.cli.database import DATABASE, Db, Id, OnLadder, Preview, Reason, ladder_of, opened, typed
+from evenmatch.errors import ConflictError, UnknownNameError, UsageError
 
 
 def command(
@@ -22,6 +22,7 @@ def command(
     ladder: OnLadder = None,
     reason: Reason = None,
     preview: Preview = False,
+    event_id: Id = None,
     db: Db = DATABASE,
     json: options.Json = False,
 ) -> None:
@@ -36,8 +37,30 @@ def command(
     from evenmatch.service.corrections import Reinstate, Unvoid
 
     if match is not None and player is None:
-        correct(db, ladder, Unvoid(match, reason), preview, json)
+        correct(db, ladder, Unvoid(match, reason), preview, json, event_id)
     elif player is not None and match is None:
-        correct(db, ladder, Reinstate(player, reason), preview, json)
+        try:
+            correct(db, ladder, Reinstate(player, reason), preview, json, event_id)
+        except UnknownNameError as error:
+            if error.kind == "player" and _is_match(db, ladder, player):
+                hint = typed(db, "reinstate", "--match", player, *([] if ladder is None else ["--ladder", ladder]))
+                raise UsageError(
+                    f"there is no player {player!r}, but a match of that id; to let it count: {hint}"
+                ) from None
+            raise
     else:
         raise UsageError("accepted is either a player who is banned, or --match with a match that is void")
+
+
+def _is_match(db: str, ladder: str | None, name: str) -> bool:
+    """Whether the ladder has a match of this id, void or not."""
+    from evenmatch.service.corrections import Unvoid
+
+    with opened(db) as service:
+        try:
+            service.preview(ladder_of(service, ladder), Unvoid(name))
+        except UnknownNameError:
+            return False
+        except ConflictError:
+            return True
+    return True

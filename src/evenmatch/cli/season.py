@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from evenmatch.cli import options
-from evenmatch.cli.database import DATABASE, Db, OnLadder, counted, ladder_of, minutes_text, opened
-from evenmatch.cli.output import note, print_json, print_table, printable, working
+from evenmatch.cli.database import DATABASE, Db, Id, OnLadder, counted, ladder_of, minutes_text, opened, typed
+from evenmatch.cli.output import beyond, note, print_json, print_table, printable, working
 from evenmatch.errors import UsageError
 
 if TYPE_CHECKING:
     from evenmatch.service.seasons import Season
+
+MANY = 1_000_000_000  # more players than any season has
 
 app = typer.Typer(help="Open seasons, and look at those that ended.", no_args_is_help=True)
 
@@ -30,6 +32,7 @@ def open_(
         float | None,
         typer.Option("--factor", min=0, max=1, metavar="F", help="What a soft reset leaves of a lead, 0 to 1."),
     ] = None,
+    event_id: Id = None,
     db: Db = DATABASE,
     json: options.Json = False,
 ) -> None:
@@ -48,13 +51,18 @@ def open_(
         raise UsageError(f"--factor is what a soft reset leaves; with --reset {reset} it says nothing")
     with opened(db) as service:
         name = ladder_of(service, ladder)
+        before = service.ladder(name).season
         with working("opening a season"):
-            made = service.open_season(name, title=title, reset=reset, factor=factor)
+            made = service.open_season(name, title=title, reset=reset, factor=factor, event_id=event_id)
     if json:
-        print_json({"ladder": name, **plain_season(made)})
+        print_json({"ladder": name, "there_already": made.number <= before, **plain_season(made)})
         return
-    print(printable(f"ladder {name}: {made.title} is open, its season {made.number}"))
-    note(f"the standings of the one before: evenmatch season show {made.number - 1} --ladder {name}")
+    which = "" if made.title == f"Season {made.number}" else f", its season {made.number}"
+    if made.number <= before:
+        print(printable(f"ladder {name}: {made.title} was opened already{which}; nothing is changed"))
+        return
+    print(printable(f"ladder {name}: {made.title} is open{which}"))
+    note(f"the standings of the one before: {typed(db, 'season show', made.number - 1, '--ladder', name)}")
 
 
 @app.command(name="list")
@@ -104,8 +112,12 @@ def show(
         name = ladder_of(service, ladder)
         season = next((one for one in service.seasons(name) if one.number == number), None)
         if season is not None and season.closed_at is None:
-            raise UsageError(f"season {number} has not ended; its standings now: evenmatch standings --ladder {name}")
+            now = typed(db, "standings", "--ladder", name)
+            raise UsageError(f"season {number} has not ended; its standings now: {now}")
         rows = service.finals(name, number, page, size)
+        if not rows:
+            note(beyond(page, len(service.finals(name, number, 1, MANY)), size))
+        shown = service.ladder(name).title
     assert season is not None
     if json:
         document = {"ladder": name, **plain_season(season), "page": page, "size": size}
@@ -113,7 +125,8 @@ def show(
         return
     heads = ("rank", "player", "rating", "matches", "percentile", "division")
     cells = [[one.rank, one.player, one.rating, one.matches, one.percentile, one.division] for one in rows]
-    title = f"{name}: {season.title}, as it ended on {minutes_text(season.closed_at or 0)} UTC, page {page}"
+    told = f", page {page}" if page > 1 or len(rows) == size else ""
+    title = f"{shown}: {season.title}, as it ended on {minutes_text(season.closed_at or 0)} UTC{told}"
     print_table(title, heads, cells, right=("rank", "rating", "matches", "percentile"))
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from evenmatch.cli import options
-from evenmatch.cli.database import DATABASE, Db, counted, opened
+from evenmatch.cli.database import DATABASE, Db, counted, opened, typed
 from evenmatch.cli.output import print_json, printable, working
 
 if TYPE_CHECKING:
@@ -25,7 +25,8 @@ def command(
 ) -> None:
     """Replay ladders from nothing and compare every rating and every change, bit for bit.
 
-    Ends with 0 where all is equal, with 1 where it is not, or where a rebuild is due.
+    Ends with 0 where all is equal, with 1 where it is not, or where a rebuild is due. Where the ledger itself was
+    damaged, it says what is missing: that is mended by a backup alone.
 
     [bold]Examples[/bold]
 
@@ -39,7 +40,7 @@ def command(
             with working(f"verifying {one.name}", one.position) as progress:
                 found.append(service.verify(one.name, progress))
             if not json:
-                _print(found[-1])
+                _print(found[-1], db)
     if json:
         print_json({"equal": all(one.is_equal for one in found), "ladders": [_document(one) for one in found]})
     elif not found:
@@ -48,24 +49,33 @@ def command(
         raise typer.Exit(1)
 
 
-def _print(found: Verified) -> None:
+def _print(found: Verified, db: str) -> None:
     """What was found on one ladder, and what to do about it."""
     size = f"{counted(found.matches, 'match', 'matches')}, {counted(found.players, 'player')}"
     if found.is_equal:
         print(printable(f"ladder {found.ladder}: all is equal ({size})"))
         return
-    print(printable(f"ladder {found.ladder}: not equal ({size})" if found.differences else f"ladder {found.ladder}:"))
-    for difference in found.differences[:SHOWN]:
-        print(printable(f"  {difference}"))
-    if len(found.differences) > SHOWN:
-        print(f"  and {len(found.differences) - SHOWN:,} more (--json lists all)")
-    mend = f"evenmatch rebuild --ladder {found.ladder}"
+    is_other = bool(found.damage or found.differences)
+    print(printable(f"ladder {found.ladder}: not equal ({size})" if is_other else f"ladder {found.ladder}:"))
+    for told in (found.damage, found.differences):
+        for line in told[:SHOWN]:
+            print(printable(f"  {line}"))
+        if len(told) > SHOWN:
+            print(f"  and {len(told) - SHOWN:,} more (--json lists all)")
+    for line in _advice(found, db):
+        print(printable(f"  {line}"))
+
+
+def _advice(found: Verified, db: str) -> list[str]:
+    """What to do: a rebuild makes ratings of the ledger, and cannot mend the ledger itself."""
+    if found.damage:
+        return ["the ledger itself is damaged, which no rebuild mends: go back to a backup from before"]
+    mend = typed(db, "rebuild", "--ladder", found.ladder)
     if not found.same_engine:
-        print(printable(f"  its ratings are of another version of evenmatch or another kind of machine; type: {mend}"))
-    elif found.due is not None:
-        print(printable(f"  a correction waits for a rebuild from position {found.due:,} on; type: {mend}"))
-    elif found.differences:
-        print(printable(f"  ratings can be made anew from the ledger; type: {mend} --whole"))
+        return [f"its ratings are of another version of evenmatch or another kind of machine; type: {mend}"]
+    if found.due is not None:
+        return [f"a correction waits for a rebuild from position {found.due:,} on; type: {mend}"]
+    return [f"ratings can be made anew from the ledger; type: {mend} --whole"] if found.differences else []
 
 
 def _document(found: Verified) -> dict[str, object]:
@@ -75,6 +85,7 @@ def _document(found: Verified) -> dict[str, object]:
         "events": found.events,
         "matches": found.matches,
         "players": found.players,
+        "damage": list(found.damage),
         "differences": list(found.differences),
         "rebuild_due_from": found.due,
         "same_engine": found.same_engine,

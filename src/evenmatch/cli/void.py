@@ -8,7 +8,7 @@ import typer
 
 from evenmatch.cli import options
 from evenmatch.cli.correcting import correct
-from evenmatch.cli.database import DATABASE, Db, OnLadder, Preview, Reason
+from evenmatch.cli.database import DATABASE, Db, Id, OnLadder, Preview, Reason
 
 
 def command(
@@ -16,6 +16,7 @@ def command(
     ladder: OnLadder = None,
     reason: Reason = None,
     preview: Preview = False,
+    event_id: Id = None,
     db: Db = DATABASE,
     json: options.Json = False,
 ) -> None:
@@ -31,4 +32,4 @@ def command(
     """
     from evenmatch.service.corrections import Void
 
-    correct(db, ladder, Void(match, reason), preview, json)
+    correct(db, ladder, Void(match, reason), preview, json, event_id)

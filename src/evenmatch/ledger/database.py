@@ -69,7 +69,8 @@ class Database:
     def write(self) -> Iterator[sa.Connection]:
         """A transaction that may write: all of it is kept, durably, when the block ends; nothing where it raises."""
         with self._telling(), self._turn, self._engine.connect() as plain:
-            connection = plain.execution_options(**({"immediate": True} if self._sqlite else {}))
+            options = {"immediate": True} if self._sqlite else {"isolation_level": "READ COMMITTED"}
+            connection = plain.execution_options(**options)
             with connection.begin():
                 yield connection
 

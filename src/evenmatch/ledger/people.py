@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 
-from evenmatch.errors import ConflictError, InputError, UnknownNameError
+import numpy as np
+
+from evenmatch.errors import ConflictError, UnknownNameError
 from evenmatch.ledger import schema
+from evenmatch.ledger.codec import ID
+from evenmatch.ledger.events import Kind
 from evenmatch.ledger.store import Store
+from evenmatch.ledger.text import check_text
 
 
 def ids_of(store: Store, names: Sequence[str]) -> dict[str, int]:
@@ -21,12 +27,11 @@ def admit(store: Store, names: Iterable[str]) -> dict[str, int]:
     """The ids of all these names; who is new becomes a player.
 
     Two writers may admit the same people at once: names go in in the order of their letters, so neither waits for the
-    other in a circle, and who comes second finds them there.
+    other in a circle, and who comes second finds them there. Raises InputError for a name that cannot be kept.
     """
     wanted = sorted(set(names))
-    forbidden = next((name for name in wanted if "\0" in name), None)
-    if forbidden is not None:
-        raise InputError(f"player name {forbidden!r} holds the character NUL; accepted is text without it")
+    for name in wanted:
+        check_text("player name", name)
     found = ids_of(store, wanted)
     new = [name for name in wanted if name not in found]
     if new:
@@ -68,7 +73,7 @@ def aliases(store: Store, player: int) -> list[str]:
 
 
 def rename(store: Store, player: int, name: str) -> None:
-    """Give a player another present name; reports under the former ones still reach them.
+    """Give a player another present name; reports under the former ones still reach them. Names are held alone.
 
     Raises ConflictError where the name is somebody else's.
     """
@@ -86,15 +91,34 @@ def merge(store: Store, player: int, into: int) -> None:
     store.run("UPDATE player SET merged_into = ? WHERE player = ? OR merged_into = ?", into, player, player)
 
 
+def identities(store: Store, player: int) -> list[int]:
+    """A player's id, and those of everybody who was merged into them."""
+    return [player, *(row[0] for row in store.all("SELECT player FROM player WHERE merged_into = ?", player))]
+
+
+def is_erased(store: Store, player: int) -> bool:
+    """Whether all that is left of them is a pseudonym."""
+    return bool(store.all("SELECT 1 FROM player WHERE player = ? AND erased_at IS NOT NULL", player))
+
+
 def ladders_of(store: Store, player: int) -> list[str]:
-    """The names of the ladders on which a player appeared or has a rating."""
+    """The names of the ladders that know a player, or anybody merged into them: by a match, a rating or a ban."""
     sql = (
         "SELECT name FROM ladder l "
         "WHERE EXISTS (SELECT 1 FROM appearance a WHERE a.ladder = l.ladder AND a.player = ?) "
-        "OR EXISTS (SELECT 1 FROM state s WHERE s.ladder = l.ladder AND s.generation = l.generation AND s.player = ?) "
-        "ORDER BY name"
+        "OR EXISTS (SELECT 1 FROM state s WHERE s.ladder = l.ladder AND s.generation = l.generation AND s.player = ?)"
     )
-    return [row[0] for row in store.all(sql, player, player)]
+    ids = identities(store, player)
+    found = {row[0] for one in ids for row in store.all(sql, one, one)}
+    told = (
+        "SELECT l.name, e.body, e.players FROM correction c JOIN ladder l ON l.ladder = c.ladder "
+        "JOIN event e ON e.ladder = c.ladder AND e.position = c.position WHERE e.kind IN (?, ?)"
+    )
+    for name, body, players in store.all(told, Kind.BANNED.value, Kind.STARTED.value):
+        started = [] if players is None else np.frombuffer(players, ID).tolist()
+        if not {json.loads(body).get("player"), *started}.isdisjoint(ids):
+            found.add(name)
+    return sorted(found)
 
 
 def erase(store: Store, player: int, pseudonym: str, now: int) -> None:
@@ -105,3 +129,15 @@ def erase(store: Store, player: int, pseudonym: str, now: int) -> None:
         "UPDATE player SET name = ?, folded = ?, erased_at = ? WHERE player = ? OR merged_into = ?",
         *(pseudonym, pseudonym, now, player, player),
     )
+
+
+def search_among(store: Store, ladder: int, text: str, limit: int) -> list[int]:
+    """Ids of those that `search` finds who have a rating on this ladder now, in the same order."""
+    like = text.casefold().replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+    sql = (
+        "SELECT p.player FROM ladder l JOIN state s ON s.ladder = l.ladder AND s.generation = l.generation "
+        "JOIN player p ON p.player = s.player WHERE l.ladder = ? "
+        "AND p.merged_into IS NULL AND p.erased_at IS NULL AND p.folded LIKE ? ESCAPE '\\' "
+        "ORDER BY CASE WHEN p.folded LIKE ? ESCAPE '\\' THEN 0 ELSE 1 END, LENGTH(p.name), p.name LIMIT ?"
+    )
+    return [row[0] for row in store.all(sql, ladder, f"%{like}%", f"{like}%", limit)]

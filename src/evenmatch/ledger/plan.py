@@ -34,9 +34,10 @@ class Season(NamedTuple):
 
 
 class Start(NamedTuple):
-    """Ratings from elsewhere, for players who have not played at `position`."""
+    """Ratings from elsewhere, for players who have not played at `position`; numbers of this system alone."""
 
     position: int
+    system: str
     ids: Ids
     ratings: Floats
 
@@ -122,7 +123,9 @@ def plan_of(corrections: Iterable[Correction]) -> Plan:
             assert isinstance(factor, int | float)
             turns.append(Season(position, float(factor)))
         elif kind == Kind.STARTED:
-            turns.append(Start(position, ids, ratings))
+            turns.append(Start(position, str(body["system"]), ids, ratings))
+    system = rules[-1][1].system.name
+    turns = [turn for turn in turns if isinstance(turn, Season) or turn.system == system]
     return Plan(upto, tuple(rules), tuple(turns), frozenset(void), bans, merged)
 
 

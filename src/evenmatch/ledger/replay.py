@@ -47,10 +47,12 @@ class Rated:
     """What became of a block.
 
     counted  bool (M,)  which matches were rated
+    refused  bool (M,)  which ones would have been, were there rules that can rate them
     lines    of the counted matches' players, one after another;  ends  int64 (C + 1,): where each match's begin
     """
 
     counted: Flags
+    refused: Flags
     lines: Records
     ends: NDArray[np.int64]
 
@@ -81,7 +83,8 @@ def advance(
     The roster holds every player of the block who is known already, and everybody where the plan has a turn in it.
     player, match  names for ids and positions, for RatingRangeError where a rating leaves the range of its system
     """
-    counted = counts(plan, block)
+    wanted = counts(plan, block)
+    counted = wanted.copy()
     pieces: list[Records] = []
     sizes: list[NDArray[np.int64]] = []
     at = 0
@@ -98,7 +101,7 @@ def advance(
     system = plan.last_rules.system
     lines = np.concatenate(pieces) if pieces else np.zeros(0, line_type(system))
     ends = np.concatenate(([0], np.cumsum(np.concatenate(sizes) if sizes else np.zeros(0, np.int64))))
-    return Rated(counted, lines, ends.astype(np.int64))
+    return Rated(counted, wanted & ~counted, lines, ends.astype(np.int64))
 
 
 def pass_turns(roster: Roster, plan: Plan, position: int) -> None:

@@ -33,7 +33,10 @@ class Rows(Protocol):
     def among(
         self, connection: sa.Connection, sql: str, first: Sequence[object], values: Sequence[int] | Sequence[str]
     ) -> list[Row]:
-        """The rows of a SELECT in which `?` stands for the first values, then `{}` for a subquery giving the rest."""
+        """The rows of a SELECT in which `?` stands for the first values, then `{}` for a subquery giving the rest.
+
+        The SELECT asks for rows that have one of the values: there are none where there is no value.
+        """
         ...
 
     def enrol(self, connection: sa.Connection, names: Sequence[str]) -> None:
@@ -42,6 +45,10 @@ class Rows(Protocol):
 
     def lock(self, connection: sa.Connection, sql: str, *values: object) -> list[Row]:
         """The rows of a SELECT, kept from all other writers until the transaction ends."""
+        ...
+
+    def hold_names(self, connection: sa.Connection, *, alone: bool) -> None:
+        """Keep names leading to whom they lead to until the transaction ends; `alone`: they are to be changed."""
         ...
 
     def all(self, connection: sa.Connection, sql: str, *values: object) -> list[Row]:
@@ -78,6 +85,8 @@ class SqliteRows:
         self, connection: sa.Connection, sql: str, first: Sequence[object], values: Sequence[int] | Sequence[str]
     ) -> list[Row]:
         """The values travel as one JSON array."""
+        if not values:
+            return []
         return self.all(connection, sql.format("SELECT value FROM json_each(?)"), *first, json.dumps(list(values)))
 
     def enrol(self, connection: sa.Connection, names: Sequence[str]) -> None:
@@ -91,6 +100,9 @@ class SqliteRows:
     def lock(self, connection: sa.Connection, sql: str, *values: object) -> list[Row]:
         """BEGIN IMMEDIATE has locked everything."""
         return self.all(connection, sql, *values)
+
+    def hold_names(self, connection: sa.Connection, *, alone: bool) -> None:
+        """BEGIN IMMEDIATE has locked everything."""
 
     def all(self, connection: sa.Connection, sql: str, *values: object) -> list[Row]:
         """As they come from the driver."""
@@ -147,8 +159,10 @@ class PostgresRows:
     def among(
         self, connection: sa.Connection, sql: str, first: Sequence[object], values: Sequence[int] | Sequence[str]
     ) -> list[Row]:
-        """The values travel as one array."""
-        kind = "text" if values and isinstance(values[0], str) else "bigint"
+        """The values travel as one array, whose type the first of them tells."""
+        if not values:
+            return []
+        kind = "text" if isinstance(values[0], str) else "bigint"
         return self.all(connection, sql.format(f"SELECT unnest(?::{kind}[])"), *first, list(values))
 
     def enrol(self, connection: sa.Connection, names: Sequence[str]) -> None:
@@ -169,6 +183,11 @@ class PostgresRows:
         """By FOR UPDATE."""
         return self.all(connection, f"{sql} FOR UPDATE", *values)
 
+    def hold_names(self, connection: sa.Connection, *, alone: bool) -> None:
+        """By an advisory lock, which who records shares with others and who renames or merges does not."""
+        lock = "pg_advisory_xact_lock" if alone else "pg_advisory_xact_lock_shared"
+        self.all(connection, f"SELECT {lock}(?)", NAMES)
+
     def all(self, connection: sa.Connection, sql: str, *values: object) -> list[Row]:
         """As they come from the driver, in its binary form."""
         driver: Any = connection.connection.driver_connection
@@ -183,6 +202,7 @@ class PostgresRows:
 
 
 AT_ONCE = 5000  # rows whose arrays travel together
+NAMES = 0x6E616D65  # the advisory lock on who has which name
 
 _POSTGRES_TYPES: dict[type, str] = {
     sa.BigInteger: "int8",

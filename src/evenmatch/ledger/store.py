@@ -14,7 +14,7 @@ from evenmatch.errors import UnknownNameError
 from evenmatch.history import Floats
 from evenmatch.ledger import schema
 from evenmatch.ledger.codec import ID, Ids, unpack
-from evenmatch.ledger.events import NO_IDS, NO_RATINGS, Correction, Kind
+from evenmatch.ledger.events import NO_IDS, NO_RATINGS, Body, Correction, Kind, correction_digest, write_body
 from evenmatch.ledger.plan import Plan, plan_of
 from evenmatch.ledger.replay import Block
 from evenmatch.ledger.roster import TALLY, Roster
@@ -89,9 +89,14 @@ class Store:
         return Head(*found[0])
 
     def lock(self, name: str) -> Head:
-        """The same, and nobody else writes to it until the transaction ends."""
+        """The same, and nobody else writes to it, nor changes names, until the transaction ends."""
+        self.rows.hold_names(self.connection, alone=False)
         self.rows.lock(self.connection, "SELECT ladder FROM ladder WHERE name = ?", name)
         return self.head(name)
+
+    def hold_names(self) -> None:
+        """Keep all others from recording, renaming and merging; before any ladder is locked."""
+        self.rows.hold_names(self.connection, alone=True)
 
     def add_generation(
         self, ladder: int, generation: int, system: str, engine: str, *, planned: int, ready: bool, now: int
@@ -280,6 +285,14 @@ class Store:
         self.rows.insert(self.connection, schema.correction, ("ladder", "position"), [(head.ladder, position)])
         self.run("UPDATE ladder SET position = ?, corrected = ? WHERE ladder = ?", position, position, head.ladder)
         return position
+
+    def rewrite_body(self, head: Head, correction: Correction, body: Body) -> None:
+        """Put other words into a correction, where somebody's name must go."""
+        digest = correction_digest(correction.kind, body, correction.ids, correction.ratings)
+        self.run(
+            "UPDATE event SET body = ?, digest = ? WHERE ladder = ? AND position = ?",
+            *(write_body(body), digest, head.ladder, correction.position),
+        )
 
     def move_head(self, head: Head, position: int, time: int | None) -> None:
         """The last position, and the effective time of the last rated match."""

@@ -20,6 +20,7 @@ from evenmatch.ledger.plan import Plan
 from evenmatch.ledger.replay import Block, Rated, advance
 from evenmatch.ledger.roster import Roster
 from evenmatch.ledger.store import Head, Store
+from evenmatch.ledger.text import check_text
 from evenmatch.match import Match
 from evenmatch.tables.columns import datetime_text
 
@@ -57,9 +58,8 @@ class Batch:
         labels: Sequence[str | None],
     ) -> Batch:
         """A batch of these matches. Raises InputError for an id that a database cannot hold."""
-        bad = next((one for one in ids if "\0" in one), None)
-        if bad is not None:
-            raise InputError(f"match id {bad!r} holds the character NUL; accepted is text without it")
+        for one in ids:
+            check_text("match id", one)
         packed = pack(history, played_at)
         slot_names = np.asarray(names, object)[history.columns.player].tolist() if len(names) else []
         told = digests(packed, slot_names, history.match_slots, rated)

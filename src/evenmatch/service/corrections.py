@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from evenmatch.ledger.events import Body, Correction, Kind
 from evenmatch.ledger.plan import Plan, plan_of
 from evenmatch.ledger.store import Head, Store
 from evenmatch.service.ladders import Wish
-from evenmatch.service.replaying import Progress, begin, replay
+from evenmatch.service.replaying import Progress, Tally, begin, replay
 
 
 class Move(NamedTuple):
@@ -30,12 +30,19 @@ class Move(NamedTuple):
 
 
 class Preview(NamedTuple):
-    """Who would move, the largest change first, and how many players and matches there are from there on."""
+    """Who would move, the largest change first.
+
+    players   on the ladder;  matches  that would be rated anew
+    left_out  matches that would stay without a rating, since the new rules cannot rate them
+    done      it is in the ledger already, under the id that was given
+    """
 
     told: str
     moves: list[Move]
     players: int
     matches: int
+    left_out: int
+    done: bool = False
 
 
 @dataclass(frozen=True)
@@ -45,13 +52,19 @@ class Void:
     match_id: str
     reason: str | None = None
 
+    kind: ClassVar[Kind] = Kind.VOIDED
+
+    def body(self, store: Store, head: Head) -> Body:
+        """Which match, and why."""
+        return {"match": _match(store, head, self.match_id), "id": self.match_id, "reason": self.reason}
+
     def __call__(self, store: Store, head: Head) -> Wish:
         """The event."""
         position = _match(store, head, self.match_id)
         if position in store.plan(head, head.corrected).void:
-            raise ConflictError(f"match {self.match_id!r} is void already; `reinstate` makes it count again")
-        body = {"match": position, "id": self.match_id, "reason": self.reason}
-        return Wish(Kind.VOIDED, body, position, f"match {self.match_id!r} is void")
+            hint = f"`evenmatch reinstate --match {self.match_id}` makes it count again"
+            raise ConflictError(f"match {self.match_id!r} is void already; {hint}")
+        return Wish(self.kind, self.body(store, head), position, f"match {self.match_id!r} is void")
 
 
 @dataclass(frozen=True)
@@ -61,13 +74,18 @@ class Unvoid:
     match_id: str
     reason: str | None = None
 
+    kind: ClassVar[Kind] = Kind.UNVOIDED
+
+    def body(self, store: Store, head: Head) -> Body:
+        """Which match, and why."""
+        return {"match": _match(store, head, self.match_id), "id": self.match_id, "reason": self.reason}
+
     def __call__(self, store: Store, head: Head) -> Wish:
         """The event."""
         position = _match(store, head, self.match_id)
         if position not in store.plan(head, head.corrected).void:
             raise ConflictError(f"match {self.match_id!r} is not void; accepted is one that was voided by its id")
-        body = {"match": position, "id": self.match_id, "reason": self.reason}
-        return Wish(Kind.UNVOIDED, body, position, f"match {self.match_id!r} counts again")
+        return Wish(self.kind, self.body(store, head), position, f"match {self.match_id!r} counts again")
 
 
 @dataclass(frozen=True)
@@ -83,9 +101,16 @@ class Ban:
     since: int | None = None
     reason: str | None = None
 
+    kind: ClassVar[Kind] = Kind.BANNED
+
     def __post_init__(self) -> None:
         if self.rule not in ("void", "refund"):
             raise BadParameterError(f"rule is {self.rule!r}; accepted is void or refund")
+
+    def body(self, store: Store, head: Head) -> Body:
+        """Who, by which rule, since when, and why."""
+        player = people.find(store, self.player)
+        return {"player": player, "since": self.since, "rule": self.rule, "reason": self.reason}
 
     def __call__(self, store: Store, head: Head) -> Wish:
         """The event."""
@@ -96,8 +121,7 @@ class Ban:
             )
         first = first_match(store, head, player, self.since)
         effect = "matches are void" if self.rule == "void" else "victims get their losses back"
-        body: Body = {"player": player, "since": self.since, "rule": self.rule, "reason": self.reason}
-        return Wish(Kind.BANNED, body, first, f"player {self.player!r} is banned, {effect}")
+        return Wish(self.kind, self.body(store, head), first, f"player {self.player!r} is banned, {effect}")
 
 
 @dataclass(frozen=True)
@@ -106,6 +130,12 @@ class Reinstate:
 
     player: str
     reason: str | None = None
+
+    kind: ClassVar[Kind] = Kind.REINSTATED
+
+    def body(self, store: Store, head: Head) -> Body:
+        """Who, and why."""
+        return {"player": people.find(store, self.player), "reason": self.reason}
 
     def __call__(self, store: Store, head: Head) -> Wish:
         """The event."""
@@ -116,8 +146,7 @@ class Reinstate:
                 f"player {self.player!r} is not banned from ladder {head.name!r}; accepted is one who is"
             )
         first = first_match(store, head, player, banned.since)
-        body: Body = {"player": player, "reason": self.reason}
-        return Wish(Kind.REINSTATED, body, first, f"player {self.player!r} is reinstated")
+        return Wish(self.kind, self.body(store, head), first, f"player {self.player!r} is reinstated")
 
 
 def _match(store: Store, head: Head, match_id: str) -> int:
@@ -153,13 +182,16 @@ def preview(store: Store, head: Head, wish: Wish, progress: Progress | None = No
     plan = plan_of([*corrections, hypothetical])
     wanted = [at for at in (wish.since, head.due) if at is not None]
     if not wanted:
-        return Preview(wish.told, [], 0, 0)
-    return _preview(store, head, plan, min(wanted), wish.told, progress)
+        return Preview(wish.told, [], 0, 0, 0)
+    return _preview(store, head, plan, min(wanted), wish, progress)
 
 
-def _preview(store: Store, head: Head, plan: Plan, since: int, told: str, progress: Progress | None) -> Preview:
+def _preview(store: Store, head: Head, plan: Plan, since: int, wish: Wish, progress: Progress | None) -> Preview:
     roster = begin(store, head, plan, since)
-    matches = sum(int(step.rated.counted.sum()) for step in replay(store, head, plan, roster, progress))
+    tally = Tally(head.name, plan, wish)
+    for step in replay(store, head, plan, roster, progress):
+        tally.add(step)
+    tally.check()
     live = store.roster(head, store.plan(head, head.planned).last_rules)
     ids = np.union1d(live.ids, roster.ids)
     before, after = (_columns(one.ids, one.records["rating"], one.tally["matches"], ids) for one in (live, roster))
@@ -172,7 +204,7 @@ def _preview(store: Store, head: Head, plan: Plan, since: int, told: str, progre
         Move(names[player], *_at(before, at), *_at(after, at))
         for at, player in zip(moved.tolist(), ids[moved].tolist(), strict=True)
     ]
-    return Preview(told, moves, len(ids), matches)
+    return Preview(wish.told, moves, len(ids), tally.rated, tally.left_out)
 
 
 def _at(columns: tuple[Floats, Ids], at: int) -> tuple[float | None, int]:

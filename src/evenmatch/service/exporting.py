@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
-from evenmatch.history import History
+from evenmatch.history import History, Times
 from evenmatch.ledger import people
 from evenmatch.ledger.codec import Ids, line_type, read_lines
 from evenmatch.ledger.plan import Plan
@@ -21,21 +21,28 @@ from evenmatch.tables.source import Source
 from evenmatch.tables.table import MICROSECONDS, MatchTable
 
 TEXT = pa.large_string()
+PEOPLE = ("player", "into")  # where a correction holds the id of a player
 
 
 def match_tables(store: Store, head: Head, *, counted: bool = False) -> Iterator[pa.Table]:
     """Every recorded match in the tidy long form, some thousands at a time, in the order of the ledger.
 
-    counted  only those that are rated, with refunds as `keep`: `rate` makes the ladder's ratings of them, unless it
-             had seasons, starting ratings or rules that changed on the way
+    counted  only those that are rated, at the time they count as ended, with refunds as `keep`: `rate` makes the
+             ladder's ratings of them, unless it had seasons, starting ratings or rules that changed on the way
     """
     plan = store.plan(head, head.planned)
+    latest = np.iinfo(np.int64).min  # when the last one counts as ended
     for block, rows in store.blocks(head, 0, head.position):
-        chosen = np.ones(len(block), np.bool_)
+        chosen = np.arange(len(block))
         if counted:
-            chosen = np.array([bool(lines) for lines in _live(store, head, block)], np.bool_)
-        if chosen.any():
-            yield _matches(store, head, plan, block, rows, np.flatnonzero(chosen), counted)
+            chosen = np.flatnonzero([bool(lines) for lines in _live(store, head, block)])
+        if not len(chosen):
+            continue
+        ended = block.played_at[chosen]
+        if counted:  # `rate` takes matches in order of time, and late ones count as ended with those before them
+            ended = np.maximum.accumulate(np.maximum(ended, latest))
+            latest = ended[-1]
+        yield _matches(store, head, plan, block, rows, chosen, ended, counted)
 
 
 def _live(store: Store, head: Head, block: Block) -> list[bytes]:
@@ -46,8 +53,9 @@ def _live(store: Store, head: Head, block: Block) -> list[bytes]:
 
 
 def _matches(
-    store: Store, head: Head, plan: Plan, block: Block, rows: list[Row], chosen: Ids, counted: bool
+    store: Store, head: Head, plan: Plan, block: Block, rows: list[Row], chosen: Ids, ended: Times, counted: bool
 ) -> pa.Table:
+    """The chosen matches of a block. ended: of each of them what to tell as `played_at`."""
     ids, number = np.unique(plan.identity(block.ids), return_inverse=True)
     names = people.names_of(store, ids.tolist())
     columns = block.columns._replace(player=number.astype(np.int32))
@@ -65,9 +73,7 @@ def _matches(
         source=Source(f"ladder {head.name!r}"),
     )
     tidy = table.take(chosen).to_arrow()
-    if counted:  # `rate` takes matches in order of time, and late ones count as ended with those before them
-        return tidy
-    told = pa.array(block.played_at[chosen]).cast(MICROSECONDS)
+    told = pa.array(ended).cast(MICROSECONDS)
     sizes = np.diff(table.history.match_slots)[chosen]
     at = tidy.column_names.index("played_at")
     return tidy.set_column(at, "played_at", told.take(pa.array(np.repeat(np.arange(len(chosen)), sizes))))
@@ -86,8 +92,8 @@ def _labels(block: Block, kept: list[str | None]) -> list[str]:
 def rating_table(store: Store, view: View) -> pa.Table:
     """One row per player: where they stand now, then the system's own columns."""
     head = view.head
-    system = store.plan(head, head.planned).last_rules.system
-    roster = store.roster(head, store.plan(head, head.planned).last_rules)
+    rules = store.plan(head, head.planned).last_rules
+    roster = store.roster(head, rules)
     shown = {one.player: one for one in view.snapshot.among(roster.ids)}
     standings = [shown[player] for player in roster.ids.tolist()]
     names = people.names_of(store, roster.ids.tolist())
@@ -103,7 +109,10 @@ def rating_table(store: Store, view: View) -> pa.Table:
         "percentile": pa.array([one.percentile for one in standings], pa.int64()),
         "placed": pa.array([one.placed for one in standings], pa.bool_()),
         "division": pa.array([one.division for one in standings], TEXT),
-        **{name: pa.array(np.ascontiguousarray(column)) for name, column in system.columns(roster.records).items()},
+        **{
+            name: pa.array(np.ascontiguousarray(column))
+            for name, column in rules.system.columns(roster.records).items()
+        },
     }
     order = np.lexsort((roster.ids, -roster.records["rating"]))
     return pa.table(columns).take(pa.array(order))
@@ -162,17 +171,14 @@ def correction_rows(store: Store, head: Head) -> list[dict[str, object]]:
         "SELECT e.position, e.kind, e.id, e.recorded_at, e.body FROM correction c "
         "JOIN event e ON e.ladder = c.ladder AND e.position = c.position WHERE c.ladder = ? ORDER BY c.position"
     )
+    found = [(*row, json.loads(body)) for *row, body in store.all(sql, head.ladder)]
+    ids = {value for *_, body in found for name in PEOPLE if isinstance(value := body.get(name), int)}
+    names = people.names_of(store, sorted(ids))
     return [
-        {"position": position, "kind": kind, "id": event_id, "recorded_at": at, **_readable(store, json.loads(body))}
-        for position, kind, event_id, at, body in store.all(sql, head.ladder)
+        {"position": position, "kind": kind, "id": event_id, "recorded_at": at}
+        | {name: names.get(value, value) if name in PEOPLE else value for name, value in body.items()}
+        for position, kind, event_id, at, body in found
     ]
-
-
-def _readable(store: Store, body: dict[str, object]) -> dict[str, object]:
-    """A correction with players' names in the place of their ids."""
-    ids = [value for name in ("player", "into") if isinstance(value := body.get(name), int)]
-    names = people.names_of(store, ids)
-    return {name: names.get(value, value) if name in ("player", "into") else value for name, value in body.items()}  # type: ignore[call-overload]
 
 
 def matches_of_player(store: Store, head: Head, player: int, limit: int | None = None) -> list[dict[str, object]]:

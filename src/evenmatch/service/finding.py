@@ -7,13 +7,13 @@ from evenmatch.ledger.database import Database
 from evenmatch.ledger.store import Store
 from evenmatch.service.boards import View
 
-LOOKED_AT = 10_000  # names that hold the text, on whatever ladder
-
 
 def search_ladder(database: Database, view: View, text: str, limit: int) -> list[int]:
     """Ids of players with a rating on the ladder whose name holds this text; names that begin with it first."""
+    board = view.snapshot.board
     with database.read() as connection:
-        found = [player for _, player in people.search(Store(connection, database.rows), text, LOOKED_AT)]
-    rows = view.snapshot.board.find(found).tolist()
-    here = [player for player, row in zip(found, rows, strict=True) if row >= 0 and not view.snapshot.board.hidden[row]]
+        asked = limit + int(board.hidden.sum())  # the hidden may be the first to be found
+        found = people.search_among(Store(connection, database.rows), view.head.ladder, text, asked)
+    rows = board.find(found).tolist()
+    here = [player for player, row in zip(found, rows, strict=True) if row >= 0 and not board.hidden[row]]
     return here[:limit]

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
-from evenmatch.errors import BadRowsError, ConflictError, InputError, Problem
-from evenmatch.history import History
+from evenmatch.errors import ConflictError, InputError
 from evenmatch.ledger import schema
 from evenmatch.ledger.events import NO_IDS, NO_RATINGS, Body, Kind, correction_digest, write_body
-from evenmatch.ledger.plan import Plan, write_rules
+from evenmatch.ledger.plan import write_rules
 from evenmatch.ledger.replay import engine_of
 from evenmatch.ledger.store import Head, Store
+from evenmatch.ledger.text import check_text
 from evenmatch.service.settings import Settings
 from evenmatch.systems.system import Rules
 
@@ -48,8 +48,8 @@ class Ladder:
 
 def create(store: Store, name: str, system: str, rules: Rules, settings: Settings, now: int) -> Head:
     """Make a ladder whose first event are its rules. Raises ConflictError where the name is taken."""
-    if not name.strip() or "\0" in name:
-        raise InputError(f"the ladder's name is {name!r}; accepted is text with at least one letter")
+    check_text("the ladder's name", name, blank=False)
+    store.hold_names()  # so that nobody else makes a ladder of that name at the same moment
     if store.all("SELECT 1 FROM ladder WHERE name = ?", name):
         raise ConflictError(f"there is a ladder {name!r} already; accepted is another name, or `ladder change`")
     columns = ("name", "position", "generation", "corrected", "settings", "created_at", "divided_at")
@@ -83,9 +83,7 @@ def correct(
     known = store.known(head, [event_id])
     if known:
         if known[event_id][1] != digest:
-            raise ConflictError(
-                f"{event_id!r} is on ladder {head.name!r} already, with other content; accepted is another id"
-            )
+            raise _taken(event_id, head)
         return None
     position = store.add_correction(head, kind, event_id, digest, write_body(body), now, ids, ratings)
     if since is not None:
@@ -104,17 +102,47 @@ def correct(
 class Wish(NamedTuple):
     """A correction that somebody wishes: what would be added to the ledger, and from where on it changes ratings.
 
-    since  None: it changes no rating that there is
-    told   what it is, in words
+    since   None: it changes no rating that there is
+    told    what it is, in words
+    strict  matches that it leaves without a rating are an error
     """
 
     kind: Kind
     body: Body
     since: int | None
     told: str
+    strict: bool = False
 
 
-Wishing = Callable[[Store, Head], Wish]  # what `Service.preview` and `Service.correct` are told
+class Wishing(Protocol):
+    """What somebody wishes for, before it is held against a ladder: what `Service.correct` is told."""
+
+    @property
+    def kind(self) -> Kind:
+        """The kind of the event."""
+        ...
+
+    def body(self, store: Store, head: Head) -> Body:
+        """What the event says, whether or not it can be done now."""
+        ...
+
+    def __call__(self, store: Store, head: Head) -> Wish:
+        """The event. Raises what speaks against it: UnknownNameError, ConflictError, InputError."""
+        ...
+
+
+def is_done(store: Store, head: Head, wish: Wishing, event_id: str) -> bool:
+    """Whether the ladder holds this wish under this id already. Raises ConflictError where it holds something else."""
+    known = store.known(head, [event_id])
+    if not known:
+        return False
+    if known[event_id][1] != correction_digest(wish.kind, wish.body(store, head), NO_IDS, NO_RATINGS):
+        raise _taken(event_id, head)
+    return True
+
+
+def _taken(event_id: str, head: Head) -> ConflictError:
+    return ConflictError(f"{event_id!r} is on ladder {head.name!r} already, with other content; accepted is another id")
 
 
 def describe(store: Store, head: Head) -> Ladder:
@@ -162,37 +190,23 @@ class ChangeRules:
     start: bool = True
     skip_bad: bool = False
 
+    kind: ClassVar[Kind] = Kind.CHANGED
+
+    def body(self, store: Store, head: Head) -> Body:
+        """The rules with every parameter, and the ladder's settings as they are."""
+        rules = write_rules(self.rules, lasting(self.system))
+        return {**rules, "start": self.start, "settings": json.loads(head.settings)}
+
     def __call__(self, store: Store, head: Head) -> Wish:
         """The event."""
-        plan = store.plan(head, head.corrected)
-        if self.rules.system.name != plan.last_rules.system.name and not self.start:
+        before = store.plan(head, head.corrected).last_rules.system.name
+        if self.rules.system.name != before and not self.start:
             raise InputError("a change of system is from the start: its ratings are not those of another one")
-        if self.start and not self.skip_bad:
-            problems = refused(store, head, plan, self.rules)
-            if problems:
-                raise BadRowsError(f"ladder {head.name!r} by {self.rules.system.name}", problems)
-        body = {
-            **write_rules(self.rules, lasting(self.system)),
-            "start": self.start,
-            "settings": json.loads(head.settings),
-        }
         when = "from the start" if self.start else "from now on"
         told = f"ladder {head.name!r} is rated by {self.rules.system.name} {when}"
-        return Wish(Kind.CHANGED, body, 1 if self.start else None, told)
+        return Wish(self.kind, self.body(store, head), 1 if self.start else None, told, not self.skip_bad)
 
 
 def lasting(system: str) -> str:
     """What a system is found by from any folder: its name, or the whole path of its .py file."""
     return str(Path(system).resolve()) if system.endswith(".py") else system
-
-
-def refused(store: Store, head: Head, plan: Plan, rules: Rules) -> list[Problem]:
-    """The matches of a ladder that these rules cannot rate, voided ones left out."""
-    problems = []
-    for block, rows in store.blocks(head, 0, head.position):
-        history = History(block.columns._replace(player=np.zeros(len(block.ids), np.int32)))
-        wanted = block.rated & ~plan.voided(block.positions)
-        for number, reason in rules.system.refusals(history.columns, rules.parameters):
-            if wanted[number]:
-                problems.append(Problem(None, str(rows[number][0]), reason))
-    return problems

@@ -11,15 +11,17 @@ import numpy as np
 from evenmatch.errors import InputError
 from evenmatch.ledger import schema
 from evenmatch.ledger.database import Database
-from evenmatch.ledger.events import Correction
+from evenmatch.ledger.events import Correction, Kind
 from evenmatch.ledger.plan import Plan, plan_of
 from evenmatch.ledger.replay import engine_of
 from evenmatch.ledger.roster import Roster
 from evenmatch.ledger.store import Head, Store
-from evenmatch.service.ladders import Wish, Wishing, correct
-from evenmatch.service.replaying import Progress, Step, begin, replay, systems_of, unchanged
+from evenmatch.service.ladders import Wish, Wishing, correct, is_done
+from evenmatch.service.replaying import Progress, Step, Tally, begin, replay, systems_of, unchanged
 
 AT_ONCE = 20_000  # rows in one transaction, so that others may write in between
+FEW = 2000  # events that a swap catches up with, where they do not come faster than they are rated
+ROUNDS = 10
 APART = 200_000  # events between two checkpoints of a replay, at least
 
 
@@ -63,28 +65,47 @@ def correct_and_rebuild(
     wish: Wishing,
     event_id: str,
     progress: Progress | None = None,
-) -> tuple[Wish, Rebuilt | None]:
+) -> tuple[Wish | None, Rebuilt | None]:
     """Add a correction to the ledger together with the ratings that follow from it: both at once, or neither.
 
-    The second result is None where no rating that there is changes. Raises what `wish` raises, and InputError where a
-    rating would leave what the system can hold.
+    The first result is None where it was there already under this id, the second where no rating that there is changes.
+    Raises what `wish` raises, BadRowsError where it leaves matches without a rating against its will, and InputError
+    where a rating would leave what the system can hold.
     """
     while True:
         with database.write() as connection:
             store = Store(connection, database.rows)
             head = store.lock(ladder)
+            if is_done(store, head, wish, event_id):
+                return None, None
             wanted = wish(store, head)
             if wanted.since is None:
                 correct(store, head, wanted.kind, wanted.body, event_id, clock(), since=None)
                 return wanted, None
             corrections = store.corrections(head, head.corrected)
             plan = plan_of([*corrections, Correction(head.position + 1, wanted.kind, wanted.body)])
-            build = _open(database, store, head, plan, wanted.since, clock())
-        if build.finish(progress, clock, wanted, event_id):
+            build = _open(database, store, head, plan, wanted.since, clock(), Pending(wish, wanted, event_id))
+        if build.finish(progress, clock):
             return wanted, build.told()
 
 
-def _open(database: Database, store: Store, head: Head, plan: Plan, since: int | None, now: int) -> Build:
+class Pending(NamedTuple):
+    """A correction that enters the ledger with its ratings: what was wished, what that came to, the event's id."""
+
+    wish: Wishing
+    wanted: Wish
+    event_id: str
+
+
+def _open(
+    database: Database,
+    store: Store,
+    head: Head,
+    plan: Plan,
+    since: int | None,
+    now: int,
+    pending: Pending | None = None,
+) -> Build:
     """A generation to be written, numbered after all that there were.
 
     since  where a wished correction changes ratings, beside whatever is due
@@ -97,7 +118,7 @@ def _open(database: Database, store: Store, head: Head, plan: Plan, since: int |
     store.add_generation(
         head.ladder, last + 1, system.name, engine_of(system), planned=head.corrected, ready=False, now=now
     )
-    return Build(database, head, plan, min(wanted), last + 1)
+    return Build(database, head, plan, min(wanted), last + 1, pending)
 
 
 @dataclass
@@ -109,19 +130,21 @@ class Build:
     plan: Plan
     since: int
     generation: int
-    rated: int = 0
+    pending: Pending | None = None
     changed: int = 0
 
-    def finish(
-        self, progress: Progress | None, clock: Callable[[], int], wish: Wish | None = None, event_id: str = ""
-    ) -> bool:
+    def __post_init__(self) -> None:
+        wanted = None if self.pending is None else self.pending.wanted
+        self.tally = Tally(self.head.name, self.plan, wanted, self.since)
+
+    def finish(self, progress: Progress | None, clock: Callable[[], int]) -> bool:
         """Write it and let readers see it, with the correction that it is for; False where it came too late."""
         try:
             self.write(progress)
-            if self.swap(clock, wish, event_id):
+            if self.swap(clock):
                 self.tidy()
                 return True
-        except InputError:  # a rating that the system cannot hold
+        except InputError:  # a rating that the system cannot hold, a match that it cannot rate
             self.discard()
             raise
         self.discard()
@@ -129,26 +152,39 @@ class Build:
 
     def told(self) -> Rebuilt:
         """What it did."""
-        return Rebuilt(self.generation, self.since, self.rated, self.changed)
+        return Rebuilt(self.generation, self.since, self.tally.rated, self.changed)
 
     def write(self, progress: Progress | None) -> None:
-        """All of it up to the head, some rows at a time."""
+        """All of it, up to a head that is nearly the present one; some rows at a time."""
         with self.database.read() as connection:
             store = Store(connection, self.database.rows)
             self._systems = systems_of(store, self.head)
             self.roster = begin(store, self.head, self.plan, self.since)
-            kept = self.roster.position
-            for step in replay(store, self.head, self.plan, self.roster, progress):
-                self._put_lines(step)
-                if self.roster.position - kept >= max(APART, 4 * len(self.roster)):
-                    kept = self.roster.position
-                    with self.database.write() as writing:
-                        Store(writing, self.database.rows).checkpoint(self.head.ladder, self.generation, self.roster)
+            self._kept = self.roster.position
+            self._write_to(store, self.head, progress)
+        self.tally.check()
+        for _ in range(ROUNDS):  # what is left for the swap, which others wait for, is to be little
+            with self.database.read() as connection:
+                store = Store(connection, self.database.rows)
+                now = store.head(self.head.name)
+                if now.position - self.roster.position < FEW:
+                    break
+                self._write_to(store, now, progress)
         self._copy_before()
         for part in _parts(self.roster):
             with self.database.write() as connection:
                 store = Store(connection, self.database.rows)
                 store.keep_states(self.head.ladder, self.generation, part, new=True)
+
+    def _write_to(self, store: Store, head: Head, progress: Progress | None) -> None:
+        """Lines and checkpoints, from where the roster is up to a head."""
+        for step in replay(store, head, self.plan, self.roster, progress):
+            self.tally.add(step)
+            self._put_lines(step)
+            if self.roster.position - self._kept >= max(APART, 4 * len(self.roster)):
+                self._kept = self.roster.position
+                with self.database.write() as writing:
+                    Store(writing, self.database.rows).checkpoint(self.head.ladder, self.generation, self.roster)
 
     def _put_lines(self, step: Step) -> None:
         """The lines of a step that are not what was told."""
@@ -156,7 +192,6 @@ class Build:
         same = unchanged(step, now, self._systems, self.plan)
         at = step.block.positions
         which = np.flatnonzero(~same & (at >= self.since)).tolist()
-        self.rated += int(step.rated.counted[at >= self.since].sum())
         self.changed += len(which)
         rows = [(self.head.ladder, self.generation, int(at[one]), now[one]) for one in which]
         for first in range(0, len(rows), AT_ONCE):
@@ -176,30 +211,42 @@ class Build:
                         *(self.generation, self.head.ladder, self.head.generation, first, last),
                     )
 
-    def swap(self, clock: Callable[[], int], wish: Wish | None, event_id: str) -> bool:
+    def swap(self, clock: Callable[[], int]) -> bool:
         """Catch up with what came meanwhile and let readers see the new generation; False where it is too late."""
         with self.database.write() as connection:
             store = Store(connection, self.database.rows)
             now = store.lock(self.head.name)
-            mine = store.all(
-                "SELECT 1 FROM generation WHERE ladder = ? AND generation = ?", self.head.ladder, self.generation
-            )
-            if now.generation != self.head.generation or now.corrected != self.head.corrected or not mine:
+            if not self._is_wanted(store, now):
                 return False
             self.catch_up(store, now)
             store.run(
-                "UPDATE generation SET time = ?, ready = 1 WHERE ladder = ? AND generation = ?",
-                *(self.roster.time, now.ladder, self.generation),
+                "UPDATE generation SET time = ?, planned = ?, ready = 1 WHERE ladder = ? AND generation = ?",
+                *(self.roster.time, now.corrected, now.ladder, self.generation),
             )
             store.run("UPDATE ladder SET generation = ?, due = NULL WHERE ladder = ?", self.generation, now.ladder)
-            if wish is not None:
-                correct(store, store.head(self.head.name), wish.kind, wish.body, event_id, clock(), since=None)
+            if self.pending is not None:
+                wanted = self.pending.wanted
+                head = store.head(self.head.name)
+                correct(store, head, wanted.kind, wanted.body, self.pending.event_id, clock(), since=None)
         return True
+
+    def _is_wanted(self, store: Store, now: Head) -> bool:
+        """Whether nothing has come since that this generation does not account for."""
+        mine = store.all(
+            "SELECT 1 FROM generation WHERE ladder = ? AND generation = ?", self.head.ladder, self.generation
+        )
+        if now.generation != self.head.generation or not mine:
+            return False
+        since = [one for one in store.corrections(now, now.corrected) if one.position > self.head.corrected]
+        if not all(_is_harmless(one) for one in since):
+            return False
+        return self.pending is None or self.pending.wish(store, now) == self.pending.wanted
 
     def catch_up(self, store: Store, now: Head) -> None:
         """Rate the matches that were recorded since, inside the swapping transaction."""
         touched = [np.empty(0, np.int64)]
         for step in replay(store, now, self.plan, self.roster):
+            self.tally.add(step)
             lines = step.rated.told()
             same = unchanged(step, lines, self._systems, self.plan)
             rows = [
@@ -208,6 +255,7 @@ class Build:
             ]
             store.rows.insert(store.connection, schema.journal, ("ladder", "generation", "position", "lines"), rows)
             touched.append(step.block.ids)
+        self.tally.check()
         ids = np.unique(self.plan.identity(np.concatenate(touched)))
         store.keep_states(now.ladder, self.generation, self.roster.part(ids))
 
@@ -242,6 +290,12 @@ def _delete(database: Database, ladder: int, which: str, generation: int) -> Non
         Store(connection, database.rows).run(
             f"DELETE FROM generation WHERE ladder = ? AND ready = 0 AND generation {which}", ladder, generation
         )
+
+
+def _is_harmless(correction: Correction) -> bool:
+    """Whether ratings are the same with and without it."""
+    presentation = correction.kind == Kind.CHANGED and correction.body.get("system") is None
+    return presentation or correction.kind in (Kind.RENAMED, Kind.ERASED)
 
 
 def _parts(roster: Roster) -> Iterator[Roster]:

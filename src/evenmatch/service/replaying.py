@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 
-from evenmatch.errors import StoreError
+from evenmatch.errors import BadRowsError, InputError, Problem, StoreError
 from evenmatch.history import Flags
 from evenmatch.ledger import people
 from evenmatch.ledger.codec import line_type, same_ratings
+from evenmatch.ledger.events import Kind
 from evenmatch.ledger.plan import Plan
 from evenmatch.ledger.replay import Block, Rated, advance, finish
 from evenmatch.ledger.roster import Roster
 from evenmatch.ledger.rows import Row
 from evenmatch.ledger.store import Head, Store
+from evenmatch.service.ladders import Wish
 
 Progress = Callable[[int], None]
 
@@ -38,6 +41,42 @@ def replay(store: Store, head: Head, plan: Plan, roster: Roster, progress: Progr
         if progress:
             progress(roster.position)
     finish(roster, plan, head.position)
+
+
+@dataclass
+class Tally:
+    """What a replay for a wish came to: how many matches it rated, and how many the rules could not rate.
+
+    since  counted are matches from this position on
+    """
+
+    ladder: str
+    plan: Plan
+    wish: Wish | None
+    since: int = 1
+    rated: int = 0
+    left_out: int = 0
+    problems: list[Problem] = field(default_factory=list)
+
+    def add(self, step: Step) -> None:
+        """Count a stretch."""
+        late = step.block.positions >= self.since
+        self.rated += int((step.rated.counted & late).sum())
+        self.left_out += int((step.rated.refused & late).sum())
+        if self.wish is not None and self.wish.strict and step.rated.refused.any():
+            rules = self.plan.last_rules
+            columns = step.block.columns._replace(player=np.zeros(len(step.block.ids), np.int32))
+            why = dict(rules.system.refusals(columns, rules.parameters))
+            refused = np.flatnonzero(step.rated.refused).tolist()
+            self.problems += [Problem(None, str(step.rows[at][0]), why[at]) for at in refused]
+
+    def check(self) -> None:
+        """Raise BadRowsError with what a strict wish leaves unrated, InputError where rules can rate nothing."""
+        by = f"ladder {self.ladder!r} by {self.plan.last_rules.system.name}"
+        if self.problems:
+            raise BadRowsError(by, self.problems)
+        if self.wish is not None and self.wish.kind == Kind.CHANGED and self.left_out and not self.rated:
+            raise InputError(f"{by}: none of its {self.left_out:,} matches can be rated; accepted are rules for some")
 
 
 def name_of(store: Store, player: int) -> str:

@@ -43,20 +43,23 @@ def seasons(store: Store, head: Head) -> list[Season]:
 
 def open_season(
     store: Store, head: Head, view: View, title: str | None, factor: float, event_id: str, now: int
-) -> Season | None:
-    """Close the present season and open the next; None where an event of this id has done so already.
+) -> Season:
+    """Close the present season and open the next; where an event of this id has done so already, that one's.
 
     head    locked, with no rebuild due;  view  as of now, in this transaction
     factor  what is left of everybody's distance from the mean: 0 all begin anew, 1 nothing changes
     """
-    last = seasons(store, head)[-1]
+    all_seasons = seasons(store, head)
+    if known := store.known(head, [event_id]):
+        done = next((one for one in all_seasons if one.position == known[event_id][0]), None)
+        body = {} if done is None else {"title": title or done.title, "season": done.number, "factor": factor}
+        correct(store, head, Kind.SEASON, body, event_id, now, since=None)  # raises where it says something else
+        assert done is not None
+        return done
+    last = all_seasons[-1]
     number = last.number + 1
     named = title or f"Season {number}"
     body = {"title": named, "season": number, "factor": factor}
-    if event_id in store.known(head, [event_id]):
-        body["season"], body["title"] = last.number, title or last.title
-        correct(store, head, Kind.SEASON, body, event_id, now, since=None)
-        return None
     _keep_standings(store, head, last.number, view)
     position = correct(store, head, Kind.SEASON, body, event_id, now, since=None)
     assert position is not None

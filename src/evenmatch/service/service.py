@@ -16,7 +16,7 @@ from evenmatch.service import corrections, importing, ladders, players, rebuildi
 from evenmatch.service.boards import Boards, View, divide, take
 from evenmatch.service.corrections import Preview
 from evenmatch.service.importing import Imported
-from evenmatch.service.ladders import ChangeRules, Ladder, Wish, Wishing
+from evenmatch.service.ladders import ChangeRules, Ladder, Wish, Wishing, is_done
 from evenmatch.service.rebuilding import Rebuilt
 from evenmatch.service.receipts import Receipt
 from evenmatch.service.recording import Outcome, Recorder
@@ -97,10 +97,10 @@ class Service:
         with self._read(name) as (store, head):
             return ladders.describe(store, head)
 
-    def change_settings(self, ladder: str, changes: Mapping[str, object]) -> Settings:
+    def change_settings(self, ladder: str, changes: Mapping[str, object], event_id: str | None = None) -> Settings:
         """Change title, placement, divisions and the like; ratings stay."""
         with self._write(ladder) as (store, head):
-            changed = ladders.change_settings(store, head, changes, _id("settings"), self.clock())
+            changed = ladders.change_settings(store, head, changes, event_id or _id("settings"), self.clock())
         self._boards.forget(ladder)
         return changed
 
@@ -113,12 +113,13 @@ class Service:
         start: bool = True,
         skip_bad: bool = False,
         progress: Progress | None = None,
+        event_id: str | None = None,
     ) -> Rebuilt | None:
         """Rate by another system or other parameters: from the start, with a rebuild, or from now on.
 
         Raises BadRowsError with every match that the new system cannot rate; `skip_bad` leaves those unrated.
         """
-        return self._correct(ladder, ChangeRules(system, rules, start, skip_bad), progress)[1]
+        return self._correct(ladder, ChangeRules(system, rules, start, skip_bad), progress, event_id)[1]
 
     # matches
 
@@ -158,19 +159,32 @@ class Service:
 
     # corrections
 
-    def correct(self, ladder: str, wish: Wishing, progress: Progress | None = None) -> Wish:
-        """Add a correction to the ledger with the ratings that follow from it; for `wish` see corrections."""
-        return self._correct(ladder, wish, progress)[0]
+    def correct(
+        self, ladder: str, wish: Wishing, progress: Progress | None = None, event_id: str | None = None
+    ) -> Wish | None:
+        """Add a correction to the ledger with the ratings that follow from it; for `wish` see corrections.
 
-    def _correct(self, ladder: str, wish: Wishing, progress: Progress | None) -> tuple[Wish, Rebuilt | None]:
-        done = rebuilding.correct_and_rebuild(self.database, ladder, self.clock, wish, _id("correction"), progress)
+        event_id  chosen by the caller: the same again changes nothing (the result is None), the same with other content
+                  raises ConflictError
+        """
+        return self._correct(ladder, wish, progress, event_id)[0]
+
+    def _correct(
+        self, ladder: str, wish: Wishing, progress: Progress | None, event_id: str | None
+    ) -> tuple[Wish | None, Rebuilt | None]:
+        named = event_id or _id("correction")
+        done = rebuilding.correct_and_rebuild(self.database, ladder, self.clock, wish, named, progress)
         self._boards.forget(ladder)
         self.divide(ladder)
         return done
 
-    def preview(self, ladder: str, wish: Wishing, progress: Progress | None = None) -> Preview:
+    def preview(
+        self, ladder: str, wish: Wishing, progress: Progress | None = None, event_id: str | None = None
+    ) -> Preview:
         """What a correction would do; nothing is changed."""
         with self._read(ladder) as (store, head):
+            if event_id is not None and is_done(store, head, wish, event_id):
+                return Preview(f"{event_id!r} was done already", [], 0, 0, 0, done=True)
             return corrections.preview(store, head, wish(store, head), progress)
 
     def rebuild(self, ladder: str, *, whole: bool = False, progress: Progress | None = None) -> Rebuilt | None:
@@ -219,22 +233,37 @@ class Service:
     # seasons
 
     def open_season(
-        self, ladder: str, *, title: str | None = None, reset: str | None = None, factor: float | None = None
+        self,
+        ladder: str,
+        *,
+        title: str | None = None,
+        reset: str | None = None,
+        factor: float | None = None,
+        event_id: str | None = None,
     ) -> Season:
-        """End the present season, keep its standings, begin the next; reset and factor are the ladder's by default."""
-        self.rebuild(ladder)
-        with self._write(ladder) as (store, head):
-            if head.due is not None:
-                raise ConflictError(f"ladder {ladder!r} was corrected at this moment; try again")
+        """End the present season, keep its standings, begin the next; reset and factor are the ladder's by default.
+
+        event_id  chosen by the caller: the same again opens no other season, and gives the one it opened
+        """
+        named = event_id or _id("season")
+        with self._settled(ladder) as (store, head):
             settings = Settings.read(head.settings)
             left = reset_factor(
                 settings.reset if reset is None else reset, settings.factor if factor is None else factor
             )
             now = self.clock()
-            made = seasons.open_season(store, head, take(store, ladder, now), title, left, _id("season"), now)
+            made = seasons.open_season(store, head, take(store, ladder, now), title, left, named, now)
         self._boards.forget(ladder)
-        assert made is not None
         return made
+
+    @contextmanager
+    def _settled(self, ladder: str) -> Iterator[tuple[Store, Head]]:
+        """A ladder to write to, whose ratings are as its ledger says."""
+        self.rebuild(ladder)
+        with self._write(ladder) as (store, head):
+            if head.due is not None:
+                raise ConflictError(f"ladder {ladder!r} was corrected at this moment; try again")
+            yield store, head
 
     def seasons(self, ladder: str) -> list[Season]:
         """All seasons, the first one first."""
@@ -248,25 +277,26 @@ class Service:
 
     # players
 
-    def rename(self, name: str, to: str) -> None:
-        """Give a player another name; what comes under the old one still reaches them."""
+    def rename(self, name: str, to: str) -> bool:
+        """Give a player another name; what comes under the old one still reaches them. False: it is theirs already."""
         with self.database.write() as connection:
-            players.rename(Store(connection, self.database.rows), name, to, self.clock())
+            return players.rename(Store(connection, self.database.rows), name, to, self.clock())
 
     def merge(self, name: str, into: str) -> list[str]:
         """Make one player of two and rebuild their ladders, whose names are returned."""
+        with self.database.read() as connection:
+            players.foresee_merge(Store(connection, self.database.rows), name, into)
         with self.database.write() as connection:
             touched = players.merge(Store(connection, self.database.rows), name, into, self.clock())
         for ladder in touched:
-            self.rebuild(ladder)
             self._boards.forget(ladder)
+            self.rebuild(ladder)
         return touched
 
-    def start_ratings(self, ladder: str, ratings: Mapping[str, float]) -> int:
-        """Begin players who have not played here at ratings from elsewhere; how many."""
-        self.rebuild(ladder)
-        with self._write(ladder) as (store, head):
-            count = players.start(store, head, dict(ratings), _id("start"), self.clock())
+    def start_ratings(self, ladder: str, ratings: Mapping[str, float], event_id: str | None = None) -> int:
+        """Begin players who have not played here at ratings from elsewhere; how many, 0 where that was done already."""
+        with self._settled(ladder) as (store, head):
+            count = players.start(store, head, dict(ratings), event_id or _id("start"), self.clock())
         self._boards.forget(ladder)
         return count
 

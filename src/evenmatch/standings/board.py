@@ -18,6 +18,8 @@ from evenmatch.standings.hysteresis import settle
 
 Rows = NDArray[np.intp]
 
+CENTURY = 36_525  # days
+
 
 @dataclass(frozen=True, eq=False)
 class Board:
@@ -67,12 +69,12 @@ class StandingsRules:
     """What the ladder decided. Raises BadParameterError or InputError, which say what is accepted.
 
     placement        matches to complete before a player is listed
-    active_days      a player is active who completed a match in so many days
+    active_days      a player is active who completed a match in so many days, at most a CENTURY; a float whatever is given
     division_margin  percentiles below a division's lowest at which its players still keep it
     """
 
     placement: int = 10
-    active_days: float = 30
+    active_days: float = 30.0
     divisions: tuple[Division, ...] = DIVISIONS
     division_margin: int = 3
 
@@ -80,6 +82,9 @@ class StandingsRules:
         for name in ("placement", "active_days", "division_margin"):
             if not (value := getattr(self, name)) >= 0:
                 raise BadParameterError(f"{name} is {value}; accepted is 0 or more")
+        if self.active_days > CENTURY:
+            raise BadParameterError(f"active_days is {self.active_days:g}; accepted are up to {CENTURY:,}, a century")
+        object.__setattr__(self, "active_days", float(self.active_days))
         checked(self.divisions)
 
 

@@ -330,7 +330,7 @@ def _tell(change: Change, parameters: WagerParameters) -> str:
 
 def _start_at(rating: float, p: WagerParameters) -> tuple[object, ...]:
     points = starting_rating(rating, p.floor, LARGEST / 100.0)
-    return (round(math.nextafter(points, math.inf), 2),)  # half up: 10.605 in binary may lie just below
+    return (round(points + min(points * NEAR, 1e-9), 2),)  # half up: 10.605 in binary may lie just below
 
 
 SYSTEM = System(

@@ -11,11 +11,12 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
-from evenmatch.errors import BadRowsError, InputError
+from evenmatch.errors import InputError
 from evenmatch.history import History
 from evenmatch.match import Match
 from evenmatch.tables.assemble import assemble
-from evenmatch.tables.files import read_json_lines, read_rows, write_arrow
+from evenmatch.tables.files import write_arrow
+from evenmatch.tables.reading import read_matches
 from evenmatch.tables.source import Source
 from evenmatch.tables.table import COLUMNS, MatchTable
 
@@ -37,16 +38,7 @@ def read(path: str | os.PathLike[str], *, skip_bad: bool = False) -> MatchTable:
     Raises UsageError for a path that is not there or of another suffix, InputError for a file that is empty, lacks a
     column or is not what its suffix says, BadRowsError with every bad row. Warns of columns it does not know.
     """
-    rows, source = read_rows(Path(path))
-    held = [rows]
-    del rows  # so that assemble alone holds the rows, and lets go of each column when it is read
-    try:
-        return assemble(held.pop(), source, skip_bad=skip_bad and source.form != "jsonl")
-    except BadRowsError:
-        if source.form != "jsonl":
-            raise
-    rows, source = read_json_lines(Path(path))  # now line by line, since lines are to be told
-    return assemble(rows, source, skip_bad=skip_bad)
+    return read_matches(Path(path), skip_bad=skip_bad)
 
 
 def from_frame(frame: Frame, *, skip_bad: bool = False) -> MatchTable:

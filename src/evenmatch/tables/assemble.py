@@ -22,6 +22,8 @@ def assemble(rows: pa.Table, source: Source, *, skip_bad: bool = False) -> Match
     Raises InputError where a needed column is missing or there are no rows, BadRowsError (with all of them) where a row
     is bad, unless `skip_bad`: then their matches are left out, and `skipped` says which and why.
     """
+    if source.broken and not rows.column_names:  # no line is a row: which columns are missing would say nothing
+        raise BadRowsError(source.name, source.broken, all_bad=True)
     rows = known_columns(rows, source)
     if not rows.num_rows and not source.broken:
         raise InputError(f"{source.name} has no rows; accepted is one row per player and match")

@@ -8,6 +8,7 @@ import csv
 import io
 import json
 import os
+import re
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -15,11 +16,11 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
-import pyarrow.json as pa_json
-import pyarrow.parquet as pq
 
-from evenmatch.errors import InputError, Problem, UsageError
-from evenmatch.tables.source import Source, csv_records
+from evenmatch.errors import InputError, UsageError
+from evenmatch.tables.csv_rows import read_csv
+from evenmatch.tables.json_rows import read_json
+from evenmatch.tables.source import Source
 from evenmatch.tables.table import COLUMNS
 
 FORMS = {".csv": "csv", ".parquet": "parquet", ".jsonl": "jsonl", ".ndjson": "jsonl"}
@@ -34,117 +35,51 @@ def form_of(path: Path) -> str:
     return form
 
 
-def read_rows(path: Path) -> tuple[pa.Table, Source]:
+def read_rows(path: Path, name: str | None = None) -> tuple[pa.Table, Source]:
     """The rows of a file, columns as they are found, and where they came from.
 
+    name  what messages call it, for what was read from a pipe: then its contents alone say which form it has
     Raises UsageError where there is no such file, InputError where it does not hold what its suffix says.
     """
-    form = form_of(path)
+    form = None if name else form_of(path)
+    called = name or str(path)
     try:
         with path.open("rb") as file:
-            head = file.read(4096)
+            head = file.read(4096).removeprefix(codecs.BOM_UTF8)
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}") from error
     if not head.strip():
-        raise InputError(f"{path} is empty; accepted is one row per player and match")
+        raise InputError(f"{called} is empty; accepted is one row per player and match")
     held = _held(head, form)
-    if held != form:
-        raise InputError(f"{path}: its suffix says {_CALLED[form]}, its contents are {_CALLED[held]}")
+    if form and held != form:
+        raise InputError(f"{called}: its suffix says {_CALLED[form]}, its contents are {_CALLED[held]}")
     try:
-        return {"csv": _read_csv, "parquet": _read_parquet, "jsonl": _read_jsonl}[form](path)
+        return {"csv": read_csv, "parquet": _read_parquet, "jsonl": read_json}[held](path, called)
     except (pa.ArrowException, UnicodeError, OSError, csv.Error) as error:
         told = (str(error) or type(error).__name__).splitlines()[0]
-        raise InputError(f"{path}: not readable as {_CALLED[form]}, as its suffix says: {told}") from error
+        why = "as its suffix says" if form else "as which it begins"
+        raise InputError(f"{called}: not readable as {_CALLED[held]}, {why}: {told}") from error
 
 
-def _held(head: bytes, form: str) -> str:
-    """The form of a file by its first bytes; `form` where they do not tell."""
-    first = head.removeprefix(codecs.BOM_UTF8).lstrip().splitlines()[0]
+def _held(head: bytes, form: str | None) -> str:
+    """The form of a file by its first bytes; `form` where they do not tell, and without one the likeliest."""
+    first = head.lstrip().splitlines()[0]
     if head[:4] == b"PAR1":
         return "parquet"
     if first[:1] == b"{":
         return "jsonl"
-    return "csv" if (form == "parquet" and b"match_id" in first) or (b"match_id" in first and b"," in first) else form
+    if b"match_id" in first and (b"," in first or form == "parquet"):
+        return "csv"
+    return form or ("csv" if first[:1] != b"[" and re.search(b"[,;\t|]", first) else "jsonl")
 
 
-def _read_csv(path: Path) -> tuple[pa.Table, Source]:
-    ragged = 0
+def _read_parquet(path: Path, name: str) -> tuple[pa.Table, Source]:
+    import pyarrow.parquet as pq  # noqa: PLC0415 - most commands need no Parquet
 
-    def note(_: pa_csv.InvalidRow) -> str:
-        nonlocal ragged
-        ragged += 1
-        return "skip"
-
-    rows = pa_csv.read_csv(
-        path,
-        parse_options=pa_csv.ParseOptions(newlines_in_values=True, invalid_row_handler=note),
-        convert_options=pa_csv.ConvertOptions(
-            column_types=dict.fromkeys(COLUMNS, pa.large_string()), strings_can_be_null=True, null_values=[""]
-        ),
-    )
-    names = rows.column_names
-    at = names.index("match_id") if "match_id" in names else len(names)
-    broken = [
-        Problem(
-            line,
-            cells[at] if at < len(cells) else None,
-            f"{len(cells)} columns; accepted are {width}, as in the first line",
-        )
-        for line, cells, width in (csv_records(path) if ragged else ())
-        if len(cells) != width
-    ]
-    return rows, Source(str(path), "line", path, broken=tuple(broken))
-
-
-def _read_parquet(path: Path) -> tuple[pa.Table, Source]:
     names = pq.read_schema(path).names
     known = [name for name in names if name in COLUMNS]
     # where there are few columns, the unknown ones are read as well, to be named in a warning
-    return pq.ParquetFile(path).read(columns=known if len(names) > 3 * len(COLUMNS) else None), Source(str(path))
-
-
-def _read_jsonl(path: Path) -> tuple[pa.Table, Source]:
-    texts = pa.schema([(name, pa.large_string()) for name in ("match_id", "ladder", "player", "team")])
-    try:
-        options = pa_json.ParseOptions(explicit_schema=texts, newlines_in_values=False)
-        rows = pa_json.read_json(path, parse_options=options)
-        rows.validate(full=True)
-    except pa.ArrowInvalid:
-        return read_json_lines(path)  # numbers for names, or broken lines: find which
-    absent = [name for name in texts.names if rows[name].null_count == len(rows)]
-    return rows.drop_columns(absent), Source(str(path), "line", path, form="jsonl")
-
-
-def read_json_lines(path: Path) -> tuple[pa.Table, Source]:
-    """The rows of a JSON Lines file one by one, each with its line; slow, and told of every broken line."""
-    broken, listed, numbers = [], [], []
-    with path.open(encoding="utf-8-sig", newline="\n") as file:
-        for number, text in enumerate(file, 1):
-            if not text.strip():
-                continue
-            cells = None
-            try:
-                cells = json.loads(text)
-                json.dumps(cells, ensure_ascii=False).encode()  # refuses half a surrogate pair
-            except (ValueError, RecursionError) as error:
-                told = f"{error.msg} at column {error.colno}" if isinstance(error, json.JSONDecodeError) else str(error)
-                match_id = cells.get("match_id") if isinstance(cells, dict) else None
-                broken.append(Problem(number, match_id if isinstance(match_id, str) else None, f"no JSON: {told}"))
-                continue
-            if isinstance(cells, dict):
-                listed.append(cells)
-                numbers.append(number)
-            else:
-                broken.append(Problem(number, None, f"{text.strip()[:40]!r}; accepted is one JSON object per line"))
-    names = dict.fromkeys(name for cells in listed for name in cells)
-    rows = pa.table({name: pa.array([_text(cells.get(name)) for cells in listed], pa.large_string()) for name in names})
-    return rows, Source(str(path), "line", path, numbers, tuple(broken))
-
-
-def _text(value: object) -> str | None:
-    if value is None or isinstance(value, str):
-        return value
-    return json.dumps(value)
+    return pq.ParquetFile(path).read(columns=known if len(names) > 3 * len(COLUMNS) else None), Source(name)
 
 
 def check_writable(path: Path) -> None:
@@ -167,7 +102,7 @@ def write_arrow(table: pa.Table, path: Path) -> None:
     form = form_of(path)
     writers: dict[str, Callable[[pa.Table, io.BufferedIOBase], None]] = {
         "csv": _write_csv,
-        "parquet": pq.write_table,
+        "parquet": _write_parquet,
         "jsonl": _write_jsonl,
     }
     try:
@@ -186,6 +121,12 @@ def write_arrow(table: pa.Table, path: Path) -> None:
         if isinstance(error, OSError):
             raise UsageError(f"{path}: cannot be written: {error.strerror}") from error
         raise
+
+
+def _write_parquet(table: pa.Table, file: io.BufferedIOBase) -> None:
+    import pyarrow.parquet as pq  # noqa: PLC0415 - most commands need no Parquet
+
+    pq.write_table(table, file)
 
 
 def _write_csv(table: pa.Table, file: io.BufferedIOBase) -> None:

@@ -55,9 +55,12 @@ def _full_records(path: Path) -> Iterator[int]:
     yield from (line for line, cells, width in csv_records(path) if len(cells) == width)
 
 
-def csv_records(path: Path) -> Iterator[tuple[int, list[str], int]]:
-    """(first line, cells, how many there should be) of each record of a CSV file, without header and blank lines."""
-    with long_cells(), path.open(newline="", encoding="utf-8-sig", errors="replace") as file:
+def csv_records(path: Path, errors: str = "replace") -> Iterator[tuple[int, list[str], int]]:
+    """(first line, cells, how many there should be) of each record of a CSV file, without header and blank lines.
+
+    errors  what becomes of bytes that are not UTF-8, as in `bytes.decode`
+    """
+    with long_cells(), path.open(newline="", encoding="utf-8-sig", errors=errors) as file:
         reader = csv.reader(file)
         end, width = 0, None
         for cells in reader:
@@ -68,6 +71,15 @@ def csv_records(path: Path) -> Iterator[tuple[int, list[str], int]]:
                 width = len(cells)
             else:
                 yield start, cells, width
+
+
+def not_utf8(text: str) -> bytes | None:
+    """The bytes that this text, read with errors="surrogateescape", stands for where they are not UTF-8; else None."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode(errors="surrogateescape")
+    return None
 
 
 @contextmanager

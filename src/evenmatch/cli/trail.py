@@ -1,0 +1,100 @@
+"""What the corrections and changes of a ladder say, in words: who was banned by which rule, what changed into what."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from evenmatch.cli.database import counted
+
+Row = Mapping[str, object]
+
+
+class Difference(NamedTuple):
+    """A setting, a parameter, the preset or the system itself, with what it was and what it is."""
+
+    name: str
+    old: object
+    new: object
+
+    def __str__(self) -> str:
+        return f"{self.name}: {in_words(self.old, self.name)} → {in_words(self.new, self.name)}"
+
+    def plain(self) -> dict[str, object]:
+        """As data."""
+        return {"name": self.name, "from": self.old, "to": self.new}
+
+
+def differences(before: Mapping[str, object], after: Mapping[str, object]) -> list[Difference]:
+    """The names whose values differ; those that only one of them knows are left out."""
+    return [
+        Difference(name, before[name], new) for name, new in after.items() if name in before and before[name] != new
+    ]
+
+
+def in_words(value: object, name: str = "") -> str:
+    """A setting or a parameter as people read it."""
+    from evenmatch.systems.parameter import shown
+
+    if name == "divisions" and isinstance(value, list):
+        return ", ".join(f"{division} from {lowest}" for division, lowest in value)
+    if name == "team_size" and value is None:
+        return "any"
+    return "none" if value == "" else shown(value)
+
+
+def changed_by(rows: Sequence[Row]) -> list[list[Difference]]:
+    """What each of a ladder's corrections, the creation first, changed of its rules and settings."""
+    rules: Mapping[str, object] = {}
+    settings: Mapping[str, object] = {}
+    found = []
+    for row in rows:
+        event = _mapping(row["event"])
+        now_rules = _rules(event) if "system" in event else rules
+        now_settings = _mapping(event.get("settings", settings))
+        found.append(_between(rules, now_rules) + differences(settings, now_settings))
+        rules, settings = now_rules, now_settings
+    return found
+
+
+def _between(before: Mapping[str, object], after: Mapping[str, object]) -> list[Difference]:
+    """What differs of two rules; parameters only where the system is the same, for another one has its own."""
+    names = list(after) if before.get("system") == after.get("system") else ["system"]
+    return differences({name: before[name] for name in names if name in before}, {name: after[name] for name in names})
+
+
+def _rules(event: Mapping[str, object]) -> dict[str, object]:
+    return {"system": event["system"], "preset": event["preset"], **_mapping(event["parameters"])}
+
+
+def about(row: Row, changed: Sequence[Difference]) -> str | None:
+    """Whom or what a correction is about, and what it says."""
+    event, player = _mapping(row["event"]), row["player"]
+    match str(row["kind"]):
+        case "ladder-changed":
+            when = "" if "system" not in event else ", from the start" if event["start"] else ", from now on"
+            told: object = ("; ".join(map(str, changed)) or "the same values") + when
+        case "player-banned":
+            told = f"{player}, {event['rule']}{_since(event['since'])}"
+        case "player-merged":
+            told = f"{player} into {row['into']}"
+        case "player-renamed":
+            told = f"{event['from']} → {player}" if "from" in event else f"now {player}"
+        case "ratings-started":
+            told = counted(int(str(event["count"])), "player")
+        case "season-opened":
+            told = f"{event['title']}, factor {in_words(event['factor'])}"
+        case _:
+            told = player or row["match_id"]
+    return None if told is None else str(told)
+
+
+def _since(since: object) -> str:
+    from evenmatch.service.times import iso_time
+
+    return f", since {iso_time(since)}" if isinstance(since, int) else ""
+
+
+def _mapping(value: object) -> Mapping[str, object]:
+    assert isinstance(value, Mapping)
+    return value
