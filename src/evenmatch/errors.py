@@ -52,18 +52,29 @@ class Problem:
 
 
 class BadRowsError(InputError):
-    """Rows that cannot be read or rated: all of them, in `problems`. Nothing was rated.
+    """Rows that cannot be read or rated: all of them, in `problems`. None of the others was rated or added either.
 
-    `all_bad` says that without them no match would be left.
+    `all_bad` says that without them nothing would be left. Whoever passes it on may say what became of the work in
+    `outcome`, and in `of` what a bad row spoils.
     """
+
+    outcome = "nothing was rated"
+    of = "match"
 
     def __init__(self, source: str, problems: Sequence[Problem], *, all_bad: bool = False) -> None:
         self.source, self.problems, self.all_bad = source, tuple(problems), all_bad
-        shown = "\n".join(f"  {problem}" for problem in self.problems[:10])
-        more = len(self.problems) - 10
-        rest = f"\n  and {more} more" if more > 0 else ""
-        noun = "problem" if len(self.problems) == 1 else "problems"
-        super().__init__(f"{source}: {len(self.problems)} {noun}\n{shown}{rest}")
+        super().__init__("\n".join((f"{source}: {self.count}", *self.listed(10))))
+
+    @property
+    def count(self) -> str:
+        """How many problems there are, in words."""
+        return f"{len(self.problems):,} problem{'' if len(self.problems) == 1 else 's'}"
+
+    def listed(self, limit: int) -> list[str]:
+        """A line for each of the first problems, and one that counts the others."""
+        more = len(self.problems) - limit
+        lines = [f"  {problem}" for problem in self.problems[:limit]]
+        return [*lines, f"  … and {more:,} more"] if more > 0 else lines
 
 
 class RatingRangeError(InputError):

@@ -54,6 +54,20 @@ def test_a_rebuild_that_is_due_is_said_and_done(run, league):
     assert run("standings", "--as-of", "last").out == before
 
 
+def test_a_ledger_that_is_damaged_is_mended_by_a_backup_and_not_by_a_rebuild(run, league):
+    change(league, "DELETE FROM event WHERE id = 'd05'")
+    ended = run("verify")
+    assert ended.code == 1
+    assert ended.out.startswith("ladder duel: not equal (")
+    assert "go back to a backup" in ended.out
+    assert "evenmatch rebuild" not in ended.out
+    ended = run("verify", "--json")
+    assert ended.code == 1
+    told = json.loads(ended.out)
+    assert told["equal"] is False
+    assert told["ladders"][0]["damage"]
+
+
 def test_other_kernels_are_said(run, league):
     change(league, "UPDATE generation SET engine = 'older'")
     ended = run("verify")

@@ -128,3 +128,76 @@ def test_a_full_reset_leaves_nothing_and_none_leaves_all(reset, left, run, leagu
     assert run("season", "open", "--reset", reset).code == 0
     now = ratings(run)
     assert now == (before if left else pytest.approx(dict.fromkeys(before, 1500.0)))
+
+
+def test_seasons_are_told_by_their_number_once_and_pages_have_an_end(run, league):
+    run("ladder", "change", "duel", "--title", "Duel 1v1")
+    ended = run("season", "open")
+    assert (ended.out, ended.err) == (
+        "ladder duel: Season 2 is open\n",
+        "the standings of the one before: evenmatch season show 1 --ladder duel\n",
+    )
+    assert run("season", "open", "--title", "Spring").out == "ladder duel: Spring is open, its season 3\n"
+    assert run("season", "show", "1").out.startswith("Duel 1v1: Season 1, as it ended on ")
+    ended = run("season", "show", "1", "--page", 9, "--size", 4)
+    assert (ended.code, ended.err) == (0, "page 9 is beyond the end: there are 2 pages of 4\n")
+
+
+def test_where_no_rating_moves_it_says_so_in_one_way(run, league):
+    told = "player 'f' is banned, matches are void: no rating moves\n"
+    assert run("ban", "f", "--since", "2026-02-01", "--preview").out == f"preview: {told}"
+    assert run("void", "d11").code == 0  # all that f played
+    assert run("ban", "f").out.splitlines()[0] == told.strip()
+
+
+def test_a_ban_from_a_time_to_come_says_that_nothing_is_touched_yet(run, league):
+    ended = run("ban", "b", "--since", "2140-01-01")
+    assert ended.code == 0
+    assert "no rating moves" in ended.out
+    assert "--since 2140-01-01 is a time to come: no match so far is touched" in ended.err
+    assert run("ban", "c", "--since", "2026-01-05").err == ""
+
+
+def test_the_id_of_a_match_given_as_a_player_is_understood(run, league):
+    run("void", "d03")
+    for match in ("d03", "d04"):
+        ended = run("reinstate", match)
+        assert (ended.code, ended.out) == (2, "")
+        assert f"there is no player '{match}', but a match of that id; to let it count: " in ended.err
+        assert f"evenmatch reinstate --match {match}\n" in ended.err
+    assert "unknown player 'd99'" in run("reinstate", "d99").err
+
+
+WITH_AN_ID = {
+    "void": ["void", "d03", "--reason", "why not"],
+    "ban": ["ban", "b", "--rule", "refund", "--since", "2026-01-03"],
+    "a parameter": ["ladder", "change", "duel", "--param", "k=20"],
+    "a setting": ["ladder", "change", "duel", "--title", "Duel 1v1"],
+    "both": ["ladder", "change", "duel", "--param", "k=20", "--title", "Duel 1v1"],
+    "season": ["season", "open", "--title", "Winter"],
+    "reinstate": ["reinstate", "a"],
+    "reinstate a match": ["reinstate", "--match", "d01"],
+}
+
+
+@pytest.mark.parametrize("line", WITH_AN_ID.values(), ids=WITH_AN_ID)
+def test_the_same_correction_with_the_same_id_changes_nothing(line, run, league):
+    run("ban", "a")
+    run("void", "d01")
+    assert run(*line, "--id", "mine").code == 0
+    at, held = events(run), ratings(run)
+    for more in ([], ["--json"]):
+        ended = run(*line, "--id", "mine", *more)
+        assert ended.code == 0, ended
+        assert "Traceback" not in ended.err
+    assert "already" in run(*line, "--id", "mine").out
+    assert (events(run), ratings(run)) == (at, held)
+
+
+def test_the_same_id_with_other_content_is_a_conflict(run, league):
+    assert run("void", "d03", "--id", "mine").code == 0
+    for line in (["void", "d04"], ["ban", "b"], ["season", "open"], ["ladder", "change", "duel", "--title", "T"]):
+        ended = run(*line, "--id", "mine")
+        assert (ended.code, ended.out) == (1, ""), line
+        assert "'mine' is on ladder 'duel' already, with other content" in ended.err
+    assert run("void", "d04", "--id", "").code == 2

@@ -1,10 +1,15 @@
 """Exit codes of the commands on a database: 1 contents, 2 a wrong command, option, name or value, 3 the database."""
 
+import inspect
 import json
 import os
+import shlex
 import sqlite3
 
 import pytest
+import typer
+
+from evenmatch.cli.app import app
 
 WRONG = [
     ("ladder", "Usage"),
@@ -176,3 +181,45 @@ def test_rows_that_cannot_be_read_are_all_named_and_nothing_is_imported(run, lea
     assert (ended.code, ended.out) == (1, "")
     assert "match 'd03'" in ended.err
     assert json.loads(run("ladder", "list", "--json").out)[0]["matches"] == 11
+
+
+# What has to be so before an example of the help can be followed, beside ladder "duel" with m17 and its players
+FIRST = {
+    "reinstate mallory": ["ban mallory"],
+    "reinstate --match": ["void m17"],
+    "season show": ["season open"],
+    "ladder create duel": [],
+    "ladder list": ["backup evenmatch.db"],
+}
+OTHERS = {"rate", "explain", "odds", "backtest", "systems", "demo", "import", "record"}
+
+
+def examples():
+    """Every example in the help of the commands on a ledger."""
+    group = typer.main.get_command(app)
+    commands = {name: one for name, one in group.commands.items() if name not in OTHERS}
+    listed = [one for command in commands.values() for one in getattr(command, "commands", {"": command}).values()]
+    lines = [line.strip() for one in listed for line in inspect.cleandoc(one.callback.__doc__).splitlines()]
+    return [line.removeprefix("evenmatch ") for line in lines if line.startswith("evenmatch ")]
+
+
+def test_there_are_examples_of_every_command():
+    assert len(examples()) > 30
+
+
+@pytest.mark.parametrize("line", examples())
+def test_an_example_of_the_help_is_accepted(line, run, league, tmp_path):
+    rows = "m17,2026-02-01,1,mallory,1\nm17,2026-02-01,2,bob,2\nm18,2026-02-01,1,ann,1\nm18,2026-02-01,2,bob,2\n"
+    (tmp_path / "m.csv").write_text(
+        f"match_id,played_at,team,player,place\n{rows}m19,2026-02-01,1,ann_smurf,1\nm19,2026-02-01,2,bob,2\n"
+    )
+    assert run("import", "m.csv").code == 0
+    for first in next((value for start, value in FIRST.items() if line.startswith(start)), []):
+        assert run(*first.split()).code == 0
+    words = shlex.split(line.replace("/backups/", "").replace("postgresql://league@db.example/league", "other.db"))
+    if words[:2] == ["ladder", "create"]:
+        words += ["--db", "new.db"]
+    if words[:2] == ["player", "merge"]:
+        words.append("--yes")
+    ended = run(*words)
+    assert ended.code == 0, ended

@@ -116,7 +116,7 @@ def test_another_system_takes_its_own_defaults_and_gives_what_rate_gives(run, le
     ended = run("ladder", "change", "duel", "--system", "glicko2", "--title", "Duel 1v1")
     assert ended.code == 0
     assert "title: duel" not in ended.out
-    assert "title:  → Duel 1v1" in ended.out
+    assert "title: none → Duel 1v1" in ended.out
     told = json.loads(run("ladder", "show", "duel", "--json").out)
     assert (told["system"], told["settings"]["title"]) == ("glicko2", "Duel 1v1")
     rated = json.loads(run("rate", season, "--system", "glicko2", "--ladder", "duel", "--json").out)
@@ -127,7 +127,8 @@ def test_another_system_takes_its_own_defaults_and_gives_what_rate_gives(run, le
 def test_settings_change_alone_and_no_rating_moves(run, league):
     before = ratings(run)
     ended = run("ladder", "change", "duel", "--placement", 5, "--team-size", 1, "--preview")
-    assert ended.out.splitlines()[:2] == ["placement: 2 → 5", "team_size: any → 1"]
+    assert sorted(ended.out.splitlines()) == ["placement: 2 → 5", "team_size: any → 1"]
+    assert ended.err == PREVIEW
     assert json.loads(run("ladder", "show", "duel", "--json").out)["settings"]["placement"] == 2
     assert run("ladder", "change", "duel", "--placement", 5, "--team-size", 1).code == 0
     assert run("ladder", "change", "duel", "--team-size", 0).code == 0
@@ -142,6 +143,10 @@ def test_matches_that_the_new_system_cannot_rate_are_named_and_nothing_changes(r
     )
     assert run("import", "three.csv").code == 0
     before = ratings(run)
+    seen = json.loads(run("ladder", "change", "duel", "--system", "wager", "--skip-bad", "--preview", "--json").out)
+    assert seen["left_out"] == 1
+    ended = run("ladder", "change", "duel", "--system", "wager", "--skip-bad", "--preview")
+    assert "; 1 match becomes unrated, which the new rules cannot rate\n" in ended.out
     for preview in ([], ["--preview"]):
         ended = run("ladder", "change", "duel", "--system", "wager", *preview)
         assert (ended.code, ended.out) == (1, "")
@@ -152,11 +157,139 @@ def test_matches_that_the_new_system_cannot_rate_are_named_and_nothing_changes(r
     assert run("verify").code == 0
 
 
+def test_rules_that_can_rate_none_of_the_matches_are_refused(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "three.csv").write_text(
+        "match_id,played_at,team,player,place\nx3,2026-02-01,a,a,1\nx3,2026-02-01,b,b,2\nx3,2026-02-01,c,c,3\n"
+    )
+    run("ladder", "create", "free", "--system", "elo")
+    run("import", "three.csv")
+    for preview in ([], ["--preview"]):
+        ended = run("ladder", "change", "free", "--system", "wager", "--skip-bad", *preview)
+        assert (ended.code, ended.out) == (1, "")
+        assert "none of its 1 matches can be rated" in ended.err
+
+
+PREVIEW = "this is a preview, nothing was changed; the same without --preview does it\n"
+
+
+def test_one_note_says_that_a_preview_changed_nothing(run, league):
+    for line in (
+        ["void", "d03"],
+        ["ladder", "change", "duel", "--param", "k=20"],
+        ["ladder", "change", "duel", "--title", "T"],
+    ):
+        assert run(*line, "--preview").err == PREVIEW
+
+
+@pytest.mark.parametrize(
+    "named",
+    [
+        ["--placement", 2],
+        ["--active-days", 30],
+        ["--param", "k=32"],
+        ["--param", "k=32", "--from", "now"],
+        ["--system", "elo", "--title", ""],
+    ],
+    ids=lambda named: " ".join(map(str, named)),
+)
+def test_a_change_to_what_is_so_already_is_said_and_not_recorded(named, run, league):
+    before = league.read_bytes()
+    for more in ([], ["--preview"], ["--id", "mine"]):
+        ended = run("ladder", "change", "duel", *named, *more)
+        assert (ended.code, ended.out) == (0, "ladder duel: nothing to change, all of this is so already\n")
+    told = json.loads(run("ladder", "change", "duel", *named, "--json").out)
+    assert (told["moves"], told["changes"], told["ladder"]["events"]) == ([], [], 12)
+    assert league.read_bytes() == before
+
+
+def test_a_parameter_that_held_from_now_on_alone_can_be_made_to_hold_from_the_start(run, league):
+    assert run("ladder", "change", "duel", "--param", "k=20", "--from", "now").code == 0
+    assert "nothing to change" in run("ladder", "change", "duel", "--param", "k=20", "--from", "now").out
+    assert "6 of 6 players move" in run("ladder", "change", "duel", "--param", "k=20").out
+    assert ratings(run) == pytest.approx(elo(DUELS, 20))
+
+
+def test_of_what_is_named_only_what_differs_is_told_and_recorded(run, league):
+    told = json.loads(run("ladder", "change", "duel", "--placement", 2, "--title", "Duel 1v1", "--json").out)
+    assert told["changes"] == [{"name": "title", "from": "", "to": "Duel 1v1"}]
+    assert json.loads(run("ladder", "show", "duel", "--json").out)["corrections"][0]["changes"] == told["changes"]
+
+
+@pytest.mark.parametrize("days", ["inf", "1e12", "36525.5"])
+def test_active_days_of_more_than_a_century_are_refused(days, run, league):
+    for line in (["ladder", "create", "x", "--system", "elo"], ["ladder", "change", "duel"]):
+        ended = run(*line, "--active-days", days)
+        assert (ended.code, ended.out) == (2, "")
+        assert f"active_days is {float(days)}; accepted are up to 36,525, a century" in ended.err
+    assert run("ladder", "change", "duel", "--active-days", 36_525).code == 0
+
+
+def test_active_days_are_the_same_kind_of_number_wherever_they_are_told(run, league):
+    def told():
+        of_standings, of_ladder = (
+            json.loads(run(*line, "--json").out) for line in (["standings"], ["ladder", "show", "duel"])
+        )
+        return [repr(of_standings["active_days"]), repr(of_ladder["settings"]["active_days"])]
+
+    assert told() == ["30.0", "30.0"]
+    run("ladder", "change", "duel", "--title", "T")
+    assert told() == ["30.0", "30.0"]
+    run("ladder", "change", "duel", "--active-days", 60)
+    assert told() == ["60.0", "60.0"]
+
+
+def test_show_says_what_each_correction_changed(run, league, tmp_path):
+    (tmp_path / "start.csv").write_text("player,rating\nx,1600\ny,1400\n")
+    for line in (
+        ["void", "d03", "--reason", "a crash"],
+        ["ban", "a", "--since", "2026-01-02"],
+        ["ban", "b", "--rule", "refund"],
+        ["reinstate", "b"],
+        ["ladder", "change", "duel", "--placement", 5, "--team-size", 1],
+        ["ladder", "change", "duel", "--param", "k=20", "--param", "start=1000", "--from", "now"],
+        ["ladder", "change", "duel", "--system", "glicko2"],
+        ["player", "rename", "c", "cy"],
+        ["player", "merge", "f", "--into", "e", "--yes"],
+        ["import", "start.csv", "--ratings"],
+        ["season", "open", "--title", "Winter", "--factor", 0.25],
+    ):
+        assert run(*line).code == 0, line
+    shown = run("ladder", "show", "duel").out
+    assert "11, and 11 corrections and changes" in shown
+    table = shown[shown.index("Corrections and changes (11)") :].splitlines()[2:13]
+    at = table[0].index("match-voided")
+    assert [" ".join(line[at:].split()) for line in table] == [
+        "match-voided d03 a crash",
+        "player-banned a, void, since 2026-01-02T00:00:00Z –",
+        "player-banned b, refund –",
+        "player-reinstated b –",
+        "ladder-changed team_size: any → 1; placement: 2 → 5 –",
+        "ladder-changed start: 1500 → 1000; k: 32 → 20, from now on –",
+        "ladder-changed system: elo → glicko2, from the start –",
+        "player-renamed now cy –",
+        "player-merged f into e –",
+        "ratings-started 2 players –",
+        "season-opened Winter, factor 0.25 –",
+    ]
+    told = json.loads(run("ladder", "show", "duel", "--json").out)
+    assert told["corrections"][4]["changes"] == [
+        {"name": "team_size", "from": None, "to": 1},
+        {"name": "placement", "from": 2, "to": 5},
+    ]
+
+
+def test_the_creation_is_no_correction(run, league):
+    assert "11, and 0 corrections and changes" in run("ladder", "show", "duel").out
+    told = json.loads(run("ladder", "show", "duel", "--json").out)
+    assert (told["corrections"], told["made_at"][:2]) == ([], "20")
+
+
 def test_show_lists_the_corrections_with_their_reasons(run, league):
     run("void", "d03", "--reason", "a crash")
     run("ban", "a", "--since", "2026-01-02")
     told = json.loads(run("ladder", "show", "duel", "--json").out)["corrections"]
-    assert [(one["kind"], one["match_id"], one["player"], one["reason"]) for one in told[1:]] == [
+    assert [(one["kind"], one["match_id"], one["player"], one["reason"]) for one in told] == [
         ("match-voided", "d03", None, "a crash"),
         ("player-banned", None, "a", None),
     ]

@@ -108,6 +108,34 @@ def test_erase_leaves_no_trace_of_the_name_and_nobody_elses_rating_moves(run, le
     assert run("verify").code == 0
 
 
+def test_a_name_that_a_player_has_already_is_said_and_nothing_is_recorded(run, league):
+    run("player", "rename", "a", "Ann")
+    before = league.read_bytes()
+    for old in ("a", "Ann"):
+        ended = run("player", "rename", old, "Ann")
+        assert (ended.code, ended.out) == (0, f"player {old} is called Ann already; nothing is changed\n")
+    assert json.loads(run("ladder", "show", "duel", "--json").out)["events"] == 13
+    assert league.read_bytes() == before
+
+
+def test_every_command_on_players_prints_one_document_with_json(run, league):
+    assert json.loads(run("player", "rename", "a", "Ann", "--json").out) == {
+        "player": "Ann",
+        "named": "a",
+        "renamed": True,
+    }
+    assert json.loads(run("player", "rename", "a", "Ann", "--json").out)["renamed"] is False
+    assert json.loads(run("player", "merge", "f", "--into", "b", "--yes", "--json").out) == {
+        "player": "b",
+        "merged": "f",
+        "ladders": ["duel"],
+    }
+    told = json.loads(run("player", "export", "a", "--out", "a.json", "--json").out)
+    assert told == {"player": "Ann", "file": "a.json", "bytes": (league.parent / "a.json").stat().st_size}
+    told = json.loads(run("player", "erase", "a", "--yes", "--json").out)
+    assert (told["pseudonym"][:7], told["ladders"]) == ("erased-", ["duel"])
+
+
 def test_nobody_is_asked_in_a_script(run, league, monkeypatch):
     monkeypatch.setattr(sys.stdin, "isatty", lambda: False, raising=False)
     for line in (["player", "erase", "a"], ["player", "merge", "a", "--into", "f"]):

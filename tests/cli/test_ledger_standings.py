@@ -33,21 +33,30 @@ def test_as_of_the_last_match_everybody_stands_where_their_rating_says(run, leag
     assert [row["division"] for row in told["standings"]] == ["Champion", "Platinum", "Silver", "Silver", "Bronze"]
 
 
-def test_as_of_a_time_only_those_active_then_are_listed(run, league):
-    # 30 days after d04 and d10, in which e and d played; a, b, c and f played before or after
-    assert names(run, "--as-of", "2026-02-09T18:00:00Z") == ["a"]
+def test_as_of_a_later_time_those_are_listed_who_are_active_then_if_nobody_plays(run, league):
+    # 30 days after d04 and d10, in which e and d played last; a and f played d11
+    assert names(run, "--as-of", "2026-02-10T06:00:00Z") == ["a"]
     assert names(run, "--as-of", "2026-02-09T06:00:00Z") == ["a", "d", "e"]
-    assert names(run, "--as-of", "2025-12-31") == []
-    assert run("standings", "--as-of", "2025-12-31").err.startswith("nobody completed a match in the 30 days before")
+    assert names(run, "--as-of", "2026-01-11T12:00:00Z") == ["a", "b", "c", "d", "e"]
+    assert run("standings", "--as-of", "2026-03-01").err.startswith("nobody completed a match in the 30 days before")
+
+
+def test_as_of_a_time_before_the_last_match_is_refused_for_who_was_active_then_is_not_kept(run, league):
+    ended = run("standings", "--as-of", "2026-01-11T11:59:59Z")  # a and f had played before, and would be dropped
+    assert (ended.code, ended.out) == (2, "")
+    assert "--as-of 2026-01-11T11:59:59Z: the last match of ladder duel ended at 2026-01-11T12:00:00Z" in ended.err
+    assert "accepted is that time or a later one, or last" in ended.err
+    assert "evenmatch export --counted --matches FILE --ladder duel, then evenmatch rate FILE --system S" in ended.err
 
 
 def test_pages_and_sizes(run, league):
     assert names(run, "--as-of", "last", "--size", 2) == ["a", "b"]
     assert names(run, "--as-of", "last", "--size", 2, "--page", 3) == ["e"]
     assert "page 3 of 3" in run("standings", "--as-of", "last", "--size", 2, "--page", 3).out
-    beyond = run("standings", "--as-of", "last", "--page", 9)
-    assert beyond.code == 0
-    assert "beyond the last one" in beyond.err
+    beyond = run("standings", "--as-of", "last", "--page", 9, "--size", 2)
+    assert (beyond.code, beyond.err) == (0, "page 9 is beyond the end: there are 3 pages of 2\n")
+    assert run("standings", "--as-of", "last", "--page", 2).err == "page 2 is beyond the end: there is 1 page of 20\n"
+    assert json.loads(run("standings", "--as-of", "last", "--page", 2, "--json").out)["standings"] == []
 
 
 def test_around_search_and_friends(run, league):
@@ -59,6 +68,66 @@ def test_around_search_and_friends(run, league):
     ended = run("standings", "--as-of", "last", "--friends", "d,f")
     assert "placement 1 of 2" in ended.out
     assert "not active" in run("standings", "--friends", "d").out
+
+
+LATER = ["--as-of", "2026-02-09T18:00:00Z"]  # a alone is listed; d and e are not active
+
+
+def test_who_is_not_listed_is_told_why_and_shown_the_place_of_their_rating(run, league):
+    for asked, why, shown in (
+        (["--around", "f", "--as-of", "last"], "f is not listed (placement 1 of 2)", list("abcde")),
+        (["--around", "d", *LATER], "d is not listed (not active)", ["a"]),
+    ):
+        assert names(run, *asked) == shown
+        ended = run("standings", *asked)
+        assert ended.code == 0
+        assert ended.err.startswith(f"{why}; shown are those around the place of their rating, 1")
+
+
+def test_where_nobody_is_placed_yet_around_shows_those_who_are_active(run, league):
+    run("ladder", "change", "duel", "--placement", 9)  # a, b, f, c, d, e by rating
+    asked = ["--as-of", "last", "--around", "f", "--size", 3]
+    assert names(run, *asked) == ["b", "f", "c"]
+    assert run("standings", *asked).err == "nobody completed 9 placement matches yet: all who are active are shown\n"
+
+
+@pytest.mark.parametrize("rule", ["void", "refund"])
+def test_a_banned_player_is_shown_nowhere_and_that_is_said(rule, run, league):
+    run("ban", "e", "--rule", rule, "--since", "2026-01-05")
+    told = "e is banned from ladder duel\n"
+    for asked in (["--around", "e"], ["--friends", "e"]):
+        ended = run("standings", "--as-of", "last", *asked)
+        assert (ended.code, ended.err, len(ended.out.splitlines())) == (0, told, 1)
+        assert json.loads(run("standings", "--as-of", "last", *asked, "--json").out)["standings"] == []
+    assert names(run, "--as-of", "last", "--friends", "e,a") == ["a"]
+    assert names(run, "--as-of", "last", "--search", "e") == []
+
+
+def test_a_search_without_a_hit_and_a_player_of_another_ladder_are_told_apart(run, league, season):
+    run("ladder", "create", "team", "--system", "elo")
+    run("import", season, "--ladder", "team")
+    on = ["--ladder", "duel", "--as-of", "last"]
+    assert run("standings", *on, "--around", "g").err == "g has no rating on ladder duel\n"
+    assert (
+        run("standings", *on, "--search", "zz").err
+        == "nobody in the standings of ladder duel has a name with 'zz' in it\n"
+    )
+
+
+def test_pages_of_those_who_are_not_placed_have_an_end_too(run, league):
+    run("ladder", "change", "duel", "--placement", 9)
+    ended = run("standings", "--as-of", "last", "--size", 4, "--page", 3)
+    assert ended.err.endswith("page 3 is beyond the end: there are 2 pages of 4\n")
+
+
+def test_letters_that_are_two_cells_wide_stand_in_line(run, league):
+    run("player", "rename", "a", "プレイヤー")  # 10 cells
+    run("player", "rename", "b", "🦊🎮")  # 4
+    run("player", "rename", "c", "z\u0338\u0322a")  # 2
+    lines = run("standings", "--as-of", "last").out.splitlines()[1:7]
+    told = ["player    ", "プレイヤー", "🦊🎮      ", "z\u0338\u0322a        ", "d         ", "e         "]
+    assert [line[6 : 6 + len(name)] for line, name in zip(lines, told, strict=True)] == told
+    assert [line[6 + len(name) :][:2] for line, name in zip(lines, told, strict=True)] == ["  "] * 6
 
 
 def test_friends_on_other_ladders_are_noted(run, league, season):
@@ -84,6 +153,37 @@ def test_the_distribution_counts_every_active_player_once(run, league):
     ended = run("standings", "--as-of", "last", "--distribution")
     assert ended.out.startswith("duel: ratings of 6 active players")
     assert "█" in ended.out
+
+
+def test_a_bin_that_reaches_farther_than_the_others_says_so_and_edges_have_the_same_decimals(
+    run, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    start = [("low", 2), *((f"p{at:03}", 1500 + at / 10) for at in range(198)), ("high", 4000)]
+    (tmp_path / "start.csv").write_text("player,rating\n" + "".join(f"{name},{rating}\n" for name, rating in start))
+    rows = "".join(f"{at},2026-01-01,{name},{name},1\n" for at, (name, _) in enumerate(start))
+    rows += "".join(f"{at},2026-01-01,x,x{at},1\n" for at in range(200))  # who are all drawn with
+    (tmp_path / "m.csv").write_text("match_id,played_at,team,player,place\n" + rows)
+    run("ladder", "create", "one", "--system", "elo", "--param", "k=0.0001", "--placement", "0")
+    run("import", "start.csv", "--ratings")
+    assert run("import", "m.csv").code == 0
+    told = json.loads(run("standings", "--as-of", "last", "--distribution", "--json").out)
+    lines = [line.split() for line in run("standings", "--as-of", "last", "--distribution").out.splitlines()[2:]]
+    bins = lines[: lines.index([])]
+    assert len(bins) == len(told["counts"])
+    assert bins[0][0] == "≥"
+    assert bins[-1][0] == "<"
+    assert float(bins[0][1]) == told["edges"][-2]
+    assert float(bins[-1][1]) == told["edges"][1]
+    edges = [edge for row in bins[1:-1] for edge in row[:2]]
+    assert len({len(edge.partition(".")[2]) for edge in [*edges, bins[0][1], bins[-1][1]]}) == 1
+    assert sum(int(row[2]) for row in bins) == 400
+
+
+def test_bins_of_one_width_have_both_ends(run, league):
+    lines = run("standings", "--as-of", "last", "--distribution").out
+    assert "≥" not in lines
+    assert "<" not in lines
 
 
 def test_where_nobody_is_placed_all_who_are_active_are_shown(run, league):

@@ -22,7 +22,7 @@ from evenmatch.service.receipts import Receipt
 from evenmatch.service.service import Service
 from ledger.made import START, Clock, everybody, micros
 from postgres import postgres  # noqa: F401
-from slow.ledger import SlowLedger, System, can_rate
+from slow.ledger import NEVER, SlowLedger, System, can_rate
 
 SOAK = os.environ.get("EVENMATCH_SOAK") == "1"
 LONG = settings(
@@ -200,11 +200,15 @@ class Anything(RuleBasedStateMachine):
 
     def change(self, system, start):
         by = system.rules
-        self.twin.change(system, start)
-        counted = [match for match, rated in self.matches.values() if rated and not self.is_void(match.id)]
-        if start and not all(can_rate(system, match) for match in counted):
+        can = [can_rate(system, match) for match in self.twin.counting()]
+        if start and not all(can):
             with pytest.raises(BadRowsError):
                 self.service.change_rules(self.ladder, system.name, by, start=start)
+            if not any(can):
+                with pytest.raises(InputError, match="none of its"):
+                    self.service.change_rules(self.ladder, system.name, by, start=start, skip_bad=True)
+                return
+        self.twin.change(system, start)
         self.service.change_rules(self.ladder, system.name, by, start=start, skip_bad=True)
         self.check(verify=True)
 
@@ -228,7 +232,7 @@ class Anything(RuleBasedStateMachine):
         now, there = self.twin.replay(), self.twin.names
         people_now = [there.get(name, name) for name in told]
         assume(len(set(people_now)) == len(told))
-        played = [name for name in told if name in there and self.matches_of(now, name)]
+        played = [name for name in told if name in there and self.played(now, name)]
         if played:
             with pytest.raises(InputError):
                 self.service.start_ratings(self.ladder, told)
@@ -255,7 +259,7 @@ class Anything(RuleBasedStateMachine):
         names = self.twin.names
         assume(name in names and into in names and names[name] != names[into])
         banned = {self.twin.identity(player) for player in self.twin.bans()}
-        if self.twin.met(name, into) or (banned & {names[name], names[into]} and self.is_here(name)):
+        if self.twin.met(name, into) or banned & {names[name], names[into]}:
             with pytest.raises(ConflictError):
                 self.service.merge(name, into)
             return
@@ -337,20 +341,19 @@ class Anything(RuleBasedStateMachine):
         return self.twin.each("rules")[-1][1]["system"]
 
     def is_here(self, name):
-        """Whether the ladder knows a player: by a match, counted or not, or by a starting rating."""
+        """Whether the ladder knows a player: by a match, counted or not, a starting rating or a ban."""
         who = self.twin.names[name]
         seen = {
             self.twin.identity(player) for _, told in self.twin.each("match") for team in told["who"] for player in team
         }
         started = {self.twin.identity(player) for _, told in self.twin.each("start") for player in told["ratings"]}
-        return who in seen | started
+        banned = {self.twin.identity(told["player"]) for _, told in self.twin.each("ban")}
+        return who in seen | started | banned
 
-    def is_void(self, match_id):
-        return self.twin.is_void(self.twin.position_of[match_id])
-
-    def matches_of(self, now, name):
+    def played(self, now, name):
+        """Whether a player ever played a match that counts."""
         one = now.get(self.twin.shown[self.twin.names[name]])
-        return one.matches if one else 0
+        return one is not None and one.last_played != NEVER
 
     def pick_match(self, data):
         return data.draw(st.sampled_from(sorted(self.matches)))

@@ -199,14 +199,16 @@ def test_every_match_that_a_new_system_cannot_rate_is_named_or_left_unrated(play
     assert everybody(played)["ann"].matches == 3
 
 
-def test_a_change_under_which_a_starting_rating_cannot_be_is_refused_and_leaves_nothing(played):
-    played.start_ratings("default", {"zed": -50.0})  # wager has no rating below 1
-    rows = lasting(played)
-    with pytest.raises(EvenmatchError):
-        played.change_rules("default", "wager", rules("wager"))
-    assert lasting(played) == rows
+def test_starting_ratings_are_numbers_of_the_system_that_they_were_given_for(played):
+    played.start_ratings("default", {"zed": -50.0})
+    played.change_rules("default", "wager", rules("wager"))
+    assert "zed" not in ratings(played)
+    zed = played.record(duel(8, "zed", "ann")).teams[0][0].change
+    assert (zed.player, zed.before) == ("zed", 1.0)
     assert played.verify("default").is_equal
-    assert played.ladder("default").due is None
+    played.change_rules("default", "elo", rules("elo"))
+    assert -50 < ratings(played)["zed"] < 0
+    assert played.verify("default").is_equal
 
 
 def test_a_change_under_which_a_rating_leaves_its_range_is_refused_and_leaves_nothing(played):

@@ -1,6 +1,8 @@
 """Matches that are recorded: each once, whole or not at all, rated with the others and told what it did."""
 
+import signal
 import threading
+import time
 from dataclasses import replace
 from datetime import timedelta
 
@@ -8,8 +10,17 @@ import numpy as np
 import pytest
 
 from evenmatch import Appearance, Match, Rater, Team, rules
-from evenmatch.errors import BadRowsError, ConflictError, InputError, RatingRangeError, UnknownNameError, UsageError
+from evenmatch.errors import (
+    BadRowsError,
+    ConflictError,
+    InputError,
+    RatingRangeError,
+    StoreError,
+    UnknownNameError,
+    UsageError,
+)
 from evenmatch.service.receipts import Receipt
+from evenmatch.service.recording import Line, Submission
 from evenmatch.service.service import Service
 from evenmatch.service.settings import Settings
 from evenmatch.standings.board import StandingsRules
@@ -241,3 +252,78 @@ def test_receipts_go_by_what_another_process_has_just_changed(service, store_url
     told = service.record(duel(3, "a", "b"))
     assert [(one.percentile, one.division) for (one,) in told.teams] == [(100, "high"), (1, "low")]
     assert service.record(duel(3, "a", "b")) == told
+
+
+LONG = "x" * 257
+
+
+def test_a_text_that_no_database_could_find_again_is_refused_and_spares_the_others(service, ladder):
+    bad = [duel(1, LONG, "b"), Match(LONG, after(1), duel(1, "a", "b").teams)]
+    told = service.record_many("default", [duel(0, "a", "b"), *bad, *(duel(at, "a", "c") for at in range(2, 9))])
+    assert [isinstance(one, Receipt) for one in told] == [True, False, False, *[True] * 7]
+    assert all("257 letters; accepted are up to 256" in str(told[at]) for at in (1, 2))
+    assert positions(service) == list(range(1, 10))
+    assert service.record(duel(9, LONG[1:], "b")).rated
+
+
+class GaveUpError(Exception):
+    """Somebody did not want to wait any longer."""
+
+
+def test_who_gives_up_waiting_leaves_the_line_to_the_others(service, ladder):
+    held, release, told = threading.Event(), threading.Event(), []
+
+    def hold():
+        with service._write("default"):
+            held.set()
+            release.wait(20)
+
+    def give_up(*_):
+        raise GaveUpError
+
+    holder = threading.Thread(target=hold)
+    leader = threading.Thread(target=lambda: told.append(service.record(duel(1, "a", "b"))))
+    before = signal.signal(signal.SIGUSR1, give_up)
+    alarm = threading.Timer(0.3, signal.pthread_kill, (threading.main_thread().ident, signal.SIGUSR1))
+    try:
+        holder.start()
+        assert held.wait(20)
+        leader.start()
+        while "default" not in service._recorder._lines:
+            time.sleep(0.01)
+        alarm.start()
+        with pytest.raises(GaveUpError):
+            service.record(duel(2, "a", "b"))
+    finally:
+        alarm.cancel()
+        signal.signal(signal.SIGUSR1, before)
+        release.set()
+    last = threading.Thread(target=lambda: told.append(service.record(duel(3, "a", "b"))), daemon=True)
+    for thread in (holder, leader, last):
+        if thread is last:
+            thread.start()
+        thread.join(20)
+        assert not thread.is_alive()
+    assert [one.match_id for one in told] == ["m1", "m3"]
+    assert positions(service) == [1, 2, 3]
+
+
+def test_an_interrupted_leader_does_not_interrupt_those_whom_it_records_for(service, ladder, monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    together = [Submission([duel(at, "a", "b")], [True]) for at in (1, 2)]
+    recorder = service._recorder
+    with monkeypatch.context() as patch:
+        patch.setattr(recorder, "_commit", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            recorder._lead("default", Line(), together)
+    assert all(isinstance(one.failure, StoreError) and "send it again" in str(one.failure) for one in together)
+    assert service.record(duel(1, "a", "b")).position == 2
+
+
+def test_ladders_that_are_not_there_leave_nothing_behind(service, ladder):
+    for number in range(5):
+        with pytest.raises(UnknownNameError):
+            service.record(duel(1, "a", "b", ladder=f"no {number}"))
+    assert service._recorder._lines == {}

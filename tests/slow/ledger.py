@@ -149,6 +149,21 @@ class SlowLedger:
         first = max(at for at, one in told if one["start"])
         return [one["system"] for at, one in told if at == first or first < at < position][-1]
 
+    def told_under(self, position: int) -> System:
+        """What the ladder was rated by when this event was told."""
+        return [event.told["system"] for event in self.events[:position] if event.kind == "rules"][-1]
+
+    def counting(self) -> list[Match]:
+        """The matches that count, for a system that can rate them."""
+        bans = {player: told["since"] for player, told in self.bans().items() if told["rule"] == "void"}
+        found = []
+        for position, told in self.each("match"):
+            who = {self.identity(player) for team in told["who"] for player in team} & bans.keys()
+            banned = any(bans[one] is None or told["match"].time >= bans[one] for one in who)
+            if told["rated"] and not banned and not self.is_void(position):
+                found.append(told["match"])
+        return found
+
     def met(self, name: str, other: str) -> bool:
         """Whether two players, with all that were merged into them, were in one match."""
         both = {self.names[name], self.names[other]}
@@ -169,13 +184,13 @@ class SlowLedger:
                 clock = self.rate(players, clock, position, event.told, system, bans)
             elif event.kind == "season":
                 reset(players, event.told["factor"], system)
-            elif event.kind == "start":
+            elif event.kind == "start" and self.told_under(position).name == system.name:
                 start = {}
                 for player, rating in event.told["ratings"].items():
                     start.setdefault(self.identity(player), rating)
                 for player, rating in start.items():
                     one = players.setdefault(player, begin(system, None))
-                    if not one.matches:
+                    if one.last_played == NEVER:
                         new = begin(system, rating)
                         one.state, one.rating = new.state, new.rating
         return {self.shown[player]: one for player, one in players.items()}

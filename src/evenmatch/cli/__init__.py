@@ -13,17 +13,21 @@ from typing import TextIO
 from typer.main import get_command
 
 from evenmatch.cli.app import app
-from evenmatch.cli.output import fail, warn
-from evenmatch.errors import EvenmatchError, EvenmatchWarning, StoreError, UsageError
+from evenmatch.cli.output import fail, note, warn
+from evenmatch.errors import BadRowsError, EvenmatchError, EvenmatchWarning, InputError, StoreError, UsageError
 
 __all__ = ["app", "main"]
+
+AT_MOST = 50  # bad rows that people are shown; --json, which programs ask for, tells all
+CODES = {UsageError: 2, StoreError: 3}  # of other errors of ours: 1
+INTERRUPTED = 130
 
 
 def main() -> None:
     """Run a command.
 
     Exit code 0: done; 1: the contents of a file or of the ledger; 2: a wrong command, option, name or value; 3: the
-    database cannot be opened, read or written.
+    database cannot be opened, read or written; 130: interrupted, as by Ctrl-C.
     """
     warnings.showwarning = _show
     warnings.simplefilter("always", EvenmatchWarning)
@@ -35,15 +39,9 @@ def main() -> None:
             _command()()
         finally:
             sys.stdout.flush()
-    except UsageError as error:
-        fail(error)
-        sys.exit(2)
-    except StoreError as error:
-        fail(error)
-        sys.exit(3)
     except EvenmatchError as error:
-        fail(error)
-        sys.exit(1)
+        _fail(error)
+        sys.exit(next((code for kind, code in CODES.items() if isinstance(error, kind)), 1))
     except BrokenPipeError:
         _hang_up()
     except OSError as error:  # the disk that standard output goes to is full
@@ -52,7 +50,13 @@ def main() -> None:
     except SystemExit as end:
         if isinstance(end.__context__, BrokenPipeError):  # typer makes it an exit with 1
             _hang_up()
+        cause = end.__context__ and end.__context__.__cause__
+        if isinstance(cause, KeyboardInterrupt):  # typer makes it an exit with 130
+            _tell_interrupted(cause)
         raise
+    except KeyboardInterrupt as interrupt:  # before a command or after it
+        _tell_interrupted(interrupt)
+        sys.exit(INTERRUPTED)
 
 
 @cache
@@ -65,6 +69,23 @@ def _hang_up() -> None:
     """The reader, for instance `head`, has seen enough: end well, and leave nothing to flush."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     sys.exit(0)
+
+
+def _fail(error: EvenmatchError) -> None:
+    """An error, and the bad rows that it knows of."""
+    if not isinstance(error, BadRowsError):
+        fail(error)
+        return
+    fail(InputError(f"{error.source}: {error.count}; {error.outcome}"))
+    for line in error.listed(len(error.problems) if "--json" in sys.argv else AT_MOST):
+        note(line)
+    plural = "matches" if error.of == "match" else f"{error.of}s"
+    note(f"  (without them no {error.of} is left)" if error.all_bad else f"  (--skip-bad leaves such {plural} out)")
+
+
+def _tell_interrupted(interrupt: KeyboardInterrupt) -> None:
+    """That the command was interrupted, and what a command that caught it had to say."""
+    note("; ".join(("interrupted", *map(str, interrupt.args))))
 
 
 def _show(

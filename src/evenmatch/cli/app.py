@@ -19,6 +19,7 @@ from evenmatch.cli import (
     importing,
     ladder,
     odds,
+    options,
     player,
     rate,
     rebuild,
@@ -44,6 +45,14 @@ class Ordered(typer.core.TyperGroup):
         files = [name for name in self.commands if name in panels[FILES]]
         groups = [name for name in groups_of_commands if name in self.commands]
         return [*files, *groups, *(name for name in self.commands if name not in {*files, *groups})]
+
+    def invoke(self, ctx: typer.Context) -> object:
+        """Run a command; a wrong value of one of its options is named."""
+        try:
+            return super().invoke(ctx)
+        except typer.BadParameter as error:
+            error.message = options.naming_value(error)
+            raise
 
 
 app = typer.Typer(

@@ -38,9 +38,23 @@ Reason = Annotated[
     str | None, typer.Option("--reason", "-r", metavar="TEXT", help="Why; kept in the ledger with the correction.")
 ]
 Preview = Annotated[bool, typer.Option("--preview", help="Only show who would move and by how much; change nothing.")]
+
+
+def _not_blank(text: str | None) -> str | None:
+    """The id of --id; an empty one would be taken for none."""
+    if text is not None and not text.strip():
+        raise UsageError(f"--id {shlex.quote(text)}: accepted is any text with a letter, or no --id")
+    return text
+
+
 Id = Annotated[
     str | None,
-    typer.Option("--id", metavar="ID", help="An id of your choice: sending the same again changes nothing."),
+    typer.Option(
+        "--id",
+        metavar="ID",
+        help="An id of your choice: sending the same again changes nothing.",
+        callback=_not_blank,
+    ),
 ]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 

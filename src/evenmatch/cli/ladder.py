@@ -219,6 +219,8 @@ def _wish(
         return None
     by = _other_rules(ladder, system, preset, params)
     found = ladder.system if system in (None, ladder.rules.system.name) else lasting(str(system))
+    if not start and by.system.name != ladder.rules.system.name:
+        raise UsageError("--from now: another system rates from the start; accepted is --from start")
     same = (found, by.preset, by.values()) == (ladder.system, ladder.rules.preset, ladder.rules.values())
     if same and (not start or _is_from_the_start(service, ladder)):
         return None

@@ -14,7 +14,10 @@ if TYPE_CHECKING:
     from evenmatch.tables import MatchTable
 
 Matches = Annotated[
-    Path, typer.Argument(metavar="MATCHES", help="Recorded matches: a .csv, .parquet or .jsonl file, a row per player.")
+    Path,
+    typer.Argument(
+        metavar="MATCHES", help="Recorded matches: a .csv, .parquet, .jsonl or .ndjson file, a row per player."
+    ),
 ]
 System = Annotated[
     str, typer.Option("--system", "-s", metavar="NAME", help="A system of `evenmatch systems`, or your own .py file.")
@@ -51,6 +54,20 @@ def values_of(params: list[str] | None) -> dict[str, object]:
             raise UsageError(f"--param {text}: accepted is NAME=VALUE, for instance k=20")
         values[name.strip()] = value.strip()
     return values
+
+
+def naming_value(error: typer.BadParameter) -> str:
+    """The message of an error about an option, with the value that was given, which typer leaves out."""
+    problems = getattr(error.__cause__, "errors", None)  # of pydantic, by which typer reads values
+    if problems is None:
+        return error.message
+    problem = problems()[0]
+    value, limits = str(problem["input"]), problem.get("ctx", {})
+    if "ge" in limits or "le" in limits:
+        low, high = (getattr(error.param, end, None) for end in ("min", "max"))
+        accepted = f"a number from {low} {'upwards' if high is None else f'to {high}'}"
+        return f"{value!r}; accepted is {accepted}" if low is not None else f"{value!r}; accepted is at most {high}"
+    return f"{value!r}: {error.message}"
 
 
 def moment(text: str | None, option: str = "--as-of") -> int | None:

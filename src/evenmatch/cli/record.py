@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import sys
-import tempfile
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from evenmatch.cli import options
-from evenmatch.cli.database import DATABASE, Db, OnLadder, counted, ladder_of, of_ladder, opened
+from evenmatch.cli.database import DATABASE, Db, OnLadder, counted, ladder_of, opened
+from evenmatch.cli.incoming import FILES, FromLadder, adding, matches_in, one_ladder, received
 from evenmatch.cli.output import note, print_json, print_table, printable, working
 from evenmatch.errors import BadRowsError, EvenmatchError
 
@@ -23,17 +21,17 @@ if TYPE_CHECKING:
 
 AT_ONCE = 500
 SHOWN = 200  # rows of the table of receipts
+TOLD = 50  # matches that were refused
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def command(
     file: Annotated[
         str,
-        typer.Argument(
-            metavar="FILE", help="A .csv, .parquet or .jsonl file; - reads JSON Lines from a pipe, to its end."
-        ),
+        typer.Argument(metavar="FILE", help=f"Finished matches: {FILES}."),
     ],
     ladder: OnLadder = None,
+    from_ladder: FromLadder = None,
     unrated: Annotated[bool, typer.Option("--unrated", help="Record the matches, but let them change no rating.")] = (
         False
     ),
@@ -46,16 +44,19 @@ def command(
     command ends with 1. (`import` is for whole seasons: it takes all of a file or nothing.) A match that was recorded
     before changes nothing and gives the receipt that it gave then.
 
+    A file with one ladder goes onto L whatever it is called there; of several, the one that is called L, or --from.
+
     [bold]Examples[/bold]
 
     evenmatch record tonight.csv --ladder duel
 
     cat tonight.jsonl | evenmatch record - --ladder duel --json
+
+    evenmatch record tonight.csv --ladder duel --from ranked-1v1
     """
-    with opened(db) as service:
+    with opened(db) as service, received(file) as (path, called), adding():
         name = ladder_of(service, ladder)
-        with working("reading"):
-            read = of_ladder(_read(file), name, False)
+        read = one_ladder(matches_in(path, called, True), name, from_ladder)
         before = service.ladder(name).position
         receipts: list[Receipt] = []
         refused = [(problem.match_id, str(problem)) for problem in read.skipped]
@@ -76,27 +77,12 @@ def command(
         print_json({"ladder": name, "receipts": told, "refused": problems})
     else:
         _print(name, receipts, known)
-    for _, reason in refused:
+    for _, reason in refused[:TOLD]:
         note(f"refused: {reason}")
+    if len(refused) > TOLD:
+        note(f"… and {len(refused) - TOLD:,} more refused (--json names all)")
     if refused:
         raise typer.Exit(1)
-
-
-def _read(file: str) -> MatchTable:
-    """The matches of a file or of standard input; bad ones are left out."""
-    from evenmatch.tables import read
-
-    if file != "-":
-        return read(file, skip_bad=True)
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "matches.jsonl"
-        path.write_bytes(sys.stdin.buffer.read())
-        try:
-            return read(path, skip_bad=True)
-        except BadRowsError as error:
-            raise BadRowsError("standard input", error.problems, all_bad=error.all_bad) from None
-        except EvenmatchError as error:
-            raise type(error)(str(error).replace(str(path), "standard input")) from None
 
 
 def matches_of(table: MatchTable, ladder: str) -> Iterator[Match]:

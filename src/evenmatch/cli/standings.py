@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from evenmatch.cli import options
-from evenmatch.cli.database import DATABASE, Db, OnLadder, counted, ladder_of, minutes_text, opened
-from evenmatch.cli.output import note, print_json, print_table, printable, working
+from evenmatch.cli.database import DATABASE, Db, OnLadder, counted, ladder_of, minutes_text, opened, typed
+from evenmatch.cli.output import beyond, note, print_json, print_table, printable, working
 from evenmatch.errors import UsageError
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 HEADS = ("rank", "player", "rating", "matches", "percentile", "division", "")
 BARS = 40  # letters of the longest bar
+NEARLY = 1e-6  # of a bin's width: what the last digits of its edges are off
 
 
 def command(
@@ -41,7 +43,9 @@ def command(
     as_of: Annotated[
         str | None,
         typer.Option(
-            "--as-of", metavar="TIME", help="Who was active then, by today's ratings; last: at the last match."
+            "--as-of",
+            metavar="TIME",
+            help="last: as of the ladder's last match. Or a time from then on: who is active then if nobody plays.",
         ),
     ] = None,
     db: Db = DATABASE,
@@ -67,18 +71,17 @@ def command(
     with opened(db) as service:
         name = ladder_of(service, ladder)
         with working("standings"):
-            view = _view(service, name, when, as_of == "last")
+            view = _last_view(service, name) if as_of == "last" else service.view(name, as_of=when)
+        _refuse_the_past(view, when, db)
         if not view.snapshot.population:
-            _tell_why_empty(view, as_of)
+            _tell_why_empty(view, as_of, db)
         if distribution:
             _print_distribution(view, json)
             return
         if around is not None:
-            shown = view.snapshot.around(service.player(around), size // 2)
+            shown = _around(service, view, around, size // 2)
         elif search is not None:
-            from evenmatch.service.finding import search_ladder
-
-            shown = view.snapshot.among(search_ladder(service.database, view, search, size))
+            shown = _found(service, view, search, size)
         elif friends is not None:
             shown = _friends(service, view, friends)
         else:
@@ -88,50 +91,122 @@ def command(
         document = {**_about(view), "page": page or 1, "size": size} if not named or page else _about(view)
         print_json({**document, "standings": [plain(player, one) for player, one in rows]})
     else:
-        _print(view, rows, page or 1, size, paged=not named or page is not None)
+        _print(view, rows, page or 1, size, db, paged=not named or page is not None)
 
 
-def _view(service: Service, ladder: str, when: int | None, last: bool) -> View:
-    if last:
-        when = service.view(ladder).head.time
-    return service.view(ladder, as_of=when)
+def _last_view(service: Service, ladder: str) -> View:
+    """The standings as of the ladder's last match, whatever is recorded meanwhile; as of now where there is none."""
+    view = service.view(ladder)
+    while view.head.time not in (None, view.snapshot.as_of):
+        view = service.view(ladder, as_of=view.head.time)
+    return view
+
+
+def _refuse_the_past(view: View, when: int | None, db: str) -> None:
+    """Raise UsageError for a time before the last match: of each player the last match alone is kept."""
+    from evenmatch.service.times import iso_time
+
+    last = view.head.time
+    if when is None or last is None or when >= last:
+        return
+    name = view.head.name
+    raise UsageError(
+        f"--as-of {iso_time(when)}: the last match of ladder {name} ended at {iso_time(last)}, and who was active "
+        "before is not kept; accepted is that time or a later one, or last. For the past: "
+        f"{typed(db, 'export --counted --matches FILE', '--ladder', name)}, then evenmatch rate FILE --system S "
+        f"--as-of {iso_time(when)}, with the ladder's system and parameters"
+    )
+
+
+def _active(view: View) -> list[Standing]:
+    """All who are active, best first; what is shown while nobody has completed the placement matches."""
+    note(
+        f"nobody completed {counted(view.settings.standings.placement, 'placement match', 'placement matches')} yet: "
+        "all who are active are shown"
+    )
+    return view.snapshot.among(view.snapshot.board.player[view.snapshot.active])
 
 
 def _page(view: View, page: int, size: int) -> list[Standing]:
     """A page of the listed; of all who are active, where nobody has completed the placement matches yet."""
     snapshot = view.snapshot
-    if len(snapshot) or not snapshot.population:
-        return snapshot.page(page, size)
-    note(
-        f"nobody completed {counted(view.settings.standings.placement, 'placement match', 'placement matches')} yet: "
-        "all who are active are shown"
-    )
-    return snapshot.among(snapshot.board.player[snapshot.active])[(page - 1) * size : page * size]
+    if not snapshot.population:
+        return []
+    if len(snapshot):
+        rows, count = snapshot.page(page, size), len(snapshot)
+    else:
+        rows, count = _active(view)[(page - 1) * size : page * size], snapshot.population
+    if not rows:
+        note(beyond(page, count, size))
+    return rows
 
 
-def _tell_why_empty(view: View, as_of: str | None) -> None:
+def _around(service: Service, view: View, name: str, each_side: int) -> list[Standing]:
+    """A player between those above and below; who is not listed is told so, and shown among those who are."""
+    player, snapshot = service.player(name), view.snapshot
+    own = _shown(service, view, player, name)
+    if own is None or not snapshot.population:
+        return []
+    if own.rank is not None:
+        return snapshot.around(player, each_side)
+    if not len(snapshot) and own.active:
+        rows = _active(view)
+        at = rows.index(own)
+        return rows[max(0, at - each_side) : at + each_side + 1]
+    why = why_not(own, view.settings.standings.placement)
+    note(f"{name} is not listed ({why}); shown are those around the place of their rating, {own.rating:.2f}")
+    return snapshot.around(player, each_side)
+
+
+def _shown(service: Service, view: View, player: int, name: str) -> Standing | None:
+    """Where a player stands; None, and a note why, for one whom standings do not show."""
+    standing = view.snapshot.standing(player)
+    if standing is None:
+        note(f"{name} has no rating on ladder {view.head.name}")
+    elif view.snapshot.board.hidden[view.snapshot.board.find([player])[0]]:
+        note(f"{name} is {_hidden_as(service, view, name)} ladder {view.head.name}")
+        return None
+    return standing
+
+
+def _hidden_as(service: Service, view: View, name: str) -> str:
+    """Why standings show a player nowhere."""
+    from evenmatch.service.dossier import dossier
+
+    (on,) = dossier(service.database, name, service.clock(), ladder=view.head.name, matches=0).ladders
+    return "banned from" if on.banned else "erased from"
+
+
+def _found(service: Service, view: View, text: str, limit: int) -> list[Standing]:
+    """The players of the ladder whose name holds a text."""
+    from evenmatch.service.finding import search_ladder
+
+    found = search_ladder(service.database, view, text, limit)
+    if not found:
+        note(f"nobody in the standings of ladder {view.head.name} has a name with {text!r} in it")
+    return view.snapshot.among(found)
+
+
+def _tell_why_empty(view: View, as_of: str | None, db: str) -> None:
     days, last = view.settings.standings.active_days, view.head.time
     if last is None:
         note(f"no match was rated on ladder {view.head.name} yet")
     elif as_of is None:
         note(
-            f"nobody completed a match in the last {days:g} days; the last match was on {minutes_text(last)} UTC, "
-            "and --as-of last shows who stood where then"
+            f"nobody completed a match in the last {days:g} days; the last match was on {minutes_text(last)} UTC. "
+            f"Who stood where then: {typed(db, 'standings --as-of last', '--ladder', view.head.name)}"
         )
     else:
         note(f"nobody completed a match in the {days:g} days before {minutes_text(view.snapshot.as_of)} UTC")
 
 
 def _friends(service: Service, view: View, told: str) -> list[Standing]:
-    """The players of a list by commas. Raises UnknownNameError; notes those who have not played here."""
+    """The players of a list by commas. Raises UnknownNameError; notes those whom standings do not show."""
     names = [name.strip() for name in next(csv.reader([told], skipinitialspace=True), []) if name.strip()]
     if not names:
         raise UsageError(f"--friends {told}: accepted are names by commas")
     ids = {service.player(name): name for name in names}
-    found = view.snapshot.among(list(ids))
-    for absent in ids.keys() - {one.player for one in found}:
-        note(f"{ids[absent]} has no rating on ladder {view.head.name}")
-    return found
+    return view.snapshot.among([one for one, name in ids.items() if _shown(service, view, one, name) is not None])
 
 
 def _about(view: View) -> dict[str, object]:
@@ -167,10 +242,10 @@ def why_not(standing: Standing, view_placement: int) -> str:
         return ""
     if not standing.placed:
         return f"placement {standing.completed} of {view_placement}"
-    return "banned or left" if standing.active else "not active"
+    return "not active"
 
 
-def _print(view: View, rows: Sequence[tuple[str, Standing]], page: int, size: int, *, paged: bool) -> None:
+def _print(view: View, rows: Sequence[tuple[str, Standing]], page: int, size: int, db: str, *, paged: bool) -> None:
     snapshot, rules = view.snapshot, view.settings.standings
     pages = snapshot.pages(size)
     told = f", page {page} of {pages}" if paged and (pages > 1 or page > pages > 0) else ""
@@ -180,7 +255,7 @@ def _print(view: View, rows: Sequence[tuple[str, Standing]], page: int, size: in
         f"as of {minutes_text(snapshot.as_of)} UTC{told}"
     )
     if view.head.due is not None:
-        note(f"a correction waits for a rebuild; type: evenmatch rebuild --ladder {view.head.name}")
+        note(f"a correction waits for a rebuild; type: {typed(db, 'rebuild', '--ladder', view.head.name)}")
     cells = [
         [one.rank, player, one.rating, one.matches, one.percentile, one.division, why_not(one, rules.placement)]
         for player, one in rows
@@ -192,8 +267,6 @@ def _print(view: View, rows: Sequence[tuple[str, Standing]], page: int, size: in
         print_table(title, heads, cells, right=("rank", "rating", "matches", "percentile"))
     else:
         print(printable(title))
-        if snapshot.population:
-            note("nobody to show: the page is beyond the last one, or nobody is found")
 
 
 def _print_distribution(view: View, json: bool) -> None:
@@ -204,8 +277,8 @@ def _print_distribution(view: View, json: bool) -> None:
         return
     most = max(counts)
     rows = [
-        [f"{low:g}", f"{high:g}", f"{count:,}", "█" * round(BARS * count / most) if most else ""]
-        for low, high, count in zip(edges[:-1], edges[1:], counts, strict=True)
+        [low, high, f"{count:,}", "█" * round(BARS * count / most) if most else ""]
+        for (low, high), count in zip(_edges(edges), counts, strict=True)
     ]
     title = f"{view.settings.title or view.head.name}: ratings of {view.snapshot.population:,} active players"
     print_table(title, ("from", "to", "players", ""), rows[::-1], right=("from", "to", "players"))
@@ -213,3 +286,18 @@ def _print_distribution(view: View, json: bool) -> None:
     print_table(
         "Divisions", ("division", "from percentile", "from rating"), cuts, right=("from percentile", "from rating")
     )
+
+
+def _edges(edges: list[float]) -> list[tuple[str, str]]:
+    """From where to where each bin goes; the first or last one has no end where it reaches farther."""
+    widths = [high - low for low, high in pairwise(edges)]
+    width = min(widths)
+    first, last = (end > width * (1 + NEARLY) for end in (widths[0], widths[-1]))
+    inner = edges[first : len(edges) - last]
+    digits = next((one for one in range(13) if all(abs(round(at, one) - at) <= width * NEARLY for at in inner)), 13)
+    told = [(f"{low:.{digits}f}", f"{high:.{digits}f}") for low, high in pairwise(edges)]
+    if first:
+        told[0] = ("", f"< {told[0][1]}")
+    if last:
+        told[-1] = (f"≥ {told[-1][0]}", "")
+    return told

@@ -6,44 +6,60 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evenmatch.errors import BadRowsError, InputError, Problem, UsageError
+from evenmatch.cli.incoming import ladder_within
+from evenmatch.errors import BadRowsError, InputError, Problem
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from evenmatch.systems.system import Rules
     from evenmatch.tables.source import Source
 
 
-def read_ratings(path: Path, ladder: str, *, skip_bad: bool = False) -> tuple[dict[str, float], list[Problem]]:
+def read_ratings(
+    path: Path,
+    called: str | None,
+    ladder: str,
+    from_ladder: str | None,
+    rules: Rules,
+    *,
+    skip_bad: bool = False,
+) -> tuple[dict[str, float], list[Problem]]:
     """The rating of each player, and the bad rows where `skip_bad` leaves them out.
 
-    Of a file with several ladders those of this one. Raises InputError where the file holds something else,
-    BadRowsError with every bad row.
+    called  what messages call the file, where not by its path
+    rules   whose ladder they start on: a rating that its system cannot hold is a bad row
+    Of a file with several ladders those of one: see incoming.ladder_within. Raises InputError where the file holds
+    something else, BadRowsError with every bad row.
     """
     from evenmatch.tables.files import read_rows
 
-    rows, source = read_rows(path)
+    rows, source = read_rows(path, called)
+    if source.broken and not rows.column_names:
+        raise BadRowsError(source.name, source.broken, all_bad=True)
     if not {"player", "rating"} <= set(rows.column_names):
         found = ", ".join(rows.column_names[:20])
-        raise InputError(f"{path} has the columns {found}; accepted are player and rating")
-    numbers = list(range(rows.num_rows))
-    if "ladder" in rows.column_names:
-        names = [str(name) for name in rows["ladder"].to_pylist()]
-        if len(set(names)) > 1:
-            numbers = [number for number in numbers if names[number] == ladder]
-            if not numbers:
-                listed = ", ".join(sorted(set(names))[:20])
-                raise UsageError(f"{path} has the ladders {listed}, and none is {ladder!r}; accepted is one of them")
-    chosen, problems = _read(rows, source, numbers)
-    problems = [*source.broken, *problems]
+        raise InputError(f"{source.name} has the columns {found}; accepted are player and rating")
+    numbers = _of_ladder(rows, source, ladder, from_ladder)
+    chosen, problems = _read(rows, source, numbers, rules)
+    problems = sorted([*source.broken, *problems], key=lambda problem: problem.line or 0)
     if problems and (not skip_bad or not chosen):
-        raise BadRowsError(str(path), problems, all_bad=not chosen)
+        raise BadRowsError(source.name, problems, all_bad=not chosen)
     if not chosen:
-        raise InputError(f"{path} has no rows; accepted is a row per player")
+        raise InputError(f"{source.name} has no rows; accepted is a row per player")
     return chosen, problems
 
 
-def _read(rows: pa.Table, source: Source, numbers: list[int]) -> tuple[dict[str, float], list[Problem]]:
+def _of_ladder(rows: pa.Table, source: Source, ladder: str, from_ladder: str | None) -> list[int]:
+    """The rows of the ladder that is meant; all where the file names none."""
+    names = [str(name) for name in rows["ladder"].to_pylist()] if "ladder" in rows.column_names else []
+    if not names:
+        return list(range(rows.num_rows))
+    chosen = ladder_within(list(dict.fromkeys(names)), ladder, from_ladder, source.name)
+    return [number for number, name in enumerate(names) if name == chosen]
+
+
+def _read(rows: pa.Table, source: Source, numbers: list[int], rules: Rules) -> tuple[dict[str, float], list[Problem]]:
     players, ratings = rows["player"].to_pylist(), rows["rating"].to_pylist()
     chosen: dict[str, float] = {}
     wrong: list[tuple[int, str]] = []
@@ -55,10 +71,21 @@ def _read(rows: pa.Table, source: Source, numbers: list[int]) -> tuple[dict[str,
             wrong.append((number, f"rating of {player!r} is {ratings[number]!r}; accepted is a finite number"))
         elif str(player) in chosen:
             wrong.append((number, f"player {player!r} stands here a second time; accepted is one row per player"))
+        elif (reason := _refusal(rating, rules)) is not None:
+            wrong.append((number, f"player {player!r}, {reason}"))
         else:
             chosen[str(player)] = rating
     lines = source.lines([number for number, _ in wrong]) if wrong else {}
     return chosen, [Problem(lines[number], None, reason, source.unit) for number, reason in wrong]
+
+
+def _refusal(rating: float, rules: Rules) -> str | None:
+    """Why the ladder's system cannot hold a rating; None: it can."""
+    try:
+        rules.system.start_at(rating, rules.parameters)
+    except InputError as error:
+        return str(error)
+    return None
 
 
 def _number(value: object) -> float | None:

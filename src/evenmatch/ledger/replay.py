@@ -19,6 +19,7 @@ from evenmatch.ledger.codec import Ids, line_type, lines_of
 from evenmatch.ledger.plan import Plan, Season, Start
 from evenmatch.ledger.roster import Roster
 from evenmatch.rating import check_range
+from evenmatch.standings.activity import NEVER
 from evenmatch.systems import loop
 from evenmatch.systems.system import Records, Rules, System
 
@@ -126,7 +127,7 @@ def finish(roster: Roster, plan: Plan, last: int) -> None:
 def _start(roster: Roster, plan: Plan, start: Start, rules: Rules) -> None:
     ids, first = np.unique(plan.identity(start.ids), return_index=True)
     rows = roster.admit(ids, rules)
-    new = roster.tally["matches"][rows] == 0
+    new = roster.tally["last_played"][rows] == NEVER
     roster.records[rows[new]] = rules.starting(start.ratings[first[new]])
 
 

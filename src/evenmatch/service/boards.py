@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from dataclasses import dataclass, replace
@@ -10,10 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from evenmatch.history import Floats
+from evenmatch.history import Flags, Floats
 from evenmatch.ledger import schema
 from evenmatch.ledger.codec import ID, UNSHOWN, Ids
 from evenmatch.ledger.database import Database
+from evenmatch.ledger.events import Kind
 from evenmatch.ledger.rows import Row
 from evenmatch.ledger.store import Head, Store
 from evenmatch.service.settings import Settings
@@ -93,6 +95,13 @@ class Boards:
         """Make the next view from the database alone."""
         self._views.pop(ladder, None)
 
+    def divided(self, view: View, at: int) -> None:
+        """Remember that the divisions of this view were recorded, so that nobody reads them again for that."""
+        if self._views.get(view.head.name) is view:
+            board = replace(view.snapshot.board, division=view.snapshot.divisions)
+            taken = replace(view.snapshot, board=board)
+            self._views[view.head.name] = replace(view, head=view.head._replace(divided_at=at), snapshot=taken)
+
     @staticmethod
     def _is_young(view: View) -> bool:
         return time.monotonic() - view.taken < max(LEAST, view.cost / SHARE)
@@ -134,23 +143,27 @@ def _aged(store: Store, head: Head, rating: Floats, now: int) -> tuple[Floats, b
 
 
 def _catch_up(store: Store, old: View, head: Head) -> Board | None:
-    """The old board with the states that changed since; None where reading all of them is as quick."""
+    """The old board with what changed since; None where reading all of it is as quick."""
     board = old.snapshot.board
-    if not old.lasts:
-        return None
-    if head.position - old.head.position > max(1000, len(board) // 20):
+    if not old.lasts or head.position - old.head.position > max(1000, len(board) // 20):
         return None
     if head == old.head:
         return board
-    if head.corrected != old.head.corrected or head.divided_at != old.head.divided_at:
-        return None
-    sql = "SELECT players FROM event WHERE ladder = ? AND position > ? AND position <= ? AND players IS NOT NULL"
-    held = store.all(sql, head.ladder, old.head.position, head.position)
-    ids = np.unique(np.frombuffer(b"".join([row[0] for row in held]), ID).astype(np.int64))
+    sql = "SELECT kind, body, players FROM event WHERE ladder = ? AND position > ? AND position <= ?"
+    events = store.all(sql, head.ladder, old.head.position, head.position)
+    if any(kind == Kind.SEASON and json.loads(body)["factor"] != 1 for kind, body, _ in events):
+        return None  # everybody begins anew
+    held = [players for _, _, players in events if players is not None]
+    ids = np.unique(np.frombuffer(b"".join(held), ID).astype(np.int64))
     rows = store.rows.among(
         store.connection, f"{_COLUMNS} AND player IN ({{}})", (head.ladder, head.generation), ids.tolist()
     )
-    return _joined(board, _columns(sorted(rows)))
+    board = _joined(board, _columns(sorted(rows)))
+    if head.corrected != old.head.corrected:
+        board = replace(board, hidden=_hidden(store, head, board.player))
+    if head.divided_at != old.head.divided_at:
+        board = replace(board, division=_divisions(store, head, board.player))
+    return board
 
 
 def _joined(board: Board, changed: Columns) -> Board:
@@ -197,6 +210,12 @@ def _columns(rows: list[Row]) -> Columns:
 
 def _board(store: Store, head: Head, columns: Columns) -> Board:
     player = columns.player
+    division, hidden = _divisions(store, head, player), _hidden(store, head, player)
+    return Board(player, columns.rating, columns.matches, columns.completed, columns.last_completed, division, hidden)
+
+
+def _divisions(store: Store, head: Head, player: Ids) -> NDArray[np.int16]:
+    """The recorded division of each player, UNSHOWN where there is none."""
     division = np.full(len(player), UNSHOWN, np.int16)
     recorded = store.all("SELECT player, division FROM division WHERE ladder = ?", head.ladder)
     if recorded and len(player):
@@ -204,20 +223,24 @@ def _board(store: Store, head: Head, columns: Columns) -> Board:
         at = np.minimum(player.searchsorted(ids), len(player) - 1)
         here = player[at] == ids
         division[at[here]] = values[here]
+    return division
+
+
+def _hidden(store: Store, head: Head, player: Ids) -> Flags:
+    """Who is shown nowhere: the banned and the erased."""
     banned = list(store.plan(head, head.corrected).bans)
     erased = [row[0] for row in store.all("SELECT player FROM player WHERE erased_at IS NOT NULL")]
-    hidden = np.isin(player, np.array(banned + erased, np.int64))
-    return Board(player, columns.rating, columns.matches, columns.completed, columns.last_completed, division, hidden)
+    return np.isin(player, np.array(banned + erased, np.int64))
 
 
-def divide(store: Store, view: View, now: int) -> int:
+def divide(store: Store, view: View, now: int) -> int | None:
     """Record the divisions that a snapshot gives; how many changed. The ladder must be locked.
 
-    Nothing is recorded where the ladder's ratings or divisions have been made anew since the view was taken.
+    None: nothing is recorded, for the ladder's ratings or divisions have been made anew since the view was taken.
     """
     head = store.head(view.head.name)
     if (head.generation, head.divided_at) != (view.head.generation, view.head.divided_at):
-        return 0
+        return None
     board, taken = view.snapshot.board, view.snapshot
     rows = taken.changed(board)
     listed = zip(board.player[rows].tolist(), taken.divisions[rows].tolist(), strict=True)

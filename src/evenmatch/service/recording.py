@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from evenmatch.errors import BadRowsError, ConflictError, EvenmatchError, InputError, Problem
+from evenmatch.errors import BadRowsError, ConflictError, EvenmatchError, InputError, Problem, StoreError
 from evenmatch.ledger import people
 from evenmatch.ledger.database import Database
 from evenmatch.ledger.events import write_body
@@ -66,7 +66,7 @@ class Recorder:
     def __init__(self, database: Database, boards: Boards, clock: Callable[[], int]) -> None:
         self._database, self._boards, self._clock = database, boards, clock
         self._lines: dict[str, Line] = {}
-        self._plans: dict[tuple[str, int], tuple[int, Plan]] = {}
+        self._plans: dict[str, tuple[tuple[int, int], Plan]] = {}
         self._guard = threading.Lock()
 
     def record(self, ladder: str, matches: Sequence[Match], rated: Sequence[bool]) -> list[Outcome]:
@@ -83,7 +83,11 @@ class Recorder:
             if not line.busy:
                 line.busy = True
                 mine.turn.set()
-        mine.turn.wait()
+        try:
+            mine.turn.wait()
+        except BaseException:  # the caller was interrupted: nobody is to wait for somebody who has gone
+            self._leave(ladder, line, mine)
+            raise
         if not mine.is_done:
             with self._guard:
                 batch = _together(line.waiting)
@@ -92,11 +96,23 @@ class Recorder:
             raise mine.failure
         return mine.outcomes
 
-    def _hand_over(self, line: Line) -> None:
+    def _leave(self, ladder: str, line: Line, gone: Submission) -> None:
+        """Take a submission out of the line; if it was handed the turn, hand it on."""
+        with self._guard:
+            if gone not in line.waiting:
+                return
+            line.waiting.remove(gone)
+            leads = gone.turn.is_set()
+        if leads:
+            self._hand_over(ladder, line)
+
+    def _hand_over(self, ladder: str, line: Line) -> None:
         with self._guard:
             line.busy = bool(line.waiting)
             if line.waiting:
                 line.waiting[0].turn.set()
+            else:
+                self._lines.pop(ladder, None)
 
     def _lead(self, ladder: str, line: Line, batch: list[Submission]) -> None:
         """Commit a batch, let the next one begin, and then tell this one's callers."""
@@ -104,17 +120,19 @@ class Recorder:
             try:
                 recorded = self._commit(ladder, batch)
             finally:
-                self._hand_over(line)
+                self._hand_over(ladder, line)
             outcomes = [outcome for part in recorded for outcome in part.outcomes()]
             at = 0
             for one in batch:
                 one.outcomes = outcomes[at : at + len(one.matches)]
                 at += len(one.matches)
-        except BaseException as error:
+        except EvenmatchError as error:
             for one in batch:
                 one.failure = error
-            if not isinstance(error, EvenmatchError):
-                raise
+        except BaseException as error:  # of this caller alone; the others can only know that they were not told
+            for one in batch:
+                one.failure = StoreError(f"it is not known whether this was kept ({error!r}); send it again")
+            raise
         finally:
             for one in batch:
                 one.turn.set()
@@ -124,19 +142,21 @@ class Recorder:
         matches = [match for one in batch for match in one.matches]
         rated = [yes for one in batch for yes in one.rated]
         view = self._boards.view(ladder, self._clock(), fresh=False)
+        return self._record(ladder, view, matches, rated)
+
+    def _record(self, ladder: str, view: View, matches: Sequence[Match], rated: Sequence[bool]) -> list[Recorded]:
+        """In one transaction; where one match is refused only then, in halves, until it is alone."""
         try:
             return [self._try(ladder, view, matches, rated)]
-        except InputError:  # of one match: find out whose, one at a time
-            return [self._alone(ladder, view, match, yes) for match, yes in zip(matches, rated, strict=True)]
-
-    def _alone(self, ladder: str, view: View, match: Match, rated: bool) -> Recorded:
-        try:
-            return self._try(ladder, view, [match], [rated])
         except InputError as error:
-            return Recorded([error], [], list)
+            if len(matches) == 1:
+                return [Recorded([error], [], list)]
+        half = len(matches) // 2
+        first = self._record(ladder, view, matches[:half], rated[:half])
+        return first + self._record(ladder, view, matches[half:], rated[half:])
 
     def _try(self, ladder: str, view: View, matches: Sequence[Match], rated: Sequence[bool]) -> Recorded:
-        now = self._clock()
+        now, divided = self._clock(), False
         with self._database.write() as connection:
             store = Store(connection, self._database.rows)
             head = store.lock(ladder)
@@ -146,18 +166,20 @@ class Recorder:
                 view = take(store, ladder, now)
             recorded = record(store, head, plan, view, matches, rated, now)
             if now - head.divided_at > DIVIDE:
-                divide(store, view, now)
+                divided = divide(store, view, now) is not None
             if head.position // CHECKPOINT != (head.position + len(matches)) // CHECKPOINT:
                 _checkpoint(store, store.head(ladder), plan)
+        if divided:
+            self._boards.divided(view, now)
         return recorded
 
     def _plan(self, store: Store, head: Head) -> Plan:
         """What the live generation accounts for, read once per change."""
-        key = (head.name, head.generation)
-        planned, plan = self._plans.get(key, (-1, None))
-        if plan is None or planned != head.planned:
+        key = (head.generation, head.planned)
+        known, plan = self._plans.get(head.name, ((0, 0), None))
+        if plan is None or known != key:
             plan = store.plan(head, head.planned)
-            self._plans[key] = (head.planned, plan)
+            self._plans[head.name] = (key, plan)
         return plan
 
 

@@ -216,9 +216,13 @@ class Service:
 
     def divide(self, ladder: str) -> int:
         """Record everybody's division as of now; how many changed."""
-        view = self.view(ladder)
+        view, now = self.view(ladder), self.clock()
         with self._write(ladder) as (store, _):
-            return divide(store, view, self.clock())
+            changed = divide(store, view, now)
+        if changed is None:
+            return 0
+        self._boards.divided(view, now)
+        return changed
 
     def player(self, name: str) -> int:
         """A player's id. Raises UnknownNameError."""

@@ -69,7 +69,7 @@ class StandingsRules:
     """What the ladder decided. Raises BadParameterError or InputError, which say what is accepted.
 
     placement        matches to complete before a player is listed
-    active_days      a player is active who completed a match in so many days, at most a CENTURY; a float whatever is given
+    active_days      a player is active who completed a match in so many days: a float, at most CENTURY
     division_margin  percentiles below a division's lowest at which its players still keep it
     """
 
@@ -83,7 +83,7 @@ class StandingsRules:
             if not (value := getattr(self, name)) >= 0:
                 raise BadParameterError(f"{name} is {value}; accepted is 0 or more")
         if self.active_days > CENTURY:
-            raise BadParameterError(f"active_days is {self.active_days:g}; accepted are up to {CENTURY:,}, a century")
+            raise BadParameterError(f"active_days is {self.active_days}; accepted are up to {CENTURY:,}, a century")
         object.__setattr__(self, "active_days", float(self.active_days))
         checked(self.divisions)
 

@@ -17,12 +17,11 @@ _SHOWN = 40  # bytes of a cell
 
 def read_csv(path: Path, name: str) -> tuple[pa.Table, Source]:
     """The rows that have as many cells as the first line; the others, and what is not UTF-8, are told as broken."""
+    header = _header(path, name)
     try:
         return _rows(path, skip=False), Source(name, "line", path)
     except pa.ArrowInvalid:  # Arrow names no line; and it must not be asked to show us a row that is no text
-        pass
-    header = _header(path, name)
-    broken = tuple(_broken(path, header))
+        broken = tuple(_broken(path, header))
     text = pa.BufferReader(path.read_bytes().decode(errors="replace").encode())
     return _rows(text, skip=True), Source(name, "line", path, broken=broken)
 

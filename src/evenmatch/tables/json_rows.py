@@ -61,7 +61,7 @@ def _cells(text: str) -> tuple[dict[str, object], str | None]:
             return cells, f"{shown} is not UTF-8; accepted is a file in UTF-8"
         return cells, f"{shown} has a letter that is half of a surrogate pair; accepted are whole letters"
     except json.JSONDecodeError as error:
-        told = f" ({error.msg} at column {error.colno})"
+        told = f" ({error.msg.removesuffix(' at')} at column {error.colno})"
     except (ValueError, RecursionError) as error:  # too many digits, too deep
         told = f" ({error})"
     return {}, f"{shown} is not a JSON object{told}; accepted is one per line"
