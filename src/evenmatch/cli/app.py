@@ -46,7 +46,7 @@ class Ordered(typer.core.TyperGroup):
         groups = [name for name in groups_of_commands if name in self.commands]
         return [*files, *groups, *(name for name in self.commands if name not in {*files, *groups})]
 
-    def invoke(self, ctx: typer.Context) -> object:
+    def invoke(self, ctx: typer.Context) -> object:  # type: ignore[override]  # typer keeps the class of it private
         """Run a command; a wrong value of one of its options is named."""
         try:
             return super().invoke(ctx)

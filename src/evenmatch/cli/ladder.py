@@ -232,7 +232,7 @@ def _is_from_the_start(service: Service, ladder: Ladder) -> bool:
     from evenmatch.service.exports import corrections_of
 
     events = [row["event"] for row in corrections_of(service.database, ladder.name)]
-    return bool([one["start"] for one in events if isinstance(one, dict) and "system" in one][-1])
+    return bool([one["start"] for one in events if isinstance(one, dict) and "parameters" in one][-1])
 
 
 def _other_rules(ladder: Ladder, system: str | None, preset: str | None, params: list[str] | None) -> Rules:

@@ -50,7 +50,7 @@ def changed_by(rows: Sequence[Row]) -> list[list[Difference]]:
     found = []
     for row in rows:
         event = _mapping(row["event"])
-        now_rules = _rules(event) if "system" in event else rules
+        now_rules = _rules(event) if "parameters" in event else rules
         now_settings = _mapping(event.get("settings", settings))
         found.append(_between(rules, now_rules) + differences(settings, now_settings))
         rules, settings = now_rules, now_settings
@@ -72,7 +72,7 @@ def about(row: Row, changed: Sequence[Difference]) -> str | None:
     event, player = _mapping(row["event"]), row["player"]
     match str(row["kind"]):
         case "ladder-changed":
-            when = "" if "system" not in event else ", from the start" if event["start"] else ", from now on"
+            when = "" if "parameters" not in event else ", from the start" if event["start"] else ", from now on"
             told: object = ("; ".join(map(str, changed)) or "the same values") + when
         case "player-banned":
             told = f"{player}, {event['rule']}{_since(event['since'])}"

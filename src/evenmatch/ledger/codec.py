@@ -8,6 +8,8 @@ none of it was recorded. The lines of a match: a record of `line_type` per slot.
 from __future__ import annotations
 
 import hashlib
+import math
+import struct
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -24,6 +26,7 @@ SLOT = np.dtype(
     [("score", "<f8"), ("seconds", "<f8"), ("performance", "<f8"), ("quit", "u1"), ("keep", "u1"), ("", "V6")]
 )
 ID = np.dtype("<i8")
+_SEALED = struct.Struct("<qqdB")
 UNSHOWN = -1  # a percentile or division that the player was not shown
 Ids = NDArray[np.int64]
 
@@ -79,14 +82,18 @@ def unpack(
 ) -> tuple[Times, Columns, Ids]:
     """(played_at as told, columns with effective times, the id of each slot's player) of matches in order of position.
 
-    `player` of the columns is empty: whoever replays numbers the players.
+    `player` of the columns is empty: whoever replays numbers the players. Raises ValueError where they are damaged.
     """
     told = np.array(played_at, np.int64)
     team = np.frombuffer(b"".join(teams), TEAM)
     ids = np.frombuffer(b"".join(players), ID)
     sizes = np.array([len(one) // ID.itemsize for one in players], np.int64)
     slot = _slots(slots, sizes)
-    team_start = _offsets(np.array([len(one) // TEAM.itemsize for one in teams], np.int64))
+    counts = np.array([len(one) // TEAM.itemsize for one in teams], np.int64)
+    team_start = _offsets(counts)
+    whole = len(team) == counts.sum() and len(ids) == sizes.sum() and counts.all()
+    if len(told) and not (whole and np.array_equal(np.add.reduceat(team["size"], team_start[:-1]), sizes)):
+        raise ValueError("teams and players of a match do not fit together")
     columns = Columns(
         time=np.maximum.accumulate(told) if len(told) else told,
         team_start=team_start,
@@ -141,6 +148,23 @@ def digests(
         listed = "\0".join(names[at[number] : at[number + 1]])
         found.append(hashlib.blake2b(b"".join((first, teams, slots, listed.encode())), digest_size=16).digest())
     return found
+
+
+def seal_of(
+    position: int,
+    event_id: str,
+    played_at: int,
+    duration: float | None,
+    rated: int,
+    teams: bytes,
+    players: bytes,
+    slots: bytes,
+    digest: bytes,
+) -> bytes:
+    """What tells whether a match stands as it was written, 16 bytes. Names and labels, which may be erased, are out."""
+    head = _SEALED.pack(position, played_at, math.nan if duration is None else duration, rated)
+    whole = b"\0".join((head, event_id.encode(), teams, players, slots, digest))
+    return hashlib.blake2b(whole, digest_size=16).digest()
 
 
 def line_type(system: System) -> np.dtype[np.void]:

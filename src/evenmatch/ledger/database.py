@@ -31,8 +31,8 @@ class Database:
 
     def __init__(self, url: URL) -> None:
         self.url = url
-        self.shown = url.render_as_string(hide_password=True)
         self._sqlite = url.get_backend_name() == "sqlite"
+        self.shown = str(url.database) if self._sqlite else shown_url(url)
         self.rows: Rows = SqliteRows() if self._sqlite else PostgresRows()
         # SQLite has one writer at a time: those of this process wait here, in turn, and not in its busy loop.
         self._turn = threading.Lock() if self._sqlite else nullcontext()
@@ -128,11 +128,12 @@ def parse_url(text: str) -> URL:
     if not text.strip():
         raise UsageError(f"the database's name is empty; {ACCEPTED}")
     if "://" not in text:
-        return URL.create("sqlite+pysqlite", database=text)
-    try:
-        url = make_url(text)
-    except exc.ArgumentError:
-        raise UsageError(f"{text!r} is no database; {ACCEPTED}") from None
+        url = URL.create("sqlite", database=text)
+    else:
+        try:
+            url = make_url(text)
+        except exc.ArgumentError:
+            raise UsageError(f"{text!r} is no database; {ACCEPTED}") from None
     backend = url.get_backend_name()
     if backend == "postgres":
         backend = "postgresql"
@@ -142,6 +143,11 @@ def parse_url(text: str) -> URL:
     if backend == "sqlite" and (url.database in (None, "", ":memory:") or str(url.database).startswith("file:")):
         raise UsageError(f"{text!r} names no file; {ACCEPTED}")
     return url.set(drivername=drivers[backend])
+
+
+def shown_url(url: URL) -> str:
+    """The URL of a PostgreSQL database as people write it, without the password."""
+    return url.set(drivername="postgresql").render_as_string(hide_password=True)
 
 
 def _sqlite_engine(url: URL) -> sa.Engine:

@@ -10,8 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from evenmatch.errors import StoreError
 from evenmatch.history import Floats
-from evenmatch.ledger.codec import Ids
+from evenmatch.ledger.codec import ID, Ids, seal_of
 
 Body = Mapping[str, object]
 NO_IDS: Ids = np.empty(0, np.int64)
@@ -53,3 +54,45 @@ def correction_digest(kind: Kind, body: Body, ids: Ids, ratings: Floats) -> byte
     """What tells one correction's content from another's, 16 bytes."""
     whole = f"{kind}\0{write_body(body)}".encode() + ids.tobytes() + ratings.tobytes()
     return hashlib.blake2b(whole, digest_size=16).digest()
+
+
+def correction_of(
+    ladder: str, position: int, kind: str, body: str, players: bytes | None, ratings: bytes | None
+) -> Correction:
+    """A correction from its row. Raises StoreError where it is damaged."""
+    try:
+        ids = NO_IDS if players is None else np.frombuffer(players, ID).astype(np.int64)
+        values = NO_RATINGS if ratings is None else np.frombuffer(ratings, "<f8").astype(np.float64)
+        return Correction(position, Kind(kind), json.loads(body), ids, values)
+    except ValueError as error:
+        told = f"the event of ladder {ladder!r} at position {position} is damaged ({error})"
+        raise StoreError(f"{told}; a backup has it") from error
+
+
+class Event(NamedTuple):
+    """An event as it is stored; what a kind has not is None."""
+
+    position: int
+    id: str
+    kind: str
+    played_at: int | None
+    duration: float | None
+    rated: int | None
+    teams: bytes | None
+    players: bytes | None
+    slots: bytes | None
+    digest: bytes
+    seal: bytes | None
+    body: str | None
+
+    def is_whole(self) -> bool:
+        """Whether it stands as it was written."""
+        if self.kind == Kind.MATCH:
+            held = (self.played_at, self.duration, self.rated, self.teams, self.players, self.slots, self.digest)
+            return self.seal == seal_of(self.position, self.id, *held)  # type: ignore[arg-type]
+        try:
+            ids = NO_IDS if self.players is None else np.frombuffer(self.players, ID).astype(np.int64)
+            ratings = NO_RATINGS if self.slots is None else np.frombuffer(self.slots, "<f8").astype(np.float64)
+            return self.digest == correction_digest(Kind(self.kind), json.loads(str(self.body)), ids, ratings)
+        except ValueError:
+            return False

@@ -83,7 +83,7 @@ generation = _table(
     _column("made_at"),
 )
 # body: what a correction says, as JSON; teams, players, slots, labels: a match; told: the lines of the journal as they
-# were first told, under `generation`.
+# were first told, under `generation`; seal: by which `verify` sees whether a match stands as it was written.
 event = _table(
     "event",
     _key("ladder"),
@@ -102,6 +102,7 @@ event = _table(
     _column("body", TEXT, empty=True),
     _column("generation", empty=True),
     _column("told", BYTES, empty=True),
+    _column("seal", BYTES, empty=True),
     sa.UniqueConstraint("ladder", "id", name="uq_event_id"),
 )
 # Corrections alone: few among many matches.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -10,11 +9,11 @@ from typing import NamedTuple
 import numpy as np
 import sqlalchemy as sa
 
-from evenmatch.errors import UnknownNameError
+from evenmatch.errors import StoreError, UnknownNameError
 from evenmatch.history import Floats
 from evenmatch.ledger import schema
 from evenmatch.ledger.codec import ID, Ids, unpack
-from evenmatch.ledger.events import NO_IDS, NO_RATINGS, Body, Correction, Kind, correction_digest, write_body
+from evenmatch.ledger.events import Body, Correction, Event, Kind, correction_digest, correction_of, write_body
 from evenmatch.ledger.plan import Plan, plan_of
 from evenmatch.ledger.replay import Block
 from evenmatch.ledger.roster import TALLY, Roster
@@ -120,16 +119,7 @@ class Store:
             head.ladder,
             upto,
         )
-        return [
-            Correction(
-                position,
-                Kind(kind),
-                json.loads(body),
-                NO_IDS if players is None else np.frombuffer(players, ID).astype(np.int64),
-                NO_RATINGS if ratings is None else np.frombuffer(ratings, "<f8").astype(np.float64),
-            )
-            for position, kind, body, players, ratings in found
-        ]
+        return [correction_of(head.name, *row) for row in found]
 
     def plan(self, head: Head, upto: int) -> Plan:
         """What the corrections up to a position say."""
@@ -156,18 +146,26 @@ class Store:
             if not found:
                 return
             after = found[-1][0]
-            yield block_of(found), [row[7:] for row in found]
+            yield self._block(head, found), [row[7:] for row in found]
             if len(found) < BATCH:
                 return
 
+    def _block(self, head: Head, found: list[Row]) -> Block:
+        try:
+            return block_of(found)
+        except ValueError as error:
+            first, last = found[0][0], found[-1][0]
+            told = f"a match of ladder {head.name!r} at one of the positions {first} to {last} is damaged ({error})"
+            raise StoreError(f"{told}; `evenmatch verify` tells which, a backup has it") from error
+
     def blocks_at(self, head: Head, positions: Sequence[int]) -> Iterator[tuple[Block, list[Row]]]:
-        """The same for the matches at these positions, those that come last first in the list in the first block."""
+        """The same for the matches at these positions, in blocks by the order of the list."""
         for first in range(0, len(positions), BATCH):
             chosen = [int(one) for one in positions[first : first + BATCH]]
             sql = f"{_MATCH} WHERE ladder = ? AND position IN ({{}})"
             found = sorted(self.rows.among(self.connection, sql, (head.ladder,), chosen))
             if found:
-                yield block_of(found), [row[7:] for row in found]
+                yield self._block(head, found), [row[7:] for row in found]
 
     def known(self, head: Head, ids: Sequence[str]) -> dict[str, tuple[int, bytes]]:
         """(position, digest) of those of these event ids that stand in the ledger."""
@@ -186,6 +184,27 @@ class Store:
         )
         return {row[0]: (bytes(row[1]), row[2]) for row in found if row[1] is not None}
 
+    def events(self, head: Head) -> Iterator[Event]:
+        """Every event as it is stored, in order."""
+        after = 0
+        while True:
+            found = self.all(
+                f"SELECT {', '.join(Event._fields)} FROM event "
+                "WHERE ladder = ? AND position > ? ORDER BY position LIMIT ?",
+                *(head.ladder, after, BATCH),
+            )
+            yield from (Event(*row) for row in found)
+            if len(found) < BATCH:
+                return
+            after = found[-1][0]
+
+    def correction_positions(self, head: Head) -> list[int]:
+        """The positions of the events that are no matches, ascending, as they are listed."""
+        return [
+            row[0]
+            for row in self.all("SELECT position FROM correction WHERE ladder = ? ORDER BY position", head.ladder)
+        ]
+
     # states
 
     def roster(self, head: Head, rules: Rules, ids: Ids | None = None) -> Roster:
@@ -199,7 +218,11 @@ class Store:
                 self.connection, f"{sql}{where} AND player IN ({{}})", (head.ladder, head.generation), ids.tolist()
             )
             found.sort(key=lambda row: int(row[0]))
-        records = np.frombuffer(b"".join([row[5] for row in found]), rules.system.state).copy()
+        kind = rules.system.state
+        if any(len(row[5]) != kind.itemsize for row in found):
+            told = f"states of ladder {head.name!r} are damaged, or of another system than {rules.system.name}"
+            raise StoreError(f"{told}; `evenmatch rebuild --whole` makes them anew")
+        records = np.frombuffer(b"".join([row[5] for row in found]), kind).copy()
         tally = np.array([row[1:5] for row in found], TALLY) if found else np.zeros(0, TALLY)
         players = np.array([row[0] for row in found], np.int64)
         return Roster(players, records, tally, head.position, head.time)
@@ -304,7 +327,7 @@ class Store:
 
 MATCH_COLUMNS = (
     *("ladder", "position", "id", "kind", "digest", "recorded_at", "played_at", "duration", "rated"),
-    *("teams", "players", "slots", "labels", "generation", "told"),
+    *("teams", "players", "slots", "labels", "generation", "told", "seal"),
 )
 
 

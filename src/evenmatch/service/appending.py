@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from evenmatch.errors import InputError
 from evenmatch.history import Floats, History, Times
 from evenmatch.ledger import people
-from evenmatch.ledger.codec import Ids, Packed, digests, pack, pack_players
+from evenmatch.ledger.codec import Ids, Packed, digests, pack, pack_players, seal_of
 from evenmatch.ledger.events import Kind
 from evenmatch.ledger.plan import Plan
 from evenmatch.ledger.replay import Block, Rated, advance
@@ -135,8 +135,11 @@ def append(store: Store, head: Head, plan: Plan, batch: Batch, now: int, show: S
     p = batch.packed
     what, when, generation = repeat(Kind.MATCH.value), repeat(now), repeat(head.generation)
     who = (repeat(head.ladder), positions.tolist(), batch.ids, what, batch.digests, when)
-    content = (p.played_at, p.duration, map(int, batch.rated), p.teams, players, p.slots, batch.labels)
-    store.add_matches(list(zip(*who, *content, generation, told, strict=False)))  # repeat has no end
+    wished = list(map(int, batch.rated))
+    content = (p.played_at, p.duration, wished, p.teams, players, p.slots)
+    seals = map(seal_of, positions.tolist(), batch.ids, *content, batch.digests)
+    rows = zip(*who, *content, batch.labels, generation, told, seals, strict=False)  # repeat has no end
+    store.add_matches(list(rows))
     store.add_appearances(head.ladder, slot_ids, np.repeat(positions, np.diff(history.match_slots)))
     store.keep_states(head.ladder, head.generation, roster)
     store.move_head(head, int(positions[-1]), roster.time)

@@ -102,7 +102,7 @@ def rating_table(store: Store, view: View) -> pa.Table:
         "ladder": pa.array([head.name] * len(standings), TEXT),
         "player": pa.array([names[one.player] for one in standings], TEXT),
         "rank": pa.array([one.rank for one in standings], pa.int64()),
-        "rating": pa.array(roster.records["rating"]),
+        "rating": pa.array([one.rating for one in standings]),
         "matches": pa.array([one.matches for one in standings], pa.int64()),
         "completed": pa.array([one.completed for one in standings], pa.int64()),
         "last_played": pa.array(last, mask=roster.tally["matches"] == 0).cast(MICROSECONDS),
@@ -114,7 +114,7 @@ def rating_table(store: Store, view: View) -> pa.Table:
             for name, column in rules.system.columns(roster.records).items()
         },
     }
-    order = np.lexsort((roster.ids, -roster.records["rating"]))
+    order = np.lexsort((roster.ids, -np.array([one.rating for one in standings])))
     return pa.table(columns).take(pa.array(order))
 
 

@@ -58,6 +58,7 @@ def import_matches(
         raise BadRowsError(matches.source.name, conflicts, all_bad=len(conflicts) == len(matches))
     left_out = {problem.match_id for problem in conflicts}
     added = known = done = 0
+    position = head.position
     for batch in _batches(matches, rated):
         with database.write() as connection:
             store = Store(connection, database.rows)

@@ -17,7 +17,7 @@ from evenmatch.ledger.replay import engine_of
 from evenmatch.ledger.roster import Roster
 from evenmatch.ledger.store import Head, Store
 from evenmatch.service.ladders import Wish, Wishing, correct, is_done
-from evenmatch.service.replaying import Progress, Step, Tally, begin, replay, systems_of, unchanged
+from evenmatch.service.replaying import Progress, Step, Tally, appearance_sums, begin, replay, systems_of, unchanged
 
 AT_ONCE = 20_000  # rows in one transaction, so that others may write in between
 FEW = 2000  # events that a swap catches up with, where they do not come faster than they are rated
@@ -55,7 +55,25 @@ def rebuild(
                 return None
             build = _open(database, store, head, plan, 1 if whole else None, clock())
         if build.finish(progress, clock):
+            if whole:
+                mend_appearances(database, ladder)
             return build.told()
+
+
+def mend_appearances(database: Database, ladder: str) -> None:
+    """List anew who appeared where, if the list is not that of the matches."""
+    with database.write() as connection:
+        store = Store(connection, database.rows)
+        head = store.lock(ladder)
+        sums = np.zeros(3, np.int64)
+        for block, _ in store.blocks(head, 0, head.position):
+            sums += appearance_sums(block)
+        if store.appearances(head) == tuple(sums.tolist()):
+            return
+        store.run("DELETE FROM appearance WHERE ladder = ?", head.ladder)
+        for block, _ in store.blocks(head, 0, head.position):
+            sizes = np.diff(block.columns.slot_start[block.columns.team_start])
+            store.add_appearances(head.ladder, block.ids, np.repeat(block.positions, sizes))
 
 
 def correct_and_rebuild(

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from evenmatch.errors import BadRowsError, InputError, Problem, StoreError
 from evenmatch.history import Flags
@@ -95,6 +96,12 @@ def begin(store: Store, head: Head, plan: Plan, since: int) -> Roster:
     except (zlib.error, ValueError) as error:
         told = f"the checkpoint of ladder {head.name!r} at position {position} is damaged ({error})"
         raise StoreError(f"{told}; `evenmatch rebuild --whole` makes all ratings anew without it") from error
+
+
+def appearance_sums(block: Block) -> NDArray[np.int64]:
+    """How many slots, and the sums of their players and positions: what the list of appearances must come to."""
+    sizes = np.diff(block.columns.slot_start[block.columns.team_start])
+    return np.array([len(block.ids), block.ids.sum(), (block.positions * sizes).sum()], np.int64)
 
 
 def systems_of(store: Store, head: Head) -> dict[int, str]:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 
-from evenmatch.errors import BadParameterError, UnknownNameError
+from evenmatch.errors import BadParameterError, EvenmatchError, StoreError, UnknownNameError
 from evenmatch.standings.board import StandingsRules
 from evenmatch.standings.division import Division
 
@@ -68,7 +68,10 @@ class Settings:
     @classmethod
     def read(cls, text: str) -> Settings:
         """What `write` wrote."""
-        return cls().changed(json.loads(text))
+        try:
+            return cls().changed(json.loads(text))
+        except (ValueError, TypeError, AttributeError, EvenmatchError) as error:
+            raise StoreError(f"the settings of a ladder are damaged ({error}); a backup has them") from error
 
 
 def _divisions(value: object) -> tuple[Division, ...]:

@@ -2,27 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evenmatch.errors import StoreError
 from evenmatch.ledger.codec import line_type, same_bits
 from evenmatch.ledger.database import Database
+from evenmatch.ledger.events import Kind
 from evenmatch.ledger.plan import Plan
-from evenmatch.ledger.replay import Block, engine_of
+from evenmatch.ledger.replay import engine_of
 from evenmatch.ledger.roster import Roster
 from evenmatch.ledger.store import Head, Store
-from evenmatch.service.replaying import Progress, Step, begin, name_of, replay, same_lines, systems_of
+from evenmatch.service.replaying import (
+    Progress,
+    Step,
+    appearance_sums,
+    begin,
+    name_of,
+    replay,
+    same_lines,
+    systems_of,
+)
+from evenmatch.service.settings import Settings
 
 
 @dataclass(frozen=True)
 class Verified:
     """What a comparison of a ladder with a replay of its ledger found.
 
-    differences  what is not equal, in words; nothing where all is well
+    damage       where the ledger itself is not as it was written, in words: no rebuild mends that, a backup does
+    differences  what is not equal to a replay, in words; empty where all is well, and where damage forbids a replay
     due          a correction waits for a rebuild from this position on; None: none
     same_engine  False: the kernels are not those the ratings were made with; a rebuild brings them up to date
     """
@@ -34,27 +45,31 @@ class Verified:
     differences: tuple[str, ...]
     due: int | None
     same_engine: bool
+    damage: tuple[str, ...] = ()
 
     @property
     def is_equal(self) -> bool:
         """Whether everything is as a replay from nothing makes it, with no rebuild due."""
-        return not self.differences and self.due is None and self.same_engine
+        return not self.damage and not self.differences and self.due is None and self.same_engine
 
 
 def verify(database: Database, ladder: str, progress: Progress | None = None) -> Verified:
-    """Replay a ladder from nothing and compare every line and state bit for bit."""
+    """Check that every event is as it was written, replay all of them and compare every line and state bit for bit."""
     with database.read() as connection:
         store = Store(connection, database.rows)
         head = store.head(ladder)
+        damage = tuple(damage_of(store, head))
+        if damage:
+            return Verified(ladder, head.position, 0, 0, (), head.due, True, damage)
         plan = store.plan(head, head.planned)
         roster = Roster.empty(plan.rules_at(1))
-        found: list[str] = _gaps(store, head)
+        found: list[str] = []
         systems, matches, slots = systems_of(store, head), 0, np.zeros(3, np.int64)
         for stop in [*store.checkpoints(head), head.position]:
             for step in replay(store, head._replace(position=stop), plan, roster, progress):
                 found += _compare_lines(store, head, plan, step, systems)
                 matches += len(step.block)
-                slots += _appearances(step.block)
+                slots += appearance_sums(step.block)
             if stop < head.position:
                 found += _compare_checkpoint(store, head, plan, roster)
         if store.appearances(head) != tuple(slots.tolist()):
@@ -64,14 +79,27 @@ def verify(database: Database, ladder: str, progress: Progress | None = None) ->
         return Verified(ladder, head.position, matches, len(roster), tuple(found), head.due, same_engine)
 
 
-def _gaps(store: Store, head: Head) -> list[str]:
-    count, first, last = store.all(
-        "SELECT COUNT(*), COALESCE(MIN(position), 1), COALESCE(MAX(position), 0) FROM event WHERE ladder = ?",
-        head.ladder,
-    )[0]
-    if (count, first, last) == (head.position, 1, head.position):
-        return []
-    return [f"{count} events stand at positions {first} to {last}; 1 to {head.position} without a gap were expected"]
+def damage_of(store: Store, head: Head) -> Iterator[str]:
+    """Where a ladder's events are not as they were written, in words."""
+    expected = 1
+    corrections = []
+    for event in store.events(head):
+        if event.position != expected:
+            yield f"positions {expected} to {event.position - 1} have no event"
+        expected = event.position + 1
+        if event.kind != Kind.MATCH:
+            corrections.append(event.position)
+        if not event.is_whole():
+            what = f"match {event.id!r}" if event.kind == Kind.MATCH else f"{event.kind} {event.id!r}"
+            yield f"{what} at position {event.position} is not as it was recorded"
+    if expected <= head.position:
+        yield f"positions {expected} to {head.position} have no event"
+    if store.correction_positions(head) != corrections:
+        yield "the list of corrections is not that of the events"
+    try:
+        Settings.read(head.settings)
+    except StoreError as error:
+        yield str(error)
 
 
 def _compare_lines(store: Store, head: Head, plan: Plan, step: Step, systems: Mapping[int, str]) -> list[str]:
@@ -90,12 +118,6 @@ def _compare_lines(store: Store, head: Head, plan: Plan, step: Step, systems: Ma
     return [f"match {step.rows[at][0]!r} at position {positions[at]} has another line than a replay" for at in wrong]
 
 
-def _appearances(block: Block) -> NDArray[np.int64]:
-    """How many slots, and the sums of their players and positions: what the list of appearances must come to."""
-    sizes = np.diff(block.columns.slot_start[block.columns.team_start])
-    return np.array([len(block.ids), block.ids.sum(), (block.positions * sizes).sum()], np.int64)
-
-
 def _compare_checkpoint(store: Store, head: Head, plan: Plan, roster: Roster) -> list[str]:
     told = f"the checkpoint at position {roster.position} is not what a replay gives"
     try:
@@ -108,10 +130,14 @@ def _compare_checkpoint(store: Store, head: Head, plan: Plan, roster: Roster) ->
 
 
 def _compare_states(store: Store, head: Head, plan: Plan, roster: Roster) -> list[str]:
-    live = store.roster(head, plan.last_rules)
+    try:
+        live = store.roster(head, plan.last_rules)
+    except StoreError as error:
+        return [str(error)]
     if not np.array_equal(live.ids, roster.ids):
-        missing = np.setxor1d(live.ids, roster.ids)[:5].tolist()
-        return [f"players {missing} have a state in the ladder or in the replay alone"]
+        alone = [repr(name_of(store, one)) for one in np.setxor1d(live.ids, roster.ids).tolist()]
+        more = f" and {len(alone) - 5:,} more" if len(alone) > 5 else ""
+        return [f"in the ladder or in the replay alone there is a state of {', '.join(alone[:5])}{more}"]
     same = same_bits(live.records, roster.records) & same_bits(live.tally, roster.tally)
     shown = np.array(store.ratings(head), np.float64)
     same &= same_bits(shown, np.ascontiguousarray(roster.records["rating"]))

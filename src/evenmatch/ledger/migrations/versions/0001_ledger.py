@@ -74,6 +74,7 @@ def upgrade() -> None:
         _column("body", TEXT, empty=True),
         _column("generation", empty=True),
         _column("told", BYTES, empty=True),
+        _column("seal", BYTES, empty=True),
         sa.UniqueConstraint("ladder", "id", name="uq_event_id"),
     )
     _create("correction", _key("ladder"), _key("position"), clustered=True)
