@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
+import textwrap
 from collections.abc import Callable
 from pathlib import Path
 
@@ -106,7 +107,8 @@ def error_tree() -> str:
     pending = [(errors.EvenmatchError, 0), (errors.EvenmatchWarning, 0)]
     while pending:
         error, depth = pending.pop(0)
-        parts.append(f"{'  ' * depth}- `{error.__name__}`: {inspect.getdoc(error)}")
+        text = textwrap.indent(inspect.getdoc(error) or "", "  " * (depth + 1))  # its paragraphs are of one point
+        parts.append(f"{'  ' * depth}- `{error.__name__}`: {text.lstrip()}")
         pending = [(child, depth + 1) for child in error.__subclasses__()] + pending
     return "\n".join(parts) + "\n"
 

@@ -58,8 +58,8 @@ def test_a_ledger_that_is_damaged_is_mended_by_a_backup_and_not_by_a_rebuild(run
     change(league, "DELETE FROM event WHERE id = 'd05'")
     ended = run("verify")
     assert ended.code == 1
-    assert ended.out.startswith("ladder duel: not equal (")
-    assert "go back to a backup" in ended.out
+    assert ended.out.startswith("ladder duel: its ledger is damaged\n  ")
+    assert ended.out.endswith("\n  no rebuild mends that; go back to a backup from before\n")
     assert "evenmatch rebuild" not in ended.out
     ended = run("verify", "--json")
     assert ended.code == 1

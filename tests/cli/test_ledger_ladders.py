@@ -264,8 +264,8 @@ def test_show_says_what_each_correction_changed(run, league, tmp_path):
         "player-banned a, void, since 2026-01-02T00:00:00Z –",
         "player-banned b, refund –",
         "player-reinstated b –",
-        "ladder-changed team_size: any → 1; placement: 2 → 5 –",
-        "ladder-changed start: 1500 → 1000; k: 32 → 20, from now on –",
+        "ladder-changed placement: 2 → 5; team_size: any → 1 –",
+        "ladder-changed k: 32 → 20; start: 1500 → 1000, from now on –",
         "ladder-changed system: elo → glicko2, from the start –",
         "player-renamed now cy –",
         "player-merged f into e –",
@@ -274,8 +274,8 @@ def test_show_says_what_each_correction_changed(run, league, tmp_path):
     ]
     told = json.loads(run("ladder", "show", "duel", "--json").out)
     assert told["corrections"][4]["changes"] == [
-        {"name": "team_size", "from": None, "to": 1},
         {"name": "placement", "from": 2, "to": 5},
+        {"name": "team_size", "from": None, "to": 1},
     ]
 
 

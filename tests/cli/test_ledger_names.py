@@ -79,7 +79,9 @@ def hints(ended):
     """The commands that an output names, up to the end of their line."""
     return [
         shlex.split(found)
-        for found in re.findall(r"(?:type: |next: |then: |now: |before: |it: )(evenmatch .*)", ended.out + ended.err)
+        for found in re.findall(
+            r"(?:type: |next: |then: |now: |before: |it: |count: )(evenmatch .*)", ended.out + ended.err
+        )
     ]
 
 

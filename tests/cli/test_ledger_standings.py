@@ -91,15 +91,20 @@ def test_where_nobody_is_placed_yet_around_shows_those_who_are_active(run, leagu
     assert run("standings", *asked).err == "nobody completed 9 placement matches yet: all who are active are shown\n"
 
 
-@pytest.mark.parametrize("rule", ["void", "refund"])
-def test_a_banned_player_is_shown_nowhere_and_that_is_said(rule, run, league):
-    run("ban", "e", "--rule", rule, "--since", "2026-01-05")
+@pytest.mark.parametrize(
+    "how", [[], ["--since", "2026-01-05"], ["--rule", "refund"]], ids=" ".join
+)  # [] leaves no rating
+def test_a_banned_player_is_shown_nowhere_and_that_is_said(how, run, league):
+    run("ban", "d")
+    run("reinstate", "d")
+    run("player", "rename", "e", "Eve")
+    run("ban", "e", *how)
     told = "e is banned from ladder duel\n"
     for asked in (["--around", "e"], ["--friends", "e"]):
         ended = run("standings", "--as-of", "last", *asked)
         assert (ended.code, ended.err, len(ended.out.splitlines())) == (0, told, 1)
         assert json.loads(run("standings", "--as-of", "last", *asked, "--json").out)["standings"] == []
-    assert names(run, "--as-of", "last", "--friends", "e,a") == ["a"]
+    assert names(run, "--as-of", "last", "--friends", "e,a,d") == ["a", "d"]
     assert names(run, "--as-of", "last", "--search", "e") == []
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from evenmatch import Rater, from_matches, read, rules
 from evenmatch.errors import ConflictError, InputError, UnknownNameError
-from evenmatch.service.corrections import Ban, Reinstate, Void
+from evenmatch.service.corrections import Ban, Reinstate, Unvoid, Void
 from ledger.made import duel, dump, everybody, match, ratings
 
 
@@ -191,3 +191,70 @@ def test_a_player_is_found_by_a_part_of_the_name_whatever_its_case_and_signs(ser
 def test_search_knows_the_letters_of_other_tongues(service, ladder, name, text):
     service.record(duel(1, name, "bob"))
     assert service.search(text) == [name]
+
+
+@pytest.mark.parametrize("name", ["elo", "refund", "void", "default", "a", "Season 1", "match-voided", "1500.0"])
+def test_a_name_that_the_ledger_uses_too_can_be_erased_without_harm(service, ladder, name):
+    for number, pair in enumerate([("ann", name), ("bob", "ann"), (name, "bob"), ("eve", "bob")], 1):
+        service.record(duel(number, *pair))
+    service.correct("default", Ban("eve", "refund", reason=f"a note on {name}: a referee saw it"))
+    service.correct("default", Void("m2", f"{name} was not there"))
+    before = ratings(service)
+    service.erase(name)
+    assert service.ladder("default").system == "elo"
+    assert {one: rating for one, rating in ratings(service).items() if not one.startswith("erased-")} == {
+        one: rating for one, rating in before.items() if one != name
+    }
+    assert [one.title for one in service.seasons("default")] == ["Season 1"]
+    service.rebuild("default", whole=True)
+    assert service.verify("default").is_equal
+    assert ratings(service)["bob"] == before["bob"]
+    reasons = [row for row in dump(service)["event"] if "referee" in row or "was not there" in row]
+    assert len(reasons) == 2
+    assert "a note on" in "".join(reasons)  # of another player: nothing to do with who was erased
+
+
+def test_a_merge_carries_along_whoever_was_merged_before(service, ladder):
+    """Also on a ladder where only they were, and where nothing of theirs counts at the moment."""
+    service.create_ladder("other", "elo", rules("elo"))
+    service.record(duel(1, "first", "bob", ladder="other"))
+    service.correct("other", Void("m1"))
+    service.record(duel(1, "second", "cat"))
+    assert service.merge("first", "second") == ["other"]
+    service.record(duel(2, "third", "cat"))
+    assert service.merge("second", "third") == ["default", "other"]
+    service.correct("other", Unvoid("m1"))
+    assert ratings(service, "other") == {"third": 1516.0, "bob": 1484.0}
+    assert all(service.verify(name).is_equal for name in ("default", "other"))
+
+
+def test_a_merge_is_no_way_out_of_a_ban_nor_into_an_erased_player(service, ladder):
+    service.create_ladder("other", "elo", rules("elo"))
+    service.record(duel(1, "cheat", "bob"))
+    service.record(duel(2, "clean", "bob"))
+    service.correct("other", Ban("cheat"))  # before they ever played there
+    for pair in (("cheat", "clean"), ("clean", "cheat")):
+        with pytest.raises(ConflictError, match="banned from ladder 'other'"):
+            service.merge(*pair)
+    service.correct("other", Reinstate("cheat"))
+    gone = service.erase("clean")
+    for pair in (("cheat", gone), (gone, "cheat")):
+        with pytest.raises(ConflictError, match="erased"):
+            service.merge(*pair)
+
+
+def test_who_played_in_an_earlier_season_is_not_started_again(service, ladder):
+    service.record(duel(1, "ann", "bob"))
+    service.open_season("default", reset="full")
+    with pytest.raises(InputError, match="'ann' has played"):
+        service.start_ratings("default", {"ann": 2500.0, "zed": 1700.0})
+    assert service.start_ratings("default", {"zed": 1700.0}) == 1
+    assert "zed" in ratings(service)
+    assert ratings(service).get("ann", 1500.0) == 1500.0
+
+
+def test_a_rename_to_the_present_name_is_nothing(service, ladder):
+    service.record(duel(1, "ann", "bob"))
+    rows = dump(service)
+    assert not service.rename("ann", "ann")
+    assert dump(service) == rows

@@ -54,4 +54,6 @@ def command(
 
     seen = correct(db, ladder, Ban(player, rule, begin, reason), preview, json, event_id)
     if begin is not None and begin > microseconds() and not seen.moves and not seen.done:
-        note(f"--since {since} is a time to come: no match so far is touched, and they are in no standings from now on")
+        note(
+            f"--since {since} is a time to come: no match so far is touched; the player is in no standings all the same"
+        )

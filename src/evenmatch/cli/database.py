@@ -82,7 +82,7 @@ def opened(db: str) -> Iterator[Service]:
 
 def shown_database(service: Service) -> str:
     """The database as a person would type it, without its password."""
-    return service.database.shown
+    return _without_password(service.database.shown)
 
 
 def typed(db: str, command: str, *words: object, names: Sequence[str] = ()) -> str:
@@ -93,10 +93,14 @@ def typed(db: str, command: str, *words: object, names: Sequence[str] = ()) -> s
     """
     line = ["evenmatch", *command.split(), *map(str, words)]
     if db != (os.environ.get(VARIABLE) or DATABASE):
-        line += ["--db", PASSWORD.sub(r"\1\2***", db)]
+        line += ["--db", _without_password(db)]
     if any(name.startswith("-") for name in names):
         line.append("--")
     return shlex.join([*line, *names])
+
+
+def _without_password(url: str) -> str:
+    return PASSWORD.sub(r"\1\2***", url)
 
 
 def ladder_of(service: Service, told: str | None) -> str:

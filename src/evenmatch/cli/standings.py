@@ -144,9 +144,9 @@ def _page(view: View, page: int, size: int) -> list[Standing]:
 def _around(service: Service, view: View, name: str, each_side: int) -> list[Standing]:
     """A player between those above and below; who is not listed is told so, and shown among those who are."""
     player, snapshot = service.player(name), view.snapshot
-    own = _shown(service, view, player, name)
-    if own is None or not snapshot.population:
+    if not _who_are_shown(service, view, {player: name}) or not snapshot.population:
         return []
+    (own,) = snapshot.among([player])
     if own.rank is not None:
         return snapshot.around(player, each_side)
     if not len(snapshot) and own.active:
@@ -158,23 +158,27 @@ def _around(service: Service, view: View, name: str, each_side: int) -> list[Sta
     return snapshot.around(player, each_side)
 
 
-def _shown(service: Service, view: View, player: int, name: str) -> Standing | None:
-    """Where a player stands; None, and a note why, for one whom standings do not show."""
-    standing = view.snapshot.standing(player)
-    if standing is None:
-        note(f"{name} has no rating on ladder {view.head.name}")
-    elif view.snapshot.board.hidden[view.snapshot.board.find([player])[0]]:
-        note(f"{name} is {_hidden_as(service, view, name)} ladder {view.head.name}")
-        return None
-    return standing
+def _who_are_shown(service: Service, view: View, names: dict[int, str]) -> list[int]:
+    """Those of these players whom standings show; of each of the others a note why not."""
+    board = view.snapshot.board
+    rows = dict(zip(names, board.find(list(names)).tolist(), strict=True))
+    shown = [player for player, row in rows.items() if row >= 0 and not board.hidden[row]]
+    banned = _banned(service, view.head.name) if len(shown) < len(names) else set()
+    for player in (one for one in names if one not in shown):
+        why = "is banned from" if player in banned else "has no rating on" if rows[player] < 0 else "was erased from"
+        note(f"{names[player]} {why} ladder {view.head.name}")
+    return shown
 
 
-def _hidden_as(service: Service, view: View, name: str) -> str:
-    """Why standings show a player nowhere."""
-    from evenmatch.service.dossier import dossier
+def _banned(service: Service, ladder: str) -> set[int]:
+    """The players who are banned from a ladder, whether or not they have a rating."""
+    from evenmatch.service.exports import corrections_of
 
-    (on,) = dossier(service.database, name, service.clock(), ladder=view.head.name, matches=0).ladders
-    return "banned from" if on.banned else "erased from"
+    names: dict[str, bool] = {}
+    for row in corrections_of(service.database, ladder):
+        if row["kind"] in ("player-banned", "player-reinstated"):
+            names[str(row["player"])] = row["kind"] == "player-banned"
+    return {service.player(name) for name, banned in names.items() if banned}
 
 
 def _found(service: Service, view: View, text: str, limit: int) -> list[Standing]:
@@ -206,7 +210,7 @@ def _friends(service: Service, view: View, told: str) -> list[Standing]:
     if not names:
         raise UsageError(f"--friends {told}: accepted are names by commas")
     ids = {service.player(name): name for name in names}
-    return view.snapshot.among([one for one, name in ids.items() if _shown(service, view, one, name) is not None])
+    return view.snapshot.among(_who_are_shown(service, view, ids))
 
 
 def _about(view: View) -> dict[str, object]:

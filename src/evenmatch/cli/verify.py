@@ -55,8 +55,8 @@ def _print(found: Verified, db: str) -> None:
     if found.is_equal:
         print(printable(f"ladder {found.ladder}: all is equal ({size})"))
         return
-    is_other = bool(found.damage or found.differences)
-    print(printable(f"ladder {found.ladder}: not equal ({size})" if is_other else f"ladder {found.ladder}:"))
+    said = "its ledger is damaged" if found.damage else f"not equal ({size})" if found.differences else ""
+    print(printable(f"ladder {found.ladder}: {said}".rstrip()))
     for told in (found.damage, found.differences):
         for line in told[:SHOWN]:
             print(printable(f"  {line}"))
@@ -69,7 +69,7 @@ def _print(found: Verified, db: str) -> None:
 def _advice(found: Verified, db: str) -> list[str]:
     """What to do: a rebuild makes ratings of the ledger, and cannot mend the ledger itself."""
     if found.damage:
-        return ["the ledger itself is damaged, which no rebuild mends: go back to a backup from before"]
+        return ["no rebuild mends that; go back to a backup from before"]
     mend = typed(db, "rebuild", "--ladder", found.ladder)
     if not found.same_engine:
         return [f"its ratings are of another version of evenmatch or another kind of machine; type: {mend}"]
