@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import sys
 import textwrap
 from collections.abc import Callable
@@ -89,7 +90,7 @@ def names() -> str:
                     continue
                 called = getattr(thing, own)
                 doc = inspect.getdoc(called) or ""
-                arguments = "" if isinstance(member, property) else str(inspect.signature(called))
+                arguments = "" if isinstance(member, property) else _signature(called)
                 parts.append(f"### {name}.{own}\n\n```text\n{own}{arguments}\n```\n\n```text\n{doc}\n```\n")
     return "\n".join(parts)
 
@@ -97,8 +98,13 @@ def names() -> str:
 def _described(name: str, thing: Callable[..., object]) -> str:
     if inspect.isclass(thing) and issubclass(thing, Exception):
         return f"## {name}\n\n{inspect.getdoc(thing)} See [errors](errors.md).\n"
-    signature = str(inspect.signature(thing)).replace("evenmatch.", "")
+    signature = _signature(thing).replace("evenmatch.", "")
     return f"## {name}\n\n```text\n{name}{signature}\n```\n\n```text\n{inspect.getdoc(thing)}\n```\n"
+
+
+def _signature(called: Callable[..., object]) -> str:
+    """As it is written: a default that is a function by its name, and not by where it lies in memory."""
+    return re.sub(r"<function ([\w.]+) at 0x[0-9a-f]+>", r"\1", str(inspect.signature(called)))
 
 
 def error_tree() -> str:

@@ -57,6 +57,17 @@ def test_create_makes_the_file_and_show_tells_every_setting_and_parameter(run, t
         assert words in shown
 
 
+def test_a_database_is_shown_as_it_was_typed(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for db in ("ünï 100%.db", "sqlite:///two.db"):
+        told = db.removeprefix("sqlite:///")
+        assert run("ladder", "create", "duel", "--system", "elo", "--db", db).out.startswith(
+            f"ladder duel: made in {told}, "
+        )
+        assert run("ladder", "list", "--db", db).out.startswith(f"{told}: 1 ladder\n")
+        assert run("backup", "copy.db", "--db", db, "--replace").out.startswith(f"copy.db: a copy of {told}, ")
+
+
 def test_only_create_makes_a_file(run, tmp_path, season):
     db = tmp_path / "absent.db"
     for line in (

@@ -14,7 +14,7 @@ LATIN = (  # as a spreadsheet writes it: every name with an accent is one byte
     + b"m1,2026-01-01,a,ann,1,x\nm1,2026-01-01,b,Zo\xeb,2,x\n"
     + b'm2,2026-01-02,a,"an\nn",1,x\nm2,2026-01-02,b,bob,2,x,\n'
     + b"m\xff3,2026-01-03,a,ann,1,x\nm\xff3,2026-01-03,b,bob,2,x\n"
-    + b"m4,2026-01-04,b,bob,2,x\nm4,2026-01-04,a,ann,1,x\n"
+    + b"m4,2026-01-04,b,bob,2,Caf\xe9\nm4,2026-01-04,a,ann,1,x\n"
 )
 FOUND = [
     (3, "m1", r"player is b'Zo\xeb', which is not UTF-8; accepted is a file in UTF-8"),

@@ -197,3 +197,21 @@ def test_any_iso_text_of_the_standard_library_is_read_exactly(moment, zone, sepa
     expected = (zoned - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
     assert time_of(zoned.isoformat(separator)) == [expected]
     assert time_of(iso(expected)) == [expected]
+
+
+@pytest.mark.parametrize(
+    ("texts", "times"),
+    [
+        (["-0.25", "1.7952858e9", "1795285800.25"], [-250000, 1795285800_000000, 1795285800_250000]),
+        (["-0.25", "20261121", "1795285800.25"], [-250000, 1795219200_000000, 1795285800_250000]),
+        (["-0.25", "+7", "1795285800.25"], [-250000, 7_000000, 1795285800_250000]),
+    ],
+    ids=["seconds", "a date of eight digits among them", "a plus sign among them"],
+)
+def test_a_column_of_epoch_seconds_as_text_is_read_cell_by_cell_or_as_a_whole_alike(texts, times):
+    rows = {
+        "match_id": ["m", "m", "n", "n", "o", "o"],
+        **{name: values * 3 for name, values in DUEL.items() if name != "match_id"},
+        "played_at": [text for text in texts for _ in range(2)],
+    }
+    assert from_frame(pa.table(rows)).history.columns.time.tolist() == times

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shlex
 import sys
 from collections.abc import Iterator, Sequence
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
 
 DATABASE = "evenmatch.db"
 VARIABLE = "EVENMATCH_DB"
-PASSWORD = re.compile(r"(?<=://)([^:/]*:)[^@]*(?=@)|([?&]\w*password=)[^&]*")
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 Db = Annotated[
     str,
@@ -82,7 +80,7 @@ def opened(db: str) -> Iterator[Service]:
 
 def shown_database(service: Service) -> str:
     """The database as a person would type it, without its password."""
-    return _without_password(service.database.shown)
+    return service.database.shown
 
 
 def typed(db: str, command: str, *words: object, names: Sequence[str] = ()) -> str:
@@ -93,14 +91,12 @@ def typed(db: str, command: str, *words: object, names: Sequence[str] = ()) -> s
     """
     line = ["evenmatch", *command.split(), *map(str, words)]
     if db != (os.environ.get(VARIABLE) or DATABASE):
-        line += ["--db", _without_password(db)]
+        from evenmatch.service.opening import without_password
+
+        line += ["--db", without_password(db)]
     if any(name.startswith("-") for name in names):
         line.append("--")
     return shlex.join([*line, *names])
-
-
-def _without_password(url: str) -> str:
-    return PASSWORD.sub(r"\1\2***", url)
 
 
 def ladder_of(service: Service, told: str | None) -> str:

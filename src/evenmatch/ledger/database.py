@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sqlite3
 import threading
 from collections.abc import Iterator
@@ -19,6 +20,7 @@ from evenmatch.ledger.rows import PostgresRows, Rows, SqliteRows
 
 VERSION = "0001"  # of the schema that this code reads and writes: the last script in migrations/versions
 PATIENCE = 60.0  # seconds to wait for another writer
+PASSWORD = re.compile(r"(?<=://)([^:/]*:)[^@]*(?=@)|([?&]\w*password=)[^&]*")
 MIGRATING = 0x6576656E  # the advisory lock under which one process migrates
 ACCEPTED = "accepted is a file, as evenmatch.db, or a URL, as sqlite:///evenmatch.db or postgresql://user@host/name"
 DURABLE = ("journal_mode=WAL", "synchronous=FULL", "wal_autocheckpoint=8192", "cache_size=-131072")
@@ -132,8 +134,8 @@ def parse_url(text: str) -> URL:
     else:
         try:
             url = make_url(text)
-        except exc.ArgumentError:
-            raise UsageError(f"{text!r} is no database; {ACCEPTED}") from None
+        except (exc.ArgumentError, ValueError):  # a port that is no number, too
+            raise UsageError(f"{without_password(text)!r} is no database; {ACCEPTED}") from None
     backend = url.get_backend_name()
     if backend == "postgres":
         backend = "postgresql"
@@ -147,7 +149,12 @@ def parse_url(text: str) -> URL:
 
 def shown_url(url: URL) -> str:
     """The URL of a PostgreSQL database as people write it, without the password."""
-    return url.set(drivername="postgresql").render_as_string(hide_password=True)
+    return without_password(url.set(drivername="postgresql").render_as_string(hide_password=True))
+
+
+def without_password(text: str) -> str:
+    """A URL, or what was meant as one, without the password in it."""
+    return PASSWORD.sub(r"\1\2***", text)
 
 
 def _sqlite_engine(url: URL) -> sa.Engine:

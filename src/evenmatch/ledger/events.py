@@ -51,8 +51,15 @@ def write_body(body: Body) -> str:
 
 
 def correction_digest(kind: Kind, body: Body, ids: Ids, ratings: Floats) -> bytes:
-    """What tells one correction's content from another's, 16 bytes."""
-    whole = f"{kind}\0{write_body(body)}".encode() + ids.tobytes() + ratings.tobytes()
+    """What tells one correction from another, 16 bytes: by what was asked for, so not by all settings after it."""
+    asked = {name: value for name, value in body.items() if name != "settings"}
+    whole = f"{kind}\0{write_body(asked)}".encode() + ids.tobytes() + ratings.tobytes()
+    return hashlib.blake2b(whole, digest_size=16).digest()
+
+
+def correction_seal(position: int, event_id: str, kind: str, body: str, ids: Ids, ratings: Floats) -> bytes:
+    """What tells whether a correction stands as it was written, 16 bytes."""
+    whole = f"{position}\0{event_id}\0{kind}\0{body}".encode() + ids.tobytes() + ratings.tobytes()
     return hashlib.blake2b(whole, digest_size=16).digest()
 
 
@@ -93,6 +100,10 @@ class Event(NamedTuple):
         try:
             ids = NO_IDS if self.players is None else np.frombuffer(self.players, ID).astype(np.int64)
             ratings = NO_RATINGS if self.slots is None else np.frombuffer(self.slots, "<f8").astype(np.float64)
-            return self.digest == correction_digest(Kind(self.kind), json.loads(str(self.body)), ids, ratings)
+            body = str(self.body)
+            sealed = correction_seal(self.position, self.id, self.kind, body, ids, ratings)
+            return self.seal == sealed and self.digest == correction_digest(
+                Kind(self.kind), json.loads(body), ids, ratings
+            )
         except ValueError:
             return False

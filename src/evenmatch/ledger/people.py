@@ -49,14 +49,21 @@ def find(store: Store, name: str) -> int:
     return found[name]
 
 
-def search(store: Store, text: str, limit: int) -> list[tuple[str, int]]:
-    """(name, id) of players whose present name holds this text, whatever its case; those that begin with it first."""
+def search(store: Store, text: str, limit: int, ladder: int | None = None) -> list[tuple[str, int]]:
+    """(name, id) of players whose present name holds this text, whatever its case; those that begin with it first.
+
+    ladder  the id of one: only who has a rating there
+    """
     like = text.casefold().replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+    here = "JOIN state s ON s.player = p.player JOIN ladder l ON l.ladder = s.ladder AND l.generation = s.generation"
     sql = (
-        "SELECT name, player FROM player WHERE merged_into IS NULL AND erased_at IS NULL AND folded LIKE ? ESCAPE '\\' "
-        "ORDER BY CASE WHEN folded LIKE ? ESCAPE '\\' THEN 0 ELSE 1 END, LENGTH(name), name LIMIT ?"
+        f"SELECT p.name, p.player FROM player p {'' if ladder is None else here} "
+        f"WHERE {'' if ladder is None else 'l.ladder = ? AND '}p.merged_into IS NULL AND p.erased_at IS NULL "
+        "AND p.folded LIKE ? ESCAPE '\\' "
+        "ORDER BY CASE WHEN p.folded LIKE ? ESCAPE '\\' THEN 0 ELSE 1 END, LENGTH(p.name), p.name LIMIT ?"
     )
-    return [(row[0], row[1]) for row in store.all(sql, f"%{like}%", f"{like}%", limit)]
+    first = () if ladder is None else (ladder,)
+    return [(row[0], row[1]) for row in store.all(sql, *first, f"%{like}%", f"{like}%", limit)]
 
 
 def names_of(store: Store, ids: Sequence[int]) -> dict[int, str]:
@@ -129,15 +136,3 @@ def erase(store: Store, player: int, pseudonym: str, now: int) -> None:
         "UPDATE player SET name = ?, folded = ?, erased_at = ? WHERE player = ? OR merged_into = ?",
         *(pseudonym, pseudonym, now, player, player),
     )
-
-
-def search_among(store: Store, ladder: int, text: str, limit: int) -> list[int]:
-    """Ids of those that `search` finds who have a rating on this ladder now, in the same order."""
-    like = text.casefold().replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-    sql = (
-        "SELECT p.player FROM ladder l JOIN state s ON s.ladder = l.ladder AND s.generation = l.generation "
-        "JOIN player p ON p.player = s.player WHERE l.ladder = ? "
-        "AND p.merged_into IS NULL AND p.erased_at IS NULL AND p.folded LIKE ? ESCAPE '\\' "
-        "ORDER BY CASE WHEN p.folded LIKE ? ESCAPE '\\' THEN 0 ELSE 1 END, LENGTH(p.name), p.name LIMIT ?"
-    )
-    return [row[0] for row in store.all(sql, ladder, f"%{like}%", f"{like}%", limit)]

@@ -13,7 +13,16 @@ from evenmatch.errors import StoreError, UnknownNameError
 from evenmatch.history import Floats
 from evenmatch.ledger import schema
 from evenmatch.ledger.codec import ID, Ids, unpack
-from evenmatch.ledger.events import Body, Correction, Event, Kind, correction_digest, correction_of, write_body
+from evenmatch.ledger.events import (
+    Body,
+    Correction,
+    Event,
+    Kind,
+    correction_digest,
+    correction_of,
+    correction_seal,
+    write_body,
+)
 from evenmatch.ledger.plan import Plan, plan_of
 from evenmatch.ledger.replay import Block
 from evenmatch.ledger.roster import TALLY, Roster
@@ -301,9 +310,10 @@ class Store:
     ) -> int:
         """An event that is no match, after the last one; its position."""
         position = head.position + 1
-        columns = ("ladder", "position", "id", "kind", "digest", "recorded_at", "body", "players", "slots")
+        columns = ("ladder", "position", "id", "kind", "digest", "recorded_at", "body", "players", "slots", "seal")
         held = (ids.astype(ID).tobytes(), ratings.astype("<f8").tobytes()) if len(ids) else (None, None)
-        row = (head.ladder, position, event_id, kind.value, digest, now, body, *held)
+        seal = correction_seal(position, event_id, kind.value, body, ids, ratings)
+        row = (head.ladder, position, event_id, kind.value, digest, now, body, *held, seal)
         self.rows.insert(self.connection, schema.event, columns, [row])
         self.rows.insert(self.connection, schema.correction, ("ladder", "position"), [(head.ladder, position)])
         self.run("UPDATE ladder SET position = ?, corrected = ? WHERE ladder = ?", position, position, head.ladder)
@@ -311,10 +321,14 @@ class Store:
 
     def rewrite_body(self, head: Head, correction: Correction, body: Body) -> None:
         """Put other words into a correction, where somebody's name must go."""
-        digest = correction_digest(correction.kind, body, correction.ids, correction.ratings)
+        position, kind, _, ids, ratings = correction
+        sql = "SELECT id FROM event WHERE ladder = ? AND position = ?"
+        event_id: str = self.all(sql, head.ladder, position)[0][0]
+        digest = correction_digest(kind, body, ids, ratings)
+        seal = correction_seal(position, event_id, kind.value, write_body(body), ids, ratings)
         self.run(
-            "UPDATE event SET body = ?, digest = ? WHERE ladder = ? AND position = ?",
-            *(write_body(body), digest, head.ladder, correction.position),
+            "UPDATE event SET body = ?, digest = ?, seal = ? WHERE ladder = ? AND position = ?",
+            *(write_body(body), digest, seal, head.ladder, position),
         )
 
     def move_head(self, head: Head, position: int, time: int | None) -> None:

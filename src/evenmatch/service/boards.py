@@ -107,11 +107,8 @@ class Boards:
         return time.monotonic() - view.taken < max(LEAST, view.cost / SHARE)
 
 
-def take(store: Store, ladder: str, now: int, old: View | None = None, *, present: bool = True) -> View:
-    """A view of a ladder as it is in this transaction; an old one saves reading what has not changed.
-
-    present  False: `now` is a time that somebody asked for, and who played later is not active as of then
-    """
+def take(store: Store, ladder: str, now: int, old: View | None = None) -> View:
+    """A view of a ladder as it is in this transaction; an old one saves reading what has not changed."""
     begin = time.monotonic()
     head = store.head(ladder)
     settings = Settings.read(head.settings)
@@ -124,7 +121,7 @@ def take(store: Store, ladder: str, now: int, old: View | None = None, *, presen
         rating, lasts = _aged(store, head, board.rating, now)
         board = replace(board, rating=rating)
     latest = now if head.time is None else max(now, head.time)  # clocks of game servers may be ahead
-    made = snapshot(board, settings.standings, latest if present else now)
+    made = snapshot(board, settings.standings, latest)
     end = time.monotonic()
     return View(head, settings, made, end, end - begin, lasts)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
@@ -62,7 +63,7 @@ class Void:
         """The event."""
         position = _match(store, head, self.match_id)
         if position in store.plan(head, head.corrected).void:
-            hint = f"`evenmatch reinstate --match {self.match_id}` makes it count again"
+            hint = f"`evenmatch reinstate --match {shlex.quote(self.match_id)}` makes it count again"
             raise ConflictError(f"match {self.match_id!r} is void already; {hint}")
         return Wish(self.kind, self.body(store, head), position, f"match {self.match_id!r} is void")
 
@@ -117,7 +118,8 @@ class Ban:
         player = people.find(store, self.player)
         if player in store.plan(head, head.corrected).bans:
             raise ConflictError(
-                f"player {self.player!r} is banned from ladder {head.name!r} already; `reinstate` lifts it"
+                f"player {self.player!r} is banned from ladder {head.name!r} already; "
+                f"`evenmatch reinstate {shlex.quote(self.player)}` lifts it"
             )
         first = first_match(store, head, player, self.since)
         effect = "matches are void" if self.rule == "void" else "victims get their losses back"

@@ -13,7 +13,7 @@ def search_ladder(database: Database, view: View, text: str, limit: int) -> list
     board = view.snapshot.board
     with database.read() as connection:
         asked = limit + int(board.hidden.sum())  # the hidden may be the first to be found
-        found = people.search_among(Store(connection, database.rows), view.head.ladder, text, asked)
+        found = [one for _, one in people.search(Store(connection, database.rows), text, asked, view.head.ladder)]
     rows = board.find(found).tolist()
     here = [player for player, row in zip(found, rows, strict=True) if row >= 0 and not board.hidden[row]]
     return here[:limit]

@@ -167,11 +167,15 @@ def describe(store: Store, head: Head) -> Ladder:
 
 
 def change_settings(store: Store, head: Head, changes: Mapping[str, object], event_id: str, now: int) -> Settings:
-    """Change what a ladder decided beside its system; ratings stay."""
-    settings = Settings.read(head.settings).changed(changes)
-    correct(store, head, Kind.CHANGED, {"settings": settings.plain()}, event_id, now, since=None)
+    """Change what a ladder decided beside its system, and return all of it; ratings stay."""
+    before = Settings.read(head.settings)
+    settings = before.changed(changes)
+    asked = {name: value for name, value in settings.plain().items() if name in changes}
+    body = {"settings": settings.plain(), "changes": asked}
+    if correct(store, head, Kind.CHANGED, body, event_id, now, since=None) is None:  # it was done already
+        return before
     store.run("UPDATE ladder SET settings = ? WHERE ladder = ?", settings.write(), head.ladder)
-    if settings.standings.divisions != Settings.read(head.settings).standings.divisions:  # others than were recorded
+    if settings.standings.divisions != before.standings.divisions:  # others than were recorded
         store.run("DELETE FROM division WHERE ladder = ?", head.ladder)
         store.run("UPDATE ladder SET divided_at = ? WHERE ladder = ?", now, head.ladder)
     return settings

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 from evenmatch.errors import UsageError
-from evenmatch.ledger.database import parse_url
+from evenmatch.ledger.database import parse_url, without_password
 from evenmatch.service.service import Service
+
+__all__ = ("open_existing", "without_password")
 
 
 def open_existing(text: str) -> Service:
@@ -15,6 +18,6 @@ def open_existing(text: str) -> Service:
     if url.get_backend_name() == "sqlite" and not Path(url.database or "").exists():
         raise UsageError(
             f"{url.database}: there is no such database; accepted is one that is there, named by --db or EVENMATCH_DB. "
-            f"To make it: evenmatch ladder create NAME --system S --db {text}"
+            f"To make it: evenmatch ladder create NAME --system S --db {shlex.quote(text)}"
         )
     return Service.open(text)

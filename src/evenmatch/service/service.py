@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-from evenmatch.errors import ConflictError, EvenmatchError, UsageError
+from evenmatch.errors import ConflictError, EvenmatchError, InputError, UsageError
 from evenmatch.ledger import people
 from evenmatch.ledger.database import Database
 from evenmatch.ledger.store import Head, Store
@@ -27,6 +27,7 @@ from evenmatch.service.verifying import Verified
 from evenmatch.standings.board import Standing
 from evenmatch.systems.system import Rules
 from evenmatch.tables import MatchTable
+from evenmatch.tables.columns import datetime_text
 
 DATABASE = "evenmatch.db"
 
@@ -202,11 +203,17 @@ class Service:
     # standings
 
     def view(self, ladder: str, *, fresh: bool = True, as_of: int | None = None) -> View:
-        """Who stands where, as of now; see boards.Boards.view. With `as_of` (microseconds): as of that time."""
+        """Who stands where, as of now; see boards.Boards.view. With `as_of` (microseconds): as of that time.
+
+        Raises InputError for a time before the ladder's last match: of the past, ratings are not kept.
+        """
         if as_of is None:
             return self._boards.view(ladder, self.clock(), fresh=fresh)
-        with self.database.read() as connection:
-            return take(Store(connection, self.database.rows), ladder, as_of, present=False)
+        with self._read(ladder) as (store, head):
+            if head.time is not None and as_of < head.time:
+                told, last = (datetime_text(at) for at in (as_of, head.time))
+                raise InputError(f"standings as of {told}: accepted is a time from the last match on, {last}")
+            return take(store, ladder, as_of)
 
     def named(self, standings: Sequence[Standing]) -> list[tuple[str, Standing]]:
         """The same with the players' names."""

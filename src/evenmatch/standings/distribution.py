@@ -68,7 +68,7 @@ class Population:
         return np.repeat(_shown(start[:-1], len(self) - start[1:]), np.diff(start))
 
     def histogram(self, bins: int) -> Distribution:
-        """The ratings in at most so many bins of one round width (1, 2, 2.5 or 5 · 10^k), and more than half as many.
+        """The ratings in at most so many bins of one round width (1, 2, 2.5 or 5 · 10^k), and at least half as many.
 
         One or two bins where the ratings are equal or as good as equal; one empty bin from 0 to 1 where there are none.
         Ratings far out, which are farther from those of the middle 98 % than these span, are in the first or the last

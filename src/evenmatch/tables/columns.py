@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -243,13 +244,20 @@ def _from_text(column: pa.ChunkedArray) -> tuple[Times, Flags]:
 
 
 def _piece_from_text(piece: pa.Array) -> tuple[Times, Flags]:
-    """Arrow's own parser where the whole piece has one form, the standard library's cell by cell where it has not."""
+    """Arrow's own parsers where the whole piece has one form, the standard library's cell by cell where it has not."""
     for form in (pa.timestamp("us", "UTC"), pa.timestamp("us")):
         try:
             moments = piece.cast(form).cast(pa.int64()).fill_null(0)
         except pa.ArrowInvalid:
             continue
         return moments.to_numpy(zero_copy_only=False), np.zeros(len(piece), bool)
+    told = piece.drop_null()
+    if (
+        pc.all(pc.match_substring_regex(told, _PLAIN_NUMBER)).as_py()
+        and not pc.any(pc.match_substring_regex(told, _BASIC_DATE)).as_py()
+    ):
+        with suppress(pa.ArrowInvalid):  # a sign that Arrow does not read
+            return _from_seconds(piece.fill_null("0").cast(pa.float64()).to_numpy(zero_copy_only=False))
     return _one_by_one(piece, 0, parse_time)
 
 
