@@ -28,7 +28,7 @@ def commands() -> str:
     parts = [
         "# Commands\n",
         "Exit codes: 0 done, 1 the contents of a file or of the ledger, 2 a wrong command, option, name or value, "
-        "3 the database cannot be opened, read or written.\n",
+        "3 the database cannot be opened, read or written, 130 interrupted by Ctrl-C.\n",
     ]
     listed = []
     for name in group.list_commands(typer.Context(group)):

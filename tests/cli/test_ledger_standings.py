@@ -44,7 +44,7 @@ def test_as_of_a_later_time_those_are_listed_who_are_active_then_if_nobody_plays
 def test_as_of_a_time_before_the_last_match_is_refused_for_who_was_active_then_is_not_kept(run, league):
     ended = run("standings", "--as-of", "2026-01-11T11:59:59Z")  # a and f had played before, and would be dropped
     assert (ended.code, ended.out) == (2, "")
-    assert "--as-of 2026-01-11T11:59:59Z: the last match of ladder duel ended at 2026-01-11T12:00:00Z" in ended.err
+    assert "as of 2026-01-11T11:59:59Z: the last match of ladder duel ended at 2026-01-11T12:00:00Z" in ended.err
     assert "accepted is that time or a later one, or last" in ended.err
     assert "evenmatch export --counted --matches FILE --ladder duel, then evenmatch rate FILE --system S" in ended.err
 

@@ -102,7 +102,8 @@ def command(
     except KeyboardInterrupt:
         if kept is not None:
             note(f"interrupted; the trials that ended are kept in {kept}, and the same command goes on from there")
-        raise typer.Exit(130) from None
+            raise typer.Exit(130) from None
+        raise
     note_skipped(recorded.skipped_matches, len(recorded.skipped))
     for text in found.notes:
         note(text)

@@ -17,7 +17,6 @@ from evenmatch.errors import UsageError
 
 if TYPE_CHECKING:
     from evenmatch.service.service import Service
-    from evenmatch.tables import MatchTable
 
 DATABASE = "evenmatch.db"
 VARIABLE = "EVENMATCH_DB"
@@ -109,21 +108,6 @@ def ladder_of(service: Service, told: str | None) -> str:
     if not names:
         raise _NoLadderError
     raise UsageError(f"there are the ladders {', '.join(names)}; name one with --ladder")
-
-
-def of_ladder(matches: MatchTable, ladder: str, pool: bool) -> MatchTable:
-    """The matches of a file that go onto a ladder: all where the file knows one ladder, else those of that name."""
-    if pool:
-        return matches.pooled()
-    if len(matches.ladders) == 1:
-        return matches
-    if ladder in matches.ladders:
-        return matches.on_ladder(ladder)
-    listed = ", ".join(sorted(matches.ladders)[:20]) + (", …" if len(matches.ladders) > 20 else "")
-    raise UsageError(
-        f"{matches.source.name} has the ladders {listed}, and none is {ladder!r}; "
-        "accepted is one of them as --ladder, or --pool-ladders to take all as one"
-    )
 
 
 def ask(question: str, yes: bool) -> None:

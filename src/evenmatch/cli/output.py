@@ -8,22 +8,14 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-from evenmatch.errors import BadRowsError, EvenmatchError
+from evenmatch.errors import EvenmatchError
 
 PATIENCE = 1.0  # seconds before a progress bar shows
 
 
 def fail(error: EvenmatchError) -> None:
-    """An error, with every bad row that it knows of."""
-    if isinstance(error, BadRowsError):
-        noun = "problem" if len(error.problems) == 1 else "problems"
-        _say("error", f"{error.source}: {len(error.problems)} {noun}; nothing was rated", "bold red")
-        for problem in error.problems:
-            print(printable(f"  {problem}"), file=sys.stderr)
-        hint = "without them no match is left" if error.all_bad else "--skip-bad leaves such matches out"
-        print(f"  ({hint})", file=sys.stderr)
-    else:
-        _say("error", str(error), "bold red")
+    """An error; those that hold bad rows are told by whoever knows what was to be done with them."""
+    _say("error", str(error), "bold red")
 
 
 def warn(text: str) -> None:
@@ -126,6 +118,9 @@ def working(what: str, total: int | None = None) -> Iterator[Callable[..., None]
     Gives a function to call with how much of `total` is done, and what is being done if that changed; without a total
     the bar only shows that work goes on.
     """
+    if not sys.stderr.isatty():  # and rich takes a while to load
+        yield lambda done, now=None: None
+        return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
@@ -138,7 +133,6 @@ def working(what: str, total: int | None = None) -> Iterator[Callable[..., None]
         TimeElapsedColumn(),
         console=Console(stderr=True),
         transient=True,
-        disable=not sys.stderr.isatty(),
     )
     task = progress.add_task(what, total=total)
     begin = threading.Timer(PATIENCE, progress.start)

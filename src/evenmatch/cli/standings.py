@@ -71,8 +71,7 @@ def command(
     with opened(db) as service:
         name = ladder_of(service, ladder)
         with working("standings"):
-            view = _last_view(service, name) if as_of == "last" else service.view(name, as_of=when)
-        _refuse_the_past(view, when, db)
+            view = _view(service, name, when, as_of == "last", db)
         if not view.snapshot.population:
             _tell_why_empty(view, as_of, db)
         if distribution:
@@ -94,28 +93,15 @@ def command(
         _print(view, rows, page or 1, size, db, paged=not named or page is not None)
 
 
-def _last_view(service: Service, ladder: str) -> View:
-    """The standings as of the ladder's last match, whatever is recorded meanwhile; as of now where there is none."""
-    view = service.view(ladder)
-    while view.head.time not in (None, view.snapshot.as_of):
-        view = service.view(ladder, as_of=view.head.time)
-    return view
-
-
-def _refuse_the_past(view: View, when: int | None, db: str) -> None:
-    """Raise UsageError for a time before the last match: of each player the last match alone is kept."""
-    from evenmatch.service.times import iso_time
-
-    last = view.head.time
-    if when is None or last is None or when >= last:
-        return
-    name = view.head.name
-    raise UsageError(
-        f"--as-of {iso_time(when)}: the last match of ladder {name} ended at {iso_time(last)}, and who was active "
-        "before is not kept; accepted is that time or a later one, or last. For the past: "
-        f"{typed(db, 'export --counted --matches FILE', '--ladder', name)}, then evenmatch rate FILE --system S "
-        f"--as-of {iso_time(when)}, with the ladder's system and parameters"
-    )
+def _view(service: Service, ladder: str, when: int | None, last: bool, db: str) -> View:
+    """The standings as of a time, of the last match, or of now; who asks for the past is told where to find it."""
+    try:
+        return service.view(ladder, as_of="last" if last else when)
+    except UsageError as error:
+        raise UsageError(
+            f"{error}. For the past: {typed(db, 'export --counted --matches FILE', '--ladder', ladder)}, then "
+            "evenmatch rate FILE --system S --as-of TIME, with the ladder's system and parameters"
+        ) from None
 
 
 def _active(view: View) -> list[Standing]:

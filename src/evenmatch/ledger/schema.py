@@ -10,13 +10,13 @@ from __future__ import annotations
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.dialects import sqlite
 
 # SQLite's STRICT tables know five type names; PostgreSQL sorts text as SQLite does only under the collation "C".
 Kind = sa.types.TypeEngine[Any]
 WHOLE: Kind = sa.BigInteger().with_variant(sqlite.INTEGER(), "sqlite")
 REAL: Kind = sa.Double().with_variant(sqlite.REAL(), "sqlite")
-TEXT: Kind = sa.Text().with_variant(postgresql.TEXT(collation="C"), "postgresql")
+TEXT: Kind = sa.Text(collation="C").with_variant(sqlite.TEXT(), "sqlite")
 BYTES: Kind = sa.LargeBinary()
 
 METADATA = sa.MetaData(

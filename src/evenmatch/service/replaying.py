@@ -75,7 +75,9 @@ class Tally:
         """Raise BadRowsError with what a strict wish leaves unrated, InputError where rules can rate nothing."""
         by = f"ladder {self.ladder!r} by {self.plan.last_rules.system.name}"
         if self.problems:
-            raise BadRowsError(by, self.problems)
+            error = BadRowsError(by, self.problems)
+            error.outcome = "nothing was changed"
+            raise error
         if self.wish is not None and self.wish.kind == Kind.CHANGED and self.left_out and not self.rated:
             raise InputError(f"{by}: none of its {self.left_out:,} matches can be rated; accepted are rules for some")
 

@@ -6,8 +6,9 @@ import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Literal
 
-from evenmatch.errors import ConflictError, EvenmatchError, InputError, UsageError
+from evenmatch.errors import ConflictError, EvenmatchError, UsageError
 from evenmatch.ledger import people
 from evenmatch.ledger.database import Database
 from evenmatch.ledger.store import Head, Store
@@ -23,11 +24,11 @@ from evenmatch.service.recording import Outcome, Recorder
 from evenmatch.service.replaying import Progress
 from evenmatch.service.seasons import Final, Season
 from evenmatch.service.settings import Settings, reset_factor
+from evenmatch.service.times import iso_time
 from evenmatch.service.verifying import Verified
 from evenmatch.standings.board import Standing
 from evenmatch.systems.system import Rules
 from evenmatch.tables import MatchTable
-from evenmatch.tables.columns import datetime_text
 
 DATABASE = "evenmatch.db"
 
@@ -202,17 +203,22 @@ class Service:
 
     # standings
 
-    def view(self, ladder: str, *, fresh: bool = True, as_of: int | None = None) -> View:
-        """Who stands where, as of now; see boards.Boards.view. With `as_of` (microseconds): as of that time.
+    def view(self, ladder: str, *, fresh: bool = True, as_of: int | Literal["last"] | None = None) -> View:
+        """Who stands where as of now, as of a time (microseconds) or as of the last match; see boards.Boards.view.
 
-        Raises InputError for a time before the ladder's last match: of the past, ratings are not kept.
+        Raises UsageError for a time before the last match: of each player the last match alone is kept.
         """
         if as_of is None:
             return self._boards.view(ladder, self.clock(), fresh=fresh)
         with self._read(ladder) as (store, head):
-            if head.time is not None and as_of < head.time:
-                told, last = (datetime_text(at) for at in (as_of, head.time))
-                raise InputError(f"standings as of {told}: accepted is a time from the last match on, {last}")
+            ended = self.clock() if head.time is None else head.time
+            if as_of == "last":
+                return take(store, ladder, ended)
+            if head.time is not None and as_of < ended:
+                raise UsageError(
+                    f"as of {iso_time(as_of)}: the last match of ladder {ladder} ended at {iso_time(ended)}, and who "
+                    "was active before is not kept; accepted is that time or a later one, or last"
+                )
             return take(store, ladder, as_of)
 
     def named(self, standings: Sequence[Standing]) -> list[tuple[str, Standing]]:

@@ -33,11 +33,11 @@ def find(name: str) -> System:
     """
     if name.lower().endswith(".py"):
         return _system_of(_load(Path(name)), name)
-    if name not in names():
-        raise UnknownNameError("system", name, names())
     if name in _own():
         return _system_of(importlib.import_module(f"{__name__}.{name}"), name)
-    point = next(point for point in _offered() if point.name == name)
+    point = next((point for point in _offered() if point.name == name), None)
+    if point is None:
+        raise UnknownNameError("system", name, names())
     try:
         module = importlib.import_module(point.module)
     except Exception as error:  # whatever a stranger's package may raise

@@ -6,7 +6,7 @@ from typing import Any
 
 import sqlalchemy as sa
 from alembic import op
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.dialects import sqlite
 
 revision = "0001"
 down_revision = None
@@ -17,7 +17,7 @@ depends_on = None
 Kind = sa.types.TypeEngine[Any]
 WHOLE: Kind = sa.BigInteger().with_variant(sqlite.INTEGER(), "sqlite")
 REAL: Kind = sa.Double().with_variant(sqlite.REAL(), "sqlite")
-TEXT: Kind = sa.Text().with_variant(postgresql.TEXT(collation="C"), "postgresql")
+TEXT: Kind = sa.Text(collation="C").with_variant(sqlite.TEXT(), "sqlite")
 BYTES: Kind = sa.LargeBinary()
 
 
