@@ -57,13 +57,13 @@ INITDB = ("--username=postgres", "--auth=trust", "--encoding=UTF8", "--locale=C"
 SETTINGS = f"""
 listen_addresses = ''
 port = {PORT}
-shared_buffers = 32MB
 max_connections = 100
 autovacuum = on
 timezone = 'UTC'
 log_timezone = 'UTC'
 """
 NOT_DURABLE = """
+shared_buffers = 32MB
 fsync = off
 full_page_writes = off
 """

@@ -16,6 +16,7 @@ from sqlalchemy import exc
 from sqlalchemy.engine import URL, make_url
 
 from evenmatch.errors import StoreError, UsageError
+from evenmatch.ledger.arrays import teach
 from evenmatch.ledger.rows import PostgresRows, Rows, SqliteRows
 
 VERSION = "0001"  # of the schema that this code reads and writes: the last script in migrations/versions
@@ -71,8 +72,7 @@ class Database:
     def write(self) -> Iterator[sa.Connection]:
         """A transaction that may write: all of it is kept, durably, when the block ends; nothing where it raises."""
         with self._telling(), self._turn, self._engine.connect() as plain:
-            options = {"immediate": True} if self._sqlite else {"isolation_level": "READ COMMITTED"}
-            connection = plain.execution_options(**options)
+            connection = plain.execution_options(**({"immediate": True} if self._sqlite else {}))
             with connection.begin():
                 yield connection
 
@@ -182,9 +182,18 @@ def _sqlite_engine(url: URL) -> sa.Engine:
 
 def _postgres_engine(url: URL) -> sa.Engine:
     try:
-        return sa.create_engine(url, pool_pre_ping=True, pool_size=8, max_overflow=24, connect_args=ALIVE)
+        engine = sa.create_engine(
+            url,
+            isolation_level="READ COMMITTED",  # whatever the server's default is
+            pool_pre_ping=True,
+            pool_size=8,
+            max_overflow=24,
+            connect_args=ALIVE,
+        )
     except ModuleNotFoundError as error:
         raise UsageError("PostgreSQL needs its driver: pip install 'evenmatch[postgresql]'") from error
+    sa.event.listen(engine, "connect", teach)
+    return engine
 
 
 def _told(error: BaseException) -> str:

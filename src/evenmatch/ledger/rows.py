@@ -8,6 +8,8 @@ from typing import Any, Protocol
 
 import sqlalchemy as sa
 
+from evenmatch.ledger import arrays
+
 Row = tuple[Any, ...]
 
 
@@ -136,14 +138,15 @@ class PostgresRows:
     ) -> None:
         """By arrays, one for each column."""
         keys = ", ".join(column.name for column in table.primary_key)
-        kinds = ", ".join(f"?::{_POSTGRES_TYPES[type(table.c[column].type)]}[]" for column in columns)
+        types = [_ARRAYS[type(table.c[column].type)] for column in columns]
+        kinds = ", ".join(["?"] * len(columns))
         listed = ", ".join(columns)
         for first in range(0, len(rows), AT_ONCE):
             self.run(
                 connection,
                 f"INSERT INTO {table.name} ({listed}) SELECT * FROM unnest({kinds}) AS new ({listed}) ORDER BY {keys}"
                 + _conflict(table, columns, same),
-                *(list(column) for column in zip(*rows[first : first + AT_ONCE], strict=True)),
+                *map(arrays.pack, zip(*rows[first : first + AT_ONCE], strict=True), types),
             )
 
     def _copy(
@@ -159,11 +162,11 @@ class PostgresRows:
     def among(
         self, connection: sa.Connection, sql: str, first: Sequence[object], values: Sequence[int] | Sequence[str]
     ) -> list[Row]:
-        """The values travel as one array, whose type the first of them tells."""
+        """The values travel as one array, and each is looked up: the planner knows nothing better to do with ANY."""
         if not values:
             return []
-        kind = "text" if isinstance(values[0], str) else "bigint"
-        return self.all(connection, sql.format(f"SELECT unnest(?::{kind}[])"), *first, list(values))
+        kind = arrays.TEXT if isinstance(values[0], str) else arrays.INT8
+        return self.all(connection, sql.replace("IN ({})", "= ANY(?)"), *first, arrays.pack(values, kind))
 
     def enrol(self, connection: sa.Connection, names: Sequence[str]) -> None:
         """The name decides who comes first; a player who comes second is not made."""
@@ -204,6 +207,12 @@ class PostgresRows:
 AT_ONCE = 5000  # rows whose arrays travel together
 NAMES = 0x6E616D65  # the advisory lock on who has which name
 
+_ARRAYS: dict[type, tuple[int, int]] = {
+    sa.BigInteger: arrays.INT8,
+    sa.Double: arrays.FLOAT8,
+    sa.Text: arrays.TEXT,
+    sa.LargeBinary: arrays.BYTEA,
+}
 _POSTGRES_TYPES: dict[type, str] = {
     sa.BigInteger: "int8",
     sa.Double: "float8",

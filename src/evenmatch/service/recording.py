@@ -29,16 +29,25 @@ CHECKPOINT = 50_000  # events between two checkpoints at least, and four times a
 Outcome = Receipt | EvenmatchError
 
 
+def _held() -> threading.Lock:
+    lock = threading.Lock()
+    lock.acquire()
+    return lock
+
+
 @dataclass(eq=False)
 class Submission:
     """Matches of one caller for one ladder, and what became of each.
 
-    turn  set when the caller is to go on: because its matches are done, or to commit for all who wait
+    turn   held until the caller is to go on: because its matches are done, or to commit for all who wait; a bare lock,
+           since so many threads wake each other so often
+    leads  it was, or is to be, the caller who commits
     """
 
     matches: Sequence[Match]
     rated: Sequence[bool]
-    turn: threading.Event = field(default_factory=threading.Event)
+    turn: threading.Lock = field(default_factory=_held)
+    leads: bool = False
     outcomes: list[Outcome] = field(default_factory=list)
     failure: BaseException | None = None
 
@@ -81,13 +90,13 @@ class Recorder:
             line = self._lines.setdefault(ladder, Line())
             line.waiting.append(mine)
             if not line.busy:
-                line.busy = True
-                mine.turn.set()
-        try:
-            mine.turn.wait()
-        except BaseException:  # the caller was interrupted: nobody is to wait for somebody who has gone
-            self._leave(ladder, line, mine)
-            raise
+                line.busy = mine.leads = True
+        if not mine.leads:
+            try:
+                mine.turn.acquire()
+            except BaseException:  # the caller was interrupted: nobody is to wait for somebody who has gone
+                self._leave(ladder, line, mine)
+                raise
         if not mine.is_done:
             with self._guard:
                 batch = _together(line.waiting)
@@ -102,15 +111,15 @@ class Recorder:
             if gone not in line.waiting:
                 return
             line.waiting.remove(gone)
-            leads = gone.turn.is_set()
-        if leads:
+        if gone.leads:
             self._hand_over(ladder, line)
 
     def _hand_over(self, ladder: str, line: Line) -> None:
         with self._guard:
             line.busy = bool(line.waiting)
             if line.waiting:
-                line.waiting[0].turn.set()
+                line.waiting[0].leads = True
+                line.waiting[0].turn.release()
             else:
                 self._lines.pop(ladder, None)
 
@@ -135,7 +144,8 @@ class Recorder:
             raise
         finally:
             for one in batch:
-                one.turn.set()
+                if not one.leads:
+                    one.turn.release()
 
     def _commit(self, ladder: str, batch: list[Submission]) -> list[Recorded]:
         """Record the matches of these submissions in one transaction."""
