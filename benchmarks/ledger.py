@@ -27,7 +27,7 @@ from evenmatch.standings.board import StandingsRules
 from evenmatch.tables import MatchTable
 
 SYSTEM = "trueskill"
-CALLERS = 64  # threads, each of which waits for its receipt before it sends the next match
+CALLERS = 128  # threads, each of which waits for its receipt before it sends the next match
 LIVE = Season(6_000, 5_000, 6)
 ALONE = 300  # matches recorded one after the other
 BULK = Season(40_000, 20_000, 6)

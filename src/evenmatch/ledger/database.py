@@ -6,9 +6,11 @@ import os
 import re
 import sqlite3
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 import sqlalchemy as sa
@@ -19,7 +21,11 @@ from evenmatch.errors import StoreError, UsageError
 from evenmatch.ledger.arrays import teach
 from evenmatch.ledger.rows import PostgresRows, Rows, SqliteRows
 
+if TYPE_CHECKING:
+    import psycopg
+
 VERSION = "0001"  # of the schema that this code reads and writes: the last script in migrations/versions
+IDLE = 1.0  # seconds after which a connection is asked whether it is still there
 PATIENCE = 60.0  # seconds to wait for another writer
 PASSWORD = re.compile(r"(?<=://)([^:/]*:)[^@]*(?=@)|([?&]\w*password=)[^&]*")
 MIGRATING = 0x6576656E  # the advisory lock under which one process migrates
@@ -185,7 +191,6 @@ def _postgres_engine(url: URL) -> sa.Engine:
         engine = sa.create_engine(
             url,
             isolation_level="READ COMMITTED",  # whatever the server's default is
-            pool_pre_ping=True,
             pool_size=8,
             max_overflow=24,
             connect_args=ALIVE,
@@ -193,7 +198,24 @@ def _postgres_engine(url: URL) -> sa.Engine:
     except ModuleNotFoundError as error:
         raise UsageError("PostgreSQL needs its driver: pip install 'evenmatch[postgresql]'") from error
     sa.event.listen(engine, "connect", teach)
+    sa.event.listen(engine, "checkin", _note_use)
+    sa.event.listen(engine, "checkout", _ask_whether_alive)
     return engine
+
+
+def _note_use(_: object, record: sa.pool.ConnectionPoolEntry) -> None:
+    record.info["used"] = time.monotonic()
+
+
+def _ask_whether_alive(connection: psycopg.Connection[object], record: sa.pool.ConnectionPoolEntry, _: object) -> None:
+    """Let the pool take another connection for one that was lost while nobody used it; asking takes a round trip."""
+    if time.monotonic() - record.info.get("used", time.monotonic()) < IDLE:
+        return
+    try:
+        connection.execute("SELECT 1")
+        connection.rollback()
+    except Exception as error:
+        raise exc.DisconnectionError from error
 
 
 def _told(error: BaseException) -> str:

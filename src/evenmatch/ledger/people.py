@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,8 +24,15 @@ def ids_of(store: Store, names: Sequence[str]) -> dict[str, int]:
     return found
 
 
-def admit(store: Store, names: Iterable[str]) -> dict[str, int]:
-    """The ids of all these names; who is new becomes a player.
+class Known(NamedTuple):
+    """A player's id, and their present name, which may be another than they were asked for by."""
+
+    player: int
+    name: str
+
+
+def admit(store: Store, names: Iterable[str]) -> dict[str, Known]:
+    """Whom all these names lead to; who is new becomes a player.
 
     Two writers may admit the same people at once: names go in in the order of their letters, so neither waits for the
     other in a circle, and who comes second finds them there. Raises InputError for a name that cannot be kept.
@@ -32,12 +40,17 @@ def admit(store: Store, names: Iterable[str]) -> dict[str, int]:
     wanted = sorted(set(names))
     for name in wanted:
         check_text("player name", name)
-    found = ids_of(store, wanted)
+    found = _known(store, wanted)
     new = [name for name in wanted if name not in found]
     if new:
         store.rows.enrol(store.connection, new)
-        found |= ids_of(store, new)
+        found |= _known(store, new)
     return found
+
+
+def _known(store: Store, names: Sequence[str]) -> dict[str, Known]:
+    sql = "SELECT n.name, p.player, p.name FROM name n JOIN player p ON p.player = n.player WHERE n.name IN ({})"
+    return {row[0]: Known(row[1], row[2]) for row in store.rows.among(store.connection, sql, (), names)}
 
 
 def find(store: Store, name: str) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Protocol
 
 import sqlalchemy as sa
@@ -45,12 +46,16 @@ class Rows(Protocol):
         """Make a player of each of these names, which are sorted, unless another writer has just done so."""
         ...
 
-    def lock(self, connection: sa.Connection, sql: str, *values: object) -> list[Row]:
-        """The rows of a SELECT, kept from all other writers until the transaction ends."""
+    def lock(self, connection: sa.Connection, ladder: str, sql: str, *values: object) -> list[Row]:
+        """The rows of a SELECT once the ladder of this name and all names are kept from others' changes."""
         ...
 
-    def hold_names(self, connection: sa.Connection, *, alone: bool) -> None:
-        """Keep names leading to whom they lead to until the transaction ends; `alone`: they are to be changed."""
+    def hold_names(self, connection: sa.Connection) -> None:
+        """Keep all other writers from names, and from recording under them, until the transaction ends."""
+        ...
+
+    def together(self, connection: sa.Connection) -> AbstractContextManager[object]:
+        """What is written inside the block need not be waited for one by one; it is done when the block ends."""
         ...
 
     def all(self, connection: sa.Connection, sql: str, *values: object) -> list[Row]:
@@ -99,12 +104,16 @@ class SqliteRows:
         connection.exec_driver_sql("INSERT INTO player (player, name, folded) VALUES (?, ?, ?)", folded)
         connection.exec_driver_sql("INSERT INTO name (player, name) VALUES (?, ?)", rows)
 
-    def lock(self, connection: sa.Connection, sql: str, *values: object) -> list[Row]:
+    def lock(self, connection: sa.Connection, ladder: str, sql: str, *values: object) -> list[Row]:
         """BEGIN IMMEDIATE has locked everything."""
         return self.all(connection, sql, *values)
 
-    def hold_names(self, connection: sa.Connection, *, alone: bool) -> None:
+    def hold_names(self, connection: sa.Connection) -> None:
         """BEGIN IMMEDIATE has locked everything."""
+
+    def together(self, connection: sa.Connection) -> AbstractContextManager[object]:
+        """Nothing is ever waited for."""
+        return nullcontext()
 
     def all(self, connection: sa.Connection, sql: str, *values: object) -> list[Row]:
         """As they come from the driver."""
@@ -121,11 +130,13 @@ class PostgresRows:
     """PostgreSQL: rows travel by COPY, and rows to replace by way of a table of the transaction's own."""
 
     def insert(self, connection: sa.Connection, table: sa.Table, columns: Sequence[str], rows: Sequence[Row]) -> None:
-        """By COPY."""
-        if rows:
+        """By arrays; many by COPY."""
+        if len(rows) > AT_ONCE:
             self._copy(
                 connection, f"{table.name} ({', '.join(columns)})", [table.c[column] for column in columns], rows
             )
+        elif rows:
+            self._insert(connection, table, columns, rows, "")
 
     def upsert(
         self,
@@ -136,18 +147,22 @@ class PostgresRows:
         *,
         same: bool = False,
     ) -> None:
-        """By arrays, one for each column."""
-        keys = ", ".join(column.name for column in table.primary_key)
-        types = [_ARRAYS[type(table.c[column].type)] for column in columns]
-        kinds = ", ".join(["?"] * len(columns))
-        listed = ", ".join(columns)
+        """By arrays in the order of the key, and ON CONFLICT."""
+        then = f" ORDER BY {', '.join(column.name for column in table.primary_key)}{_conflict(table, columns, same)}"
         for first in range(0, len(rows), AT_ONCE):
-            self.run(
-                connection,
-                f"INSERT INTO {table.name} ({listed}) SELECT * FROM unnest({kinds}) AS new ({listed}) ORDER BY {keys}"
-                + _conflict(table, columns, same),
-                *map(arrays.pack, zip(*rows[first : first + AT_ONCE], strict=True), types),
-            )
+            self._insert(connection, table, columns, rows[first : first + AT_ONCE], then)
+
+    def _insert(
+        self, connection: sa.Connection, table: sa.Table, columns: Sequence[str], rows: Sequence[Row], then: str
+    ) -> None:
+        """By an array for each column."""
+        listed, values = ", ".join(columns), ", ".join(["?"] * len(columns))
+        types = [_ARRAYS[type(table.c[column].type)] for column in columns]
+        self.run(
+            connection,
+            f"INSERT INTO {table.name} ({listed}) SELECT * FROM unnest({values}) AS new ({listed}){then}",
+            *map(arrays.pack, zip(*rows, strict=True), types),
+        )
 
     def _copy(
         self, connection: sa.Connection, into: str, columns: Sequence[sa.Column[Any]], rows: Sequence[Row]
@@ -182,14 +197,26 @@ class PostgresRows:
             [name.casefold() for name in names],
         )
 
-    def lock(self, connection: sa.Connection, sql: str, *values: object) -> list[Row]:
-        """By FOR UPDATE."""
-        return self.all(connection, f"{sql} FOR UPDATE", *values)
+    def lock(self, connection: sa.Connection, ladder: str, sql: str, *values: object) -> list[Row]:
+        """By FOR UPDATE; names by an advisory lock, which who records shares with others. All in one round trip."""
+        driver: Any = connection.connection.driver_connection
+        with driver.cursor(binary=True) as cursor:
+            with driver.pipeline():
+                driver.execute("SELECT pg_advisory_xact_lock_shared(%b)", (NAMES,))
+                driver.execute("SELECT 1 FROM ladder WHERE name = %b FOR UPDATE", (ladder,))
+                cursor.execute(sql.replace("?", "%b"), values)
+            found: list[Row] = cursor.fetchall()
+            return found
 
-    def hold_names(self, connection: sa.Connection, *, alone: bool) -> None:
-        """By an advisory lock, which who records shares with others and who renames or merges does not."""
-        lock = "pg_advisory_xact_lock" if alone else "pg_advisory_xact_lock_shared"
-        self.all(connection, f"SELECT {lock}(?)", NAMES)
+    def hold_names(self, connection: sa.Connection) -> None:
+        """By an advisory lock, which who renames or merges does not share."""
+        self.run(connection, "SELECT pg_advisory_xact_lock(?)", NAMES)
+
+    def together(self, connection: sa.Connection) -> AbstractContextManager[object]:
+        """By the pipeline mode of the protocol."""
+        driver: Any = connection.connection.driver_connection
+        pipeline: AbstractContextManager[object] = driver.pipeline()
+        return pipeline
 
     def all(self, connection: sa.Connection, sql: str, *values: object) -> list[Row]:
         """As they come from the driver, in its binary form."""

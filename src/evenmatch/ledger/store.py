@@ -89,7 +89,9 @@ class Store:
 
     def head(self, name: str) -> Head:
         """The ladder of that name. Raises UnknownNameError where there is none."""
-        found = self.all(f"{_HEAD} WHERE l.name = ?", name)
+        return self._head(name, self.all(f"{_HEAD} WHERE l.name = ?", name))
+
+    def _head(self, name: str, found: list[Row]) -> Head:
         if not found:
             raise UnknownNameError(
                 "ladder", name, [row[0] for row in self.all("SELECT name FROM ladder ORDER BY name")]
@@ -98,13 +100,11 @@ class Store:
 
     def lock(self, name: str) -> Head:
         """The same, and nobody else writes to it, nor changes names, until the transaction ends."""
-        self.rows.hold_names(self.connection, alone=False)
-        self.rows.lock(self.connection, "SELECT ladder FROM ladder WHERE name = ?", name)
-        return self.head(name)
+        return self._head(name, self.rows.lock(self.connection, name, f"{_HEAD} WHERE l.name = ?", name))
 
     def hold_names(self) -> None:
         """Keep all others from recording, renaming and merging; before any ladder is locked."""
-        self.rows.hold_names(self.connection, alone=True)
+        self.rows.hold_names(self.connection)
 
     def add_generation(
         self, ladder: int, generation: int, system: str, engine: str, *, planned: int, ready: bool, now: int

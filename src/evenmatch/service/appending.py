@@ -116,16 +116,14 @@ def append(store: Store, head: Head, plan: Plan, batch: Batch, now: int, show: S
     """
     history = batch.history
     present = np.unique(history.columns.player)
-    id_of = people.admit(store, [batch.names[number] for number in present.tolist()])
+    known = people.admit(store, [batch.names[number] for number in present.tolist()])
     ids = np.zeros(len(batch.names), np.int64)
-    ids[present] = [id_of[batch.names[number]] for number in present.tolist()]
+    ids[present] = [known[batch.names[number]].player for number in present.tolist()]
     _refuse_twice(batch, ids)
     positions = head.position + 1 + np.arange(len(batch), dtype=np.int64)
     slot_ids = ids[history.columns.player]
     block = Block(positions, batch.played_at, history.columns, slot_ids, np.array(batch.rated, np.bool_))
-    names = {int(ids[number]): batch.names[number] for number in present.tolist()}
-    if show is not None:  # receipts tell present names, whatever was reported
-        names = people.names_of(store, list(names))
+    names = {one.player: one.name for one in known.values()}
     roster = store.roster(head, plan.last_rules, np.unique(slot_ids))
     rated = advance(roster, plan, block, lambda one: names[one], lambda at: batch.ids[at - head.position - 1])
     if show is not None and len(rated.lines):
@@ -139,10 +137,11 @@ def append(store: Store, head: Head, plan: Plan, batch: Batch, now: int, show: S
     content = (p.played_at, p.duration, wished, p.teams, players, p.slots)
     seals = map(seal_of, positions.tolist(), batch.ids, *content, batch.digests)
     rows = zip(*who, *content, batch.labels, generation, told, seals, strict=False)  # repeat has no end
-    store.add_matches(list(rows))
-    store.add_appearances(head.ladder, slot_ids, np.repeat(positions, np.diff(history.match_slots)))
-    store.keep_states(head.ladder, head.generation, roster)
-    store.move_head(head, int(positions[-1]), roster.time)
+    with store.rows.together(store.connection):
+        store.add_matches(list(rows))
+        store.add_appearances(head.ladder, slot_ids, np.repeat(positions, np.diff(history.match_slots)))
+        store.keep_states(head.ladder, head.generation, roster)
+        store.move_head(head, int(positions[-1]), roster.time)
     return Appended(block, rated, names)
 
 
