@@ -42,7 +42,7 @@ THIRD_PARTY = {
     "rating": ["numpy", "pyarrow"],
     "online": ["numpy"],
     "lab": ["numpy", "numba", "pyarrow", "matplotlib", "optuna", "plotly", "jinja2"],
-    "ledger": ["numpy", "numba", "llvmlite", "sqlalchemy", "alembic"],  # the compilers for their versions alone
+    "ledger": ["numpy", "numba", "llvmlite", "sqlalchemy", "alembic", "psycopg"],  # compilers: for their versions
     "service": ["numpy", "pyarrow"],
     "cli": ["numpy", "pyarrow", "typer", "rich"],
 }

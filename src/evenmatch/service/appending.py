@@ -137,7 +137,7 @@ def append(store: Store, head: Head, plan: Plan, batch: Batch, now: int, show: S
     content = (p.played_at, p.duration, wished, p.teams, players, p.slots)
     seals = map(seal_of, positions.tolist(), batch.ids, *content, batch.digests)
     rows = zip(*who, *content, batch.labels, generation, told, seals, strict=False)  # repeat has no end
-    with store.rows.together(store.connection):
+    with store.rows.together(store.connection, len(slot_ids)):
         store.add_matches(list(rows))
         store.add_appearances(head.ladder, slot_ids, np.repeat(positions, np.diff(history.match_slots)))
         store.keep_states(head.ladder, head.generation, roster)
