@@ -18,6 +18,19 @@ settings.register_profile("evenmatch", deadline=None, derandomize="CI" in os.env
 settings.load_profile("evenmatch")
 
 
+LONG = ("docs", "README.md", "tests/crash", "tests/contract", "tests/ledger", "tests/lab", "tests/cli")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What takes longest comes first, so that no worker ends long after the other."""
+
+    def rank(item: pytest.Item) -> int:
+        place = item.path.relative_to(ROOT).as_posix()
+        return next((at for at, name in enumerate(LONG) if place.startswith(name)), len(LONG))
+
+    items.sort(key=rank)
+
+
 def run_console(example: Example) -> None:
     """Run each `$ command` of a block and compare what it prints; a line of … stands for any lines."""
     steps: list[tuple[str, list[str]]] = []

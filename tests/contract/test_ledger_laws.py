@@ -26,7 +26,7 @@ from slow.ledger import NEVER, SlowLedger, System, can_rate
 
 SOAK = os.environ.get("EVENMATCH_SOAK") == "1"
 LONG = settings(
-    max_examples=400 if SOAK else 15,
+    max_examples=150 if SOAK else 15,
     stateful_step_count=40 if SOAK else 16,
     deadline=None,
     derandomize=not SOAK,

@@ -166,7 +166,7 @@ def test_parameters_that_do_not_go_together_are_passed_over(own, tmp_path):
 
 def test_a_preset_may_give_one_number_for_all_brackets(own):
     name = own(
-        ("    number,\n)", "    number,\n    numbers,\n)"),
+        ("    number,\n", "    number,\n    numbers,\n"),
         (CONFLICT[0], 'draw: tuple = numbers((1.0, 1.0), 0, 100, "points for a draw", search=(0, 6))'),
         ("League(p.win, p.draw)", "League(p.win, p.draw[0])"),
         ('"old": {"win": 2.0}', '"old": {"draw": 0.5}'),
@@ -178,7 +178,7 @@ def test_a_preset_may_give_one_number_for_all_brackets(own):
 
 def test_rows_of_numbers_are_proposed_in_the_order_that_they_must_have(own):
     name = own(
-        ("    number,\n)", "    number,\n    numbers,\n)"),
+        ("    number,\n", "    number,\n    numbers,\n"),
         (
             CONFLICT[0],
             'draw: tuple = numbers((1.0, 1.0, 1.0), 0, 100, "points for a draw", ascending=True, search=(0, 6))',
