@@ -8,7 +8,7 @@ from evenmatch import rules
 from evenmatch.errors import ConflictError
 from ledger.made import duel, everybody
 
-ROUNDS = 25
+ROUNDS = 12
 
 
 def at_once(*acts):
