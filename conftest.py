@@ -18,7 +18,12 @@ settings.register_profile("evenmatch", deadline=None, derandomize="CI" in os.env
 settings.load_profile("evenmatch")
 
 
-LONG = ("tests/test_recorded.py", "docs", "README.md", "tests/crash", "tests/contract", "tests/ledger", "tests/lab", "tests/cli")
+LONG = (
+    "tests/test_recorded",
+    "docs",
+    "README.md",
+    *(f"tests/{part}" for part in ("crash", "contract", "ledger", "lab", "cli")),
+)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
@@ -13,7 +12,7 @@ from evenmatch.ledger import schema
 from evenmatch.ledger.codec import ID
 from evenmatch.ledger.events import Kind
 from evenmatch.ledger.store import Store
-from evenmatch.ledger.text import check_text
+from evenmatch.ledger.text import check_texts
 
 
 def ids_of(store: Store, names: Sequence[str]) -> dict[str, int]:
@@ -24,33 +23,31 @@ def ids_of(store: Store, names: Sequence[str]) -> dict[str, int]:
     return found
 
 
-class Known(NamedTuple):
-    """A player's id, and their present name, which may be another than they were asked for by."""
+def admit(store: Store, names: Iterable[str], *, present: bool = False) -> tuple[dict[str, int], dict[int, str]]:
+    """The id behind each of these names, who is new becoming a player; and what they are called, by id.
 
-    player: int
-    name: str
-
-
-def admit(store: Store, names: Iterable[str]) -> dict[str, Known]:
-    """Whom all these names lead to; who is new becomes a player.
-
+    present  by their present names, which may be others; otherwise by the given ones, which costs less
     Two writers may admit the same people at once: names go in in the order of their letters, so neither waits for the
     other in a circle, and who comes second finds them there. Raises InputError for a name that cannot be kept.
     """
     wanted = sorted(set(names))
-    for name in wanted:
-        check_text("player name", name)
-    found = _known(store, wanted)
-    new = [name for name in wanted if name not in found]
+    check_texts("player name", wanted)
+    found = _known(store, wanted, present)
+    new = [name for name in wanted if name not in found[0]]
     if new:
         store.rows.enrol(store.connection, new)
-        found |= _known(store, new)
+        more = _known(store, new, present)
+        found = (found[0] | more[0], found[1] | more[1])
     return found
 
 
-def _known(store: Store, names: Sequence[str]) -> dict[str, Known]:
+def _known(store: Store, names: Sequence[str], present: bool) -> tuple[dict[str, int], dict[int, str]]:
+    if not present:
+        known = ids_of(store, names)
+        return known, {player: name for name, player in known.items()}
     sql = "SELECT n.name, p.player, p.name FROM name n JOIN player p ON p.player = n.player WHERE n.name IN ({})"
-    return {row[0]: Known(row[1], row[2]) for row in store.rows.among(store.connection, sql, (), names)}
+    rows = store.rows.among(store.connection, sql, (), names)
+    return {row[0]: row[1] for row in rows}, {row[1]: row[2] for row in rows}
 
 
 def find(store: Store, name: str) -> int:

@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from evenmatch.errors import InputError
 
 LONGEST = 256  # letters: PostgreSQL's indexes hold 2,704 bytes
+
+
+def check_texts(what: str, texts: Sequence[str]) -> None:
+    """Raise what `check_text` raises for the first of these that is no good; quick where all are plain."""
+    joined = "".join(texts)
+    lengths = list(map(len, texts))
+    if lengths and (not joined.isascii() or "\0" in joined or max(lengths) > LONGEST or min(lengths) < 1):
+        for text in texts:
+            check_text(what, text)
 
 
 def check_text(what: str, text: str, *, blank: bool = True) -> None:

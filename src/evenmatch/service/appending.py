@@ -20,7 +20,7 @@ from evenmatch.ledger.plan import Plan
 from evenmatch.ledger.replay import Block, Rated, advance
 from evenmatch.ledger.roster import Roster
 from evenmatch.ledger.store import Head, Store
-from evenmatch.ledger.text import check_text
+from evenmatch.ledger.text import check_texts
 from evenmatch.match import Match
 from evenmatch.tables.columns import datetime_text
 
@@ -58,8 +58,7 @@ class Batch:
         labels: Sequence[str | None],
     ) -> Batch:
         """A batch of these matches. Raises InputError for an id that a database cannot hold."""
-        for one in ids:
-            check_text("match id", one)
+        check_texts("match id", ids)
         packed = pack(history, played_at)
         slot_names = np.asarray(names, object)[history.columns.player].tolist() if len(names) else []
         told = digests(packed, slot_names, history.match_slots, rated)
@@ -116,14 +115,14 @@ def append(store: Store, head: Head, plan: Plan, batch: Batch, now: int, show: S
     """
     history = batch.history
     present = np.unique(history.columns.player)
-    known = people.admit(store, [batch.names[number] for number in present.tolist()])
+    reported = [batch.names[number] for number in present.tolist()]
+    known, names = people.admit(store, reported, present=show is not None)  # receipts tell present names
     ids = np.zeros(len(batch.names), np.int64)
-    ids[present] = [known[batch.names[number]].player for number in present.tolist()]
+    ids[present] = [known[name] for name in reported]
     _refuse_twice(batch, ids)
     positions = head.position + 1 + np.arange(len(batch), dtype=np.int64)
     slot_ids = ids[history.columns.player]
     block = Block(positions, batch.played_at, history.columns, slot_ids, np.array(batch.rated, np.bool_))
-    names = {one.player: one.name for one in known.values()}
     roster = store.roster(head, plan.last_rules, np.unique(slot_ids))
     rated = advance(roster, plan, block, lambda one: names[one], lambda at: batch.ids[at - head.position - 1])
     if show is not None and len(rated.lines):

@@ -107,13 +107,15 @@ def _labels(team: pa.DictionaryArray, history: History) -> list[str | None]:
     """The labels of each match's teams as they are kept."""
     start = history.columns.team_start
     own = np.arange(len(team)) - np.repeat(start[:-1], np.diff(start))
+    used, code = np.unique(team.indices.to_numpy(), return_inverse=True)
+    texts = team.dictionary.take(pa.array(used)).to_pylist()  # a slice has the labels of the whole table
     plain = {str(number): number for number in range(int(own.max(initial=0)) + 1)}
-    meant = np.array([plain.get(text, -1) for text in team.dictionary.to_pylist()], np.int64)
-    if (meant[team.indices.to_numpy()] == own).all():
+    meant = np.array([plain.get(text, -1) for text in texts], np.int64)
+    if (meant[code] == own).all():
         return [None] * len(history)
-    texts, at = team.to_pylist(), start.tolist()
-    kept = cache(labels_of)
-    return [kept(tuple(texts[a:b])) for a, b in pairwise(at)]
+    codes, at = code.tolist(), start.tolist()
+    kept = cache(lambda chosen: labels_of([texts[one] for one in chosen]))
+    return [kept(tuple(codes[a:b])) for a, b in pairwise(at)]
 
 
 def _to_come(matches: MatchTable, now: int) -> list[Problem]:

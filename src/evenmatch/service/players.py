@@ -110,8 +110,8 @@ def start(store: Store, head: Head, ratings: dict[str, float], event_id: str, no
     if not ratings:
         raise InputError("no ratings were given; accepted are one or more")
     plan = store.plan(head, head.corrected)
-    known = people.admit(store, ratings)
-    ids, first = np.unique([known[name].player for name in ratings], return_index=True)
+    known, _ = people.admit(store, ratings)
+    ids, first = np.unique([known[name] for name in ratings], return_index=True)
     if len(ids) < len(ratings):
         raise InputError("two of the names are the same player's; accepted is one rating per player")
     values: Floats = np.array(list(ratings.values()), np.float64)[first]
