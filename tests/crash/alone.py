@@ -52,7 +52,8 @@ def fill_and_go_on(url: str, ballast: Path) -> Told:
                 told["record"] = said
         many = tables.from_matches(matches_of(90_000, 95_000))
         told["import"] = refused(lambda: service.import_matches(LADDER, many))
-        told["rebuild"] = refused(lambda: service.rebuild(LADDER, whole=True))
+        # Every line anew: a rebuild that changes none is so small that SQLite may have room for it in its log.
+        told["rebuild"] = refused(lambda: service.change_rules(LADDER, SYSTEM, rules(SYSTEM, start=1400.0)))
         told["standings"] = len(service.view(LADDER).snapshot.board)
         told["differences"] = list(service.verify(LADDER).differences)
         told["kept"] = service.ladder(LADDER).matches

@@ -136,10 +136,9 @@ def cut_connections(service: Service) -> int:
 def test_connections_that_are_cut_lose_nothing(service: Service):
     with Senders(service) as senders:
         cut = 0
-        for at in range(30):
-            senders.wait_for(1 + at % 3)
+        while cut < 30:  # now and then there is none to cut, since the last one has just been given up
+            senders.wait_for(1 + cut % 3)
             cut += cut_connections(service)
-    assert cut >= 15  # a connection may just have been closed
     assert senders.refusals
     check(service, senders)
 

@@ -211,10 +211,12 @@ def _ask_whether_alive(connection: psycopg.Connection[object], record: sa.pool.C
     """Let the pool take another connection for one that was lost while nobody used it; asking takes a round trip."""
     if time.monotonic() - record.info.get("used", time.monotonic()) < IDLE:
         return
+    from psycopg import Error  # noqa: PLC0415 - the driver is an extra
+
     try:
         connection.execute("SELECT 1")
         connection.rollback()
-    except Exception as error:
+    except Error as error:
         raise exc.DisconnectionError from error
 
 
