@@ -27,8 +27,8 @@ from evenmatch.standings.board import StandingsRules
 from evenmatch.tables import MatchTable
 
 SYSTEM = "trueskill"
-CALLERS = 128  # threads, each of which waits for its receipt before it sends the next match
-LIVE = Season(6_000, 5_000, 6)
+CALLERS = (64, 128)  # threads, each of which waits for its receipt before it sends the next match
+LIVE = Season(9_000, 5_000, 6)
 ALONE = 300  # matches recorded one after the other
 BULK = Season(40_000, 20_000, 6)
 DUELS = Season(1_000_000, 100_000, 1)
@@ -49,9 +49,9 @@ def run() -> Section:
     with postgres() as url, Service.open(url) as service:
         figures += recording(service, "PostgreSQL") + importing(service, "PostgreSQL", 5_000, None)
     notes = [
-        f"Ratings by {SYSTEM}, every commit durable (`synchronous=FULL`, `fsync=on`), database, callers and "
-        f"ledger on the same cores. Recording: {LIVE.matches:,} 6v6 matches from {CALLERS} threads that each wait for "
-        "the receipt; the reference is one thread, so one commit for each match. "
+        f"Ratings by {SYSTEM}, every commit durable (`synchronous=FULL`, `fsync=on`), database, callers and ledger on "
+        f"the same cores. Recording: {LIVE.matches:,} 6v6 matches from threads that each wait for the receipt, half of "
+        "them from fewer; the reference is one thread, so one commit for each match. "
         f"Import: {BULK.matches:,} 6v6 matches; the reference is the driver alone, which writes each match "
         "as JSON and its twelve appearances, and rates nothing.",
         f"Removing a cheater: who played most among {DUELS.matches:,} duels is banned, first as a preview, then for "
@@ -67,16 +67,18 @@ def recording(service: Service, where: str) -> list[Figure]:
     for match in made[:20]:  # compiles, and fills the caches
         service.record(match)
     alone = seconds(lambda: [service.record(match) for match in made[20 : 20 + ALONE]])
-    rest = made[20 + ALONE :]
-    together = seconds(lambda: record_at_once(service, rest))
+    figures, rest = [], made[20 + ALONE :]
+    for callers, part in zip(CALLERS, (rest[: len(rest) // 2], rest[len(rest) // 2 :]), strict=True):
+        together = seconds(lambda part=part, callers=callers: record_at_once(service, part, callers))  # type: ignore[misc]
+        name = f"{where}: recording 6v6, {callers} callers"
+        figures.append(Figure(name, len(part) / together, "matches/s", 1500, True, ALONE / alone, "one caller"))
     found = service.verify("live")
     assert found.is_equal, found.differences[:3]
     assert found.matches == len(made), "a match was lost"
-    name = f"{where}: recording 6v6, {CALLERS} callers"
-    return [Figure(name, len(rest) / together, "matches/s", 1500, True, ALONE / alone, "one caller")]
+    return figures
 
 
-def record_at_once(service: Service, made: list[Match]) -> None:
+def record_at_once(service: Service, made: list[Match], callers: int) -> None:
     """Every caller takes the next match and waits for its receipt."""
     waiting, guard = iter(made), threading.Lock()
 
@@ -88,7 +90,7 @@ def record_at_once(service: Service, made: list[Match]) -> None:
                 return
             service.record(match)
 
-    threads = [threading.Thread(target=call) for _ in range(CALLERS)]
+    threads = [threading.Thread(target=call) for _ in range(callers)]
     for thread in threads:
         thread.start()
     for thread in threads:
