@@ -1,0 +1,34 @@
+"""Even matches out of a queue: pure decisions over (queue, now, policy), with no clock, no randomness and no I/O."""
+
+from evenmatch.matchmaking.backfill import Filling, Opening, backfill
+from evenmatch.matchmaking.policy import Logistic, Odds, Policy, presets
+from evenmatch.matchmaking.proposal import Proposal, Proposals
+from evenmatch.matchmaking.propose import propose
+from evenmatch.matchmaking.queue import Queue
+from evenmatch.matchmaking.queues import Offer, Queues, Ticked
+from evenmatch.matchmaking.ticket import Member, Met, Ticket
+from evenmatch.matchmaking.tickets import Tickets
+from evenmatch.matchmaking.waiting import Waiting, why
+
+__all__ = [
+    "Filling",
+    "Logistic",
+    "Member",
+    "Met",
+    "Odds",
+    "Offer",
+    "Opening",
+    "Policy",
+    "Proposal",
+    "Proposals",
+    "Queue",
+    "Queues",
+    "Ticked",
+    "Ticket",
+    "Tickets",
+    "Waiting",
+    "backfill",
+    "presets",
+    "propose",
+    "why",
+]

@@ -1,0 +1,184 @@
+"""Who takes an open seat of a running match: the same rules as for a new one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from evenmatch.errors import InputError
+from evenmatch.matchmaking.conflict import worth
+from evenmatch.matchmaking.policy import Policy
+from evenmatch.matchmaking.queue import Queue
+from evenmatch.matchmaking.records import View
+from evenmatch.matchmaking.roles import add_party
+from evenmatch.matchmaking.ticket import Ticket
+from evenmatch.matchmaking.tickets import ANYWHERE, Tickets, Whole
+from evenmatch.matchmaking.view import role_room, rules_of, view_of
+
+
+@dataclass(frozen=True, kw_only=True)
+class Opening:
+    """A running match with open seats. Raises InputError where it cannot be one.
+
+    match   its number
+    formed  when it was made, microseconds since the epoch: the windows of those in it are as they were then
+    teams   the tickets of those who are still in it, by team; a team may be empty
+    seats   open seats of each team
+    region  where it is played; None: anywhere
+    """
+
+    match: int
+    formed: int
+    teams: tuple[tuple[Ticket, ...], ...]
+    seats: tuple[int, ...]
+    region: str | None = None
+
+    def __post_init__(self) -> None:
+        if len(self.seats) != len(self.teams) or any(seats < 0 for seats in self.seats):
+            raise InputError(
+                f"match {self.match} has {len(self.teams)} teams and seats {self.seats}; accepted is a number from 0 "
+                "for each team"
+            )
+        if not any(self.seats):
+            raise InputError(f"match {self.match} has no open seat; accepted is one at the least")
+        if not any(self.teams):
+            raise InputError(f"match {self.match} has no players left; accepted is a match that somebody still plays")
+
+
+@dataclass(frozen=True)
+class Filling:
+    """Tickets that take open seats of a running match, by team; `odds` of the first team with them (see Proposal)."""
+
+    match: int
+    teams: tuple[tuple[int, ...], ...]
+    odds: float
+
+
+def backfill(openings: Sequence[Opening], queue: Queue, now: int, policy: Policy) -> list[Filling]:
+    """Who takes the open seats of running matches: the longest-waiting who fit go first; the queue stays as it is.
+
+    Every window, of those inside as of the moment their match was made, and of those who come as of now, holds all
+    others; region, ping, avoid lists, roles and the caps of the policy hold as in `propose`. A ticket takes the seats
+    that leave the odds most even, and none that push them beyond the policy's limit. Openings are served in the order
+    of their matches' numbers, each with at most one Filling; those for which nobody is found have none.
+    """
+    view, _ = view_of(queue, now, policy)
+    free = np.ones(len(view.t), np.bool_)
+    found = []
+    for opening in sorted(openings, key=lambda one: one.match):
+        seats = _Seats(opening, queue, now, policy)
+        for place in np.lexsort((view.t["id"], -view.t["waited"])).tolist():
+            if not any(seats.open):
+                break
+            if free[place] and seats.admit(view, place):
+                free[place] = False
+        if any(seats.taken):
+            found.append(Filling(opening.match, tuple(map(tuple, seats.taken)), seats.odds()))
+    return found
+
+
+class _Seats:
+    """The open seats of one match, as they fill."""
+
+    def __init__(self, opening: Opening, queue: Queue, now: int, policy: Policy) -> None:
+        self.opening, self.queue, self.policy = opening, queue, policy
+        self.rules = rules_of(policy, now, policy.team_size, mixed=True)
+        self.room = role_room(policy, policy.team_size)
+        self.now = now
+        self.open = list(opening.seats)
+        self.taken: list[list[int]] = [[] for _ in opening.teams]
+        inside = Queue()
+        inside.join_all(Tickets.of([ticket for team in opening.teams for ticket in team]))
+        self.inside = inside
+        v, _ = view_of(inside, opening.formed, policy)
+        self.low, self.high = float(v.t["low"].min()), float(v.t["high"].max())
+        self.lo, self.hi = float(v.t["lo"].max()), float(v.t["hi"].min())
+        self.rating_low, self.rating_high = float(v.t["rating_low"].min()), float(v.t["rating_high"].max())
+        self.ratings = [[member.rating for ticket in team for member in ticket.members] for team in opening.teams]
+        self.players = {member.player for team in opening.teams for ticket in team for member in ticket.members}
+        self.held = [self._roles_of(view_of(_queue_of(team), now, policy)[0]) for team in opening.teams]
+
+    def odds(self) -> float:
+        """The odds of the first team, or of the strongest against the weakest of more; 0.5 while a team is empty."""
+        if not all(self.ratings):
+            return 0.5
+        means = [float(np.mean(team)) for team in self.ratings]
+        first, second = means if len(means) == 2 else (max(means), min(means))
+        return float(self.policy.foretell(np.array([first]), np.array([second]))[0])
+
+    def admit(self, view: View, place: int) -> bool:
+        """Give a ticket seats, if it fits any team."""
+        t = view.t[place]
+        fits = t["low"] >= self.lo and t["high"] <= self.hi and t["lo"] <= self.low and t["hi"] >= self.high
+        cap = max(self.rating_high, t["rating_high"]) - min(self.rating_low, t["rating_low"])
+        if not fits or cap > self.rules.rating_cap or not self._reaches(t) or self._unwelcome(view, place):
+            return False
+        team = self._best_team(view, place)
+        if team is None:
+            return False
+        told = self.queue.told((int(t["id"]),))
+        add_party(self.held[team], self.room, 1, view, place)
+        self.open[team] -= int(t["size"])
+        self.taken[team].append(int(t["id"]))
+        self.ratings[team] += told.rating.tolist()
+        self.players |= set(told.player.tolist())
+        self.inside.join_all(told)
+        self.low, self.high = min(self.low, float(t["low"])), max(self.high, float(t["high"]))
+        self.lo, self.hi = max(self.lo, float(t["lo"])), min(self.hi, float(t["hi"]))
+        self.rating_low = min(self.rating_low, float(t["rating_low"]))
+        self.rating_high = max(self.rating_high, float(t["rating_high"]))
+        return True
+
+    def _best_team(self, view: View, place: int) -> int | None:
+        """Where it leaves the odds most even; None where it does not fit, or the odds would go beyond the limit."""
+        t, before = view.t[place], abs(self.odds() - 0.5)
+        limit = 0.5 if self.policy.max_odds is None else self.policy.max_odds - 0.5
+        first = int(t["first"])
+        ratings = view.members["rating"][first : first + int(t["size"])].tolist()
+        best, least = None, float("inf")
+        for team, seats in enumerate(self.open):
+            if seats < t["size"] or not add_party(self.held[team].copy(), self.room, 1, view, place):
+                continue
+            self.ratings[team] += ratings
+            off = abs(self.odds() - 0.5)
+            del self.ratings[team][-len(ratings) :]
+            if off < least and off <= max(limit, before):
+                best, least = team, off
+        return best
+
+    def _reaches(self, t: np.void) -> bool:
+        """Whether all of its members can play where the match is."""
+        region, names = self.opening.region, self.queue.region_names
+        if region is None:
+            return True
+        if region not in names:
+            return int(t["able"]) == ANYWHERE
+        return bool(int(t["able"]) >> names.index(region) & 1)
+
+    def _unwelcome(self, view: View, place: int) -> bool:
+        """Whether somebody inside is in it too, or is not to be met by it yet."""
+        own = self.queue.told((int(view.t["id"][place]),))
+        if self.players & set(own.player.tolist()):
+            return True
+        both = Queue()
+        both.join_all(self.inside.told(self.inside.ids))
+        number = max([*self.inside.ids, 0]) + 1
+        both.join_all(Tickets(**{**vars(own), "id": np.array([number])}))
+        v, _ = view_of(both, self.now, self.policy)
+        mine = int(np.flatnonzero(v.t["id"] == number)[0])
+        waited = float(v.t["waited"][mine])
+        return any(worth(v, self.rules, mine, other) > waited for other in range(len(v.t)) if other != mine)
+
+    def _roles_of(self, v: View) -> Whole:
+        held = np.zeros(len(self.room), np.int64)
+        for place in range(len(v.t)):
+            add_party(held, self.room, 1, v, place)
+        return held
+
+
+def _queue_of(tickets: Sequence[Ticket]) -> Queue:
+    queue = Queue()
+    queue.join_all(Tickets.of(tickets))
+    return queue

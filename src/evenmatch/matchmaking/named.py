@@ -1,0 +1,102 @@
+"""Kernels for what is said of a match that was made: meetings again, unlike parties, who plays what."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from evenmatch.history import Floats
+from evenmatch.matchmaking.compiled import compiled, lean
+from evenmatch.matchmaking.conflict import worth
+from evenmatch.matchmaking.records import Rules, View
+from evenmatch.matchmaking.roles import assign
+from evenmatch.matchmaking.tickets import Whole
+
+MEASURES = np.dtype(
+    [
+        ("spread", "f8"),
+        ("rating_spread", "f8"),
+        ("waited", "f8"),
+        ("unlike", "i8"),  # by how much the largest parties of two teams differ, at the most
+        ("mixed", "?"),  # whether newcomers meet others
+    ],
+    align=True,
+)
+
+
+@compiled
+def rematch_costs(v: View, rules: Rules, start: Whole, ticket: Whole) -> Floats:
+    """What it is worth to avoid the most unwelcome meeting in each match, in seconds; float64 (M,)."""
+    costs = np.zeros(len(start) - 1)
+    for match in range(len(start) - 1):
+        players, names = np.uint64(0), np.uint64(0)
+        for i in range(start[match], start[match + 1]):
+            players, names = players | v.t[ticket[i]].players, names | v.t[ticket[i]].names
+        if not players & names:
+            continue
+        for i in range(start[match], start[match + 1]):
+            for other in range(i + 1, start[match + 1]):
+                costs[match] = max(costs[match], worth(v, rules, ticket[i], ticket[other]))
+    return costs
+
+
+@lean
+def by_team(start: Whole, ticket: Whole, team: Whole) -> None:
+    """Put the tickets of each match in order of their teams, and those of a team in order of their places."""
+    for match in range(len(start) - 1):
+        for i in range(start[match] + 1, start[match + 1]):
+            own, side, at = ticket[i], team[i], i
+            while at > start[match] and (team[at - 1] > side or (team[at - 1] == side and ticket[at - 1] > own)):
+                ticket[at], team[at] = ticket[at - 1], team[at - 1]
+                at -= 1
+            ticket[at], team[at] = own, side
+
+
+@lean
+def measure(v: View, points: Any, start: Whole, ticket: Whole, team: Whole, out: Any) -> None:  # noqa: ANN401
+    """What is said of each match: `out`, MEASURES (M,). Tickets go by team.
+
+    points  TICKET  the queue's tickets by slot: percentiles as points, where the view has bands
+    """
+    for match in range(len(start) - 1):
+        low, high, rating_low, rating_high, waited = np.inf, -np.inf, np.inf, -np.inf, 0.0
+        largest, smallest, own, fresh, placed = 0, 1 << 30, 0, False, False
+        for i in range(start[match], start[match + 1]):
+            t = v.t[ticket[i]]
+            low, high = min(low, points[t.slot].low), max(high, points[t.slot].high)
+            rating_low, rating_high = min(rating_low, t.rating_low), max(rating_high, t.rating_high)
+            waited = max(waited, t.waited)
+            fresh, placed = fresh or t.newcomers > 0, placed or t.newcomers == 0
+            own = max(own, t.size)
+            if i + 1 == start[match + 1] or team[i + 1] != team[i]:
+                largest, smallest, own = max(largest, own), min(smallest, own), 0
+        m = out[match]
+        m.spread, m.rating_spread, m.waited = high - low, rating_high - rating_low, waited
+        m.unlike, m.mixed = largest - smallest, fresh and placed
+
+
+@compiled
+def asked_to_play(v: View, start: Whole, ticket: Whole, team: Whole, need: Whole) -> Whole:
+    """The role of each player, or -1; int64 (S,). Tickets go by team.
+
+    need  int64 (R,)  how many of each role a team needs
+    """
+    players = 0
+    for j in ticket:
+        players += v.t[j].size
+    role = np.full(players, -1, np.int64)
+    if not len(need):
+        return role
+    masks = np.empty(players, np.int64)
+    first, at = 0, 0
+    for match in range(len(start) - 1):
+        for i in range(start[match], start[match + 1]):
+            j = ticket[i]
+            for m in range(v.t[j].first, v.t[j].first + v.t[j].size):
+                masks[at] = v.role[m]
+                at += 1
+            if i + 1 == start[match + 1] or team[i + 1] != team[i]:
+                assign(masks[first:at], need, role[first:at])
+                first = at
+    return role

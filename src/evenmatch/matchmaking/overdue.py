@@ -1,0 +1,82 @@
+"""Kernels for tickets that have waited too long: the oldest who go together, whatever lies between them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from evenmatch.history import Flags, Floats
+from evenmatch.matchmaking.compiled import compiled, lean
+from evenmatch.matchmaking.conflict import apart
+from evenmatch.matchmaking.pack import has_room
+from evenmatch.matchmaking.records import Rules, View
+from evenmatch.matchmaking.roles import add_party
+from evenmatch.matchmaking.tickets import Whole
+
+
+@compiled
+def oldest_with(
+    v: View,
+    lo: Floats,
+    hi: Floats,
+    order: Whole,
+    first: int,
+    region: int,
+    free: Flags,
+    rules: Rules,
+    room: Whole,
+) -> Whole:
+    """The tickets of a match with `first`: the first in `order` that go together and fill it; or none.
+
+    lo, hi  the windows that must hold everybody else, by place in the view
+    order   places in the view;  region  a bit number;  room  see view.role_room
+    """
+    found, count = np.empty(rules.teams * rules.size, np.int64), 1
+    counts, held = np.zeros(rules.size + 1, np.int64), np.zeros(len(room), np.int64)
+    scratch = np.empty(max(rules.teams, rules.size + 1), np.int64)
+    t = v.t[first]
+    if t.size > rules.size or lo[first] > t.low or hi[first] < t.high:
+        return found[:0]
+    if not _add(v, rules, room, counts, held, scratch, first):
+        return found[:0]
+    found[0] = first
+    seats, reach, top, low, bottom = t.size, hi[first], t.high, t.low, lo[first]
+    rating_low, rating_high = t.rating_low, t.rating_high
+    for j in order:
+        t = v.t[j]
+        if j == first or not free[j] or not t.able >> np.uint64(region) & np.uint64(1) or t.size > rules.size:
+            continue
+        if max(bottom, lo[j]) > min(low, t.low) or min(reach, hi[j]) < max(top, t.high):
+            continue
+        if max(rating_high, t.rating_high) - min(rating_low, t.rating_low) > rules.rating_cap:
+            continue
+        if _unwelcome(v, rules, found, count, j) or not _add(v, rules, room, counts, held, scratch, j):
+            continue
+        found[count] = j
+        count += 1
+        seats += t.size
+        reach, bottom, top, low = min(reach, hi[j]), max(bottom, lo[j]), max(top, t.high), min(low, t.low)
+        rating_low, rating_high = min(rating_low, t.rating_low), max(rating_high, t.rating_high)
+        if seats == rules.teams * rules.size:
+            return found[:count]
+    return found[:0]
+
+
+@lean
+def _unwelcome(v: View, rules: Rules, found: Whole, count: int, j: int) -> bool:
+    held_apart = False
+    for i in range(count):
+        held_apart = held_apart or apart(v, rules, found[i], j)
+    return held_apart
+
+
+@lean
+def _add(v: View, rules: Rules, room: Whole, counts: Whole, held: Whole, scratch: Whole, j: int) -> bool:
+    """Count a ticket, if there are seats and roles for it beside those that are counted."""
+    size = v.t[j].size
+    counts[size] += 1
+    if has_room(counts, rules.teams, rules.size, scratch) and (
+        not rules.roles or add_party(held, room, rules.teams, v, j)
+    ):
+        return True
+    counts[size] -= 1
+    return False

@@ -1,0 +1,109 @@
+"""Kernels that say whether parties fill the teams exactly, and which of them do."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from evenmatch.matchmaking.compiled import compiled, lean
+from evenmatch.matchmaking.mixed import fill_two, two_fill
+from evenmatch.matchmaking.tickets import Whole
+
+
+@lean
+def fills(counts: Whole, teams: int, size: int, party: int, mixed: bool, scratch: Whole) -> bool:
+    """Whether teams of `size` can be filled exactly, a party of size `party` among them.
+
+    counts   int64 (size + 1,)  parties at hand by their size, that one included
+    mixed    False: every team has the same party sizes
+    scratch  room for size + 1 or `teams` numbers, whichever is more
+    """
+    if not mixed:
+        return _alike(counts, teams, size, party)
+    if teams == 2:
+        return two_fill(counts, size, party, scratch)
+    return _first_fit(counts, teams, size, party, scratch, scratch[:0])
+
+
+@compiled
+def choose(counts: Whole, teams: int, size: int, party: int, mixed: bool, wanted: Whole) -> None:
+    """How many parties of each size to take, where `fills` holds: `wanted`, int64 (size + 1,); large ones first."""
+    wanted[:] = 0
+    if not mixed:
+        _choose_alike(counts, teams, size, party, wanted)
+    elif teams == 2:
+        fill_two(counts, size, party, wanted)
+    else:
+        _first_fit(counts, teams, size, party, np.empty(size + 1, np.int64), wanted)
+
+
+@lean
+def has_room(counts: Whole, teams: int, size: int, scratch: Whole) -> bool:
+    """Whether all parties at hand go into teams of at most `size`, by first fit from the largest."""
+    left = scratch[:teams]
+    left[:] = size
+    for party in range(size, 0, -1):
+        for _ in range(counts[party]):
+            for team in range(teams):
+                if left[team] >= party:
+                    left[team] -= party
+                    break
+            else:
+                return False
+    return True
+
+
+@lean
+def _alike(counts: Whole, teams: int, size: int, party: int) -> bool:
+    """Whether sets of `teams` parties of one size add up to a full team each; a subset sum in the bits of a number."""
+    if counts[party] < teams:
+        return False
+    sums = 1 << party
+    for one in range(1, size + 1):
+        sets = (counts[one] - (teams if one == party else 0)) // teams
+        for _ in range(min(sets, size // one)):
+            sums |= sums << one
+    return sums >> size & 1 == 1
+
+
+@compiled
+def _choose_alike(counts: Whole, teams: int, size: int, party: int, wanted: Whole) -> None:
+    made = np.zeros((size + 1, size + 1), np.bool_)  # [largest, sum]: can the sum be made of sets up to this size
+    made[0, 0] = True
+    for one in range(1, size + 1):
+        sets = (counts[one] - (teams if one == party else 0)) // teams
+        for total in range(size + 1):
+            for times in range(min(sets, total // one) + 1):
+                if made[one - 1, total - times * one]:
+                    made[one, total] = True
+    left = size - party
+    wanted[party] = teams
+    for one in range(size, 0, -1):
+        sets = (counts[one] - (teams if one == party else 0)) // teams
+        for times in range(min(sets, left // one), -1, -1):
+            if made[one - 1, left - times * one]:
+                wanted[one] += times * teams
+                left -= times * one
+                break
+
+
+@lean
+def _first_fit(counts: Whole, teams: int, size: int, party: int, left: Whole, wanted: Whole) -> bool:
+    """Fill team after team with the largest parties that fit, the given one first; `wanted`, if long, counts them."""
+    for one in range(size + 1):
+        left[one] = counts[one]
+    for team in range(teams):
+        seats = size
+        if team == 0:
+            seats -= party
+            left[party] -= 1
+            if len(wanted):
+                wanted[party] += 1
+        for one in range(size, 0, -1):
+            while left[one] > 0 and one <= seats:
+                left[one] -= 1
+                seats -= one
+                if len(wanted):
+                    wanted[one] += 1
+        if seats:
+            return False
+    return True

@@ -1,0 +1,305 @@
+"""The state of one queue, as columns that joining and leaving update in place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from evenmatch.errors import InputError
+from evenmatch.history import Floats
+from evenmatch.matchmaking.blocks import Joining, count_arrivals, join, merge
+from evenmatch.matchmaking.records import MEMBER, NAMED, TICKET, Records
+from evenmatch.matchmaking.ticket import Ticket
+from evenmatch.matchmaking.tickets import ANYWHERE, MOST_REGIONS, MOST_ROLES, Masks, Tickets, Whole
+
+SECOND = 1_000_000
+SPAN = 30 * SECOND  # of one row of arrival counts
+ROWS = 20  # so many of them are kept: ten minutes
+BINS = 100  # of percentiles
+FIRST = 64  # slots of a new queue
+
+
+class Queue:
+    """Tickets that wait for a match of one kind. It has no clock: times come with the tickets and with each question.
+
+    Tickets and players are told by number. A player stands in one ticket only. Nothing of a queue depends on the order
+    in which tickets joined, except for which number regions and roles have inside.
+    """
+
+    def __init__(self) -> None:
+        self.region_names: list[str] = []
+        self.role_names: list[str] = []
+        self.tickets = np.zeros(FIRST, TICKET)  # by slot
+        self.ping = np.zeros((FIRST, 0))  # milliseconds, the worst of the members, by slot and region
+        self.members, self.named = np.zeros(FIRST, MEMBER), np.zeros(FIRST, NAMED)
+        self.arrivals = np.zeros((ROWS, BINS), np.int64)
+        self.arrival_stamps = np.full(ROWS, -1, np.int64)
+        self._slot: dict[int, int] = {}  # by ticket
+        self._seat: dict[int, int] = {}  # ticket by player
+        self._free = list(range(FIRST - 1, -1, -1))
+        self._left: list[int] = []  # slots that `_order` may still hold
+        self._fresh: list[Whole] = []  # slots that it does not hold yet
+        self._order = np.empty(0, np.int64)
+        self._members, self._named = 0, 0  # used of the pools, with what left
+        self._gone, self._forgotten = 0, 0  # of these: left
+
+    def __len__(self) -> int:
+        """Tickets that wait."""
+        return len(self._slot)
+
+    def __contains__(self, ticket: object) -> bool:
+        return ticket in self._slot
+
+    @property
+    def players(self) -> int:
+        """Players who wait."""
+        return len(self._seat)
+
+    @property
+    def ids(self) -> list[int]:
+        """The tickets that wait, ascending."""
+        return sorted(self._slot)
+
+    def ticket_of(self, player: int) -> int | None:
+        """The ticket in which this player waits."""
+        return self._seat.get(player)
+
+    def join(self, ticket: Ticket, *, arriving: bool = True) -> None:
+        """Add a ticket. Raises InputError where it, or one of its players, waits already; then nothing has changed.
+
+        arriving  False: it was here before, and is not counted among the arrivals again
+        """
+        self.join_all(Tickets.of((ticket,)), checked=True, arriving=arriving)
+
+    def join_all(self, tickets: Tickets, *, checked: bool = False, arriving: bool = True) -> None:
+        """Add tickets, all or none; see `join`.
+
+        checked   they were made by `Tickets.of`, or taken from a queue
+        arriving  False: they were here before, and are not counted among the arrivals again
+        """
+        if not checked:
+            tickets.check()
+        ids, players = tickets.id.tolist(), tickets.player.tolist()
+        self._refuse_doubles(ids, players)
+        bits, pings = self._bits(tickets)
+        self._make_room(len(ids), len(players), len(tickets.named))
+        slots = self._free[len(self._free) - len(ids) :]
+        del self._free[len(self._free) - len(ids) :]
+        taken = np.array(slots, np.int64)
+        join(self.tickets, self.members, self.named, bits, taken, self._members, self._named)
+        if self.region_names:
+            self.ping[taken] = pings
+        self._members += len(players)
+        self._named += len(tickets.named)
+        self._slot.update(zip(ids, slots, strict=True))
+        sizes = np.diff(tickets.start)
+        self._seat.update(
+            zip(players, np.repeat(tickets.id, sizes).tolist() if len(players) > len(ids) else ids, strict=True)
+        )
+        self._fresh.append(taken)
+        if arriving:
+            count_arrivals(self.arrivals, self.arrival_stamps, bits, SPAN)
+
+    def leave(self, ticket: int) -> None:
+        """Take a ticket out. Raises InputError where it does not wait."""
+        self.leave_all((ticket,))
+
+    def leave_all(self, tickets: Sequence[int] | Whole) -> None:
+        """Take tickets out, all or none. Raises InputError where one does not wait, or is told twice."""
+        ids = tickets.tolist() if isinstance(tickets, np.ndarray) else list(tickets)
+        slots = self._slots(ids)
+        left = self.tickets[slots]
+        for ticket in ids:
+            del self._slot[ticket]
+        for player in self.members["player"][members_of(left["first"], left["size"])].tolist():
+            del self._seat[player]
+        self._gone += int(left["size"].sum())
+        self._forgotten += int(left["named_count"].sum())
+        self.tickets["alive"][slots] = False
+        self._left += slots
+
+    def take(self, tickets: Sequence[int] | Whole) -> Tickets:
+        """Take tickets out, and give them as columns, with which they can join again or another queue."""
+        told = self.told(tickets)
+        self.leave_all(tickets)
+        return told
+
+    def told(self, tickets: Sequence[int] | Whole) -> Tickets:
+        """These tickets as columns, in this order. Raises InputError where one does not wait."""
+        ids = tickets.tolist() if isinstance(tickets, np.ndarray) else list(tickets)
+        slots = np.array(self._slots(ids), np.int64)
+        t = self.tickets[slots]
+        m = self.members[members_of(t["first"], t["size"])]
+        n = self.named[members_of(t["named_first"], t["named_count"])]
+        regions = len(self.region_names)
+        ping = self.ping[slots, :regions]
+        able = t["able"][:, None] >> np.arange(regions, dtype=np.uint64) & np.uint64(1) == 1
+        ping[~able] = np.inf
+        ping[t["able"] == ANYWHERE] = np.nan
+        return Tickets(
+            id=t["id"].copy(),
+            queued=t["queued"].copy(),
+            start=starts(t["size"]),
+            player=m["player"].copy(),
+            percentile=m["percentile"].copy(),
+            rating=m["rating"].copy(),
+            within=m["within"].copy(),
+            loose=m["loose"].copy(),
+            deviation=m["deviation"].copy(),
+            newcomer=m["newcomer"].copy(),
+            roles=m["roles"].copy(),
+            ping=ping,
+            named_start=starts(t["named_count"]),
+            named=n["player"].copy(),
+            met=n["met"].copy(),
+            region_names=tuple(self.region_names),
+            role_names=tuple(self.role_names),
+        )
+
+    def order(self) -> Whole:
+        """The slots of all tickets, ascending by lowest percentile, then by time, then by id."""
+        if self._fresh or self._left:
+            t = self.tickets
+            fresh = np.concatenate((np.empty(0, np.int64), *self._fresh))
+            lows = t["low"][fresh]
+            by_low = np.argsort(lows)
+            lows = lows[by_low]
+            if (lows[1:] == lows[:-1]).any():
+                by_low = np.lexsort((t["id"][fresh], t["queued"][fresh], t["low"][fresh]))
+            out = np.empty(len(self._order) + len(fresh), np.int64)
+            count = merge(self._order, fresh[by_low], t, out)
+            self._order = out[:count].copy() if count < len(out) // 2 else out[:count]
+            self._free += self._left
+            self._fresh, self._left = [], []
+        return self._order
+
+    def arrivals_a_second(self, now: int) -> Floats:
+        """Players who joined in each percentile bin over the last ten minutes, a second; float64 (100,)."""
+        oldest = now // SPAN - ROWS + 1
+        kept = self.arrival_stamps >= max(oldest, 0)
+        if not kept.any():
+            return np.zeros(BINS)
+        since = max(now - int(self.arrival_stamps[kept].min()) * SPAN, SPAN)
+        rate: Floats = self.arrivals[kept].sum(axis=0) * SECOND / since
+        return rate
+
+    def _slots(self, ids: list[int]) -> list[int]:
+        try:
+            slots = [self._slot[ticket] for ticket in ids]
+        except (KeyError, TypeError) as error:
+            raise InputError(f"ticket {error.args[0]} does not wait here; accepted is one that does") from None
+        if len(set(slots)) < len(slots):
+            raise InputError("a ticket is told twice; accepted is each one once")
+        return slots
+
+    def _refuse_doubles(self, ids: list[int], players: list[int]) -> None:
+        if not self._slot.keys().isdisjoint(ids) or len(set(ids)) < len(ids):
+            double = next(one for at, one in enumerate(ids) if one in self._slot or one in ids[:at])
+            raise InputError(f"ticket {double} waits already; accepted is a number that no waiting ticket has")
+        if not self._seat.keys().isdisjoint(players) or len(set(players)) < len(players):
+            double = next(one for at, one in enumerate(players) if one in self._seat or one in players[:at])
+            where = f", in ticket {self._seat[double]}" if double in self._seat else ""
+            raise InputError(f"player {double} waits already{where}; accepted are players who do not")
+
+    def _bits(self, tickets: Tickets) -> tuple[Joining, Floats]:
+        """The columns with this queue's bits, and pings by its regions; names that it does not know yet are added."""
+        pings, able = self._regions(tickets)
+        roles = tickets.roles
+        if tickets.role_names:
+            _learn(self.role_names, tickets.role_names, MOST_ROLES, "roles")
+            bit = [self.role_names.index(name) for name in tickets.role_names]
+            if bit != list(range(len(bit))):
+                roles = _moved(roles, bit)
+        joining = Joining(
+            *(tickets.id, tickets.queued, tickets.start, tickets.player, tickets.percentile, tickets.rating),
+            *(tickets.within, tickets.loose, tickets.deviation, tickets.newcomer, roles, able),
+            *(tickets.named_start, tickets.named, tickets.met),
+        )
+        return joining, pings
+
+    def _regions(self, tickets: Tickets) -> tuple[Floats, Masks]:
+        """Pings by this queue's regions, and where each ticket can play."""
+        count = len(tickets)
+        if tickets.region_names:
+            _learn(self.region_names, tickets.region_names, MOST_REGIONS, "regions")
+        known = len(self.region_names)
+        if not known:
+            return np.empty((count, 0)), np.full(count, ANYWHERE, np.uint64)
+        if self.ping.shape[1] < known:
+            wider = np.full((len(self.ping), known), np.inf)
+            wider[:, : self.ping.shape[1]] = self.ping
+            self.ping = wider
+        pings, able = np.full((count, known), np.inf), np.zeros(count, np.uint64)
+        for at, name in enumerate(tickets.region_names):
+            column = self.region_names.index(name)
+            pings[:, column] = tickets.ping[:, at]
+            able |= (tickets.ping[:, at] < np.inf).astype(np.uint64) << np.uint64(column)
+        anywhere = np.isnan(tickets.ping).all(axis=1)
+        pings[anywhere] = 0.0
+        able[anywhere] = ANYWHERE
+        return pings, able
+
+    def _make_room(self, tickets: int, members: int, named: int) -> None:
+        if len(self._free) < tickets:
+            self.order()  # slots that were left are free again
+        if len(self._free) < tickets:
+            had = len(self.tickets)
+            size = max(2 * had, had + tickets)
+            self.tickets, self.ping = _grown(self.tickets, size), _grown(self.ping, size)
+            self._free = [*range(size - 1, had - 1, -1), *self._free]
+        if self._members + members > len(self.members):
+            self.members, self._members, self._gone = self._pool(
+                self.members, "first", "size", self._members, self._gone, members
+            )
+        if self._named + named > len(self.named):
+            self.named, self._named, self._forgotten = self._pool(
+                self.named, "named_first", "named_count", self._named, self._forgotten, named
+            )
+
+    def _pool(
+        self, pool: Records, first: str, count: str, used: int, gone: int, wanted: int
+    ) -> tuple[Records, int, int]:
+        """A pool with room for more rows, and how many are used and left: rows of tickets that left are given up."""
+        if gone > used // 2:
+            slots = np.fromiter(self._slot.values(), np.int64, len(self._slot))
+            t = self.tickets[slots]
+            rows = members_of(t[first], t[count])
+            pool[: len(rows)] = pool[rows]
+            self.tickets[first][slots] = starts(t[count])[:-1]
+            used, gone = len(rows), 0
+        if used + wanted > len(pool):
+            pool = _grown(pool, max(2 * len(pool), used + wanted))
+        return pool, used, gone
+
+
+def starts(count: Whole) -> Whole:
+    """Where the rows of each begin, and after the last: int64 (T+1,)."""
+    return np.concatenate((np.zeros(1, np.int64), np.cumsum(count, dtype=np.int64)))
+
+
+def members_of(first: Whole, count: Whole) -> Whole:
+    """Rows in a pool: first[0], first[0] + 1 … for count[0] of them, then those of the next."""
+    start = starts(count)
+    return np.arange(start[-1]) + np.repeat(first - start[:-1], count)
+
+
+def _grown(column: np.ndarray, size: int) -> np.ndarray:
+    grown = np.zeros((size, *column.shape[1:]), column.dtype)
+    grown[: len(column)] = column
+    return grown
+
+
+def _learn(known: list[str], names: tuple[str, ...], most: int, what: str) -> None:
+    fresh = [name for name in names if name not in known]
+    if len(known) + len(fresh) > most:
+        raise InputError(f"{what} {', '.join(fresh)} would be more than {most}; accepted are at most {most} in a queue")
+    known += fresh
+
+
+def _moved(masks: Masks, bit: list[int]) -> Masks:
+    """The same masks, bit i where bit[i] stands."""
+    moved = np.zeros(len(masks), np.uint64)
+    for source, target in enumerate(bit):
+        moved |= (masks >> np.uint64(source) & np.uint64(1)) << np.uint64(target)
+    return moved

@@ -1,0 +1,87 @@
+"""Kernels that say whether players can cover a team's roles, by Hall's condition on subsets of roles."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from evenmatch.matchmaking.compiled import compiled, lean
+from evenmatch.matchmaking.records import View
+from evenmatch.matchmaking.tickets import Whole
+
+
+@lean
+def add(held: Whole, room: Whole, times: int, mask: int) -> bool:
+    """Count a player who offers these roles, if `times` teams have room for one more like that.
+
+    held  int64 (2^R,)  by subset of roles: players counted so far who offer nothing outside it; changed
+    room  int64 (2^R,)  how many of them one team has room for, free seats included
+    """
+    for subset in range(len(room)):
+        if mask & ~subset == 0 and held[subset] + 1 > times * room[subset]:
+            return False
+    for subset in range(len(room)):
+        if mask & ~subset == 0:
+            held[subset] += 1
+    return True
+
+
+@lean
+def take_back(held: Whole, mask: int) -> None:
+    """Undo `add`."""
+    for subset in range(len(held)):
+        if mask & ~subset == 0:
+            held[subset] -= 1
+
+
+@lean
+def add_party(held: Whole, room: Whole, times: int, v: View, j: int) -> bool:
+    """Count all members of the party at place `j` of the view, or none."""
+    first = v.t[j].first
+    for m in range(first, first + v.t[j].size):
+        if not add(held, room, times, v.role[m]):
+            for done in range(first, m):
+                take_back(held, v.role[done])
+            return False
+    return True
+
+
+@compiled
+def assign(masks: Whole, need: Whole, out: Whole) -> bool:
+    """Give each player of a full team a role that they offer, or a free seat: `out` is the role, or -1.
+
+    masks  int64 (S,)  what each offers;  need  int64 (R,)  how many of each role
+    Seats are filled one by one along augmenting paths, so an answer is found wherever there is one (Kuhn).
+    """
+    seats, players = need.sum(), len(masks)
+    role_of, holder = np.empty(seats, np.int64), np.full(seats, -1, np.int64)
+    seat = 0
+    for role in range(len(need)):
+        for _ in range(need[role]):
+            role_of[seat] = role
+            seat += 1
+    held = np.full(players, -1, np.int64)
+    came, waiting = np.empty(players, np.int64), np.empty(seats, np.int64)
+    for begin in range(seats):
+        came[:] = -1
+        waiting[0], depth, count, found = begin, 0, 1, -1
+        while depth < count and found < 0:
+            seat = waiting[depth]
+            depth += 1
+            for player in range(players):
+                if came[player] < 0 and masks[player] >> role_of[seat] & 1:
+                    came[player] = seat
+                    if held[player] < 0:
+                        found = player
+                        break
+                    waiting[count] = held[player]
+                    count += 1
+        if found < 0:
+            return False
+        player, seat = found, -1
+        while seat != begin:
+            seat = came[player]
+            held[player] = seat
+            holder[seat], player = player, holder[seat]
+    for player in range(players):
+        out[player] = role_of[held[player]] if held[player] >= 0 else -1
+    return True

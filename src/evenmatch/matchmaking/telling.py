@@ -1,0 +1,72 @@
+"""How proposals are told: regions, roles and named costs of the matches that were made."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from evenmatch.history import Floats
+from evenmatch.matchmaking.named import MEASURES, asked_to_play, by_team, measure, rematch_costs
+from evenmatch.matchmaking.policy import Policy
+from evenmatch.matchmaking.proposal import Proposals
+from evenmatch.matchmaking.queue import Queue, members_of, starts
+from evenmatch.matchmaking.records import View
+from evenmatch.matchmaking.tickets import ANYWHERE, Whole
+from evenmatch.matchmaking.view import rules_of
+
+Made = tuple[Whole, Whole, Whole, Floats]  # start, ticket, team, odds
+
+
+def tell(queue: Queue, v: View, policy: Policy, now: int, made: Made, expired: Whole) -> Proposals:
+    """The matches with everything that can be said of them; `made` holds places in the view."""
+    start, ticket, team, odds = made
+    by_team(start, ticket, team)
+    measures = np.zeros(len(start) - 1, MEASURES)
+    measure(v, queue.tickets, start, ticket, team, measures)
+    first, size = v.t["first"][ticket], v.t["size"][ticket]
+    region, ping = _regions(queue, v, start, ticket)
+    return Proposals(
+        start=start,
+        ticket=v.t["id"][ticket],
+        team=team,
+        member_start=starts(size),
+        player=v.members["player"][members_of(first, size)],
+        role=asked_to_play(v, start, ticket, team, np.array(list(policy.roles.values()), np.int64)),
+        region=region,
+        ping=ping,
+        odds=odds,
+        spread=measures["spread"].copy(),
+        rating_spread=measures["rating_spread"].copy(),
+        waited=measures["waited"].copy(),
+        costs=np.stack(
+            (
+                np.array([policy.spread_wait(spread) for spread in measures["spread"].tolist()]),
+                policy.odds_cost * 100 * np.abs(odds - 0.5),
+                rematch_costs(v, rules_of(policy, now, policy.team_size, mixed=True), start, ticket),
+                policy.newcomer_wait * measures["mixed"],
+                policy.party_wait * measures["unlike"],
+            ),
+            axis=1,
+        ),
+        expired=expired,
+        region_names=tuple(queue.region_names),
+        role_names=tuple(policy.roles),
+    )
+
+
+def _regions(queue: Queue, v: View, start: Whole, ticket: Whole) -> tuple[Whole, Floats]:
+    """Where each match is played, and the worst ping there: the region where it is least, the first by name."""
+    matches = len(start) - 1
+    if not queue.region_names or not matches:
+        return np.full(matches, -1, np.int64), np.zeros(matches)
+    able = v.t["able"][ticket]
+    if (able == ANYWHERE).all():
+        return np.full(matches, -1, np.int64), np.zeros(matches)
+    by_name = np.argsort(queue.region_names, kind="stable")
+    ping = queue.ping[v.t["slot"][ticket]][:, by_name]
+    can = able[:, None] >> by_name.astype(np.uint64) & np.uint64(1) == 1
+    anywhere = able == ANYWHERE
+    ping = np.where(anywhere[:, None], 0.0, np.where(can, ping, np.inf))
+    worst = np.maximum.reduceat(ping, start[:-1], axis=0)
+    best = worst.argmin(axis=1)
+    free = np.logical_and.reduceat(anywhere, start[:-1])
+    return np.where(free, -1, by_name[best]), np.where(free, 0.0, worst[np.arange(matches), best])

@@ -1,0 +1,179 @@
+"""Many tickets as columns: what joins a queue at once, and what the benchmarks and the simulator make."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenmatch.errors import InputError
+from evenmatch.history import Flags, Floats
+from evenmatch.matchmaking.policy import LARGEST_TEAM
+from evenmatch.matchmaking.ticket import Ticket
+
+Whole = NDArray[np.int64]
+Masks = NDArray[np.uint64]
+FOREVER = np.iinfo(np.int64).max  # when somebody was met who is avoided
+MOST_REGIONS, MOST_ROLES = 60, 60
+ANYWHERE = (1 << MOST_REGIONS) - 1
+
+
+@dataclass(frozen=True, eq=False)
+class Tickets:
+    """T tickets of S members, members of one ticket side by side.
+
+    id, queued  int64 (T,)    number and microseconds since the epoch
+    start       int64 (T+1,)  first member of each ticket
+    player      int64 (S,)    percentile, rating, within, deviation float64 (S,)  loose, newcomer bool (S,)
+    roles       uint64 (S,)   bit r: offers role_names[r]; 0: any role
+    ping        float64 (T, R)  the worst of the members' pings to region_names[r]; inf where one of them cannot play;
+                              a row of nan: any region
+    named_start int64 (T+1,)  named int64 (N,)  players whom somebody of the ticket avoids or met
+    met         int64 (N,)    when met, microseconds since the epoch; FOREVER: avoided
+
+    `check` says what is wrong with them.
+    """
+
+    id: Whole
+    queued: Whole
+    start: Whole
+    player: Whole
+    percentile: Floats
+    rating: Floats
+    within: Floats
+    loose: Flags
+    deviation: Floats
+    newcomer: Flags
+    roles: Masks
+    ping: Floats
+    named_start: Whole
+    named: Whole
+    met: Whole
+    region_names: tuple[str, ...] = ()
+    role_names: tuple[str, ...] = field(default=())
+
+    def __len__(self) -> int:
+        return len(self.id)
+
+    @classmethod
+    def of(cls, tickets: Sequence[Ticket]) -> Tickets:
+        """The columns of these tickets."""
+        members = [member for ticket in tickets for member in ticket.members]
+        regions = tuple(sorted({region for member in members for region in member.ping}))
+        roles = tuple(sorted({role for member in members for role in member.roles}))
+        bit = {role: 1 << at for at, role in enumerate(roles)}
+        named = [
+            [(other, FOREVER) for member in ticket.members for other in member.avoid]
+            + [tuple(met) for member in ticket.members for met in member.met]
+            for ticket in tickets
+        ]
+        flat = list(chain.from_iterable(named))
+        return cls(
+            id=np.array([ticket.id for ticket in tickets], np.int64),
+            queued=np.array([ticket.queued for ticket in tickets], np.int64),
+            start=_starts([len(ticket.members) for ticket in tickets]),
+            player=np.array([member.player for member in members], np.int64),
+            percentile=np.array([member.percentile for member in members], np.float64),
+            rating=np.array([member.rating for member in members], np.float64),
+            within=np.array([member.within for member in members], np.float64),
+            loose=np.array([member.loose for member in members], np.bool_),
+            deviation=np.array([member.deviation for member in members], np.float64),
+            newcomer=np.array([member.newcomer for member in members], np.bool_),
+            roles=np.array([sum(bit[role] for role in set(member.roles)) for member in members], np.uint64),
+            ping=np.array([_pings(ticket, regions) for ticket in tickets], np.float64).reshape(len(tickets), -1),
+            named_start=_starts([len(ones) for ones in named]),
+            named=np.array([one[0] for one in flat], np.int64),
+            met=np.array([one[1] for one in flat], np.int64),
+            region_names=regions,
+            role_names=roles,
+        )
+
+    @classmethod
+    def solo(
+        cls,
+        id: Whole,  # noqa: A002 - a ticket's id
+        queued: Whole,
+        player: Whole,
+        percentile: Floats,
+        rating: Floats,
+        within: Floats,
+        loose: Flags,
+    ) -> Tickets:
+        """Tickets of one certain, placed player each, who play anywhere, with anybody, any role."""
+        count = len(id)
+        return cls.plain(id, queued, np.arange(count + 1), player, percentile, rating, within, loose)
+
+    @classmethod
+    def plain(
+        cls,
+        id: Whole,  # noqa: A002 - a ticket's id
+        queued: Whole,
+        start: Whole,
+        player: Whole,
+        percentile: Floats,
+        rating: Floats,
+        within: Floats,
+        loose: Flags,
+    ) -> Tickets:
+        """The same with parties: `start` int64 (T+1,) is the first member of each ticket."""
+        members, none = len(player), np.empty(0, np.int64)
+        return cls(
+            *(id, queued, start, player, percentile, rating, within, loose),
+            deviation=np.zeros(members),
+            newcomer=np.zeros(members, np.bool_),
+            roles=np.zeros(members, np.uint64),
+            ping=np.empty((len(id), 0)),
+            named_start=np.zeros(len(id) + 1, np.int64),
+            named=none,
+            met=none,
+        )
+
+    def check(self) -> None:
+        """Raise InputError where the columns do not fit together, or hold what no ticket may have."""
+        sizes = np.diff(self.start)
+        if len(self.start) != len(self) + 1 or len(self.queued) != len(self) or len(self.named_start) != len(self) + 1:
+            raise InputError(
+                f"{len(self)} ids, {len(self.queued)} times and {len(self.start)} starts do not fit together"
+            )
+        members = (self.percentile, self.rating, self.within, self.loose, self.deviation, self.newcomer, self.roles)
+        if len(self) and (self.start[0] != 0 or self.start[-1] != len(self.player)):
+            raise InputError("start does not lead from 0 to the number of players")
+        if any(len(column) != len(self.player) for column in members):
+            raise InputError("the members' columns differ in length; accepted is one value for each player")
+        if len(sizes) and not (sizes.min() >= 1 and sizes.max() <= LARGEST_TEAM):
+            bad = int(np.flatnonzero((sizes < 1) | (sizes > LARGEST_TEAM))[0])
+            raise InputError(f"ticket {self.id[bad]} has {sizes[bad]} members; accepted are 1 to {LARGEST_TEAM}")
+        for name, low, high in (
+            ("percentile", 0, 100),
+            ("within", 0, 100),
+            ("deviation", 0, 100),
+            ("rating", -1e300, 1e300),
+        ):
+            column = getattr(self, name)
+            good = (column >= low) & (column <= high)
+            if not good.all():
+                bad = int(np.argmin(good))
+                raise InputError(
+                    f"player {self.player[bad]}: {name} is {column[bad]:g}; accepted is a number from {low:g} to "
+                    f"{high:g}"
+                )
+        if len(self.region_names) > MOST_REGIONS or len(self.role_names) > MOST_ROLES:
+            raise InputError(f"accepted are at most {MOST_REGIONS} regions and {MOST_ROLES} roles")
+
+
+def _starts(counts: Sequence[int]) -> Whole:
+    return np.concatenate((np.zeros(1, np.int64), np.cumsum(np.array(counts, np.int64))))
+
+
+def _pings(ticket: Ticket, regions: tuple[str, ...]) -> list[float]:
+    """The worst ping of the party to each region; inf where not all can play, nan where none told any."""
+    able = ticket.regions
+    if able is None:
+        return [np.nan] * len(regions)
+    return [
+        max(member.ping[region] for member in ticket.members if member.ping) if region in able else np.inf
+        for region in regions
+    ]

@@ -1,0 +1,93 @@
+"""A queue at one moment under one policy: its tickets in order, with their windows."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from evenmatch.matchmaking.blocks import look
+from evenmatch.matchmaking.policy import INFINITE, Policy
+from evenmatch.matchmaking.queue import Queue, members_of, starts
+from evenmatch.matchmaking.records import WAITING, Records, Rules, View
+from evenmatch.matchmaking.tickets import ANYWHERE, Masks, Whole
+
+
+def rules_of(policy: Policy, now: int, size: int, *, mixed: bool) -> Rules:
+    """The rules of matches with teams of `size` players."""
+    return Rules(
+        now=now,
+        teams=policy.teams,
+        size=size,
+        mixed=mixed,
+        roles=bool(policy.roles),
+        rating_cap=np.inf if policy.max_rating_spread is None else float(policy.max_rating_spread),
+        party_wait=float(policy.party_wait),
+        newcomer_wait=float(policy.newcomer_wait),
+        rematch_wait=float(policy.rematch_wait),
+        rematch_fade=float(policy.rematch_fade),
+        spread_cost=float(policy.spread_cost),
+    )
+
+
+def view_of(queue: Queue, now: int, policy: Policy) -> tuple[View, Whole]:
+    """The tickets that a match can be made of, and the numbers of those that waited as long as anybody may."""
+    order = queue.order()
+    longest = INFINITE if policy.max_wait is None else policy.max_wait
+    t, expired = np.empty(len(order), WAITING), np.empty(len(order), np.int64)
+    spreads = (policy.even_spread, policy.spread_share)
+    kept, given_up = look(
+        queue.tickets, order, now, longest, policy.team_size, np.array(policy.steps), spreads, t, expired
+    )
+    t = t[:kept]
+    if policy.max_ping is not None and queue.region_names:
+        t["able"] = _within_ping(queue, t, policy.max_ping)
+    if policy.uncertainty > 0:
+        t = _with_bands(t, queue, policy)
+    return View(t, queue.members, queue.named, _offers(queue, policy)), np.sort(expired[:given_up])
+
+
+def _with_bands(t: Records, queue: Queue, policy: Policy) -> Records:
+    """The same where a player is a band: `uncertainty` deviations to both sides, no wider than their own filter."""
+    members = queue.members[members_of(t["first"], t["size"])]
+    width = np.where(t["loose"], [policy.width(waited) for waited in t["waited"].tolist()], 0.0)
+    own = np.maximum(members["within"], np.repeat(width, t["size"]))
+    band = np.minimum(policy.uncertainty * members["deviation"], own)
+    if not band.any():
+        return t
+    start = starts(t["size"])[:-1]
+    t["low"] = np.minimum.reduceat(members["percentile"] - band, start)
+    t["high"] = np.maximum.reduceat(members["percentile"] + band, start)
+    return t[np.lexsort((t["id"], -t["waited"], t["low"]))]
+
+
+def _within_ping(queue: Queue, t: Records, most: float) -> Masks:
+    """Where each ticket can play under the policy's ping limit."""
+    able: Masks = t["able"]
+    good = queue.ping[t["slot"], : len(queue.region_names)] <= most
+    near = (good.astype(np.uint64) << np.arange(good.shape[1], dtype=np.uint64)).sum(axis=1, dtype=np.uint64)
+    return np.where(able == ANYWHERE, able, able & near)
+
+
+def _offers(queue: Queue, policy: Policy) -> Whole:
+    """What each member in the pool offers of the policy's roles: bit r for its r-th; who told nothing offers all."""
+    told = queue.members["roles"]
+    if not policy.roles:
+        return np.zeros(1, np.int64)
+    offers = np.zeros(len(told), np.int64)
+    for bit, name in enumerate(policy.roles):
+        if name in queue.role_names:
+            own = np.uint64(queue.role_names.index(name))
+            offers |= (told >> own & np.uint64(1)).astype(np.int64) << bit
+    return np.where(told == 0, (1 << len(policy.roles)) - 1, offers)
+
+
+def role_room(policy: Policy, size: int) -> Whole:
+    """By subset of roles: how many players of one team may offer nothing outside it (Hall's condition)."""
+    counts = list(policy.roles.values())
+    free = size - sum(counts)
+    return np.array(
+        [
+            free + sum(count for bit, count in enumerate(counts) if subset >> bit & 1)
+            for subset in range(1 << len(counts))
+        ],
+        np.int64,
+    )

@@ -1,0 +1,158 @@
+"""What a ticket waits for, and how long that may take."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from evenmatch.errors import InputError
+from evenmatch.history import Flags, Floats
+from evenmatch.matchmaking.conflict import worth
+from evenmatch.matchmaking.policy import Policy
+from evenmatch.matchmaking.queue import Queue
+from evenmatch.matchmaking.records import View
+from evenmatch.matchmaking.view import rules_of, view_of
+
+SECOND = 1_000_000
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """Why a ticket has no match yet.
+
+    waited       seconds so far
+    window       the percentiles in which all others must be, now
+    widens_in    seconds until the window next widens; None: it does not any more (`strict`: it never did)
+    widens_to    the window from then on
+    needed       how many more players a match needs
+    within       players of other tickets that could be in a match with this one now, as far as two tickets can tell
+    estimate     further seconds until a match, from recent arrivals near by; None where nobody near by came
+    hindrances   what keeps it from ever being matched under this policy, each a sentence; empty where nothing does
+    """
+
+    ticket: int
+    waited: float
+    strict: bool
+    window: tuple[float, float]
+    widens_in: float | None
+    widens_to: tuple[float, float] | None
+    needed: int
+    within: int
+    estimate: float | None
+    hindrances: tuple[str, ...]
+
+    @property
+    def sentences(self) -> list[str]:
+        """The same for people, a sentence each."""
+        if self.hindrances:
+            return list(self.hindrances)
+        low, high = self.window
+        told = [
+            f"waiting for {self.needed} more between percentile {max(low, 0):.4g} and {min(high, 100):.4g}: "
+            f"{self.within} of those who wait could be in a match with you now"
+        ]
+        if self.widens_in is not None and self.widens_to is not None:
+            low, high = self.widens_to
+            told.append(
+                f"in {self.widens_in:.0f} s the search widens to percentile {max(low, 0):.4g} to {min(high, 100):.4g}"
+            )
+        elif self.strict:
+            told.append("the filter is strict: it does not widen")
+        if self.estimate is None:
+            told.append("nobody came near your level lately, so there is no estimate")
+        else:
+            told.append(f"a match is likely in about {self.estimate:.0f} s")
+        return told
+
+
+def why(ticket: int, queue: Queue, now: int, policy: Policy) -> Waiting:
+    """What this ticket waits for. Raises InputError where it does not wait in this queue."""
+    if ticket not in queue:
+        raise InputError(f"ticket {ticket} does not wait here; accepted is one that does")
+    view, _ = view_of(queue, now, policy)
+    place = np.flatnonzero(view.t["id"] == ticket)
+    told = queue.told((ticket,))
+    waited = max((now - int(told.queued[0])) / SECOND, 0.0)
+    if not len(place):
+        return _left_out(ticket, waited, bool(told.loose.all()), len(told.player), policy)
+    own = view.t[place[0]]
+    low, high = float(own["low"]), float(own["high"])
+    window = (float(own["lo"]), float(own["hi"]))
+    widens_in, widens_to = None, None
+    for after, width in policy.steps:
+        wider = (min(window[0], low - width), max(window[1], high + width))
+        if own["loose"] and after > waited and wider != window:
+            widens_in, widens_to = after - waited, wider
+            break
+    hindered = [] if own["able"] else ["no region is near enough: none has a ping that the policy allows"]
+    return Waiting(
+        ticket=ticket,
+        waited=waited,
+        strict=not own["loose"],
+        window=window,
+        widens_in=widens_in,
+        widens_to=widens_to,
+        needed=policy.players - int(own["size"]),
+        within=int(view.t["size"][_could_meet(view, int(place[0]), now, policy)].sum()),
+        estimate=_estimate(queue, view, int(place[0]), now, policy),
+        hindrances=tuple(hindered),
+    )
+
+
+def _left_out(ticket: int, waited: float, loose: bool, size: int, policy: Policy) -> Waiting:
+    if size > policy.team_size:
+        reason = f"a party of {size} is larger than a team of {policy.team_size}"
+    else:
+        reason = f"the ticket has waited {waited:.0f} s, and is given up after {policy.max_wait:g} s"
+    none = (float("nan"), float("nan"))
+    return Waiting(ticket, waited, not loose, none, None, None, max(policy.players - size, 0), 0, None, (reason,))
+
+
+def _could_meet(view: View, place: int, now: int, policy: Policy) -> Flags:
+    """Which tickets could be in a match with this one, as far as the two of them can tell."""
+    t, own = view.t, view.t[place]
+    rules = rules_of(policy, now, policy.team_size, mixed=True)
+    could: Flags = (
+        (t["low"] >= own["lo"]) & (t["high"] <= own["hi"]) & (t["lo"] <= own["low"]) & (t["hi"] >= own["high"])
+    )
+    could &= (t["able"] & own["able"]) > 0
+    spread = np.maximum(t["rating_high"], own["rating_high"]) - np.minimum(t["rating_low"], own["rating_low"])
+    could &= spread <= rules.rating_cap
+    could[place] = False
+    named = ((t["names"] & own["players"]) | (t["players"] & own["names"])) > 0
+    for other in np.flatnonzero(could & named).tolist():
+        could[other] = not np.isinf(worth(view, rules, place, other))
+    return could
+
+
+def _estimate(queue: Queue, view: View, place: int, now: int, policy: Policy) -> float | None:
+    """Seconds until a match, from arrivals near by.
+
+    For arrivals of r players a second in a band as wide as a match may be, the k players of a match come together
+    after about (k - 1)² / (2 (k + 1)) / r seconds: that is what fixed bins give, see docs/matchmaking.md. Each step
+    allows a wider band but begins later; the best of them counts.
+    """
+    own, players = view.t[place], policy.players
+    constant = (players - 1) ** 2 / (2 * (players + 1))
+    rate = queue.arrivals_a_second(now)
+    loose, waited = bool(own["loose"]), float(own["waited"])
+    middle, chosen = (own["low"] + own["high"]) / 2, float(own["chosen_hi"] - own["high"])
+    totals = []
+    for after, width in policy.steps if loose else ((0.0, chosen),):
+        reach = max(width, chosen)
+        band = min(reach, max(policy.even_spread, policy.spread_share * width if loose else 0.0))
+        near = _within(rate, middle - band / 2, middle + band / 2)
+        if near > 0:
+            whole = constant / near
+            totals.append(max(after - waited, 0.0) + max(whole - max(waited - after, 0.0), whole / players))
+    return min(totals) if totals else None
+
+
+def _within(rate: Floats, low: float, high: float) -> float:
+    """Arrivals a second in this band, shifted so that it ends inside 0..100; parts of bins count in part."""
+    width = min(high - low, 100.0)
+    low = min(max(low, 0.0), 100.0 - width)
+    edges = np.arange(len(rate) + 1)
+    share = np.clip(np.minimum(edges[1:], low + width) - np.maximum(edges[:-1], low), 0.0, 1.0)
+    return float((rate * share).sum())
