@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -83,8 +83,9 @@ class _Seats:
     """The open seats of one match, as they fill."""
 
     def __init__(self, opening: Opening, queue: Queue, now: int, policy: Policy) -> None:
-        self.opening, self.queue, self.policy = opening, queue, policy
-        self.rules = rules_of(policy, now, policy.team_size, mixed=True)
+        self.opening, self.queue = opening, queue
+        self.policy = policy = replace(policy, max_wait=None)  # those inside have waited as long as they play
+        self.rules = rules_of(policy, now, policy.team_size)
         self.room = role_room(policy, policy.team_size)
         self.now = now
         self.open = list(opening.seats)

@@ -151,13 +151,14 @@ def look(
         w.named_first, w.named_count, w.size = s.named_first, s.named_count, s.size
         w.newcomers, w.loose = s.newcomers, s.loose
         w.lo, w.hi, w.last_lo, w.last_hi = s.chosen_lo, s.chosen_hi, s.chosen_lo, s.chosen_hi
-        w.spread = spreads[0]
+        own = s.high - s.low
+        w.spread = spreads[0] + own
         if s.loose:
             width = 0.0
             for step in range(len(steps)):
                 if steps[step, 0] <= waited:
                     width = steps[step, 1]
-            w.spread = max(w.spread, spreads[1] * width)
+            w.spread = max(w.spread, spreads[1] * width + own)
             w.lo, w.hi = min(w.lo, s.low - width), max(w.hi, s.high + width)
             w.last_lo, w.last_hi = min(w.last_lo, s.low - last), max(w.last_hi, s.high + last)
     return kept, given_up

@@ -52,6 +52,11 @@ def lean(function: F) -> F:
     return cast("F", njit(**_OPTIONS, **_LEAN)(_renamed(function)))
 
 
+def merged(function: F) -> F:
+    """The same for a kernel that is merged into those that call it, where a call would cost more than its work."""
+    return cast("F", njit(error_model="numpy", inline="always", **_LEAN)(_renamed(function)))
+
+
 def _renamed(function: F) -> F:
     python = cast("types.FunctionType", function)
     name = f"{python.__name__}_{SOURCES}"

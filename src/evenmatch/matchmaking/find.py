@@ -1,13 +1,10 @@
-"""Kernels that find the matches in a row of tickets: the closest that begins with each, the best disjoint ones."""
+"""Kernels that find disjoint matches in a row of tickets: the closest that begins with each, and the best of these."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from evenmatch.history import Flags, Floats
-from evenmatch.matchmaking.collect import Work, collect, work_for
+from evenmatch.matchmaking.collect import Aim, Search, Work, collect
 from evenmatch.matchmaking.compiled import compiled, lean
 from evenmatch.matchmaking.pack import choose
 from evenmatch.matchmaking.records import Rules, View
@@ -19,40 +16,42 @@ REWARD = 600.0  # seconds that a match is worth by itself: waiting and cost chan
 
 @compiled
 def find(
-    v: View,
-    lo: Floats,
-    hi: Floats,
-    at: Whole,
-    rules: Rules,
-    room: Whole,
-    barred: Flags,
-    sums: Any,  # noqa: ANN401
-) -> tuple[Whole, Whole]:
-    """Disjoint matches among the tickets at these places: (first ticket of each match, tickets).
+    v: View, search: Search, rules: Rules, aim: Aim, work: Work, barred: Whole, made: int, start: Whole, ticket: Whole
+) -> int:
+    """Make matches of the tickets that are looked at; returns how many there are in all.
 
-    lo, hi  float64 (N,)  the windows that must hold everybody else, by place in the view
-    at      int64 (K,)    ascending places in the view: the tickets to look at
-    room    int64 (2^R,)  see view.role_room
-    barred  bool (N,)     tickets with which no match may begin
-    sums    SUMS (1,)     scratch
+    barred  int64 (N,)  not 0: no match may begin with this ticket
+    made    how many there are so far;  start, ticket  the first ticket of each, and all tickets: added to
     A match begins with its lowest ticket. For each ticket the match with the least spread is found, and of these the
-    disjoint ones with the largest total value are chosen.
+    disjoint ones with the largest total value are made. Then, among those that are left, matches are made upwards as
+    they come.
     """
-    work = work_for(rules.teams, rules.size, room, sums)
+    at, ahead = search.at, -1
     last, value = np.full(len(at), -1, np.int64), np.zeros(len(at))
-    for k in range(len(at)):
-        if not barred[at[k]]:
-            count, end = collect(v, lo, hi, at, k, rules, work)
+    for k in range(len(at) - 1, -1, -1):
+        t = v.t[at[k]]
+        if t.size == aim.largest:
+            ahead = k
+        if ahead >= 0 and v.t[at[ahead]].low <= search.hi[at[k]] and not barred[at[k]]:
+            count, end = collect(v, search, k, rules, aim, work)
             if count:
                 last[k], value[k] = end, _value(v, rules, work)
     picked = pick(last, value)
-    start = np.zeros(len(picked) + 1, np.int64)
-    chosen = np.empty(len(at), np.int64)
     wanted = np.empty(rules.size + 1, np.int64)
-    for match in range(len(picked)):
-        count, _ = collect(v, lo, hi, at, picked[match], rules, work)
-        start[match + 1] = start[match] + _choose(v, rules, work, count, wanted, chosen[start[match] :])
-    return start, chosen[: start[-1]].copy()
+    for sweep in range(2):
+        for i in range(len(at) if sweep else len(picked)):
+            k = i if sweep else picked[i]
+            if last[k] < 0 or search.taken[at[k]]:
+                continue
+            count, _ = collect(v, search, k, rules, aim, work)
+            own = ticket[start[made] :]
+            size = _choose(v, rules, aim, work, count, wanted, own) if count else 0
+            if size:
+                made += 1
+                start[made] = start[made - 1] + size
+                for n in range(size):
+                    search.taken[own[n]] = True
+    return made
 
 
 @lean
@@ -64,30 +63,43 @@ def _value(v: View, rules: Rules, work: Work) -> float:
 
 
 @compiled
-def _choose(v: View, rules: Rules, work: Work, count: int, wanted: Whole, out: Whole) -> int:
-    """Those of the tickets at hand that fill the teams: the first, then the longest-waiting. Returns how many."""
+def _choose(v: View, rules: Rules, aim: Aim, work: Work, count: int, wanted: Whole, out: Whole) -> int:
+    """Those of the tickets at hand that fill the teams: the first, then the longest-waiting. Returns how many.
+
+    None where they reach farther than any of them has waited for: whoever had is not among them.
+    """
+    active = work.active
     if rules.roles or work.sums[0].seats == rules.teams * rules.size:
-        out[:count] = work.active[:count]
+        out[:count] = active[:count]
         return count
-    party = v.t[work.active[0]].size
-    choose(work.counts, rules.teams, rules.size, party, rules.mixed, wanted)
-    _oldest_first(v, work.active, count)
-    taken = 0
+    party = v.t[active[0]].size
+    choose(work.counts, rules.teams, rules.size, party, aim.largest, aim.mixed, wanted)
+    _oldest_first(v, active, count)
+    taken, top, spread = 0, 0.0, 0.0
     for i in range(count):
-        size = v.t[work.active[i]].size
-        if wanted[size] > 0:
-            wanted[size] -= 1
-            out[taken] = work.active[i]
+        t = v.t[active[i]]
+        if wanted[t.size] > 0:
+            wanted[t.size] -= 1
+            out[taken] = active[i]
             taken += 1
-    return taken
+            top, spread = max(top, t.high), max(spread, t.spread)
+    return taken if top - v.t[active[0]].low <= spread else 0
 
 
 @lean
 def _oldest_first(v: View, active: Whole, count: int) -> None:
-    """Order all but the first by waiting time, those of equal times by their places."""
+    """Order all but the lowest: one that is allowed the widest spread, then the longest-waiting; equals by place."""
     for i in range(2, count):
         own, at = active[i], i
         while at > 1 and v.t[active[at - 1]].waited < v.t[own].waited:
             active[at] = active[at - 1]
             at -= 1
         active[at] = own
+    widest = 1
+    for i in range(2, count):
+        if v.t[active[i]].spread > v.t[active[widest]].spread:
+            widest = i
+    own = active[widest]
+    for i in range(widest, 1, -1):
+        active[i] = active[i - 1]
+    active[1] = own

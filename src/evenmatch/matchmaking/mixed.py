@@ -9,39 +9,40 @@ from evenmatch.matchmaking.tickets import Whole
 
 
 @lean
-def two_fill(counts: Whole, size: int, party: int, scratch: Whole) -> bool:
-    """Whether two teams of `size` can be filled, one of them with a party of size `party`; see `pack.fills`."""
+def two_fill(counts: Whole, size: int, party: int, largest: int, scratch: Whole) -> bool:
+    """Whether two teams can be filled, with parties of sizes `party` and `largest` among them; see `pack.fills`."""
     total = 0
-    for one in range(1, size + 1):
+    for one in range(1, largest + 1):
         total += one * counts[one]
-    if total < 2 * size:
+    if total < 2 * size or not counts[largest]:
         return False
     fills = scratch[: size + 1]  # bit b of word a: the first team can have a players and the second b
-    fills[:] = 0
-    fills[party] = 1
-    for one in range(size, 0, -1):
-        for _ in range(_useful(counts, size, party, one)):
+    _begin(fills, size, party, largest)
+    for one in range(largest, 0, -1):
+        for _ in range(_useful(counts, size, party, largest, one)):
             _add(fills, one, size)
     return _has(fills, size, size)
 
 
 @compiled
-def fill_two(counts: Whole, size: int, party: int, wanted: Whole) -> None:
+def fill_two(counts: Whole, size: int, party: int, largest: int, wanted: Whole) -> None:
     """How many parties of each size fill the two teams; see `pack.choose`."""
     items = 0
-    for one in range(1, size + 1):
-        items += _useful(counts, size, party, one)
+    for one in range(1, largest + 1):
+        items += _useful(counts, size, party, largest, one)
     after = np.zeros((items + 1, size + 1), np.int64)
     sizes = np.empty(items, np.int64)
-    after[0, party] = 1
+    _begin(after[0], size, party, largest)
     at = 0
-    for one in range(size, 0, -1):
-        for _ in range(_useful(counts, size, party, one)):
+    for one in range(largest, 0, -1):
+        for _ in range(_useful(counts, size, party, largest, one)):
             after[at + 1] = after[at]
             _add(after[at + 1], one, size)
             sizes[at] = one
             at += 1
     wanted[party] += 1
+    if largest != party:
+        wanted[largest] += 1
     a, b = size, size
     for item in range(items - 1, -1, -1):
         one = sizes[item]
@@ -55,9 +56,22 @@ def fill_two(counts: Whole, size: int, party: int, wanted: Whole) -> None:
 
 
 @lean
-def _useful(counts: Whole, size: int, party: int, one: int) -> int:
+def _begin(fills: Whole, size: int, party: int, largest: int) -> None:
+    """The fills of two teams with the parties that must be in the match."""
+    fills[:] = 0
+    if party == largest:
+        fills[party] = 1
+        return
+    fills[party] = 1 << largest
+    if party + largest <= size:
+        fills[party + largest] = 1
+
+
+@lean
+def _useful(counts: Whole, size: int, party: int, largest: int, one: int) -> int:
     """How many further parties of this size could be in two teams at the most."""
-    return min(int(counts[one]) - (1 if one == party else 0), 2 * (size // one))
+    must = (one == party) + (one == largest and largest != party)
+    return min(int(counts[one]) - must, 2 * (size // one))
 
 
 @lean
@@ -66,10 +80,10 @@ def _add(fills: Whole, one: int, size: int) -> None:
     most = (1 << (size + 1)) - 1
     for a in range(size, -1, -1):
         word = fills[a]
-        grown = word << one
-        if a + one <= size:
-            fills[a + one] |= word
-        fills[a] = (word | grown) & most
+        if word:
+            if a + one <= size:
+                fills[a + one] |= word
+            fills[a] = (word | word << one) & most
 
 
 @lean

@@ -6,7 +6,7 @@ import numpy as np
 
 from evenmatch.history import Flags, Floats
 from evenmatch.matchmaking.compiled import compiled, lean
-from evenmatch.matchmaking.conflict import apart
+from evenmatch.matchmaking.conflict import meets
 from evenmatch.matchmaking.pack import has_room
 from evenmatch.matchmaking.records import Rules, View
 from evenmatch.matchmaking.roles import add_party
@@ -32,13 +32,14 @@ def oldest_with(
     """
     found, count = np.empty(rules.teams * rules.size, np.int64), 1
     counts, held = np.zeros(rules.size + 1, np.int64), np.zeros(len(room), np.int64)
+    marked = np.zeros(len(v.t), np.int64)
     scratch = np.empty(max(rules.teams, rules.size + 1), np.int64)
     t = v.t[first]
     if t.size > rules.size or lo[first] > t.low or hi[first] < t.high:
         return found[:0]
     if not _add(v, rules, room, counts, held, scratch, first):
         return found[:0]
-    found[0] = first
+    found[0], marked[first] = first, 1
     seats, reach, top, low, bottom = t.size, hi[first], t.high, t.low, lo[first]
     rating_low, rating_high = t.rating_low, t.rating_high
     for j in order:
@@ -49,9 +50,9 @@ def oldest_with(
             continue
         if max(rating_high, t.rating_high) - min(rating_low, t.rating_low) > rules.rating_cap:
             continue
-        if _unwelcome(v, rules, found, count, j) or not _add(v, rules, room, counts, held, scratch, j):
+        if meets(v, marked, 1, j) or not _add(v, rules, room, counts, held, scratch, j):
             continue
-        found[count] = j
+        found[count], marked[j] = j, 1
         count += 1
         seats += t.size
         reach, bottom, top, low = min(reach, hi[j]), max(bottom, lo[j]), max(top, t.high), min(low, t.low)
@@ -59,14 +60,6 @@ def oldest_with(
         if seats == rules.teams * rules.size:
             return found[:count]
     return found[:0]
-
-
-@lean
-def _unwelcome(v: View, rules: Rules, found: Whole, count: int, j: int) -> bool:
-    held_apart = False
-    for i in range(count):
-        held_apart = held_apart or apart(v, rules, found[i], j)
-    return held_apart
 
 
 @lean

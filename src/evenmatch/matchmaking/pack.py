@@ -10,28 +10,28 @@ from evenmatch.matchmaking.tickets import Whole
 
 
 @lean
-def fills(counts: Whole, teams: int, size: int, party: int, mixed: bool, scratch: Whole) -> bool:
-    """Whether teams of `size` can be filled exactly, a party of size `party` among them.
+def fills(counts: Whole, teams: int, size: int, party: int, largest: int, mixed: bool, scratch: Whole) -> bool:
+    """Whether teams of `size` can be filled exactly, parties of size `party` and of size `largest` among them.
 
-    counts   int64 (size + 1,)  parties at hand by their size, that one included
-    mixed    False: every team has the same party sizes
+    counts   int64 (size + 1,)  parties at hand by their size; there are none larger than `largest`
+    mixed    False: every team has the same party sizes; True: exactly for two teams, of more some ways are not seen
     scratch  room for size + 1 or `teams` numbers, whichever is more
     """
     if not mixed:
-        return _alike(counts, teams, size, party)
+        return _alike(counts, teams, size, party, largest)
     if teams == 2:
-        return two_fill(counts, size, party, scratch)
-    return _first_fit(counts, teams, size, party, scratch, scratch[:0])
+        return two_fill(counts, size, party, largest, scratch)
+    return counts[largest] > 0 and _first_fit(counts, teams, size, party, scratch, scratch[:0])
 
 
 @compiled
-def choose(counts: Whole, teams: int, size: int, party: int, mixed: bool, wanted: Whole) -> None:
+def choose(counts: Whole, teams: int, size: int, party: int, largest: int, mixed: bool, wanted: Whole) -> None:
     """How many parties of each size to take, where `fills` holds: `wanted`, int64 (size + 1,); large ones first."""
     wanted[:] = 0
     if not mixed:
-        _choose_alike(counts, teams, size, party, wanted)
+        _choose_alike(counts, teams, size, party, largest, wanted)
     elif teams == 2:
-        fill_two(counts, size, party, wanted)
+        fill_two(counts, size, party, largest, wanted)
     else:
         _first_fit(counts, teams, size, party, np.empty(size + 1, np.int64), wanted)
 
@@ -53,33 +53,40 @@ def has_room(counts: Whole, teams: int, size: int, scratch: Whole) -> bool:
 
 
 @lean
-def _alike(counts: Whole, teams: int, size: int, party: int) -> bool:
+def _sets(counts: Whole, teams: int, party: int, largest: int, one: int) -> int:
+    """How many further sets of one party for each team there are, beside those that must be in the match."""
+    must = (one == party) + (one == largest and largest != party)
+    return int(counts[one]) // teams - must
+
+
+@lean
+def _alike(counts: Whole, teams: int, size: int, party: int, largest: int) -> bool:
     """Whether sets of `teams` parties of one size add up to a full team each; a subset sum in the bits of a number."""
-    if counts[party] < teams:
+    must = party if party == largest else party + largest
+    if counts[party] < teams or counts[largest] < teams or must > size:
         return False
-    sums = 1 << party
-    for one in range(1, size + 1):
-        sets = (counts[one] - (teams if one == party else 0)) // teams
-        for _ in range(min(sets, size // one)):
+    sums = 1 << must
+    for one in range(1, largest + 1):
+        for _ in range(min(_sets(counts, teams, party, largest, one), size // one)):
             sums |= sums << one
     return sums >> size & 1 == 1
 
 
 @compiled
-def _choose_alike(counts: Whole, teams: int, size: int, party: int, wanted: Whole) -> None:
-    made = np.zeros((size + 1, size + 1), np.bool_)  # [largest, sum]: can the sum be made of sets up to this size
+def _choose_alike(counts: Whole, teams: int, size: int, party: int, largest: int, wanted: Whole) -> None:
+    made = np.zeros((largest + 1, size + 1), np.bool_)  # [largest, sum]: can the sum be made of sets up to this size
     made[0, 0] = True
-    for one in range(1, size + 1):
-        sets = (counts[one] - (teams if one == party else 0)) // teams
+    for one in range(1, largest + 1):
+        sets = _sets(counts, teams, party, largest, one)
         for total in range(size + 1):
             for times in range(min(sets, total // one) + 1):
                 if made[one - 1, total - times * one]:
                     made[one, total] = True
-    left = size - party
     wanted[party] = teams
-    for one in range(size, 0, -1):
-        sets = (counts[one] - (teams if one == party else 0)) // teams
-        for times in range(min(sets, left // one), -1, -1):
+    wanted[largest] = teams
+    left = size - (party if party == largest else party + largest)
+    for one in range(largest, 0, -1):
+        for times in range(min(_sets(counts, teams, party, largest, one), left // one), -1, -1):
             if made[one - 1, left - times * one]:
                 wanted[one] += times * teams
                 left -= times * one

@@ -36,7 +36,8 @@ class Logistic:
 
     def __call__(self, first: Floats, second: Floats) -> Floats:
         """The chance that the first team wins."""
-        chance: Floats = 1.0 / (1.0 + np.power(10.0, (np.asarray(second) - first) / self.scale))
+        logits = (np.asarray(first) - second) / self.scale * math.log(10)
+        chance: Floats = 0.5 + 0.5 * np.tanh(logits / 2)  # the same as 1 / (1 + exp(-logits)), and never too large
         return chance
 
 
@@ -140,8 +141,12 @@ class Policy:
             _check(name, getattr(self, name), option)
         _check_steps(self.steps)
         object.__setattr__(self, "steps", tuple((float(after), float(width)) for after, width in self.steps))
-        object.__setattr__(self, "roles", dict(sorted(self.roles.items())))
         _check_roles(self.roles, self.team_size, self.min_team_size)
+        object.__setattr__(self, "roles", dict(sorted(self.roles.items())))
+        if self.odds is not None and not callable(self.odds):
+            raise BadParameterError(
+                f"odds={self.odds!r}: accepted is a function of two arrays of mean ratings, or none"
+            )
         if self.min_team_size is not None and self.min_team_size > self.team_size:
             raise BadParameterError(
                 f"min_team_size={self.min_team_size}: accepted is at most team_size, which is {self.team_size}"
@@ -243,13 +248,17 @@ def _typed(values: dict[str, object]) -> dict[str, Any]:
                 f"steps={steps!r}: accepted are pairs of seconds and percentiles, as [[0, 2], [15, 5]]"
             )
         values["steps"] = tuple(tuple(step) for step in steps)
-    if "roles" in values and not isinstance(values["roles"], Mapping):
-        raise BadParameterError(f"roles={values['roles']!r}: accepted is a table of names and counts")
     return values
 
 
 def _is_number(value: object) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool) and not math.isnan(float(value))
+    """Whether it is a number that a float holds."""
+    if not isinstance(value, Real) or isinstance(value, bool):
+        return False
+    try:
+        return not math.isnan(float(value))
+    except OverflowError:
+        return False
 
 
 def _check(name: str, value: object, option: Option) -> None:
@@ -260,9 +269,16 @@ def _check(name: str, value: object, option: Option) -> None:
         raise BadParameterError(f"{name}={value!r}: accepted is {option.accepts}")
 
 
-def _check_steps(steps: tuple[Step, ...]) -> None:
+def _check_steps(steps: object) -> None:
+    if not isinstance(steps, list | tuple):
+        raise BadParameterError(f"steps={steps!r}: accepted are pairs of seconds and percentiles")
     for step in steps:
-        if len(step) != 2 or not all(_is_number(one) for one in step) or not 0 <= step[1] <= 100 or step[0] < 0:
+        if (
+            not isinstance(step, list | tuple)
+            or len(step) != 2
+            or not all(_is_number(one) for one in step)
+            or not (0 <= step[1] <= 100 and 0 <= step[0] < INFINITE)
+        ):
             raise BadParameterError(
                 f"steps has {step!r}: accepted are seconds from 0 and a width of 0 to 100 percentiles"
             )
@@ -275,7 +291,9 @@ def _check_steps(steps: tuple[Step, ...]) -> None:
             )
 
 
-def _check_roles(roles: Mapping[str, int], team_size: int, min_team_size: int | None) -> None:
+def _check_roles(roles: object, team_size: int, min_team_size: int | None) -> None:
+    if not isinstance(roles, Mapping):
+        raise BadParameterError(f"roles={roles!r}: accepted is a table of names and counts")
     for name, count in roles.items():
         if not isinstance(name, str) or isinstance(count, bool) or not isinstance(count, int) or count < 1:
             raise BadParameterError(f"roles has {name!r}: {count!r}; accepted is a name and a whole number from 1")

@@ -7,18 +7,20 @@ import numpy as np
 from evenmatch.errors import BadParameterError
 from evenmatch.history import Flags, Floats
 from evenmatch.matchmaking.balance import companions, divide, means
-from evenmatch.matchmaking.collect import LOOK, SUMS
-from evenmatch.matchmaking.find import find
+from evenmatch.matchmaking.collect import SUMS
 from evenmatch.matchmaking.overdue import oldest_with
+from evenmatch.matchmaking.passes import EVERYWHERE, Places, Windows, make_matches
 from evenmatch.matchmaking.policy import Policy
 from evenmatch.matchmaking.proposal import Proposals
 from evenmatch.matchmaking.queue import Queue
-from evenmatch.matchmaking.records import Rules, View
+from evenmatch.matchmaking.records import Records, Rules, View
 from evenmatch.matchmaking.telling import tell
-from evenmatch.matchmaking.tickets import ANYWHERE, Whole
+from evenmatch.matchmaking.tickets import ANYWHERE, MOST_REGIONS, Whole
 from evenmatch.matchmaking.view import role_room, rules_of, view_of
 
-FRUITLESS = 256  # overdue tickets for which nobody is found, in one tick, before the others wait for the next
+TRIES = 4  # times that others are looked for where odds were beyond the limit, in one tick
+NEAREST = 256  # places up and down the order: where others are looked for first, or again
+ANY = MOST_REGIONS  # a bit that all tickets have which can play anywhere
 
 
 def propose(queue: Queue, now: int, policy: Policy) -> Proposals:
@@ -44,12 +46,12 @@ class Tick:
 
     def __init__(self, queue: Queue, view: View, now: int, policy: Policy) -> None:
         self.view, self.now, self.policy = view, now, policy
-        self.free = np.ones(len(view.t), np.bool_)
+        self.free = view.t["able"] > 0
         self.made: list[tuple[Whole, Whole, Whole, Floats]] = []  # start, ticket, team, odds
         self.sums = np.zeros(1, SUMS)
         self.gap_cost = _gap_cost(view, policy)
-        self.regions = _regions(queue, view)
-        self.home = _home(queue, view, self.regions)
+        self.places = _places(queue, view.t)
+        self.windows = Windows(*(np.ascontiguousarray(view.t[name]) for name in Windows._fields))
 
     def matches(self) -> tuple[Whole, Whole, Whole, Floats]:
         """All matches made: first ticket of each, places in the view, teams, odds."""
@@ -61,34 +63,23 @@ class Tick:
         return np.concatenate((np.zeros(1, np.int64), np.cumsum(sizes))), ticket, team, odds
 
     def serve(self, size: int) -> None:
-        """Make matches with teams of `size`: inside chosen filters first, like against like first, at home first."""
-        v, policy = self.view.t, self.policy
-        able = self.free & (v["size"] <= size)
+        """Make matches with teams of `size`, until none is found or too many were refused for their odds."""
+        t, policy = self.view.t, self.policy
+        able = t["size"] <= size
         if size < policy.team_size:
-            able &= v["waited"] >= policy.smaller_after
-        wider = bool((able & ((v["lo"] < v["chosen_lo"]) | (v["hi"] > v["chosen_hi"]))).any())
-        parties = size > 1 and bool((v["size"][able] > 1).any())
-        for lo, hi in ((v["chosen_lo"], v["chosen_hi"]), (v["lo"], v["hi"]))[: 1 + wider]:
-            for mixed in (False, True)[: 1 + parties]:
-                rules = rules_of(policy, self.now, size, mixed=mixed)
-                for at_home in (True, False):
-                    for region in self.regions if at_home or len(self.regions) > 1 else ():
-                        self._settle(lo, hi, able, region, rules, at_home=at_home)
-
-    def _settle(self, lo: Floats, hi: Floats, able: Flags, region: int, rules: Rules, *, at_home: bool) -> None:
-        """Make matches in a region until none is found."""
-        here = self.free & able
-        if len(self.regions) > 1:
-            here &= self.home == region if at_home else self._can_play(region)
-        at = np.flatnonzero(here)
-        barred = np.zeros(len(here), np.bool_)
-        while self.view.t["size"][at].sum() >= rules.teams * rules.size:
-            start, ticket = find(self.view, lo, hi, at, rules, self._room(rules), barred, self.sums)
+            able &= t["waited"] >= policy.smaller_after
+        rules, room = rules_of(policy, self.now, size), role_room(policy, size)
+        barred, near = np.zeros(len(t), np.int64), np.ones(len(t), np.bool_)
+        for _ in range(TRIES):
+            taken = ~(self.free & able & near)
+            start, ticket = make_matches(self.view, self.windows, self.places, taken, barred, rules, room, self.sums)
             if len(start) == 1:
                 return
             good = self._make(start, ticket, rules)
-            barred[ticket[start[:-1]][~good]] = True
-            at = at[self.free[at]]
+            if good.all():
+                return
+            barred[ticket[start[:-1]][~good]] = 1
+            near = _around(ticket[~np.repeat(good, np.diff(start))], len(t))
 
     def _make(self, start: Whole, ticket: Whole, rules: Rules) -> Flags:
         """Divide matches into teams and keep those within the odds; which of them these are."""
@@ -105,7 +96,7 @@ class Tick:
         """The team of each ticket, the odds of each match, and which matches can be made."""
         table = companions(rules.size) if rules.teams == 2 else companions(1)
         team = np.zeros(len(ticket), np.int64)
-        good = divide(self.view, rules, self._room(rules), start, ticket, table, self.gap_cost, team)
+        good = divide(self.view, rules, role_room(self.policy, rules.size), start, ticket, table, self.gap_cost, team)
         odds = _foretold(self.policy, *means(self.view, rules, start, ticket, team, good))
         if self.policy.max_odds is None:
             return team, odds, good > 0
@@ -117,67 +108,66 @@ class Tick:
         Whoever can make a match with it once all windows are at their widest is kept free, the oldest first, so that
         nobody younger takes part in the wait, and it ends.
         """
-        v = self.view.t
-        overdue = v["loose"] & (v["waited"] >= self.policy.overdue_after)
+        t = self.view.t
+        overdue = t["loose"] & (t["waited"] >= self.policy.overdue_after)
         if not overdue.any():
             return
-        by_age = np.lexsort((v["id"], -v["waited"]))
-        rules = rules_of(self.policy, self.now, self.policy.team_size, mixed=True)
-        fruitless = 0
+        by_age = np.lexsort((t["id"], -t["waited"]))
+        rules = rules_of(self.policy, self.now, self.policy.team_size)
         for first in by_age[overdue[by_age]].tolist():
-            if not self.free[first] or fruitless == FRUITLESS:
-                continue
-            if self._serve_one(first, by_age, rules):
-                continue
-            later = self._together(v["last_lo"], v["last_hi"], by_age, first, rules)
-            fruitless += not len(later)
-            self.free[later] = False
+            if self.free[first] and not self._serve_one(first, by_age, rules):
+                later = self._together(t["last_lo"], t["last_hi"], by_age, first, rules)
+                self.free[later] = False
 
     def _serve_one(self, first: int, by_age: Whole, rules: Rules) -> bool:
         """Make a match with this ticket now: of those nearest to it, else of the oldest."""
-        nearest = np.arange(max(first - LOOK, 0), min(first + LOOK + 1, len(by_age)))
-        nearest = nearest[np.argsort(np.abs(self.view.t["low"][nearest] - self.view.t["low"][first]), kind="stable")]
+        low = self.view.t["low"]
+        nearest = np.arange(max(first - NEAREST, 0), min(first + NEAREST + 1, len(by_age)))
+        nearest = nearest[np.argsort(np.abs(low[nearest] - low[first]), kind="stable")]
         for order in (nearest, by_age):
-            together = self._together(self.view.t["lo"], self.view.t["hi"], order, first, rules)
+            together = self._together(self.windows.lo, self.windows.hi, order, first, rules)
             if len(together):
-                self._make(np.array([0, len(together)]), np.sort(together), rules)
+                self._make(np.array([0, len(together)]), together, rules)
                 return True
         return False
 
     def _together(self, lo: Floats, hi: Floats, order: Whole, first: int, rules: Rules) -> Whole:
-        """A match with this ticket of the first in `order` that go together, in the best region where there is one."""
-        for region in self.regions:
-            if self.view.t["able"][first] >> np.uint64(max(region, 0)) & np.uint64(1):
-                found = oldest_with(
-                    self.view, lo, hi, order, first, max(region, 0), self.free, rules, self._room(rules)
-                )
-                if len(found) and self._divided(np.array([0, len(found)]), np.sort(found), rules)[2].all():
-                    return found
+        """A match with this ticket of the first in `order` that go together, in the first region where there is one.
+
+        Where the odds would be beyond the limit the last of them is left out, and others are looked for.
+        """
+        room = role_room(self.policy, rules.size)
+        for region in self.places.region.tolist() or [ANY]:
+            if not int(self.view.t["able"][first]) >> region & 1:
+                continue
+            free = self.free.copy()
+            while len(found := oldest_with(self.view, lo, hi, order, first, region, free, rules, room)):
+                if self._divided(np.array([0, len(found)]), np.sort(found), rules)[2].all():
+                    return np.sort(found)
+                free[found[-1]] = False
         return np.empty(0, np.int64)
 
-    def _room(self, rules: Rules) -> Whole:
-        return role_room(self.policy, rules.size)
 
-    def _can_play(self, region: int) -> Flags:
-        can: Flags = self.view.t["able"] >> np.uint64(region) & np.uint64(1) == 1
-        return can
-
-
-def _regions(queue: Queue, view: View) -> list[int]:
-    """The regions' bits by name; one that stands for none where nobody told any."""
-    if (view.t["able"] == ANYWHERE).all():
-        return [-1]
-    return [queue.region_names.index(name) for name in sorted(queue.region_names)]
+def _around(places: Whole, count: int) -> Flags:
+    """Which of so many places are near any of these."""
+    change = np.zeros(count + 1, np.int64)
+    np.add.at(change, np.maximum(places - NEAREST, 0), 1)
+    np.add.at(change, np.minimum(places + NEAREST + 1, count), -1)
+    near: Flags = np.cumsum(change[:-1]) > 0
+    return near
 
 
-def _home(queue: Queue, view: View, regions: list[int]) -> Whole:
-    """Where each ticket plays with the best worst ping, the first by name of equals; int64 (N,)."""
-    if len(regions) == 1:
-        return np.full(len(view.t), regions[0], np.int64)
-    ping = queue.ping[view.t["slot"]][:, regions]
-    able = view.t["able"][:, None] >> np.array(regions, np.uint64) & np.uint64(1) == 1
-    home: Whole = np.array(regions)[np.where(able, ping, np.inf).argmin(axis=1)]
-    return home
+def _places(queue: Queue, t: Records) -> Places:
+    """The regions where somebody can play, and where each ticket is at home."""
+    told = t["able"][t["able"] != ANYWHERE]
+    names = sorted(enumerate(queue.region_names), key=lambda one: one[1])
+    region = np.array([bit for bit, _ in names if (told >> np.uint64(bit) & np.uint64(1)).any()], np.int64)
+    home = np.full(len(t), EVERYWHERE, np.int64)
+    if len(region):
+        can = t["able"][:, None] >> region.astype(np.uint64) & np.uint64(1) == 1
+        best = np.where(can, queue.ping[t["slot"]][:, region], np.inf).argmin(axis=1)
+        home = np.where(t["able"] == ANYWHERE, EVERYWHERE, region[best])
+    return Places(region, home)
 
 
 def _gap_cost(view: View, policy: Policy) -> float:

@@ -82,6 +82,8 @@ class Queue:
             tickets.check()
         ids, players = tickets.id.tolist(), tickets.player.tolist()
         self._refuse_doubles(ids, players)
+        _check_room(self.region_names, tickets.region_names, MOST_REGIONS, "regions")
+        _check_room(self.role_names, tickets.role_names, MOST_ROLES, "roles")
         bits, pings = self._bits(tickets)
         self._make_room(len(ids), len(players), len(tickets.named))
         slots = self._free[len(self._free) - len(ids) :]
@@ -207,7 +209,7 @@ class Queue:
         pings, able = self._regions(tickets)
         roles = tickets.roles
         if tickets.role_names:
-            _learn(self.role_names, tickets.role_names, MOST_ROLES, "roles")
+            self.role_names += [name for name in tickets.role_names if name not in self.role_names]
             bit = [self.role_names.index(name) for name in tickets.role_names]
             if bit != list(range(len(bit))):
                 roles = _moved(roles, bit)
@@ -222,7 +224,7 @@ class Queue:
         """Pings by this queue's regions, and where each ticket can play."""
         count = len(tickets)
         if tickets.region_names:
-            _learn(self.region_names, tickets.region_names, MOST_REGIONS, "regions")
+            self.region_names += [name for name in tickets.region_names if name not in self.region_names]
         known = len(self.region_names)
         if not known:
             return np.empty((count, 0)), np.full(count, ANYWHERE, np.uint64)
@@ -290,11 +292,10 @@ def _grown(column: np.ndarray, size: int) -> np.ndarray:
     return grown
 
 
-def _learn(known: list[str], names: tuple[str, ...], most: int, what: str) -> None:
+def _check_room(known: list[str], names: tuple[str, ...], most: int, what: str) -> None:
     fresh = [name for name in names if name not in known]
     if len(known) + len(fresh) > most:
         raise InputError(f"{what} {', '.join(fresh)} would be more than {most}; accepted are at most {most} in a queue")
-    known += fresh
 
 
 def _moved(masks: Masks, bit: list[int]) -> Masks:

@@ -84,8 +84,15 @@ class Queues:
                 raise InputError(
                     f"player {player} waits already, in ticket {self._ticket_of[player]}; accepted are those who do not"
                 )
-        for name, ticket in tickets.items():
-            self.queues[name].join(ticket)
+        joined: list[str] = []
+        try:
+            for name, ticket in tickets.items():
+                self.queues[name].join(ticket)
+                joined.append(name)
+        except InputError:
+            for name in joined:
+                self.queues[name].leave(told[0].id)
+            raise
         self._tickets[told[0].id] = dict(tickets)
         self._ticket_of.update(dict.fromkeys(players, told[0].id))
 

@@ -33,7 +33,7 @@ WAITING = np.dtype(
     [
         ("slot", "i8"),
         ("waited", "f8"),  # seconds
-        ("spread", "f8"),  # percentiles that a match may have for its sake
+        ("spread", "f8"),  # percentiles that a match may have for its sake, those of the party itself included
         ("lo", "f8"),  # the window now, and at its widest
         ("hi", "f8"),
         ("last_lo", "f8"),
@@ -64,26 +64,27 @@ class View(NamedTuple):
 
     t        WAITING (N,);  members  MEMBER (P,);  named  NAMED
     role     int64 (P,)  bit r: the member offers role r of the policy; of length 1 where it has none
+    apart_start  int64 (N+1,);  apart  int64: the places of the tickets that each is not to meet now
     """
 
     t: Any
     members: Any
     named: Any
     role: NDArray[np.int64]
+    apart_start: NDArray[np.int64]
+    apart: NDArray[np.int64]
 
 
 class Rules(NamedTuple):
     """What kernels read of a policy, for one kind of match.
 
     size    players in each team
-    mixed   whether parties of other sizes may stand against each other
     roles   whether teams need roles; how many is told beside it, as `room`
     """
 
     now: int
     teams: int
     size: int
-    mixed: bool
     roles: bool
     rating_cap: float
     party_wait: float

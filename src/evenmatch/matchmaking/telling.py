@@ -41,7 +41,7 @@ def tell(queue: Queue, v: View, policy: Policy, now: int, made: Made, expired: W
             (
                 np.array([policy.spread_wait(spread) for spread in measures["spread"].tolist()]),
                 policy.odds_cost * 100 * np.abs(odds - 0.5),
-                rematch_costs(v, rules_of(policy, now, policy.team_size, mixed=True), start, ticket),
+                rematch_costs(v, rules_of(policy, now, policy.team_size), start, ticket),
                 policy.newcomer_wait * measures["mixed"],
                 policy.party_wait * measures["unlike"],
             ),

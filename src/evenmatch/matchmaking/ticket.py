@@ -68,7 +68,7 @@ class Member:
 
     def reaches(self, region: str) -> bool:
         """Whether the ping there is known and not above what this player accepts; any region is, where none is told."""
-        return not self.ping or self.ping.get(region, math.inf) <= self.max_ping
+        return not self.ping or (region in self.ping and self.ping[region] <= self.max_ping)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,6 +125,7 @@ def check_number(name: str, value: object) -> None:
 
 
 def _check_range(player: int, name: str, value: object, low: float, high: float) -> None:
-    if isinstance(value, bool) or not isinstance(value, Real) or not low <= float(value) <= high:
+    known = isinstance(value, float | int | Real) and not isinstance(value, bool)
+    if not known or not low <= value <= high:  # type: ignore[operator] # compared as it is: a float holds less
         top = f"to {high:g}" if math.isfinite(high) else "upwards"
         raise InputError(f"player {player}: {name} is {value!r}; accepted is a number from {low:g} {top}")

@@ -18,7 +18,7 @@ Whole = NDArray[np.int64]
 Masks = NDArray[np.uint64]
 FOREVER = np.iinfo(np.int64).max  # when somebody was met who is avoided
 MOST_REGIONS, MOST_ROLES = 60, 60
-ANYWHERE = (1 << MOST_REGIONS) - 1
+ANYWHERE = (1 << (MOST_REGIONS + 1)) - 1  # one bit more than any that told pings
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +83,9 @@ class Tickets:
             deviation=np.array([member.deviation for member in members], np.float64),
             newcomer=np.array([member.newcomer for member in members], np.bool_),
             roles=np.array([sum(bit[role] for role in set(member.roles)) for member in members], np.uint64),
-            ping=np.array([_pings(ticket, regions) for ticket in tickets], np.float64).reshape(len(tickets), -1),
+            ping=np.array([_pings(ticket, regions) for ticket in tickets], np.float64).reshape(
+                len(tickets), len(regions)
+            ),
             named_start=_starts([len(ones) for ones in named]),
             named=np.array([one[0] for one in flat], np.int64),
             met=np.array([one[1] for one in flat], np.int64),

@@ -5,19 +5,19 @@ from __future__ import annotations
 import numpy as np
 
 from evenmatch.matchmaking.blocks import look
+from evenmatch.matchmaking.conflict import keep_apart
 from evenmatch.matchmaking.policy import INFINITE, Policy
 from evenmatch.matchmaking.queue import Queue, members_of, starts
 from evenmatch.matchmaking.records import WAITING, Records, Rules, View
 from evenmatch.matchmaking.tickets import ANYWHERE, Masks, Whole
 
 
-def rules_of(policy: Policy, now: int, size: int, *, mixed: bool) -> Rules:
+def rules_of(policy: Policy, now: int, size: int) -> Rules:
     """The rules of matches with teams of `size` players."""
     return Rules(
         now=now,
         teams=policy.teams,
         size=size,
-        mixed=mixed,
         roles=bool(policy.roles),
         rating_cap=np.inf if policy.max_rating_spread is None else float(policy.max_rating_spread),
         party_wait=float(policy.party_wait),
@@ -42,7 +42,8 @@ def view_of(queue: Queue, now: int, policy: Policy) -> tuple[View, Whole]:
         t["able"] = _within_ping(queue, t, policy.max_ping)
     if policy.uncertainty > 0:
         t = _with_bands(t, queue, policy)
-    return View(t, queue.members, queue.named, _offers(queue, policy)), np.sort(expired[:given_up])
+    apart = keep_apart(t, queue.members, queue.named, now, float(policy.rematch_wait), float(policy.rematch_fade))
+    return View(t, queue.members, queue.named, _offers(queue, policy), *apart), np.sort(expired[:given_up])
 
 
 def _with_bands(t: Records, queue: Queue, policy: Policy) -> Records:

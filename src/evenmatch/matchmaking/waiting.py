@@ -76,8 +76,8 @@ def why(ticket: int, queue: Queue, now: int, policy: Policy) -> Waiting:
     waited = max((now - int(told.queued[0])) / SECOND, 0.0)
     if not len(place):
         return _left_out(ticket, waited, bool(told.loose.all()), len(told.player), policy)
-    own = view.t[place[0]]
-    low, high = float(own["low"]), float(own["high"])
+    own, points = view.t[place[0]], queue.tickets[view.t["slot"][place[0]]]
+    low, high = float(points["low"]), float(points["high"])
     window = (float(own["lo"]), float(own["hi"]))
     widens_in, widens_to = None, None
     for after, width in policy.steps:
@@ -112,7 +112,7 @@ def _left_out(ticket: int, waited: float, loose: bool, size: int, policy: Policy
 def _could_meet(view: View, place: int, now: int, policy: Policy) -> Flags:
     """Which tickets could be in a match with this one, as far as the two of them can tell."""
     t, own = view.t, view.t[place]
-    rules = rules_of(policy, now, policy.team_size, mixed=True)
+    rules = rules_of(policy, now, policy.team_size)
     could: Flags = (
         (t["low"] >= own["lo"]) & (t["high"] <= own["hi"]) & (t["lo"] <= own["low"]) & (t["hi"] >= own["high"])
     )
@@ -133,10 +133,10 @@ def _estimate(queue: Queue, view: View, place: int, now: int, policy: Policy) ->
     after about (k - 1)² / (2 (k + 1)) / r seconds: that is what fixed bins give, see docs/matchmaking.md. Each step
     allows a wider band but begins later; the best of them counts.
     """
-    own, players = view.t[place], policy.players
+    own, players = queue.tickets[view.t["slot"][place]], policy.players
     constant = (players - 1) ** 2 / (2 * (players + 1))
     rate = queue.arrivals_a_second(now)
-    loose, waited = bool(own["loose"]), float(own["waited"])
+    loose, waited = bool(own["loose"]), float(view.t["waited"][place])
     middle, chosen = (own["low"] + own["high"]) / 2, float(own["chosen_hi"] - own["high"])
     totals = []
     for after, width in policy.steps if loose else ((0.0, chosen),):
