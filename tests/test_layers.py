@@ -22,15 +22,29 @@ BELOW = {
     "standings": ["errors", "match", "history", "systems"],
     "rating": ["errors", "match", "history", "tables", "systems", "standings"],
     "online": ["errors", "match", "history", "systems", "rating"],
-    "lab": ["errors", "match", "history", "tables", "systems", "standings", "rating", "online"],
+    "matchmaking": ["errors", "history"],  # tickets carry numbers: no rating system, no standings
+    "lab": [
+        *("errors", "match", "history", "tables", "systems", "standings", "rating", "online", "matchmaking"),
+        "__version__",
+    ],
     "ledger": ["errors", "match", "history", "systems", "standings", "rating"],
     "service": ["errors", "match", "history", "tables", "systems", "standings", "rating", "ledger"],
     "cli": [
-        *("errors", "match", "history", "tables", "systems", "standings", "rating", "online", "lab", "service"),
+        *("errors", "match", "history", "tables", "systems", "standings", "rating", "online", "matchmaking"),
+        *("lab", "service"),
         "__version__",
     ],
 }
-PURE = ["errors", "match", "history", "systems", "standings", "rating", "online"]  # and tables, but for reading files
+PURE = [
+    "errors",
+    "match",
+    "history",
+    "systems",
+    "standings",
+    "rating",
+    "online",
+    "matchmaking",
+]  # and tables, but for reading files
 THIRD_PARTY = {
     "__main__": [],
     "errors": [],
@@ -41,6 +55,7 @@ THIRD_PARTY = {
     "standings": ["numpy"],
     "rating": ["numpy", "pyarrow"],
     "online": ["numpy"],
+    "matchmaking": ["numpy", "numba"],
     "lab": ["numpy", "numba", "pyarrow", "matplotlib", "optuna", "plotly", "jinja2"],
     "ledger": ["numpy", "numba", "llvmlite", "sqlalchemy", "alembic", "psycopg"],  # compilers: for their versions
     "service": ["numpy", "pyarrow"],

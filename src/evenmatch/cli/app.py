@@ -21,11 +21,14 @@ from evenmatch.cli import (
     odds,
     options,
     player,
+    policies,
     rate,
     rebuild,
     record,
     reinstate,
+    replay_queue,
     season,
+    simulate_queue,
     standings,
     systems,
     verify,
@@ -33,6 +36,7 @@ from evenmatch.cli import (
 )
 
 FILES = "From a file"
+MATCHMAKING = "Matchmaking"
 LADDERS = "Ladders in a database"
 KEEPING = "Care of the database"
 
@@ -42,7 +46,7 @@ class Ordered(typer.core.TyperGroup):
 
     def list_commands(self, ctx: object) -> list[str]:
         """Groups first where they are in the same panel: `ladder create` is where ladders begin."""
-        files = [name for name in self.commands if name in panels[FILES]]
+        files = [name for name in self.commands if name in panels[FILES] or name in panels[MATCHMAKING]]
         groups = [name for name in groups_of_commands if name in self.commands]
         return [*files, *groups, *(name for name in self.commands if name not in {*files, *groups})]
 
@@ -73,6 +77,11 @@ panels: dict[str, dict[str, Callable[..., None]]] = {
         "backtest": backtest.command,
         "systems": systems.command,
         "demo": demo.command,
+    },
+    MATCHMAKING: {
+        "simulate-queue": simulate_queue.command,
+        "policies": policies.command,
+        "replay-queue": replay_queue.command,
     },
     LADDERS: {
         "import": importing.command,

@@ -91,7 +91,7 @@ class _Seats:
         self.open = list(opening.seats)
         self.taken: list[list[int]] = [[] for _ in opening.teams]
         inside = Queue()
-        inside.join_all(Tickets.of([ticket for team in opening.teams for ticket in team]))
+        inside.join_all(_numbered(Tickets.of([ticket for team in opening.teams for ticket in team]), 0))
         self.inside = inside
         v, _ = view_of(inside, opening.formed, policy)
         self.low, self.high = float(v.t["low"].min()), float(v.t["high"].max())
@@ -125,7 +125,7 @@ class _Seats:
         self.taken[team].append(int(t["id"]))
         self.ratings[team] += told.rating.tolist()
         self.players |= set(told.player.tolist())
-        self.inside.join_all(told)
+        self.inside.join_all(_numbered(told, len(self.inside)))
         self.low, self.high = min(self.low, float(t["low"])), max(self.high, float(t["high"]))
         self.lo, self.hi = max(self.lo, float(t["lo"])), min(self.hi, float(t["hi"]))
         self.rating_low = min(self.rating_low, float(t["rating_low"]))
@@ -165,8 +165,8 @@ class _Seats:
             return True
         both = Queue()
         both.join_all(self.inside.told(self.inside.ids))
-        number = max([*self.inside.ids, 0]) + 1
-        both.join_all(Tickets(**{**vars(own), "id": np.array([number])}))
+        number = len(self.inside)
+        both.join_all(_numbered(own, number))
         v, _ = view_of(both, self.now, self.policy)
         mine = int(np.flatnonzero(v.t["id"] == number)[0])
         waited = float(v.t["waited"][mine])
@@ -183,3 +183,8 @@ def _queue_of(tickets: Sequence[Ticket]) -> Queue:
     queue = Queue()
     queue.join_all(Tickets.of(tickets))
     return queue
+
+
+def _numbered(tickets: Tickets, first: int) -> Tickets:
+    """The same under numbers from `first` on: those inside a match may have numbers of tickets that wait now."""
+    return replace(tickets, id=np.arange(first, first + len(tickets)))

@@ -123,7 +123,7 @@ def look(
     longest: float,
     largest: int,
     steps: Floats,
-    spreads: tuple[float, float],
+    spreads: tuple[float, float, float],
     t: Any,  # noqa: ANN401 - WAITING
     expired: Whole,
 ) -> tuple[int, int]:
@@ -131,7 +131,7 @@ def look(
 
     longest  seconds from which on a ticket is given up;  largest  players beyond which it is left out
     steps    float64 (N, 2)  seconds, and how far a loose filter reaches from then on
-    spreads  the policy's even_spread and spread_share
+    spreads  the policy's even_spread, spread_share and overdue_after
     """
     kept, given_up, last = 0, 0, steps[len(steps) - 1, 1]
     for slot in order:
@@ -151,14 +151,14 @@ def look(
         w.named_first, w.named_count, w.size = s.named_first, s.named_count, s.size
         w.newcomers, w.loose = s.newcomers, s.loose
         w.lo, w.hi, w.last_lo, w.last_hi = s.chosen_lo, s.chosen_hi, s.chosen_lo, s.chosen_hi
-        own = s.high - s.low
-        w.spread = spreads[0] + own
+        width = 0.0
+        for step in range(len(steps)):
+            if steps[step, 0] <= waited:
+                width = steps[step, 1]
+        w.spread = np.inf
+        if waited < spreads[2]:
+            w.spread = max(spreads[0], spreads[1] * width) + s.high - s.low
         if s.loose:
-            width = 0.0
-            for step in range(len(steps)):
-                if steps[step, 0] <= waited:
-                    width = steps[step, 1]
-            w.spread = max(w.spread, spreads[1] * width + own)
             w.lo, w.hi = min(w.lo, s.low - width), max(w.hi, s.high + width)
             w.last_lo, w.last_hi = min(w.last_lo, s.low - last), max(w.last_hi, s.high + last)
     return kept, given_up

@@ -120,7 +120,7 @@ def _pairs(
     start: Whole,
     others: Whole,
 ) -> None:
-    """Count for each ticket those that it is to be kept apart from, in `start`; or note them, where `others` is long."""
+    """Count for each ticket those to be kept apart from it, in `start`; or note them, where `others` is long."""
     for b in range(len(t)):
         for m in range(t[b].first, t[b].first + t[b].size):
             at = index.head[_cell(index.key, members[m].player)]

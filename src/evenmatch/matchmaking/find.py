@@ -15,12 +15,9 @@ REWARD = 600.0  # seconds that a match is worth by itself: waiting and cost chan
 
 
 @compiled
-def find(
-    v: View, search: Search, rules: Rules, aim: Aim, work: Work, barred: Whole, made: int, start: Whole, ticket: Whole
-) -> int:
+def find(v: View, search: Search, rules: Rules, aim: Aim, work: Work, made: int, start: Whole, ticket: Whole) -> int:
     """Make matches of the tickets that are looked at; returns how many there are in all.
 
-    barred  int64 (N,)  not 0: no match may begin with this ticket
     made    how many there are so far;  start, ticket  the first ticket of each, and all tickets: added to
     A match begins with its lowest ticket. For each ticket the match with the least spread is found, and of these the
     disjoint ones with the largest total value are made. Then, among those that are left, matches are made upwards as
@@ -32,7 +29,7 @@ def find(
         t = v.t[at[k]]
         if t.size == aim.largest:
             ahead = k
-        if ahead >= 0 and v.t[at[ahead]].low <= search.hi[at[k]] and not barred[at[k]]:
+        if ahead >= 0 and v.t[at[ahead]].low <= search.hi[at[k]]:
             count, end = collect(v, search, k, rules, aim, work)
             if count:
                 last[k], value[k] = end, _value(v, rules, work)

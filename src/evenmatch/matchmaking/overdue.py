@@ -25,7 +25,7 @@ def oldest_with(
     rules: Rules,
     room: Whole,
 ) -> Whole:
-    """The tickets of a match with `first`: the first in `order` that go together and fill it; or none.
+    """Tickets for a match with `first`: the first in `order` that go together, until it is full or there are no more.
 
     lo, hi  the windows that must hold everybody else, by place in the view
     order   places in the view;  region  a bit number;  room  see view.role_room
@@ -58,8 +58,8 @@ def oldest_with(
         reach, bottom, top, low = min(reach, hi[j]), max(bottom, lo[j]), max(top, t.high), min(low, t.low)
         rating_low, rating_high = min(rating_low, t.rating_low), max(rating_high, t.rating_high)
         if seats == rules.teams * rules.size:
-            return found[:count]
-    return found[:0]
+            break
+    return found[:count]
 
 
 @lean

@@ -42,14 +42,12 @@ def make_matches(
     windows: Windows,
     places: Places,
     taken: Flags,
-    barred: Whole,
     rules: Rules,
     room: Whole,
     sums: Any,  # noqa: ANN401
 ) -> tuple[Whole, Whole]:
     """Matches of the tickets that are not taken: (first of each match, places in the view); `taken` is changed.
 
-    barred  int64 (N,)  not 0: no match may begin with this ticket
     room    int64 (2^R,)  see view.role_room;  sums  SUMS (1,)  scratch
     """
     n = len(v.t)
@@ -72,7 +70,7 @@ def make_matches(
                         count = _fit(v, rules, aim, places, region, away == 1, taken, left, at)
                         if count:
                             search = Search(lo, hi, at[:count], taken)
-                            made = find(v, search, rules, aim, work, barred, made, start, ticket)
+                            made = find(v, search, rules, aim, work, made, start, ticket)
     return start[: made + 1].copy(), ticket[: start[made]].copy()
 
 

@@ -127,7 +127,7 @@ class Policy:
         0.2,
         0,
         1,
-        "A wider match may have this share of the step that one of its loose tickets has reached; 1: as filters allow.",
+        "A wider match may have this share of the step that the waiting of one of its tickets has reached.",
     )
     spread_cost: float = _option(
         3.0, 0, INFINITE, "What a percentile between the lowest and the highest player costs, where matches compete."

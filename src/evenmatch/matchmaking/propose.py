@@ -12,13 +12,14 @@ from evenmatch.matchmaking.overdue import oldest_with
 from evenmatch.matchmaking.passes import EVERYWHERE, Places, Windows, make_matches
 from evenmatch.matchmaking.policy import Policy
 from evenmatch.matchmaking.proposal import Proposals
-from evenmatch.matchmaking.queue import Queue
+from evenmatch.matchmaking.queue import Queue, starts
 from evenmatch.matchmaking.records import Records, Rules, View
 from evenmatch.matchmaking.telling import tell
 from evenmatch.matchmaking.tickets import ANYWHERE, MOST_REGIONS, Whole
 from evenmatch.matchmaking.view import role_room, rules_of, view_of
 
-TRIES = 4  # times that others are looked for where odds were beyond the limit, in one tick
+TRIES = 8  # times that others are looked for where odds were beyond the limit, in one tick
+KEPT_FOR = 8  # overdue tickets that lack players, for which those who are there are kept free
 NEAREST = 256  # places up and down the order: where others are looked for first, or again
 ANY = MOST_REGIONS  # a bit that all tickets have which can play anywhere
 
@@ -63,23 +64,26 @@ class Tick:
         return np.concatenate((np.zeros(1, np.int64), np.cumsum(sizes))), ticket, team, odds
 
     def serve(self, size: int) -> None:
-        """Make matches with teams of `size`, until none is found or too many were refused for their odds."""
+        """Make matches with teams of `size`, until none is found or too many were refused for their odds.
+
+        Of a match that was refused, the two tickets whose ratings are farthest apart are kept apart in this tick, and
+        others are looked for near by.
+        """
         t, policy = self.view.t, self.policy
         able = t["size"] <= size
         if size < policy.team_size:
             able &= t["waited"] >= policy.smaller_after
         rules, room = rules_of(policy, self.now, size), role_room(policy, size)
-        barred, near = np.zeros(len(t), np.int64), np.ones(len(t), np.bool_)
+        near = np.ones(len(t), np.bool_)
         for _ in range(TRIES):
             taken = ~(self.free & able & near)
-            start, ticket = make_matches(self.view, self.windows, self.places, taken, barred, rules, room, self.sums)
-            if len(start) == 1:
-                return
+            start, ticket = make_matches(self.view, self.windows, self.places, taken, rules, room, self.sums)
             good = self._make(start, ticket, rules)
             if good.all():
                 return
-            barred[ticket[start[:-1]][~good]] = 1
-            near = _around(ticket[~np.repeat(good, np.diff(start))], len(t))
+            refused = [ticket[start[match] : start[match + 1]] for match in np.flatnonzero(~good)]
+            self.view = _kept_apart(self.view, np.array([_farthest(t, match) for match in refused]))
+            near = _around(np.concatenate(refused), len(t))
 
     def _make(self, start: Whole, ticket: Whole, rules: Rules) -> Flags:
         """Divide matches into teams and keep those within the odds; which of them these are."""
@@ -106,7 +110,8 @@ class Tick:
         """Make, or keep free, a match for each loose ticket that has waited too long, oldest first.
 
         Whoever can make a match with it once all windows are at their widest is kept free, the oldest first, so that
-        nobody younger takes part in the wait, and it ends.
+        nobody younger changes who they are, and the wait ends. For the first few that lack players even then, those who
+        are there are kept free until the others come, or they are overdue themselves.
         """
         t = self.view.t
         overdue = t["loose"] & (t["waited"] >= self.policy.overdue_after)
@@ -114,10 +119,19 @@ class Tick:
             return
         by_age = np.lexsort((t["id"], -t["waited"]))
         rules = rules_of(self.policy, self.now, self.policy.team_size)
+        patient, lacking = by_age[~overdue[by_age]], list[int]()
         for first in by_age[overdue[by_age]].tolist():
             if self.free[first] and not self._serve_one(first, by_age, rules):
                 later = self._together(t["last_lo"], t["last_hi"], by_age, first, rules)
                 self.free[later] = False
+                if not len(later):
+                    lacking.append(first)
+        kept = 0
+        for first in lacking:
+            if kept < KEPT_FOR and self.free[first]:
+                there = self._with(t["last_lo"], t["last_hi"], patient, first, rules)
+                self.free[there] = False
+                kept += len(there) > 1
 
     def _serve_one(self, first: int, by_age: Whole, rules: Rules) -> bool:
         """Make a match with this ticket now: of those nearest to it, else of the oldest."""
@@ -141,11 +155,38 @@ class Tick:
             if not int(self.view.t["able"][first]) >> region & 1:
                 continue
             free = self.free.copy()
-            while len(found := oldest_with(self.view, lo, hi, order, first, region, free, rules, room)):
+            while True:
+                found = oldest_with(self.view, lo, hi, order, first, region, free, rules, room)
+                if self.view.t["size"][found].sum() < rules.teams * rules.size:
+                    break
                 if self._divided(np.array([0, len(found)]), np.sort(found), rules)[2].all():
                     return np.sort(found)
                 free[found[-1]] = False
         return np.empty(0, np.int64)
+
+    def _with(self, lo: Floats, hi: Floats, order: Whole, first: int, rules: Rules) -> Whole:
+        """Those of `order` that could be in a match with this ticket together, in the region where they are most."""
+        room, most = role_room(self.policy, rules.size), np.empty(0, np.int64)
+        for region in self.places.region.tolist() or [ANY]:
+            if int(self.view.t["able"][first]) >> region & 1:
+                found = oldest_with(self.view, lo, hi, order, first, region, self.free, rules, room)
+                most = found if len(found) > len(most) else most
+        return most
+
+
+def _farthest(t: Records, match: Whole) -> tuple[int, int]:
+    """The two tickets of a match whose mean ratings are farthest apart."""
+    rating = t["rating_sum"][match] / t["size"][match]
+    return int(match[rating.argmin()]), int(match[len(match) - 1 - rating[::-1].argmax()])
+
+
+def _kept_apart(view: View, pairs: Whole) -> View:
+    """The same where these pairs of tickets, int64 (K, 2), are not to meet either."""
+    count = len(view.t)
+    owner = np.concatenate((np.repeat(np.arange(count), np.diff(view.apart_start)), pairs[:, 0], pairs[:, 1]))
+    other = np.concatenate((view.apart, pairs[:, 1], pairs[:, 0]))
+    order = np.argsort(owner, kind="stable")
+    return view._replace(apart_start=starts(np.bincount(owner, minlength=count)), apart=other[order])
 
 
 def _around(places: Whole, count: int) -> Flags:

@@ -33,7 +33,7 @@ def view_of(queue: Queue, now: int, policy: Policy) -> tuple[View, Whole]:
     order = queue.order()
     longest = INFINITE if policy.max_wait is None else policy.max_wait
     t, expired = np.empty(len(order), WAITING), np.empty(len(order), np.int64)
-    spreads = (policy.even_spread, policy.spread_share)
+    spreads = (float(policy.even_spread), float(policy.spread_share), float(policy.overdue_after))
     kept, given_up = look(
         queue.tickets, order, now, longest, policy.team_size, np.array(policy.steps), spreads, t, expired
     )

@@ -1,0 +1,88 @@
+"""Rows of tickets: picked, and put one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from evenmatch.history import Floats
+from evenmatch.matchmaking.tickets import Masks, Tickets, Whole
+
+MEMBERS = ("player", "percentile", "rating", "within", "loose", "deviation", "newcomer", "roles")
+
+
+def starts(counts: Whole) -> Whole:
+    """Where each row of so many begins, and the end of the last."""
+    return np.concatenate((np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)))
+
+
+def ranges(first: Whole, count: Whole) -> Whole:
+    """first[0], first[0] + 1 … for count[0] of them, then the same of the next."""
+    begun = starts(count)
+    return np.arange(begun[-1]) + np.repeat(first - begun[:-1], count)
+
+
+def pick(tickets: Tickets, rows: Whole) -> Tickets:
+    """These rows, in this order; a row may be picked more than once."""
+    sizes, names = np.diff(tickets.start)[rows], np.diff(tickets.named_start)[rows]
+    member, name = ranges(tickets.start[rows], sizes), ranges(tickets.named_start[rows], names)
+    return replace(
+        tickets,
+        id=tickets.id[rows],
+        queued=tickets.queued[rows],
+        start=starts(sizes),
+        ping=tickets.ping[rows],
+        named_start=starts(names),
+        named=tickets.named[name],
+        met=tickets.met[name],
+        **{column: getattr(tickets, column)[member] for column in MEMBERS},
+    )
+
+
+def append(parts: Sequence[Tickets]) -> Tickets:
+    """All of them in one, under all of their regions and roles."""
+    regions = tuple(dict.fromkeys(name for part in parts for name in part.region_names))
+    roles = tuple(dict.fromkeys(name for part in parts for name in part.role_names))
+    none = np.empty(0, np.int64)
+    return Tickets(
+        **{
+            column: np.concatenate([getattr(part, column) for part in parts]) if parts else none.astype(kind)
+            for column, kind in _KINDS.items()
+        },
+        start=starts(np.concatenate([none, *(np.diff(part.start) for part in parts)])),
+        named_start=starts(np.concatenate([none, *(np.diff(part.named_start) for part in parts)])),
+        ping=np.concatenate([np.empty((0, len(regions))), *(_pings(part, regions) for part in parts)]),
+        roles=np.concatenate([np.empty(0, np.uint64), *(_roles(part, roles) for part in parts)]),
+        region_names=regions,
+        role_names=roles,
+    )
+
+
+_KINDS = {
+    **dict.fromkeys(("id", "queued", "player", "named", "met"), np.int64),
+    **dict.fromkeys(("percentile", "rating", "within", "deviation"), np.float64),
+    **dict.fromkeys(("loose", "newcomer"), np.bool_),
+}
+
+
+def _pings(tickets: Tickets, names: tuple[str, ...]) -> Floats:
+    """The pings to regions of these names: inf where a ticket knows others only, nan where it plays anywhere."""
+    if tickets.region_names == names:
+        return tickets.ping
+    pings = np.full((len(tickets), len(names)), np.inf)
+    for at, name in enumerate(tickets.region_names):
+        pings[:, names.index(name)] = tickets.ping[:, at]
+    pings[np.isnan(tickets.ping).all(axis=1)] = np.nan
+    return pings
+
+
+def _roles(tickets: Tickets, names: tuple[str, ...]) -> Masks:
+    if tickets.role_names == names[: len(tickets.role_names)]:
+        return tickets.roles
+    masks = np.zeros(len(tickets.roles), np.uint64)
+    for at, name in enumerate(tickets.role_names):
+        bit = tickets.roles >> np.uint64(at) & np.uint64(1)
+        masks |= bit << np.uint64(names.index(name))
+    return masks

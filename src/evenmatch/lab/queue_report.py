@@ -1,0 +1,169 @@
+"""The report of simulated or replayed queues: one HTML file that needs no network and takes no name for markup."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+from collections.abc import Mapping, Sequence
+from importlib import metadata, resources
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from evenmatch.errors import UsageError
+from evenmatch.lab.queue_run import Run
+from evenmatch.lab.queue_scenario import Scenario
+from evenmatch.lab.queue_verdict import percent, seconds, verdict
+from evenmatch.matchmaking.policy import OTHER_OPTIONS, Policy, options
+
+try:
+    import jinja2
+    from plotly.offline import get_plotlyjs
+
+    from evenmatch.lab import charts, queue_charts
+    from evenmatch.lab.report import PACKAGES, _embedded, _whole
+except ImportError:
+    raise UsageError("reports need plotly and jinja2; install evenmatch with its extra: evenmatch[lab]") from None
+
+LONGEST = 40  # letters of a name
+
+
+class Row(NamedTuple):
+    """A run in the table: what it is called, how its lines look, its figures."""
+
+    name: str
+    look: charts.Look
+    figures: Mapping[str, Any]
+
+
+class House(NamedTuple):
+    """The parts of the backtest's report that every report has: macros, style and script."""
+
+    macros: str
+    style: str
+    script: str
+
+
+def write_queue_report(
+    runs: Sequence[Run], path: Path, *, title: str, command: str = "", notes: Sequence[str] = ()
+) -> None:
+    """Write the report, whole or not at all. Raises UsageError where the path cannot be written."""
+    with _whole(path) as file:
+        file.write(render(runs, title=title, command=command, notes=notes).encode())
+
+
+def render(runs: Sequence[Run], *, title: str, command: str, notes: Sequence[str]) -> str:
+    """The page. `notes` are told under the verdict, `command` as the way to repeat it."""
+    house = _house()
+    environment = jinja2.Environment(
+        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters |= {"plain": charts.plain, "seconds": seconds, "percent": percent}
+    template = resources.files("evenmatch.lab").joinpath("queue_report.html.jinja").read_text("utf-8")
+    figures = _figures(runs)
+    embedded = _embedded({name: json.loads(figure.to_json()) for name, figure in figures.items()})
+    look = charts.looks([run.name for run in runs])
+    sentences = verdict(runs)
+    return environment.from_string(house.macros + template).render(
+        title=charts.plain(title, 120),
+        facts=_facts(runs[0]),
+        verdict=[charts.plain(sentence) for sentence in sentences],
+        notes=[charts.plain(note) for note in notes],
+        rows=[Row(run.name, look[run.name], run.summary()) for run in runs],
+        names=", ".join(charts.plain(run.name, LONGEST) for run in runs),
+        drawn=set(figures),
+        policies=_policies(runs),
+        versions={name: metadata.version(name) for name in PACKAGES} | {"Python": platform.python_version()},
+        command=charts.plain(command),
+        figures=embedded,
+        plotly=get_plotlyjs(),
+        nonce=hashlib.sha256((title + embedded).encode()).hexdigest()[:32],  # no name can hold what depends on it
+        style=house.style,
+        script=house.script,
+        few=charts.FEW,
+        shown_at_first=queue_charts.SHOWN,
+    )
+
+
+def _house() -> House:
+    """Macros, style and script as they stand in the backtest's report, so that both always look and act alike."""
+    page = resources.files("evenmatch.lab").joinpath("report.html.jinja").read_text("utf-8")
+    macros = page.partition("<!doctype html>")[0]
+    style = page.partition("<style>")[2].partition("</style>")[0]
+    script = page.rpartition('<script nonce="{{ nonce }}">')[2].partition("</script>")[0]
+    return House(macros, style, script)
+
+
+def _figures(runs: Sequence[Run]) -> dict[str, Any]:
+    """The figures by their names in the page; those of `decile-` take turns in one place."""
+    figures = {
+        "evenness": queue_charts.wait_against_evenness(runs),
+        "waits": queue_charts.wait_shares(runs),
+        "decile-95": queue_charts.wait_by_decile(runs, 95),
+        "decile-50": queue_charts.wait_by_decile(runs, 50),
+        "queue": queue_charts.queue_length(runs),
+    }
+    if any((run.sizes > 1).any() for run in runs):
+        figures["party"] = queue_charts.wait_by_party_size(runs)
+    if any(run.summary()["realised_45_55"] is not None for run in runs):
+        figures["odds"] = queue_charts.true_odds(runs)
+    if (drawn := queue_charts.foretold(runs)) is not None:
+        figures["foretold"] = drawn
+    return figures
+
+
+def _facts(run: Run) -> list[tuple[str, str]]:
+    policy, scenario = run.policy, run.scenario
+    shape = f"{policy.teams} of {policy.team_size}" if policy.team_size > 1 else f"{policy.teams} players, each alone"
+    came = [("teams", shape), ("players who came", f"{int(run.sizes.sum()):,}")]
+    if scenario is None:
+        return [*came, ("ticks", f"{len(run.ticks):,}")]
+    rate = "as recorded" if scenario.kind == "recorded" else f"{scenario.arrivals:g} a second ({scenario.kind})"
+    return [
+        *came,
+        ("arrivals", rate),
+        ("minutes", f"{scenario.minutes:g}"),
+        ("strict", f"{percent(scenario.share_strict)}, ±{scenario.strict_within:g} percentiles"),
+        *_habits(scenario),
+        ("seed", str(scenario.seed)),
+    ]
+
+
+def _habits(scenario: Scenario) -> list[tuple[str, str]]:
+    """What is not so in the default scenario."""
+    told = []
+    if scenario.party_size > 1:
+        told.append(("parties", f"{scenario.party_size:.2f} players on average"))
+    if scenario.regions:
+        told.append(("regions", charts.plain(", ".join(scenario.regions), 80)))
+    if scenario.patience is not None:
+        told.append(("patience", seconds(scenario.patience)))
+    if scenario.return_share:
+        told.append(("return after a match", percent(scenario.return_share)))
+    if scenario.share_newcomers:
+        told.append(("newcomers", percent(scenario.share_newcomers)))
+    if scenario.share_avoiding:
+        told.append(("avoid others", percent(scenario.share_avoiding)))
+    return told
+
+
+def _policies(runs: Sequence[Run]) -> list[tuple[str, list[tuple[str, str, str]]]]:
+    """The options of each policy once, with what they do, under the first run's name that has it."""
+    effects = {name: option.effect for name, option in options().items()} | OTHER_OPTIONS
+    known: list[Policy] = []
+    told = []
+    for run in runs:
+        if run.policy not in known:
+            known.append(run.policy)
+            told.append(
+                (run.name, [(name, _shown(value), effects[name]) for name, value in run.policy.to_data().items()])
+            )
+    return told
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, list):
+        return ", ".join(f"{width:g} from {after:g} s" for after, width in value)
+    if isinstance(value, dict):
+        return ", ".join(f"{count} {name}" for name, count in value.items()) or "none"
+    return "none" if value is None else f"{value:g}" if isinstance(value, float) else str(value)

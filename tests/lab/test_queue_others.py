@@ -1,0 +1,199 @@
+"""The comparison matchmakers on small queues, worked by hand."""
+
+from dataclasses import replace
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from evenmatch.lab.queue_others import others
+from evenmatch.lab.queue_rules import broken
+from evenmatch.lab.queue_scenario import PARTY_MIXES, REGION_MIXES, Scenario
+from evenmatch.lab.queue_simulation import simulate
+from evenmatch.lab.queue_teams import fill, line_up, split
+from evenmatch.matchmaking.policy import Policy
+from evenmatch.matchmaking.queue import Queue
+from evenmatch.matchmaking.ticket import Member, Ticket
+
+SECOND = 1_000_000
+DUEL = Policy(team_size=1, max_odds=None)
+
+
+def queue_of(*tickets):
+    """Tickets 1, 2 … of (seconds of queueing, (percentile, …) or percentile, more of each member)."""
+    queue = Queue()
+    for number, (queued, where, *more) in enumerate(tickets, 1):
+        told = more[0] if more else {}
+        percentiles = where if isinstance(where, tuple) else (where,)
+        members = tuple(
+            Member(**{"player": 10 * number + at, "percentile": p, "rating": 1000.0 + 10 * p, **told})
+            for at, p in enumerate(percentiles)
+        )
+        queue.join(Ticket(id=number, queued=queued * SECOND, members=members))
+    return queue
+
+
+def made(name, queue, policy, now=0):
+    return [
+        {frozenset(team) for team in proposal.teams} for proposal in others()[name].propose(queue, now * SECOND, policy)
+    ]
+
+
+def sides(*matches):
+    return [{frozenset(team) for team in match} for match in matches]
+
+
+def test_fifo_takes_the_oldest_whoever_they_are():
+    queue = queue_of((3, 5.0), (1, 95.0), (2, 6.0), (4, 94.0), (5, 50.0))
+    assert made("fifo", queue, DUEL, now=9) == sides(([2], [3]), ([1], [4]))
+
+
+def test_fifo_takes_the_lower_number_of_two_who_came_together():
+    assert made("fifo", queue_of((1, 90.0), (1, 5.0), (1, 50.0)), DUEL, now=9) == sides(([1], [2]))
+
+
+def test_bins_never_cross_their_bounds():
+    queue = queue_of((1, 9.9), (2, 10.0), (3, 0.0), (4, 19.9), (5, 100.0), (6, 90.0))
+    assert made("bins", queue, DUEL, now=9) == sides(([1], [3]), ([2], [4]), ([5], [6]))
+
+
+def test_greedy_takes_the_tightest_and_so_leaves_its_neighbours_alone():
+    strict = {"within": 3.5, "loose": False}
+    queue = queue_of((0, 10.0, strict), (0, 13.0, strict), (0, 14.0, strict), (0, 17.0, strict))
+    assert made("greedy", queue, DUEL) == sides(([2], [3]))  # (10, 13) and (14, 17) would have served all four
+    queue = queue_of((0, 10.0, strict), (0, 11.0, strict), (0, 13.0, strict), (0, 13.5, strict))
+    assert made("greedy", queue, DUEL) == sides(([3], [4]), ([1], [2]))
+
+
+def test_greedy_keeps_both_filters_and_widens_the_loose_one():
+    policy = replace(DUEL, steps=((0, 2), (10, 8)))
+    for within, waited, found in [(5.0, 0, 0), (5.0, 10, 1), (4.9, 10, 0)]:
+        queue = queue_of((0, 40.0), (0, 45.0, {"within": within, "loose": False}))
+        assert len(made("greedy", queue, policy, now=waited)) == found
+
+
+def test_greedy_keeps_the_caps_of_the_policy_and_avoid_lists():
+    queue = queue_of((0, 40.0), (0, 41.0))  # ten points apart: odds of 0.4856
+    assert made("greedy", queue, replace(DUEL, max_odds=0.515)) == sides(([1], [2]))
+    assert made("greedy", queue, replace(DUEL, max_odds=0.514)) == []
+    assert made("greedy", queue, replace(DUEL, max_rating_spread=10.0)) == sides(([1], [2]))
+    assert made("greedy", queue, replace(DUEL, max_rating_spread=9.9)) == []
+    assert made("greedy", queue_of((0, 40.0), (0, 41.0, {"avoid": (10,)})), DUEL) == []
+    assert made("fifo", queue_of((0, 40.0), (0, 41.0, {"avoid": (10,)})), DUEL) == sides(([1], [2]))
+
+
+def test_pivot_serves_the_oldest_with_the_nearest_whatever_their_filters():
+    policy = replace(DUEL, steps=((0, 2), (10, 8)))
+    strict = {"within": 0.0, "loose": False}
+    queue = queue_of((5, 40.0), (0, 50.0), (6, 43.0, strict), (5, 57.0, strict), (5, 60.0))
+    # at 12 s ticket 2 reaches from 42 to 58; 43 and 57 are as near, and the lower goes first; then 57 and 60 remain,
+    # of whom one is strict, and the other reaches from 58 after 7 s
+    assert made("pivot", queue, policy, now=12) == sides(([2], [3]))
+    # at 15 s ticket 5 reaches from 52
+    assert made("pivot", queue, policy, now=15) == sides(([2], [3]), ([4], [5]))
+
+
+def test_waves_fire_when_a_wave_is_due_and_once():
+    queue = queue_of((0, 40.0), (0, 90.0), (0, 41.0), (0, 50.0), (0, 99.0))
+    waves = others()["waves"].propose
+    told = [len(waves(queue, now * SECOND, DUEL)) for now in (14, 15, 16, 29, 31, 32, 60)]
+    assert told == [0, 2, 0, 0, 2, 0, 2]
+    assert len(waves(queue, 1, DUEL)) == 0  # another run, from the beginning
+    assert len(waves(queue, 15 * SECOND, DUEL)) == 2
+    waves = others()["waves"].propose
+    waves(queue, 14 * SECOND, DUEL)
+    found = [set(match.tickets) for match in waves(queue, 15 * SECOND, DUEL)]
+    assert found == [{1, 3}, {4, 2}]
+
+
+def test_parties_stay_together_and_who_does_not_fit_waits_for_the_next_match():
+    threes = Policy(team_size=3, max_odds=None)
+    # 2 and 2 sit on different teams; the third pair has no room, the solo players do
+    queue = queue_of(
+        (0, (50.0, 51.0)), (1, (50.0, 51.0)), (2, (50.0, 51.0)), (3, 50.0), (4, 52.0), (5, 51.0), (6, 50.0)
+    )
+    (match,) = others()["fifo"].propose(queue, 9 * SECOND, threes)
+    assert set(match.tickets) == {1, 2, 4, 5}
+    assert [len(team) for team in match.players] == [3, 3]
+    assert made("greedy", queue_of((0, (50.0, 50.0)), (0, (50.0, 50.0)), (0, (50.0, 50.0))), threes) == []
+
+
+def test_the_split_is_the_evenest_there_is():
+    rng = np.random.default_rng(5)
+    for sizes in ([1] * 12, [3, 2, 2, 1, 1, 1, 1, 1], [6, 3, 2, 1]):
+        queue = Queue()
+        for at, size in enumerate(sizes):
+            members = tuple(
+                Member(player=10 * at + one, percentile=50.0, rating=float(rng.normal(1500, 300)))
+                for one in range(size)
+            )
+            queue.join(Ticket(id=at, queued=0, members=members))
+        line = line_up(queue)
+        group = split(line, np.arange(len(line)), Policy())
+        sums = dict(zip(line.number.tolist(), line.rating_sum.tolist(), strict=True))
+        size = dict(enumerate(sizes))
+        best = min(
+            abs(2 * sum(sums[one] for one in side) - sum(sums.values()))
+            for count in range(1, len(sizes))
+            for side in combinations(range(len(sizes)), count)
+            if sum(size[one] for one in side) == 6
+        )
+        mine = {int(number): int(team) for number, team in zip(line.number[group.rows], group.team, strict=True)}
+        assert [sum(size[one] for one in mine if mine[one] == team) for team in (0, 1)] == [6, 6]
+        gap = abs(sum(sums[one] * (1 if mine[one] else -1) for one in mine))
+        assert gap == pytest.approx(best)
+
+
+def test_many_teams_and_free_for_alls_are_filled():
+    queue = queue_of(*((0, float(at)) for at in range(40, 52)))
+    trios = [proposal.players for proposal in others()["fifo"].propose(queue, SECOND, Policy(team_size=3, teams=4))]
+    assert [[len(team) for team in match] for match in trios] == [[3, 3, 3, 3]]
+    alone = list(others()["waves"].propose(queue, SECOND, Policy(team_size=1, teams=5, max_odds=None)))
+    assert alone == []
+    (first, second) = others()["fifo"].propose(queue, SECOND, Policy(team_size=1, teams=5, max_odds=None))
+    assert [len(first.teams), len(second.teams)] == [5, 5]
+    # ratings 1400 … 1440: the strongest against the weakest, 40 points apart
+    assert first.odds == pytest.approx(1 / (1 + 10 ** (-40 / 400)))
+
+
+def test_parties_that_cannot_be_dealt_out_again_keep_their_first_seats():
+    # the largest first would put a three on each of two teams, and leave three single seats for the last pair
+    queue = queue_of(*((0, (50.0,) * size) for size in (3, 3, 2, 2, 2, 2, 2, 2)))
+    line = line_up(queue)
+    (group,) = fill(line, np.argsort(line.number), Policy(team_size=6, teams=3, max_odds=None))
+    seats = [sorted(line.number[group.rows[group.team == team]].tolist()) for team in range(3)]
+    assert seats == [[1, 2], [3, 4, 5], [6, 7, 8]]
+
+
+def test_each_plays_in_the_region_of_its_best_ping_and_the_undecided_go_with_most():
+    east, west = {"ping": {"east": 20.0, "west": 80.0}}, {"ping": {"east": 90.0, "west": 30.0}}
+    queue = queue_of((0, 10.0, east), (1, 11.0, west), (2, 12.0, west), (3, 13.0, east), (4, 14.0, west), (5, 15.0))
+    told = list(others()["fifo"].propose(queue, 9 * SECOND, DUEL))
+    assert {(match.region, frozenset(match.tickets), match.ping) for match in told} == {
+        ("east", frozenset({1, 4}), 20.0),
+        ("west", frozenset({2, 3}), 30.0),
+        ("west", frozenset({5, 6}), 30.0),
+    }
+
+
+def test_tickets_expire_where_the_policy_gives_them_up():
+    queue = queue_of((0, 10.0), (5, 11.0), (6, 90.0))
+    told = others()["fifo"].propose(queue, 10 * SECOND, replace(DUEL, max_wait=4.0))
+    assert (told.ticket.tolist(), told.expired.tolist()) == ([1, 2], [3])
+    assert others()["greedy"].propose(queue, 10 * SECOND, replace(DUEL, max_wait=5.0)).expired.tolist() == []
+
+
+@pytest.mark.parametrize("name", others())
+def test_an_empty_queue_gives_nothing(name):
+    assert len(others()[name].propose(Queue(), SECOND, Policy())) == 0
+
+
+@pytest.mark.parametrize("name", others())
+def test_teams_are_full_and_regions_kept_with_parties_of_all_sizes(name):
+    scenario = Scenario(minutes=2, parties=PARTY_MIXES["many"], regions=REGION_MIXES["four"], arrivals=12, players=3000)
+    run = simulate(scenario, others()[name].propose, Policy(), name=name)
+    found = broken(run.matches, run.tickets, run.policy)
+    assert len(run.matches) > 3
+    assert (found.count(found.size), found.count(found.region)) == (0, 0)
+    assert name != "greedy" or found.players == 0
+    assert run.worth.odds == pytest.approx(run.matches.odds)

@@ -1,0 +1,252 @@
+"""The report of simulated queues, its figures, pictures and words: everything told, nothing fetched, no name obeyed."""
+
+import dataclasses
+import json
+import re
+import xml.etree.ElementTree as ET
+
+import numpy as np
+import pytest
+
+pytest.importorskip("plotly", reason="reports need plotly (the extra lab)")
+pytest.importorskip("jinja2", reason="reports need jinja2 (the extra lab)")
+
+from evenmatch.errors import UsageError
+from evenmatch.lab import queue_charts, queue_picture, queue_report, queue_verdict
+from evenmatch.lab.queue_marks import marks
+from evenmatch.lab.queue_others import others
+from evenmatch.lab.queue_scenario import Scenario
+from evenmatch.lab.queue_simulation import simulate
+from evenmatch.matchmaking.policy import Policy
+from evenmatch.matchmaking.propose import propose
+from lab.test_report import OWNED, Page, browser, figures_of, red
+
+assert browser  # the fixture of another file
+HOSTILE = f"</script><script>{OWNED}</script><img src=https://evil.example/x onerror={OWNED}>\u202e"
+POLICY = Policy(team_size=2)
+
+
+@pytest.fixture(scope="module")
+def runs():
+    """Four minutes of 2v2 with parties and regions; the second run has a hostile name, the third breaks filters."""
+    scenario = Scenario(minutes=4, seed=3, parties=(0.7, 0.3), patience=90.0, regions={"<b>eu</b>": 0.6, "us": 0.4})
+    fifo = others()["fifo"].propose
+    plan = [("balanced", propose), (HOSTILE, propose), ("fifo", fifo)]
+    return [simulate(scenario, matchmaker, POLICY, name=name) for name, matchmaker in plan]
+
+
+@pytest.fixture(scope="module")
+def solo():
+    """The same without parties, of one matchmaker."""
+    return simulate(Scenario(minutes=2), propose, POLICY, name="balanced")
+
+
+def written(runs, folder, **options):
+    path = folder / "report.html"
+    queue_report.write_queue_report(runs, path, **{"title": "2v2", **options})
+    assert [file.name for file in folder.iterdir()] == ["report.html"]
+    return path.read_text("utf-8")
+
+
+def test_a_report_tells_the_verdict_and_the_figures_of_every_run(runs, tmp_path):
+    page = Page(written(runs, tmp_path, command="evenmatch simulate-queue --seed 3", notes=["Nothing differs."]))
+    for sentence in queue_verdict.verdict(runs[:1]):
+        if "rule" not in sentence:  # of which all runs have a part
+            assert sentence in page.text
+    for run in runs:
+        found = run.summary()
+        assert f"{found['matches']} matches {queue_verdict.seconds(found['wait_p50'])}" in page.text
+        assert f"{found['violations']:,} {found['unmatched']:,}" in page.text
+    assert "evenmatch simulate-queue --seed 3" in page.text
+    assert "Nothing differs." in page.text
+    assert f"players who came {int(runs[0].sizes.sum()):,}" in page.text
+    assert "seed 3" in page.text
+    assert "By size of party" in page.headings
+
+
+def test_a_report_is_built_of_landmarks_headings_captions_and_named_charts(runs, tmp_path):
+    page = Page(written(runs, tmp_path))
+    tags = [tag for tag, _ in page.elements]
+    assert [tags.count(tag) for tag in ("header", "main", "footer", "h1")] == [1, 1, 1, 1]
+    assert tags.count("caption") == tags.count("table") >= 4
+    shown = [attributes for attributes in page.all("div") if attributes.get("class") == "chart"]
+    assert all(attributes["role"] == "img" and attributes["aria-label"] for attributes in shown)
+    drawn = {attributes["data-figure"] for attributes in shown}
+    assert drawn - {"paths"} == set(figures_of(page)) - {"decile-95", "decile-50"}
+    assert {"decile-95", "decile-50"} == {attributes["value"] for attributes in page.all("option")}
+
+
+def test_a_report_without_parties_has_no_waits_by_party(solo, tmp_path):
+    page = Page(written([solo], tmp_path))
+    assert "By size of party" not in page.headings
+    assert "party" not in figures_of(page)
+
+
+def test_a_report_needs_no_network(runs, tmp_path):
+    text = written(runs, tmp_path)
+    page = Page(text)
+    for tag, attributes in page.elements:
+        assert tag not in {"link", "iframe", "img", "object", "embed", "base", "a"}
+        assert not {"src", "href", "srcset", "action", "data", "poster"} & set(attributes)
+    policy = next(meta["content"] for meta in page.all("meta") if "http-equiv" in meta)
+    assert policy.startswith("default-src 'none'")
+    assert "url(" not in text.split("</style>")[0]
+
+
+def test_hostile_names_are_shown_letter_by_letter_and_start_nothing(runs, tmp_path):
+    text = written(runs, tmp_path, title=f"<b>{HOSTILE}", command=f"evenmatch '{HOSTILE}'", notes=[HOSTILE])
+    page = Page(text)
+    assert len(page.all("script")) == 3  # the figures, plotly, our own
+    assert not [tag for tag, _ in page.elements if tag in {"b", "img", "a"}]
+    assert not [key for _, attributes in page.elements for key in attributes if key.startswith("on")]
+    assert page.text.count(HOSTILE.replace("\u202e", "�")) >= 4
+    assert "\u202e" not in text.split('id="figures"')[0]
+    assert not {"<", ">", "&"} & set(page.scripts[0])
+    lines = [line for figure in figures_of(page).values() for line in figure["data"] if "name" in line]
+    assert all("<" not in line["name"] for line in lines)
+    assert all("<" not in text for line in lines for text in line.get("text", []))
+
+
+def test_the_same_runs_give_the_same_report(runs, tmp_path):
+    assert written(runs, tmp_path) == written(runs, tmp_path)
+
+
+def test_a_report_that_cannot_be_written_is_told(runs, tmp_path):
+    with pytest.raises(UsageError, match=r"accepted are .html"):
+        queue_report.write_queue_report(runs, tmp_path / "report.pdf", title="")
+    with pytest.raises(UsageError, match="No such file"):
+        queue_report.write_queue_report(runs, tmp_path / "nosuch" / "report.html", title="")
+
+
+def test_a_queue_without_a_match_has_a_report(tmp_path):
+    none = simulate(Scenario(minutes=0.1, arrivals=1.0), propose, Policy(), name="balanced")
+    page = Page(written([none], tmp_path))
+    assert f"balanced made no match out of {int(none.sizes.sum())} players." in page.text
+
+
+def players_of(run):
+    """(percentile, size of party, wait) of each player who found a match, one by one."""
+    found = []
+    for at in range(len(run.fate)):
+        first, stop = run.tickets.start[at : at + 2].tolist()
+        wait = (run.left[at] - run.tickets.queued[at]) / 1e6
+        if run.fate[at] == 1:
+            found += [(run.tickets.percentile[seat], stop - first, wait) for seat in range(first, stop)]
+    return found
+
+
+def test_waits_are_drawn_as_players_waited(runs):
+    run = runs[0]
+    waits = sorted(wait for *_, wait in players_of(run))
+    line = queue_charts.wait_shares(runs).data[0]
+    assert (line.x[0], line.x[-1], line.y[-1]) == (waits[0], waits[-1], 100)
+    assert line.x[queue_charts.STEPS // 2] == pytest.approx(np.median(waits))
+
+
+def test_waits_by_decile_and_party_are_drawn_as_players_waited(runs):
+    run = runs[0]
+    fourth = [wait for percentile, _, wait in players_of(run) if 30 <= percentile < 40]
+    line = queue_charts.wait_by_decile(runs, 50).data[0]
+    assert line.y[list(line.x).index(4)] == pytest.approx(np.median(fourth))
+    pairs = [wait for _, size, wait in players_of(run) if size == 2]
+    line = queue_charts.wait_by_party_size(runs).data[0]
+    assert line.x == (1, 2)
+    assert line.y[1] == pytest.approx(np.percentile(pairs, 95))
+
+
+def test_a_mark_is_open_where_rules_were_broken_and_its_lines_end_at_95_of_100(runs):
+    figure = queue_charts.wait_against_evenness(runs)
+    assert [line.marker.symbol.endswith("-open") for line in figure.data] == [False, False, True]
+    found, line = runs[2].summary(), figure.data[2]
+    assert (line.x[0], line.y[0]) == (found["wait_p50"], found["spread_p50"])
+    assert line.x[0] + line.error_x.array[0] == pytest.approx(found["wait_p95"])
+    assert line.y[0] + line.error_y.array[0] == pytest.approx(found["spread_p95"])
+
+
+def test_names_of_near_marks_go_to_different_sides(runs):
+    """The first two runs are the same one; of marks at one place the later has its name on the right."""
+    sides = [mark.side for mark in marks(runs)]
+    assert sides[:2] == ["left", "right"]
+    assert [mark.at for mark in marks(runs)] == [0, 1, 2]
+
+
+def test_the_queue_is_drawn_as_long_as_it_was(runs):
+    line = queue_charts.queue_length(runs).data[0]
+    assert len(line.x) == queue_charts.PERIODS
+    assert np.mean(line.y) == pytest.approx(runs[0].waiting.mean())  # 240 ticks in 120 periods
+    assert line.y[0] == runs[0].waiting[:2].mean()
+
+
+def test_true_odds_are_those_of_the_stronger_team(runs):
+    line = queue_charts.true_odds(runs).data[2]
+    odds = runs[2].worth.true_odds
+    assert line.x[-1] == pytest.approx(100 * max(odds.max(), 1 - odds.min()))
+    assert line.x[0] >= 50
+
+
+def test_the_verdict_names_who_waits_longest_and_what_was_broken(runs):
+    told = " ".join(queue_verdict.verdict([runs[0], runs[2]]))
+    deciles = [one for one in runs[0].summary()["by_decile"] if one["matched"] >= queue_verdict.LEAST]
+    slowest = max(deciles, key=lambda one: one["wait_p95"])["decile"]
+    assert re.search(rf"\b{slowest}(st|nd|rd|th) tenth of the ranks \(percentiles {slowest * 10 - 10} to ", told)
+    assert "No rule was broken by balanced:" in told
+    broken = runs[2].summary()
+    share = queue_verdict.percent(broken["violations"] / broken["matched"])
+    assert f"Rules were broken by fifo ({share} of its players): these were put with somebody outside" in told
+    assert "By size of party, those of" in told
+
+
+def test_shares_are_never_rounded_to_all_or_nothing():
+    told = [queue_verdict.percent(share) for share in (None, 0.0, 0.0004, 0.004, 0.5, 0.994, 0.9999, 1.0)]
+    assert told == ["–", "0%", "0.1%", "0.4%", "50%", "99.4%", "99.9%", "100%"]
+
+
+def test_seconds_have_a_digit_where_they_are_few():
+    told = [queue_verdict.seconds(value) for value in (None, 0.04, 9.94, 9.96, 1234.5)]
+    assert told == ["–", "0.0 s", "9.9 s", "10 s", "1,234 s"]
+
+
+def test_tenths_are_counted_as_people_do():
+    assert [queue_verdict.ordinal(at) for at in (1, 2, 3, 4, 10)] == ["1st", "2nd", "3rd", "4th", "10th"]
+
+
+@pytest.mark.parametrize("draw", [queue_picture.draw_wait_against_evenness, queue_picture.draw_wait_by_decile])
+def test_pictures_are_drawn_without_a_browser_and_always_the_same(draw, runs, tmp_path):
+    pytest.importorskip("matplotlib", reason="pictures need matplotlib (the extra plot)")
+    plain = [runs[0], dataclasses.replace(runs[2], name="first in")]
+    for name in ("a.svg", "b.svg", "c.png"):
+        draw(plain, tmp_path / name)
+    assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
+    assert "first in" in (tmp_path / "a.svg").read_text()
+    assert ET.parse(tmp_path / "a.svg").getroot().tag.endswith("svg")
+    with pytest.raises(UsageError, match="cannot be written: No such file"):
+        draw(plain, tmp_path / "nosuch" / "a.svg")
+
+
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1200), ("dark", 360)])
+def test_a_browser_draws_every_chart_and_asks_for_nothing(browser, runs, tmp_path, scheme, width):
+    written(runs, tmp_path)
+    page = browser.new_page(viewport={"width": width, "height": 800}, color_scheme=scheme)
+    told, asked = [], []
+    page.on("console", lambda message: told.append(message.text))
+    page.on("pageerror", lambda error: told.append(str(error)))
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto((tmp_path / "report.html").as_uri())
+    page.wait_for_function("[...document.querySelectorAll('.chart')].every((one) => one.querySelector('.main-svg'))")
+    assert asked == [(tmp_path / "report.html").as_uri()]
+    assert told == []
+    assert page.title() == "Waits and even matches: 2v2"
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+    chart = page.locator(".chart[data-figure=paths]")
+    before = chart.evaluate("(chart) => chart.data[0].y[0]")
+    page.select_option("#paths", value="decile-50")
+    assert chart.evaluate("(chart) => chart.data[0].y[0]") < before
+    assert page.locator(".chart b, .chart img").count() == 0
+    ink, ground = (red(page.evaluate(f"getComputedStyle(document.body).{of}")) for of in ("color", "backgroundColor"))
+    assert (ink > ground) == (scheme == "dark")
+    page.close()
+
+
+def test_figures_can_be_told_as_json(runs):
+    for figure in (queue_charts.foretold(runs), queue_charts.true_odds(runs)):
+        assert figure is None or json.loads(figure.to_json())["data"]

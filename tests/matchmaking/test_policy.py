@@ -1,0 +1,311 @@
+"""Policies: what each option accepts, presets, documents in and out, odds."""
+
+import dataclasses
+import json
+import math
+import tomllib
+
+import numpy as np
+import pytest
+
+from evenmatch.errors import BadParameterError, UnknownNameError
+from evenmatch.matchmaking import Logistic, Policy, presets
+from evenmatch.matchmaking.policy import OTHER_OPTIONS, options
+
+INF = float("inf")
+
+# Least, most, whether it is a whole number, whether none switches it off
+ACCEPTED = {
+    "team_size": (1, 50, True, False),
+    "teams": (2, 256, True, False),
+    "min_team_size": (1, 50, True, True),
+    "smaller_after": (0, INF, False, False),
+    "uncertainty": (0, 10, False, False),
+    "max_odds": (0.5, 1, False, True),
+    "max_rating_spread": (0, INF, False, True),
+    "odds_scale": (1e-9, INF, False, False),
+    "max_ping": (0, INF, False, True),
+    "max_wait": (0, INF, False, True),
+    "overdue_after": (0, INF, False, False),
+    "party_wait": (0, INF, False, False),
+    "newcomer_wait": (0, INF, False, False),
+    "rematch_wait": (0, INF, False, False),
+    "rematch_fade": (1, INF, False, False),
+    "even_spread": (0, 100, False, False),
+    "spread_share": (0, 1, False, False),
+    "spread_cost": (0, INF, False, False),
+    "odds_cost": (0, INF, False, False),
+}
+NAMES = sorted(ACCEPTED)
+BESIDE = {"min_team_size": {"team_size": 50}, "teams": {"team_size": 1}}  # what a value at the edge needs
+
+
+def test_every_option_of_a_policy_is_in_the_table_or_documented_beside_it():
+    assert set(options()) == set(ACCEPTED)
+    fields = {one.name for one in dataclasses.fields(Policy)}
+    assert fields == set(ACCEPTED) | set(OTHER_OPTIONS) | {"odds"}
+    assert all(option.effect.endswith(".") for option in options().values())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_option_takes_the_least_and_the_most(name):
+    least, most, _, _ = ACCEPTED[name]
+    for value in (least, most):
+        assert getattr(Policy(**{name: value} | BESIDE.get(name, {})), name) == value
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_option_refuses_what_is_below_above_or_no_number_and_says_what_it_takes(name):
+    least, most, whole, optional = ACCEPTED[name]
+    bad = [least - 1, math.nan, -INF, "many", "", True, False, [1], (1,), 1j]
+    bad += [] if most == INF else [most + 1, INF]
+    bad += [2.5, 2.0] if whole else [np.nextafter(least, -INF)]
+    bad += [] if optional else [None]
+    for value in bad:
+        with pytest.raises(BadParameterError) as caught:
+            Policy(**{name: value} | BESIDE.get(name, {}))
+        assert f"{name}={value!r}" in str(caught.value)
+        assert ("a whole number" if whole else "a number") in str(caught.value)
+        assert f"from {least:g}" in str(caught.value)
+        assert ("or none" in str(caught.value)) == optional
+        assert ("upwards" in str(caught.value)) == (most == INF)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if ACCEPTED[name][3]])
+def test_none_switches_an_optional_rule_off(name):
+    assert getattr(Policy(**{name: None}), name) is None
+    assert getattr(Policy.from_data({name: "none"}), name) is None  # TOML has no null
+    assert getattr(Policy.from_data({name: None}), name) is None
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_numbers_of_numpy_are_numbers(name):
+    least, _, whole, _ = ACCEPTED[name]
+    given = np.int64(least) if whole else np.float64(least)
+    assert getattr(Policy(**{name: given} | BESIDE.get(name, {})), name) == least
+
+
+def test_a_number_beyond_every_float_is_refused_like_any_other():
+    for name in NAMES:
+        with pytest.raises(BadParameterError, match=name):
+            Policy.from_data({name: -(10**400)})
+
+
+def test_smaller_teams_than_full_ones_only():
+    assert Policy(team_size=4, min_team_size=4).min_team_size == 4
+    with pytest.raises(BadParameterError, match=r"min_team_size=5.*at most team_size, which is 4"):
+        Policy(team_size=4, min_team_size=5)
+
+
+def test_a_match_has_at_most_256_players():
+    assert Policy(team_size=16, teams=16).players == 256
+    assert Policy(team_size=1, teams=256).players == 256
+    with pytest.raises(BadParameterError, match=r"teams=37 of team_size=7 are 259 players.*at most 256"):
+        Policy(team_size=7, teams=37)
+
+
+# Steps that no policy may have, and what the message names
+BAD_STEPS = [
+    ([], "do not begin at 0"),
+    ([[1, 2]], "do not begin at 0"),
+    ([[0, 2], [0, 3]], r"\[0, 3\] after \[0, 2\]"),
+    ([[0, 2], [10, 5], [5, 6]], r"\[5, 6\] after \[10, 5\]"),
+    ([[0, 2], [10, 1.5]], r"\[10, 1.5\] after \[0, 2\]"),
+    ([[0, 101]], r"\(0, 101\)"),
+    ([[0, -1]], r"\(0, -1\)"),
+    ([[0, 2], [-5, 3]], r"\(-5, 3\)"),
+    ([[0, math.nan]], "nan"),
+    ([[0, "2"]], r"\(0, '2'\)"),
+    ([[0, True]], r"\(0, True\)"),
+    ([[0, 2, 3]], r"\[0, 2, 3\]"),
+    ([[0]], r"\[0\]"),
+    ([0, 2], r"\[0, 2\]"),
+    (5, "5"),
+    ("none", "None"),
+    ("fast", "fast"),
+    ({"0": 2}, "0"),
+]
+
+
+@pytest.mark.parametrize(("steps", "named"), BAD_STEPS)
+def test_steps_begin_at_zero_and_widen_as_time_goes(steps, named):
+    with pytest.raises(BadParameterError, match=named) as caught:
+        Policy.from_data({"steps": steps})
+    assert "accepted" in str(caught.value)
+
+
+@pytest.mark.parametrize("steps", [(5,), None, 5, "fast", ((0, 2), 7)])
+def test_steps_of_another_shape_are_refused_where_a_policy_is_made_by_hand(steps):
+    with pytest.raises(BadParameterError, match="steps"):
+        Policy(steps=steps)
+
+
+def test_steps_may_stay_as_wide_as_they_were():
+    assert Policy.from_data({"steps": [[0, 0], [5, 0], [6.5, 100]]}).steps == ((0.0, 0.0), (5.0, 0.0), (6.5, 100.0))
+
+
+# Roles that no policy of teams of 4 may have, and what the message names
+BAD_ROLES = [
+    ({"tank": 0}, "'tank': 0"),
+    ({"tank": -1}, "'tank': -1"),
+    ({"tank": 1.0}, "'tank': 1.0"),
+    ({"tank": True}, "'tank': True"),
+    ({"tank": "1"}, "'tank': '1'"),
+    ({"tank": None}, "'tank': None"),
+    ({"tank": 2, "healer": 3}, "5 players of each team.*at most 4"),
+    ({f"role {at}": 1 for at in range(9)}, "9"),
+    (["tank"], r"\['tank'\]"),
+    ("tank", "'tank'"),
+    (3, "3"),
+]
+
+
+@pytest.mark.parametrize(("roles", "named"), BAD_ROLES)
+@pytest.mark.parametrize("make", [Policy, lambda **told: Policy.from_data(told)])
+def test_roles_are_counts_that_a_team_has_players_for(make, roles, named):
+    with pytest.raises(BadParameterError, match=named) as caught:
+        make(team_size=4, roles=roles)
+    assert "accepted" in str(caught.value)
+
+
+@pytest.mark.parametrize("roles", [{1: 1}, {1: 1, "tank": 1}])
+def test_a_role_has_a_name(roles):
+    with pytest.raises(BadParameterError, match="1: 1"):
+        Policy(roles=roles)
+
+
+def test_roles_fit_the_smallest_team_too():
+    assert Policy(team_size=4, min_team_size=2, roles={"tank": 1, "healer": 1}).roles == {"healer": 1, "tank": 1}
+    with pytest.raises(BadParameterError, match=r"2 players of each team.*at most 1, the smallest team"):
+        Policy(team_size=4, min_team_size=1, roles={"tank": 1, "healer": 1})
+
+
+def test_nine_roles_are_too_many_even_where_they_fit():
+    assert len(Policy(team_size=9, roles={f"role {at}": 1 for at in range(8)}).roles) == 8
+    with pytest.raises(BadParameterError, match="9 roles; accepted are at most 8"):
+        Policy(team_size=9, roles={f"role {at}": 1 for at in range(9)})
+
+
+DOCUMENT = """
+preset = "quick"
+team_size = 5
+max_rating_spread = "none"
+max_ping = 120
+steps = [[0, 3], [20, 7.5], [60, 50]]
+
+[roles]
+tank = 1
+healer = 2
+"""
+
+
+def test_a_toml_document_changes_the_preset_that_it_names():
+    policy = Policy.from_data(tomllib.loads(DOCUMENT))
+    assert policy == dataclasses.replace(
+        presets()["quick"],
+        team_size=5,
+        max_ping=120,
+        steps=((0.0, 3.0), (20.0, 7.5), (60.0, 50.0)),
+        roles={"healer": 2, "tank": 1},
+    )
+    assert (policy.max_odds, policy.overdue_after, policy.party_wait) == (0.7, 90.0, 0.0)  # as quick has them
+
+
+def test_the_preset_balanced_is_the_default():
+    assert Policy.from_data({}) == Policy() == presets()["balanced"]
+    assert list(presets()) == ["balanced", "quick", "fair"]
+    assert Policy.from_data({"team_size": 2}) == Policy(team_size=2)
+
+
+@pytest.mark.parametrize("name", ["balanced", "quick", "fair"])
+def test_a_preset_goes_through_json_and_comes_back_the_same(name):
+    policy = presets()[name]
+    data = json.loads(json.dumps(policy.to_data()))
+    assert Policy.from_data(data) == policy
+    assert Policy.from_data({"preset": name}) == policy
+    assert set(data) == set(ACCEPTED) | {"steps", "roles"}
+
+
+def test_everything_that_can_be_said_comes_back_the_same():
+    policy = Policy(
+        team_size=3,
+        teams=4,
+        min_team_size=2,
+        steps=((0, 1.5), (10, 99)),
+        max_odds=None,
+        max_rating_spread=250.5,
+        max_ping=80,
+        max_wait=600,
+        uncertainty=1.25,
+        roles={"tank": 1, "healer": 1},
+    )
+    data = json.loads(json.dumps(policy.to_data()))
+    assert Policy.from_data(data) == policy
+    assert Policy.from_data(data | {"preset": "fair"}) == policy  # everything is said: the preset adds nothing
+
+
+def test_reading_a_document_leaves_it_as_it_was():
+    document = {"preset": "fair", "max_wait": "none", "steps": [[0, 2]]}
+    Policy.from_data(document)
+    assert document == {"preset": "fair", "max_wait": "none", "steps": [[0, 2]]}
+
+
+# Documents with a name that does not exist, and what the message suggests
+UNKNOWN = [
+    ({"teamsize": 5}, "unknown option of a policy 'teamsize'", "did you mean 'team_size'?"),
+    ({"max_wiat": 5}, "unknown option of a policy 'max_wiat'", "did you mean 'max_wait'?"),
+    ({"step": []}, "unknown option of a policy 'step'", "did you mean 'steps'?"),
+    ({"odds": 0.6}, "unknown option of a policy 'odds'", "known: "),  # code, and not data
+    ({"preset": "balance"}, "unknown policy 'balance'", "did you mean 'balanced'?"),
+    ({"preset": 3}, "unknown policy '3'", "known: balanced, quick, fair"),
+    ({"preset": None}, "unknown policy 'None'", "known: balanced, quick, fair"),
+]
+
+
+@pytest.mark.parametrize(("document", "message", "hint"), UNKNOWN)
+def test_an_unknown_name_is_refused_with_what_was_meant(document, message, hint):
+    with pytest.raises(UnknownNameError) as caught:
+        Policy.from_data(document)
+    assert message in str(caught.value)
+    assert hint in str(caught.value)
+
+
+# Seconds waited and the width of the preset balanced
+WIDTHS = [(-5, 2), (0, 2), (14.999, 2), (15, 5), (30, 10), (59.9, 10), (60, 20), (120, 40), (240, 100), (1e9, 100)]
+
+
+@pytest.mark.parametrize(("waited", "expected"), WIDTHS)
+def test_a_width_is_that_of_the_last_step_reached(waited, expected):
+    assert Policy().width(waited) == expected
+
+
+# Spread of a match and the seconds after which balanced allows it: 4.5 always, then a fifth of the step of that time
+SPREADS = [(0, 0), (4.5, 0), (4.51, 120), (8, 120), (8.01, 240), (20, 240), (20.1, 240), (100, 240)]
+
+
+@pytest.mark.parametrize(("spread", "expected"), SPREADS)
+def test_a_spread_is_worth_the_waiting_that_allows_it(spread, expected):
+    assert Policy().spread_wait(spread) == expected
+    assert Policy(overdue_after=50).spread_wait(spread) == min(expected, 50)
+
+
+def test_odds_are_those_of_elos_curve_on_the_policys_scale():
+    first, second = np.array([1500.0, 1900.0, 1500.0]), np.array([1500.0, 1500.0, 1700.0])
+    assert Policy().foretell(first, second) == pytest.approx([0.5, 10 / 11, 1 / (1 + math.sqrt(10))])
+    assert Policy(odds_scale=200.0).foretell(first, second) == pytest.approx([0.5, 100 / 101, 1 / 11])
+    assert Logistic(400.0)(first, second) == pytest.approx([0.5, 10 / 11, 1 / (1 + math.sqrt(10))])
+
+
+def test_odds_of_the_ladders_own_system_come_first():
+    def even_or_not(first, second):
+        return np.where(first > second, 0.75, 0.25)
+
+    policy = Policy(odds=even_or_not, odds_scale=1.0)
+    assert policy.foretell(np.array([2.0, 1.0]), np.array([1.0, 2.0])).tolist() == [0.75, 0.25]
+    assert "odds" not in policy.to_data()
+
+
+def test_a_policy_is_never_changed():
+    policy = Policy()
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        policy.team_size = 3
