@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Callable
 
-from benchmarks import lab, ledger, load, online, peers, rate, report, standings, start
+from benchmarks import lab, ledger, load, matchmaking, online, peers, rate, report, standings, start
 from benchmarks.figure import Section
 
 BENCHMARKS: dict[str, Callable[[], Section]] = {
@@ -16,6 +16,7 @@ BENCHMARKS: dict[str, Callable[[], Section]] = {
     "online": online.run,
     "standings": standings.run,
     "ledger": ledger.run,
+    "matchmaking": matchmaking.run,
     "start": start.run,
     "load": load.run,
 }

@@ -80,7 +80,7 @@ def joined_among_others(tickets, seed):
         if at % 7 == 3:
             back = queue.take([ticket.id, stay[at - 1].id])
             queue.order()
-            queue.join_all(back, checked=True)
+            queue.join_all(back)
     queue.leave_all([one for one in queue.ids if one >= 10**6])
     return queue
 

@@ -415,14 +415,22 @@ def test_odds_of_the_policy_decide_and_must_be_chances():
             proposed(pair, plain(odds=wrong))
 
 
-# Spread of two strict players who chose more, and whether they meet: 4.5 always
-EVEN = [(4.5, True), (4.500001, False)]
+# Seconds waited by the older of two strict players who chose more, and how far apart they may be
+EVEN = [(0, 4.5), (119.999, 4.5), (120, 8), (240, 20)]
 
 
-@pytest.mark.parametrize(("away", "expected"), EVEN)
-def test_a_match_is_no_wider_than_even_where_nobody_loose_has_waited(away, expected):
-    pair = [solo(1, 50, waited=1e6, **STRICT), solo(2, 50 + away, waited=1e6, **STRICT)]
-    assert together(pair, plain(even_spread=4.5)) == ([[1, 2]] if expected else [])
+@pytest.mark.parametrize(("waited", "widest"), EVEN)
+def test_strict_players_too_meet_in_a_wider_match_when_one_has_waited(waited, widest):
+    policy = plain(even_spread=4.5)
+    for away, expected in ((widest, [[1, 2]]), (widest + 1e-6, [])):
+        assert together([solo(1, 50, waited=waited, **STRICT), solo(2, 50 + away, **STRICT)], policy) == expected
+
+
+def test_an_overdue_ticket_of_either_kind_may_be_in_any_match_that_the_filters_allow():
+    for loose in (True, False):
+        pair = [solo(1, 50, waited=300, within=30.0, loose=loose), solo(2, 79, **STRICT)]
+        assert together(pair, plain(even_spread=4.5, overdue_after=300)) == [[1, 2]]
+        assert together(pair, plain(even_spread=4.5, overdue_after=301)) == []
 
 
 # Seconds waited by a loose player who chose 30, and the widest match with a strict one: a fifth of the step
@@ -435,20 +443,6 @@ def test_a_loose_player_who_has_waited_allows_a_wider_match(waited, widest):
     for away, expected in ((widest, [[1, 2]]), (widest + 1e-6, [])):
         pair = [solo(1, 50, **STRICT), solo(2, 50 + away, within=30.0, waited=waited)]
         assert together(pair, policy) == expected
-
-
-def test_a_wide_match_has_somebody_in_it_who_allows_it():
-    """Two are at hand beside the loose one who allows ten percentiles, and both are older; two of them are needed."""
-    old = STRICT | {"waited": 1000}
-    tickets = [
-        *(solo(at, 0, **old) for at in (1, 2)),
-        solo(3, 0, within=30.0, waited=245),
-        *(party(at, [10, 10], waited=300, **STRICT) for at in (4, 5)),
-    ]
-    found = list(proposed(tickets, plain(team_size=3, even_spread=4.5)))
-    assert len(found) == 1
-    assert 3 in found[0].tickets
-    assert found[0].spread == 10
 
 
 @pytest.mark.parametrize("percentiles", [(58, 57, 56, 50), (42, 43, 44, 50), (50, 54, 56, 58), (50, 46, 44, 42)])

@@ -107,7 +107,7 @@ def test_thousands_of_joins_and_leaves_leave_what_a_dictionary_holds(seed):
         fresh = [drawn(draw, number + at) for at in range(int(draw.integers(0, 30)))]
         number += len(fresh)
         if turn % 2 and fresh:
-            queue.join_all(Tickets.of(fresh), checked=True)
+            queue.join_all(Tickets.of(fresh))
         else:
             for ticket in fresh:
                 queue.join(ticket)
@@ -152,7 +152,7 @@ def test_any_order_of_joining_and_leaving_leaves_what_a_dictionary_holds(steps, 
             del model[one]
         elif step == "take" and model:
             some = sorted(model)[:amount]
-            queue.join_all(queue.take(some), checked=True, arriving=False)  # out, and in again
+            queue.join_all(queue.take(some), arriving=False)  # out, and in again
         elif step == "order":
             queue.order()
     agree(queue, model)
@@ -321,7 +321,7 @@ def test_every_member_of_a_party_arrives_and_who_comes_back_does_not():
     assert rate[10] == pytest.approx(2 * rate[90])
     assert np.flatnonzero(rate).tolist() == [10, 90]
     before = rate.copy()
-    queue.join_all(queue.take((1,)), checked=True, arriving=False)
+    queue.join_all(queue.take((1,)), arriving=False)
     other = solo(2, 10.5)
     queue.join(other, arriving=False)
     assert np.array_equal(queue.arrivals_a_second(NOW), before)

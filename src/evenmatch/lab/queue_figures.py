@@ -160,5 +160,6 @@ def _over_caps(run: Run) -> int:
 def _law(run: Run, waits: Floats) -> float | None:
     if not len(waits) or len(run.ticks) < 2:
         return None
-    seconds = float(run.ticks[-1] - run.ticks[0]) / 1e6  # a journal's times are of its day
+    ticks = len(run.ticks)
+    seconds = float(run.ticks[-1] - run.ticks[0]) / 1e6 * ticks / (ticks - 1)  # a journal's times are of its day
     return float(run.sizes.sum() / seconds * waits.mean() * run.worth.spread.mean() / 100.0)

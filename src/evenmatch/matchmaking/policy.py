@@ -219,6 +219,8 @@ def presets() -> dict[str, Policy]:
         "balanced": Policy(),
         "quick": Policy(
             steps=((0.0, 5.0), (10.0, 10.0), (20.0, 20.0), (40.0, 40.0), (80.0, 100.0)),
+            even_spread=10.0,
+            spread_share=0.5,
             max_odds=0.7,
             overdue_after=90.0,
             party_wait=0.0,
@@ -227,6 +229,7 @@ def presets() -> dict[str, Policy]:
         ),
         "fair": Policy(
             steps=((0.0, 1.0), (20.0, 2.0), (60.0, 5.0), (150.0, 10.0), (300.0, 20.0), (480.0, 40.0), (600.0, 100.0)),
+            even_spread=3.0,
             max_odds=0.55,
             uncertainty=1.0,
             overdue_after=600.0,

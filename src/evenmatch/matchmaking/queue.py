@@ -18,6 +18,7 @@ SPAN = 30 * SECOND  # of one row of arrival counts
 ROWS = 20  # so many of them are kept: ten minutes
 BINS = 100  # of percentiles
 FIRST = 64  # slots of a new queue
+JOINING = -1  # in place of the slot of a ticket that is not in the columns yet
 
 
 class Queue:
@@ -38,6 +39,7 @@ class Queue:
         self._slot: dict[int, int] = {}  # by ticket
         self._seat: dict[int, int] = {}  # ticket by player
         self._free = list(range(FIRST - 1, -1, -1))
+        self._joining: dict[bool, list[Ticket]] = {True: [], False: []}  # whether they are arrivals
         self._left: list[int] = []  # slots that `_order` may still hold
         self._fresh: list[Whole] = []  # slots that it does not hold yet
         self._order = np.empty(0, np.int64)
@@ -68,44 +70,70 @@ class Queue:
     def join(self, ticket: Ticket, *, arriving: bool = True) -> None:
         """Add a ticket. Raises InputError where it, or one of its players, waits already; then nothing has changed.
 
+        It is written into the columns, with all that joined beside it, when they are next read.
         arriving  False: it was here before, and is not counted among the arrivals again
         """
-        self.join_all(Tickets.of((ticket,)), checked=True, arriving=arriving)
+        players = [member.player for member in ticket.members]
+        self._refuse_doubles([ticket.id], players)
+        regions = {region for member in ticket.members for region in member.ping}
+        roles = {role for member in ticket.members for role in member.roles}
+        if regions or roles:
+            self._learn(tuple(sorted(regions)), tuple(sorted(roles)))
+        self._slot[ticket.id] = JOINING
+        self._seat.update(dict.fromkeys(players, ticket.id))
+        self._joining[arriving].append(ticket)
 
-    def join_all(self, tickets: Tickets, *, checked: bool = False, arriving: bool = True) -> None:
-        """Add tickets, all or none; see `join`.
+    def settle(self) -> None:
+        """Write those who joined one by one into the columns."""
+        for arriving, tickets in self._joining.items():
+            if tickets:
+                self._joining[arriving] = []
+                self._write(Tickets.of(tickets), arriving=arriving)
 
-        checked   they were made by `Tickets.of`, or taken from a queue
-        arriving  False: they were here before, and are not counted among the arrivals again
-        """
-        if not checked:
-            tickets.check()
+    def join_all(self, tickets: Tickets, *, arriving: bool = True) -> None:
+        """Add tickets, all or none, as `join` does. Raises InputError also where columns hold what no ticket may."""
+        tickets.check()
+        self.settle()
         ids, players = tickets.id.tolist(), tickets.player.tolist()
         self._refuse_doubles(ids, players)
-        _check_room(self.region_names, tickets.region_names, MOST_REGIONS, "regions")
-        _check_room(self.role_names, tickets.role_names, MOST_ROLES, "roles")
+        self._learn(tickets.region_names, tickets.role_names)
+        sizes = np.diff(tickets.start)
+        owners = np.repeat(tickets.id, sizes).tolist() if len(players) > len(ids) else ids
+        self._seat.update(zip(players, owners, strict=True))
+        self._write(tickets, arriving=arriving)
+
+    def _write(self, tickets: Tickets, *, arriving: bool) -> None:
+        """Give tickets slots in the columns; their players have been noted."""
         bits, pings = self._bits(tickets)
-        self._make_room(len(ids), len(players), len(tickets.named))
-        slots = self._free[len(self._free) - len(ids) :]
-        del self._free[len(self._free) - len(ids) :]
+        count = len(tickets)
+        self._make_room(count, len(tickets.player), len(tickets.named))
+        slots = self._free[len(self._free) - count :]
+        del self._free[len(self._free) - count :]
         taken = np.array(slots, np.int64)
         join(self.tickets, self.members, self.named, bits, taken, self._members, self._named)
         if self.region_names:
             self.ping[taken] = pings
-        self._members += len(players)
+        self._members += len(tickets.player)
         self._named += len(tickets.named)
-        self._slot.update(zip(ids, slots, strict=True))
-        sizes = np.diff(tickets.start)
-        self._seat.update(
-            zip(players, np.repeat(tickets.id, sizes).tolist() if len(players) > len(ids) else ids, strict=True)
-        )
+        self._slot.update(zip(tickets.id.tolist(), slots, strict=True))
         self._fresh.append(taken)
         if arriving:
             count_arrivals(self.arrivals, self.arrival_stamps, bits, SPAN)
 
     def leave(self, ticket: int) -> None:
         """Take a ticket out. Raises InputError where it does not wait."""
-        self.leave_all((ticket,))
+        if ticket not in self._slot:
+            raise InputError(f"ticket {ticket} does not wait here; accepted is one that does")
+        self.settle()
+        slot = self._slot.pop(ticket)
+        left = self.tickets[slot]
+        first, size = int(left["first"]), int(left["size"])
+        for player in self.members["player"][first : first + size].tolist():
+            del self._seat[player]
+        self._gone += size
+        self._forgotten += int(left["named_count"])
+        left["alive"] = False
+        self._left.append(slot)
 
     def leave_all(self, tickets: Sequence[int] | Whole) -> None:
         """Take tickets out, all or none. Raises InputError where one does not wait, or is told twice."""
@@ -161,6 +189,7 @@ class Queue:
 
     def order(self) -> Whole:
         """The slots of all tickets, ascending by lowest percentile, then by time, then by id."""
+        self.settle()
         if self._fresh or self._left:
             t = self.tickets
             fresh = np.concatenate((np.empty(0, np.int64), *self._fresh))
@@ -178,6 +207,7 @@ class Queue:
 
     def arrivals_a_second(self, now: int) -> Floats:
         """Players who joined in each percentile bin over the last ten minutes, a second; float64 (100,)."""
+        self.settle()
         oldest = now // SPAN - ROWS + 1
         kept = self.arrival_stamps >= max(oldest, 0)
         if not kept.any():
@@ -187,6 +217,7 @@ class Queue:
         return rate
 
     def _slots(self, ids: list[int]) -> list[int]:
+        self.settle()
         try:
             slots = [self._slot[ticket] for ticket in ids]
         except (KeyError, TypeError) as error:
@@ -205,14 +236,12 @@ class Queue:
             raise InputError(f"player {double} waits already{where}; accepted are players who do not")
 
     def _bits(self, tickets: Tickets) -> tuple[Joining, Floats]:
-        """The columns with this queue's bits, and pings by its regions; names that it does not know yet are added."""
+        """The columns with this queue's bits, and pings by its regions."""
         pings, able = self._regions(tickets)
         roles = tickets.roles
-        if tickets.role_names:
-            self.role_names += [name for name in tickets.role_names if name not in self.role_names]
-            bit = [self.role_names.index(name) for name in tickets.role_names]
-            if bit != list(range(len(bit))):
-                roles = _moved(roles, bit)
+        bit = [self.role_names.index(name) for name in tickets.role_names]
+        if bit != list(range(len(bit))):
+            roles = _moved(roles, bit)
         joining = Joining(
             *(tickets.id, tickets.queued, tickets.start, tickets.player, tickets.percentile, tickets.rating),
             *(tickets.within, tickets.loose, tickets.deviation, tickets.newcomer, roles, able),
@@ -222,16 +251,9 @@ class Queue:
 
     def _regions(self, tickets: Tickets) -> tuple[Floats, Masks]:
         """Pings by this queue's regions, and where each ticket can play."""
-        count = len(tickets)
-        if tickets.region_names:
-            self.region_names += [name for name in tickets.region_names if name not in self.region_names]
-        known = len(self.region_names)
+        count, known = len(tickets), len(self.region_names)
         if not known:
             return np.empty((count, 0)), np.full(count, ANYWHERE, np.uint64)
-        if self.ping.shape[1] < known:
-            wider = np.full((len(self.ping), known), np.inf)
-            wider[:, : self.ping.shape[1]] = self.ping
-            self.ping = wider
         pings, able = np.full((count, known), np.inf), np.zeros(count, np.uint64)
         for at, name in enumerate(tickets.region_names):
             column = self.region_names.index(name)
@@ -241,6 +263,25 @@ class Queue:
         pings[anywhere] = 0.0
         able[anywhere] = ANYWHERE
         return pings, able
+
+    def _learn(self, regions: tuple[str, ...], roles: tuple[str, ...]) -> None:
+        """Give names bits that have none yet. Raises InputError where they are too many, and learns none."""
+        fresh = [name for name in regions if name not in self.region_names]
+        others = [name for name in roles if name not in self.role_names]
+        for known, more, most, what in (
+            (self.region_names, fresh, MOST_REGIONS, "regions"),
+            (self.role_names, others, MOST_ROLES, "roles"),
+        ):
+            if len(known) + len(more) > most:
+                raise InputError(
+                    f"{what} {', '.join(more)} would be more than {most}; accepted are at most {most} in a queue"
+                )
+        self.role_names += others
+        self.region_names += fresh
+        if fresh:
+            wider = np.full((len(self.ping), len(self.region_names)), np.inf)
+            wider[:, : self.ping.shape[1]] = self.ping
+            self.ping = wider
 
     def _make_room(self, tickets: int, members: int, named: int) -> None:
         if len(self._free) < tickets:
@@ -290,12 +331,6 @@ def _grown(column: np.ndarray, size: int) -> np.ndarray:
     grown = np.zeros((size, *column.shape[1:]), column.dtype)
     grown[: len(column)] = column
     return grown
-
-
-def _check_room(known: list[str], names: tuple[str, ...], most: int, what: str) -> None:
-    fresh = [name for name in names if name not in known]
-    if len(known) + len(fresh) > most:
-        raise InputError(f"{what} {', '.join(fresh)} would be more than {most}; accepted are at most {most} in a queue")
 
 
 def _moved(masks: Masks, bit: list[int]) -> Masks:

@@ -1,0 +1,242 @@
+"""The matchmaker: a tick over full queues, a busy steady state, joining and leaving, and how good the matches are."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable
+from functools import partial
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.figure import Figure, Section
+from benchmarks.matches import SEED
+from evenmatch.lab.queue_others import others
+from evenmatch.lab.queue_scenario import Scenario
+from evenmatch.lab.queue_simulation import simulate
+from evenmatch.matchmaking import Member, Policy, Proposals, Queue, Ticket, Tickets, propose
+from evenmatch.matchmaking.tickets import FOREVER
+from evenmatch.standings.percentile import queue_percentiles
+
+SECOND = 1_000_000
+NOW = 1_000_000 * SECOND
+POLICY = Policy()
+SEATS = POLICY.players
+ROUNDS = 7
+SEEDS = (1, 2, 3, 4, 5)
+REGIONS = ("asia", "eu", "us-east", "us-west")
+Whole = NDArray[np.int64]
+
+
+def run() -> Section:
+    """Measure ticks on one core, joins and leaves, and the default scenario over several seeds."""
+    figures = [*ticks(), *steady(), *moves(), *quality()]
+    notes = [
+        "6v6 under the policy `balanced`, one core, kernels compiled before; best of "
+        f"{ROUNDS} ticks over the same queue, its order made before the first and kept. Percentiles are uniform, "
+        "filters strict ±5 if nothing else is said. *placed* is the share of players who get a match in that one tick.",
+        "Parties: 1 to 6 members as often, friends 1.5 percentiles (standard deviation) around the first. With filters: "
+        "2, 5 or 10, a quarter strict, up to a minute of waiting; with regions: one of four is home, others are "
+        "reached by chance within 100 ms; with avoid lists: every fifth party avoids one to four players.",
+        "The reference of a tick is the obvious way in plain Python for single players: sort tuples, cut windows of "
+        "twelve, check every filter, split by snake. It knows no parties, regions, avoid lists or costs. That "
+        "of joining is a dict of tuples. Tickets that join one by one are in the columns before the clock stops.",
+        f"Quality is that of `evenmatch simulate-queue`, by its default scenario, the worst of seeds {SEEDS}; the "
+        "reference is the best-window-first greedy matchmaker on the same arrivals.",
+    ]
+    return Section("Matchmaking", figures, notes)
+
+
+def ticks() -> list[Figure]:
+    """One full tick over queues of 100,000 and of a million."""
+    figures = []
+    for name, tickets, aim, placed in (
+        ("100,000 single players", solos(100_000), 60.0, 0.99),
+        ("a million single players", solos(1_000_000), 800.0, None),
+        ("100,000 players in parties", parties(100_000, plain=True), None, 0.96),
+        ("100,000 in parties, four regions, filters, avoid lists", parties(100_000), 200.0, None),
+    ):
+        queue = Queue()
+        queue.join_all(tickets)
+        found = propose(queue, NOW, POLICY)
+        taken = best(partial(propose, queue, NOW, POLICY))
+        by = best(partial(plainly, tickets), 2) if len(tickets.player) == len(tickets) else None
+        share = len(found.player) / len(tickets.player)
+        figures.append(Figure(f"a tick over {name}", 1e3 * taken, "ms", aim, False, by and 1e3 * by, "plain Python"))
+        figures.append(Figure(f"placed of {name}", 100 * share, "%", placed and 100 * placed, True, None, ""))
+    return figures
+
+
+def steady() -> list[Figure]:
+    """Ticks of a second at 2,000 arrivals a second, the queue as it settles."""
+    draw, queue, taken = np.random.default_rng(SEED), Queue(), []
+    for second in range(60):
+        now = NOW + second * SECOND
+        count = int(draw.poisson(2000))
+        queue.join_all(solos(count, draw, now, first=second * 10_000))
+        began = time.perf_counter()
+        found = propose(queue, now, POLICY)
+        queue.leave_all(found.ticket)
+        taken.append(time.perf_counter() - began)
+    last = taken[20:]
+    return [
+        Figure("a tick at 2,000 arrivals a second", 1e3 * float(np.median(last)), "ms", 20.0, False, None, ""),
+        Figure("the slowest of forty of them", 1e3 * max(last), "ms", 20.0, False, None, ""),
+    ]
+
+
+def moves() -> list[Figure]:
+    """Joining and leaving, in bulk and one by one."""
+    tickets, count = solos(100_000), 100_000
+    queue, in_bulk = Queue(), list[tuple[float, float]]()
+    for _ in range(ROUNDS):
+        gc.collect()
+        began = time.perf_counter()
+        queue.join_all(tickets)
+        joined = time.perf_counter()
+        queue.leave_all(tickets.id)
+        in_bulk.append((joined - began, time.perf_counter() - joined))
+        queue.order()
+    plain = dict[int, tuple[float, ...]]()
+    rows = list(zip(tickets.percentile.tolist(), tickets.rating.tolist(), tickets.within.tolist(), strict=True))
+    began = time.perf_counter()
+    for number, row in enumerate(rows):
+        plain[number] = row
+    dict_join = time.perf_counter() - began
+    singles = [alone(at, *row) for at, row in enumerate(rows[:2000])]
+    began = time.perf_counter()
+    for ticket in singles:
+        queue.join(ticket)
+    queue.settle()
+    joined = time.perf_counter()
+    for at in range(2000):
+        queue.leave(at)
+    left = time.perf_counter()
+    return [
+        Figure(
+            "join in bulk",
+            1e6 * min(a for a, _ in in_bulk) / count,
+            "µs",
+            2.0,
+            False,
+            1e6 * dict_join / count,
+            "a dict",
+        ),
+        Figure("leave in bulk", 1e6 * min(b for _, b in in_bulk) / count, "µs", 2.0, False, None, ""),
+        Figure("join one by one", 1e6 * (joined - began) / 2000, "µs", 20.0, False, None, ""),
+        Figure("leave one by one", 1e6 * (left - joined) / 2000, "µs", 20.0, False, None, ""),
+    ]
+
+
+def quality() -> list[Figure]:
+    """The default scenario over several seeds: the worst of each measure."""
+    greedy = others()["greedy"].propose
+    told = [(scored(seed, propose), scored(seed, greedy)) for seed in SEEDS]
+    figures = []
+    for key, name, unit, aim, more in (
+        ("wait_p50", "wait, half of the players", "s", 30.0, False),
+        ("wait_p95", "wait, 95 of 100 players", "s", 80.0, False),
+        ("spread_p95", "spread, 95 of 100 matches", "percentiles", 5.0, False),
+        ("share_45_55", "matches foretold in 45–55 %", "%", 99.0, True),
+        ("violations", "players whose filter was broken", "players", 0.0, False),
+    ):
+        scale, worst = 100 if unit == "%" else 1, min if more else max
+        own, other = (scale * worst(pair[side][key] for pair in told) for side in (0, 1))
+        figures.append(Figure(name, own, unit, aim, more, other if other else None, "greedy"))
+    return figures
+
+
+def scored(seed: int, matchmaker: Callable[[Queue, int, Policy], Proposals]) -> dict[str, float]:
+    """The measures of one run of the default scenario."""
+    summary = simulate(Scenario(seed=seed), matchmaker, POLICY).summary()
+    return {key: float(value) for key, value in summary.items() if isinstance(value, int | float)}
+
+
+def best(work: Callable[[], object], rounds: int = ROUNDS) -> float:
+    """The least seconds of several runs."""
+    taken = []
+    for _ in range(rounds):
+        gc.collect()
+        began = time.perf_counter()
+        work()
+        taken.append(time.perf_counter() - began)
+    return min(taken)
+
+
+def solos(count: int, draw: np.random.Generator | None = None, now: int = NOW, first: int = 0) -> Tickets:
+    """Single players with a strict filter of five, of a game whose skill is normal."""
+    draw = np.random.default_rng(SEED) if draw is None else draw
+    ratings = draw.normal(1500, 300, count)
+    percentile = queue_percentiles(ratings, np.ones(count, np.bool_)) if count else np.empty(0)
+    number = np.arange(first, first + count)
+    strict = np.zeros(count, np.bool_)
+    return Tickets.solo(number, np.full(count, now), number, percentile, ratings, np.full(count, 5.0), strict)
+
+
+def parties(players: int, *, plain: bool = False) -> Tickets:
+    """Parties of friends; `plain`: strict filters of five, nobody has waited, no regions, nobody avoided."""
+    draw = np.random.default_rng(SEED)
+    size = draw.integers(1, 7, players)
+    size = size[: int(np.searchsorted(np.cumsum(size), players))]
+    count, start = len(size), np.concatenate(([0], np.cumsum(size)))
+    members = int(start[-1])
+    ladder = np.sort(draw.normal(1500, 300, 100_000))
+    apart = np.where(np.isin(np.arange(members), start), 0.0, draw.normal(0, 1.5, members))
+    percentile = np.clip(np.repeat(draw.uniform(0, 100, count), size) + apart, 0, 100)
+    rating = ladder[np.minimum(percentile * 1000, len(ladder) - 1).astype(np.int64)]
+    strict = np.repeat(draw.random(count) < 0.25, size)
+    within = np.repeat(draw.choice([2.0, 5.0, 10.0], count), size)
+    home = draw.integers(0, len(REGIONS), count)
+    ping = np.where(np.arange(len(REGIONS)) == home[:, None], 30.0, draw.uniform(60, 160, (count, len(REGIONS))))
+    avoiding = np.where(draw.random(count) < 0.2, draw.integers(1, 5, count), 0) * (not plain)
+    named = draw.integers(0, members, int(avoiding.sum()))
+    waited = 0.0 if plain else draw.uniform(0, 60, count)
+    return Tickets(
+        id=np.arange(count),
+        queued=(NOW - np.broadcast_to(waited, count) * SECOND).astype(np.int64),
+        start=start,
+        player=np.arange(members),
+        percentile=percentile,
+        rating=rating,
+        within=np.full(members, 5.0) if plain else within,
+        loose=np.zeros(members, np.bool_) if plain else ~strict,
+        deviation=np.zeros(members),
+        newcomer=np.zeros(members, np.bool_),
+        roles=np.zeros(members, np.uint64),
+        ping=np.empty((count, 0)) if plain else np.where(ping > 100, np.inf, ping),
+        named_start=np.concatenate(([0], np.cumsum(avoiding))),
+        named=named,
+        met=np.full(len(named), FOREVER),
+        region_names=() if plain else REGIONS,
+    )
+
+
+def alone(number: int, percentile: float, rating: float, within: float) -> Ticket:
+    """A ticket of one player."""
+    member = Member(player=number, percentile=percentile, rating=rating, within=within, loose=False)
+    return Ticket(id=number, queued=NOW, members=(member,))
+
+
+def plainly(tickets: Tickets) -> list[list[int]]:
+    """The obvious way: windows of twelve in a sorted list, each filter checked, split by snake."""
+    rows = sorted(
+        zip(
+            tickets.percentile.tolist(),
+            tickets.within.tolist(),
+            tickets.rating.tolist(),
+            tickets.id.tolist(),
+            strict=True,
+        )
+    )
+    made, at = [], 0
+    while at + SEATS <= len(rows):
+        window = rows[at : at + SEATS]
+        if all(one[0] - one[1] <= window[0][0] and window[-1][0] <= one[0] + one[1] for one in window):
+            by_rating = sorted(window, key=lambda one: one[2])
+            made.append([one[3] for first, second in pairwise(by_rating) for one in (first, second)])
+            at += SEATS
+        else:
+            at += 1
+    return made
