@@ -17,8 +17,8 @@ ODD = Policy(
     rematch_fade=1234.567890123,
     max_odds=None,
     max_rating_spread=1e-7,
-    max_wait=float("inf"),
-    overdue_after=1e21,
+    max_wait=86_400.000001,
+    overdue_after=1e6,
     roles={'tank "x" \\ \x1b[31m\u202e': 1, "médecin": 2},
 )
 
@@ -43,6 +43,8 @@ def test_the_presets_are_listed_with_what_differs(run):
     assert rows["max_odds"].split()[1:4] == ["0.6", "0.7", "0.55"]
     assert "0s:2 15s:5 30s:10 60s:20 120s:40" in rows["steps"]
     assert "max_ping" not in rows  # none has it
+    assert list(rows)[:4] == ["team_size", "teams", "steps", "even_spread"]
+    assert lines[-1].endswith("costs in seconds of waiting that they are worth.")
 
 
 @pytest.mark.parametrize("name", presets())
@@ -121,17 +123,13 @@ def test_exit_codes_tell_a_wrong_name_from_wrong_contents(run, written):
     assert "max_odds=3: accepted is a number from 0.5 to 1, or none" in ended.err
 
 
-def test_what_json_cannot_tell_is_refused(run, written):
-    path = written("max_wait = inf")
-    ended = run("policies", path, "--json")
-    assert (ended.code, ended.out) == (2, "")
-    assert "max_wait" in ended.err
-    assert run("policies", path).code == 0
-
-
-def test_policies_are_called_by_their_file_unless_another_is_called_so(tmp_path, written):
+def test_policies_are_called_by_their_file_as_it_was_told_where_another_is_called_so(tmp_path, written):
     mine, fifo, quick = (str(written("team_size = 4", name)) for name in ("mine.toml", "fifo.toml", "quick.toml"))
-    assert list(policies.gather(["quick", mine, fifo, quick, mine], None, None)) == ["quick", "mine", fifo, quick]
+    names = list(policies.gather(["quick", mine, fifo, quick, mine], None, None))
+    assert names == ["quick", "mine.toml", "fifo.toml", "quick.toml"]
+    (tmp_path / "sub").mkdir()
+    other = str(written("team_size = 3", "sub/mine.toml"))
+    assert list(policies.gather([mine, other], None, None)) == [mine, other]
     found = policies.gather(["fair", mine], 3, 4)
     assert [(one.team_size, one.teams) for one in found.values()] == [(3, 4), (3, 4)]
 

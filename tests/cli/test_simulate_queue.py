@@ -1,12 +1,15 @@
 """evenmatch simulate-queue and replay-queue: figures, one document, bad values, journals."""
 
 import json
+import tomllib
 
 import numpy as np
 import pytest
 
+from evenmatch import __version__
+from evenmatch.cli import queue_runs
 from evenmatch.lab.queue_others import others
-from evenmatch.lab.queue_scenario import Scenario
+from evenmatch.lab.queue_scenario import REGION_MIXES, Scenario
 from evenmatch.lab.queue_simulation import simulate
 from evenmatch.matchmaking.policy import presets
 from evenmatch.matchmaking.propose import propose
@@ -16,7 +19,7 @@ FIRST = [
     *("share_45_55", "violations", "players_per_cpu_second"),
 ]
 SPEED = {"players_per_cpu_second", "cpu_seconds"}
-SHORT = ("--minutes", "1.5", "--team-size", "2")
+SHORT = ("--minutes", "0.8", "--team-size", "2")
 
 
 def slow_free(found):
@@ -37,7 +40,7 @@ def test_the_document_is_one_list_with_the_told_keys_first(run):
     assert list(found)[:11] == FIRST
     assert found["name"] == "balanced"
     assert found["violations"] == 0
-    assert 0 < found["wait_p50"] <= found["wait_p95"] <= found["wait_max"] <= 90
+    assert 0 < found["wait_p50"] <= found["wait_p95"] <= found["wait_max"] <= 48
 
 
 def test_the_default_scenario_is_the_one_of_the_issue(run):
@@ -47,7 +50,7 @@ def test_the_default_scenario_is_the_one_of_the_issue(run):
 
 
 def test_policies_come_in_the_order_told_and_comparisons_behind_them(run):
-    told = run("simulate-queue", *SHORT, "--json", "-p", "fair", "-p", "balanced", "--compare")
+    told = run("simulate-queue", "--minutes", "0.1", "--json", "-p", "fair", "-p", "balanced", "--compare")
     assert [one["name"] for one in json.loads(told.out)] == ["fair", "balanced", *others()]
 
 
@@ -67,7 +70,7 @@ def test_every_option_reaches_the_scenario(run):
         header = json.loads(file.readline())
     assert header["policy"]["team_size"] == 2
     told = {
-        **{"arrivals": 3, "minutes": 1.5, "seed": 3, "kind": "daily", "period": 60, "patience": 40, "players": 900},
+        **{"arrivals": 3, "minutes": 0.8, "seed": 3, "kind": "daily", "period": 60, "patience": 40, "players": 900},
         **{"return_share": 0.5, "share_strict": 0.5, "parties": [2 / 3, 1 / 3], "regions": {"eu": 3, "us": 1}},
         **{"rating_error": 10, "share_newcomers": 0.2, "share_avoiding": 0.1},
     }
@@ -76,10 +79,10 @@ def test_every_option_reaches_the_scenario(run):
 
 
 def test_options_come_before_the_scenario_file(run, tmp_path):
-    (tmp_path / "s.toml").write_text('minutes = 1.5\nseed = 4\nparties = "none"\nstrict_within = 9\n')
+    (tmp_path / "s.toml").write_text('minutes = 0.8\nseed = 4\nparties = "none"\nstrict_within = 9\n')
     from_file = run("simulate-queue", "--team-size", 2, "--json", "--scenario", "s.toml", "--seed", 7)
     expected = simulate(
-        Scenario(minutes=1.5, seed=7, strict_within=9),
+        Scenario(minutes=0.8, seed=7, strict_within=9),
         propose,
         presets()["balanced"].__class__(team_size=2),
         name="balanced",
@@ -87,29 +90,72 @@ def test_options_come_before_the_scenario_file(run, tmp_path):
     assert slow_free(json.loads(from_file.out)) == slow_free([expected.summary()])
 
 
+@pytest.mark.parametrize(
+    "line", ["", "--regions four --parties 3,1 --patience 80 --seed 9 --kind bursts --newcomers 0.1"]
+)
+def test_a_printed_scenario_is_a_file_that_stands_for_it(run, tmp_path, line):
+    ended = run("simulate-queue", *line.split(), "--print-scenario")
+    assert (ended.code, ended.err) == (0, "")
+    (tmp_path / "printed.toml").write_text(ended.out)
+    again = run("simulate-queue", "--scenario", "printed.toml", "--print-scenario")
+    assert again.out == ended.out
+    found = Scenario.from_data(tomllib.loads(ended.out))
+    if line:
+        assert (found.regions, found.parties) == (REGION_MIXES["four"], (0.75, 0.25))
+        assert (found.patience, found.seed, found.kind, found.share_newcomers) == (80, 9, "bursts", 0.1)
+    else:
+        assert found == Scenario()
+
+
+def test_a_terminal_that_is_too_narrow_gets_several_tables_with_the_name_in_each():
+    row = ["balanced", "1,234.5", "60.2", "2,841.9", "14.0", "94.5", "100%", "92%", "5,952", "1,281", "24,087"]
+    for width in (60, 80, 100, 120):
+        parts = queue_runs._parts([row], width)
+        assert [at for part in parts for at in part if at] == list(range(1, 11))
+        for part in parts:
+            assert part[0] == 0
+            drawn = sum(max(len(row[at]), len(queue_runs.HEADS[at])) + 3 for at in part)
+            assert drawn <= width
+    assert [len(queue_runs._parts([row], width)) for width in (60, 80, 120, None)] == [3, 2, 1, 1]
+
+
+def test_a_journal_can_be_read_by_whoever_may_read_a_new_file(run, tmp_path):
+    (tmp_path / "plain").touch()
+    assert run("simulate-queue", *SHORT, "--journal", "j.jsonl").code == 0
+    assert (tmp_path / "j.jsonl").stat().st_mode == (tmp_path / "plain").stat().st_mode
+
+
 def test_named_parties_are_cut_to_the_smallest_team(run):
-    assert run("simulate-queue", *SHORT, "--parties", "many", "--journal", "j.jsonl").code == 0
+    ended = run("simulate-queue", *SHORT, "--parties", "many", "--journal", "j.jsonl")
+    assert ended.code == 0
+    assert "--parties many: parties of more than 2 do not fit into a team and are left out" in ended.err
+    assert "parties: of 1 58%, of 2 42%." in ended.out
     with open("j.jsonl") as file:
         header = json.loads(file.readline())
     assert header["scenario"]["parties"] == pytest.approx([0.35 / 0.6, 0.25 / 0.6])
 
 
 def test_the_table_is_aligned_and_followed_by_what_it_means(run):
-    ended = run("simulate-queue", *SHORT, "-p", "balanced", "-p", "quick", "--compare")
+    told = ("--minutes", "1.5", "--policy", "balanced", "-p", "quick", "--compare")
+    ended = run("simulate-queue", *told)
     assert ended.code == 0
     lines = ended.out.splitlines()
-    assert lines[0] == "2v2, 5 players a second for 1.5 minutes, seed 1 (waits in seconds, spreads in percentiles)"
+    assert lines[0] == "6v6, 5 players a second for 1.5 minutes, seed 1 (waits in seconds, spreads in percentiles)"
     end = lines[1].index("wait p50") + len("wait p50")
     rows = lines[2 : lines.index("")]
     assert [row.split()[0] for row in rows] == ["balanced", "quick", *others()]
     assert all(row[end - 1].isdigit() and row[end] == " " for row in rows)
     said = " ".join(lines[len(rows) + 2 :])
-    assert "balanced: half of the players wait" in said
+    assert lines[len(rows) + 3].startswith("45–55%: matches with such odds by the ratings")
+    assert "true: by true skill" in said
+    assert "Odds do not tell these matchmakers apart" in said
+    assert "balanced: half of the players who found a match waited" in said
     assert "tenth of the ranks" in said
     assert "No rule was broken by balanced, quick" in said
     assert "Rules were broken by fifo (" in said
     assert "outside their own filter" in said
-    assert ended.err == f"to repeat it: {command_of(*SHORT, '-p', 'balanced', '-p', 'quick', '--compare')} --seed 1\n"
+    assert "pivot: The longest-waiting ticket's widened filter decides" in said
+    assert ended.err == f"to repeat it with evenmatch {__version__}: {command_of(*told)} --seed 1\n"
 
 
 def command_of(*arguments):
@@ -124,22 +170,28 @@ WRONG = [
     ("--team-size many", "many"),
     ("--teams 1", "--teams 1: teams=1: accepted is a whole number from 2"),
     ("--teams 200 --team-size 6", "200"),
-    ("--arrivals 0", "--arrivals 0.0: accepted is a number from 1e-06"),
+    ("--policy ", "unknown policy ''; known: balanced, quick, fair, a .toml or .json file"),
+    ("--policy nosuch.yaml", "nosuch.yaml: suffix '.yaml'; accepted is a policy in a .toml or .json file"),
+    ("--arrivals 0", "--arrivals 0: accepted is a number from 0.0001 to 100,000\n"),
     ("--arrivals nan", "--arrivals nan: accepted"),
-    ("--minutes -1", "--minutes -1.0: accepted"),
-    ("--minutes 0.01", "tick=1: accepted are at most the 0.6 seconds"),
+    ("--minutes -1", "--minutes -1: accepted"),
+    ("--minutes 0.01", "--minutes 0.01: accepted is a number from 0.02"),
+    ("--minutes 0.02 --scenario slow.toml", "--minutes 0.02: accepted is at least one tick, of 3 seconds"),
+    ("--period 60", "--period 60: accepted is it with --kind daily alone"),
+    ("--players 0", "--players 0: accepted is a whole number from 2 to 20,000,000\n"),
+    ("--kind recorded", "--kind recorded: accepted is poisson, daily or bursts; recorded arrivals are"),
     ("--seed -1", "--seed -1: accepted is a whole number from 0"),
     ("--seed 1.5", "1.5"),
     ("--strict 1.5", "--strict 1.5: accepted is a number from 0 to 1"),
-    ("--kind sometimes", "--kind 'sometimes': accepted is one of poisson, daily"),
+    ("--kind sometimes", "--kind sometimes: accepted is poisson, daily or bursts\n"),
     ("--parties often", "unknown mix of parties 'often'"),
-    ("--parties 1,x2", "--parties 1,x2: accepted is none, some, many, or shares"),
+    ("--parties 1,x2", "--parties 1,x2: accepted is none, some, many, or weights"),
     ("--parties 0,0", "--parties 0,0: accepted"),
     ("--parties 1,1,1 --team-size 2", "parties of up to 3 do not fit into teams of 2"),
     ("--regions eu=much", "--regions eu=much: accepted is none, four"),
     ("--regions eu=-1", "regions has 'eu': -1.0; accepted"),
     ("--regions fuor", "unknown mix of regions 'fuor' (did you mean 'four'?)"),
-    ("--patience 0", "--patience 0.0: accepted is a number from 0.001 upwards, or none"),
+    ("--patience 0", "--patience 0: accepted is a number from 0.001 to 1,000,000,000\n"),
     ("--report page.pdf", "page.pdf: the report is a page; accepted is a name ending in .html"),
     ("--report nowhere/page.html", "nowhere/page.html: cannot be written"),
     ("--journal page.html", "page.html: suffix '.html'; accepted is a journal in a .jsonl file"),
@@ -149,10 +201,12 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("line", "said"), WRONG)
-def test_a_wrong_value_is_told_with_its_option(run, line, said):
-    ended = run("simulate-queue", *line.split())
+def test_a_wrong_value_is_told_with_its_option(run, tmp_path, line, said):
+    """Where what is told ends a line, nothing is told behind it."""
+    (tmp_path / "slow.toml").write_text("tick = 3")
+    ended = run("simulate-queue", *line.split(" "))
     assert (ended.code, ended.out) == (2, "")
-    assert said in " ".join(ended.err.split())
+    assert said in " ".join(ended.err.split()) + "\n"
 
 
 @pytest.mark.parametrize(
@@ -161,6 +215,7 @@ def test_a_wrong_value_is_told_with_its_option(run, line, said):
         ("p.toml", "max_odds = 2", "--policy"),
         ("s.toml", "arrivals = -3", "--scenario"),
         ("s.json", '{"arivals": 3}', "--scenario"),
+        ("s.toml", "team_size = 3", "--scenario"),
     ],
 )
 def test_wrong_contents_of_a_file_end_with_one_and_name_it(run, tmp_path, name, text, option):
@@ -180,14 +235,16 @@ def test_a_report_may_not_take_the_place_of_a_file_that_is_read(run, tmp_path):
 def test_a_hostile_name_of_a_policy_file_is_shown_harmlessly(run, tmp_path):
     name = "<img src=x onerror=alert(1)>\x1b[2J\u202e"
     (tmp_path / f"{name}.toml").write_text("team_size = 2")
-    ended = run("simulate-queue", "--minutes", "1.5", "--policy", f"{name}.toml", "--report", "page.html")
+    ended = run("simulate-queue", "--minutes", "0.8", "--policy", f"{name}.toml", "--report", "page.html")
     assert ended.code == 0
     assert all(line.isprintable() for line in (ended.out + ended.err).splitlines())
     page = (tmp_path / "page.html").read_text()
     assert "<img" not in page.split('id="figures"')[0]
     assert "&lt;img src=x" in page
     assert not {"\x1b", "\u202e"} & set(page.split('id="figures"')[0])
-    assert json.loads(run("simulate-queue", *SHORT, "--policy", f"{name}.toml", "--json").out)[0]["name"] == name
+    assert (
+        json.loads(run("simulate-queue", *SHORT, "--policy", f"{name}.toml", "--json").out)[0]["name"] == f"{name}.toml"
+    )
 
 
 def test_a_run_that_fails_leaves_the_old_journal(run, tmp_path, monkeypatch):
@@ -216,7 +273,7 @@ def recorded(tmp_path_factory):
     """A journal of a short simulated queue, and its figures."""
     path = tmp_path_factory.mktemp("recorded") / "queue.jsonl"
     policy = presets()["quick"].__class__.from_data({"preset": "quick", "team_size": 2})
-    scenario = Scenario(minutes=1.5, parties=(0.6, 0.4), patience=60.0)
+    scenario = Scenario(minutes=1, parties=(0.6, 0.4), patience=60.0)
     with path.open("w") as file:
         found = simulate(scenario, propose, policy, name="quick", journal=file)
     return path, found.summary()
@@ -226,11 +283,12 @@ def test_a_replay_under_its_own_policy_says_that_nothing_differs(run, recorded):
     path, figures = recorded
     ended = run("replay-queue", path, "--policy", "fair")
     assert ended.code == 0
-    assert "Under its own policy all decisions are the same, in 90 ticks." in ended.out
+    assert "Under its own policy all decisions are the same, in 60 ticks." in ended.out
     found = json.loads(run("replay-queue", path, "--policy", "fair", "--json").out)
     assert [one["name"] for one in found] == ["quick", "fair"]
-    assert slow_free(found[:1]) == slow_free([figures])
+    assert slow_free(found[:1]) == slow_free([figures | {"first_differing_tick": None}])
     assert list(found[1])[:11] == FIRST
+    assert found[0]["first_differing_tick"] is None
 
 
 def test_a_recorded_run_keeps_its_place_beside_a_policy_of_the_same_name(run, recorded):
@@ -248,7 +306,9 @@ def test_decisions_that_differ_are_told_with_the_first_tick(run, recorded, tmp_p
     ended = run("replay-queue", "changed.jsonl")
     assert ended.code == 0
     # line 1 is the head, so the line's place in the list is the number of its tick
-    assert f"differ from tick {deciding[3]} on, {deciding[3] - 1} s after the first" in ended.out
+    assert f"differ from tick {deciding[3]} on, {deciding[3] - 1} s after the first: it was recorded with" in ended.out
+    (found,) = json.loads(run("replay-queue", "changed.jsonl", "--json").out)
+    assert found["first_differing_tick"] == deciding[3]
 
 
 def test_a_damaged_journal_ends_with_one_and_names_the_line(run, recorded, tmp_path):
@@ -257,7 +317,10 @@ def test_a_damaged_journal_ends_with_one_and_names_the_line(run, recorded, tmp_p
     ended = run("replay-queue", "cut.jsonl")
     assert (ended.code, ended.out) == (1, "")
     assert f"cut.jsonl, line {len(lines) - 1}" in ended.err
-    assert run("replay-queue", "nosuch.jsonl").code in (1, 2)
+    ended = run("replay-queue", "nosuch.jsonl")
+    assert (ended.code, ended.err) == (2, "error: nosuch.jsonl: No such file or directory\n")
+    (tmp_path / "empty.jsonl").touch()
+    assert "empty.jsonl is empty; accepted is a journal of a queue" in run("replay-queue", "empty.jsonl").err
     assert run("replay-queue", recorded[0], "--policy", "nope").code == 2
 
 
@@ -275,7 +338,7 @@ def test_waits_in_the_document_are_those_of_a_player_each(run):
     """Half of the players are in pairs, which count twice: compared with a run in Python."""
     (found,) = json.loads(run("simulate-queue", *SHORT, "--parties", "1,1", "--json").out)
     policy = presets()["balanced"].__class__(team_size=2)
-    made = simulate(Scenario(minutes=1.5, parties=(0.5, 0.5)), propose, policy)
+    made = simulate(Scenario(minutes=0.8, parties=(0.5, 0.5)), propose, policy)
     waits = [
         wait
         for wait, size, fate in zip(made.waits.tolist(), made.sizes.tolist(), made.fate.tolist(), strict=True)

@@ -129,6 +129,27 @@ def test_waits_are_told_by_decile_and_by_party_size():
     assert (pairs["size"], pairs["matched"], pairs["unmatched"], pairs["wait_p50"]) == (2, 2, 2, 10.0)
 
 
+def test_who_waits_longer_than_those_who_found_a_match_is_told_with_what_they_are():
+    # waits of those who found one: 10, 10, 6, 2, 8, 1, 6, 6; the pair of ticket 8 has waited 25 s
+    told = run_of().summary()
+    assert (told["wait_so_far_p50"], told["wait_so_far_p95"]) == (7.0, 25.0)
+    assert told["left_waiting"] == {"players": 2, "after": 10.0, "common": [["in parties of 2", 1.0, 4 / 13]]}
+    nobody = run_of(ROWS[:7]).summary()["left_waiting"]
+    assert (nobody["players"], nobody["common"]) == (0, [])
+
+
+def test_waits_are_told_by_the_region_of_the_best_ping():
+    run = run_of()
+    ping = np.tile([20.0, 30.0], (11, 1))
+    ping[[1, 3]] = [50.0, np.inf], [np.inf, 40.0]
+    ping[2] = np.nan  # plays anywhere
+    tickets = replace(run.tickets, region_names=("eu", "us"), ping=ping)
+    eu, us = replace(run, tickets=tickets).summary()["by_region"]
+    assert (eu["region"], eu["players"], eu["matched"], eu["unmatched"]) == ("eu", 11, 6, 2)
+    assert (us["region"], us["players"], us["wait_p50"]) == ("us", 1, 8.0)
+    assert run.summary()["by_region"] == []
+
+
 def test_calibration_puts_each_match_in_its_class():
     told = run_of().summary()["calibration"]
     assert [row["matches"] for row in told] == [1, 0, 0, 0, 1, 0, 0, 0, 0]

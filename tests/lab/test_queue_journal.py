@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from evenmatch.errors import InputError
+from evenmatch.errors import InputError, UsageError
 from evenmatch.lab.queue_journal import Writer
 from evenmatch.lab.queue_others import others
 from evenmatch.lab.queue_reading import load_journal, read_journal
@@ -102,7 +102,7 @@ def test_a_journal_tells_what_it_recorded(lines):
 
 
 def test_another_policy_decides_otherwise_from_a_tick_on():
-    _, lines = recorded(Scenario(minutes=3, arrivals=4), propose, Policy())
+    _, lines = recorded(Scenario(minutes=1.5, arrivals=4), propose, Policy())
     journal = read_journal(lines)
     run = replay(journal, presets()["quick"])
     at = first_difference(journal, run)
@@ -167,9 +167,9 @@ def test_a_file_is_read_and_what_is_no_text_is_refused(tmp_path, lines):
     path.write_text("\n".join(lines) + "\n")
     assert len(load_journal(path).ticks) == 60
     path.write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(InputError, match="cannot be read as text"):
+    with pytest.raises(InputError, match="is not a text file"):
         load_journal(path)
-    with pytest.raises(InputError, match="cannot be read"):
+    with pytest.raises(UsageError, match=r"none.jsonl: No such file"):
         load_journal(tmp_path / "none.jsonl")
 
 
@@ -182,7 +182,7 @@ def test_a_journal_that_was_cut_off_is_refused(lines):
     for kept in (lines[:-1], lines[:20], lines[:1]):
         with pytest.raises(InputError, match=rf"line {len(kept)}: the journal stops here"):
             read_journal(kept)
-    with pytest.raises(InputError, match="line 0"):
+    with pytest.raises(InputError, match="journal is empty"):
         read_journal([])
     with pytest.raises(InputError, match="line 30: is not JSON"):
         read_journal([*lines[:29], lines[29][:-5]])
@@ -232,7 +232,7 @@ def test_a_head_that_cannot_be_is_refused(lines, change, words):
         (lambda tick: tick["join"]["player"].__setitem__(0, tick["join"]["player"][1]), "joins twice"),
         (lambda tick: tick["join"]["id"].pop(), "start"),
         (lambda tick: tick["join"]["player"].pop(), "start"),
-        (lambda tick: tick["join"]["rating"].pop(), "differ in length"),
+        (lambda tick: tick["join"]["rating"].pop(), "rating has"),
         (lambda tick: tick["join"]["percentile"].__setitem__(0, 100.5), "percentile is 100.5"),
         (lambda tick: tick["join"]["percentile"].__setitem__(0, None), "has None"),
         (lambda tick: tick["join"]["rating"].__setitem__(0, 1e999), "has inf"),
@@ -257,6 +257,6 @@ def test_a_tick_that_cannot_be_is_refused_by_its_line(lines, change, words):
 
 
 def test_the_journal_of_a_policy_without_limits_is_read_again():
-    endless = replace(Policy(team_size=1), overdue_after=float("inf"))
+    endless = replace(Policy(team_size=1), overdue_after=None, max_odds=None)
     _, lines = recorded(Scenario(minutes=0.2), nobody, endless)
     assert read_journal(lines).policy == endless

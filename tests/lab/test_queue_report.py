@@ -19,6 +19,7 @@ from evenmatch.lab.queue_scenario import Scenario
 from evenmatch.lab.queue_simulation import simulate
 from evenmatch.matchmaking.policy import Policy
 from evenmatch.matchmaking.propose import propose
+from lab.test_queue_figures import run_of
 from lab.test_report import OWNED, Page, browser, figures_of, red
 
 assert browser  # the fixture of another file
@@ -28,8 +29,8 @@ POLICY = Policy(team_size=2)
 
 @pytest.fixture(scope="module")
 def runs():
-    """Four minutes of 2v2 with parties and regions; the second run has a hostile name, the third breaks filters."""
-    scenario = Scenario(minutes=4, seed=3, parties=(0.7, 0.3), patience=90.0, regions={"<b>eu</b>": 0.6, "us": 0.4})
+    """Two minutes of 2v2 with parties and regions; the second run has a hostile name, the third breaks filters."""
+    scenario = Scenario(minutes=2, seed=3, parties=(0.7, 0.3), patience=90.0, regions={"<b>eu</b>": 0.6, "us": 0.4})
     fifo = others()["fifo"].propose
     plan = [("balanced", propose), (HOSTILE, propose), ("fifo", fifo)]
     return [simulate(scenario, matchmaker, POLICY, name=name) for name, matchmaker in plan]
@@ -39,6 +40,12 @@ def runs():
 def solo():
     """The same without parties, of one matchmaker."""
     return simulate(Scenario(minutes=2), propose, POLICY, name="balanced")
+
+
+@pytest.fixture(scope="module")
+def text(runs, tmp_path_factory):
+    """The report of these runs."""
+    return written(runs, tmp_path_factory.mktemp("report"))
 
 
 def written(runs, folder, **options):
@@ -59,13 +66,14 @@ def test_a_report_tells_the_verdict_and_the_figures_of_every_run(runs, tmp_path)
         assert f"{found['violations']:,} {found['unmatched']:,}" in page.text
     assert "evenmatch simulate-queue --seed 3" in page.text
     assert "Nothing differs." in page.text
-    assert f"players who came {int(runs[0].sizes.sum()):,}" in page.text
+    assert f"players who came {int(runs[0].sizes.sum()):,}" in page.text  # each once
+    assert "fifo First in, first out; ranks are not looked at." in page.text
     assert "seed 3" in page.text
     assert "By size of party" in page.headings
 
 
-def test_a_report_is_built_of_landmarks_headings_captions_and_named_charts(runs, tmp_path):
-    page = Page(written(runs, tmp_path))
+def test_a_report_is_built_of_landmarks_headings_captions_and_named_charts(text):
+    page = Page(text)
     tags = [tag for tag, _ in page.elements]
     assert [tags.count(tag) for tag in ("header", "main", "footer", "h1")] == [1, 1, 1, 1]
     assert tags.count("caption") == tags.count("table") >= 4
@@ -82,8 +90,7 @@ def test_a_report_without_parties_has_no_waits_by_party(solo, tmp_path):
     assert "party" not in figures_of(page)
 
 
-def test_a_report_needs_no_network(runs, tmp_path):
-    text = written(runs, tmp_path)
+def test_a_report_needs_no_network(text):
     page = Page(text)
     for tag, attributes in page.elements:
         assert tag not in {"link", "iframe", "img", "object", "embed", "base", "a"}
@@ -107,8 +114,8 @@ def test_hostile_names_are_shown_letter_by_letter_and_start_nothing(runs, tmp_pa
     assert all("<" not in text for line in lines for text in line.get("text", []))
 
 
-def test_the_same_runs_give_the_same_report(runs, tmp_path):
-    assert written(runs, tmp_path) == written(runs, tmp_path)
+def test_the_same_runs_give_the_same_report(runs, text, tmp_path):
+    assert written(runs, tmp_path) == text
 
 
 def test_a_report_that_cannot_be_written_is_told(runs, tmp_path):
@@ -122,6 +129,8 @@ def test_a_queue_without_a_match_has_a_report(tmp_path):
     none = simulate(Scenario(minutes=0.1, arrivals=1.0), propose, Policy(), name="balanced")
     page = Page(written([none], tmp_path))
     assert f"balanced made no match out of {int(none.sizes.sum())} players." in page.text
+    assert set(figures_of(page)) == {"queue"}
+    assert "Wait against evenness" not in page.headings
 
 
 def players_of(run):
@@ -173,8 +182,8 @@ def test_names_of_near_marks_go_to_different_sides(runs):
 def test_the_queue_is_drawn_as_long_as_it_was(runs):
     line = queue_charts.queue_length(runs).data[0]
     assert len(line.x) == queue_charts.PERIODS
-    assert np.mean(line.y) == pytest.approx(runs[0].waiting.mean())  # 240 ticks in 120 periods
-    assert line.y[0] == runs[0].waiting[:2].mean()
+    assert np.mean(line.y) == pytest.approx(runs[0].waiting.mean())  # 120 ticks in 120 periods
+    assert line.y[0] == runs[0].waiting[0]
 
 
 def test_true_odds_are_those_of_the_stronger_team(runs):
@@ -196,6 +205,32 @@ def test_the_verdict_names_who_waits_longest_and_what_was_broken(runs):
     assert "By size of party, those of" in told
 
 
+def test_the_verdict_warns_of_players_who_are_stuck_and_says_what_they_are():
+    told = queue_verdict.verdict([run_of()])
+    assert "Too few players found a match to compare waits by rank." in told
+    assert "That is 15% of all joins: " in " ".join(told)  # 2 of 13
+    assert (
+        "Mind that the waits above leave them out: 2 of the 2 who still wait have waited longer than 10 s already. "
+        "With all who wait counted in, the wait of 95 of 100 is at least 25 s."
+    ) in told
+    assert "Of those 2, 100% are in parties of 2 (31% of all joins)." in told
+
+
+def test_the_verdict_compares_ranks_where_most_of_them_have_players(runs):
+    few = simulate(Scenario(minutes=0.6), propose, POLICY, name="balanced")
+    assert not [told for told in queue_verdict.verdict([few]) if "of the ranks" in told]
+    assert [told for told in queue_verdict.verdict(runs) if "of the ranks" in told]
+
+
+def test_what_more_players_would_do_is_said_of_a_steady_queue_alone(solo):
+    def said(run):
+        return [told for told in queue_verdict.verdict([run]) if told.endswith("product of wait and spread doubles.")]
+
+    assert len(said(solo)) == 1
+    assert not said(dataclasses.replace(solo, scenario=Scenario(minutes=2, kind="bursts")))
+    assert not said(simulate(Scenario(minutes=1), propose, Policy(), name="balanced"))  # most still wait
+
+
 def test_shares_are_never_rounded_to_all_or_nothing():
     told = [queue_verdict.percent(share) for share in (None, 0.0, 0.0004, 0.004, 0.5, 0.994, 0.9999, 1.0)]
     assert told == ["–", "0%", "0.1%", "0.4%", "50%", "99.4%", "99.9%", "100%"]
@@ -214,7 +249,7 @@ def test_tenths_are_counted_as_people_do():
 def test_pictures_are_drawn_without_a_browser_and_always_the_same(draw, runs, tmp_path):
     pytest.importorskip("matplotlib", reason="pictures need matplotlib (the extra plot)")
     plain = [runs[0], dataclasses.replace(runs[2], name="first in")]
-    for name in ("a.svg", "b.svg", "c.png"):
+    for name in ("a.svg", "b.svg"):
         draw(plain, tmp_path / name)
     assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
     assert "first in" in (tmp_path / "a.svg").read_text()
@@ -224,8 +259,8 @@ def test_pictures_are_drawn_without_a_browser_and_always_the_same(draw, runs, tm
 
 
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1200), ("dark", 360)])
-def test_a_browser_draws_every_chart_and_asks_for_nothing(browser, runs, tmp_path, scheme, width):
-    written(runs, tmp_path)
+def test_a_browser_draws_every_chart_and_asks_for_nothing(browser, text, tmp_path, scheme, width):
+    (tmp_path / "report.html").write_text(text, "utf-8")
     page = browser.new_page(viewport={"width": width, "height": 800}, color_scheme=scheme)
     told, asked = [], []
     page.on("console", lambda message: told.append(message.text))
@@ -245,6 +280,16 @@ def test_a_browser_draws_every_chart_and_asks_for_nothing(browser, runs, tmp_pat
     ink, ground = (red(page.evaluate(f"getComputedStyle(document.body).{of}")) for of in ("color", "backgroundColor"))
     assert (ink > ground) == (scheme == "dark")
     page.close()
+
+
+def test_a_page_without_a_match_starts_without_an_error(browser, tmp_path):
+    written([simulate(Scenario(minutes=0.1, arrivals=1.0), propose, Policy(), name="balanced")], tmp_path)
+    page, told = browser.new_page(), []
+    page.on("pageerror", lambda error: told.append(str(error)))
+    page.goto((tmp_path / "report.html").as_uri())
+    page.wait_for_function("document.querySelector('.chart .main-svg')")
+    page.close()
+    assert told == []
 
 
 def test_figures_can_be_told_as_json(runs):

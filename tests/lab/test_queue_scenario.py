@@ -50,7 +50,7 @@ def test_every_value_says_what_it_does():
         ({"parties": ()}, "add up to 1"),
         ({"regions": {"moon": 0.0}}, "a number above 0"),
         ({"roles": {"healer": 1.5}}, "above 0 to 1"),
-        ({"tick": 2000.0}, "at most the 1200 seconds"),
+        ({"tick": 2000.0}, "minutes=20: accepted is at least one tick, of 2000 seconds"),
         ({"players": 1}, "or none"),
         ({"tell_deviation": 1}, "true or false"),
     ],

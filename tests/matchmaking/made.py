@@ -13,7 +13,7 @@ PREFER_NOTHING = {
     "rematch_wait": 0.0,
     "even_spread": 100.0,
     "max_odds": None,
-    "overdue_after": float("inf"),
+    "overdue_after": None,
 }
 
 

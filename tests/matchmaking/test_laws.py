@@ -96,14 +96,12 @@ def test_only_a_ticket_that_is_overdue_is_in_a_match_wider_than_preferred(name):
 
 # what no region, avoid list, role, cap or preference keeps apart: here no match is ever overlooked
 EXACT = {
-    "duels": Policy(team_size=1, max_odds=None, overdue_after=math.inf, **AT_ONCE),
-    "pairs": Policy(team_size=2, max_odds=None, overdue_after=math.inf, **AT_ONCE),
-    "threes": Policy(team_size=3, max_odds=None, overdue_after=math.inf, even_spread=2.0, **AT_ONCE),
-    "trios": Policy(team_size=1, teams=3, max_odds=None, overdue_after=math.inf, even_spread=1.0, **AT_ONCE),
-    "filters alone": Policy(team_size=2, max_odds=None, overdue_after=math.inf, spread_share=1.0, **AT_ONCE),
-    "smaller": Policy(
-        team_size=3, min_team_size=1, smaller_after=60.0, max_odds=None, overdue_after=math.inf, **AT_ONCE
-    ),
+    "duels": Policy(team_size=1, max_odds=None, overdue_after=None, **AT_ONCE),
+    "pairs": Policy(team_size=2, max_odds=None, overdue_after=None, **AT_ONCE),
+    "threes": Policy(team_size=3, max_odds=None, overdue_after=None, even_spread=2.0, **AT_ONCE),
+    "trios": Policy(team_size=1, teams=3, max_odds=None, overdue_after=None, even_spread=1.0, **AT_ONCE),
+    "filters alone": Policy(team_size=2, max_odds=None, overdue_after=None, spread_share=1.0, **AT_ONCE),
+    "smaller": Policy(team_size=3, min_team_size=1, smaller_after=60.0, max_odds=None, overdue_after=None, **AT_ONCE),
 }
 places = st.one_of(st.integers(0, 12), st.floats(0, 12, allow_subnormal=False))
 solos = st.tuples(
@@ -230,6 +228,9 @@ class Course(RuleBasedStateMachine):
             self._join(party, chosen, first, late, shift)
 
     def _join(self, party, chosen, first, late, shift=0.0):
+        chosen = [name for name in chosen if len(party) <= self.policies[name].team_size]
+        if not chosen:
+            return
         busy = {m.player for t in (self.waiting | self.told).values() for m in next(iter(t.values())).members}
         free = [one for one in ((first + at) % PEOPLE for at in range(PEOPLE)) if one not in busy]
         if len(free) < len(party):

@@ -401,3 +401,35 @@ def test_a_region_of_somebody_who_left_changes_no_match(left_first):
         queue.join(solo(9, 99, ping={"asia": 20.0}))
     queue.leave(9)
     assert [sorted(match.tickets) for match in propose(queue, NOW, plain())] == together(tickets, plain())
+
+
+def test_who_joins_one_by_one_and_leaves_again_leaves_what_a_dictionary_holds():
+    """Single and bulk, in turn, with parties, across growth and pools that are given up."""
+    rng, queue, model, number = np.random.default_rng(8), Queue(), {}, 0
+    for _ in range(400):
+        kind = rng.integers(0, 4)
+        fresh = []
+        for _ in range(int(rng.integers(1, 9))):
+            number += 1
+            fresh.append(party(number, rng.uniform(0, 100, int(rng.integers(1, 7))).round(2).tolist()))
+        some = rng.permutation(sorted(model))[: int(rng.integers(0, 12))].tolist()
+        if kind == 0:
+            for ticket in fresh:
+                queue.join(ticket, arriving=bool(ticket.id % 2))
+        elif kind == 1:
+            queue.join_all(Tickets.of(fresh))
+        elif kind == 2:
+            for ticket in some:
+                queue.leave(ticket)
+        else:
+            queue.leave_all(some)
+        if kind < 2:
+            model |= {ticket.id: ticket for ticket in fresh}
+        else:
+            model = {one: ticket for one, ticket in model.items() if one not in some}
+        if rng.random() < 0.3:
+            told, expected = queue.told(sorted(model)), Tickets.of([model[one] for one in sorted(model)])
+            for name in ("id", "queued", "start", "player", "percentile", "rating"):
+                assert getattr(told, name).tolist() == getattr(expected, name).tolist()
+    assert queue.ids == sorted(model)
+    assert queue.players == sum(len(ticket.members) for ticket in model.values())

@@ -18,7 +18,7 @@ from slow import matchmaking as slow
 SECOND = 1_000_000
 STEPS = ((0.0, 2.0), (10.0, 10.0), (20.0, 40.0), (40.0, 100.0))
 TRIOS = Policy(team_size=3, steps=STEPS, overdue_after=60.0, max_odds=None)
-NEVER = 1e9
+NEVER = None
 OUTLIER = 0
 
 

@@ -1,6 +1,7 @@
 """Members, tickets and columns of them: what they accept, and what they say."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -206,7 +207,8 @@ def columns(**changed):
         "within": np.array([1.0, 2.0, 3.0]),
         "loose": np.array([True, True, False]),
     }
-    return Tickets.plain(**told | changed)
+    plain = {name: value for name, value in (told | changed).items() if name in told}
+    return replace(Tickets.plain(**plain), **{name: value for name, value in changed.items() if name not in told})
 
 
 # Columns that are wrong, and what the message names
@@ -215,13 +217,20 @@ BAD_COLUMNS = [
     ({"percentile": np.array([1.0, 2.0, np.nan])}, "player 13: percentile is nan"),
     ({"rating": np.array([np.inf, 2.0, 3.0])}, "player 11: rating is inf"),
     ({"within": np.array([1.0, -2.0, 3.0])}, "player 12: within is -2"),
-    ({"within": np.array([1.0, 2.0])}, "differ in length"),
-    ({"loose": np.array([True])}, "differ in length"),
+    ({"within": np.array([1.0, 2.0])}, "within has 2 values; accepted are 3"),
+    ({"loose": np.array([True])}, "loose has 1 values; accepted are 3"),
     ({"start": np.array([0, 0, 3])}, "ticket 1 has 0 members"),
     ({"start": np.array([0, 2, 2])}, "start does not lead from 0"),
     ({"start": np.array([1, 2, 3])}, "start does not lead from 0"),
-    ({"start": np.array([0, 3])}, "do not fit together"),
-    ({"queued": np.array([NOW])}, "do not fit together"),
+    ({"start": np.array([0, 3])}, "start does not lead from 0 to 3 in 2 steps"),
+    ({"id": np.array([1, -2])}, "ticket -2: accepted is a whole number"),
+    ({"player": np.array([11, 12, 2**62])}, "player 4611686018427387904: accepted is a whole number"),
+    ({"named_start": np.array([0, 1, 70]), "named": np.array([5]), "met": np.array([5])}, "named_start does not lead"),
+    ({"named_start": np.array([0, 1, 1]), "named": np.array([5]), "met": np.array([], np.int64)}, "met has 0 values"),
+    ({"ping": np.array([[1.0], [-2.0]]), "region_names": ("eu",)}, "ticket 2 has a ping below 0"),
+    ({"ping": np.array([[1.0], [2.0]])}, "a column for each of 0 regions"),
+    ({"roles": np.array([0, 4, 0], np.uint64), "role_names": ("guard", "healer")}, "roles has a bit without a name"),
+    ({"queued": np.array([NOW])}, "queued has 1 values; accepted are 2"),
 ]
 
 

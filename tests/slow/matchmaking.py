@@ -151,7 +151,7 @@ def is_narrow_enough(match: Sequence[Ticket], now: int, policy: Policy) -> bool:
     Between its lowest and its highest player may be even_spread, or a share of the step that a ticket's waiting has
     reached, and as much more as there is between the members of that ticket; any spread once a ticket is overdue.
     """
-    if any(seconds(ticket, now) >= policy.overdue_after for ticket in match):
+    if policy.overdue_after is not None and any(seconds(ticket, now) >= policy.overdue_after for ticket in match):
         return True
     stretches = [stretch(member, reached(ticket, now, policy), policy) for ticket in match for member in ticket.members]
     most = 0.0

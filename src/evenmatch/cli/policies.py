@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import json as texts
-import math
 import tomllib
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,10 +16,12 @@ from evenmatch.cli.output import print_json, print_table
 from evenmatch.errors import BadParameterError, EvenmatchError, InputError, UnknownNameError, UsageError
 
 if TYPE_CHECKING:
-    from evenmatch.matchmaking.policy import Policy
+    from evenmatch.matchmaking.policy import Option, Policy
 
 SUFFIXES = (".toml", ".json")
 ALWAYS = ("team_size", "teams", "steps")  # listed even where all presets agree
+WEIGHTIEST = (*ALWAYS, "even_spread", "spread_share")  # listed first
+UNITS = "Times are in seconds, widths in percentiles, costs in seconds of waiting that they are worth."
 LINE = 116  # letters of a comment
 
 
@@ -47,7 +48,6 @@ def command(
     if name is not None:
         policy = find(name)
         if json:
-            _check_finite(policy)
             print_json(policy.to_data())
         else:
             print(as_toml(policy, name), end="")
@@ -68,9 +68,9 @@ def find(told: str) -> Policy:
         return presets()[told]
     path = Path(told)
     if path.suffix.lower() not in SUFFIXES:
-        if path.exists() or len(path.parts) > 1:
+        if told and (path.exists() or path.suffix or len(path.parts) > 1):
             raise UsageError(f"{told}: suffix {path.suffix!r}; accepted is a policy in a {' or '.join(SUFFIXES)} file")
-        raise UnknownNameError("policy", told, presets())
+        raise UnknownNameError("policy", told, (*presets(), f"a {' or '.join(SUFFIXES)} file"))
     document = read_document(path, "a policy")
     try:
         return Policy.from_data(document)
@@ -81,8 +81,8 @@ def find(told: str) -> Policy:
 def gather(told: Sequence[str], team_size: int | None, teams: int | None) -> dict[str, Policy]:
     """The policies that --policy names, with --team-size and --teams where these are given, by what they are called.
 
-    A file is called by its name without suffix, or as it was told where another policy is called so. Raises as `find`
-    does, and BadParameterError where a policy cannot have such teams.
+    A file is called by its name with its suffix, or as it was told where another is called so. Raises as `find` does,
+    and BadParameterError where a policy cannot have such teams.
     """
     policies: dict[str, Policy] = {}
     changes = {name: value for name, value in (("team_size", team_size), ("teams", teams)) if value is not None}
@@ -92,7 +92,7 @@ def gather(told: Sequence[str], team_size: int | None, teams: int | None) -> dic
             policy = dataclasses.replace(policy, **changes)  # type: ignore[arg-type]
         except BadParameterError as error:
             raise BadParameterError(f"policy {one} with {_as_options(changes)}: {error}") from None
-        policies[_called(one, told, policies)] = policy
+        policies[_called(one, told)] = policy
     return policies
 
 
@@ -119,20 +119,30 @@ def as_toml(policy: Policy, name: str) -> str:
     from evenmatch.matchmaking.policy import OTHER_OPTIONS
     from evenmatch.matchmaking.policy import options as numbers
 
-    described = {one: (f"{option.effect} Accepted: {option.accepts}.") for one, option in numbers().items()}
-    described |= OTHER_OPTIONS
-    lines = [f"# Policy {_text(name)} of evenmatch. Times are in seconds, widths in percentiles."]
-    for one, value in policy.to_data().items():
-        lines += ["", *_comment(described[one]), f"{one} = {_value(value)}"]
+    return document_as_toml(
+        f"Policy {_text(name)} of evenmatch. {UNITS}", policy.to_data(), described(numbers(), OTHER_OPTIONS)
+    )
+
+
+def described(numbers: Mapping[str, Option], others: Mapping[str, str]) -> dict[str, str]:
+    """What each option does and accepts, by name."""
+    return {name: f"{option.effect} Accepted: {option.accepts}." for name, option in numbers.items()} | dict(others)
+
+
+def document_as_toml(head: str, data: Mapping[str, object], effects: Mapping[str, str]) -> str:
+    """Options and values as TOML, each after what it does; no table is left open, so the order does not matter."""
+    lines = _comment(head)
+    for name, value in data.items():
+        lines += ["", *_comment(effects[name]), f"{name} = {_value(value)}"]
     return "\n".join(lines) + "\n"
 
 
-def _called(told: str, all_told: Sequence[str], taken: Iterable[str]) -> str:
-    from evenmatch.lab.queue_others import others
-
-    short = Path(told).stem if Path(told).suffix.lower() in SUFFIXES else told
-    reserved = {*others(), *taken, *all_told} - {told}
-    return told if short in reserved else short
+def _called(told: str, all_told: Sequence[str]) -> str:
+    """Never as a preset, a matchmaker of --compare or another file: those have no suffix, and another's name counts."""
+    if Path(told).suffix.lower() not in SUFFIXES:
+        return told
+    files = [Path(one).name for one in dict.fromkeys(all_told)]
+    return Path(told).name if files.count(Path(told).name) == 1 else told
 
 
 def _as_options(changes: dict[str, int]) -> str:
@@ -148,10 +158,11 @@ def _print(policies: dict[str, Policy]) -> None:
     data = [policy.to_data() for policy in policies.values()]
     rows = [
         [name, *(_shown(one[name]) for one in data), effects[name]]
-        for name in data[0]
+        for name in dict.fromkeys((*WEIGHTIEST, *data[0]))
         if name in ALWAYS or any(one[name] != data[0][name] for one in data)
     ]
     print_table("Policies (evenmatch policies NAME prints all options of one)", ("option", *policies, "effect"), rows)
+    print(UNITS)
 
 
 def _shown(value: object) -> str:
@@ -170,12 +181,14 @@ def _comment(text: str) -> list[str]:
 
 
 def _value(value: object) -> str:
-    if value is None:
-        return '"none"'
+    if value is None or isinstance(value, bool):
+        return {None: '"none"', True: "true", False: "false"}[value]
     if isinstance(value, list):
         return f"[{', '.join(_value(one) for one in value)}]"
     if isinstance(value, dict):
         return f"{{ {', '.join(f'{_text(key)} = {_value(one)}' for key, one in value.items())} }}" if value else "{}"
+    if isinstance(value, str):
+        return _text(value)
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
         return str(int(value))
     return repr(value)
@@ -185,10 +198,3 @@ def _text(text: str) -> str:
     """A TOML string; what does not print, which could move a terminal's cursor, stands as its number."""
     kept = text.replace("\\", "\\\\").replace('"', '\\"')
     return '"' + "".join(one if one.isprintable() else f"\\U{ord(one):08X}" for one in kept) + '"'
-
-
-def _check_finite(policy: Policy) -> None:
-    for name, value in policy.to_data().items():
-        numbers = [one for step in value for one in step] if isinstance(value, list) else [value]
-        if any(isinstance(one, float) and math.isinf(one) for one in numbers):
-            raise UsageError(f"{name} is infinite, which JSON cannot tell; accepted is to print the policy as TOML")

@@ -7,14 +7,16 @@ import os
 import shlex
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
+from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 
+from evenmatch import __version__
 from evenmatch.cli.output import note, print_json, print_table, printable, working
 from evenmatch.errors import UsageError
 
@@ -25,7 +27,8 @@ HEADS = (
     *("name", "wait p50", "p95", "max", "spread p50", "p95", "45–55%", "true", "violations", "unmatched"),
     "players per CPU s",
 )
-COMPILING = "compiling the matchmaker, once"
+GAP = 3  # cells between the columns of a drawn table
+COMPILING = "loading the matchmaker; the first time, it is compiled"
 
 Report = Annotated[
     Path | None, typer.Option("--report", metavar="FILE", help="Write table, pictures and verdict as one .html file.")
@@ -62,6 +65,9 @@ def whole(path: Path | None) -> Iterator[TextIO | None]:
         draft = Path(name)
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             yield file
+        mask = os.umask(0)
+        os.umask(mask)
+        draft.chmod(0o666 & ~mask)
         draft.replace(path)
     except OSError as error:
         raise UsageError(f"{path}: cannot be written: {error.strerror}") from error
@@ -83,9 +89,16 @@ def watching(runs: int, ticks_each: float) -> Iterator[Callable[[int], Callable[
 
 
 def tell(
-    runs: Sequence[Run], title: str, *, report: Path | None, json: bool, command: str, notes: Sequence[str]
+    runs: Sequence[Run],
+    title: str,
+    *,
+    report: Path | None,
+    json: bool,
+    command: str,
+    notes: Sequence[str],
+    more: Mapping[str, object],
 ) -> None:
-    """The runs as the options ask: one JSON list, or a table and a verdict; and a report."""
+    """The runs as the options ask: one JSON list, the first run's figures with `more`, or table and verdict; report."""
     from evenmatch.lab.queue_verdict import verdict
 
     if report is not None:
@@ -94,20 +107,22 @@ def tell(
         with working("writing the report"):
             write_queue_report(runs, report, title=title, command=command, notes=notes)
     if json:
-        print_json([run.summary() for run in runs])
+        first, *others = (run.summary() for run in runs)
+        print_json([first | dict(more), *others])
         return
     _print(runs, title)
     for sentence in (*notes, *verdict(runs)):
         print(printable(sentence))
     if report is not None:
         note(f"{report}: written")
-    note(f"to repeat it: {command}")
+    note(f"to repeat it with evenmatch {__version__}: {command}")
 
 
 def _print(runs: Sequence[Run], title: str) -> None:
-    from evenmatch.lab.queue_verdict import percent
+    from evenmatch.lab.queue_facts import compared, habits
+    from evenmatch.lab.queue_verdict import meanings, percent
 
-    rows = []
+    rows: list[list[object]] = []
     for run in runs:
         found: dict[str, object] = run.summary()
         waits = [_rounded(found[f"wait_{name}"], 1) for name in ("p50", "p95", "max")]
@@ -116,7 +131,27 @@ def _print(runs: Sequence[Run], title: str) -> None:
         counts = [f"{found[name]:,}" for name in ("violations", "unmatched")]
         speed = _rounded(found["players_per_cpu_second"], 0)
         rows.append([found["name"], *waits, *spreads, *shares, *counts, speed])
-    print_table(f"{title} (waits in seconds, spreads in percentiles)", HEADS, rows, right=HEADS[1:])
+    title = f"{title} (waits in seconds, spreads in percentiles)"
+    for part in _parts(rows, get_terminal_size().columns if sys.stdout.isatty() else None):
+        print_table(title, [HEADS[at] for at in part], [[row[at] for at in part] for row in rows], right=HEADS[1:])
+        title = "The same"
+    if runs[0].scenario is not None and (told := habits(runs[0].scenario)):
+        print(printable("; ".join(f"{what}: {value}" for what, value in told) + "."))
+    print(meanings(runs[0].policy.teams))
+    for name, what in compared(runs):
+        print(f"{name}: {what}")
+    print()
+
+
+def _parts(rows: Sequence[Sequence[object]], width: int | None) -> list[list[int]]:
+    """The columns of each table: of one, or of several with the name in each where a terminal would break words."""
+    sizes = [max(len(str(row[at])) for row in [HEADS, *rows]) + GAP for at in range(len(HEADS))]
+    parts: list[list[int]] = [[0]]
+    for at in range(1, len(HEADS)):
+        if width is not None and len(parts[-1]) > 1 and sum(sizes[one] for one in [*parts[-1], at]) > width:
+            parts.append([0])
+        parts[-1].append(at)
+    return parts
 
 
 def _rounded(value: object, digits: int) -> str | None:

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from evenmatch import __version__
 from evenmatch.cli import options, policies, queue_runs
 from evenmatch.cli.output import working
 
 if TYPE_CHECKING:
     from evenmatch.lab.queue_reading import Journal
-    from evenmatch.lab.queue_run import Run
 
 LONGEST = 40  # letters of a recorded name
 
@@ -48,7 +48,7 @@ def command(
     others = policies.gather(policy or [], None, None)
     with working(f"reading {journal.name}"):
         from evenmatch.lab.queue_reading import load_journal
-        from evenmatch.lab.queue_replay import replay
+        from evenmatch.lab.queue_replay import first_difference, replay
 
         recorded = load_journal(journal)
     name = recorded.name[:LONGEST] if recorded.name.strip() else "recorded"
@@ -59,19 +59,23 @@ def command(
     with queue_runs.watching(len(plan), minutes) as watch:
         runs = [replay(recorded, one, name=called, progress=watch(at)) for at, (called, one) in enumerate(plan.items())]
     title = f"{journal.name}: {len(recorded.ticks):,} recorded ticks"
+    differs = first_difference(recorded, runs[0])
     queue_runs.tell(
-        runs, title, report=report, json=json, command=queue_runs.told_command(), notes=[_sameness(recorded, runs[0])]
+        *(runs, title),
+        report=report,
+        json=json,
+        command=queue_runs.told_command(),
+        notes=[_sameness(recorded, differs)],
+        more={"first_differing_tick": None if differs is None else differs + 1},
     )
 
 
-def _sameness(journal: Journal, run: Run) -> str:
-    from evenmatch.lab.queue_replay import first_difference
-
-    at = first_difference(journal, run)
+def _sameness(journal: Journal, at: int | None) -> str:
     if at is None:
         return f"Under its own policy all decisions are the same, in {len(journal.ticks):,} ticks."
     since = (journal.ticks[at].now - journal.ticks[0].now) / 1e6
+    by = "" if journal.version == __version__ else f"by evenmatch {journal.version}, not {__version__}, or "
     return (
         f"Under its own policy the decisions differ from tick {at + 1:,} on, {since:,.0f} s after the first: it was "
-        f"recorded by evenmatch {journal.version}, another matchmaker, or was changed since."
+        f"recorded {by}with another matchmaker, or was changed since."
     )

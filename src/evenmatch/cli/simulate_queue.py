@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from evenmatch.cli import options, policies, queue_runs
+from evenmatch.cli import options, policies, queue_runs, queue_scenarios
 from evenmatch.cli.output import working
-from evenmatch.errors import BadParameterError, EvenmatchError, InputError, UsageError
+from evenmatch.errors import UsageError
 
 if TYPE_CHECKING:
     from evenmatch.lab.queue_run import Run
@@ -18,23 +18,6 @@ if TYPE_CHECKING:
     from evenmatch.matchmaking.policy import Policy
 
 ARRIVING, PLAYERS, OUTPUT = "Who arrives", "The players", "Output"
-# What a scenario calls the value of an option, and the option
-OPTIONS = {
-    "arrivals": "--arrivals",
-    "minutes": "--minutes",
-    "seed": "--seed",
-    "kind": "--kind",
-    "period": "--period",
-    "patience": "--patience",
-    "return_share": "--returns",
-    "players": "--players",
-    "share_strict": "--strict",
-    "parties": "--parties",
-    "regions": "--regions",
-    "rating_error": "--rating-error",
-    "share_newcomers": "--newcomers",
-    "share_avoiding": "--avoiding",
-}
 
 
 def command(
@@ -51,7 +34,10 @@ def command(
         int | None, typer.Option("--teams", metavar="N", help="Teams in a match, instead of the policy's 2.")
     ] = None,
     compare: Annotated[
-        bool, typer.Option("--compare", help="Also five simple matchmakers, as others build them.")
+        bool,
+        typer.Option(
+            "--compare", help="Also five simple matchmakers, as others build them; the table says what each is."
+        ),
     ] = False,
     arrivals: Annotated[
         float | None,
@@ -64,7 +50,10 @@ def command(
     kind: Annotated[
         str | None,
         typer.Option(
-            "--kind", metavar="KIND", help="poisson, daily or bursts. Default: poisson.", rich_help_panel=ARRIVING
+            "--kind",
+            metavar="KIND",
+            help="poisson, daily or bursts; recorded times by --scenario. Default: poisson.",
+            rich_help_panel=ARRIVING,
         ),
     ] = None,
     period: Annotated[
@@ -112,14 +101,14 @@ def command(
         typer.Option(
             "--parties",
             metavar="MIX",
-            help="none, some, many, or the shares of parties of 1, 2 …, as 0.6,0.3,0.1.",
+            help="none, some, many, or weights of parties of 1, 2 …, as 6,3,1.",
             rich_help_panel=PLAYERS,
         ),
     ] = None,
     regions: Annotated[
         str | None,
         typer.Option(
-            "--regions", metavar="MIX", help="none, four, or regions as eu=0.6,us=0.4.", rich_help_panel=PLAYERS
+            "--regions", metavar="MIX", help="none, four, or weights of regions, as eu=6,us=4.", rich_help_panel=PLAYERS
         ),
     ] = None,
     rating_error: Annotated[
@@ -148,6 +137,14 @@ def command(
             rich_help_panel=PLAYERS,
         ),
     ] = None,
+    print_scenario: Annotated[
+        bool,
+        typer.Option(
+            "--print-scenario",
+            help="Print the scenario as a file for --scenario, with what each value does, and end.",
+            rich_help_panel=PLAYERS,
+        ),
+    ] = False,
     report: queue_runs.Report = None,
     journal: Annotated[
         Path | None,
@@ -182,18 +179,26 @@ def command(
         "rating_error": rating_error,
         "share_newcomers": newcomers,
         "share_avoiding": avoiding,
-        "regions": None if regions is None else _regions(regions),
+        "regions": None if regions is None else queue_scenarios.read_regions(regions),
     }
     _check_files(report, journal, scenario, policy or [])
     chosen = policies.gather(policy or ["balanced"], team_size, teams)
     smallest = min(one.team_size for one in chosen.values())
     if parties is not None:
-        given["parties"] = _parties(parties, smallest)
-    played = _scenario(scenario, {name: value for name, value in given.items() if value is not None})
+        given["parties"] = queue_scenarios.read_parties(parties, smallest)
+    played = queue_scenarios.find_scenario(scenario, {name: one for name, one in given.items() if one is not None})
+    if print_scenario:
+        print(queue_scenarios.as_toml(played), end="")
+        return
     runs = _simulate(played, chosen, compare, journal)
     more = [] if seed is not None or scenario is not None else ["--seed", str(played.seed)]
     queue_runs.tell(
-        runs, _title(played, chosen), report=report, json=json, command=queue_runs.told_command(*more), notes=()
+        *(runs, queue_scenarios.title_of(played, chosen)),
+        report=report,
+        json=json,
+        command=queue_runs.told_command(*more),
+        notes=(),
+        more={},
     )
 
 
@@ -214,69 +219,6 @@ def _simulate(scenario: Scenario, chosen: dict[str, Policy], compare: bool, jour
             recorded = file if at == 0 else None
             runs.append(simulate(scenario, matchmaker, policy, name=name, progress=watch(at), journal=recorded))
     return runs
-
-
-def _scenario(path: Path | None, given: dict[str, object]) -> Scenario:
-    """The scenario of a file, or the default one, with the values of options. A wrong one is told as the option."""
-    from evenmatch.lab.queue_scenario import Scenario
-
-    document: dict[str, object] = {}
-    if path is not None:
-        if path.suffix.lower() not in policies.SUFFIXES:
-            raise UsageError(f"{path}: suffix {path.suffix!r}; accepted is {' or '.join(policies.SUFFIXES)}")
-        document = policies.read_document(path, "a scenario")
-        try:
-            Scenario.from_data(document)
-        except EvenmatchError as error:
-            raise InputError(f"{path}: {error}") from None
-    try:
-        return Scenario.from_data(document | given)
-    except BadParameterError as error:
-        name, equals, rest = str(error).partition("=")
-        if equals and name in given:
-            raise BadParameterError(f"{OPTIONS[name]} {rest}") from None
-        raise
-
-
-def _parties(told: str, team_size: int) -> tuple[float, ...]:
-    """The shares of --parties: a named mix, as far as parties fit into a team, or numbers that are made to add up."""
-    from evenmatch.lab.queue_scenario import party_mix
-
-    if not any(letter.isdigit() for letter in told):
-        return party_mix(told, team_size)
-    try:
-        shares = [float(part) for part in told.split(",")]
-    except ValueError:
-        shares = []
-    total = sum(shares)
-    if not shares or not 0 < total < float("inf") or min(shares) < 0:
-        raise UsageError(f"--parties {told}: accepted is none, some, many, or shares by commas, as 0.6,0.3,0.1")
-    return tuple(share / total for share in shares)
-
-
-def _regions(told: str) -> str | dict[str, float]:
-    """The mix of --regions: a name, or a table."""
-    if "=" not in told:
-        return told
-    table: dict[str, float] = {}
-    for part in told.split(","):
-        name, _, share = part.partition("=")
-        try:
-            table[name.strip()] = float(share)
-        except ValueError:
-            raise UsageError(f"--regions {told}: accepted is none, four, or regions as eu=0.6,us=0.4") from None
-    return table
-
-
-def _title(scenario: Scenario, chosen: dict[str, Policy]) -> str:
-    sizes = dict.fromkeys("v".join([str(one.team_size)] * one.teams) for one in chosen.values())
-    shapes = ", ".join(
-        size if len(size) < 20 else f"{size.count('v') + 1} teams of {size.partition('v')[0]}" for size in sizes
-    )
-    if scenario.kind == "recorded":
-        return f"{shapes}, recorded arrivals for {scenario.minutes:g} minutes, seed {scenario.seed}"
-    rate = f"{scenario.arrivals:g} player{'' if scenario.arrivals == 1 else 's'} a second"
-    return f"{shapes}, {rate} for {scenario.minutes:g} minutes, seed {scenario.seed}"
 
 
 def _check_files(report: Path | None, journal: Path | None, scenario: Path | None, told: list[str]) -> None:

@@ -76,7 +76,7 @@ def label(name: str, longest: int = 48) -> str:
 
 def reliability(points: pa.Table, variants: Sequence[Name], shown: int = SHOWN) -> go.Figure:
     """How often favourites scored, by the odds they were given: `Backtest.reliability` of these variants."""
-    figure = _figure(height=420)
+    figure = new_figure(height=420)
     look = looks([system for system, _ in variants])
     figure.add_scatter(
         x=[50, 100],
@@ -102,12 +102,12 @@ def reliability(points: pa.Table, variants: Sequence[Name], shown: int = SHOWN) 
                 "arrayminus": observed - low,
                 "thickness": 1,
                 "width": 0,
-                "color": _faded(look[system].color, 0.55),
+                "color": faded(look[system].color, 0.55),
             },
             customdata=np.stack((low, high, rows["matches"].to_numpy()), 1),
             hovertemplate="given %{x:.1f}%<br>scored %{y:.1f}% (%{customdata[0]:.1f} to %{customdata[1]:.1f})"
             "<br>%{customdata[2]:,.0f} matches",
-            **_line(system, look[system], at < shown, marked=True),
+            **line_style(system, look[system], at < shown, marked=True),
         )
     figure.update_xaxes(title_text="the favourite was given", range=[49, 101], ticksuffix="%", dtick=10)
     figure.update_yaxes(title_text="the favourite scored", ticksuffix="%")
@@ -116,7 +116,7 @@ def reliability(points: pa.Table, variants: Sequence[Name], shown: int = SHOWN) 
 
 def over_time(segments: pa.Table, variants: Sequence[Name], shown: int = SHOWN) -> go.Figure:
     """The log loss of each period that is not thin, with the interval of the first variant: `Backtest.segments`."""
-    figure = _figure(height=380)
+    figure = new_figure(height=380)
     figure.update_layout(hovermode="x")
     look = looks([system for system, _ in variants])
     periods = segments.filter(
@@ -134,7 +134,7 @@ def over_time(segments: pa.Table, variants: Sequence[Name], shown: int = SHOWN) 
             y=rows["log_loss"].to_numpy(),
             customdata=np.array(rows["matches"]),
             hovertemplate="%{y:.4f}, %{customdata:,} matches",
-            **_line(system, look[system], at < shown, marked=len(rows) <= 24),
+            **line_style(system, look[system], at < shown, marked=len(rows) <= 24),
         )
     _coin(figure)
     names = pc.unique(periods["group"]).to_pylist()
@@ -157,7 +157,7 @@ def has_band(segments: pa.Table, variant: Name) -> bool:
 
 def rating_distribution(ratings: Floats, look: Look) -> go.Figure:
     """A histogram of these ratings."""
-    figure = _figure(height=150)
+    figure = new_figure(height=150)
     middle, apart = float(np.median(ratings)), float(np.ptp(ratings))
     alike = apart <= 1e-9 * max(1.0, abs(middle))
     span = (middle - 0.5, middle + 0.5) if alike else None
@@ -178,7 +178,7 @@ def rating_distribution(ratings: Floats, look: Look) -> go.Figure:
 
 def rating_paths(paths: Sequence[Path]) -> go.Figure:
     """Ratings over time; of longer paths, so many matches in equal steps up to the last."""
-    figure = _figure(height=420)
+    figure = new_figure(height=420)
     look = looks([str(at) for at in range(len(paths))])
     for at, path in enumerate(paths):
         chosen = np.unique(np.linspace(0, len(path.time) - 1, min(len(path.time), STEPS)).round().astype(int))
@@ -186,7 +186,7 @@ def rating_paths(paths: Sequence[Path]) -> go.Figure:
             x=path.time[chosen] / 1000,  # plotly counts milliseconds
             y=path.rating[chosen],
             hovertemplate="%{y:.5~g}<br>%{x|%Y-%m-%d}",
-            **_line(path.name, look[str(at)], at < PATHS, marked=len(path.time) <= 40, shape="hv"),
+            **line_style(path.name, look[str(at)], at < PATHS, marked=len(path.time) <= 40, shape="hv"),
         )
     figure.update_layout(showlegend=True)
     figure.update_xaxes(type="date", tickangle=0)
@@ -194,7 +194,8 @@ def rating_paths(paths: Sequence[Path]) -> go.Figure:
     return figure
 
 
-def _figure(height: int) -> go.Figure:
+def new_figure(height: int) -> go.Figure:
+    """An empty figure in the look of all of them, on the ground of whatever page holds it."""
     axis = {
         "gridcolor": FAINT,
         "linecolor": FAINT,
@@ -220,7 +221,8 @@ def _figure(height: int) -> go.Figure:
     )
 
 
-def _line(name: str, look: Look, shown: bool, *, marked: bool, shape: str = "linear") -> dict[str, object]:
+def line_style(name: str, look: Look, shown: bool, *, marked: bool, shape: str = "linear") -> dict[str, object]:
+    """Name, colour, dash and marks of a line, for plotly; one not `shown` waits in the legend."""
     return {
         "name": label(name),
         "meta": plain(name),  # for pages that draw a legend of their own
@@ -237,7 +239,7 @@ def _band(figure: go.Figure, days: NDArray[np.str_], low: Floats, high: Floats, 
         y=np.concatenate((low, high[::-1])),
         mode="none",
         fill="toself",
-        fillcolor=_faded(look.color, 0.14),
+        fillcolor=faded(look.color, 0.14),
         hoverinfo="skip",
         showlegend=False,
     )
@@ -257,6 +259,7 @@ def _of(table: pa.Table, system: str, variant: str) -> pa.Table:
     return table.filter(pc.and_(pc.equal(table["system"], system), pc.equal(table["variant"], variant)))
 
 
-def _faded(color: str, share: float) -> str:
+def faded(color: str, share: float) -> str:
+    """The colour #rrggbb with this share of its strength, as CSS writes it."""
     red, green, blue = (int(color[at : at + 2], 16) for at in (1, 3, 5))
     return f"rgba({red},{green},{blue},{share})"

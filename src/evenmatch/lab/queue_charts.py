@@ -11,7 +11,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from evenmatch.history import Floats
-from evenmatch.lab.charts import FEW, GREY, _faded, _figure, _line, label, looks
+from evenmatch.lab.charts import FEW, GREY, faded, label, line_style, looks, new_figure
 from evenmatch.lab.queue_figures import EVEN
 from evenmatch.lab.queue_marks import TICKS, marks
 from evenmatch.lab.queue_run import Run
@@ -26,13 +26,13 @@ def wait_against_evenness(runs: Sequence[Run]) -> go.Figure:
 
     Both scales multiply. A mark is open where rules were broken.
     """
-    figure, look = _figure(height=440), looks([run.name for run in runs])
+    figure, look = new_figure(height=440), looks([run.name for run in runs])
     for mark in marks(runs):
         seen = look[mark.name]
         symbol = {"symbol": f"{seen.symbol}-open", "line": {"width": 2}} if mark.broken else {"symbol": seen.symbol}
         bar = {"type": "data", "symmetric": False, "arrayminus": [0], "thickness": 2, "width": 0}
-        bar |= {"color": _faded(seen.color, 0.5)}
-        line = _line(mark.name, seen, mark.at < SHOWN, marked=True)
+        bar |= {"color": faded(seen.color, 0.5)}
+        line = line_style(mark.name, seen, mark.at < SHOWN, marked=True)
         figure.add_scatter(
             x=[mark.wait],
             y=[mark.spread],
@@ -52,7 +52,7 @@ def wait_against_evenness(runs: Sequence[Run]) -> go.Figure:
 
 def wait_shares(runs: Sequence[Run]) -> go.Figure:
     """The share of the matched players who had their match after so many seconds."""
-    figure, look = _figure(height=400), looks([run.name for run in runs])
+    figure, look = new_figure(height=400), looks([run.name for run in runs])
     shares, most = np.linspace(0.0, 1.0, STEPS + 1), 1.0
     for at, run in enumerate(runs):
         waits = waits_of(run)
@@ -62,7 +62,7 @@ def wait_shares(runs: Sequence[Run]) -> go.Figure:
                 x=np.quantile(waits, shares),
                 y=100 * shares,
                 hovertemplate="%{y:.0f}% after %{x:.0f} s",
-                **_line(run.name, look[run.name], at < SHOWN, marked=False),
+                **line_style(run.name, look[run.name], at < SHOWN, marked=False),
             )
     figure.update_xaxes(title_text="seconds", range=[0, 1.02 * most])
     figure.update_yaxes(title_text="players with a match", ticksuffix="%", range=[0, 101])
@@ -85,7 +85,7 @@ def wait_by_party_size(runs: Sequence[Run], percent: int = 95) -> go.Figure:
 
 def true_odds(runs: Sequence[Run]) -> go.Figure:
     """The share of matches whose stronger team, by true skill, wins with at most this chance."""
-    figure, look = _figure(height=400), looks([run.name for run in runs])
+    figure, look = new_figure(height=400), looks([run.name for run in runs])
     shares = np.linspace(0.0, 1.0, STEPS + 1)
     for at, run in enumerate(runs):
         odds = run.worth.true_odds[~np.isnan(run.worth.true_odds)]
@@ -94,7 +94,7 @@ def true_odds(runs: Sequence[Run]) -> go.Figure:
                 x=100 * np.quantile(np.maximum(odds, 1.0 - odds), shares),
                 y=100 * shares,
                 hovertemplate="%{y:.0f}% of the matches: %{x:.1f}% or less",
-                **_line(run.name, look[run.name], at < SHOWN, marked=False),
+                **line_style(run.name, look[run.name], at < SHOWN, marked=False),
             )
     figure.add_shape(
         type="line", yref="paper", y0=0, y1=1, x0=100 * EVEN[1], x1=100 * EVEN[1], line={"color": GREY, "dash": "dot"}
@@ -106,7 +106,7 @@ def true_odds(runs: Sequence[Run]) -> go.Figure:
 
 def foretold(runs: Sequence[Run]) -> go.Figure | None:
     """How often predicted favourites won, by the odds they were given; None where nobody was much of a favourite."""
-    figure, look = _figure(height=400), looks([run.name for run in runs])
+    figure, look = new_figure(height=400), looks([run.name for run in runs])
     figure.add_scatter(
         **{"x": [50, 100], "y": [50, 100], "mode": "lines", "line": {"color": GREY, "width": 1}},
         hoverinfo="skip",
@@ -129,11 +129,11 @@ def foretold(runs: Sequence[Run]) -> go.Figure | None:
                 "array": 100 * error,
                 "thickness": 1,
                 "width": 0,
-                "color": _faded(look[run.name].color, 0.55),
+                "color": faded(look[run.name].color, 0.55),
             },
             customdata=matches,
             hovertemplate="given %{x:.1f}%<br>won %{y:.1f}%<br>%{customdata:,} matches",
-            **_line(run.name, look[run.name], at < SHOWN, marked=True),
+            **line_style(run.name, look[run.name], at < SHOWN, marked=True),
         )
     figure.update_xaxes(title_text="the favourite was given", ticksuffix="%", range=[49, highest + 2])
     figure.update_yaxes(title_text="the favourite won", ticksuffix="%")
@@ -142,7 +142,7 @@ def foretold(runs: Sequence[Run]) -> go.Figure | None:
 
 def queue_length(runs: Sequence[Run]) -> go.Figure:
     """How many players waited on after the decisions, on average over short periods."""
-    figure, look = _figure(height=360), looks([run.name for run in runs])
+    figure, look = new_figure(height=360), looks([run.name for run in runs])
     for at, run in enumerate(runs):
         first = np.unique(np.linspace(0, len(run.ticks), min(len(run.ticks), PERIODS), endpoint=False).astype(int))
         count = np.diff(np.append(first, len(run.ticks)))
@@ -150,7 +150,7 @@ def queue_length(runs: Sequence[Run]) -> go.Figure:
             x=np.add.reduceat(run.ticks - run.ticks[0], first) / count / 60e6,
             y=np.add.reduceat(run.waiting, first) / count,
             hovertemplate="%{y:,.0f} players after %{x:.1f} minutes",
-            **_line(run.name, look[run.name], at < SHOWN, marked=False),
+            **line_style(run.name, look[run.name], at < SHOWN, marked=False),
         )
     figure.update_xaxes(title_text="minutes")
     figure.update_yaxes(title_text="players waiting", rangemode="tozero")
@@ -164,7 +164,7 @@ def waits_of(run: Run) -> Floats:
 
 
 def _by_group(runs: Sequence[Run], name: str, group: str, percent: int) -> go.Figure:
-    figure, look = _figure(height=380), looks([run.name for run in runs])
+    figure, look = new_figure(height=380), looks([run.name for run in runs])
     for at, run in enumerate(runs):
         groups = [one for one in _groups(run, name) if one["matched"]]
         figure.add_scatter(
@@ -172,7 +172,7 @@ def _by_group(runs: Sequence[Run], name: str, group: str, percent: int) -> go.Fi
             y=[one[f"wait_p{percent}"] for one in groups],
             customdata=[one["matched"] for one in groups],
             hovertemplate="%{y:.1f} s, %{customdata:,} players",
-            **_line(run.name, look[run.name], at < SHOWN, marked=True),
+            **line_style(run.name, look[run.name], at < SHOWN, marked=True),
         )
     figure.update_yaxes(title_text="wait, seconds", rangemode="tozero")
     return figure

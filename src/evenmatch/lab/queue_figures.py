@@ -8,6 +8,7 @@ import numpy as np
 
 from evenmatch.history import Flags, Floats
 from evenmatch.lab.queue_run import CANCELLED, EXPIRED, MATCHED, OVERTAKEN, WAITING, Run
+from evenmatch.lab.queue_waiting import home_regions, left_waiting, waits_so_far
 
 FIRST = (
     *("name", "matches", "unmatched", "wait_p50", "wait_p95", "wait_max", "spread_p50", "spread_p95"),
@@ -26,6 +27,8 @@ def summary(run: Run) -> dict[str, object]:
     `share_45_55` is of matches by predicted odds, `realised_45_55` by those of true skill; `favourites_expected` and
     `favourites_won` are how often the predicted favourite should have won and did. `violations` are players for whom a
     rule was broken; those of `violations_…` may overlap. `law` is arrivals a second × mean wait × mean spread / 100.
+    `wait_so_far_…` counts those who wait at the end too, with what they have waited, and so is never too long; who of
+    them is stuck, `left_waiting` tells.
     """
     matched, worth, broken = run.matched, run.worth, run.broken
     waits = np.repeat(run.waits[matched], run.sizes[matched])
@@ -43,6 +46,7 @@ def summary(run: Run) -> dict[str, object]:
         "players_per_cpu_second": players / run.cpu_seconds if players and run.cpu_seconds > 0 else None,
         **quantiles("wait", waits, (99,)),
         "wait_mean": mean(waits),
+        **quantiles("wait_so_far", waits_so_far(run), (50, 95)),
         "longest_unmatched": number(waiting.max()) if len(waiting) else None,
         "arrived": int(run.sizes.sum()),
         "matched": players,
@@ -63,7 +67,8 @@ def summary(run: Run) -> dict[str, object]:
         "cpu_seconds": float(run.cpu_seconds),
     }
     figures["law"] = _law(run, waits)
-    return figures | {"by_decile": by_decile(run), "by_party_size": by_party_size(run), "calibration": calibration(run)}
+    groups = {"by_decile": by_decile(run), "by_party_size": by_party_size(run), "by_region": by_region(run)}
+    return figures | groups | {"calibration": calibration(run), "left_waiting": left_waiting(run)}
 
 
 def by_decile(run: Run) -> list[dict[str, object]]:
@@ -76,6 +81,12 @@ def by_party_size(run: Run) -> list[dict[str, object]]:
     """Waits of the players in parties of each size that came."""
     size = np.repeat(run.sizes, run.sizes)
     return [{"size": int(one), **_waits(run, size == one)} for one in np.unique(size)]
+
+
+def by_region(run: Run) -> list[dict[str, object]]:
+    """Waits of the players whose party has its best ping in each region; nothing where there are no regions."""
+    home = np.repeat(home_regions(run), run.sizes)
+    return [{"region": name, **_waits(run, home == at)} for at, name in enumerate(run.tickets.region_names)]
 
 
 def calibration(run: Run) -> list[dict[str, object]]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from evenmatch.errors import EvenmatchError, InputError
+from evenmatch.errors import EvenmatchError, InputError, UsageError
 from evenmatch.history import Floats
 from evenmatch.lab.queue_columns import MEMBERS
 from evenmatch.lab.queue_journal import FORMAT, KIND, Teams
@@ -64,12 +64,14 @@ class Journal:
 
 
 def load_journal(path: Path) -> Journal:
-    """The journal in a file. Raises InputError where it cannot be read, is damaged or is cut off."""
+    """The journal in a file. Raises UsageError where it cannot be read, InputError where it is damaged or cut off."""
     try:
         with path.open(encoding="utf-8") as file:
             return read_journal(file, str(path))
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: cannot be read as text ({error}); accepted is a journal of a queue") from None
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}") from error
+    except UnicodeDecodeError:
+        raise InputError(f"{path} is not a text file; accepted is a journal of a queue") from None
 
 
 def read_journal(lines: Iterable[str], source: str = "journal") -> Journal:
@@ -91,7 +93,9 @@ def read_journal(lines: Iterable[str], source: str = "journal") -> Journal:
             ended = True
         else:
             ticks.append(_tick(line, where, ticks[-1].now if ticks else -1))
-    if header is None or not ended:
+    if header is None:
+        raise InputError(f"{source} is empty; accepted is a journal of a queue")
+    if not ended:
         raise InputError(
             f"{source}, line {number}: the journal stops here without its end; accepted is one that was written in full"
         )

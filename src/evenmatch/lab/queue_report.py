@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from evenmatch.errors import UsageError
+from evenmatch.lab.queue_facts import compared, facts
 from evenmatch.lab.queue_run import Run
-from evenmatch.lab.queue_scenario import Scenario
 from evenmatch.lab.queue_verdict import percent, seconds, verdict
 from evenmatch.matchmaking.policy import OTHER_OPTIONS, Policy, options
 
@@ -21,7 +21,7 @@ try:
     from plotly.offline import get_plotlyjs
 
     from evenmatch.lab import charts, queue_charts
-    from evenmatch.lab.report import PACKAGES, _embedded, _whole
+    from evenmatch.lab.report import PACKAGES, embed, whole
 except ImportError:
     raise UsageError("reports need plotly and jinja2; install evenmatch with its extra: evenmatch[lab]") from None
 
@@ -48,7 +48,7 @@ def write_queue_report(
     runs: Sequence[Run], path: Path, *, title: str, command: str = "", notes: Sequence[str] = ()
 ) -> None:
     """Write the report, whole or not at all. Raises UsageError where the path cannot be written."""
-    with _whole(path) as file:
+    with whole(path) as file:
         file.write(render(runs, title=title, command=command, notes=notes).encode())
 
 
@@ -61,13 +61,14 @@ def render(runs: Sequence[Run], *, title: str, command: str, notes: Sequence[str
     environment.filters |= {"plain": charts.plain, "seconds": seconds, "percent": percent}
     template = resources.files("evenmatch.lab").joinpath("queue_report.html.jinja").read_text("utf-8")
     figures = _figures(runs)
-    embedded = _embedded({name: json.loads(figure.to_json()) for name, figure in figures.items()})
+    embedded = embed({name: json.loads(figure.to_json()) for name, figure in figures.items()})
     look = charts.looks([run.name for run in runs])
     sentences = verdict(runs)
     return environment.from_string(house.macros + template).render(
         title=charts.plain(title, 120),
-        facts=_facts(runs[0]),
+        facts=[(what, charts.plain(value, 120)) for what, value in facts(runs[0])],
         verdict=[charts.plain(sentence) for sentence in sentences],
+        compared=compared(runs),
         notes=[charts.plain(note) for note in notes],
         rows=[Row(run.name, look[run.name], run.summary()) for run in runs],
         names=", ".join(charts.plain(run.name, LONGEST) for run in runs),
@@ -96,12 +97,14 @@ def _house() -> House:
 
 def _figures(runs: Sequence[Run]) -> dict[str, Any]:
     """The figures by their names in the page; those of `decile-` take turns in one place."""
-    figures = {
+    figures = {"queue": queue_charts.queue_length(runs)}
+    if not any(len(run.matches) for run in runs):
+        return figures
+    figures |= {
         "evenness": queue_charts.wait_against_evenness(runs),
         "waits": queue_charts.wait_shares(runs),
         "decile-95": queue_charts.wait_by_decile(runs, 95),
         "decile-50": queue_charts.wait_by_decile(runs, 50),
-        "queue": queue_charts.queue_length(runs),
     }
     if any((run.sizes > 1).any() for run in runs):
         figures["party"] = queue_charts.wait_by_party_size(runs)
@@ -110,41 +113,6 @@ def _figures(runs: Sequence[Run]) -> dict[str, Any]:
     if (drawn := queue_charts.foretold(runs)) is not None:
         figures["foretold"] = drawn
     return figures
-
-
-def _facts(run: Run) -> list[tuple[str, str]]:
-    policy, scenario = run.policy, run.scenario
-    shape = f"{policy.teams} of {policy.team_size}" if policy.team_size > 1 else f"{policy.teams} players, each alone"
-    came = [("teams", shape), ("players who came", f"{int(run.sizes.sum()):,}")]
-    if scenario is None:
-        return [*came, ("ticks", f"{len(run.ticks):,}")]
-    rate = "as recorded" if scenario.kind == "recorded" else f"{scenario.arrivals:g} a second ({scenario.kind})"
-    return [
-        *came,
-        ("arrivals", rate),
-        ("minutes", f"{scenario.minutes:g}"),
-        ("strict", f"{percent(scenario.share_strict)}, ±{scenario.strict_within:g} percentiles"),
-        *_habits(scenario),
-        ("seed", str(scenario.seed)),
-    ]
-
-
-def _habits(scenario: Scenario) -> list[tuple[str, str]]:
-    """What is not so in the default scenario."""
-    told = []
-    if scenario.party_size > 1:
-        told.append(("parties", f"{scenario.party_size:.2f} players on average"))
-    if scenario.regions:
-        told.append(("regions", charts.plain(", ".join(scenario.regions), 80)))
-    if scenario.patience is not None:
-        told.append(("patience", seconds(scenario.patience)))
-    if scenario.return_share:
-        told.append(("return after a match", percent(scenario.return_share)))
-    if scenario.share_newcomers:
-        told.append(("newcomers", percent(scenario.share_newcomers)))
-    if scenario.share_avoiding:
-        told.append(("avoid others", percent(scenario.share_avoiding)))
-    return told
 
 
 def _policies(runs: Sequence[Run]) -> list[tuple[str, list[tuple[str, str, str]]]]:

@@ -14,7 +14,8 @@ from evenmatch.matchmaking.policy import LARGEST_TEAM, Option
 
 KINDS = ("poisson", "daily", "bursts", "recorded")
 FEWEST_PLAYERS = 20_000  # of a ladder whose size is not told
-INFINITE = math.inf
+MOST = 1_000_000_000  # of what has no bound of its own
+LARGEST_SEED = 2**32 - 1
 
 # Shares of the parties that have one member, two members …
 PARTY_MIXES: dict[str, tuple[float, ...]] = {
@@ -33,7 +34,7 @@ T = TypeVar("T")
 
 
 def _says(
-    effect: str, low: float, high: float = INFINITE, *, whole: bool = False, optional: bool = False
+    effect: str, low: float, high: float = MOST, *, whole: bool = False, optional: bool = False
 ) -> dict[str, Option]:
     return {"option": Option(effect, low, high, whole, optional)}
 
@@ -48,9 +49,9 @@ class Scenario:
     Raises BadParameterError where a value is outside what its option accepts.
     """
 
-    arrivals: float = field(default=5.0, metadata=_says("Players who arrive in a second, on average.", 1e-6, 1e6))
-    minutes: float = field(default=20.0, metadata=_says("How long the queue is watched.", 1e-3, 1e5))
-    seed: int = field(default=1, metadata=_says("Everything random follows from it.", 0, whole=True))
+    arrivals: float = field(default=5.0, metadata=_says("Players who arrive in a second, on average.", 1e-4, 1e5))
+    minutes: float = field(default=20.0, metadata=_says("How long the queue is watched.", 0.02, 1e5))
+    seed: int = field(default=1, metadata=_says("Everything random follows from it.", 0, LARGEST_SEED, whole=True))
     tick: float = field(default=1.0, metadata=_says("Seconds between two decisions of the matchmaker.", 0.001, 3600))
     kind: str = "poisson"
     period: float = field(default=86_400.0, metadata=_says("Of `daily`: how long a day is.", 1))
@@ -121,7 +122,9 @@ class Scenario:
         object.__setattr__(self, "regions", _shares("regions", self.regions))
         object.__setattr__(self, "roles", _shares("roles", self.roles))
         if self.seconds < self.tick:
-            raise BadParameterError(f"tick={self.tick:g}: accepted are at most the {self.seconds:g} seconds of the run")
+            raise BadParameterError(
+                f"minutes={self.minutes:g}: accepted is at least one tick, of {self.tick:g} seconds"
+            )
 
     @property
     def seconds(self) -> float:
@@ -195,7 +198,8 @@ def _check(name: str, value: object, option: Option) -> None:
         return
     good = _is_number(value) and option.low <= float(value) <= option.high  # type: ignore[arg-type]
     if not good or (option.whole and not isinstance(value, int)):
-        raise BadParameterError(f"{name}={value!r}: accepted is {option.accepts}")
+        told = f"{value:.12g}" if isinstance(value, float) else repr(value)
+        raise BadParameterError(f"{name}={told}: accepted is {option.accepts}")
 
 
 def _times(times: object, kind: str) -> tuple[float, ...]:
@@ -224,7 +228,7 @@ def _mix(parties: object) -> tuple[float, ...]:
 
 def _shares(name: str, shares: object) -> dict[str, float]:
     """The table as a dict: of regions, whose shares are weighed against each other, or of roles, each by itself."""
-    high = 1.0 if name == "roles" else INFINITE
+    high = 1.0 if name == "roles" else math.inf
     if not isinstance(shares, Mapping):
         raise BadParameterError(f"{name}={shares!r}: accepted is a table of names and shares")
     for word, share in shares.items():

@@ -8,6 +8,11 @@ from typing import Any
 from evenmatch.lab.queue_run import Run
 
 LEAST = 20  # matched players, below which a group's waits say little
+MOST_TENTHS = 7  # of ten that must have so many, before waits are compared by rank
+FEW = 0.1  # share of the players: where more still wait at the end, the waits of the others say little
+STUCK = 0.2  # share of those who wait at the end; of a steady queue about a twentieth has waited so long
+TELLING = 0.2  # by which shares of two groups differ before it is said
+SAME = 0.05  # by which shares of even matches differ at most where they tell no matchmakers apart
 ALIKE = 1.25  # times: groups whose waits differ by less wait about alike
 RULES = {
     "window": "with somebody outside their own filter",
@@ -22,24 +27,38 @@ Figures = Mapping[str, Any]
 
 def verdict(runs: Sequence[Run]) -> list[str]:
     """Sentences on the first of the runs, and on all of them where rules were broken."""
-    figures = [run.summary() for run in runs]
+    figures: list[Figures] = [run.summary() for run in runs]
     first = figures[0]
     if not first["matches"]:
-        return [f"{first['name']} made no match out of {first['arrived']:,} players.", *_waiting(first)]
+        return [f"{first['name']} made no match out of {_players(first['arrived'])}.", *_waiting(first)]
     told = [
         _waits(first),
         _evenness(first, runs[0].policy.teams),
+        *_alike(figures),
         *_groups(first),
         *_waiting(first),
+        *_stuck(first),
         *_rules(figures),
         *_best(figures),
     ]
-    if runs[0].scenario is not None and first["law"]:
+    scenario = runs[0].scenario
+    if scenario is not None and scenario.kind == "poisson" and first["law"] and not _many_left(first):
         told.append(
             f"Wait and spread can be traded, and only more players lower both: arrivals a second × mean wait × mean "
-            f"spread / 100 is {first['law']:.1f} here. With half the arrivals expect twice the one or the other."
+            f"spread / 100 is {first['law']:.1f} here, and stays about that. With half the arrivals the product of "
+            f"wait and spread doubles."
         )
     return told
+
+
+def meanings(teams: int) -> str:
+    """What the columns mean that their heads do not tell."""
+    of = "" if teams == 2 else ", the strongest team against the weakest"
+    return (
+        f"45–55%: matches with such odds by the ratings that the matchmaker sees{of}; true: by true skill, which only "
+        f"a simulation knows. Waits are of players who found a match. Players per CPU s: matched in a second of the "
+        f"matchmaker's computing, ticks with nothing to match included."
+    )
 
 
 def seconds(value: float | None) -> str:
@@ -65,9 +84,8 @@ def ordinal(number: int) -> str:
 
 def _waits(first: Figures) -> str:
     return (
-        f"{first['name']}: half of the players wait {seconds(first['wait_p50'])} or less, 95 of 100 "
-        f"{seconds(first['wait_p95'])} or less, and nobody who found a match waited longer than "
-        f"{seconds(first['wait_max'])}."
+        f"{first['name']}: half of the players who found a match waited {seconds(first['wait_p50'])} or less, 95 of "
+        f"100 {seconds(first['wait_p95'])} or less, and nobody of them longer than {seconds(first['wait_max'])}."
     )
 
 
@@ -82,10 +100,26 @@ def _evenness(first: Figures, teams: int) -> str:
     return told + "."
 
 
+def _alike(figures: Sequence[Figures]) -> list[str]:
+    """That odds do not tell matchmakers apart, where it is so."""
+    made = [one for one in figures if one["matches"]]
+    shares = [one["share_45_55"] for one in made]
+    spreads = [one["spread_p50"] for one in made]
+    if len(made) < 2 or max(shares) - min(shares) > SAME or max(spreads) <= ALIKE * min(spreads):
+        return []
+    return [
+        f"Odds do not tell these matchmakers apart, since nearly any players of a match can be split into even teams; "
+        f"the spread does: whether those who play each other are alike ({min(spreads):.1f} to {max(spreads):.1f} "
+        f"percentiles in the middle one of the matches)."
+    ]
+
+
 def _groups(first: Figures) -> list[str]:
     told = []
     deciles = _measured(first["by_decile"])
-    if deciles:
+    if len(deciles) < MOST_TENTHS:
+        told.append("Too few players found a match to compare waits by rank.")
+    else:
         short, long = deciles[0], deciles[-1]
         where = f"{ordinal(long['decile'])} tenth of the ranks ({_band(long)})"
         if long["wait_p95"] <= ALIKE * short["wait_p95"]:
@@ -104,6 +138,21 @@ def _groups(first: Figures) -> list[str]:
             f"By size of party, those of {sizes[-1]['size']} wait longest ({seconds(sizes[-1]['wait_p95'])} for 95 of "
             f"100) and those of {sizes[0]['size']} shortest ({seconds(sizes[0]['wait_p95'])})."
         )
+    return [*told, *_regions(first["by_region"])]
+
+
+def _regions(regions: Sequence[Figures]) -> list[str]:
+    """Who waits longest by region, and where a large part still waits at the end."""
+    told = []
+    measured = _measured(regions)
+    if len(measured) > 1:
+        told.append(
+            f"By region, players from {measured[-1]['region']} wait longest ({seconds(measured[-1]['wait_p95'])} for "
+            f"95 of 100) and those from {measured[0]['region']} shortest ({seconds(measured[0]['wait_p95'])})."
+        )
+    never = [one["region"] for one in regions if one["players"] and not one["matched"]]
+    if never:
+        told.append(f"Nobody from {_listed(never, 'or')} found a match.")
     return told
 
 
@@ -123,6 +172,11 @@ def _waiting(first: Figures) -> list[str]:
     if first["unmatched"]:
         still = f"{_players(first['unmatched'])} still wait{'s' if first['unmatched'] == 1 else ''} at the end"
         told.append(f"{still}, the longest for {seconds(first['longest_unmatched'])}.")
+        if _many_left(first):
+            told.append(
+                f"That is {percent(first['unmatched'] / first['arrived'])} of all joins: the run is short for such "
+                f"waits, or there are too few players for these teams and filters."
+            )
     gone = [
         f"{_players(first[name])} {what}"
         for name, what in (
@@ -134,6 +188,29 @@ def _waiting(first: Figures) -> list[str]:
         if first[name]
     ]
     return [*told, *([f"{', '.join(gone)}."] if gone else [])]
+
+
+def _stuck(first: Figures) -> list[str]:
+    """A warning where many wait longer than those who found a match, and so are in no figure of waits."""
+    left = first["left_waiting"]
+    longer = first["wait_so_far_p95"] > ALIKE * first["wait_p95"]
+    if not left["players"] or not (longer or left["players"] > STUCK * first["unmatched"]):
+        return []
+    told = (
+        f"Mind that the waits above leave them out: {left['players']:,} of the {first['unmatched']:,} who still wait "
+        f"have waited longer than {seconds(left['after'])} already. With all who wait counted in, the wait of 95 of "
+        f"100 is at least {seconds(first['wait_so_far_p95'])}."
+    )
+    kinds = [
+        f"{percent(share)} are {kind} ({percent(of_all)} of all joins)"
+        for kind, share, of_all in left["common"]
+        if share - of_all > TELLING
+    ]
+    return [told, *([f"Of those {left['players']:,}, {_listed(kinds[:2])}."] if kinds else [])]
+
+
+def _many_left(first: Figures) -> bool:
+    return bool(first["unmatched"] > FEW * first["arrived"])
 
 
 def _players(count: int) -> str:

@@ -93,7 +93,7 @@ class Tuned(NamedTuple):
 def write_report(backtest: Backtest, path: Path, *, players: Sequence[str] = (), command: str = "") -> None:
     """Write the report, whole or not at all; see `Backtest.report`."""
     chosen = choose(backtest.matches, players)
-    with _whole(path) as file:
+    with whole(path) as file:
         file.write(render(backtest, chosen, command).encode())
 
 
@@ -106,7 +106,7 @@ def render(backtest: Backtest, players: Sequence[int], command: str) -> str:
     environment.filters |= {"plain": charts.plain, "shown": _short}
     template = resources.files("evenmatch.lab").joinpath("report.html.jinja").read_text("utf-8")
     page = environment.from_string(template)
-    figures, known_by = _embedded(_figures(backtest, rated)), fingerprint(backtest.matches)
+    figures, known_by = embed(_figures(backtest, rated)), fingerprint(backtest.matches)
     return page.render(
         b=backtest,
         title=charts.plain(Path(backtest.matches.source.name).name, 120),
@@ -171,7 +171,7 @@ def fingerprint(matches: MatchTable) -> str:
 
 
 @contextmanager
-def _whole(path: Path) -> Iterator[IO[bytes]]:
+def whole(path: Path) -> Iterator[IO[bytes]]:
     """A file beside `path` that takes its place when all is written; opened at once, so that what fails fails early."""
     if path.suffix.lower() not in SUFFIXES:
         raise UsageError(f"{path}: suffix {path.suffix!r}; accepted are {', '.join(SUFFIXES)}")
@@ -333,7 +333,7 @@ def _figures(backtest: Backtest, rated: Sequence[Rated]) -> dict[str, object]:
     return {name: json.loads(figure.to_json()) for name, figure in figures.items()}
 
 
-def _embedded(value: object) -> str:
+def embed(value: object) -> str:
     """JSON for a script element, which nothing in a text can end."""
     text = json.dumps(value, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from evenmatch.errors import InputError
+from evenmatch.history import Flags
 from evenmatch.matchmaking.conflict import worth
 from evenmatch.matchmaking.policy import Policy
 from evenmatch.matchmaking.queue import Queue
-from evenmatch.matchmaking.records import View
+from evenmatch.matchmaking.records import Records, View
 from evenmatch.matchmaking.roles import add_party
 from evenmatch.matchmaking.ticket import Ticket
 from evenmatch.matchmaking.tickets import ANYWHERE, Tickets, Whole
@@ -62,17 +63,21 @@ def backfill(openings: Sequence[Opening], queue: Queue, now: int, policy: Policy
     Every window, of those inside as of the moment their match was made, and of those who come as of now, holds all
     others; region, ping, avoid lists, roles and the caps of the policy hold as in `propose`. A ticket takes the seats
     that leave the odds most even, and none that push them beyond the policy's limit. Openings are served in the order
-    of their matches' numbers, each with at most one Filling; those for which nobody is found have none.
+    of their matches' numbers, each with at most one Filling; those for which nobody is found have none. Raises
+    InputError for an opening that is none of this policy's matches.
     """
     view, _ = view_of(queue, now, policy)
     free = np.ones(len(view.t), np.bool_)
     found = []
+    for opening in openings:
+        _check_seats(opening, policy)
     for opening in sorted(openings, key=lambda one: one.match):
         seats = _Seats(opening, queue, now, policy)
-        for place in np.lexsort((view.t["id"], -view.t["waited"])).tolist():
+        could = np.flatnonzero(free & seats.could_take(view))
+        for place in could[np.lexsort((view.t["id"][could], -view.t["waited"][could]))].tolist():
             if not any(seats.open):
                 break
-            if free[place] and seats.admit(view, place):
+            if seats.admit(view, place):
                 free[place] = False
         if any(seats.taken):
             found.append(Filling(opening.match, tuple(map(tuple, seats.taken)), seats.odds()))
@@ -94,6 +99,9 @@ class _Seats:
         inside.join_all(_numbered(Tickets.of([ticket for team in opening.teams for ticket in team]), 0))
         self.inside = inside
         v, _ = view_of(inside, opening.formed, policy)
+        self.able = ANYWHERE  # where all can play, as long as no region is told
+        for ticket in (ticket for team in opening.teams for ticket in team):
+            self.able &= self._bits_of(ticket)
         self.low, self.high = float(v.t["low"].min()), float(v.t["high"].max())
         self.lo, self.hi = float(v.t["lo"].max()), float(v.t["hi"].min())
         self.rating_low, self.rating_high = float(v.t["rating_low"].min()), float(v.t["rating_high"].max())
@@ -109,18 +117,26 @@ class _Seats:
         first, second = means if len(means) == 2 else (max(means), min(means))
         return float(self.policy.foretell(np.array([first]), np.array([second]))[0])
 
+    def could_take(self, view: View) -> Flags:
+        """Which tickets fit the seats, the windows, the region and the cap on ratings."""
+        t = view.t
+        could: Flags = (t["size"] <= max(self.open)) & self._reaches(t)
+        could &= (t["low"] >= self.lo) & (t["high"] <= self.hi) & (t["lo"] <= self.low) & (t["hi"] >= self.high)
+        cap = np.maximum(self.rating_high, t["rating_high"]) - np.minimum(self.rating_low, t["rating_low"])
+        could &= cap <= self.rules.rating_cap
+        return could
+
     def admit(self, view: View, place: int) -> bool:
         """Give a ticket seats, if it fits any team."""
         t = view.t[place]
-        fits = t["low"] >= self.lo and t["high"] <= self.hi and t["lo"] <= self.low and t["hi"] >= self.high
-        cap = max(self.rating_high, t["rating_high"]) - min(self.rating_low, t["rating_low"])
-        if not fits or cap > self.rules.rating_cap or not self._reaches(t) or self._unwelcome(view, place):
+        if not self.could_take(view._replace(t=view.t[place : place + 1]))[0] or self._unwelcome(view, place):
             return False
         team = self._best_team(view, place)
         if team is None:
             return False
         told = self.queue.told((int(t["id"]),))
         add_party(self.held[team], self.room, 1, view, place)
+        self.able &= int(t["able"])
         self.open[team] -= int(t["size"])
         self.taken[team].append(int(t["id"]))
         self.ratings[team] += told.rating.tolist()
@@ -149,20 +165,31 @@ class _Seats:
                 best, least = team, off
         return best
 
-    def _reaches(self, t: np.void) -> bool:
-        """Whether all of its members can play where the match is."""
+    def _bits_of(self, ticket: Ticket) -> int:
+        """The regions where a ticket inside can play, as bits of the queue."""
+        if ticket.regions is None:
+            return ANYWHERE
+        names = self.queue.region_names
+        return sum(1 << names.index(region) for region in ticket.regions if region in names)
+
+    def _reaches(self, t: Records) -> Flags:
+        """Which tickets can play where the match is."""
         region, names = self.opening.region, self.queue.region_names
         if region is None:
-            return True
-        if region not in names:
-            return int(t["able"]) == ANYWHERE
-        return bool(int(t["able"]) >> names.index(region) & 1)
+            reaches: Flags = (t["able"] & np.uint64(self.able)) > 0
+        elif region in names:
+            reaches = t["able"] >> np.uint64(names.index(region)) & np.uint64(1) == 1
+        else:
+            reaches = t["able"] == ANYWHERE
+        return reaches
 
     def _unwelcome(self, view: View, place: int) -> bool:
         """Whether somebody inside is in it too, or is not to be met by it yet."""
         own = self.queue.told((int(view.t["id"][place]),))
         if self.players & set(own.player.tolist()):
             return True
+        if not self._is_named(view.t[place]):
+            return False
         both = Queue()
         both.join_all(self.inside.told(self.inside.ids))
         number = len(self.inside)
@@ -172,11 +199,30 @@ class _Seats:
         waited = float(v.t["waited"][mine])
         return any(worth(v, self.rules, mine, other) > waited for other in range(len(v.t)) if other != mine)
 
+    def _is_named(self, t: np.void) -> bool:
+        """Whether it may name somebody inside, or they it: by the bits of their players."""
+        inside = self.inside.tickets[self.inside.order()]
+        players, names = (np.bitwise_or.reduce(inside[name]) for name in ("players", "names"))
+        return bool((t["names"] & players) | (t["players"] & names))
+
     def _roles_of(self, v: View) -> Whole:
         held = np.zeros(len(self.room), np.int64)
         for place in range(len(v.t)):
             add_party(held, self.room, 1, v, place)
         return held
+
+
+def _check_seats(opening: Opening, policy: Policy) -> None:
+    """Raise InputError where the match is not one of this policy."""
+    if len(opening.teams) != policy.teams:
+        raise InputError(f"match {opening.match} has {len(opening.teams)} teams; accepted are {policy.teams}")
+    for team, seats in zip(opening.teams, opening.seats, strict=True):
+        players = sum(len(ticket.members) for ticket in team)
+        if players + seats > policy.team_size:
+            raise InputError(
+                f"match {opening.match} has a team of {players} with {seats} open seats; accepted are teams of at most "
+                f"{policy.team_size}"
+            )
 
 
 def _queue_of(tickets: Sequence[Ticket]) -> Queue:

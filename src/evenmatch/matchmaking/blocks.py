@@ -106,9 +106,10 @@ def count_arrivals(counts: Whole, stamps: Whole, j: Joining, span: int) -> None:
     for at in range(len(j.id)):
         stamp = j.queued[at] // span
         row = stamp % len(stamps)
-        if stamps[row] > stamp:  # of a time that was given up already
+        late = stamps[row] > stamp  # of a time that was given up already, but where a clock ran far ahead
+        if late and stamps[row] - stamp < 2 * len(stamps):
             continue
-        if stamps[row] < stamp:
+        if stamps[row] != stamp:
             counts[row] = 0
             stamps[row] = stamp
         for m in range(j.start[at], j.start[at + 1]):

@@ -11,7 +11,7 @@ from evenmatch.matchmaking.compiled import compiled, lean, merged
 from evenmatch.matchmaking.conflict import meets, mixes
 from evenmatch.matchmaking.pack import fills, has_room
 from evenmatch.matchmaking.records import Rules, View
-from evenmatch.matchmaking.roles import add_party
+from evenmatch.matchmaking.roles import add_party, take_back
 from evenmatch.matchmaking.tickets import Whole
 
 SUMS = np.dtype(
@@ -218,11 +218,13 @@ def _is_full(v: View, rules: Rules, aim: Aim, work: Work, j: int) -> bool:
 @lean
 def _takes_part(v: View, rules: Rules, work: Work, j: int) -> bool:
     """Count a ticket where roles matter, if there are seats and roles for all who are at hand; see `pack.has_room`."""
-    size = v.t[j].size
+    size, s = v.t[j].size, work.sums[0]
+    if s.seats + size > rules.teams * rules.size or not add_party(work.held, work.room, rules.teams, v, j):
+        return False
     work.counts[size] += 1
-    if has_room(work.counts, rules.teams, rules.size, work.scratch) and add_party(
-        work.held, work.room, rules.teams, v, j
-    ):
+    if work.counts[1] == s.seats + size or has_room(work.counts, rules.teams, rules.size, work.scratch):
         return True
     work.counts[size] -= 1
+    for m in range(v.t[j].first, v.t[j].first + size):
+        take_back(work.held, v.role[m])
     return False

@@ -24,22 +24,24 @@ def oldest_with(
     free: Flags,
     rules: Rules,
     room: Whole,
+    marked: Whole,
+    mark: int,
 ) -> Whole:
     """Tickets for a match with `first`: the first in `order` that go together, until it is full or there are no more.
 
     lo, hi  the windows that must hold everybody else, by place in the view
     order   places in the view;  region  a bit number;  room  see view.role_room
+    marked  int64 (N,)  scratch: places that have this mark are found already
     """
     found, count = np.empty(rules.teams * rules.size, np.int64), 1
     counts, held = np.zeros(rules.size + 1, np.int64), np.zeros(len(room), np.int64)
-    marked = np.zeros(len(v.t), np.int64)
     scratch = np.empty(max(rules.teams, rules.size + 1), np.int64)
     t = v.t[first]
     if t.size > rules.size or lo[first] > t.low or hi[first] < t.high:
         return found[:0]
     if not _add(v, rules, room, counts, held, scratch, first):
         return found[:0]
-    found[0], marked[first] = first, 1
+    found[0], marked[first] = first, mark
     seats, reach, top, low, bottom = t.size, hi[first], t.high, t.low, lo[first]
     rating_low, rating_high = t.rating_low, t.rating_high
     for j in order:
@@ -50,9 +52,9 @@ def oldest_with(
             continue
         if max(rating_high, t.rating_high) - min(rating_low, t.rating_low) > rules.rating_cap:
             continue
-        if meets(v, marked, 1, j) or not _add(v, rules, room, counts, held, scratch, j):
+        if meets(v, marked, mark, j) or not _add(v, rules, room, counts, held, scratch, j):
             continue
-        found[count], marked[j] = j, 1
+        found[count], marked[j] = j, mark
         count += 1
         seats += t.size
         reach, bottom, top, low = min(reach, hi[j]), max(bottom, lo[j]), max(top, t.high), min(low, t.low)

@@ -68,7 +68,7 @@ def make_matches(
                     for place in range(max(len(places.region), 1)):
                         region = places.region[place] if len(places.region) else -1
                         count = _fit(v, rules, aim, places, region, away == 1, taken, left, at)
-                        if count:
+                        if count and (not rules.roles or _can_cover(v, rules, room, at[:count])):
                             search = Search(lo, hi, at[:count], taken)
                             made = find(v, search, rules, aim, work, made, start, ticket)
     return start[: made + 1].copy(), ticket[: start[made]].copy()
@@ -101,6 +101,22 @@ def _has_size(v: View, left: Whole, size: int) -> bool:
     for j in left:
         found = found or v.t[j].size == size
     return found
+
+
+@lean
+def _can_cover(v: View, rules: Rules, room: Whole, at: Whole) -> bool:
+    """Whether enough of these players offer each role."""
+    roles = 0
+    while 1 << roles < len(room):
+        roles += 1
+    for role in range(roles):
+        offered = 0
+        for j in at:
+            for m in range(v.t[j].first, v.t[j].first + v.t[j].size):
+                offered += v.role[m] >> role & 1
+        if offered < rules.teams * (room[1 << role] - room[0]):
+            return False
+    return True
 
 
 @lean

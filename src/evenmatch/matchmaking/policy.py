@@ -54,7 +54,7 @@ class Option(NamedTuple):
     def accepts(self) -> str:
         """The end of the sentence "accepted is …"."""
         kind = "a whole number" if self.whole else "a number"
-        top = f"to {self.high:g}" if math.isfinite(self.high) else "upwards"
+        top = f"to {self.high:,.10g}" if math.isfinite(self.high) else "upwards"
         return f"{kind} from {self.low:g} {top}{', or none' if self.optional else ''}"
 
 
@@ -65,6 +65,7 @@ def _option(
 
 
 INFINITE = float("inf")
+MOST = 1_000_000  # seconds, points, milliseconds: more than any policy wants
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,37 +86,45 @@ class Policy:
         optional=True,
     )
     smaller_after: float = _option(
-        120.0, 0, INFINITE, "How long every player of a match with smaller teams has waited, at the least."
+        120.0, 0, MOST, "How long every player of a match with smaller teams has waited, at the least."
     )
     steps: tuple[Step, ...] = ((0.0, 2.0), (15.0, 5.0), (30.0, 10.0), (60.0, 20.0), (120.0, 40.0), (240.0, 100.0))
     uncertainty: float = _option(
         0.0, 0, 10, "A player counts as a band of so many deviations to both sides; 0: as a point."
     )
     max_odds: float | None = _option(
-        0.6, 0.5, 1.0, "No match where one team's chance to win is foretold as more than this.", optional=True
+        0.6,
+        0.5,
+        1.0,
+        "No match where a team's chance is foretold as more; of three and more the strongest's against the weakest.",
+        optional=True,
     )
     max_rating_spread: float | None = _option(
-        None, 0, INFINITE, "No match with more than this between the highest and the lowest rating.", optional=True
+        None, 0, MOST, "No match with more than this between the highest and the lowest rating.", optional=True
     )
     odds_scale: float = _option(
-        400.0, 1e-9, INFINITE, "Points between the mean ratings of two teams that make odds of ten to one."
+        400.0, 0.001, MOST, "Points between the mean ratings of two teams that make odds of ten to one, by Elo's curve."
     )
     max_ping: float | None = _option(
-        None, 0, INFINITE, "No match in a region to which a player's ping is more milliseconds.", optional=True
+        None, 0, MOST, "No match in a region to which a player's ping is more milliseconds.", optional=True
     )
     max_wait: float | None = _option(
-        None, 0, INFINITE, "Tickets that have waited so long are given up, and listed as expired.", optional=True
+        None, 0, MOST, "Tickets that have waited so long are given up, and listed as expired.", optional=True
     )
-    overdue_after: float = _option(
-        240.0, 0, INFINITE, "Loose tickets that have waited so long come first, and a match is kept free for them."
+    overdue_after: float | None = _option(
+        240.0,
+        0,
+        MOST,
+        "Loose tickets that have waited so long come first, and a match is kept free for them; none: never.",
+        optional=True,
     )
-    party_wait: float = _option(5.0, 0, INFINITE, "What it is worth that teams have parties of the same sizes.")
+    party_wait: float = _option(5.0, 0, MOST, "What it is worth that teams have parties of the same sizes.")
     newcomer_wait: float = _option(
-        20.0, 0, INFINITE, "What it is worth that players who are not placed yet are among themselves."
+        20.0, 0, MOST, "What it is worth that players who are not placed yet are among themselves."
     )
-    rematch_wait: float = _option(30.0, 0, INFINITE, "What it is worth not to meet somebody again at once.")
+    rematch_wait: float = _option(30.0, 0, MOST, "What it is worth not to meet somebody again at once.")
     rematch_fade: float = _option(
-        1800.0, 1, INFINITE, "After so long a meeting is forgotten; until then its worth shrinks evenly."
+        1800.0, 1, MOST, "After so long a meeting is forgotten; until then its worth shrinks evenly."
     )
     even_spread: float = _option(
         4.5,
@@ -130,9 +139,9 @@ class Policy:
         "A wider match may have this share of the step that the waiting of one of its tickets has reached.",
     )
     spread_cost: float = _option(
-        3.0, 0, INFINITE, "What a percentile between the lowest and the highest player costs, where matches compete."
+        3.0, 0, MOST, "What a percentile between the lowest and the highest player costs, where matches compete."
     )
-    odds_cost: float = _option(2.0, 0, INFINITE, "What a percent away from even odds costs, where teams are chosen.")
+    odds_cost: float = _option(2.0, 0, MOST, "What a percent away from even odds costs, where teams are chosen.")
     roles: Mapping[str, int] = field(default_factory=dict)
     odds: Odds | None = None
 
@@ -171,11 +180,11 @@ class Policy:
         return max(width for after, width in self.steps if after <= max(waited, 0.0))
 
     def spread_wait(self, spread: float) -> float:
-        """Seconds after which somebody must have waited for a match so wide; `overdue_after` if no step allows it."""
+        """Seconds that somebody must have waited for a match so wide; if no step allows it, until they are overdue."""
         if spread <= self.even_spread:
             return 0.0
         enough = [after for after, width in self.steps if self.spread_share * width >= spread]
-        return min([*enough, self.overdue_after])
+        return min([*enough, self.steps[-1][0] if self.overdue_after is None else self.overdue_after])
 
     @classmethod
     def from_data(cls, data: Mapping[str, object]) -> Policy:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -24,6 +24,7 @@ JOINING = -1  # in place of the slot of a ticket that is not in the columns yet
 class Queue:
     """Tickets that wait for a match of one kind. It has no clock: times come with the tickets and with each question.
 
+    One thread at a time may use it, asking included: what joined is written, and put in order, when it is next read.
     Tickets and players are told by number. A player stands in one ticket only. Nothing of a queue depends on the order
     in which tickets joined, except for which number regions and roles have inside.
     """
@@ -36,10 +37,11 @@ class Queue:
         self.members, self.named = np.zeros(FIRST, MEMBER), np.zeros(FIRST, NAMED)
         self.arrivals = np.zeros((ROWS, BINS), np.int64)
         self.arrival_stamps = np.full(ROWS, -1, np.int64)
+        self._since = 2**62  # when the first came
         self._slot: dict[int, int] = {}  # by ticket
         self._seat: dict[int, int] = {}  # ticket by player
         self._free = list(range(FIRST - 1, -1, -1))
-        self._joining: dict[bool, list[Ticket]] = {True: [], False: []}  # whether they are arrivals
+        self._joining: dict[int, tuple[Ticket, bool]] = {}  # by number: not in the columns yet; whether they arrive
         self._left: list[int] = []  # slots that `_order` may still hold
         self._fresh: list[Whole] = []  # slots that it does not hold yet
         self._order = np.empty(0, np.int64)
@@ -81,14 +83,17 @@ class Queue:
             self._learn(tuple(sorted(regions)), tuple(sorted(roles)))
         self._slot[ticket.id] = JOINING
         self._seat.update(dict.fromkeys(players, ticket.id))
-        self._joining[arriving].append(ticket)
+        self._joining[ticket.id] = ticket, arriving
 
     def settle(self) -> None:
         """Write those who joined one by one into the columns."""
-        for arriving, tickets in self._joining.items():
-            if tickets:
-                self._joining[arriving] = []
-                self._write(Tickets.of(tickets), arriving=arriving)
+        joining = self._joining.values()
+        if joining:
+            self._joining = {}
+            for kind in (True, False):
+                tickets = [ticket for ticket, arriving in joining if arriving is kind]
+                if tickets:
+                    self._write(Tickets.of(tickets), arriving=kind)
 
     def join_all(self, tickets: Tickets, *, arriving: bool = True) -> None:
         """Add tickets, all or none, as `join` does. Raises InputError also where columns hold what no ticket may."""
@@ -117,15 +122,19 @@ class Queue:
         self._named += len(tickets.named)
         self._slot.update(zip(tickets.id.tolist(), slots, strict=True))
         self._fresh.append(taken)
-        if arriving:
+        if arriving and count:
+            self._since = min(self._since, int(tickets.queued.min()))
             count_arrivals(self.arrivals, self.arrival_stamps, bits, SPAN)
 
     def leave(self, ticket: int) -> None:
         """Take a ticket out. Raises InputError where it does not wait."""
         if ticket not in self._slot:
             raise InputError(f"ticket {ticket} does not wait here; accepted is one that does")
-        self.settle()
         slot = self._slot.pop(ticket)
+        if slot == JOINING:
+            for member in self._joining.pop(ticket)[0].members:
+                del self._seat[member.player]
+            return
         left = self.tickets[slot]
         first, size = int(left["first"]), int(left["size"])
         for player in self.members["player"][first : first + size].tolist():
@@ -190,6 +199,11 @@ class Queue:
     def order(self) -> Whole:
         """The slots of all tickets, ascending by lowest percentile, then by time, then by id."""
         self.settle()
+        self._merge()
+        return self._order
+
+    def _merge(self) -> None:
+        """Bring the order up to date with the columns; slots that were left are free again."""
         if self._fresh or self._left:
             t = self.tickets
             fresh = np.concatenate((np.empty(0, np.int64), *self._fresh))
@@ -203,16 +217,16 @@ class Queue:
             self._order = out[:count].copy() if count < len(out) // 2 else out[:count]
             self._free += self._left
             self._fresh, self._left = [], []
-        return self._order
 
     def arrivals_a_second(self, now: int) -> Floats:
         """Players who joined in each percentile bin over the last ten minutes, a second; float64 (100,)."""
         self.settle()
-        oldest = now // SPAN - ROWS + 1
-        kept = self.arrival_stamps >= max(oldest, 0)
+        last = now // SPAN
+        kept = (self.arrival_stamps > last - ROWS) & (self.arrival_stamps <= last) & (self.arrival_stamps >= 0)
         if not kept.any():
             return np.zeros(BINS)
-        since = max(now - int(self.arrival_stamps[kept].min()) * SPAN, SPAN)
+        first = max(self._since // SPAN, last - ROWS + 1)
+        since = max(now - first * SPAN, SPAN)
         rate: Floats = self.arrivals[kept].sum(axis=0) * SECOND / since
         return rate
 
@@ -228,10 +242,10 @@ class Queue:
 
     def _refuse_doubles(self, ids: list[int], players: list[int]) -> None:
         if not self._slot.keys().isdisjoint(ids) or len(set(ids)) < len(ids):
-            double = next(one for at, one in enumerate(ids) if one in self._slot or one in ids[:at])
+            double = _first_double(ids, self._slot)
             raise InputError(f"ticket {double} waits already; accepted is a number that no waiting ticket has")
         if not self._seat.keys().isdisjoint(players) or len(set(players)) < len(players):
-            double = next(one for at, one in enumerate(players) if one in self._seat or one in players[:at])
+            double = _first_double(players, self._seat)
             where = f", in ticket {self._seat[double]}" if double in self._seat else ""
             raise InputError(f"player {double} waits already{where}; accepted are players who do not")
 
@@ -285,7 +299,7 @@ class Queue:
 
     def _make_room(self, tickets: int, members: int, named: int) -> None:
         if len(self._free) < tickets:
-            self.order()  # slots that were left are free again
+            self._merge()
         if len(self._free) < tickets:
             had = len(self.tickets)
             size = max(2 * had, had + tickets)
@@ -305,7 +319,7 @@ class Queue:
     ) -> tuple[Records, int, int]:
         """A pool with room for more rows, and how many are used and left: rows of tickets that left are given up."""
         if gone > used // 2:
-            slots = np.fromiter(self._slot.values(), np.int64, len(self._slot))
+            slots = np.fromiter((slot for slot in self._slot.values() if slot != JOINING), np.int64)
             t = self.tickets[slots]
             rows = members_of(t[first], t[count])
             pool[: len(rows)] = pool[rows]
@@ -325,6 +339,16 @@ def members_of(first: Whole, count: Whole) -> Whole:
     """Rows in a pool: first[0], first[0] + 1 … for count[0] of them, then those of the next."""
     start = starts(count)
     return np.arange(start[-1]) + np.repeat(first - start[:-1], count)
+
+
+def _first_double(numbers: list[int], known: Mapping[int, int]) -> int:
+    """The first that is known, or was told before."""
+    seen: set[int] = set()
+    for number in numbers:
+        if number in known or number in seen:
+            return number
+        seen.add(number)
+    raise AssertionError("there is none")
 
 
 def _grown(column: np.ndarray, size: int) -> np.ndarray:

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from evenmatch.errors import InputError, UnknownNameError
+from evenmatch.errors import BadParameterError, InputError, UnknownNameError
 from evenmatch.matchmaking.policy import Policy
 from evenmatch.matchmaking.proposal import Proposal
 from evenmatch.matchmaking.propose import propose
 from evenmatch.matchmaking.queue import Queue
 from evenmatch.matchmaking.ticket import Ticket
+from evenmatch.matchmaking.view import check_policy
+from evenmatch.matchmaking.waiting import Waiting, why
 
 SECOND = 1_000_000
+LONGEST = 86_400  # seconds that players may be given to answer
 
 
 @dataclass(frozen=True)
@@ -27,7 +30,10 @@ class Offer:
 
 @dataclass(frozen=True)
 class Ticked:
-    """What a tick did: new offers; offers that lapsed; tickets that were given up, ascending."""
+    """What a tick did: new offers; offers that lapsed; tickets that were given up, ascending.
+
+    A ticket that one of its queues gives up is given up in all.
+    """
 
     offers: tuple[Offer, ...]
     lapsed: tuple[Offer, ...]
@@ -40,11 +46,19 @@ class Queues:
     A ticket may stand in several queues, and a player in one ticket only: the first match takes it out of all. An offer
     becomes a match when all its players have accepted; when one declines, or says nothing until the deadline, their
     ticket is gone, and all others wait again as if they had never left, with their age.
+
+    accept_within  seconds that players have to answer; BadParameterError for 0 or less, or more than a day
     """
 
     def __init__(self, policies: Mapping[str, Policy], *, accept_within: float = 20.0) -> None:
         if not policies:
             raise InputError("no queue; accepted is one policy at the least, by the name of its queue")
+        for name, policy in policies.items():
+            check_policy(policy, f"queue {name!r}")
+        if not (isinstance(accept_within, int | float) and 0 < accept_within <= LONGEST):
+            raise BadParameterError(
+                f"accept_within={accept_within!r}: accepted is a number of seconds above 0 and at most {LONGEST}"
+            )
         self.policies = dict(policies)
         self.queues = {name: Queue() for name in policies}
         self.accept_within = accept_within
@@ -66,24 +80,7 @@ class Queues:
         Raises UnknownNameError for a name without a queue, InputError where the tickets are not of one party, or the
         ticket or one of its players waits already. Then nothing has changed.
         """
-        for name in tickets:
-            if name not in self.queues:
-                raise UnknownNameError("queue", name, self.queues)
-        told = list(tickets.values())
-        if not told:
-            raise InputError("no queue is named; accepted is one at the least")
-        players = [member.player for member in told[0].members]
-        for other in told[1:]:
-            same = (other.id, other.queued) == (told[0].id, told[0].queued)
-            if not same or [member.player for member in other.members] != players:
-                raise InputError(f"ticket {told[0].id} differs between queues; accepted is one number, time and party")
-        if told[0].id in self._tickets:
-            raise InputError(f"ticket {told[0].id} waits already; accepted is a number that no waiting ticket has")
-        for player in players:
-            if player in self._ticket_of:
-                raise InputError(
-                    f"player {player} waits already, in ticket {self._ticket_of[player]}; accepted are those who do not"
-                )
+        number, players = self._check_party(tickets)
         joined: list[str] = []
         try:
             for name, ticket in tickets.items():
@@ -91,10 +88,37 @@ class Queues:
                 joined.append(name)
         except InputError:
             for name in joined:
-                self.queues[name].leave(told[0].id)
+                self.queues[name].leave(number)
             raise
-        self._tickets[told[0].id] = dict(tickets)
-        self._ticket_of.update(dict.fromkeys(players, told[0].id))
+        self._tickets[number] = dict(tickets)
+        self._ticket_of.update(dict.fromkeys(players, number))
+
+    def _check_party(self, tickets: Mapping[str, Ticket]) -> tuple[int, list[int]]:
+        """The number of these tickets and their players, who may join; raises as `join` does."""
+        if not tickets:
+            raise InputError("no queue is named; accepted is one at the least")
+        first = next(iter(tickets.values()))
+        players = [member.player for member in first.members]
+        for name in tickets:
+            if name not in self.queues:
+                raise UnknownNameError("queue", name, self.queues)
+        if first.id in self._tickets:
+            raise InputError(f"ticket {first.id} waits already; accepted is a number that no waiting ticket has")
+        for player in players:
+            if player in self._ticket_of:
+                raise InputError(
+                    f"player {player} waits already, in ticket {self._ticket_of[player]}; accepted are those who do not"
+                )
+        for name, ticket in tickets.items():
+            same = (ticket.id, ticket.queued) == (first.id, first.queued)
+            if not same or [member.player for member in ticket.members] != players:
+                raise InputError(f"ticket {first.id} differs between queues; accepted is one number, time and party")
+            if len(players) > self.policies[name].team_size:
+                raise InputError(
+                    f"ticket {first.id} is a party of {len(players)}; accepted in queue {name!r} are at most "
+                    f"{self.policies[name].team_size}"
+                )
+        return first.id, players
 
     def leave(self, ticket: int) -> None:
         """Take a party out of all queues, which declines an offer. Raises InputError where it does not wait."""
@@ -158,6 +182,12 @@ class Queues:
         self._break(offer, {self._ticket_of[player]})
         return offer
 
+    def why(self, ticket: int, now: int) -> dict[str, Waiting]:
+        """What a ticket waits for, by the names of its queues. Raises InputError where it does not wait."""
+        if ticket not in self._tickets or ticket in self._asked:
+            raise InputError(f"ticket {ticket} does not wait; accepted is one that does")
+        return {name: why(ticket, self.queues[name], now, self.policies[name]) for name in self._tickets[ticket]}
+
     def _offer_to(self, player: int) -> Offer:
         ticket = self._ticket_of.get(player)
         if ticket is None or ticket not in self._asked:
@@ -190,4 +220,5 @@ class Queues:
 
     def _oldest(self, name: str) -> int:
         queue = self.queues[name]
-        return int(queue.tickets["queued"][queue.order()].min()) if len(queue) else 2**62
+        order = queue.order()
+        return int(queue.tickets["queued"][order].min()) if len(order) else 2**62

@@ -26,7 +26,7 @@ class Member:
     """One player of a ticket. Raises InputError where a value is outside what is accepted.
 
     player      the player's number; one player has one
-    percentile  the fractional one, 0..100 (systems.md section 1)
+    percentile  the fractional one, 0..100: players below, and half of the equals (standings.queue_percentiles)
     rating      the number by which the policy foretells odds, in the ladder's own points
     within      the rank filter: how many percentiles away others may be
     loose       whether the filter widens with waiting; False: strict, `within` for ever
@@ -54,6 +54,10 @@ class Member:
 
     def __post_init__(self) -> None:
         check_number("player", self.player)
+        for name, values in (("roles", self.roles), ("avoid", self.avoid), ("met", self.met)):
+            if not isinstance(values, tuple | list):
+                raise InputError(f"player {self.player}: {name} is {values!r}; accepted is a tuple")
+        object.__setattr__(self, "met", tuple(Met(*one) for one in self.met))
         _check_range(self.player, "percentile", self.percentile, 0, 100)
         _check_range(self.player, "rating", self.rating, -1e300, 1e300)
         _check_range(self.player, "within", self.within, 0, 100)
@@ -86,6 +90,8 @@ class Ticket:
     def __post_init__(self) -> None:
         check_number("ticket", self.id)
         check_number(f"ticket {self.id}: queued", self.queued)
+        if not isinstance(self.members, tuple | list) or not all(isinstance(one, Member) for one in self.members):
+            raise InputError(f"ticket {self.id}: members is {self.members!r}; accepted is a tuple of Member")
         if not 1 <= len(self.members) <= LARGEST_TEAM:
             raise InputError(f"ticket {self.id} has {len(self.members)} members; accepted are 1 to {LARGEST_TEAM}")
         players = {member.player for member in self.members}

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from evenmatch.errors import InputError
 from evenmatch.history import Flags, Floats
 from evenmatch.matchmaking.policy import LARGEST_TEAM
-from evenmatch.matchmaking.ticket import Ticket
+from evenmatch.matchmaking.ticket import LARGEST_NUMBER, Ticket
 
 Whole = NDArray[np.int64]
 Masks = NDArray[np.uint64]
@@ -135,25 +135,12 @@ class Tickets:
 
     def check(self) -> None:
         """Raise InputError where the columns do not fit together, or hold what no ticket may have."""
-        sizes = np.diff(self.start)
-        if len(self.start) != len(self) + 1 or len(self.queued) != len(self) or len(self.named_start) != len(self) + 1:
-            raise InputError(
-                f"{len(self)} ids, {len(self.queued)} times and {len(self.start)} starts do not fit together"
-            )
-        members = (self.percentile, self.rating, self.within, self.loose, self.deviation, self.newcomer, self.roles)
-        if len(self) and (self.start[0] != 0 or self.start[-1] != len(self.player)):
-            raise InputError("start does not lead from 0 to the number of players")
-        if any(len(column) != len(self.player) for column in members):
-            raise InputError("the members' columns differ in length; accepted is one value for each player")
-        if len(sizes) and not (sizes.min() >= 1 and sizes.max() <= LARGEST_TEAM):
-            bad = int(np.flatnonzero((sizes < 1) | (sizes > LARGEST_TEAM))[0])
-            raise InputError(f"ticket {self.id[bad]} has {sizes[bad]} members; accepted are 1 to {LARGEST_TEAM}")
-        for name, low, high in (
-            ("percentile", 0, 100),
-            ("within", 0, 100),
-            ("deviation", 0, 100),
-            ("rating", -1e300, 1e300),
-        ):
+        self._check_lengths()
+        for what, numbers in (("ticket", self.id), ("player", self.player), ("a player named", self.named)):
+            if len(numbers) and not (numbers.min() >= 0 and numbers.max() < LARGEST_NUMBER):
+                bad = numbers[(numbers < 0) | (numbers >= LARGEST_NUMBER)][0]
+                raise InputError(f"{what} {bad}: accepted is a whole number from 0 to 2^62 - 1")
+        for name, low, high in _RANGES:
             column = getattr(self, name)
             good = (column >= low) & (column <= high)
             if not good.all():
@@ -162,8 +149,38 @@ class Tickets:
                     f"player {self.player[bad]}: {name} is {column[bad]:g}; accepted is a number from {low:g} to "
                     f"{high:g}"
                 )
-        if len(self.region_names) > MOST_REGIONS or len(self.role_names) > MOST_ROLES:
-            raise InputError(f"accepted are at most {MOST_REGIONS} regions and {MOST_ROLES} roles")
+        if (self.ping < 0).any():
+            bad = int(np.flatnonzero((self.ping < 0).any(axis=1))[0])
+            raise InputError(f"ticket {self.id[bad]} has a ping below 0; accepted are milliseconds from 0")
+        for names, most, what in ((self.region_names, MOST_REGIONS, "region"), (self.role_names, MOST_ROLES, "role")):
+            if len(names) > most or len(set(names)) < len(names):
+                raise InputError(f"{len(names)} {what}_names; accepted are at most {most} different ones")
+        if int(self.roles.max(initial=0)) >> len(self.role_names):
+            raise InputError("roles has a bit without a name in role_names; accepted is a name for each")
+
+    def _check_lengths(self) -> None:
+        """Raise InputError where a column is not as long as the others say."""
+        count, members = len(self), len(self.player)
+        for name, start, rows in (("start", self.start, members), ("named_start", self.named_start, len(self.named))):
+            if len(start) != count + 1 or start[0] != 0 or start[-1] != rows or (np.diff(start) < 0).any():
+                raise InputError(f"{name} does not lead from 0 to {rows} in {count} steps, none of them back")
+        columns = dict.fromkeys(_OF_MEMBERS, members) | {"queued": count, "met": len(self.named)}
+        for name, rows in columns.items():
+            if len(getattr(self, name)) != rows:
+                raise InputError(f"{name} has {len(getattr(self, name))} values; accepted are {rows}")
+        if self.ping.shape != (count, len(self.region_names)):
+            raise InputError(
+                f"ping is {self.ping.shape}; accepted is a row for each of {count} tickets and a column for each of "
+                f"{len(self.region_names)} regions"
+            )
+        sizes = np.diff(self.start)
+        if len(sizes) and not (sizes.min() >= 1 and sizes.max() <= LARGEST_TEAM):
+            bad = int(np.flatnonzero((sizes < 1) | (sizes > LARGEST_TEAM))[0])
+            raise InputError(f"ticket {self.id[bad]} has {sizes[bad]} members; accepted are 1 to {LARGEST_TEAM}")
+
+
+_RANGES = (("percentile", 0, 100), ("within", 0, 100), ("deviation", 0, 100), ("rating", -1e300, 1e300))
+_OF_MEMBERS = ("percentile", "rating", "within", "loose", "deviation", "newcomer", "roles")
 
 
 def _starts(counts: Sequence[int]) -> Whole:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
+from evenmatch.errors import InputError
 from evenmatch.matchmaking.blocks import look
 from evenmatch.matchmaking.conflict import keep_apart
 from evenmatch.matchmaking.policy import INFINITE, Policy
 from evenmatch.matchmaking.queue import Queue, members_of, starts
 from evenmatch.matchmaking.records import WAITING, Records, Rules, View
+from evenmatch.matchmaking.ticket import check_number
 from evenmatch.matchmaking.tickets import ANYWHERE, Masks, Whole
+
+AGE = 300_000_000  # seconds: who has waited for ten years joined at a time in other units
 
 
 def rules_of(policy: Policy, now: int, size: int) -> Rules:
@@ -30,20 +34,34 @@ def rules_of(policy: Policy, now: int, size: int) -> Rules:
 
 def view_of(queue: Queue, now: int, policy: Policy) -> tuple[View, Whole]:
     """The tickets that a match can be made of, and the numbers of those that waited as long as anybody may."""
+    check_number("now", now)
+    check_policy(policy, "propose")
     order = queue.order()
     longest = INFINITE if policy.max_wait is None else policy.max_wait
     t, expired = np.empty(len(order), WAITING), np.empty(len(order), np.int64)
-    spreads = (float(policy.even_spread), float(policy.spread_share), float(policy.overdue_after))
+    overdue = INFINITE if policy.overdue_after is None else float(policy.overdue_after)
+    spreads = (float(policy.even_spread), float(policy.spread_share), overdue)
     kept, given_up = look(
         queue.tickets, order, now, longest, policy.team_size, np.array(policy.steps), spreads, t, expired
     )
     t = t[:kept]
+    if kept and t["waited"].max() > AGE:
+        raise InputError(
+            f"ticket {t['id'][t['waited'].argmax()]} has waited {t['waited'].max():.0f} s; accepted are times in "
+            "microseconds since the epoch"
+        )
     if policy.max_ping is not None and queue.region_names:
         t["able"] = _within_ping(queue, t, policy.max_ping)
     if policy.uncertainty > 0:
         t = _with_bands(t, queue, policy)
     apart = keep_apart(t, queue.members, queue.named, now, float(policy.rematch_wait), float(policy.rematch_fade))
     return View(t, queue.members, queue.named, _offers(queue, policy), *apart), np.sort(expired[:given_up])
+
+
+def check_policy(policy: object, where: str) -> None:
+    """Raise InputError for what is no policy."""
+    if not isinstance(policy, Policy):
+        raise InputError(f"{where}: the policy is {policy!r}; accepted is a Policy, such as presets()['balanced']")
 
 
 def _with_bands(t: Records, queue: Queue, policy: Policy) -> Records:
