@@ -10,6 +10,7 @@ import typer
 
 from evenmatch import errors, systems
 from evenmatch.cli.app import app
+from evenmatch.matchmaking.policy import OTHER_OPTIONS, options, presets
 from evenmatch.systems.parameter import specs
 from evenmatch.tables import COLUMNS
 
@@ -30,6 +31,12 @@ def test_every_system_has_a_page_that_names_its_parameters_presets_and_factors(n
     words = [*specs(system.parameters), *system.presets, *(factor.name for factor in system.factors)]
     assert [word for word in words if f"`{word}`" not in page] == []
     assert f"systems/{name}.md" in (DOCS / "README.md").read_text()
+
+
+def test_every_option_and_preset_of_a_policy_is_explained():
+    page = (DOCS / "matchmaking.md").read_text()
+    words = [*options(), *OTHER_OPTIONS, *presets()]
+    assert [word for word in words if f"`{word}`" not in page] == []
 
 
 def test_every_command_is_in_the_reference_and_the_tutorials():

@@ -12,8 +12,9 @@ from pathlib import Path
 import typer
 
 import evenmatch
-from evenmatch import errors, systems
+from evenmatch import errors, matchmaking, systems
 from evenmatch.cli.app import app
+from evenmatch.matchmaking.policy import OTHER_OPTIONS, Policy, options, presets
 from evenmatch.systems.parameter import shown, specs
 from evenmatch.systems.system import System
 
@@ -78,9 +79,39 @@ def _system(system: System) -> str:
 
 def names() -> str:
     """The public names with their signatures and docstrings."""
-    parts = ["# Python\n", "Everything below is imported as `evenmatch.NAME`.\n"]
-    for name in sorted(set(evenmatch.__all__) - {"__version__"}):
-        thing = getattr(evenmatch, name)
+    head = "# Python\n\nEverything below is imported as `evenmatch.NAME`; [the matchmaker](matchmaking.md) is apart.\n"
+    own = {name: getattr(evenmatch, name) for name in sorted(set(evenmatch.__all__) - {"__version__"})}
+    return "\n".join([head, *_all(own)])
+
+
+def matchmaker() -> str:
+    """Presets and options of a policy, and the names of the matchmaker."""
+    parts = [
+        "# Matchmaking\n",
+        "Everything below is imported from `evenmatch.matchmaking`; [how it decides](../matchmaking.md).\n",
+        "## Options of a policy\n\n| option | " + " | ".join(presets()) + " | effect | accepted |",
+        "| --- |" + " --- |" * (len(presets()) + 2),
+    ]
+    known = options()
+    for name in Policy.__dataclass_fields__:
+        if name != "odds":
+            values = [_value(getattr(policy, name)) for policy in presets().values()]
+            told = (known[name].effect, known[name].accepts) if name in known else (OTHER_OPTIONS[name], "")
+            parts.append(f"| `{name}` | {' | '.join((*values, *told))} |")
+    own = {name: getattr(matchmaking, name) for name in matchmaking.__all__}
+    return "\n".join([*parts, "", *_all(own)])
+
+
+def _value(value: object) -> str:
+    if isinstance(value, tuple):
+        return ", ".join(f"{after:g} s: {width:g}" for after, width in value)
+    return "none" if value is None or value == {} else f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _all(things: dict[str, Callable[..., object]]) -> list[str]:
+    """Each of these with its own methods."""
+    parts = []
+    for name, thing in things.items():
         parts.append(_described(name, thing))
         if inspect.isclass(thing) and not issubclass(thing, Exception):
             for own, member in vars(thing).items():
@@ -92,7 +123,7 @@ def names() -> str:
                 doc = inspect.getdoc(called) or ""
                 arguments = "" if isinstance(member, property) else _signature(called)
                 parts.append(f"### {name}.{own}\n\n```text\n{own}{arguments}\n```\n\n```text\n{doc}\n```\n")
-    return "\n".join(parts)
+    return parts
 
 
 def _described(name: str, thing: Callable[..., object]) -> str:
@@ -119,7 +150,13 @@ def error_tree() -> str:
     return "\n".join(parts) + "\n"
 
 
-PAGES = {"commands.md": commands, "systems.md": rating_systems, "python.md": names, "errors.md": error_tree}
+PAGES = {
+    "commands.md": commands,
+    "systems.md": rating_systems,
+    "python.md": names,
+    "matchmaking.md": matchmaker,
+    "errors.md": error_tree,
+}
 
 
 def main() -> int:
