@@ -5,12 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from evenmatch.lab.queue_columns import starts
 from evenmatch.lab.queue_matches import Matches
 from evenmatch.lab.queue_rules import broken
 from evenmatch.matchmaking.policy import Policy
 from evenmatch.matchmaking.ticket import Member, Met, Ticket
-from evenmatch.matchmaking.tickets import Tickets
+from evenmatch.matchmaking.tickets import Tickets, starts
 
 SECOND = 1_000_000
 DUEL = Policy(team_size=1, teams=2, steps=((0, 2), (10, 5), (20, 40)))

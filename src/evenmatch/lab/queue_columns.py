@@ -8,26 +8,15 @@ from dataclasses import replace
 import numpy as np
 
 from evenmatch.history import Floats
-from evenmatch.matchmaking.tickets import Masks, Tickets, Whole
+from evenmatch.matchmaking.tickets import Masks, Tickets, Whole, rows_of, starts
 
 MEMBERS = ("player", "percentile", "rating", "within", "loose", "deviation", "newcomer", "roles")
-
-
-def starts(counts: Whole) -> Whole:
-    """Where each row of so many begins, and the end of the last."""
-    return np.concatenate((np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)))
-
-
-def ranges(first: Whole, count: Whole) -> Whole:
-    """first[0], first[0] + 1 … for count[0] of them, then the same of the next."""
-    begun = starts(count)
-    return np.arange(begun[-1]) + np.repeat(first - begun[:-1], count)
 
 
 def pick(tickets: Tickets, rows: Whole) -> Tickets:
     """These rows, in this order; a row may be picked more than once."""
     sizes, names = np.diff(tickets.start)[rows], np.diff(tickets.named_start)[rows]
-    member, name = ranges(tickets.start[rows], sizes), ranges(tickets.named_start[rows], names)
+    member, name = rows_of(tickets.start[rows], sizes), rows_of(tickets.named_start[rows], names)
     return replace(
         tickets,
         id=tickets.id[rows],

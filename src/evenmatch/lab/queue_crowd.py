@@ -10,13 +10,13 @@ import numpy as np
 from evenmatch.errors import BadParameterError
 from evenmatch.history import Floats
 from evenmatch.lab.queue_arrivals import arrival_times
-from evenmatch.lab.queue_columns import append, pick, starts
+from evenmatch.lab.queue_columns import append, pick
 from evenmatch.lab.queue_matches import SECOND
 from evenmatch.lab.queue_population import populate
 from evenmatch.lab.queue_scenario import Scenario
 from evenmatch.matchmaking.policy import Policy
 from evenmatch.matchmaking.proposal import Proposals
-from evenmatch.matchmaking.tickets import Tickets, Whole
+from evenmatch.matchmaking.tickets import Tickets, Whole, starts
 
 VISITS, RETURNS = 2, 4  # streams of randomness; the first is the same for every matchmaker
 WARMING = 600  # tickets on which a matchmaker may be tried out

@@ -9,10 +9,9 @@ from functools import cached_property
 import numpy as np
 
 from evenmatch.history import Flags, Floats
-from evenmatch.lab.queue_columns import ranges, starts
 from evenmatch.matchmaking.policy import Logistic, Policy
 from evenmatch.matchmaking.proposal import Proposals
-from evenmatch.matchmaking.tickets import Tickets, Whole
+from evenmatch.matchmaking.tickets import Tickets, Whole, rows_of, starts
 
 SECOND = 1_000_000
 TRUE_ODDS = Logistic(400.0)  # how true skill decides matches
@@ -110,7 +109,7 @@ def weigh(matches: Matches, tickets: Tickets, skill: Floats, policy: Policy, luc
     if not len(matches):
         return Worth(*(np.empty(0) for _ in range(8)))
     sizes = np.diff(tickets.start)[matches.ticket]
-    member = ranges(tickets.start[matches.ticket], sizes)
+    member = rows_of(tickets.start[matches.ticket], sizes)
     first = starts(sizes)[matches.start[:-1]]  # member of each match
     count = np.diff(starts(sizes)[matches.start])
     team = np.repeat(matches.team_start[matches.match] + matches.team, sizes)

@@ -13,14 +13,13 @@ from typing import NamedTuple
 import numpy as np
 
 from evenmatch.history import Floats
-from evenmatch.lab.queue_columns import ranges, starts
 from evenmatch.lab.queue_matches import SECOND
 from evenmatch.lab.queue_rules import widths
 from evenmatch.lab.queue_teams import Group, Line, by_region, fill, foretold, line_up, proposals, split
 from evenmatch.matchmaking.policy import Policy
 from evenmatch.matchmaking.proposal import Proposals
 from evenmatch.matchmaking.queue import Queue
-from evenmatch.matchmaking.tickets import FOREVER, Whole
+from evenmatch.matchmaking.tickets import FOREVER, Whole, rows_of, starts
 
 BINS = 10
 WAVE = 15 * SECOND
@@ -171,8 +170,8 @@ def _allowed(line: Line, group: Group, policy: Policy) -> bool:
     odds = foretold(line, group, policy)
     if policy.max_odds is not None and max(odds, 1.0 - odds) > policy.max_odds:
         return False
-    name = ranges(line.named_first[group.rows], line.named_count[group.rows])
+    name = rows_of(line.named_first[group.rows], line.named_count[group.rows])
     if not len(name):
         return True
     avoided = line.named[name][line.met[name] == FOREVER]
-    return not np.isin(avoided, line.players[ranges(line.first[group.rows], line.size[group.rows])]).any()
+    return not np.isin(avoided, line.players[rows_of(line.first[group.rows], line.size[group.rows])]).any()

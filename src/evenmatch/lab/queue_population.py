@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from evenmatch.history import Floats
-from evenmatch.lab.queue_columns import starts
 from evenmatch.lab.queue_scenario import FEWEST_PLAYERS, Scenario
-from evenmatch.matchmaking.tickets import FOREVER, Masks, Tickets, Whole
+from evenmatch.matchmaking.tickets import FOREVER, Masks, Tickets, Whole, starts
 from evenmatch.standings.percentile import queue_percentiles
 
 PEOPLE = 0  # the stream of randomness that makes them

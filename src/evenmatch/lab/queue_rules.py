@@ -7,10 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from evenmatch.history import Flags, Floats
-from evenmatch.lab.queue_columns import ranges, starts
 from evenmatch.lab.queue_matches import SECOND, Matches
 from evenmatch.matchmaking.policy import Policy
-from evenmatch.matchmaking.tickets import FOREVER, Tickets, Whole
+from evenmatch.matchmaking.tickets import FOREVER, Tickets, Whole, rows_of, starts
 
 HAIR = 1e-9  # of a percentile: bands of uncertainty are products, which may be rounded in more than one way
 
@@ -72,7 +71,7 @@ def _windows(matches: Matches, tickets: Tickets, policy: Policy) -> Flags:
     loose = np.logical_and.reduceat(tickets.loose, tickets.start[:-1])[matches.ticket]
     waited = (matches.time[matches.match] - tickets.queued[matches.ticket]) / SECOND
     widened = np.where(loose, widths(policy, waited), 0.0)
-    member = ranges(tickets.start[matches.ticket], sizes[matches.ticket])
+    member = rows_of(tickets.start[matches.ticket], sizes[matches.ticket])
     first = starts(sizes[matches.ticket])[:-1]
     within = np.maximum(tickets.within[member], np.repeat(widened, sizes[matches.ticket]))
     at = tickets.percentile[member]
@@ -103,10 +102,10 @@ def _avoided(matches: Matches, tickets: Tickets) -> Flags:
     if not (tickets.met == FOREVER).any():
         return hit
     sizes, names = np.diff(tickets.start)[matches.ticket], np.diff(tickets.named_start)[matches.ticket]
-    name = ranges(tickets.named_start[matches.ticket], names)
+    name = rows_of(tickets.named_start[matches.ticket], names)
     asking = np.repeat(np.arange(len(matches.ticket)), names)[tickets.met[name] == FOREVER]
     avoided = tickets.named[name][tickets.met[name] == FOREVER]
-    here = tickets.player[ranges(tickets.start[matches.ticket], sizes)]
+    here = tickets.player[rows_of(tickets.start[matches.ticket], sizes)]
     players, number = np.unique(np.concatenate((avoided, here)), return_inverse=True)
     key = np.concatenate((matches.match[asking], np.repeat(matches.match, sizes))) * len(players) + number
     hit[asking[np.isin(key[: len(asking)], key[len(asking) :])]] = True
@@ -136,7 +135,7 @@ def _roles(matches: Matches, tickets: Tickets, policy: Policy) -> Flags:
     match = np.repeat(matches.match, sizes)
     team = np.repeat(matches.team_start[matches.match] + matches.team, sizes)
     of_team = np.repeat(np.arange(len(matches)), np.diff(matches.team_start))
-    offered = tickets.roles[ranges(tickets.start[matches.ticket], sizes)]
+    offered = tickets.roles[rows_of(tickets.start[matches.ticket], sizes)]
     for name, needed in policy.roles.items():
         number = matches.role_names.index(name) if name in matches.role_names else len(matches.role_names)
         asked = matches.role == number

@@ -11,12 +11,11 @@ from typing import NamedTuple
 import numpy as np
 
 from evenmatch.history import Flags, Floats
-from evenmatch.lab.queue_columns import ranges, starts
 from evenmatch.lab.queue_matches import SECOND
 from evenmatch.matchmaking.policy import Policy
 from evenmatch.matchmaking.proposal import COSTS, Proposals
 from evenmatch.matchmaking.queue import Queue
-from evenmatch.matchmaking.tickets import ANYWHERE, Masks, Whole
+from evenmatch.matchmaking.tickets import ANYWHERE, Masks, Whole, rows_of, starts
 
 FEW = 12  # tickets of which every split is tried
 
@@ -204,7 +203,7 @@ def proposals(line: Line, now: int, policy: Policy, groups: Sequence[Group]) -> 
     none = np.empty(0, np.int64)
     rows = np.concatenate([none, *(group.rows for group in groups)])
     start = starts(np.array([len(group.rows) for group in groups], np.int64))
-    member = ranges(line.first[rows], line.size[rows])
+    member = rows_of(line.first[rows], line.size[rows])
     waited = (now - line.queued) / SECOND
     late = np.zeros(len(line), np.bool_) if policy.max_wait is None else waited >= policy.max_wait
     late[rows] = False

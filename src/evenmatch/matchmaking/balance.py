@@ -12,7 +12,7 @@ from evenmatch.history import Floats
 from evenmatch.matchmaking.compiled import compiled, lean
 from evenmatch.matchmaking.deal import deal
 from evenmatch.matchmaking.records import Rules, View
-from evenmatch.matchmaking.roles import add_party
+from evenmatch.matchmaking.roles import covers
 from evenmatch.matchmaking.tickets import Whole
 
 EXACT = 16  # tickets, of which all divisions into two teams are tried
@@ -114,7 +114,9 @@ def _best_of_all(
         cost = abs(total - 2.0 * half) / rules.size * gap_cost
         if cost < least:
             cost += rules.party_wait * _unlike(v, own, inside)
-            if cost < least and (not rules.roles or _cover(v, room, own, inside, held)):
+            if cost < least and (
+                not rules.roles or (covers(v, room, own, inside, 0, held) and covers(v, room, own, inside, 1, held))
+            ):
                 least, best = cost, mask
     if best < 0:
         return 0
@@ -133,18 +135,6 @@ def _unlike(v: View, own: Whole, inside: Whole) -> int:
         else:
             other = max(other, v.t[own[i]].size)
     return abs(largest - other)
-
-
-@lean
-def _cover(v: View, room: Whole, own: Whole, inside: Whole, held: Whole) -> bool:
-    """Whether both teams cover their roles."""
-    for side in range(2):
-        held[:] = 0
-        for i in range(len(own)):
-            j = own[i]
-            if inside[i] == side and not add_party(held, room, 1, v, j):
-                return False
-    return True
 
 
 @compiled

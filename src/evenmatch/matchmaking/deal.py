@@ -7,7 +7,7 @@ import numpy as np
 from evenmatch.history import Flags, Floats
 from evenmatch.matchmaking.compiled import compiled, lean
 from evenmatch.matchmaking.records import Rules, View
-from evenmatch.matchmaking.roles import add_party, assign
+from evenmatch.matchmaking.roles import assign, covers
 from evenmatch.matchmaking.tickets import Whole
 
 ROUNDS = 50  # of swaps through all pairs of tickets, at the most; a few are enough
@@ -143,19 +143,8 @@ def _fill_one(order: Whole, sizes: Whole, number: int, size: int, team: Whole, m
 def _all_cover(v: View, rules: Rules, room: Whole, own: Whole, team: Whole, held: Whole) -> bool:
     good = True
     for number in range(rules.teams):
-        good = good and _covers(v, room, own, team, held, number)
+        good = good and covers(v, room, own, team, number, held)
     return good
-
-
-@lean
-def _covers(v: View, room: Whole, own: Whole, team: Whole, held: Whole, number: int) -> bool:
-    """Whether a team covers its roles."""
-    held[:] = 0
-    for i in range(len(own)):
-        j = own[i]
-        if team[i] == number and not add_party(held, room, 1, v, j):
-            return False
-    return True
 
 
 @lean
@@ -173,7 +162,7 @@ def _swap(
                 continue
             team[a], team[b] = team[b], team[a]
             if rules.roles and not (
-                _covers(v, room, own, team, held, team[a]) and _covers(v, room, own, team, held, team[b])
+                covers(v, room, own, team, team[a], held) and covers(v, room, own, team, team[b], held)
             ):
                 team[a], team[b] = team[b], team[a]
                 continue

@@ -11,7 +11,7 @@ from evenmatch.history import Floats
 from evenmatch.matchmaking.blocks import Joining, count_arrivals, join, merge
 from evenmatch.matchmaking.records import MEMBER, NAMED, TICKET, Records
 from evenmatch.matchmaking.ticket import Ticket
-from evenmatch.matchmaking.tickets import ANYWHERE, MOST_REGIONS, MOST_ROLES, Masks, Tickets, Whole
+from evenmatch.matchmaking.tickets import ANYWHERE, MOST_REGIONS, MOST_ROLES, Masks, Tickets, Whole, rows_of, starts
 
 SECOND = 1_000_000
 SPAN = 30 * SECOND  # of one row of arrival counts
@@ -151,7 +151,7 @@ class Queue:
         left = self.tickets[slots]
         for ticket in ids:
             del self._slot[ticket]
-        for player in self.members["player"][members_of(left["first"], left["size"])].tolist():
+        for player in self.members["player"][rows_of(left["first"], left["size"])].tolist():
             del self._seat[player]
         self._gone += int(left["size"].sum())
         self._forgotten += int(left["named_count"].sum())
@@ -169,8 +169,8 @@ class Queue:
         ids = tickets.tolist() if isinstance(tickets, np.ndarray) else list(tickets)
         slots = np.array(self._slots(ids), np.int64)
         t = self.tickets[slots]
-        m = self.members[members_of(t["first"], t["size"])]
-        n = self.named[members_of(t["named_first"], t["named_count"])]
+        m = self.members[rows_of(t["first"], t["size"])]
+        n = self.named[rows_of(t["named_first"], t["named_count"])]
         regions = len(self.region_names)
         ping = self.ping[slots, :regions]
         able = t["able"][:, None] >> np.arange(regions, dtype=np.uint64) & np.uint64(1) == 1
@@ -321,24 +321,13 @@ class Queue:
         if gone > used // 2:
             slots = np.fromiter((slot for slot in self._slot.values() if slot != JOINING), np.int64)
             t = self.tickets[slots]
-            rows = members_of(t[first], t[count])
+            rows = rows_of(t[first], t[count])
             pool[: len(rows)] = pool[rows]
             self.tickets[first][slots] = starts(t[count])[:-1]
             used, gone = len(rows), 0
         if used + wanted > len(pool):
             pool = _grown(pool, max(2 * len(pool), used + wanted))
         return pool, used, gone
-
-
-def starts(count: Whole) -> Whole:
-    """Where the rows of each begin, and after the last: int64 (T+1,)."""
-    return np.concatenate((np.zeros(1, np.int64), np.cumsum(count, dtype=np.int64)))
-
-
-def members_of(first: Whole, count: Whole) -> Whole:
-    """Rows in a pool: first[0], first[0] + 1 … for count[0] of them, then those of the next."""
-    start = starts(count)
-    return np.arange(start[-1]) + np.repeat(first - start[:-1], count)
 
 
 def _first_double(numbers: list[int], known: Mapping[int, int]) -> int:

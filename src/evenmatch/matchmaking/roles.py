@@ -45,6 +45,17 @@ def add_party(held: Whole, room: Whole, times: int, v: View, j: int) -> bool:
     return True
 
 
+@lean
+def covers(v: View, room: Whole, own: Whole, team: Whole, number: int, held: Whole) -> bool:
+    """Whether the team of this number covers its roles; `team` is that of each ticket of `own`, `held` scratch."""
+    held[:] = 0
+    good = True
+    for i in range(len(own)):
+        if team[i] == number:
+            good = good and add_party(held, room, 1, v, own[i])
+    return good
+
+
 @compiled
 def assign(masks: Whole, need: Whole, out: Whole) -> bool:
     """Give each player of a full team a role that they offer, or a free seat: `out` is the role, or -1.

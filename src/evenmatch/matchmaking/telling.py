@@ -8,9 +8,9 @@ from evenmatch.history import Floats
 from evenmatch.matchmaking.named import MEASURES, asked_to_play, by_team, measure, rematch_costs
 from evenmatch.matchmaking.policy import Policy
 from evenmatch.matchmaking.proposal import Proposals
-from evenmatch.matchmaking.queue import Queue, members_of, starts
+from evenmatch.matchmaking.queue import Queue
 from evenmatch.matchmaking.records import View
-from evenmatch.matchmaking.tickets import ANYWHERE, Whole
+from evenmatch.matchmaking.tickets import ANYWHERE, Whole, rows_of, starts
 from evenmatch.matchmaking.view import rules_of
 
 Made = tuple[Whole, Whole, Whole, Floats]  # start, ticket, team, odds
@@ -29,7 +29,7 @@ def tell(queue: Queue, v: View, policy: Policy, now: int, made: Made, expired: W
         ticket=v.t["id"][ticket],
         team=team,
         member_start=starts(size),
-        player=v.members["player"][members_of(first, size)],
+        player=v.members["player"][rows_of(first, size)],
         role=asked_to_play(v, start, ticket, team, np.array(list(policy.roles.values()), np.int64)),
         region=region,
         ping=ping,

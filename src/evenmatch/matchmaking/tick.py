@@ -12,9 +12,9 @@ from evenmatch.matchmaking.balance import companions, divide, means
 from evenmatch.matchmaking.collect import SUMS
 from evenmatch.matchmaking.passes import EVERYWHERE, Places, Windows, make_matches
 from evenmatch.matchmaking.policy import Policy
-from evenmatch.matchmaking.queue import Queue, starts
+from evenmatch.matchmaking.queue import Queue
 from evenmatch.matchmaking.records import Records, Rules, View
-from evenmatch.matchmaking.tickets import ANYWHERE, Whole
+from evenmatch.matchmaking.tickets import ANYWHERE, Whole, starts
 from evenmatch.matchmaking.view import role_room, rules_of
 
 TRIES = 8  # times that others are looked for where odds were beyond the limit, in one tick

@@ -74,7 +74,7 @@ class Tickets:
         return cls(
             id=np.array([ticket.id for ticket in tickets], np.int64),
             queued=np.array([ticket.queued for ticket in tickets], np.int64),
-            start=_starts([len(ticket.members) for ticket in tickets]),
+            start=starts([len(ticket.members) for ticket in tickets]),
             player=np.array([member.player for member in members], np.int64),
             percentile=np.array([member.percentile for member in members], np.float64),
             rating=np.array([member.rating for member in members], np.float64),
@@ -86,7 +86,7 @@ class Tickets:
             ping=np.array([_pings(ticket, regions) for ticket in tickets], np.float64).reshape(
                 len(tickets), len(regions)
             ),
-            named_start=_starts([len(ones) for ones in named]),
+            named_start=starts([len(ones) for ones in named]),
             named=np.array([one[0] for one in flat], np.int64),
             met=np.array([one[1] for one in flat], np.int64),
             region_names=regions,
@@ -183,8 +183,15 @@ _RANGES = (("percentile", 0, 100), ("within", 0, 100), ("deviation", 0, 100), ("
 _OF_MEMBERS = ("percentile", "rating", "within", "loose", "deviation", "newcomer", "roles")
 
 
-def _starts(counts: Sequence[int]) -> Whole:
-    return np.concatenate((np.zeros(1, np.int64), np.cumsum(np.array(counts, np.int64))))
+def starts(counts: Sequence[int] | Whole) -> Whole:
+    """Where the rows of each begin, and after the last where they end; int64 (N+1,)."""
+    return np.concatenate((np.zeros(1, np.int64), np.cumsum(np.asarray(counts, np.int64))))
+
+
+def rows_of(first: Whole, count: Whole) -> Whole:
+    """first[0], first[0] + 1 … for count[0] of them, then those of the next."""
+    start = starts(count)
+    return np.arange(start[-1]) + np.repeat(first - start[:-1], count)
 
 
 def _pings(ticket: Ticket, regions: tuple[str, ...]) -> list[float]:

@@ -8,10 +8,10 @@ from evenmatch.errors import InputError
 from evenmatch.matchmaking.blocks import look
 from evenmatch.matchmaking.conflict import keep_apart
 from evenmatch.matchmaking.policy import INFINITE, Policy
-from evenmatch.matchmaking.queue import Queue, members_of, starts
+from evenmatch.matchmaking.queue import Queue
 from evenmatch.matchmaking.records import WAITING, Records, Rules, View
 from evenmatch.matchmaking.ticket import check_number
-from evenmatch.matchmaking.tickets import ANYWHERE, Masks, Whole
+from evenmatch.matchmaking.tickets import ANYWHERE, Masks, Whole, rows_of, starts
 
 AGE = 300_000_000  # seconds: who has waited for ten years joined at a time in other units
 
@@ -66,7 +66,7 @@ def check_policy(policy: object, where: str) -> None:
 
 def _with_bands(t: Records, queue: Queue, policy: Policy) -> Records:
     """The same where a player is a band: `uncertainty` deviations to both sides, no wider than their own filter."""
-    members = queue.members[members_of(t["first"], t["size"])]
+    members = queue.members[rows_of(t["first"], t["size"])]
     width = np.where(t["loose"], [policy.width(waited) for waited in t["waited"].tolist()], 0.0)
     own = np.maximum(members["within"], np.repeat(width, t["size"]))
     band = np.minimum(policy.uncertainty * members["deviation"], own)
