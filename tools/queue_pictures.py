@@ -79,17 +79,18 @@ def draw_law(loose: list[Point], mixed: list[Point], path: Path) -> None:
     mpl.use("agg")
     mpl.rcParams["svg.hashsalt"] = "evenmatch"
     arrivals = [point.arrivals for point in loose]
-    lines = (
-        ("mean wait in seconds", [point.wait for point in loose], "o", "solid"),
-        ("mean spread in percentiles", [point.spread for point in loose], "s", "solid"),
-        ("arrivals × wait × spread / 100", [point.product for point in loose], "D", "solid"),
-        ("the same with strict and overdue players", [point.product for point in mixed], "D", "dashed"),
+    lines = (  # name, values, mark, dash; and where the name stands: at which point, how far from it, on which side
+        ("mean wait in seconds", [point.wait for point in loose], "o", "solid", 0, (8, 5), "left"),
+        ("mean spread in percentiles", [point.spread for point in loose], "s", "solid", 5, (-8, -15), "right"),
+        ("arrivals × wait × spread / 100", [point.product for point in loose], "D", "solid", 0, (0, -18), "left"),
+        ("the same with strict and overdue players", [p.product for p in mixed], "D", "dashed", 0, (8, 5), "left"),
     )
     with pyplot.rc_context({"font.size": 11, "axes.spines.top": False, "axes.spines.right": False}):
         figure, axes = pyplot.subplots(figsize=(9, 5), layout="constrained")
-        for (name, values, mark, dash), ink in zip(lines, (*INKS[:3], INKS[2]), strict=True):
+        for (name, values, mark, dash, at, away, side), ink in zip(lines, (*INKS[:3], INKS[2]), strict=True):
             axes.plot(arrivals, values, marker=mark, linestyle=dash, color=ink, linewidth=1.6)
-            axes.annotate(name, (arrivals[0], values[0]), (8, 5), textcoords="offset points", color=ink)
+            spot = (arrivals[at], values[at])
+            axes.annotate(name, spot, away, textcoords="offset points", ha=side, color=ink)
         for axis, scale in ((axes.xaxis, axes.set_xscale), (axes.yaxis, axes.set_yscale)):
             scale("log")
             axis.set_ticks(TICKS, labels=[f"{one:g}" for one in TICKS])

@@ -67,7 +67,8 @@ def _choose(v: View, rules: Rules, aim: Aim, work: Work, count: int, wanted: Who
     """
     active = work.active
     if rules.roles or work.sums[0].seats == rules.teams * rules.size:
-        out[:count] = active[:count]
+        for i in range(count):
+            out[i] = active[i]
         return count
     party = v.t[active[0]].size
     choose(work.counts, rules.teams, rules.size, party, aim.largest, aim.mixed, wanted)

@@ -36,7 +36,8 @@ def fill_two(counts: Whole, size: int, party: int, largest: int, wanted: Whole) 
     at = 0
     for one in range(largest, 0, -1):
         for _ in range(_useful(counts, size, party, largest, one)):
-            after[at + 1] = after[at]
+            for a in range(size + 1):
+                after[at + 1, a] = after[at, a]
             _add(after[at + 1], one, size)
             sizes[at] = one
             at += 1
