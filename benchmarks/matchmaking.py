@@ -37,8 +37,8 @@ def run() -> Section:
         "6v6 under the policy `balanced`, one core, kernels compiled before; best of "
         f"{ROUNDS} ticks over the same queue, its order made before the first and kept. Percentiles are uniform, "
         "filters strict ±5 if nothing else is said. *placed* is the share of players who get a match in that one tick.",
-        "Parties: 1 to 6 members as often, friends 1.5 percentiles (standard deviation) around the first. With filters: "
-        "2, 5 or 10, a quarter strict, up to a minute of waiting; with regions: one of four is home, others are "
+        "Parties: 1 to 6 members as often, friends 1.5 percentiles (standard deviation) around the first. With "
+        "filters: 2, 5 or 10, a quarter strict, up to a minute of waiting; with regions: one of four is home, others are "
         "reached by chance within 100 ms; with avoid lists: every fifth party avoids one to four players.",
         "The reference of a tick is the obvious way in plain Python for single players: sort tuples, cut windows of "
         "twelve, check every filter, split by snake. It knows no parties, regions, avoid lists or costs. That "
