@@ -36,13 +36,13 @@ def run() -> Section:
     notes = [
         "6v6 under the policy `balanced`, one core, kernels compiled before; best of "
         f"{ROUNDS} ticks over the same queue, its order made before the first and kept. Percentiles are uniform, "
-        "filters strict ±5 if nothing else is said. *placed* is the share of players who get a match in that one tick.",
-        "Parties: 1 to 6 members as often, friends 1.5 percentiles (standard deviation) around the first. With "
-        "filters: 2, 5 or 10, a quarter strict, up to a minute of waiting; with regions: one of four is home, others are "
-        "reached by chance within 100 ms; with avoid lists: every fifth party avoids one to four players.",
+        "filters strict ±5 if nothing else is said. *placed* is the share of players who get a match in that tick.",
+        "Parties: 1 to 6 members as often, friends 1.5 percentiles (standard deviation) around the first. Filters: 2, "
+        "5 or 10, a quarter strict, up to a minute of waiting. Regions: one of four is home, others are reached by "
+        "chance within 100 ms. Avoid lists: every fifth party avoids one to four players.",
         "The reference of a tick is the obvious way in plain Python for single players: sort tuples, cut windows of "
-        "twelve, check every filter, split by snake. It knows no parties, regions, avoid lists or costs. That "
-        "of joining is a dict of tuples. Tickets that join one by one are in the columns before the clock stops.",
+        "twelve, check every filter, split by snake. It knows no parties, regions, avoid lists or costs. That of "
+        "joining is a dict of tuples. Tickets that join one by one are in the columns before the clock stops.",
         f"Quality is that of `evenmatch simulate-queue`, by its default scenario, the worst of seeds {SEEDS}; the "
         "reference is the best-window-first greedy matchmaker on the same arrivals.",
     ]
