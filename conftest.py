@@ -22,7 +22,7 @@ LONG = (
     "tests/test_recorded",
     "docs",
     "README.md",
-    *(f"tests/{part}" for part in ("crash", "contract", "ledger", "lab", "cli")),
+    *(f"tests/{part}" for part in ("crash", "contract", "ledger", "matchmaking", "lab", "cli")),
 )
 
 
