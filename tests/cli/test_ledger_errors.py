@@ -192,6 +192,7 @@ FIRST = {
     "ladder list": ["backup evenmatch.db"],
 }
 OTHERS = {"rate", "explain", "odds", "backtest", "systems", "demo", "import", "record"}
+OTHERS |= {"simulate-queue", "replay-queue", "policies"}  # of no ledger
 
 
 def examples():

@@ -1,11 +1,14 @@
 """evenmatch policies: presets as tables, documents and files that can be edited and read again."""
 
+import inspect
 import json
 import tomllib
 
 import pytest
+import typer
 
 from evenmatch.cli import policies
+from evenmatch.cli.app import app
 from evenmatch.errors import BadParameterError, InputError, UnknownNameError, UsageError
 from evenmatch.matchmaking.policy import OTHER_OPTIONS, Policy, options, presets
 
@@ -144,3 +147,18 @@ def test_json_lists_every_option_of_every_preset(run):
     listed = json.loads(run("policies", "--json").out)
     assert [one["name"] for one in listed] == list(presets())
     assert all(set(one["options"]) == set(Policy().to_data()) for one in listed)
+
+
+def test_the_examples_of_the_help_follow_on_each_other(run, tmp_path, monkeypatch):
+    """Those of the three commands, one after the other in one folder, but for how long they simulate."""
+    monkeypatch.chdir(tmp_path)
+    group = typer.main.get_command(app)
+    for name in ("simulate-queue", "policies", "replay-queue"):
+        lines = [line.strip() for line in inspect.cleandoc(group.commands[name].callback.__doc__).splitlines()]
+        for line in (line.removeprefix("evenmatch ") for line in lines if line.startswith("evenmatch ")):
+            command, _, file = line.partition(" > ")
+            words = command.split() + (["--minutes", "0.5"] if command.startswith("simulate-queue") else [])
+            ended = run(*words)
+            assert ended.code == 0, ended
+            if file:
+                (tmp_path / file).write_text(ended.out)

@@ -21,9 +21,15 @@ EXACT_SOLOS = 8  # team size up to which a table of them is kept
 
 @cache
 def companions(size: int) -> NDArray[np.uint8]:
-    """For two teams of `size` single players: all choices of those who go with the first; uint8 (ways, size - 1)."""
-    ways = list(combinations(range(1, 2 * size), size - 1)) if 1 < size <= EXACT_SOLOS else []
-    return np.array(ways, np.uint8).reshape(len(ways), max(size - 1, 0))
+    """For two teams of `size` single players: all choices of those who go with the first; uint8 (ways, 2).
+
+    Each as the bits of the first half of the others, and of the second.
+    """
+    others = 2 * size - 1
+    half = others // 2
+    masks = [sum(1 << one for one in way) for way in combinations(range(others), size - 1)]
+    ways = [(mask & ((1 << half) - 1), mask >> half) for mask in masks] if 1 < size <= EXACT_SOLOS else []
+    return np.array(ways, np.uint8).reshape(len(ways), 2)
 
 
 @compiled
@@ -46,7 +52,8 @@ def divide(
     teams. Of equal ones the first is taken, in an order that depends on nothing but the tickets.
     """
     good = np.zeros(len(start) - 1, np.int64)
-    rating, inside, held = np.empty(2 * EXACT), np.empty(EXACT, np.int64), np.empty(len(room), np.int64)
+    rating, sums = np.empty(2 * EXACT), np.empty((2, 1 << EXACT_SOLOS))
+    inside, held = np.empty(EXACT, np.int64), np.empty(len(room), np.int64)
     for match in range(len(start) - 1):
         own, out = ticket[start[match] : start[match + 1]], team[start[match] : start[match + 1]]
         if rules.size == 1 and not rules.roles:
@@ -54,7 +61,7 @@ def divide(
                 out[i] = i
             good[match] = 1
         elif rules.teams == 2 and len(table) and len(own) == 2 * rules.size and not rules.roles:
-            _best_of_solos(v, own, table, rating, out)
+            _best_of_solos(v, own, table, rating, sums, out)
             good[match] = 1
         elif rules.teams == 2 and len(own) <= EXACT:
             good[match] = _best_of_all(v, rules, room, own, gap_cost, inside, held, out)
@@ -64,24 +71,33 @@ def divide(
 
 
 @lean
-def _best_of_solos(v: View, own: Whole, table: NDArray[np.uint8], rating: Floats, out: Whole) -> None:
-    """Try every way in the table: two teams of single players."""
-    total = 0.0
-    for i in range(len(own)):
-        rating[i] = v.t[own[i]].rating_sum
+def _best_of_solos(v: View, own: Whole, table: NDArray[np.uint8], rating: Floats, sums: Floats, out: Whole) -> None:
+    """Try every way in the table: two teams of single players. `rating` and `sums` are scratch."""
+    others, total = len(own) - 1, v.t[own[0]].rating_sum
+    half = others // 2
+    for i in range(others):
+        rating[i] = v.t[own[i + 1]].rating_sum
         total += rating[i]
-    least, best = np.inf, 0
+    _subset_sums(rating[:half], sums[0])
+    _subset_sums(rating[half:others], sums[1])
+    least, best, first = np.inf, 0, v.t[own[0]].rating_sum
     for way in range(table.shape[0]):
-        half = rating[0]
-        for i in range(table.shape[1]):
-            half += rating[table[way, i]]
-        gap = abs(total - 2.0 * half)
+        gap = abs(total - 2.0 * (first + sums[0, table[way, 0]] + sums[1, table[way, 1]]))
         if gap < least:
             least, best = gap, way
-    out[:] = 1
+    mask = table[best, 0] | np.int64(table[best, 1]) << half
     out[0] = 0
-    for i in table[best]:
-        out[i] = 0
+    for i in range(others):
+        out[i + 1] = 1 - (mask >> i & 1)
+
+
+@lean
+def _subset_sums(values: Floats, sums: Floats) -> None:
+    """The sum of each subset of these values, by its bits."""
+    sums[0] = 0.0
+    for i in range(len(values)):
+        for mask in range(1 << i):
+            sums[mask | 1 << i] = sums[mask] + values[i]
 
 
 @lean

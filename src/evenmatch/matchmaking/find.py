@@ -23,13 +23,14 @@ def find(v: View, search: Search, rules: Rules, aim: Aim, work: Work, made: int,
     disjoint ones with the largest total value are made. Then, among those that are left, matches are made upwards as
     they come.
     """
-    at, ahead = search.at, -1
+    at, ahead, second = search.at, -1, -1  # the next large parties, of which a match has one, or one in each team
     last, value = np.full(len(at), -1, np.int64), np.zeros(len(at))
     for k in range(len(at) - 1, -1, -1):
         t = v.t[at[k]]
         if t.size == aim.largest:
-            ahead = k
-        if ahead >= 0 and v.t[at[ahead]].low <= search.hi[at[k]]:
+            ahead, second = k, ahead
+        needed = ahead if aim.mixed or rules.roles else second
+        if needed >= 0 and v.t[at[needed]].low <= min(search.hi[at[k]], t.low + aim.most_spread):
             count, end = collect(v, search, k, rules, aim, work)
             if count:
                 last[k], value[k] = end, _value(v, rules, work)

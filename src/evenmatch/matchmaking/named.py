@@ -57,14 +57,17 @@ def by_team(start: Whole, ticket: Whole, team: Whole) -> None:
 def measure(v: View, points: Any, start: Whole, ticket: Whole, team: Whole, out: Any) -> None:  # noqa: ANN401
     """What is said of each match: `out`, MEASURES (M,). Tickets go by team.
 
-    points  TICKET  the queue's tickets by slot: percentiles as points, where the view has bands
+    points  TICKET  the queue's tickets by slot: percentiles as points, where the view has bands; else empty
     """
     for match in range(len(start) - 1):
         low, high, rating_low, rating_high, waited = np.inf, -np.inf, np.inf, -np.inf, 0.0
         largest, smallest, own, fresh, placed = 0, 1 << 30, 0, False, False
         for i in range(start[match], start[match + 1]):
             t = v.t[ticket[i]]
-            low, high = min(low, points[t.slot].low), max(high, points[t.slot].high)
+            if len(points):
+                low, high = min(low, points[t.slot].low), max(high, points[t.slot].high)
+            else:
+                low, high = min(low, t.low), max(high, t.high)
             rating_low, rating_high = min(rating_low, t.rating_low), max(rating_high, t.rating_high)
             waited = max(waited, t.waited)
             fresh, placed = fresh or t.newcomers > 0, placed or t.newcomers == 0

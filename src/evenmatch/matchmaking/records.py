@@ -10,35 +10,35 @@ from numpy.typing import NDArray
 Records = NDArray[np.void]
 
 _PARTY = [
-    ("id", "i8"),
     ("low", "f8"),  # the members' lowest and highest percentile; in a view of bands, where the bands end
     ("high", "f8"),
-    ("chosen_lo", "f8"),  # the hull of the filters as the members chose them
-    ("chosen_hi", "f8"),
     ("rating_low", "f8"),
     ("rating_high", "f8"),
+    ("size", "i4"),
+    ("newcomers", "i4"),  # members who are not placed
     ("rating_sum", "f8"),
     ("able", "u8"),  # bit r: all members can play in region r
     ("players", "u8"),  # one bit of 64 for each member, and for each player named: what may be a conflict
     ("names", "u8"),
+    ("id", "i8"),
+    ("chosen_lo", "f8"),  # the hull of the filters as the members chose them
+    ("chosen_hi", "f8"),
     ("first", "i8"),  # member in the pool
     ("named_first", "i8"),
     ("named_count", "i4"),
-    ("size", "i4"),
-    ("newcomers", "i4"),  # members who are not placed
     ("loose", "?"),
 ]
 TICKET = np.dtype([("queued", "i8"), *_PARTY, ("alive", "?")], align=True)
-WAITING = np.dtype(
+WAITING = np.dtype(  # what every step of the search reads comes first, in one line of the cache
     [
-        ("slot", "i8"),
         ("waited", "f8"),  # seconds
         ("spread", "f8"),  # percentiles that a match may have for its sake, those of the party itself included
+        *_PARTY,
+        ("slot", "i8"),
         ("lo", "f8"),  # the window now, and at its widest
         ("hi", "f8"),
         ("last_lo", "f8"),
         ("last_hi", "f8"),
-        *_PARTY,
     ],
     align=True,
 )

@@ -21,7 +21,7 @@ def tell(queue: Queue, v: View, policy: Policy, now: int, made: Made, expired: W
     start, ticket, team, odds = made
     by_team(start, ticket, team)
     measures = np.zeros(len(start) - 1, MEASURES)
-    measure(v, queue.tickets, start, ticket, team, measures)
+    measure(v, queue.tickets if policy.uncertainty > 0 else queue.tickets[:0], start, ticket, team, measures)
     first, size = v.t["first"][ticket], v.t["size"][ticket]
     region, ping = _regions(queue, v, start, ticket)
     return Proposals(
@@ -39,7 +39,7 @@ def tell(queue: Queue, v: View, policy: Policy, now: int, made: Made, expired: W
         waited=measures["waited"].copy(),
         costs=np.stack(
             (
-                np.array([policy.spread_wait(spread) for spread in measures["spread"].tolist()]),
+                _spread_costs(policy, measures["spread"]),
                 policy.odds_cost * 100 * np.abs(odds - 0.5),
                 rematch_costs(v, rules_of(policy, now, policy.team_size), start, ticket),
                 policy.newcomer_wait * measures["mixed"],
@@ -51,6 +51,13 @@ def tell(queue: Queue, v: View, policy: Policy, now: int, made: Made, expired: W
         region_names=tuple(queue.region_names),
         role_names=tuple(policy.roles),
     )
+
+
+def _spread_costs(policy: Policy, spread: Floats) -> Floats:
+    """Seconds that somebody must have waited for each of these spreads."""
+    costs, wide = np.zeros(len(spread)), np.flatnonzero(spread > policy.even_spread)
+    costs[wide] = [policy.spread_wait(one) for one in spread[wide].tolist()]
+    return costs
 
 
 def _regions(queue: Queue, v: View, start: Whole, ticket: Whole) -> tuple[Whole, Floats]:
