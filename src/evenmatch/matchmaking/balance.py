@@ -23,13 +23,14 @@ EXACT_SOLOS = 8  # team size up to which a table of them is kept
 def companions(size: int) -> NDArray[np.uint8]:
     """For two teams of `size` single players: all choices of those who go with the first; uint8 (ways, 2).
 
-    Each as the bits of the first half of the others, and of the second.
+    Each as the bits of the first half of the others, and of the second.  Teams that are too large to try all have none.
     """
+    if not 1 < size <= EXACT_SOLOS:
+        return np.empty((0, 2), np.uint8)
     others = 2 * size - 1
     half = others // 2
     masks = [sum(1 << one for one in way) for way in combinations(range(others), size - 1)]
-    ways = [(mask & ((1 << half) - 1), mask >> half) for mask in masks] if 1 < size <= EXACT_SOLOS else []
-    return np.array(ways, np.uint8).reshape(len(ways), 2)
+    return np.array([(mask & ((1 << half) - 1), mask >> half) for mask in masks], np.uint8)
 
 
 @compiled
