@@ -27,6 +27,12 @@ def test_a_party_meets_single_players_only_after_waiting_for_another_party(waite
     assert costs(found, "parties") == ([5.0] if expected else [])  # a party of 2 against one of 1: a difference of 1
 
 
+def test_unlike_parties_meet_at_once_where_teams_need_roles():
+    tickets = [party(1, [50, 50]), solo(2, 50), solo(3, 50)]
+    assert together(tickets, plain(team_size=2, party_wait=5, roles={"heal": 1})) == [[1, 2, 3]]
+    assert together(tickets, plain(team_size=2, party_wait=5)) == []
+
+
 def test_parties_of_like_size_meet_at_once_although_others_are_closer_and_older():
     tickets = [
         party(1, [50, 50], waited=100, **STRICT),

@@ -14,19 +14,23 @@ from evenmatch.matchmaking.records import Rules, View
 from evenmatch.matchmaking.roles import add_party, take_back
 from evenmatch.matchmaking.tickets import Whole
 
-SUMS = np.dtype(
-    [
-        ("seats", "i8"),
-        ("reach", "f8"),  # where the first of the windows ends
-        ("top", "f8"),  # the highest player
-        ("rating_low", "f8"),
-        ("rating_high", "f8"),
-        ("waited", "f8"),  # the longest
-        ("spread", "f8"),  # percentiles that they may have between them
-        ("mark", "i8"),  # of the tickets at hand
-    ],
-    align=True,
-)
+
+class Sums(NamedTuple):
+    """What the tickets at hand have together.
+
+    reach   where the first of their windows ends
+    top     the highest player
+    waited  the longest
+    spread  percentiles that they may have between them
+    """
+
+    seats: int
+    reach: float
+    top: float
+    rating_low: float
+    rating_high: float
+    waited: float
+    spread: float
 
 
 class Search(NamedTuple):
@@ -62,8 +66,8 @@ class Work(NamedTuple):
     active   int64         places in the view: of so many tickets, at the most, a match is made
     counts   int64 (size + 1,)  tickets by party size
     room     int64 (2^R,)  how many players of a team may offer nothing outside a subset of roles; held: how many do
-    sums     SUMS (1,)     of all tickets at hand
     marked   int64 (N,)    by place in the view: the mark of the last match it was at hand for
+    mark     int64 (1,)    of the tickets at hand
     scratch  int64         for pack.py
     """
 
@@ -71,8 +75,8 @@ class Work(NamedTuple):
     counts: Whole
     room: Whole
     held: Whole
-    sums: Any
     marked: Whole
+    mark: Whole
     scratch: Whole
 
 
@@ -80,39 +84,40 @@ AT_HAND, SEEN = 2, 24  # tickets at hand, and looked at, for each seat of a matc
 
 
 @compiled
-def work_for(count: int, rules: Rules, room: Whole, sums: Any) -> Work:  # noqa: ANN401 - a record
+def work_for(count: int, rules: Rules, room: Whole) -> Work:
     """Room for matches of so many tickets by these rules."""
     return Work(
         np.empty(max(24, AT_HAND * rules.teams * rules.size), np.int64),
         np.zeros(rules.size + 1, np.int64),
         room,
         np.zeros(len(room), np.int64),
-        sums,
         np.zeros(count, np.int64),
+        np.zeros(1, np.int64),
         np.zeros(max(rules.teams, rules.size + 1), np.int64),
     )
 
 
 @lean
-def collect(v: View, search: Search, k: int, rules: Rules, aim: Aim, work: Work) -> tuple[int, int]:
-    """Gather tickets upwards from at[k] until a match can be made: (how many are at hand, the last of them in `at`).
+def collect(v: View, search: Search, k: int, rules: Rules, aim: Aim, work: Work) -> tuple[int, int, Sums]:
+    """Gather tickets upwards from at[k] until a match can be made: (how many, the last of them in `at`, their sums).
 
-    (0, -1) where none can. All at hand go together with each other; the lowest is the first.
+    (0, -1, anything) where none can. All at hand go together with each other; the lowest is the first.
     """
     lo, hi, at = search.lo, search.hi, search.at
     first = at[k]
-    if not _begin(v, lo, hi, first, rules, work):
-        return 0, -1
-    bottom, count, s = v.t[first].low, 1, work.sums[0]
-    far = min(hi[first], bottom + aim.most_spread)
+    s = _begin(v, hi, work, first)
+    if lo[first] > v.t[first].low or s.reach < s.top or (rules.roles and not _opens(v, work, first)):
+        return 0, -1, s
+    bottom, count = v.t[first].low, 1
+    far = min(s.reach, bottom + aim.most_spread)
     for q in range(k + 1, min(len(at), k + SEEN * len(work.active) // AT_HAND)):
         j = at[q]
         t = v.t[j]
         if t.low > s.reach:
             if t.low > far:
                 break
-            count = _evict(v, hi, t.low, rules, work, count)
-        if search.taken[j] or not _goes(v, lo, hi, rules, work, j):
+            count, s = _evict(v, hi, t.low, rules, work, count)
+        if search.taken[j] or lo[j] > bottom or not _goes(v, s, t, hi[j], rules, work, j):
             continue
         if count == len(work.active) or t.low > far:
             break
@@ -120,88 +125,84 @@ def collect(v: View, search: Search, k: int, rules: Rules, aim: Aim, work: Work)
         count += 1
         if not rules.roles:
             work.counts[t.size] += 1
-        _add(v, hi, work, j)
-        if s.seats >= rules.teams * rules.size and _is_full(v, rules, aim, work, j):
-            return count, q
-    return 0, -1
+        work.marked[j] = work.mark[0]
+        s = _with(s, t, hi[j])
+        if s.seats >= rules.teams * rules.size and _is_full(v, s, rules, aim, work, j):
+            return count, q, s
+    return 0, -1, s
 
 
 @merged
-def _goes(v: View, lo: Floats, hi: Floats, rules: Rules, work: Work, j: int) -> bool:
-    """Whether a ticket goes together with all that are at hand."""
-    t, s, first = v.t[j], work.sums[0], work.active[0]
-    if lo[j] > v.t[first].low or t.high > s.reach or hi[j] < max(s.top, t.high):
+def _goes(v: View, s: Sums, t: Any, end: float, rules: Rules, work: Work, j: int) -> bool:  # noqa: ANN401
+    """Whether ticket `j`, whose window reaches from below the first to `end`, goes together with all at hand."""
+    if t.high > s.reach or end < max(s.top, t.high):
         return False
     if max(s.rating_high, t.rating_high) - min(s.rating_low, t.rating_low) > rules.rating_cap:
         return False
-    if mixes(v, rules, first, j):
+    if mixes(v, rules, work.active[0], j):
         return False
-    if meets(v, work.marked, s.mark, j):
+    if meets(v, work.marked, work.mark[0], j):
         return False
-    return not rules.roles or _takes_part(v, rules, work, j)
+    return not rules.roles or _takes_part(v, s, rules, work, j)
 
 
 @lean
-def _begin(v: View, lo: Floats, hi: Floats, first: int, rules: Rules, work: Work) -> bool:
-    """Put the first ticket at hand; False where its own window does not hold its own players."""
+def _begin(v: View, hi: Floats, work: Work, first: int) -> Sums:
+    """Put the first ticket at hand, and none but it."""
     t = v.t[first]
-    if lo[first] > t.low or hi[first] < t.high:
-        return False
     work.counts[:] = 0
-    work.held[:] = 0
-    if rules.roles and not add_party(work.held, work.room, 1, v, first):
-        return False
+    work.counts[t.size] = 1
     work.active[0] = first
-    _alone(v, hi, work, first)
-    return True
+    work.mark[0] += 1
+    work.marked[first] = work.mark[0]
+    seats = t.size + np.int64(0)  # as wide as the sum will be
+    return Sums(seats, hi[first], t.high, t.rating_low, t.rating_high, t.waited, t.spread)
 
 
 @lean
-def _alone(v: View, hi: Floats, work: Work, first: int) -> None:
-    """Sum up the first ticket alone."""
-    t, s = v.t[first], work.sums[0]
-    work.counts[t.size] = 1
-    s.seats, s.reach, s.top, s.waited, s.spread = t.size, hi[first], t.high, t.waited, t.spread
-    s.rating_low, s.rating_high = t.rating_low, t.rating_high
-    s.mark += 1
-    work.marked[first] = s.mark
+def _opens(v: View, work: Work, first: int) -> bool:
+    """Count the roles of the first ticket, if a team has room for them."""
+    work.held[:] = 0
+    return add_party(work.held, work.room, 1, v, first)
 
 
 @merged
-def _add(v: View, hi: Floats, work: Work, j: int) -> None:
-    t, s = v.t[j], work.sums[0]
-    s.seats += t.size
-    s.reach, s.top = min(s.reach, hi[j]), max(s.top, t.high)
-    s.waited, s.spread = max(s.waited, t.waited), max(s.spread, t.spread)
-    s.rating_low, s.rating_high = min(s.rating_low, t.rating_low), max(s.rating_high, t.rating_high)
-    work.marked[j] = s.mark
+def _with(s: Sums, t: Any, end: float) -> Sums:  # noqa: ANN401
+    """The sums with one more ticket, whose window ends there."""
+    return Sums(
+        s.seats + t.size,
+        min(s.reach, end),
+        max(s.top, t.high),
+        min(s.rating_low, t.rating_low),
+        max(s.rating_high, t.rating_high),
+        max(s.waited, t.waited),
+        max(s.spread, t.spread),
+    )
 
 
 @lean
-def _evict(v: View, hi: Floats, low: float, rules: Rules, work: Work, count: int) -> int:
-    """Let go of the tickets whose windows end below `low`; the first stays. Returns how many do."""
+def _evict(v: View, hi: Floats, low: float, rules: Rules, work: Work, count: int) -> tuple[int, Sums]:
+    """Let go of the tickets whose windows end below `low`; the first stays. Returns how many do, and their sums."""
     first, kept = work.active[0], 1
-    work.counts[:] = 0
-    _alone(v, hi, work, first)
+    s = _begin(v, hi, work, first)
     if rules.roles:
-        work.held[:] = 0
-        add_party(work.held, work.room, 1, v, first)
+        _opens(v, work, first)
     for i in range(1, count):
         j = work.active[i]
         if hi[j] >= low:
             work.active[kept] = j
             kept += 1
             work.counts[v.t[j].size] += 1
+            work.marked[j] = work.mark[0]
             if rules.roles:
                 add_party(work.held, work.room, rules.teams, v, j)
-            _add(v, hi, work, j)
-    return kept
+            s = _with(s, v.t[j], hi[j])
+    return kept, s
 
 
 @lean
-def _is_full(v: View, rules: Rules, aim: Aim, work: Work, j: int) -> bool:
+def _is_full(v: View, s: Sums, rules: Rules, aim: Aim, work: Work, j: int) -> bool:
     """Whether a match can be made now that ticket `j` is at hand."""
-    s = work.sums[0]
     if s.top - v.t[work.active[0]].low > s.spread or not work.counts[aim.largest]:
         return False
     if rules.roles:
@@ -216,9 +217,9 @@ def _is_full(v: View, rules: Rules, aim: Aim, work: Work, j: int) -> bool:
 
 
 @lean
-def _takes_part(v: View, rules: Rules, work: Work, j: int) -> bool:
+def _takes_part(v: View, s: Sums, rules: Rules, work: Work, j: int) -> bool:
     """Count a ticket where roles matter, if there are seats and roles for all who are at hand; see `pack.has_room`."""
-    size, s = v.t[j].size, work.sums[0]
+    size = v.t[j].size
     if s.seats + size > rules.teams * rules.size or not add_party(work.held, work.room, rules.teams, v, j):
         return False
     work.counts[size] += 1

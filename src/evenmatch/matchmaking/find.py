@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from evenmatch.matchmaking.collect import Aim, Search, Work, collect
+from evenmatch.matchmaking.collect import Aim, Search, Sums, Work, collect
 from evenmatch.matchmaking.compiled import compiled, lean
 from evenmatch.matchmaking.pack import choose
 from evenmatch.matchmaking.records import Rules, View
@@ -31,9 +31,9 @@ def find(v: View, search: Search, rules: Rules, aim: Aim, work: Work, made: int,
             ahead, second = k, ahead
         needed = ahead if aim.mixed or rules.roles else second
         if needed >= 0 and v.t[at[needed]].low <= min(search.hi[at[k]], t.low + aim.most_spread):
-            count, end = collect(v, search, k, rules, aim, work)
+            count, end, sums = collect(v, search, k, rules, aim, work)
             if count:
-                last[k], value[k] = end, _value(v, rules, work)
+                last[k], value[k] = end, _value(v, sums, rules, work)
     picked = pick(last, value)
     wanted = np.empty(rules.size + 1, np.int64)
     for sweep in range(2):
@@ -41,9 +41,9 @@ def find(v: View, search: Search, rules: Rules, aim: Aim, work: Work, made: int,
             k = i if sweep else picked[i]
             if last[k] < 0 or search.taken[at[k]]:
                 continue
-            count, _ = collect(v, search, k, rules, aim, work)
+            count, _, sums = collect(v, search, k, rules, aim, work)
             own = ticket[start[made] :]
-            size = _choose(v, rules, aim, work, count, wanted, own) if count else 0
+            size = _choose(v, sums.seats, rules, aim, work, count, wanted, own) if count else 0
             if size:
                 made += 1
                 start[made] = start[made - 1] + size
@@ -53,21 +53,20 @@ def find(v: View, search: Search, rules: Rules, aim: Aim, work: Work, made: int,
 
 
 @lean
-def _value(v: View, rules: Rules, work: Work) -> float:
+def _value(v: View, s: Sums, rules: Rules, work: Work) -> float:
     """Seconds that a match of the tickets at hand is worth: more the longer one has waited, less the wider it is."""
-    s = work.sums[0]
     cost = rules.spread_cost * (s.top - v.t[work.active[0]].low)
     return float(REWARD + min(s.waited, REWARD / 2) - min(cost, REWARD / 2))
 
 
 @compiled
-def _choose(v: View, rules: Rules, aim: Aim, work: Work, count: int, wanted: Whole, out: Whole) -> int:
+def _choose(v: View, seats: int, rules: Rules, aim: Aim, work: Work, count: int, wanted: Whole, out: Whole) -> int:
     """Those of the tickets at hand that fill the teams: the first, then the longest-waiting. Returns how many.
 
     None where they reach farther than any of them has waited for: whoever had is not among them.
     """
     active = work.active
-    if rules.roles or work.sums[0].seats == rules.teams * rules.size:
+    if rules.roles or seats == rules.teams * rules.size:
         for i in range(count):
             out[i] = active[i]
         return count

@@ -16,12 +16,23 @@ def two_fill(counts: Whole, size: int, party: int, largest: int, scratch: Whole)
         total += one * counts[one]
     if total < 2 * size or not counts[largest]:
         return False
+    if not _closes(counts, size - largest) or not _closes(counts, size - party):
+        return False
     fills = scratch[: size + 1]  # bit b of word a: the first team can have a players and the second b
     _begin(fills, size, party, largest)
     for one in range(largest, 0, -1):
         for _ in range(_useful(counts, size, party, largest, one)):
             _add(fills, one, size)
     return _has(fills, size, size)
+
+
+@lean
+def _closes(counts: Whole, gap: int) -> bool:
+    """Whether there are parties enough that fit into so many seats to fill them."""
+    seats = 0
+    for one in range(1, gap + 1):
+        seats += one * counts[one]
+    return bool(seats >= gap)
 
 
 @compiled

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -44,17 +44,17 @@ def make_matches(
     taken: Flags,
     rules: Rules,
     room: Whole,
-    sums: Any,  # noqa: ANN401
 ) -> tuple[Whole, Whole]:
     """Matches of the tickets that are not taken: (first of each match, places in the view); `taken` is changed.
 
-    room    int64 (2^R,)  see view.role_room;  sums  SUMS (1,)  scratch
+    room    int64 (2^R,)  see view.role_room
     """
     n = len(v.t)
-    work = work_for(n, rules, room, sums)
+    work = work_for(n, rules, room)
     start, ticket, made = np.zeros(n // rules.teams + 2, np.int64), np.empty(n, np.int64), 0
     left, at = np.flatnonzero(~taken), np.empty(n, np.int64)
-    wider, most_spread = _widest(v, windows, left)
+    wider, most_spread, longest = _widest(v, windows, left)
+    patient = rules.roles or longest >= rules.party_wait  # else no match of unlike parties is ever full
     for level in range(1 + wider):
         lo = windows.lo if level else windows.chosen_lo
         hi = windows.hi if level else windows.chosen_hi
@@ -62,7 +62,7 @@ def make_matches(
             left = left[: _still(taken, left)]
             if not _has_size(v, left, largest):
                 continue
-            for mixed in range(2 if largest > 1 else 1):
+            for mixed in range(2 if largest > 1 and patient else 1):
                 aim = Aim(largest, mixed == 1, most_spread)
                 for away in range(2 if len(places.region) > 1 else 1):
                     for place in range(max(len(places.region), 1)):
@@ -75,13 +75,13 @@ def make_matches(
 
 
 @lean
-def _widest(v: View, windows: Windows, left: Whole) -> tuple[bool, float]:
-    """Whether any window is wider than it was chosen, and the widest spread that anybody is allowed."""
-    wider, spread = False, 0.0
+def _widest(v: View, windows: Windows, left: Whole) -> tuple[bool, float, float]:
+    """Whether any window is wider than it was chosen, the widest spread that anybody is allowed, the longest wait."""
+    wider, spread, waited = False, 0.0, 0.0
     for j in left:
         wider = wider or windows.lo[j] < windows.chosen_lo[j] or windows.hi[j] > windows.chosen_hi[j]
-        spread = max(spread, v.t[j].spread)
-    return wider, spread
+        spread, waited = max(spread, v.t[j].spread), max(waited, v.t[j].waited)
+    return wider, spread, waited
 
 
 @lean

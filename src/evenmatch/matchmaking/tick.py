@@ -9,7 +9,6 @@ import numpy as np
 from evenmatch.errors import BadParameterError
 from evenmatch.history import Flags, Floats
 from evenmatch.matchmaking.balance import companions, divide, means
-from evenmatch.matchmaking.collect import SUMS
 from evenmatch.matchmaking.passes import EVERYWHERE, Places, Windows, make_matches
 from evenmatch.matchmaking.policy import Policy
 from evenmatch.matchmaking.queue import Queue
@@ -29,7 +28,6 @@ class Tick:
         self.view, self.now, self.policy = view, now, policy
         self.free = view.t["able"] > 0
         self.made: list[tuple[Whole, Whole, Whole, Floats]] = []  # start, ticket, team, odds
-        self.sums = np.zeros(1, SUMS)
         # a point between the teams' means, near even odds by Elo's curve; rounded as odds are
         self.gap_cost = round(25 * math.log(10) * policy.odds_cost / policy.odds_scale, DIGITS)
         self.places = _places(queue, view.t)
@@ -58,7 +56,7 @@ class Tick:
         near = np.ones(len(t), np.bool_)
         for _ in range(TRIES):
             taken = ~(self.free & able & near)
-            start, ticket = make_matches(self.view, self.windows, self.places, taken, rules, room, self.sums)
+            start, ticket = make_matches(self.view, self.windows, self.places, taken, rules, room)
             good = self.make(start, ticket, rules)
             if good.all():
                 return
