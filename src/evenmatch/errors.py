@@ -85,6 +85,30 @@ class ConflictError(InputError):
     """The same id with other content, or a correction that contradicts what the ledger holds. Nothing was changed."""
 
 
+class NotYetError(ConflictError):
+    """What may be done later: a player waits out a penalty, or is in a match. `until`: microseconds since the epoch."""
+
+    def __init__(self, message: str, until: int) -> None:
+        self.until = until
+        super().__init__(message)
+
+
+class AccessError(EvenmatchError):
+    """Nobody who is known asks: no key or token, or one that is wrong, revoked or expired."""
+
+
+class ForbiddenError(AccessError):
+    """Somebody who is known asks for what they may not do."""
+
+
+class RateLimitError(AccessError):
+    """Somebody asks too often. `retry_after`: seconds until they may again."""
+
+    def __init__(self, message: str, retry_after: float) -> None:
+        self.retry_after = retry_after
+        super().__init__(message)
+
+
 class StoreError(EvenmatchError):
     """The database cannot be opened, read or written; the command line exits with 3.
 

@@ -97,14 +97,7 @@ class Rater:
 
     def odds(self, teams: Sequence[Sequence[str]], at: int | None = None) -> Odds:
         """The odds of a line-up of two teams or more, at a time in microseconds (None: after the latest match)."""
-        names = [player for team in teams for player in team]
-        exact = self.rules.system.teams
-        if len(teams) < 2 or not all(teams) or exact not in (None, len(teams)):
-            accepted = f"{exact or 'two or more'} teams of one player or more"
-            raise InputError(f"a line-up of teams of {[len(team) for team in teams]} players; accepted are {accepted}")
-        if len(set(names)) < len(names):
-            twice = next(name for name in names if names.count(name) > 1)
-            raise InputError(f"player {twice!r} stands in the line-up more than once; accepted is once")
+        names = check_line_up(self.rules, teams)
         return odds(self.rules, self._gather(names), [len(team) for team in teams], self._time if at is None else at)
 
     def _gather(self, names: Sequence[str]) -> Records:
@@ -121,6 +114,19 @@ class Rater:
         if len(self._rows) > len(self._state):
             self._state = np.concatenate((self._state, self.rules.newcomers(len(self._rows) + len(self._state))))
         self._state[[self._rows[name] for name in names]] = state
+
+
+def check_line_up(by: Rules, teams: Sequence[Sequence[str]]) -> list[str]:
+    """All players of a line-up. Raises InputError where the system rates no such teams, or a player is there twice."""
+    names = [player for team in teams for player in team]
+    exact = by.system.teams
+    if len(teams) < 2 or not all(teams) or exact not in (None, len(teams)):
+        accepted = f"{exact or 'two or more'} teams of one player or more"
+        raise InputError(f"a line-up of teams of {[len(team) for team in teams]} players; accepted are {accepted}")
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InputError(f"player {twice!r} stands in the line-up more than once; accepted is once")
+    return names
 
 
 def odds(by: Rules, state: Records, sizes: Sequence[int], at: int) -> Odds:

@@ -9,6 +9,7 @@ from alembic.migration import MigrationContext
 
 from evenmatch import rules
 from evenmatch.errors import StoreError, UsageError
+from evenmatch.ledger import live_schema  # noqa: F401 - its tables join the others
 from evenmatch.ledger.database import Database, parse_url
 from evenmatch.ledger.schema import METADATA
 from evenmatch.service.service import Service
@@ -20,6 +21,9 @@ def engine(service):
     made = sa.create_engine(service.database.url)
     yield made
     made.dispose()
+
+
+ACROSS = {"audit", "seat", "webhook"}  # of all ladders: a player has one seat, whatever the ladder
 
 
 def test_the_migrations_make_exactly_the_schema(engine):
@@ -37,7 +41,7 @@ def test_every_key_and_index_has_the_name_of_the_schema(engine):
         assert {one["name"] for one in found.get_unique_constraints(name)} == wanted
         listed = {one["name"] for one in found.get_indexes(name) if not one.get("duplicates_constraint")}
         assert listed == {one.name for one in table.indexes}
-        if "ladder" in table.columns and name != "ladder":
+        if "ladder" in table.columns and name not in {"ladder", *ACROSS}:
             assert next(iter(table.primary_key)).name == "ladder"
 
 

@@ -17,17 +17,20 @@ from evenmatch.cli import (
     explain,
     export,
     importing,
+    key,
     ladder,
     odds,
     options,
     player,
     policies,
+    queue,
     rate,
     rebuild,
     record,
     reinstate,
     replay_queue,
     season,
+    serve,
     simulate_queue,
     standings,
     systems,
@@ -39,6 +42,7 @@ FILES = "From a file"
 MATCHMAKING = "Matchmaking"
 LADDERS = "Ladders in a database"
 KEEPING = "Care of the database"
+SERVICE = "A service"
 
 
 class Ordered(typer.core.TyperGroup):
@@ -93,13 +97,21 @@ panels: dict[str, dict[str, Callable[..., None]]] = {
         "reinstate": reinstate.command,
     },
     KEEPING: {"rebuild": rebuild.command, "verify": verify.command, "backup": backup.command},
+    SERVICE: {"serve": serve.command},
 }
 for panel, commands in panels.items():
     for name, command in commands.items():
         app.command(name=name, rich_help_panel=panel)(command)
-groups_of_commands = {"ladder": ladder.app, "season": season.app, "player": player.app}
+groups_of_commands = {
+    "ladder": ladder.app,
+    "season": season.app,
+    "player": player.app,
+    "key": key.app,
+    "queue": queue.app,
+}
+of_service = {"key", "queue"}
 for name, group in groups_of_commands.items():
-    app.add_typer(group, name=name, rich_help_panel=LADDERS)
+    app.add_typer(group, name=name, rich_help_panel=SERVICE if name in of_service else LADDERS)
 
 
 def flowing(text: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -55,6 +54,7 @@ def told(ratings: Ratings) -> Story:
     c = table.history.columns
     import pyarrow as pa
 
+    from evenmatch.service.stories import known, known_number
     from evenmatch.tables.files import iso_8601
     from evenmatch.tables.table import MICROSECONDS
 
@@ -66,16 +66,16 @@ def told(ratings: Ratings) -> Story:
             {
                 "team": table.team[at].as_py(),
                 "place": int(c.place[at]),
-                "team_score": _known(float(c.team_score[at])),
+                "team_score": known_number(float(c.team_score[at])),
                 "expected": float(ratings.expected[at]),
                 "players": [
                     {
                         "player": change.player,
                         "before": change.before,
                         "after": change.after,
-                        "seconds": _known(time),
+                        "seconds": known_number(time),
                         "quit": quit_early,
-                        "factors": {name: _known(value) for name, value in change.factors.items()},
+                        "factors": {name: known(value) for name, value in change.factors.items()},
                         "reason": by.system.tell(change, by.parameters),
                     }
                     for change, time, quit_early in zip(changes, seconds, quits, strict=True)
@@ -96,44 +96,21 @@ def told(ratings: Ratings) -> Story:
 
 def as_text(story: Story) -> str:
     """The story in words."""
+    from evenmatch.service.stories import Finish, movement, outcome, standing_of
+
+    teams = [
+        Finish(printable(str(team["team"])), team["place"], team["team_score"], team["expected"])
+        for team in story["teams"]
+    ]
     lines = [
         f"Match {printable(story['match_id'])}, ladder {printable(story['ladder'])}, {story['played_at']}, "
         f"rated with {story['system']}",
-        _outcome(story["teams"]),
+        outcome(teams),
     ]
-    for team in story["teams"]:
-        score = "" if team["team_score"] is None else f", score {team['team_score']:g}"
-        lines.append(
-            f"\nTeam {printable(str(team['team']))}: place {team['place']}{score}, "
-            f"expected {team['expected']:.1%} before the match"
-        )
+    for finish, team in zip(teams, story["teams"], strict=True):
+        lines.append(f"\n{standing_of(finish)}")
         width = max(len(player["player"]) for player in team["players"])
         for player in team["players"]:
-            change = player["after"] - player["before"]
-            left = " (quit)" if player["quit"] else ""
-            lines.append(
-                f"  {printable(player['player']):<{width}}  {player['before']:.2f} → {player['after']:.2f}  "
-                f"{change:+.2f}{left}\n  {'':<{width}}  {player['reason']}"
-            )
+            moved = movement(player["before"], player["after"], quit_early=player["quit"])
+            lines.append(f"  {printable(player['player']):<{width}}  {moved}\n  {'':<{width}}  {player['reason']}")
     return "\n".join(lines)
-
-
-def _outcome(teams: list[Story]) -> str:
-    best = min(team["place"] for team in teams)
-    winners = [f"team {printable(str(team['team']))}" for team in teams if team["place"] == best]
-    if len(winners) == len(teams):
-        return f"A draw between {' and '.join(winners)}."
-    if len(winners) > 1:
-        return f"{_sentence(' and '.join(winners))} shared the first place of {len(teams)}."
-    given = next(team["expected"] for team in teams if team["place"] == best)
-    verdict = "as expected" if given > 0.55 else "against the odds" if given < 0.45 else "an even match"
-    return f"{_sentence(winners[0])} won: {verdict}."
-
-
-def _sentence(text: str) -> str:
-    return text[0].upper() + text[1:]
-
-
-def _known(value: float | str) -> float | str | None:
-    """The value; None, as JSON has it, where it is not a number."""
-    return None if isinstance(value, float) and math.isnan(value) else value

@@ -15,10 +15,8 @@ from evenmatch.cli.trail import about, changed_by, differences, in_words
 from evenmatch.errors import UsageError
 
 if TYPE_CHECKING:
-    from evenmatch.service.ladders import ChangeRules, Ladder
+    from evenmatch.service.ladders import Ladder
     from evenmatch.service.seasons import Season
-    from evenmatch.service.service import Service
-    from evenmatch.systems.system import Rules
 
 app = typer.Typer(help="Make ladders, look at them, change them.", no_args_is_help=True)
 
@@ -175,11 +173,15 @@ def change(
     changes = settings.settings_of(title, placement, active_days, divisions, division_margin, team_size, reset, factor)
     if not changes and system is None and preset is None and not param:
         raise UsageError("nothing to change was named; accepted are --system, --preset, --param and settings")
+    from evenmatch.service.choosing import choose
+
     with opened(db) as service:
         before = service.ladder(name)
         wanted = before.settings.changed(changes)  # raises for what it does not accept, before anything is changed
         changed = differences(before.settings.plain(), wanted.plain())
-        wish = _wish(service, before, system, preset, param, begin == "start", skip_bad)
+        wish = choose(
+            *(service, before, system, preset, options.values_of(param)), start=begin == "start", skip_bad=skip_bad
+        )
         seen = None if wish is None else carry_out(service, name, wish, preview, event_id)
         if changed and not preview:
             is_second = system is not None or preset is not None or bool(param)  # each event has an id of its own
@@ -201,48 +203,6 @@ def change(
         note(ONLY_SEEN)
     elif changed or (seen is not None and not seen.done):
         print(printable(f"ladder {name}: changed"))
-
-
-def _wish(
-    service: Service,
-    ladder: Ladder,
-    system: str | None,
-    preset: str | None,
-    params: list[str] | None,
-    start: bool,
-    skip_bad: bool,
-) -> ChangeRules | None:
-    """The change of rules that the options name; None where that is none."""
-    from evenmatch.service.ladders import ChangeRules, lasting
-
-    if system is None and preset is None and not params:
-        return None
-    by = _other_rules(ladder, system, preset, params)
-    found = ladder.system if system in (None, ladder.rules.system.name) else lasting(str(system))
-    if not start and by.system.name != ladder.rules.system.name:
-        raise UsageError("--from now: another system rates from the start; accepted is --from start")
-    same = (found, by.preset, by.values()) == (ladder.system, ladder.rules.preset, ladder.rules.values())
-    if same and (not start or _is_from_the_start(service, ladder)):
-        return None
-    return ChangeRules(found, by, start, skip_bad)
-
-
-def _is_from_the_start(service: Service, ladder: Ladder) -> bool:
-    """Whether all matches of a ladder are rated by the rules that it has now."""
-    from evenmatch.service.exports import corrections_of
-
-    events = [row["event"] for row in corrections_of(service.database, ladder.name)]
-    return bool([one["start"] for one in events if isinstance(one, dict) and "parameters" in one][-1])
-
-
-def _other_rules(ladder: Ladder, system: str | None, preset: str | None, params: list[str] | None) -> Rules:
-    """The rules that the options name, on top of the ladder's where the system stays."""
-    same = system is None or system in (ladder.system, ladder.rules.system.name)
-    if not same or preset is not None:
-        return options.rules_of(ladder.system if system is None else system, preset, params)
-    from evenmatch.systems.system import Rules
-
-    return Rules.of(ladder.rules.system, ladder.rules.preset, **(ladder.rules.values() | options.values_of(params)))
 
 
 def described(ladder: Ladder) -> dict[str, object]:

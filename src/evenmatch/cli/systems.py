@@ -27,42 +27,22 @@ def command(
 
     evenmatch systems wager
     """
+    from evenmatch.service.describing import system_told
     from evenmatch.systems import find, names
 
     if name is None:
         listed = [find(one) for one in names()]
         if json:
-            print_json([described(system) for system in listed])
+            print_json([system_told(system) for system in listed])
         else:
             rows = [[system.name, system.title, ", ".join(system.presets) or "–"] for system in listed]
             print_table("Rating systems (evenmatch systems NAME tells more)", ("name", "what it does", "presets"), rows)
         return
     system = find(name)
     if json:
-        print_json(described(system))
+        print_json(system_told(system))
     else:
         _print(system)
-
-
-def described(system: System) -> dict[str, object]:
-    """Everything about a system that a user may want to know, as data."""
-    from evenmatch.systems.parameter import specs
-
-    return {
-        "name": system.name,
-        "title": system.title,
-        "source": system.source,
-        "needs": system.needs,
-        "parameters": {
-            name: {"default": default, "accepts": spec.accepts, "meaning": spec.meaning}
-            for name, (spec, default) in specs(system.parameters).items()
-        },
-        "presets": {name: dict(values) for name, values in system.presets.items()},
-        "factors": {
-            factor.name: {"meaning": factor.meaning, **({"labels": list(factor.labels)} if factor.labels else {})}
-            for factor in system.factors
-        },
-    }
 
 
 def _print(system: System) -> None:

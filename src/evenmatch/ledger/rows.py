@@ -54,6 +54,10 @@ class Rows(Protocol):
         """Keep all other writers from names, and from recording under them, until the transaction ends."""
         ...
 
+    def share_names(self, connection: sa.Connection) -> None:
+        """Keep names from being changed until the transaction ends, as `lock` does; others may do so, too."""
+        ...
+
     def together(self, connection: sa.Connection, most: int) -> AbstractContextManager[object]:
         """What is written inside the block need not be waited for one by one; it is done when the block ends.
 
@@ -112,6 +116,9 @@ class SqliteRows:
         return self.all(connection, sql, *values)
 
     def hold_names(self, connection: sa.Connection) -> None:
+        """BEGIN IMMEDIATE has locked everything."""
+
+    def share_names(self, connection: sa.Connection) -> None:
         """BEGIN IMMEDIATE has locked everything."""
 
     def together(self, connection: sa.Connection, most: int) -> AbstractContextManager[object]:
@@ -214,6 +221,10 @@ class PostgresRows:
     def hold_names(self, connection: sa.Connection) -> None:
         """By an advisory lock, which who renames or merges does not share."""
         self.run(connection, "SELECT pg_advisory_xact_lock(?)", NAMES)
+
+    def share_names(self, connection: sa.Connection) -> None:
+        """By the same advisory lock, shared."""
+        self.run(connection, "SELECT pg_advisory_xact_lock_shared(?)", NAMES)
 
     def together(self, connection: sa.Connection, most: int) -> AbstractContextManager[object]:
         """By the pipeline mode of the protocol, in which there is no COPY."""

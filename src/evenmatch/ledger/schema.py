@@ -28,135 +28,137 @@ METADATA = sa.MetaData(
 )
 
 
-def _table(name: str, *parts: sa.Column[Any] | sa.schema.SchemaItem, clustered: bool = False) -> sa.Table:
+def table(name: str, *parts: sa.Column[Any] | sa.schema.SchemaItem, clustered: bool = False) -> sa.Table:
     """A strict table; clustered: kept in the order of its key alone, where rows are small."""
     return sa.Table(name, METADATA, *parts, sqlite_strict=True, sqlite_with_rowid=not clustered)
 
 
-def _key(name: str, kind: Kind = WHOLE) -> sa.Column[Any]:
+def key(name: str, kind: Kind = WHOLE) -> sa.Column[Any]:
+    """A column of the primary key."""
     return sa.Column(name, kind, primary_key=True, autoincrement=False)
 
 
-def _column(name: str, kind: Kind = WHOLE, *, empty: bool = False) -> sa.Column[Any]:
+def column(name: str, kind: Kind = WHOLE, *, empty: bool = False) -> sa.Column[Any]:
+    """Any other column; `empty`: it may hold NULL."""
     return sa.Column(name, kind, nullable=empty)
 
 
 # One identity across ladders. A merged player is another one since; names lead to the one that is left.
 # folded: the present name without regard to case, for searching.
-player = _table(
+player = table(
     "player",
     sa.Column("player", WHOLE, sa.Identity(), primary_key=True),
-    _column("name", TEXT),
-    _column("folded", TEXT),
-    _column("merged_into", empty=True),
-    _column("erased_at", empty=True),
+    column("name", TEXT),
+    column("folded", TEXT),
+    column("merged_into", empty=True),
+    column("erased_at", empty=True),
 )
 # Every name that a player is or was reported by.
-name = _table("name", _key("name", TEXT), _column("player"), sa.Index("ix_name_player", "player"), clustered=True)
+name = table("name", key("name", TEXT), column("player"), sa.Index("ix_name_player", "player"), clustered=True)
 
 # position: of the last event; generation: the one that is read; corrected: position of the last event that is no match;
 # due: a rebuild is due from this position on; settings: presentation, as JSON.
-ladder = _table(
+ladder = table(
     "ladder",
     sa.Column("ladder", WHOLE, sa.Identity(), primary_key=True),
-    _column("name", TEXT),
-    _column("position"),
-    _column("generation"),
-    _column("corrected"),
-    _column("due", empty=True),
-    _column("settings", TEXT),
-    _column("created_at"),
-    _column("divided_at"),
+    column("name", TEXT),
+    column("position"),
+    column("generation"),
+    column("corrected"),
+    column("due", empty=True),
+    column("settings", TEXT),
+    column("created_at"),
+    column("divided_at"),
     sa.UniqueConstraint("name", name="uq_ladder_name"),
 )
 # planned: the last event that is no match which its ratings account for; time: the effective time of its last match;
 # engine: of the kernels it was begun with; ready: it was swapped in.
-generation = _table(
+generation = table(
     "generation",
-    _key("ladder"),
-    _key("generation"),
-    _column("system", TEXT),
-    _column("engine", TEXT),
-    _column("planned"),
-    _column("time", empty=True),
-    _column("ready"),
-    _column("made_at"),
+    key("ladder"),
+    key("generation"),
+    column("system", TEXT),
+    column("engine", TEXT),
+    column("planned"),
+    column("time", empty=True),
+    column("ready"),
+    column("made_at"),
 )
 # body: what a correction says, as JSON; teams, players, slots, labels: a match; told: the lines of the journal as they
 # were first told, under `generation`; seal: by which `verify` sees whether a match stands as it was written.
-event = _table(
+event = table(
     "event",
-    _key("ladder"),
-    _key("position"),
-    _column("id", TEXT),
-    _column("kind", TEXT),
-    _column("digest", BYTES),
-    _column("recorded_at"),
-    _column("played_at", empty=True),
-    _column("duration", REAL, empty=True),
-    _column("rated", empty=True),
-    _column("teams", BYTES, empty=True),
-    _column("players", BYTES, empty=True),
-    _column("slots", BYTES, empty=True),
-    _column("labels", TEXT, empty=True),
-    _column("body", TEXT, empty=True),
-    _column("generation", empty=True),
-    _column("told", BYTES, empty=True),
-    _column("seal", BYTES, empty=True),
+    key("ladder"),
+    key("position"),
+    column("id", TEXT),
+    column("kind", TEXT),
+    column("digest", BYTES),
+    column("recorded_at"),
+    column("played_at", empty=True),
+    column("duration", REAL, empty=True),
+    column("rated", empty=True),
+    column("teams", BYTES, empty=True),
+    column("players", BYTES, empty=True),
+    column("slots", BYTES, empty=True),
+    column("labels", TEXT, empty=True),
+    column("body", TEXT, empty=True),
+    column("generation", empty=True),
+    column("told", BYTES, empty=True),
+    column("seal", BYTES, empty=True),
     sa.UniqueConstraint("ladder", "id", name="uq_event_id"),
 )
 # Corrections alone: few among many matches.
-correction = _table("correction", _key("ladder"), _key("position"), clustered=True)
-appearance = _table("appearance", _key("ladder"), _key("player"), _key("position"), clustered=True)
+correction = table("correction", key("ladder"), key("position"), clustered=True)
+appearance = table("appearance", key("ladder"), key("player"), key("position"), clustered=True)
 
 # A player's record as of their last match, and what placement and activity are judged by.
-state = _table(
+state = table(
     "state",
-    _key("ladder"),
-    _key("generation"),
-    _key("player"),
-    _column("rating", REAL),
-    _column("matches"),
-    _column("completed"),
-    _column("last_played"),
-    _column("last_completed"),
-    _column("record", BYTES),
+    key("ladder"),
+    key("generation"),
+    key("player"),
+    column("rating", REAL),
+    column("matches"),
+    column("completed"),
+    column("last_played"),
+    column("last_completed"),
+    column("record", BYTES),
     clustered=True,
 )
 # The lines of a match where this generation differs from what was first told.
-journal = _table("journal", _key("ladder"), _key("generation"), _key("position"), _column("lines", BYTES))
+journal = table("journal", key("ladder"), key("generation"), key("position"), column("lines", BYTES))
 # All states after the event at `position`, so that a replay need not begin at the first.
-checkpoint = _table(
+checkpoint = table(
     "checkpoint",
-    _key("ladder"),
-    _key("generation"),
-    _key("position"),
-    _column("time", empty=True),
-    _column("states", BYTES),
+    key("ladder"),
+    key("generation"),
+    key("position"),
+    column("time", empty=True),
+    column("states", BYTES),
 )
 
 # The division that a player was last shown in; presentation, never replayed.
-division = _table("division", _key("ladder"), _key("player"), _column("division"), clustered=True)
+division = table("division", key("ladder"), key("player"), column("division"), clustered=True)
 # Seasons, and the standings with which those before the present one ended.
-season = _table(
+season = table(
     "season",
-    _key("ladder"),
-    _key("season"),
-    _column("title", TEXT),
-    _column("position"),
-    _column("opened_at"),
-    _column("closed_at", empty=True),
+    key("ladder"),
+    key("season"),
+    column("title", TEXT),
+    column("position"),
+    column("opened_at"),
+    column("closed_at", empty=True),
 )
-final = _table(
+final = table(
     "final",
-    _key("ladder"),
-    _key("season"),
-    _key("player"),
-    _column("rank", empty=True),
-    _column("rating", REAL),
-    _column("percentile", empty=True),
-    _column("division", TEXT, empty=True),
-    _column("matches"),
-    _column("completed"),
+    key("ladder"),
+    key("season"),
+    key("player"),
+    column("rank", empty=True),
+    column("rating", REAL),
+    column("percentile", empty=True),
+    column("division", TEXT, empty=True),
+    column("matches"),
+    column("completed"),
     clustered=True,
 )

@@ -77,19 +77,23 @@ class Boards:
 
         Raises UnknownNameError where there is no such ladder.
         """
-        old = self._views.get(ladder)
-        if not fresh and old is not None and self._is_young(old):
-            return old
+        if not fresh and (young := self.young(ladder)) is not None:
+            return young
         with self._guard:
             lock = self._refreshing.setdefault(ladder, threading.Lock())
         with lock:
+            if not fresh and (young := self.young(ladder)) is not None:
+                return young
             old = self._views.get(ladder)
-            if not fresh and old is not None and self._is_young(old):
-                return old
             with self._database.read() as connection:
                 made = take(Store(connection, self._database.rows), ladder, now, old)
             self._views[ladder] = made
             return made
+
+    def young(self, ladder: str) -> View | None:
+        """The view that is kept, if it is young enough to be shown; the database is not asked."""
+        kept = self._views.get(ladder)
+        return kept if kept is not None and self._is_young(kept) else None
 
     def forget(self, ladder: str) -> None:
         """Make the next view from the database alone."""

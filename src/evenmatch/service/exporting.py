@@ -184,13 +184,24 @@ def correction_rows(store: Store, head: Head) -> list[dict[str, object]]:
 def matches_of_player(store: Store, head: Head, player: int, limit: int | None = None) -> list[dict[str, object]]:
     """The matches of a player, the latest first: what each did to them, as it is rated now."""
     plan = store.plan(head, head.planned)
+    positions = positions_of_player(store, head, plan, player, limit=limit)
+    return list(matches_at(store, head, plan, player, positions))
+
+
+def positions_of_player(
+    store: Store, head: Head, plan: Plan, player: int, *, before: int | None = None, limit: int | None = None
+) -> list[int]:
+    """The positions of a player's matches, the latest first; before: only those that stand before this one."""
     ids = [player, *(old for old, new in plan.merged.items() if new == player)]
-    sql = "SELECT position FROM appearance WHERE ladder = ? AND player IN ({}) ORDER BY position DESC"
-    found = [row[0] for row in store.rows.among(store.connection, sql, (head.ladder,), ids)]
-    return list(_told(store, head, plan, player, found[:limit]))
+    sql = "SELECT position FROM appearance WHERE ladder = ? AND player = ? AND position < ?"
+    bounds = (head.position + 1 if before is None else before, head.position if limit is None else limit)
+    sql += " ORDER BY position DESC LIMIT ?"
+    found = [row[0] for one in ids for row in store.all(sql, head.ladder, one, *bounds)]
+    return sorted(found, reverse=True)[:limit]
 
 
-def _told(store: Store, head: Head, plan: Plan, player: int, positions: list[int]) -> Iterator[dict[str, object]]:
+def matches_at(store: Store, head: Head, plan: Plan, player: int, positions: list[int]) -> Iterator[dict[str, object]]:
+    """The matches of a player at these positions, which descend."""
     system = plan.last_rules.system
     lines = store.lines(head, positions)
     for block, rows in store.blocks_at(head, positions):

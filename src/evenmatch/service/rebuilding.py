@@ -83,9 +83,11 @@ def correct_and_rebuild(
     wish: Wishing,
     event_id: str,
     progress: Progress | None = None,
+    note: Callable[[Store], None] = lambda _: None,
 ) -> tuple[Wish | None, Rebuilt | None]:
     """Add a correction to the ledger together with the ratings that follow from it: both at once, or neither.
 
+    note  called in the transaction that does it
     The first result is None where it was there already under this id, the second where no rating that there is changes.
     Raises what `wish` raises, BadRowsError where it leaves matches without a rating against its will, and InputError
     where a rating would leave what the system can hold.
@@ -99,20 +101,22 @@ def correct_and_rebuild(
             wanted = wish(store, head)
             if wanted.since is None:
                 correct(store, head, wanted.kind, wanted.body, event_id, clock(), since=None)
+                note(store)
                 return wanted, None
             corrections = store.corrections(head, head.corrected)
             plan = plan_of([*corrections, Correction(head.position + 1, wanted.kind, wanted.body)])
-            build = _open(database, store, head, plan, wanted.since, clock(), Pending(wish, wanted, event_id))
+            build = _open(database, store, head, plan, wanted.since, clock(), Pending(wish, wanted, event_id, note))
         if build.finish(progress, clock):
             return wanted, build.told()
 
 
 class Pending(NamedTuple):
-    """A correction that enters the ledger with its ratings: what was wished, what that came to, the event's id."""
+    """A correction that enters the ledger with its ratings: the wish, what it came to, the event's id, its note."""
 
     wish: Wishing
     wanted: Wish
     event_id: str
+    note: Callable[[Store], None]
 
 
 def _open(
@@ -246,6 +250,7 @@ class Build:
                 wanted = self.pending.wanted
                 head = store.head(self.head.name)
                 correct(store, head, wanted.kind, wanted.body, self.pending.event_id, clock(), since=None)
+                self.pending.note(store)
         return True
 
     def _is_wanted(self, store: Store, now: Head) -> bool:

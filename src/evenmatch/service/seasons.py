@@ -99,7 +99,12 @@ def _keep_standings(store: Store, head: Head, season: int, view: View) -> None:
 
 
 def finals(store: Store, head: Head, season: int, page: int, size: int) -> list[Final]:
-    """A page of the standings with which a season ended, best first, those without a rank last.
+    """A page of the standings with which a season ended, counted from 1; see finals_from."""
+    return finals_from(store, head, season, (page - 1) * size, size)
+
+
+def finals_from(store: Store, head: Head, season: int, offset: int, size: int) -> list[Final]:
+    """So many of the standings with which a season ended from a place on, best first, those without a rank last.
 
     Raises UnknownNameError for a season that has not ended.
     """
@@ -109,7 +114,7 @@ def finals(store: Store, head: Head, season: int, page: int, size: int) -> list[
     found = store.all(
         "SELECT player, rank, rating, percentile, division, matches, completed FROM final WHERE ladder = ? "
         "AND season = ? ORDER BY CASE WHEN rank IS NULL THEN 1 ELSE 0 END, rank, rating DESC, player LIMIT ? OFFSET ?",
-        *(head.ladder, season, size, (page - 1) * size),
+        *(head.ladder, season, size, offset),
     )
     names = people.names_of(store, [row[0] for row in found])
     return [Final(names[row[0]], *row[1:]) for row in found]

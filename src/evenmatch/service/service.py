@@ -25,6 +25,7 @@ from evenmatch.service.replaying import Progress
 from evenmatch.service.seasons import Final, Season
 from evenmatch.service.settings import Settings, reset_factor
 from evenmatch.service.times import iso_time
+from evenmatch.service.transacting import Transacting
 from evenmatch.service.verifying import Verified
 from evenmatch.standings.board import Standing
 from evenmatch.systems.system import Rules
@@ -38,14 +39,14 @@ def microseconds() -> int:
     return time.time_ns() // 1000
 
 
-class Service:
+class Service(Transacting):
     """A database of ladders. Any number of threads may share one; any number of processes may open the same database.
 
     Raises StoreError wherever the database fails: what was not acknowledged can be sent again.
     """
 
     def __init__(self, database: Database, clock: Callable[[], int] = microseconds) -> None:
-        self.database, self.clock = database, clock
+        super().__init__(database, clock)
         self._boards = Boards(database)
         self._recorder = Recorder(database, self._boards, clock)
 
@@ -57,41 +58,18 @@ class Service:
         """
         return cls(Database.open(url), clock)
 
-    def close(self) -> None:
-        """Close its connections."""
-        self.database.close()
-
-    def __enter__(self) -> Service:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    @contextmanager
-    def _read(self, ladder: str) -> Iterator[tuple[Store, Head]]:
-        with self.database.read() as connection:
-            store = Store(connection, self.database.rows)
-            yield store, store.head(ladder)
-
-    @contextmanager
-    def _write(self, ladder: str) -> Iterator[tuple[Store, Head]]:
-        with self.database.write() as connection:
-            store = Store(connection, self.database.rows)
-            yield store, store.lock(ladder)
-
     # ladders
 
     def create_ladder(self, name: str, system: str, rules: Rules, settings: Settings | None = None) -> Ladder:
         """Make a ladder. `system` is what `rules` were made from: a name, or the path of a .py file."""
-        with self.database.write() as connection:
-            store = Store(connection, self.database.rows)
+        with self._writing() as store:
             ladders.create(store, name, ladders.lasting(system), rules, settings or Settings(), self.clock())
+            self.note(store)
         return self.ladder(name)
 
     def ladders(self) -> list[Ladder]:
         """Every ladder, by name."""
-        with self.database.read() as connection:
-            store = Store(connection, self.database.rows)
+        with self._reading() as store:
             return [ladders.describe(store, head) for head in store.heads()]
 
     def ladder(self, name: str) -> Ladder:
@@ -103,6 +81,7 @@ class Service:
         """Change title, placement, divisions and the like; ratings stay."""
         with self._write(ladder) as (store, head):
             changed = ladders.change_settings(store, head, changes, event_id or _id("settings"), self.clock())
+            self.note(store)
         self._boards.forget(ladder)
         return changed
 
@@ -143,6 +122,10 @@ class Service:
             raise UsageError(f"match {other.id!r} is of ladder {other.ladder!r}; accepted are those of {ladder!r}")
         return self._recorder.record(ladder, matches, [rated] * len(matches))
 
+    def record_each(self, ladder: str, matches: Sequence[Match], rated: Sequence[bool]) -> list[Outcome]:
+        """The same for matches of which each says whether it is rated; all must be of this ladder."""
+        return self._recorder.record(ladder, matches, rated)
+
     def import_matches(
         self,
         ladder: str,
@@ -175,7 +158,7 @@ class Service:
         self, ladder: str, wish: Wishing, progress: Progress | None, event_id: str | None
     ) -> tuple[Wish | None, Rebuilt | None]:
         named = event_id or _id("correction")
-        done = rebuilding.correct_and_rebuild(self.database, ladder, self.clock, wish, named, progress)
+        done = rebuilding.correct_and_rebuild(self.database, ladder, self.clock, wish, named, progress, self.note)
         self._boards.forget(ladder)
         self.divide(ladder)
         return done
@@ -221,10 +204,14 @@ class Service:
                 )
             return take(store, ladder, as_of)
 
+    def young_view(self, ladder: str) -> View | None:
+        """The view that is kept, if it is young enough to be shown; the database is not asked."""
+        return self._boards.young(ladder)
+
     def named(self, standings: Sequence[Standing]) -> list[tuple[str, Standing]]:
         """The same with the players' names."""
-        with self.database.read() as connection:
-            names = people.names_of(Store(connection, self.database.rows), [one.player for one in standings])
+        with self._reading() as store:
+            names = people.names_of(store, [one.player for one in standings])
         return [(names[one.player], one) for one in standings]
 
     def divide(self, ladder: str) -> int:
@@ -239,13 +226,13 @@ class Service:
 
     def player(self, name: str) -> int:
         """A player's id. Raises UnknownNameError."""
-        with self.database.read() as connection:
-            return people.find(Store(connection, self.database.rows), name)
+        with self._reading() as store:
+            return people.find(store, name)
 
     def search(self, text: str, limit: int = 20) -> list[str]:
         """Names of players that hold this text."""
-        with self.database.read() as connection:
-            return [name for name, _ in people.search(Store(connection, self.database.rows), text, limit)]
+        with self._reading() as store:
+            return [name for name, _ in people.search(store, text, limit)]
 
     # seasons
 
@@ -270,6 +257,7 @@ class Service:
             )
             now = self.clock()
             made = seasons.open_season(store, head, take(store, ladder, now), title, left, named, now)
+            self.note(store)
         self._boards.forget(ladder)
         return made
 
@@ -296,15 +284,19 @@ class Service:
 
     def rename(self, name: str, to: str) -> bool:
         """Give a player another name; what comes under the old one still reaches them. False: it is theirs already."""
-        with self.database.write() as connection:
-            return players.rename(Store(connection, self.database.rows), name, to, self.clock())
+        with self._writing() as store:
+            renamed = players.rename(store, name, to, self.clock())
+            if renamed:
+                self.note(store)
+            return renamed
 
     def merge(self, name: str, into: str) -> list[str]:
         """Make one player of two and rebuild their ladders, whose names are returned."""
-        with self.database.read() as connection:
-            players.foresee_merge(Store(connection, self.database.rows), name, into)
-        with self.database.write() as connection:
-            touched = players.merge(Store(connection, self.database.rows), name, into, self.clock())
+        with self._reading() as store:
+            players.foresee_merge(store, name, into)
+        with self._writing() as store:
+            touched = players.merge(store, name, into, self.clock())
+            self.note(store)
         for ladder in touched:
             self._boards.forget(ladder)
             self.rebuild(ladder)
@@ -314,13 +306,16 @@ class Service:
         """Begin players who have not played here at ratings from elsewhere; how many, 0 where that was done already."""
         with self._settled(ladder) as (store, head):
             count = players.start(store, head, dict(ratings), event_id or _id("start"), self.clock())
+            if count:
+                self.note(store)
         self._boards.forget(ladder)
         return count
 
     def erase(self, name: str) -> str:
         """Replace a player by a pseudonym, which is returned; nobody's rating changes."""
-        with self.database.write() as connection:
-            pseudonym = players.erase(Store(connection, self.database.rows), name, self.clock())
+        with self._writing() as store:
+            pseudonym = players.erase(store, name, self.clock())
+            self.note(store, pseudonym)
         for ladder in self.ladders():
             self._boards.forget(ladder.name)
         return pseudonym

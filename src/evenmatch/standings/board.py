@@ -172,6 +172,13 @@ class Snapshot:
         start = (_at_least(1, number, "the number of a page") - 1) * _at_least(1, size, "the size of a page")
         return self._standings(self.order[start : start + size])
 
+    def after(self, rating: float, player: int, size: int) -> list[Standing]:
+        """So many of the listed who come after this rating and id, whoever has them now, or nobody."""
+        first, end = self._tied(rating)
+        ids = self.board.player[self.order[first:end]]
+        start = first + int(ids.searchsorted(player, side="right"))
+        return self._standings(self.order[start : start + _at_least(1, size, "the size of a page")])
+
     def around(self, player: int, each_side: int) -> list[Standing]:
         """The player between so many listed above and so many below; fewer at the ends of the list.
 
@@ -213,10 +220,13 @@ class Snapshot:
 
     def _place(self, row: int) -> int:
         """How many listed players come before this row's: by rating, then by id."""
-        rating = self.board.rating[row]
-        first = len(self) - int(self._ratings.searchsorted(rating, side="right"))
-        end = len(self) - int(self._ratings.searchsorted(rating, side="left"))
+        first, end = self._tied(self.board.rating[row])
         return first + int(self.order[first:end].searchsorted(row))
+
+    def _tied(self, rating: float) -> tuple[int, int]:
+        """From which place to which the listed have this very rating."""
+        first = len(self) - int(self._ratings.searchsorted(rating, side="right"))
+        return first, len(self) - int(self._ratings.searchsorted(rating, side="left"))
 
     def _standings(self, rows: Rows) -> list[Standing]:
         b, names = self.board, [division.name for division in self.rules.divisions]

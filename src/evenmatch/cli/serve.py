@@ -1,0 +1,85 @@
+"""evenmatch serve: ladders and queues as a service."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from evenmatch.cli.database import DATABASE, Db, typed
+from evenmatch.cli.output import note
+
+if TYPE_CHECKING:
+    from evenmatch.http.options import Options
+    from evenmatch.service.service import Service
+
+
+def command(
+    db: Db = DATABASE,
+    host: Annotated[
+        str | None, typer.Option("--host", metavar="H", help="Address to listen on: 127.0.0.1; 0.0.0.0 for all.")
+    ] = None,
+    port: Annotated[
+        int | None,
+        typer.Option("--port", min=0, max=65535, metavar="N", help="Port: 8080; 0 takes a free one, which is printed."),
+    ] = None,
+    open_reads: Annotated[
+        bool, typer.Option("--open-reads", help="Let anybody read ladders and players, without a key.")
+    ] = False,
+    log_format: Annotated[
+        str | None, typer.Option("--log-format", metavar="F", help="How lines of the log look: json or text.")
+    ] = None,
+    no_matchmaker: Annotated[
+        bool, typer.Option("--no-matchmaker", help="Leave matchmaking and webhooks to other processes.")
+    ] = False,
+) -> None:
+    """Serve ladders, queues and players over HTTP, until Ctrl-C or SIGTERM; what was accepted is finished.
+
+    Makes the database where it is not there. Any number of processes may serve one PostgreSQL database. The address
+    goes to standard output once it listens, the log to standard error. Every setting can be given by the environment,
+    too, as EVENMATCH_PORT=8080; options win. A second Ctrl-C ends at once.
+
+    [bold]Examples[/bold]
+
+    evenmatch serve
+
+    evenmatch serve --db postgresql://league@db.example/league --host 0.0.0.0 --port 80
+
+    evenmatch serve --port 0 --open-reads --log-format text
+    """
+    from evenmatch.http.options import read_options
+
+    given = {
+        "host": host,
+        "port": port,
+        "open_reads": open_reads or None,
+        "log_format": log_format,
+        "matchmaker": False if no_matchmaker else None,
+    }
+    options = read_options({name: value for name, value in given.items() if value is not None})
+    _serve(db, options)
+
+
+def _serve(db: str, options: Options) -> None:
+    from evenmatch.http import logs
+    from evenmatch.http.serving import address_of, listen, serve
+    from evenmatch.service.service import Service
+
+    listening = listen(options)
+    with listening, Service.open(db) as service:
+        logs.begin(options)
+        _tell_of_keys(service, db)
+        serve(service, options, listening, lambda: print(f"serving at {address_of(listening)}", flush=True))
+
+
+def _tell_of_keys(service: Service, db: str) -> None:
+    """Say how to make a key, where nobody has one."""
+    from evenmatch.service.keys import Keys
+
+    now = service.clock()
+    if not any(one.state(now) == "good" for one in Keys(service.database, service.clock).list()):
+        note(f"there is no key yet, and nothing but health is open without one; to make one: {_create(db)}")
+
+
+def _create(db: str) -> str:
+    return typed(db, "key create operator --scope admin")

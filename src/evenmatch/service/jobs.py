@@ -1,0 +1,205 @@
+"""Work that takes longer than a request: begun in one process, told of by all."""
+
+from __future__ import annotations
+
+import json
+import logging
+import secrets
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from evenmatch.errors import BadRowsError, ConflictError, EvenmatchError, StoreError, UnknownNameError
+from evenmatch.ledger import live_schema
+from evenmatch.ledger.database import Database
+from evenmatch.ledger.rows import Row
+from evenmatch.ledger.store import Store
+from evenmatch.service.deeds import Deed
+from evenmatch.service.replaying import Progress
+
+COLUMNS = ("job", "ladder_name", "kind", "state", "done", "total", "told", "begun_at", "changed_at")
+AT_ONCE = 2  # jobs that one process works on; others wait
+TICK = 0.5  # seconds between two times that progress is written
+BEAT = 10.0  # seconds after which a job says that it lives, though it is no further
+SILENT = 60_000_000  # microseconds without a word after which its process is taken for dead
+SHOWN = 100  # matches that are listed where several cannot be rated
+ENDED = "the process that did it ended; ask for it again"
+
+Work = Callable[[Progress], Mapping[str, object]]
+
+
+class Job(NamedTuple):
+    """How far a piece of work is.
+
+    state   running, done or failed;  done, total  events of the ladder's ledger
+    told    why it failed;  result  what it came to;  problems  (match, reason) of each match that cannot be rated
+    """
+
+    job: str
+    ladder: str
+    kind: str
+    state: str
+    done: int
+    total: int
+    begun_at: int
+    changed_at: int
+    told: str | None = None
+    result: Mapping[str, object] | None = None
+    problems: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass
+class _Running:
+    """A job that this process does."""
+
+    job: str
+    total: int
+    done: int = 0
+    ended: threading.Event = field(default_factory=threading.Event)
+
+
+class Jobs:
+    """The jobs of a database. Threads may share one."""
+
+    def __init__(self, database: Database, clock: Callable[[], int]) -> None:
+        self._database, self._clock = database, clock
+        self._turns = threading.Semaphore(AT_ONCE)
+        self._stopping = threading.Event()
+        self._threads: set[threading.Thread] = set()
+
+    def begin(self, kind: str, ladder: str, work: Work, deed: Deed | None = None) -> tuple[Job, bool]:
+        """Begin a piece of work on a ladder, and note it; False: the same kind is at work there, which is told instead.
+
+        work  gets a function to call with the position it has reached, and gives what it came to, as JSON knows it
+        Raises UnknownNameError where there is no such ladder.
+        """
+        now = self._clock()
+        with self._database.write() as connection:
+            store = Store(connection, self._database.rows)
+            head = store.lock(ladder)  # so that one alone begins
+            sql = f"SELECT {', '.join(COLUMNS)} FROM job WHERE ladder_name = ? AND kind = ? AND state = ?"
+            alive = [one for one in (self._read(row) for row in store.all(sql, ladder, kind, "running")) if _runs(one)]
+            if alive:
+                return alive[0], False
+            name = f"job_{secrets.token_hex(8)}"
+            row = (name, ladder, kind, "running", 0, head.position, "{}", now, now)
+            store.rows.insert(connection, live_schema.job, COLUMNS, [row])
+            if deed is not None:
+                deed.note(store, now, name)
+        self._start(_Running(name, head.position), work)
+        return Job(name, ladder, kind, "running", 0, head.position, now, now), True
+
+    def find(self, job: str) -> Job:
+        """A job. Raises UnknownNameError."""
+        with self._database.read() as connection:
+            store = Store(connection, self._database.rows)
+            found = store.all(f"SELECT {', '.join(COLUMNS)} FROM job WHERE job = ?", job)
+            if not found:
+                known = store.all("SELECT job FROM job ORDER BY begun_at DESC LIMIT 20")
+                raise UnknownNameError("job", job, [row[0] for row in known])
+        return self._read(found[0])
+
+    def page(self, ladder: str | None = None, before: tuple[int, str] | None = None, limit: int = 50) -> list[Job]:
+        """Jobs, the latest first. before: when the last one of the page before was begun, and its name."""
+        wanted = ["ladder_name = ?"] if ladder is not None else []
+        values: list[object] = [ladder] if ladder is not None else []
+        if before is not None:
+            wanted.append("(begun_at < ? OR (begun_at = ? AND job < ?))")
+            values += [before[0], *before]
+        where = f" WHERE {' AND '.join(wanted)}" if wanted else ""
+        sql = f"SELECT {', '.join(COLUMNS)} FROM job{where} ORDER BY begun_at DESC, job DESC LIMIT ?"
+        with self._database.read() as connection:
+            rows = Store(connection, self._database.rows).all(sql, *values, limit)
+        return [self._read(row) for row in rows]
+
+    def stop(self, within: float) -> None:
+        """End what this process does, as far as that is possible within so many seconds; it is told as failed."""
+        self._stopping.set()
+        until = time.monotonic() + within
+        for thread in list(self._threads):
+            thread.join(max(0.0, until - time.monotonic()))
+
+    def _read(self, row: Row) -> Job:
+        job, ladder, kind, state, done, total, text, begun_at, changed_at = row
+        said = json.loads(text)
+        told = said.get("told")
+        if state == "running" and self._clock() - changed_at > SILENT:
+            state, told = "failed", ENDED
+        problems = tuple((match, reason) for match, reason in said.get("problems", ()))
+        return Job(job, ladder, kind, state, done, total, begun_at, changed_at, told, said.get("result"), problems)
+
+    # doing them
+
+    def _start(self, running: _Running, work: Work) -> None:
+        def run() -> None:
+            beat = threading.Thread(target=self._beat, args=(running,), name=f"beat-{running.job}", daemon=True)
+            beat.start()
+            try:
+                state, said = self._do(running, work)
+            finally:
+                running.ended.set()
+                beat.join()
+            self._end(running, state, said)
+            self._threads.discard(thread)
+
+        thread = threading.Thread(target=run, name=running.job, daemon=True)
+        self._threads.add(thread)
+        thread.start()
+
+    def _do(self, running: _Running, work: Work) -> tuple[str, dict[str, object]]:
+        def progress(position: int) -> None:
+            running.done = min(position, running.total)
+            self._check_stopping()
+
+        try:
+            with self._turns:
+                self._check_stopping()
+                result = work(progress)
+            running.done = running.total
+            return "done", {"result": dict(result)}
+        except BadRowsError as error:
+            listed = [(one.match_id or "", one.reason) for one in error.problems[:SHOWN]]
+            return "failed", {"told": f"{error.source}: {error.count}; {error.outcome}", "problems": listed}
+        except EvenmatchError as error:
+            return "failed", {"told": str(error)}
+        except Exception:
+            logging.getLogger("evenmatch.jobs").exception("job %s failed by a bug", running.job)
+            return "failed", {"told": f"this is a bug of ours; the log has it under {running.job}"}
+
+    def _check_stopping(self) -> None:
+        if self._stopping.is_set():
+            raise ConflictError("the process that did it was asked to stop; ask for it again")
+
+    def _beat(self, running: _Running) -> None:
+        """Write how far it is, from a thread of its own: the work itself is inside transactions."""
+        told, at = 0, time.monotonic()
+        while not running.ended.wait(TICK):
+            if running.done == told and time.monotonic() - at < BEAT:
+                continue
+            told, at = running.done, time.monotonic()
+            self._write(running, "running", {})
+
+    def _end(self, running: _Running, state: str, said: dict[str, object]) -> None:
+        for wait in (0.5, 1.0, 2.0, 4.0, 8.0):
+            if self._write(running, state, said):
+                return
+            self._stopping.wait(wait)
+
+    def _write(self, running: _Running, state: str, said: dict[str, object]) -> bool:
+        text = json.dumps(said, ensure_ascii=False, sort_keys=True)
+        try:
+            with self._database.write() as connection:
+                Store(connection, self._database.rows).run(
+                    "UPDATE job SET state = ?, done = ?, told = ?, changed_at = ? WHERE job = ?",
+                    *(state, running.done, text, self._clock(), running.job),
+                )
+        except StoreError as error:
+            logging.getLogger("evenmatch.jobs").warning("job %s: its progress cannot be kept: %s", running.job, error)
+            return False
+        return True
+
+
+def _runs(job: Job) -> bool:
+    return job.state == "running"

@@ -1,0 +1,78 @@
+"""The trail of who did what."""
+
+import pytest
+
+from evenmatch.errors import EvenmatchError, InputError
+from evenmatch.ledger.store import Store
+from evenmatch.service.access import OPERATOR, Caller
+from evenmatch.service.audit import Audit, note
+
+ANN = Caller("player ann", frozenset({"queue"}), player="ann")
+
+
+@pytest.fixture
+def add(service, clock):
+    """Note something in a transaction of its own."""
+
+    def noting(action, caller=OPERATOR, **told):
+        with service.database.write() as connection:
+            note(Store(connection, service.database.rows), caller, action, now=clock(), **told)
+        clock.move(seconds=1)
+
+    return noting
+
+
+def test_an_entry_says_who_did_what_to_whom_when_and_at_which_request(service, clock, add):
+    began = clock()
+    add(
+        "match.voided",
+        ladder="duel",
+        target="m1 <b>é\u202e",
+        body={"reason": "wrong 🏆", "n": [1, None]},
+        request="r-1",
+    )
+    add("ladder.created", ANN)
+    new, old = Audit(service.database).page()
+    assert old[1:] == (
+        *(began, "operator", "match.voided", "duel", "m1 <b>é\u202e", {"reason": "wrong 🏆", "n": [1, None]}, "r-1"),
+    )
+    assert new[1:] == (began + 1_000_000, "player ann", "ladder.created", None, None, {}, None)
+    assert new.entry > old.entry
+
+
+def test_pages_follow_one_another_whatever_is_added_meanwhile(service, add):
+    for at in range(7):
+        add(f"a{at}", ladder="duel" if at % 2 else "arena")
+    trail = Audit(service.database)
+    first = trail.page(limit=3)
+    add("later", ladder="duel")
+    second = trail.page(before=first[-1].entry, limit=3)
+    last = trail.page(before=second[-1].entry, limit=3)
+    assert [[one.action for one in page] for page in (first, second, last)] == [
+        ["a6", "a5", "a4"],
+        ["a3", "a2", "a1"],
+        ["a0"],
+    ]
+    assert trail.page(before=last[-1].entry) == []
+
+
+def test_a_ladders_trail_holds_nothing_of_others(service, add):
+    for at in range(6):
+        add(f"a{at}", ladder=[None, "duel", "arena"][at % 3])
+    trail = Audit(service.database)
+    assert [one.action for one in trail.page("duel")] == ["a4", "a1"]
+    assert [one.action for one in trail.page("duel", before=trail.page("duel")[0].entry)] == ["a1"]
+    assert trail.page("team") == []
+
+
+def test_what_is_taken_back_is_not_in_the_trail(service, clock):
+    with pytest.raises(EvenmatchError), service.database.write() as connection:  # noqa: PT012
+        note(Store(connection, service.database.rows), OPERATOR, "player.banned", now=clock())
+        raise EvenmatchError
+    assert Audit(service.database).page() == []
+
+
+@pytest.mark.parametrize("told", [{"target": "a\0b"}, {"request": "x" * 257}, {"target": "\ud800"}])
+def test_what_no_database_can_keep_is_refused(told, add):
+    with pytest.raises(InputError, match="accepted"):
+        add("match.voided", **told)

@@ -1,0 +1,314 @@
+"""The matchmaker: who is dropped, which process makes the matches, and that nobody is ever in two."""
+
+import threading
+
+import pytest
+
+from evenmatch import rules
+from evenmatch.errors import StoreError
+from evenmatch.service.desk import Desk
+from evenmatch.service.leases import Leases
+from evenmatch.service.matchmaker import Matchmaker
+from evenmatch.service.presence import Presence
+from evenmatch.service.queue_rules import QueueRules
+from evenmatch.service.running import Running
+from ledger.made import duel
+from service.queued import (
+    ANYBODY,
+    DUEL,
+    PAIRS,
+    Accept,
+    Leave,
+    accept_all,
+    check_everything,
+    granted,
+    join,
+    one,
+    party,
+    rows,
+    solos,
+)
+
+
+@pytest.fixture
+def desk(service, ladder):
+    made = Desk(service)
+    made.set_queue(ladder, "ranked", DUEL, QueueRules(heartbeat=30))
+    return made
+
+
+@pytest.fixture
+def maker(desk):
+    return Matchmaker(desk)
+
+
+def always(desk):
+    """A matchmaker that believes it holds every lease: the worst that two processes can do to one another."""
+    leases = Leases(desk.service.database, "always")
+    leases.hold = lambda _: True
+    return Matchmaker(desk, leases)
+
+
+def test_who_gives_no_sign_of_life_is_dropped(desk, ladder, service, clock, maker):
+    desk.set_queue(ladder, "ranked", PAIRS)
+    silent, looking = join(desk, ladder, *solos("ann", "bob"))
+    for _ in range(3):
+        maker.step(ladder)
+        clock.move(seconds=15)
+        desk.status(ladder, looking)
+        desk.flush_seen()
+    assert maker.step(ladder).dropped == (silent,)
+    assert desk.status(ladder, silent).ended == "no sign of life for 45 s"
+    assert desk.status(ladder, looking).state == "waiting"
+    assert rows(service, "SELECT * FROM penalty") == []
+    join(desk, ladder, party("ann"))
+    check_everything(service)
+
+
+def test_after_a_restart_everybody_has_the_time_of_a_heartbeat_anew(desk, ladder, service, clock):
+    desk.set_queue(ladder, "ranked", PAIRS)
+    (ticket,) = join(desk, ladder, party("ann"))
+    clock.move(seconds=3600)
+    maker = Matchmaker(Desk(service))
+    assert maker.step(ladder).dropped == ()
+    clock.move(seconds=29)
+    assert maker.step(ladder).dropped == ()
+    clock.move(seconds=2)
+    assert maker.step(ladder).dropped == (ticket,)
+
+
+def test_where_one_of_its_queues_asks_for_no_sign_a_ticket_stays(desk, ladder, clock, maker):
+    desk.set_queue(ladder, "slow", PAIRS, QueueRules(heartbeat=None))
+    join(desk, ladder, party("ann", queues=("slow",)), party("bob", queues=("slow", "ranked")))
+    maker.step(ladder)
+    clock.move(seconds=1000)
+    assert maker.step(ladder).dropped == ()
+
+
+def test_who_has_waited_as_long_as_anybody_may_is_given_up(desk, ladder, service, clock, maker):
+    desk.set_queue(ladder, "ranked", {**PAIRS, "max_wait": 20.0})
+    (ticket,) = join(desk, ladder, party("ann"))
+    clock.move(seconds=20)
+    assert maker.step(ladder).dropped == (ticket,)
+    assert desk.status(ladder, ticket).ended.startswith("nobody fit in 20 s")
+    check_everything(service)
+
+
+def test_only_who_holds_the_lease_makes_matches(desk, ladder, service, other_service, maker):
+    other = Matchmaker(Desk(other_service))
+    assert maker.step(ladder) is not None
+    assert other.step(ladder) is None
+    join(other.desk, ladder, *solos("ann", "bob"))
+    assert len(maker.step(ladder).offers) == 1
+    maker.leases.release(f"matchmaker of ladder {maker.desk.mirror(ladder).ladder}")
+
+
+def test_a_region_too_many_is_told_and_not_kept_waiting_for_ever(desk, ladder, service, maker):
+    desk.set_queue(ladder, "ranked", PAIRS)
+    many = [party(f"p{at}", ping={f"r{at}": 10.0}) for at in range(61)]
+    tickets = join(desk, ladder, *many)
+    assert maker.step(ladder).dropped == (tickets[60],)
+    assert "accepted are at most 60 in a queue" in desk.status(ladder, tickets[60]).ended
+    check_everything(service)
+
+
+def test_two_matchmakers_in_turn_never_offer_a_ticket_twice(desk, ladder, service, other_service):
+    """Each thinks of what it read before the other wrote: what no longer holds is left out when it writes."""
+    makers = [always(desk), always(Desk(other_service))]
+    for number in range(20):
+        names = [f"p{number}-{at}" for at in range(5)]
+        tickets = join(desk, ladder, *solos(*names))
+        for maker in makers if number % 2 else makers[::-1]:
+            maker.step(ladder)
+        one(desk, ladder, Leave(tickets[4]))
+        check_everything(service)
+
+
+def test_what_changed_while_it_was_thinking_is_left_out(desk, ladder, service, other_service):
+    """Between the thinking and the writing of one matchmaker the other makes its offers, and a player leaves."""
+    slow, quick = always(desk), always(Desk(other_service))
+    mirror = desk.mirror(ladder)
+    think = mirror.propose
+
+    def think_long(now, taken):
+        found = think(now, taken)
+        quick.step(ladder)
+        join(quick.desk, ladder, party("eve"))
+        return found
+
+    tickets = join(desk, ladder, *solos("ann", "bob", "cat"))
+    mirror.propose = think_long
+    assert slow.step(ladder).offers == ()
+    check_everything(service)
+    states = [each.state for each in desk.statuses(ladder, tickets).values()]
+    assert sorted(states) == ["offered", "offered", "waiting"]
+    mirror.propose = think
+    assert len(slow.step(ladder).offers) == 1  # who was left over, and who came
+    check_everything(service)
+
+
+def test_a_ladder_that_fails_keeps_no_other_from_its_matches(desk, ladder, service, monkeypatch):
+    service.create_ladder("arena", "elo", rules("elo"))
+    desk.set_queue("arena", "ranked", DUEL, QueueRules(tick=0.05))
+    maker, stop, asked = Matchmaker(desk), threading.Event(), threading.Event()
+    step = maker.step
+
+    def failing(where):
+        if where == "arena":
+            raise StoreError("the disk is full")
+        return step(where)
+
+    monkeypatch.setattr(maker, "step", failing)
+    desk.listen(lambda *_: asked.set())
+    join(desk, ladder, *solos("ann", "bob"))
+    loop = threading.Thread(target=maker.run, args=(stop,))
+    loop.start()
+    try:
+        assert asked.wait(20)
+    finally:
+        stop.set()
+        loop.join()
+
+
+def test_two_processes_at_once_put_nobody_in_two_matches(service, other_service, ladder):
+    """Two matchmakers that both believe in their lease, and players who join, accept and leave through both desks."""
+    service.create_ladder("arena", "elo", rules("elo"))
+    desks = [Desk(service), Desk(other_service)]
+    for where in (ladder, "arena"):
+        desks[0].set_queue(where, "ranked", PAIRS)
+    over, failures = threading.Event(), []
+
+    def make(desk):
+        maker = always(desk)
+        while not over.is_set():
+            for where in (ladder, "arena"):
+                maker.step(where)
+
+    def play(desk, number):
+        for turn in range(12):
+            where = (ladder, "arena")[(turn + number) % 2]
+            names = [f"p{(number + turn + at) % 8}" for at in range(3)]
+            told = desk.do(where, solos(*names))
+            mine = [each.ticket for each in told if not isinstance(each, Exception)]
+            desk.do(where, [Accept(ticket) for ticket in mine])
+            desk.do(where, [Leave(ticket) for ticket in mine[: turn % 3]])
+
+    def guarded(work, *values):
+        try:
+            work(*values)
+        except Exception as error:
+            failures.append(error)
+
+    players = [threading.Thread(target=guarded, args=(play, desks[at % 2], at)) for at in range(4)]
+    makers = [threading.Thread(target=guarded, args=(make, desk)) for desk in desks]
+    for thread in (*makers, *players):
+        thread.start()
+    for thread in players:
+        thread.join()
+    over.set()
+    for thread in makers:
+        thread.join()
+    assert failures == []
+    check_everything(service)
+
+
+def test_the_loop_makes_matches_and_lets_go_when_it_stops(desk, ladder, service, other_service):
+    desk.set_queue(ladder, "ranked", DUEL, QueueRules(tick=0.05))
+    asked, stop = threading.Event(), threading.Event()
+    tickets = join(desk, ladder, *solos("ann", "bob"))
+    desk.listen(lambda *_: asked.set())
+    loop = threading.Thread(target=Matchmaker(desk).run, args=(stop,))
+    loop.start()
+    try:
+        assert asked.wait(20)
+    finally:
+        stop.set()
+        loop.join()
+    assert desk.status(ladder, tickets[0]).state == "offered"
+    assert Matchmaker(Desk(other_service)).step(ladder) is not None
+
+
+def test_other_processes_hear_of_changes(desk, ladder, other_service, request):
+    if "sqlite" in request.node.name:
+        pytest.skip("SQLite tells nothing")
+    heard, told, stop = [], threading.Event(), threading.Event()
+    other = Desk(other_service)
+    other.listen(lambda where, tickets: (heard.append((where, tickets)), told.set()))
+    tickets = join(desk, ladder, *solos("ann", "bob"))
+    thread = threading.Thread(target=other.hear, args=(stop,))
+    thread.start()
+    try:
+        for _ in range(100):
+            one(desk, ladder, Leave(join(desk, ladder, party("cat"))[0]))
+            if told.wait(0.1):
+                break
+        heard.clear()
+        told.clear()
+        Matchmaker(desk).step(ladder)
+        assert told.wait(10)
+        assert (ladder, tickets) in heard
+    finally:
+        stop.set()
+        thread.join()
+
+
+def test_an_open_seat_is_filled(desk, ladder, service, clock, maker):
+    """bob leaves a match of two against two; dan, who waits, is asked and comes into bob's team."""
+    desk.set_queue(ladder, "ranked", PAIRS, QueueRules(heartbeat=None))
+    tickets = join(desk, ladder, party("ann", "bob"), party("cat", "eve"))
+    maker.step(ladder)
+    match_id = [granted(each).match_id for each in desk.do(ladder, [Accept(ticket) for ticket in tickets])][1]
+    running = Running(service)
+    clock.move(seconds=30)
+    running.leaves(ladder, match_id, [Presence("bob", clock(), back=False)])
+    seats = [int("bob" in team) for team in desk.status(ladder, tickets[0]).match.teams]
+    running.openings(ladder, match_id, "ranked", seats)
+    check_everything(service)
+    (waiting,) = join(desk, ladder, party("dan"))
+    (offer,) = maker.step(ladder).offers
+    (later,) = join(desk, ladder, party("fay"))
+    assert maker.step(ladder).offers == ()  # the seat is offered already
+    one(desk, ladder, Leave(later))
+    asked = desk.status(ladder, waiting).offer
+    assert (asked.offer, asked.match, asked.players) == (offer, match_id, 1)
+    assert one(desk, ladder, Accept(waiting)).match_id == match_id
+    teams = desk.status(ladder, waiting).match.teams
+    assert sorted(map(sorted, teams)) == [["ann", "bob", "dan"], ["cat", "eve"]]
+    check_everything(service)
+    assert maker.step(ladder).offers == ()
+
+
+def test_a_seat_whose_match_is_over_is_not_given(desk, ladder, service, clock, maker):
+    desk.set_queue(ladder, "ranked", DUEL, QueueRules(heartbeat=None))
+    running = Running(service)
+    running.announce(ladder, "m1", [["ann"], ["bob"]], queue="ranked")
+    running.leaves(ladder, "m1", [Presence("bob", clock(), back=False)])
+    running.openings(ladder, "m1", "ranked", [0, 1])
+    (waiting,) = join(desk, ladder, party("dan", within=100.0))
+    assert len(maker.step(ladder).offers) == 1
+    running.cancel(ladder, "m1", "the server fell over")
+    told = one(desk, ladder, Accept(waiting))
+    assert (told.state, told.match_id) == ("waiting", None)
+    assert maker.step(ladder).offers == ()
+    check_everything(service)
+
+
+def test_what_is_long_over_is_forgotten(desk, ladder, service, clock):
+    tickets = join(desk, ladder, *solos("ann", "bob", "cat"))
+    Matchmaker(desk).step(ladder)
+    accept_all(desk, ladder, [one_.ticket for one_ in desk.statuses(ladder, tickets).values() if one_.offer])
+    clock.move(days=1, seconds=1)
+    Matchmaker(Desk(service), always(desk).leases).step(ladder)
+    assert rows(service, "SELECT state FROM ticket") == [("waiting",)]
+    assert rows(service, "SELECT * FROM offer") == []
+
+
+def test_odds_are_the_ladders_own(service, ladder, maker, desk):
+    """Elo's: of ratings 1516 and 1484 the better one is expected to get 1 / (1 + 10^(-32/400)) = 0.5459."""
+    service.record(duel(1, "ann", "bob", ladder))
+    service.view(ladder)
+    desk.set_queue(ladder, "ranked", {**ANYBODY, "team_size": 1, "odds_scale": 5.0})
+    tickets = join(desk, ladder, *solos("ann", "bob"))
+    maker.step(ladder)
+    odds = desk.status(ladder, tickets[0]).offer.odds
+    assert max(odds, 1 - odds) == pytest.approx(0.5459, abs=1e-3)

@@ -1,0 +1,376 @@
+"""Players' tokens."""
+
+import base64
+import hashlib
+import hmac
+import json
+import logging
+import re
+import threading
+
+import pytest
+import sqlalchemy as sa
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from evenmatch.errors import AccessError, ForbiddenError, InputError, UnknownNameError, UsageError
+from evenmatch.service.access import OPERATOR, Caller
+from evenmatch.service.audit import Audit
+from evenmatch.service.keys import Keys
+from evenmatch.service.times import iso_time
+from evenmatch.service.tokens import Tokens
+
+DAY = 86_400
+
+
+@pytest.fixture
+def keys(service, clock):
+    return Keys(service.database, clock)
+
+
+@pytest.fixture
+def tokens(service, clock, keys):
+    return Tokens(service.database, clock, keys)
+
+
+@pytest.fixture
+def others(other_service, clock):
+    """The tokens as another process sees them."""
+    return Tokens(other_service.database, clock, Keys(other_service.database, clock))
+
+
+@pytest.fixture
+def backend(keys):
+    """Whoever asks with a key of the scope queue, for all ladders."""
+    return keys.authenticate(keys.create("backend", ["queue"])[1])
+
+
+@pytest.fixture
+def seconds(clock):
+    return clock.now // 1_000_000
+
+
+class Unreachable:
+    """A database that must not be asked."""
+
+    rows = None
+
+    def read(self):
+        raise AssertionError("the database was asked")
+
+    write = read
+
+
+def secret_of(service):
+    with service.database.read() as connection:
+        return dict(connection.execute(sa.text("SELECT name, value FROM secret")).all())
+
+
+def packed(document):
+    text = document if isinstance(document, bytes) else json.dumps(document).encode()
+    return base64.urlsafe_b64encode(text).rstrip(b"=").decode()
+
+
+def jwt_of(claims, secret, head=None, algorithm="sha256"):
+    """A token as RFC 7519 and RFC 7515 define it, made by hand."""
+    signed = f"{packed(head or {'alg': 'HS256', 'typ': 'JWT'})}.{packed(claims)}"
+    return f"{signed}.{packed(hmac.new(bytes(secret), signed.encode(), algorithm).digest())}"
+
+
+def claims_of(text):
+    part = text.split(".")[1]
+    return json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))
+
+
+@pytest.fixture
+def claims(backend, seconds):
+    """Those of a good token."""
+    return {"iss": "evenmatch", "sub": "ann", "iat": seconds, "exp": seconds + 60, "key": backend.key}
+
+
+def test_a_token_is_a_players_who_may_queue_and_read_and_nothing_else(tokens, backend, clock):
+    token = tokens.issue(backend, "ann é 🏆")
+    ann = tokens.verify(token.text)
+    scopes, bucket = frozenset({"queue", "read"}), f"{backend.key}/ann é 🏆"
+    assert ann == Caller("player ann é 🏆", scopes, None, "ann é 🏆", bucket)
+    assert (token.player, token.ladders) == ("ann é 🏆", None)
+    assert token.expires_at == clock.now // 1_000_000 * 1_000_000 + 3_600_000_000
+    with pytest.raises(ForbiddenError):
+        ann.check("report", "duel")
+    with pytest.raises(ForbiddenError):
+        ann.speaks_for("bob")
+
+
+def test_a_token_says_what_the_design_says_and_a_token_made_by_hand_is_as_good(
+    tokens, backend, claims, service, seconds, ladders
+):
+    token = tokens.issue(backend, "ann", ["duel", "arena"], 60)
+    assert claims_of(token.text) == {**claims, "ladders": ["arena", "duel"]}
+    by_hand = jwt_of({**claims, "ladders": ["duel"]}, secret_of(service)["token"])
+    assert tokens.verify(by_hand).ladders == frozenset({"duel"})
+
+
+def test_a_token_reaches_no_further_than_the_key_that_issued_it(tokens, keys, ladders):
+    one = keys.authenticate(keys.create("backend", ["queue"], ["duel"])[1])
+    assert tokens.verify(tokens.issue(one, "ann").text).ladders == frozenset({"duel"})
+    with pytest.raises(ForbiddenError, match="needed is the scope queue on ladder 'arena'"):
+        tokens.issue(one, "ann", ["duel", "arena"])
+    both = keys.authenticate(keys.create("both", ["admin"], ["duel", "arena"])[1])
+    assert tokens.verify(tokens.issue(both, "ann", ["arena"]).text).ladders == frozenset({"arena"})
+
+
+def test_a_token_is_issued_only_to_a_key_with_the_scope_queue(tokens, keys, backend):
+    reporter = keys.authenticate(keys.create("server", ["report"])[1])
+    ann = tokens.verify(tokens.issue(backend, "ann").text)
+    with pytest.raises(ForbiddenError, match="needed is queue"):
+        tokens.issue(reporter, "ann")
+    for nobody in (ann, OPERATOR):
+        with pytest.raises(ForbiddenError, match="issued to who asks with an API key"):
+            tokens.issue(nobody, "bob")
+
+
+def test_what_a_token_must_be_is_said_by_whoever_refuses_another(tokens, backend, ladder):
+    for asked, error, said in (
+        (("ann", ["team"]), UnknownNameError, "unknown ladder 'team'; known: duel"),
+        (("ann", []), UsageError, "accepted are one or more"),
+        (("ann", None, 0), UsageError, "lasts 0 s; accepted are 1 to 86400"),
+        (("ann", None, DAY + 1), UsageError, "lasts 86401 s"),
+        (("a\0b",), InputError, "NUL"),
+        (("",), InputError, "accepted is text"),
+        (("\ud800",), InputError, "half a letter"),
+    ):
+        with pytest.raises(error, match=said):
+            tokens.issue(backend, *asked)
+    tokens.verify(tokens.issue(backend, "🏆" * 256, None, DAY).text)  # the longest there is
+
+
+def test_a_token_of_more_ladders_than_a_header_holds_is_not_issued(tokens, backend, monkeypatch):
+    monkeypatch.setattr(Tokens, "_check_ladders", lambda *_: None)
+    with pytest.raises(UsageError, match="accepted are 6,000: name fewer ladders"):
+        tokens.issue(backend, "ann", [f"{at:0200}" for at in range(30)])
+
+
+def test_a_token_expires_by_the_services_clock(tokens, backend, clock):
+    token = tokens.issue(backend, "ann", None, 60)
+    clock.now = token.expires_at - 1
+    tokens.verify(token.text)
+    clock.now = token.expires_at
+    with pytest.raises(
+        AccessError, match=f"the token is refused: it expired at {iso_time(token.expires_at)}; accepted"
+    ):
+        tokens.verify(token.text)
+
+
+def test_a_token_of_a_time_to_come_is_refused_but_for_what_clocks_differ(tokens, backend, claims, service, seconds):
+    tokens.issue(backend, "ann")
+    secret = secret_of(service)["token"]
+    later = {**claims, "exp": seconds + 500}
+    tokens.verify(jwt_of({**later, "iat": seconds + 60}, secret))
+    with pytest.raises(AccessError, match="it is of a time to come"):
+        tokens.verify(jwt_of({**later, "iat": seconds + 62}, secret))
+
+
+def test_revoking_a_key_ends_its_tokens_and_so_does_its_end(tokens, others, keys, backend, clock):
+    text = tokens.issue(backend, "ann").text
+    others.verify(text)
+    keys.revoke(backend.key)
+    with pytest.raises(AccessError, match=f"the key {backend.key} was revoked at"):
+        tokens.verify(text)
+    clock.move(seconds=2)
+    with pytest.raises(AccessError, match="was revoked at"):
+        others.verify(text)
+    short = keys.authenticate(keys.create("short", ["queue"], None, clock.now + 1_500_000)[1])
+    text = tokens.issue(short, "ann").text
+    clock.move(seconds=1.5)
+    with pytest.raises(AccessError, match=f"the key {short.key} expired at"):
+        tokens.verify(text)
+
+
+def refused(tokens, text, said):
+    with pytest.raises(AccessError) as told:
+        tokens.verify(text)
+    assert re.match(f"the token is refused: ({said})", str(told.value))
+    assert str(told.value).endswith("; accepted is a token as the game's backend was issued it")
+    return str(told.value)
+
+
+def test_forged_tokens_are_refused(tokens, backend, claims, service):
+    good = tokens.issue(backend, "ann").text
+    secret = bytes(secret_of(service)["token"])
+    head, body, signature = good.split(".")
+    other = packed({**claims_of(good), "sub": "bob"})
+    for forged in (
+        f"{head}.{other}.{signature}",
+        f"{head}.{body}.{signature[:-4]}AAAA",
+        f"{head}.{body}.",
+        jwt_of(claims, b""),
+        jwt_of(claims, secret[:-1]),
+        jwt_of(claims, hashlib.sha256(secret).digest()),
+    ):
+        refused(tokens, forged, "its signature is not ours: it was forged or changed")
+
+
+def test_other_algorithms_are_refused_even_with_our_secret(tokens, backend, claims, service):
+    tokens.issue(backend, "ann")
+    secret = secret_of(service)["token"]
+    unsigned = f"{packed({'alg': 'none', 'typ': 'JWT'})}.{packed(claims)}."
+    for forged in (
+        unsigned,
+        unsigned.replace(packed({"alg": "none", "typ": "JWT"}), packed({"alg": "None"})),
+        jwt_of(claims, secret, {"alg": "HS512"}, "sha512"),
+        jwt_of(claims, secret, {"alg": "RS256"}),
+        jwt_of(claims, secret, {"alg": "hs256"}),
+        jwt_of(claims, secret, {"typ": "JWT"}),
+    ):
+        refused(tokens, forged, "it is signed by another algorithm than HS256|it is no token")
+
+
+def test_a_token_that_lacks_a_claim_is_refused(tokens, backend, claims, service):
+    tokens.issue(backend, "ann")
+    for lacking in claims:
+        less = {name: value for name, value in claims.items() if name != lacking}
+        told = refused(tokens, jwt_of(less, secret_of(service)["token"]), "")
+        assert ("it lacks one of the claims exp, iat, sub and iss" in told) == (lacking != "key")
+
+
+# A claim, and what is no good as one
+WRONG = [
+    ("iss", "evenmatch2", "its issuer is not evenmatch"),
+    ("iss", ["evenmatch"], "its issuer is not evenmatch"),
+    ("sub", 7, "its claims are not those of a player's token"),
+    ("exp", "soon", "its claims are not"),
+    ("exp", 1e300, "its claims are not"),
+    ("iat", None, "it lacks one of the claims"),
+    ("iat", "now", "its claims are not"),
+    ("key", 7, "its claims are not"),
+    ("aud", "somebody else", "its claims are not"),
+    ("ladders", "duel", "its claims are not"),
+]
+
+
+def test_a_token_with_another_claim_than_ours_is_refused(tokens, backend, claims, service):
+    tokens.issue(backend, "ann")
+    for name, value, said in WRONG:
+        refused(tokens, jwt_of({**claims, name: value}, secret_of(service)["token"]), said)
+
+
+def test_a_token_of_a_key_that_there_is_not_is_refused(tokens, backend, claims, service):
+    tokens.issue(backend, "ann")
+    forged = jwt_of({**claims, "key": "em_aaaaaaaaaa"}, secret_of(service)["token"])
+    with pytest.raises(AccessError, match="'em_aaaaaaaaaa' is not known"):
+        tokens.verify(forged)
+
+
+DEEP = packed(b"[" * 3000) + ".e30.AAAA"
+NO_TOKENS = ["", "a", "a.b", "a.b.c", "....", "é.é.é", "\ud800", "a" * 7000, DEEP, f"{packed([1])}.e30.AAAA"]
+NO_TOKENS += [f"{packed({'alg': 'HS256', 'kid': 7})}.e30.AAAA", f"{packed({'alg': 'HS256', 'b64': False})}.e30.AAAA"]
+
+
+def test_what_is_no_token_is_refused_in_words(tokens):
+    for text in NO_TOKENS:
+        refused(tokens, text, "it is no token|its signature is not ours|its claims are not")
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(head=st.binary(max_size=60), body=st.binary(max_size=60), text=st.text(st.characters(), max_size=20))
+def test_whatever_is_sent_as_a_token_is_refused_in_words(head, body, text, tokens):
+    for sent in (text, f"{packed(head)}.{packed(body)}.{text}", f"{packed({'alg': 'HS256'})}.{packed(body)}.AAAA"):
+        refused(tokens, sent, "")
+
+
+# the secret
+
+
+def test_processes_that_begin_at_once_share_one_secret(service, other_service, keys, backend, clock):
+    made = [Tokens((service, other_service)[at % 2].database, clock, keys) for at in range(8)]
+    start, texts = threading.Barrier(8), []
+
+    def issue(one):
+        start.wait()
+        texts.append(one.issue(backend, "ann").text)
+
+    threads = [threading.Thread(target=issue, args=(one,)) for one in made]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(texts) == 8
+    assert len(set(texts)) == 1  # the same claims, by the same secret
+    assert list(secret_of(service)) == ["token"]
+
+
+def test_after_a_rotation_old_and_new_tokens_are_good_in_every_process(tokens, others, backend, clock, service):
+    old = tokens.issue(backend, "ann", None, DAY).text
+    others.verify(old)
+    before = bytes(secret_of(service)["token"])
+    tokens.rotate()
+    assert bytes(secret_of(service)["token"]) != before
+    new = tokens.issue(backend, "bob").text
+    signed, _, signature = new.rpartition(".")
+    now = bytes(secret_of(service)["token"])
+    assert packed(hmac.new(now, signed.encode(), "sha256").digest()) == signature
+    assert others.verify(new).player == "bob"  # at once, though it had just read the former secret
+    assert others.verify(old).player == tokens.verify(old).player == "ann"
+    clock.move(seconds=DAY - 10)
+    assert others.verify(old).player == "ann"
+
+
+def test_the_former_secret_is_forgotten_a_day_after_it_was_replaced(tokens, backend, clock, service, claims, seconds):
+    tokens.issue(backend, "ann")
+    former = secret_of(service)["token"]
+    tokens.rotate()
+    forged = jwt_of({**claims, "exp": seconds + 3 * DAY}, former)
+    clock.move(seconds=DAY + 59)
+    tokens.verify(forged)
+    clock.move(seconds=3)
+    refused(tokens, forged, ".* or is older than our secrets")
+
+
+def test_rotating_twice_ends_all_tokens_there_are(tokens, others, backend, clock, service):
+    old = others.issue(backend, "ann").text
+    tokens.rotate()
+    tokens.rotate(request="r-1")
+    refused(tokens, old, "its signature is not ours")
+    clock.move(seconds=2)
+    refused(others, old, "its signature is not ours")
+    assert [one.action for one in Audit(service.database).page()] == ["token.secret.rotated"] * 2 + ["key.created"]
+
+
+def test_only_an_admin_of_all_ladders_rotates(tokens, backend):
+    with pytest.raises(ForbiddenError):
+        tokens.rotate(by=backend)
+
+
+def test_a_token_is_judged_without_the_database_while_secret_and_key_are_remembered(
+    tokens, backend, clock, monkeypatch, keys
+):
+    text = tokens.issue(backend, "ann").text
+    fresh = Tokens(tokens._database, clock, Keys(tokens._database, clock))
+    assert fresh.recall(text) is None
+    fresh.issue(backend, "bob")
+    assert fresh.recall(text) is None  # the secret is remembered now, and the key is not
+    known = fresh.verify(text)
+    monkeypatch.setattr(fresh, "_database", Unreachable())
+    monkeypatch.setattr(fresh._keys, "_database", Unreachable())
+    clock.move(seconds=1.999999)
+    assert fresh.verify(text) == fresh.recall(text) == known
+    assert fresh.recall(text[:-4] + "AAAA") is None  # another secret may be in the database by now
+    with pytest.raises(AccessError, match="no token"):
+        fresh.recall("x")
+    clock.move(seconds=0.000001)
+    assert fresh.recall(text) is None
+
+
+def test_neither_secret_nor_token_is_told(tokens, backend, service, caplog):
+    caplog.set_level(logging.DEBUG)
+    token = tokens.issue(backend, "ann")
+    tokens.rotate()
+    tokens.verify(token.text)
+    told = [repr(token), repr(tokens.__dict__), repr(Audit(service.database).page()), caplog.text]
+    told.append(refused(tokens, token.text[:-4] + "AAAA", "its signature is not ours"))
+    for one in told:
+        assert token.text.split(".")[2][:20] not in one
+        assert token.text.split(".")[1] not in one
+        for secret in secret_of(service).values():
+            assert bytes(secret).hex() not in one
+            assert repr(bytes(secret)) not in one

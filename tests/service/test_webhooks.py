@@ -1,0 +1,143 @@
+"""Who may be told what, and where nothing is sent."""
+
+import pytest
+
+from evenmatch.errors import ConflictError, InputError, UnknownNameError
+from evenmatch.service.addresses import refusal
+from evenmatch.service.deliveries import Deliverer
+from evenmatch.service.webhooks import EVENTS, Webhooks
+from ledger.made import duel
+
+PUBLIC = {"hooks.example": ["93.184.215.14"], "six.example": ["2606:2800:21f:cb07:6820:80da:af6b:8b2c"]}
+
+
+def find(host, port):
+    """A resolver that knows two public names, and numbers."""
+    inside = {"localhost": ["::1", "127.0.0.1"], "half.example": ["93.184.215.14", "10.0.0.7"]}
+    return (PUBLIC | inside).get(host, [host] if host[0].isdigit() or ":" in host else [])
+
+
+@pytest.fixture
+def webhooks(service):
+    return Webhooks(service, find=find)
+
+
+def test_a_webhook_shows_its_secret_once(webhooks, ladder, clock):
+    hook, secret = webhooks.add("https://hooks.example/a?b=c", ["season.closed", "match.rated", "match.rated"], ladder)
+    assert (hook.ladder, hook.events, hook.created_at) == (ladder, ("match.rated", "season.closed"), clock.now)
+    assert len(secret) == 47
+    assert secret not in repr(hook)
+    assert secret not in repr(webhooks.list())
+    assert webhooks.list() == [hook]
+    other, other_secret = webhooks.add("http://six.example", EVENTS)
+    assert other.ladder is None
+    assert other_secret != secret
+    assert [one.webhook for one in webhooks.list()] == [hook.webhook, other.webhook]
+
+
+REFUSED = [
+    ("ftp://hooks.example/", "scheme 'ftp'"),
+    ("file:///etc/passwd", "scheme 'file'"),
+    ("hooks.example/a", "scheme ''"),
+    ("https://", "host None"),
+    ("https:///path", "host None"),
+    ("https://ann:secret@hooks.example/", "holds a login"),
+    ("https://hooks.example:99999/", "cannot be read"),
+    ("https://hooks.example:0/", "port 0"),
+    ("https://[::1/", "cannot be read"),
+    ("https://hooks.example/a b", "a space"),
+    ("https://hooks.example/\r\nHost: x", "a space"),
+    ("https://hööks.example/", "a letter that is to be written as %"),
+    ("https://hooks.example/" + "a" * 2000, "2,022 letters"),
+    ("http://localhost:8000/", "leads to ::1"),
+    ("http://half.example/", "leads to 10.0.0.7"),
+    ("http://127.0.0.1/", "leads to 127.0.0.1"),
+    ("http://[::1]:8080/", "leads to ::1"),
+]
+
+
+@pytest.mark.parametrize("store_url", ["sqlite"], indirect=True)
+def test_urls_that_nothing_is_sent_to_are_refused(webhooks, ladder):
+    for url, said in REFUSED:
+        with pytest.raises(InputError) as caught:
+            webhooks.add(url, ["match.rated"])
+        assert said in str(caught.value), url
+        assert "secret" not in str(caught.value)
+    assert webhooks.list() == []
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        *("127.0.0.1", "127.8.8.8", "10.1.2.3", "172.16.0.1", "172.31.255.255", "192.168.1.1", "169.254.169.254"),
+        *("0.0.0.0", "100.64.0.1", "224.0.0.1", "255.255.255.255", "240.0.0.1", "192.0.2.1", "198.18.0.1"),
+        *("::1", "::", "fe80::1", "fe80::1%eth0", "fc00::1", "fd12:3456::1", "ff02::1", "2001:db8::1"),
+        *("::ffff:127.0.0.1", "::ffff:10.0.0.1", "64:ff9b::7f00:1", "2002:7f00:1::", "2002:a00:1::1"),
+    ],
+)
+def test_addresses_that_are_not_public_are_refused(address):
+    assert refusal([address]) is not None
+    assert refusal(["93.184.215.14", address]) is not None
+
+
+@pytest.mark.parametrize(
+    "address", ["93.184.215.14", "8.8.8.8", "172.32.0.1", "2606:2800:21f:cb07::", "::ffff:8.8.8.8", "64:ff9b::808:808"]
+)
+def test_public_addresses_are_not(address):
+    assert refusal([address]) is None
+
+
+def test_an_operator_may_allow_what_is_private(service, ladder):
+    hook, _ = Webhooks(service, allow_private=True, find=find).add("http://localhost:8000/", ["match.rated"])
+    assert hook.url == "http://localhost:8000/"
+
+
+def test_events_and_ladders_that_are_not_there_are_refused(webhooks, ladder):
+    with pytest.raises(UnknownNameError, match=r"unknown event 'match\.rate'"):
+        webhooks.add("https://hooks.example/", ["match.rated", "match.rate"])
+    with pytest.raises(InputError, match="no event is named"):
+        webhooks.add("https://hooks.example/", [])
+    with pytest.raises(UnknownNameError, match="unknown ladder 'none'"):
+        webhooks.add("https://hooks.example/", ["match.rated"], "none")
+    with pytest.raises(UnknownNameError, match="unknown webhook '7'"):
+        webhooks.remove(7)
+    with pytest.raises(UnknownNameError, match="unknown webhook '7'"):
+        webhooks.deliveries(7)
+    with pytest.raises(UnknownNameError, match="unknown delivery '7'"):
+        webhooks.redeliver(7)
+    assert webhooks.list() == []
+
+
+def test_who_is_removed_is_told_nothing_any_more(service, webhooks, ladder):
+    hook, _ = webhooks.add("https://hooks.example/", ["match.rated"])
+    deliverer = Deliverer(webhooks)
+    service.record(duel(1, "ann", "bob", ladder))
+    assert deliverer.make() == 1
+    (waiting,) = webhooks.deliveries(hook.webhook, "pending")
+    assert webhooks.remove(hook.webhook) == hook
+    service.record(duel(2, "ann", "bob", ladder))
+    assert deliverer.make() == deliverer.send() == 0
+    assert webhooks.list() == []
+    with pytest.raises(UnknownNameError):
+        webhooks.deliveries(hook.webhook)
+    with pytest.raises(ConflictError, match="of a webhook that was removed"):
+        webhooks.redeliver(waiting.delivery)
+    deliverer.close()
+
+
+def test_deliveries_are_told_the_newest_first_page_by_page(service, webhooks, ladder, clock):
+    hook, _ = webhooks.add("https://hooks.example/", ["match.rated"])
+    for number in range(1, 6):
+        service.record(duel(number, "ann", "bob", ladder))
+    deliverer = Deliverer(webhooks)
+    assert deliverer.make() == 5
+    first = webhooks.deliveries(hook.webhook, limit=2)
+    second = webhooks.deliveries(hook.webhook, before=first[-1].delivery, limit=9)
+    told = [one.body.split('"match_id":"')[1].split('"')[0] for one in (*first, *second)]
+    assert told == ["m5", "m4", "m3", "m2", "m1"]
+    assert {one.state for one in second} == {"pending"}
+    assert (first[0].attempts, first[0].next_at, first[0].error) == (0, clock.now, None)
+    assert webhooks.deliveries(hook.webhook, "dead") == webhooks.deliveries(hook.webhook, "delivered") == ()
+    with pytest.raises(UnknownNameError, match="unknown state of a delivery 'late'"):
+        webhooks.deliveries(hook.webhook, "late")
+    deliverer.close()
