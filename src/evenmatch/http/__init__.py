@@ -1,0 +1,1 @@
+"""The JSON API over the service: handlers parse, call, wrap."""

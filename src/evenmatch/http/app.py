@@ -1,0 +1,146 @@
+"""The application, put together: its endpoints, its errors, its document."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.middleware.cors import CORSMiddleware
+from starlette.responses import Response
+
+from evenmatch import __version__
+from evenmatch.errors import EvenmatchError, StoreError
+from evenmatch.http.front import Front, asked_of
+from evenmatch.http.logs import log
+from evenmatch.http.models.problems import Fault, Problem
+from evenmatch.http.problems import MEDIA_TYPE, OTHERS, Kind, problem_of, respond, told
+from evenmatch.http.routes import ROUTERS
+from evenmatch.http.shortcut import Shortcut
+from evenmatch.http.site import Site
+
+Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[None]]
+TOLD = """Ratings, standings and even matches for competitive games.
+
+Send your key as `Authorization: Bearer em_…`. Times are ISO 8601 in UTC. Lists come in pages: send `next` back as
+`cursor`. Errors are `application/problem+json`. Reads have an `ETag`. Names in an address are percent-encoded."""
+ANSWERS: dict[int | str, dict[str, Any]] = {
+    status: {"description": title, "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}}
+    for status, title in (
+        (400, "The request cannot be read"),
+        (401, "A valid key or token is needed"),
+        (403, "The key does not allow this"),
+        (404, "There is nothing of that name"),
+        (409, "This contradicts what is there"),
+        (413, "The body is too large"),
+        (422, "A value is not accepted"),
+        (429, "Too many requests"),
+        (503, "The database does not answer"),
+    )
+}
+
+
+def application(site: Site, lifespan: Lifespan | None = None) -> FastAPI:
+    """The application over these use cases; `lifespan` runs what goes on beside the requests."""
+    app = FastAPI(
+        title="evenmatch",
+        version=__version__,
+        description=TOLD,
+        lifespan=lifespan,
+        docs_url=None,
+        redoc_url=None,
+        openapi_url="/v1/openapi.json",
+        responses=ANSWERS,
+        strict_content_type=False,
+        separate_input_output_schemas=False,
+    )
+    app.state.site = site
+    for router in ROUTERS:
+        app.include_router(router)
+    app.add_exception_handler(EvenmatchError, _ours)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(HTTPException, _theirs)
+    app.add_exception_handler(RecursionError, _too_deep)
+    app.add_middleware(Shortcut, site=site)
+    if site.options.cors_origins:
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=list(site.options.cors_origins),
+            allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
+            allow_headers=["Authorization", "Content-Type", "If-None-Match", "X-Request-Id"],
+            expose_headers=["ETag", "X-Request-Id", "RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"],
+        )
+    app.add_middleware(Front, metrics=site.metrics, body_limit=site.options.body_limit)
+    _document(app)
+    return app
+
+
+def _document(app: FastAPI) -> None:
+    """Put what the handlers raise into the OpenAPI document."""
+    make = app.openapi
+
+    def document() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            made = make()
+            schemas = made.setdefault("components", {}).setdefault("schemas", {})
+            schema = Problem.model_json_schema(ref_template="#/components/schemas/{model}")
+            schemas.update(schema.pop("$defs", {}))
+            schemas["Problem"] = schema
+            for unused in ("HTTPValidationError", "ValidationError"):
+                schemas.pop(unused, None)
+        return app.openapi_schema or made
+
+    app.openapi = document  # type: ignore[method-assign]
+
+
+async def _ours(request: Request, error: Exception) -> Response:
+    assert isinstance(error, EvenmatchError)
+    if isinstance(error, StoreError):
+        log.error("database", request=asked_of(request.scope).id, error=str(error))
+        error = StoreError("the database does not answer; nothing was half done: send it again under the same id")
+    return respond(problem_of(error, asked_of(request.scope).id))
+
+
+async def _invalid(request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    found = error.errors()
+    if any(one["type"] == "json_invalid" for one in found):
+        detail = f"the body is no JSON: {found[0].get('ctx', {}).get('error', found[0]['msg'])}"
+        return _respond(request, OTHERS[400], detail)
+    faults = [Fault(where=_where(one["loc"]), reason=_reason(one)) for one in found[:100]]
+    first = f"{faults[0].where}: {faults[0].reason}"
+    more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+    return _respond(request, OTHERS[422], first + more, faults)
+
+
+def _where(place: tuple[str | int, ...]) -> str:
+    """teams.0.place, of the body; the name of what stands in the address."""
+    parts = place[1:] if place and place[0] in {"body", "query", "path", "header"} else place
+    return ".".join(map(str, parts)) or str(place[0] if place else "")
+
+
+def _reason(error: dict[str, Any]) -> str:
+    value = error.get("input")
+    is_told = error["type"] != "missing" and not isinstance(value, dict | list | bytes)
+    shown = f" (sent: {str(value)[:80]!r})" if is_told else ""
+    return f"{error['msg'].removeprefix('Value error, ')}{shown}"
+
+
+async def _theirs(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    kind = OTHERS.get(error.status_code, Kind(error.status_code, "http", str(error.detail)))
+    answer = _respond(request, kind, f"{request.method} {request.url.path[:200]}: {error.detail}")
+    answer.headers.update(error.headers or {})
+    return answer
+
+
+async def _too_deep(request: Request, _: Exception) -> Response:
+    return _respond(request, OTHERS[400], "the body is nested too deeply")
+
+
+def _respond(request: Request, kind: Kind, detail: str, faults: list[Fault] | None = None) -> Response:
+    clean = detail.encode(errors="backslashreplace").decode()
+    return respond(told(kind, clean, asked_of(request.scope).id, problems=faults))

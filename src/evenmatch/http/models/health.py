@@ -1,0 +1,13 @@
+"""Whether a process lives and can serve."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from evenmatch.http.models.base import Told
+
+
+class Health(Told):
+    """It does."""
+
+    status: Literal["ok"]

@@ -1,0 +1,51 @@
+"""Work that takes longer than a request."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import ConfigDict, Field, JsonValue
+
+from evenmatch.http.models.base import Moment, Told
+from evenmatch.http.models.problems import Fault
+
+JOB: dict[str, JsonValue] = {
+    "job": "job_2f7c9a1be04d5a66",
+    "ladder": "arena",
+    "kind": "rebuild",
+    "state": "done",
+    "done": 1290,
+    "total": 1290,
+    "begun_at": "2026-11-21T18:30:00Z",
+    "changed_at": "2026-11-21T18:30:02Z",
+    "told": None,
+    "result": {"since": 1, "matches": 1288, "changed": 0},
+    "problems": [],
+}
+
+
+class JobTold(Told):
+    """How far a piece of work is."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [JOB]})
+
+    job: str
+    ladder: str
+    kind: str = Field(description="rebuild, verify or rules.")
+    state: Literal["running", "done", "failed"]
+    done: int = Field(description="Events of the ladder's ledger.")
+    total: int
+    begun_at: Moment
+    changed_at: Moment
+    told: str | None = Field(description="Why it failed.")
+    result: dict[str, object] | None = Field(description="What it came to, once it is done.")
+    problems: list[Fault] = Field(description="Matches that cannot be rated, where it failed for that.")
+
+
+class JobsTold(Told):
+    """A page of them, the latest first."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"items": [JOB], "next": None}]})
+
+    items: list[JobTold]
+    next: str | None

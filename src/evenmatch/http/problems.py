@@ -1,0 +1,119 @@
+"""Errors as problem+json (RFC 9457), through one table."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from pydantic_core import to_json
+from starlette.responses import Response
+
+from evenmatch.errors import (
+    AccessError,
+    BadRowsError,
+    ConflictError,
+    EvenmatchError,
+    ForbiddenError,
+    InputError,
+    NotYetError,
+    RateLimitError,
+    StoreError,
+    UnknownNameError,
+    UsageError,
+)
+from evenmatch.http.models.problems import Fault, Problem
+from evenmatch.service.times import iso_time
+
+MEDIA_TYPE = "application/problem+json"
+
+
+class Kind(NamedTuple):
+    """How errors of a type are told: the status, the end of the problem's type, its title."""
+
+    status: int
+    slug: str
+    title: str
+
+
+# The first that fits; a subclass stands above its parent.
+TABLE: Sequence[tuple[type[EvenmatchError], Kind]] = (
+    (UnknownNameError, Kind(404, "unknown-name", "There is nothing of that name")),
+    (UsageError, Kind(422, "bad-value", "A value is not accepted")),
+    (BadRowsError, Kind(422, "bad-match", "A match cannot be rated")),
+    (NotYetError, Kind(409, "not-yet", "Not at this time")),
+    (ConflictError, Kind(409, "conflict", "This contradicts what is there")),
+    (InputError, Kind(422, "bad-value", "A value is not accepted")),
+    (ForbiddenError, Kind(403, "forbidden", "The key does not allow this")),
+    (RateLimitError, Kind(429, "too-many-requests", "Too many requests")),
+    (AccessError, Kind(401, "unauthorized", "A valid key or token is needed")),
+    (StoreError, Kind(503, "database", "The database does not answer")),
+    (EvenmatchError, Kind(500, "error", "Something went wrong")),
+)
+NAMED_INSIDE = {"system", "preset", "parameter", "setting", "policy", "option", "scope", "event"}  # not in the address
+OTHERS = {
+    400: Kind(400, "malformed", "The request cannot be read"),
+    404: Kind(404, "unknown-address", "There is nothing at this address"),
+    405: Kind(405, "method", "The address does not know this method"),
+    413: Kind(413, "too-large", "The body is too large"),
+    422: Kind(422, "bad-value", "A value is not accepted"),
+    500: Kind(500, "internal", "Something went wrong on our side"),
+    503: Kind(503, "stopping", "This process is about to stop"),
+}
+DATABASE_AGAIN = 1  # seconds after which a request that found no database may be tried again
+
+
+def kind_of(error: EvenmatchError) -> Kind:
+    """How an error of ours is told."""
+    if isinstance(error, UnknownNameError) and error.kind.split(" of ")[0] in NAMED_INSIDE:
+        return OTHERS[422]
+    return next(kind for parent, kind in TABLE if isinstance(error, parent))
+
+
+def problem_of(error: EvenmatchError, request_id: str | None = None) -> Problem:
+    """An error of ours as a problem."""
+    kind = kind_of(error)
+    detail, faults = str(error), None
+    if isinstance(error, BadRowsError):
+        faults = [Fault(where=one.match_id or "", reason=one.reason) for one in error.problems]
+        detail = f"{error.source}: {error.problems[0].reason}" if len(faults) == 1 else f"{error.source}: {error.count}"
+    retry = None
+    if isinstance(error, RateLimitError):
+        retry = error.retry_after
+    elif isinstance(error, StoreError):
+        retry = DATABASE_AGAIN
+    until = iso_time(error.until) if isinstance(error, NotYetError) else None
+    return told(kind, detail, request_id, problems=faults, retry_after=retry, until=until)
+
+
+def told(
+    kind: Kind,
+    detail: str,
+    request_id: str | None = None,
+    *,
+    problems: list[Fault] | None = None,
+    retry_after: float | None = None,
+    until: str | None = None,
+) -> Problem:
+    """A problem in these words."""
+    return Problem(
+        type=f"urn:evenmatch:problem:{kind.slug}",
+        title=kind.title,
+        status=kind.status,
+        detail=detail,
+        request_id=request_id,
+        problems=problems,
+        retry_after=retry_after,
+        until=until,
+    )
+
+
+def respond(problem: Problem) -> Response:
+    """The answer that tells a problem."""
+    headers = {}
+    if problem.retry_after is not None:
+        headers["Retry-After"] = str(math.ceil(problem.retry_after))
+    if problem.status == 401:
+        headers["WWW-Authenticate"] = 'Bearer realm="evenmatch"'
+    body = to_json(problem, exclude_none=True)
+    return Response(body, problem.status, headers, MEDIA_TYPE)

@@ -1,0 +1,181 @@
+"""A process that serves: the application under uvicorn, with what goes on beside its requests."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from types import FrameType
+
+import uvicorn
+from fastapi import FastAPI
+
+from evenmatch.errors import EvenmatchError, UsageError
+from evenmatch.http import figures
+from evenmatch.http.app import application
+from evenmatch.http.logs import log
+from evenmatch.http.options import Options
+from evenmatch.http.site import Site
+from evenmatch.service.audit import Audit
+from evenmatch.service.deliveries import Deliverer
+from evenmatch.service.desk import Desk
+from evenmatch.service.keys import Keys
+from evenmatch.service.running import Running
+from evenmatch.service.service import Service
+from evenmatch.service.tokens import Tokens
+from evenmatch.service.webhooks import Webhooks
+
+INTERRUPTED = 130  # the exit code
+PATIENCE = 10.0  # seconds that what runs beside the requests has to end
+
+
+def site_over(service: Service, options: Options) -> Site:
+    """The use cases over a database."""
+    database, clock = service.database, service.clock
+    keys = Keys(database, clock)
+    site = Site(
+        service=service,
+        options=options,
+        keys=keys,
+        tokens=Tokens(database, clock, keys),
+        audit=Audit(database),
+        desk=Desk(service),
+        running=Running(service),
+        webhooks=Webhooks(service, allow_private=options.private_webhooks),
+    )
+    figures.watch(site)
+    return site
+
+
+def workers(site: Site) -> list[tuple[str, Callable[[threading.Event], None]]]:
+    """What goes on beside the requests, each in a thread until the event is set."""
+    listed: list[tuple[str, Callable[[threading.Event], None]]] = [("hearing", site.desk.hear)]
+    if site.options.matchmaker:
+        listed += [
+            ("matchmaker", figures.TimedMatchmaker(site.desk, site.metrics).run),
+            ("webhooks", Deliverer(site.webhooks).run),
+            ("expiry", site.running.run),
+        ]
+    return listed
+
+
+@asynccontextmanager
+async def beside(site: Site) -> AsyncIterator[None]:
+    """Run the workers while the block runs."""
+    stop = threading.Event()
+    threads = [
+        threading.Thread(target=_guarded, args=(name, run, stop), name=f"evenmatch-{name}", daemon=True)
+        for name, run in workers(site)
+    ]
+    site.wakes.begin(asyncio.get_running_loop(), site.desk)
+    for thread in threads:
+        thread.start()
+    site.kernels.begin()
+    try:
+        yield
+    finally:
+        site.stopping.set()
+        stop.set()
+        await asyncio.to_thread(site.jobs.stop, PATIENCE)
+        for thread in threads:
+            await asyncio.to_thread(thread.join, PATIENCE)
+        site.threads.shutdown(wait=True)
+
+
+def _guarded(name: str, run: Callable[[threading.Event], None], stop: threading.Event) -> None:
+    """Run a worker; a bug in it is logged, and it is begun anew."""
+    while not stop.is_set():
+        try:
+            run(stop)
+        except Exception as error:
+            log.error("bug", worker=name, exc_info=error)
+            stop.wait(1.0)
+
+
+class _Server(uvicorn.Server):
+    """Ends long polls and streams as soon as it is asked to stop, and then waits for what is being answered."""
+
+    def __init__(self, config: uvicorn.Config, site: Site) -> None:
+        super().__init__(config)
+        self._site = site
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Remember that the process is to stop; a second Ctrl-C ends it at once."""
+        if self.should_exit and sig == signal.SIGINT:
+            os._exit(INTERRUPTED)
+        self._site.stopping.set()
+        self.should_exit = True
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Handle signals ourselves; having been asked to stop is no failure, so none is raised again."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = {one: signal.signal(one, self.handle_exit) for one in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for one, handler in before.items():
+                signal.signal(one, handler)
+
+
+def listen(options: Options) -> socket.socket:
+    """A socket at the address of the options. Raises UsageError where it cannot be had."""
+    try:
+        family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
+        listening = socket.socket(family)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((options.host, options.port))
+        listening.listen(2048)
+    except OSError as error:
+        raise UsageError(
+            f"{options.host}:{options.port} cannot be listened on: {error.strerror}; accepted is an address of this "
+            "machine and a free port, by --host and --port (0 takes any)"
+        ) from None
+    return listening
+
+
+def address_of(listening: socket.socket) -> str:
+    """The address as people type it."""
+    host, port = listening.getsockname()[:2]
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}"
+
+
+def serve(
+    service: Service, options: Options, listening: socket.socket, ready: Callable[[], None] = lambda: None
+) -> None:
+    """Serve until the process is asked to stop, by Ctrl-C or SIGTERM; what was accepted is finished.
+
+    ready  called once requests are answered
+    """
+    site = site_over(service, options)
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        async with beside(site):
+            log.info("serving", address=address_of(listening), database=service.database.shown)
+            ready()
+            yield
+        log.info("stopped")
+
+    config = uvicorn.Config(
+        application(site, lifespan),
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        date_header=True,
+        timeout_graceful_shutdown=options.stop_within,
+        timeout_keep_alive=75,
+        backlog=2048,
+        h11_max_incomplete_event_size=64 * 1024,
+    )
+    server = _Server(config, site)
+    server.run([listening])
+    if not server.started:
+        raise EvenmatchError("the service could not begin; the log says why")

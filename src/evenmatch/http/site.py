@@ -1,0 +1,124 @@
+"""What the handlers of one process share."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from starlette.requests import Request
+
+from evenmatch.errors import EvenmatchError, UnknownNameError
+from evenmatch.http.answers import Answers
+from evenmatch.http.gather import Gather
+from evenmatch.http.kernels import Kernels
+from evenmatch.http.limits import RateLimit
+from evenmatch.http.metrics import Metrics
+from evenmatch.http.options import Options
+from evenmatch.http.pages import Pages
+from evenmatch.http.views import Views
+from evenmatch.http.wakes import Wakes
+from evenmatch.match import Match
+from evenmatch.service.audit import Audit
+from evenmatch.service.deeds import Deed
+from evenmatch.service.desk import Desk
+from evenmatch.service.jobs import Jobs
+from evenmatch.service.keys import Keys
+from evenmatch.service.reading import Reading
+from evenmatch.service.receipts import Receipt
+from evenmatch.service.running import Running
+from evenmatch.service.service import Service
+from evenmatch.service.statuses import Status
+from evenmatch.service.tokens import Tokens
+from evenmatch.service.webhooks import Webhooks
+from evenmatch.service.wishes import Told, Wish
+
+T = TypeVar("T")
+THREADS = 16  # for what blocks; a database has eight connections that stay open, and more for a rush
+
+
+@dataclass(frozen=True)
+class Report:
+    """A match as it was reported; `rated` says whether it shall change ratings."""
+
+    match: Match
+    rated: bool
+
+
+@dataclass
+class Site:
+    """The use cases, and what a process keeps between requests. Made by `Site.over`.
+
+    stopping  set when the process is asked to stop: those who wait are answered at once
+    """
+
+    service: Service
+    options: Options
+    keys: Keys
+    tokens: Tokens
+    audit: Audit
+    desk: Desk
+    running: Running
+    webhooks: Webhooks
+    metrics: Metrics = field(default_factory=Metrics)
+    threads: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(THREADS, "evenmatch"))
+    pages: Pages = field(default_factory=Pages)
+    answers: Answers = field(default_factory=Answers)
+    wakes: Wakes = field(default_factory=Wakes)
+    stopping: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def __post_init__(self) -> None:
+        options = self.options
+        self.kernels = Kernels(self.service)
+        self.jobs = Jobs(self.service.database, self.service.clock)
+        self.reading = Reading(self.service)
+        self.views = Views(self.service, self.threads, self.pages)
+        self.reports: Gather[Report, Receipt] = Gather(self._record, self.threads)
+        self.wishes: Gather[Wish, Told] = Gather(self._wish, self.threads)
+        self.looks: Gather[int, Status] = Gather(self._look, self.threads)
+        self.key_limit = RateLimit(options.rate, options.burst)
+        self.player_limit = RateLimit(options.player_rate, options.player_burst)
+        self.open_limit = RateLimit(options.open_rate, options.open_burst)
+
+    async def work(self, function: Callable[..., T], *arguments: object) -> T:
+        """What a blocking function returns, called in a thread."""
+        return await asyncio.get_running_loop().run_in_executor(self.threads, function, *arguments)
+
+    async def note(self, deed: Deed) -> None:
+        """Note in the audit trail what somebody did."""
+        await self.work(self.audit.add, deed.note, self.service.clock())
+
+    def _record(self, ladder: str, reports: Sequence[Report]) -> Sequence[Receipt | EvenmatchError]:
+        matches = [one.match for one in reports]
+        outcomes = self.service.record_each(ladder, matches, [one.rated for one in reports])
+        told = zip(matches, outcomes, strict=True)
+        good = [match for match, outcome in told if not isinstance(outcome, EvenmatchError)]
+        self.metrics.matches.labels(ladder, "recorded").inc(len(good))
+        self.metrics.matches.labels(ladder, "refused").inc(len(matches) - len(good))
+        if good:
+            self.running.settle_reported(ladder, [match.id for match in good], {one.id: _quitters(one) for one in good})
+        return outcomes
+
+    def _wish(self, ladder: str, wishes: Sequence[Wish]) -> Sequence[Told | EvenmatchError]:
+        outcomes = self.desk.do(ladder, wishes)
+        refused = sum(isinstance(one, EvenmatchError) for one in outcomes)
+        self.metrics.tickets.labels(ladder, "granted").inc(len(outcomes) - refused)
+        self.metrics.tickets.labels(ladder, "refused").inc(refused)
+        return outcomes
+
+    def _look(self, ladder: str, tickets: Sequence[int]) -> Sequence[Status | EvenmatchError]:
+        found = self.desk.statuses(ladder, tickets)
+        return [found.get(one, UnknownNameError("ticket", str(one), ())) for one in tickets]
+
+
+def _quitters(match: Match) -> list[str]:
+    """Who quit it, by name."""
+    return [one.player for team in match.teams for one in team.players if one.quit]
+
+
+def site_of(request: Request) -> Site:
+    """What the handlers of this application share."""
+    site: Site = request.app.state.site
+    return site

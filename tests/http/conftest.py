@@ -1,0 +1,110 @@
+"""The application over a real database of each kind, asked in this process; time passes when a test says so."""
+
+import shutil
+
+import pytest
+
+from evenmatch.http.app import application
+from evenmatch.http.options import Options
+from evenmatch.http.serving import site_over
+from evenmatch.ledger.database import Database
+from evenmatch.service.access import SCOPES
+from evenmatch.service.service import Service
+from http_asking import Asking
+from ledger.made import Clock
+from postgres import postgres  # noqa: F401
+
+
+@pytest.fixture
+def asking(site):
+    """Asks the application."""
+    made = Asking(application(site))
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def clock():
+    """`clock.now` is microseconds since the epoch; `clock.move(seconds=…)` lets time pass."""
+    return Clock()
+
+
+@pytest.fixture(scope="session")
+def empty_file(tmp_path_factory):
+    """An SQLite database with the schema and nothing in it."""
+    path = tmp_path_factory.mktemp("empty") / "evenmatch.db"
+    Database.open(str(path)).close()
+    return path
+
+
+@pytest.fixture
+def options():
+    """How the application serves; a test file overrides this where it wants something else."""
+    return Options(matchmaker=False, rate=100_000, burst=100_000, open_rate=1000, open_burst=1000)
+
+
+@pytest.fixture
+def database_url(empty_file, tmp_path):
+    """SQLite; a test that is about both databases overrides this by `either_database`."""
+    return shutil.copy(empty_file, tmp_path / "evenmatch.db")
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def either_database(request, empty_file, tmp_path):
+    """A database with the schema and nothing in it, of each kind."""
+    if request.param == "sqlite":
+        return shutil.copy(empty_file, tmp_path / "evenmatch.db")
+    return request.getfixturevalue("postgres").fresh_database()
+
+
+@pytest.fixture
+def service(database_url, clock):
+    with Service.open(str(database_url), clock) as opened:
+        yield opened
+
+
+@pytest.fixture
+def site(service, options):
+    """What the handlers share."""
+    made = site_over(service, options)
+    yield made
+    made.jobs.stop(10)
+    made.threads.shutdown(wait=True)
+
+
+@pytest.fixture
+def keys(site):
+    """The headers of a key with each scope, for all ladders."""
+    made = {scope: site.keys.create(f"for {scope}", [scope], None, None)[1] for scope in SCOPES}
+    return {scope: {"Authorization": f"Bearer {text}"} for scope, text in made.items()}
+
+
+class As:
+    """Asks with these headers."""
+
+    def __init__(self, asking, headers):
+        self._asking, self._headers = asking, headers
+
+    def __getattr__(self, method):
+        ask = getattr(self._asking, method)
+        return lambda *arguments, headers=None, **fields: ask(
+            *arguments, headers={**self._headers, **(headers or {})}, **fields
+        )
+
+
+@pytest.fixture
+def client(asking):
+    """Asks without a key."""
+    return asking
+
+
+@pytest.fixture
+def reader(asking, keys):
+    """Asks with a key that may read all ladders."""
+    return As(asking, keys["read"])
+
+
+@pytest.fixture
+def admin(asking, keys):
+    """Asks with a key that may do everything on all ladders."""
+    return As(asking, keys["admin"])

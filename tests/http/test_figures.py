@@ -1,0 +1,142 @@
+"""Figures of the whole service: read from the database, the same from every process."""
+
+import pytest
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.parser import text_string_to_metric_families
+
+from evenmatch import rules
+from evenmatch.errors import StoreError
+from evenmatch.http.figures import Figures, TimedMatchmaker
+from evenmatch.http.metrics import Metrics
+from evenmatch.service.leases import Leases
+from evenmatch.service.queue_rules import QueueRules
+from evenmatch.service.wishes import Accept, Decline, Join, Seeker
+
+
+@pytest.fixture
+def database_url(either_database):
+    return either_database
+
+
+@pytest.fixture
+def desk(site, service):
+    service.create_ladder("duel", "elo", rules("elo"))
+    site.desk.set_queue("duel", "ranked", {"team_size": 1}, QueueRules(accept_within=20, heartbeat=None))
+    return site.desk
+
+
+@pytest.fixture
+def figures(site):
+    registry = CollectorRegistry()
+    registry.register(Figures(site))
+
+    def read():
+        found = {}
+        for family in text_string_to_metric_families(generate_latest(registry).decode()):
+            for sample in family.samples:
+                if not sample.name.endswith("_created"):
+                    found[
+                        sample.name.removeprefix("evenmatch_"), *(value for _, value in sorted(sample.labels.items()))
+                    ] = sample.value
+        return found
+
+    return read
+
+
+def join(desk, *names):
+    wishes = [Join(members=(Seeker(name=name),), queues=("ranked",)) for name in names]
+    return [outcome.ticket for outcome in desk.do("duel", wishes)]
+
+
+def test_they_tell_who_waits_what_was_offered_and_how_it_ended(desk, figures, clock):
+    maker = TimedMatchmaker(desk, Metrics())
+    figures()  # what happened before is not counted
+    ann, bob, kim = join(desk, "ann", "bob", "kim")
+    clock.move(seconds=3)
+    desk.mirror("duel").catch_up(clock())
+    told = figures()
+    assert told["players_seated", "duel", "waiting"] == 3
+    assert told["queue_tickets", "duel", "ranked"] == 3
+    assert told["queue_oldest_seconds", "duel", "ranked"] == 3
+    assert ("offers_total", "duel", "made", "ranked") not in told
+
+    offered = asked(desk, maker, [ann, bob, kim])
+    assert figures()["offers_total", "duel", "made", "ranked"] == 1
+    desk.do("duel", [Accept(offered[0]), Decline(offered[1])])
+    clock.move(seconds=1)
+    offered = asked(desk, maker, [one for one in (ann, bob, kim) if one != offered[1]])
+    desk.do("duel", [Accept(one) for one in offered])
+    sue, joe = join(desk, "sue", "joe")
+    asked(desk, maker, [sue, joe])
+    clock.move(seconds=21)
+    maker.step("duel")
+
+    desk.mirror("duel").catch_up(clock())
+    told = figures()
+    ended = {labels[2]: value for labels, value in told.items() if labels[0] == "offers_total"}
+    assert ended == {"made": 3, "declined": 1, "accepted": 1, "lapsed": 1}
+    assert told["players_seated", "duel", "playing"] == 2
+    assert told["matches_running", "duel"] == 1
+    assert told["players_seated", "duel", "waiting"] == 0
+    assert figures()["offers_total", "duel", "made", "ranked"] == 3  # nothing is counted twice
+
+
+def asked(desk, maker, tickets):
+    """Those of these tickets that are asked after a tick."""
+    maker.step("duel")
+    told = desk.statuses("duel", tickets)
+    found = [one for one in tickets if told[one].state == "offered"]
+    assert len(found) == 2
+    return found
+
+
+def test_a_ladder_whose_ratings_other_kernels_made_is_due(desk, service, figures):
+    assert figures()["ladder_rebuild_due", "duel"] == 0
+    assert figures()["ladder_position", "duel"] == 1  # the ladder's own making
+    with service.database.write() as connection:
+        connection.exec_driver_sql("UPDATE generation SET engine = 'another'")
+    assert figures()["ladder_rebuild_due", "duel"] == 1
+    service.rebuild("duel")
+    assert figures()["ladder_rebuild_due", "duel"] == 0
+
+
+def test_deliveries_that_wait_and_that_are_dead_are_told_apart(desk, service, figures):
+    with service.database.write() as connection:
+        for delivery, next_at, delivered_at in (
+            (1, "5", "NULL"),
+            (2, "NULL", "7"),
+            (3, "NULL", "NULL"),
+            (4, "9", "NULL"),
+        ):
+            connection.exec_driver_sql(
+                "INSERT INTO delivery (delivery, webhook, event, body, made_at, attempts, next_at, delivered_at) "
+                f"VALUES ({delivery}, 1, 'match.rated', '{{}}', 1, 1, {next_at}, {delivered_at})"
+            )
+    told = figures()
+    assert (told["webhook_deliveries", "waiting"], told["webhook_deliveries", "dead"]) == (2, 1)
+
+
+def test_where_the_database_does_not_answer_that_alone_is_told(desk, service, figures, monkeypatch):
+    assert figures()["database_up",] == 1
+
+    def fail():
+        raise StoreError("gone")
+
+    monkeypatch.setattr(service.database, "read", fail)
+    assert figures() == {("database_up",): 0}
+
+
+def test_a_process_tells_whether_it_runs_the_matchmaker_and_how_long_its_ticks_take(desk):
+    metrics = Metrics()
+    maker = TimedMatchmaker(desk, metrics)
+    maker.step("duel")
+    of = metrics.registry.get_sample_value
+    assert of("evenmatch_matchmaker_running", {"ladder": "duel"}) == 1
+    assert of("evenmatch_tick_seconds_count", {"ladder": "duel"}) == 1
+
+    others = Metrics()
+    other = TimedMatchmaker(desk, others)
+    assert isinstance(other.leases, Leases)
+    assert other.step("duel") is None
+    assert others.registry.get_sample_value("evenmatch_matchmaker_running", {"ladder": "duel"}) == 0
+    assert others.registry.get_sample_value("evenmatch_tick_seconds_count", {"ladder": "duel"}) is None

@@ -1,0 +1,149 @@
+"""Work that takes longer than a request, seen from any process."""
+
+import threading
+
+import pytest
+
+from evenmatch.errors import ConflictError
+from evenmatch.service.jobs import Jobs
+from ledger.made import duel
+
+
+@pytest.fixture
+def database_url(either_database):
+    return either_database
+
+
+@pytest.fixture
+def played(admin, service):
+    admin.post("/v1/ladders", json={"name": "duel", "system": "elo"})
+    service.record_many("duel", [duel(1, "ann", "bob", "duel"), duel(2, "eve", "ann", "duel")])
+
+
+def ended(admin, begun):
+    assert begun.status_code == 202
+    return admin.get(begun.headers["location"], params={"wait": 30}).json()
+
+
+def test_a_rebuild_mends_ratings_and_a_verification_says_so(admin, service, played):
+    with service.database.write() as connection:
+        service.database.rows.run(connection, "UPDATE state SET rating = ?", 1.0)
+    bad = ended(admin, admin.post("/v1/ladders/duel/verify"))
+    assert (bad["state"], bad["result"]["equal"]) == ("done", False)
+    rebuilt = ended(admin, admin.post("/v1/ladders/duel/rebuild"))
+    assert (rebuilt["state"], rebuilt["done"], rebuilt["total"]) == ("done", 3, 3)
+    assert rebuilt["result"] == {"since": 1, "matches": 2, "changed": 0}
+    good = ended(admin, admin.post("/v1/ladders/duel/verify"))
+    assert (good["result"]["equal"], good["result"]["matches"], good["result"]["players"]) == (True, 2, 3)
+    kinds = [one["kind"] for one in admin.get("/v1/jobs", params={"ladder": "duel"}).json()["items"]]
+    assert sorted(kinds) == ["rebuild", "verify", "verify"]
+
+
+def test_one_that_is_at_work_is_told_and_no_second_begun(admin, site, played):
+    go = threading.Event()
+    first, begun = site.jobs.begin("rebuild", "duel", lambda _: go.wait(20) and {})
+    assert begun
+    assert admin.post("/v1/ladders/duel/rebuild").json()["job"] == first.job
+    go.set()
+    assert admin.get(f"/v1/jobs/{first.job}", params={"wait": 30}).json()["state"] == "done"
+    assert admin.post("/v1/ladders/duel/rebuild").json()["job"] != first.job
+
+
+def test_rules_wait_for_other_rules_to_end(admin, site, played):
+    go = threading.Event()
+    first, _ = site.jobs.begin("rules", "duel", lambda _: go.wait(20) and {})
+    refused = admin.put("/v1/ladders/duel/rules", json={"parameters": {"k": 1}})
+    go.set()
+    assert refused.status_code == 409
+    assert first.job in refused.json()["detail"]
+
+
+def test_how_far_it_is_is_told_while_it_works(admin, site, played):
+    go = threading.Event()
+
+    def work(progress):
+        progress(2)
+        go.wait(20)
+        return {"well": True}
+
+    job, _ = site.jobs.begin("rebuild", "duel", work)
+    found = admin.get(f"/v1/jobs/{job.job}").json()
+    for _ in range(100):
+        if found["done"]:
+            break
+        go.wait(0.1)
+        found = admin.get(f"/v1/jobs/{job.job}").json()
+    assert (found["state"], found["done"], found["total"]) == ("running", 2, 3)
+    go.set()
+    assert admin.get(f"/v1/jobs/{job.job}", params={"wait": 30}).json()["result"] == {"well": True}
+
+
+def test_a_job_whose_process_is_silent_for_a_minute_has_failed_and_can_be_asked_again(
+    admin, site, service, clock, played
+):
+    columns = "job, ladder_name, kind, state, done, total, told, begun_at, changed_at"
+    with service.database.write() as connection:
+        row = ("job_lost", "duel", "rebuild", "running", 1, 3, "{}", clock(), clock())
+        service.database.rows.run(connection, f"INSERT INTO job ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", *row)
+    clock.move(seconds=60)
+    assert admin.get("/v1/jobs/job_lost").json()["state"] == "running"
+    assert admin.post("/v1/ladders/duel/rebuild").json()["job"] == "job_lost"
+    clock.move(seconds=1)
+    lost = admin.get("/v1/jobs/job_lost").json()
+    assert (lost["state"], lost["told"]) == ("failed", "the process that did it ended; ask for it again")
+    assert ended(admin, admin.post("/v1/ladders/duel/rebuild"))["state"] == "done"
+
+
+def test_a_process_that_stops_ends_its_jobs_and_says_so(site, service, played):
+    jobs, reached = Jobs(service.database, service.clock), threading.Event()
+
+    def work(progress):
+        while True:
+            progress(1)
+            reached.set()
+
+    job, _ = jobs.begin("rebuild", "duel", work)
+    assert reached.wait(10)
+    jobs.stop(10)
+    found = site.jobs.find(job.job)
+    assert (found.state, found.told) == ("failed", "the process that did it was asked to stop; ask for it again")
+
+
+def test_an_error_is_told_and_a_bug_is_told_without_its_insides(admin, site, played):
+    def conflicts(_):
+        raise ConflictError("that cannot be")
+
+    def breaks(_):
+        raise ZeroDivisionError("secret")
+
+    told = {}
+    for kind, work in (("verify", conflicts), ("rebuild", breaks)):
+        job, _ = site.jobs.begin(kind, "duel", work)
+        told[kind] = admin.get(f"/v1/jobs/{job.job}", params={"wait": 30}).json()
+    assert (told["verify"]["state"], told["verify"]["told"]) == ("failed", "that cannot be")
+    assert told["rebuild"]["state"] == "failed"
+    assert "secret" not in str(told["rebuild"])
+
+
+def test_jobs_come_in_pages_the_latest_first(admin, site, clock, played):
+    names = []
+    for kind in ("rebuild", "verify", "rules"):
+        clock.move(seconds=1)
+        names.append(site.jobs.begin(kind, "duel", lambda _: {})[0].job)
+    first = admin.get("/v1/jobs", params={"limit": 2}).json()
+    rest = admin.get("/v1/jobs", params={"limit": 2, "cursor": first["next"]}).json()
+    assert [one["job"] for one in first["items"] + rest["items"]] == names[::-1]
+    assert rest["next"] is None
+
+
+def test_an_admin_of_another_ladder_sees_no_job_of_this_one(asking, admin, site, played):
+    admin.post("/v1/ladders", json={"name": "b", "system": "elo"})
+    job, _ = site.jobs.begin("verify", "duel", lambda _: {})
+    other, own = (
+        {"Authorization": f"Bearer {site.keys.create('one', ['admin'], [name])[1]}"} for name in ("b", "duel")
+    )
+    assert asking.get(f"/v1/jobs/{job.job}", headers=own).status_code == 200
+    assert asking.get(f"/v1/jobs/{job.job}", headers=other).status_code == 403
+    assert asking.get("/v1/jobs", headers=own).status_code == 403
+    assert len(asking.get("/v1/jobs", params={"ladder": "duel"}, headers=own).json()["items"]) == 1
+    assert asking.get("/v1/jobs/none", headers=own).status_code == 404
