@@ -150,12 +150,30 @@ def error_tree() -> str:
     return "\n".join(parts) + "\n"
 
 
+def settings() -> str:
+    """Every setting of `evenmatch serve`."""
+    from evenmatch.http.options import Options  # noqa: PLC0415 - an extra, which other pages do without
+
+    parts = [
+        "# Settings\n",
+        "Of `evenmatch serve`, from the environment. [How to run it](../operate.md) says when to change which.\n",
+        "| variable | meaning | default |\n| --- | --- | --- |",
+        "| `EVENMATCH_DB` | The database: an SQLite file, or a URL as postgresql://user@host/name. | `evenmatch.db` |",
+    ]
+    for name, field in Options.model_fields.items():
+        default = field.default
+        shown_ = str(default).lower() if isinstance(default, bool) else "[]" if default == () else str(default)
+        parts.append(f"| `EVENMATCH_{name.upper()}` | {field.description} | `{shown_}` |")
+    return "\n".join(parts) + "\n"
+
+
 PAGES = {
     "commands.md": commands,
     "systems.md": rating_systems,
     "python.md": names,
     "matchmaking.md": matchmaker,
     "errors.md": error_tree,
+    "settings.md": settings,
 }
 
 
