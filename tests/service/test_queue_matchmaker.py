@@ -278,6 +278,24 @@ def test_an_open_seat_is_filled(desk, ladder, service, clock, maker):
     assert maker.step(ladder).offers == ()
 
 
+def test_who_left_a_match_is_not_offered_a_seat_of_it_in_another_team(desk, ladder, service, clock, maker):
+    """bob leaves; later eve's team lacks one, and bob waits alone: nobody is asked, until dan comes."""
+    desk.set_queue(ladder, "ranked", DUEL, QueueRules(heartbeat=None, penalty=0.0))
+    running = Running(service)
+    running.announce(ladder, "m1", [["ann", "bob"], ["cat", "eve"]], queue="ranked")
+    desk.set_queue(ladder, "ranked", PAIRS, QueueRules(heartbeat=None, penalty=0.0))
+    running.leaves(ladder, "m1", [Presence(one_, clock(), back=False) for one_ in ("bob", "eve")])
+    running.openings(ladder, "m1", "ranked", [0, 1])
+    clock.move(seconds=1)
+    (bob,) = join(desk, ladder, party("bob", within=100.0))
+    assert maker.step(ladder).offers == ()
+    assert desk.status(ladder, bob).state == "waiting"
+    (dan,) = join(desk, ladder, party("dan", within=100.0))
+    assert len(maker.step(ladder).offers) == 1
+    assert (desk.status(ladder, bob).state, desk.status(ladder, dan).state) == ("waiting", "offered")
+    check_everything(service)
+
+
 def test_a_seat_whose_match_is_over_is_not_given(desk, ladder, service, clock, maker):
     desk.set_queue(ladder, "ranked", DUEL, QueueRules(heartbeat=None))
     running = Running(service)

@@ -35,7 +35,7 @@ _COLUMNS = "SELECT player, rating, matches, completed, last_completed FROM state
 class View:
     """A snapshot, and what it was made from.
 
-    taken  when, on the monotonic clock;  cost  seconds that it took
+    taken  when, on the monotonic clock;  cost  seconds of the processor that it took
     lasts  False: ratings change with time alone, so all are read anew each time
     """
 
@@ -113,7 +113,7 @@ class Boards:
 
 def take(store: Store, ladder: str, now: int, old: View | None = None) -> View:
     """A view of a ladder as it is in this transaction; an old one saves reading what has not changed."""
-    begin = time.monotonic()
+    begin = time.thread_time()
     head = store.head(ladder)
     settings = Settings.read(head.settings)
     board, lasts = None, True
@@ -126,8 +126,7 @@ def take(store: Store, ladder: str, now: int, old: View | None = None) -> View:
         board = replace(board, rating=rating)
     latest = now if head.time is None else max(now, head.time)  # clocks of game servers may be ahead
     made = snapshot(board, settings.standings, latest)
-    end = time.monotonic()
-    return View(head, settings, made, end, end - begin, lasts)
+    return View(head, settings, made, time.monotonic(), time.thread_time() - begin, lasts)
 
 
 def _aged(store: Store, head: Head, rating: Floats, now: int) -> tuple[Floats, bool]:

@@ -69,6 +69,11 @@ def spread_of(match: Live, inside: Inside, joining: list[Party]) -> float:
     return max(points) - min(points) if points else 0.0
 
 
+def former(match: Live) -> set[int]:
+    """Those who were in a match and left it."""
+    return {slot["id"] for slot in match.slots() if not _is_in(slot)}
+
+
 def _is_in(slot: Slot) -> bool:
     spells = slot.get("spells")
     return not spells or spells[-1][1] is None

@@ -230,6 +230,17 @@ class Mirror:
             if ticket in self.held and not any(ticket in queue for queue in self.queues.values()):
                 self._join(ticket, now, arriving=False)
 
+    @contextmanager
+    def without(self, players: Iterable[int], now: int) -> Iterator[None]:
+        """As if these players did not wait, inside the block."""
+        found = {queue.ticket_of(player) for player in players for queue in self.queues.values()}
+        taken: list[int] = []
+        self.take(sorted(ticket for ticket in found if ticket is not None), taken)
+        try:
+            yield
+        finally:
+            self.give_back(taken, now)
+
     def policy(self, name: str) -> Policy:
         """The policy of a queue."""
         return self.setups[name].policy

@@ -116,7 +116,8 @@ class Tick:
             name = match.openings["queue"]
             if name not in mirror.queues:
                 continue
-            found = filling.fill(match, inside, mirror.queues[name], self._now, mirror.policy(name))
+            with mirror.without(filling.former(match), self._now):  # they left it: it is no match for them
+                found = filling.fill(match, inside, mirror.queues[name], self._now, mirror.policy(name))
             if found is not None:
                 thought.made.append((name, self._filling_body(match, found, inside)))
                 mirror.take([ticket for team in found.teams for ticket in team], thought.taken)

@@ -210,15 +210,8 @@ class Turn:
 
     def _fill(self, offer: OfferRow, match_id: str) -> bool:
         """Give all of them seats in a running match; whether it still had them."""
-        teams = [(at, team) for at, team in enumerate(offer.body["teams"]) if team]
-        match = live.read(self.store, self.ladder, [match_id]).get(match_id)
-        seats = [] if match is None or not match.is_on or match.openings is None else match.openings["seats"]
-        if any(at >= len(seats) or seats[at] < len(team) for at, team in teams):
-            return False
-        filled = [
-            live.fill(self.store, self.ladder, match_id, self.last, at, _slots(team), self.now) for at, team in teams
-        ]
-        return all(filled)
+        teams = [_slots(team) for team in offer.body["teams"]]
+        return live.fill_teams(self.store, self.ladder, match_id, self.last, teams, self.now)
 
 
 def _slots(team: Sequence[Chair]) -> list[live.Slot]:
