@@ -11,6 +11,7 @@ from pathlib import Path
 
 import typer
 
+import endpoints
 import evenmatch
 from evenmatch import errors, matchmaking, systems
 from evenmatch.cli.app import app
@@ -174,6 +175,7 @@ PAGES = {
     "matchmaking.md": matchmaker,
     "errors.md": error_tree,
     "settings.md": settings,
+    "http.md": endpoints.page,
 }
 
 
