@@ -190,9 +190,12 @@ FIRST = {
     "season show": ["season open"],
     "ladder create duel": [],
     "ladder list": ["backup evenmatch.db"],
+    "queue set": ["ladder create arena --system elo"],
+    "queue list": ["ladder create arena --system elo"],
+    "queue remove": ["ladder create arena --system elo", "queue set arena quick"],
 }
 OTHERS = {"rate", "explain", "odds", "backtest", "systems", "demo", "import", "record"}
-OTHERS |= {"simulate-queue", "replay-queue", "policies"}  # of no ledger
+OTHERS |= {"simulate-queue", "replay-queue", "policies", "serve"}  # of no ledger, or without an end
 
 
 def examples():
@@ -222,5 +225,7 @@ def test_an_example_of_the_help_is_accepted(line, run, league, tmp_path):
         words += ["--db", "new.db"]
     if words[:2] == ["player", "merge"]:
         words.append("--yes")
+    if words[:2] == ["key", "revoke"]:
+        words[2] = json.loads(run("key", "create", "k", "--scope", "read", "--json").out)["key"]
     ended = run(*words)
     assert ended.code == 0, ended
