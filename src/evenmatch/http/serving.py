@@ -30,6 +30,7 @@ from evenmatch.service.tokens import Tokens
 from evenmatch.service.webhooks import Webhooks
 
 INTERRUPTED = 130  # the exit code
+AGAIN = 1.0  # seconds until a worker that a bug ended is begun anew
 PATIENCE = 10.0  # seconds that what runs beside the requests has to end
 
 
@@ -93,7 +94,9 @@ def _guarded(name: str, run: Callable[[threading.Event], None], stop: threading.
             run(stop)
         except Exception as error:
             log.error("bug", worker=name, exc_info=error)
-            stop.wait(1.0)
+            stop.wait(AGAIN)
+        else:
+            return  # it has nothing more to do
 
 
 class _Server(uvicorn.Server):
