@@ -1,6 +1,7 @@
 """The examples in README.md and docs/ are tests: Python blocks run, console blocks run and print what they show."""
 
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -11,6 +12,8 @@ from hypothesis import settings
 from sybil import Sybil
 from sybil.example import Example
 from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser
+
+import in_process
 
 ROOT = Path(__file__).parent
 
@@ -24,6 +27,9 @@ LONG = (
     "README.md",
     *(f"tests/{part}" for part in ("crash", "contract", "ledger", "matchmaking", "lab", "cli")),
 )
+
+
+TYPED = ("README.md", "tutorial.md")  # pages whose commands each run in a process of its own
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -44,16 +50,33 @@ def run_console(example: Example) -> None:
             steps.append((line[2:], []))
         elif steps:
             steps[-1][1].append(line)
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    is_typed = Path(example.path).name in TYPED
     for command, shown in steps:
-        run = subprocess.run(
-            command, shell=True, capture_output=True, text=True, check=False, env={**os.environ, "PATH": path}
-        )
-        told = [line.rstrip() for line in (run.stdout + run.stderr).rstrip().splitlines()]
+        printed = run_in_shell(command) if is_typed or not is_ours_alone(command) else run_here(command)
+        told = [line.rstrip() for line in printed.rstrip().splitlines()]
         expected = [line.rstrip() for line in "\n".join(shown).rstrip().splitlines()]
-        assert matches(told, expected), f"$ {command}\nprinted:\n{run.stdout}{run.stderr}\nbut is shown to print:\n" + (
+        assert matches(told, expected), f"$ {command}\nprinted:\n{printed}\nbut is shown to print:\n" + (
             "\n".join(expected)
         )
+
+
+def run_in_shell(command: str) -> str:
+    """What a command prints that is run as people type it."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    env = {**os.environ, "PATH": path}
+    run = subprocess.run(command, shell=True, capture_output=True, text=True, check=False, env=env)
+    return run.stdout + run.stderr
+
+
+def is_ours_alone(command: str) -> bool:
+    """Whether a command is one of evenmatch with plain arguments, which a shell would only hand over."""
+    return command.startswith("evenmatch ") and not set(command) & set("|&;<>()$`\\*?[#~%{")
+
+
+def run_here(command: str) -> str:
+    """What a command of evenmatch prints."""
+    ended = in_process.command(*shlex.split(command)[1:])
+    return ended.out + ended.err
 
 
 def matches(told: list[str], expected: list[str]) -> bool:

@@ -231,11 +231,17 @@ class Postgres:
         return "\n".join((self.folder / "log").read_text(errors="replace").splitlines()[-40:])
 
 
+SHARED = pytest.StashKey[Postgres]()
+
+
 @pytest.fixture(scope="session")
-def postgres() -> Iterator[Postgres]:
-    """One server for all tests of a process; each takes a `fresh_database()` of it."""
-    with Postgres() as server:
-        yield server
+def postgres(request: pytest.FixtureRequest) -> Postgres:
+    """One server for all tests of a process, however many conftests offer it; each takes a `fresh_database()` of it."""
+    stash = request.config.stash
+    if SHARED not in stash:
+        stash[SHARED] = Postgres().__enter__()
+        request.config.add_cleanup(stash[SHARED].close)
+    return stash[SHARED]
 
 
 def find_binaries() -> Path:

@@ -5,11 +5,12 @@ import shutil
 import subprocess
 import sys
 import warnings
-from typing import NamedTuple
 
 import pytest
 
 from evenmatch.cli import main
+from in_process import Ended
+from in_process import command as in_process
 
 COMMAND = [sys.executable, "-c", "from evenmatch.cli import main; main()"]
 
@@ -43,12 +44,6 @@ t1,2026-03-01T12:00:00Z,team,red,b,1,60
 t1,2026-03-01T12:00:00Z,team,blue,c,2,60
 t1,2026-03-01T12:00:00Z,team,blue,g,2,60
 """
-
-
-class Ended(NamedTuple):
-    code: int
-    out: str
-    err: str
 
 
 @pytest.fixture
@@ -109,11 +104,7 @@ def league_made_once(tmp_path_factory):
         ["ladder", "create", "duel", "--system", "elo", "--placement", "2", "--db", db],
         ["import", str(folder / "season.csv"), "--ladder", "duel", "--db", db],
     ):
-        with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
-            patch.setattr(sys, "argv", ["evenmatch", *line])
-            with pytest.raises(SystemExit) as ended:
-                main()
-        assert ended.value.code in (None, 0)
+        assert in_process(*line).code == 0
     return folder / "league.db"
 
 

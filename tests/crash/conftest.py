@@ -1,21 +1,16 @@
 """Databases of both kinds, and processes to kill."""
 
-from pathlib import Path
-
 import pytest
 
 from crash import children
-from postgres import Postgres, postgres  # noqa: F401
+from databases import made_url  # noqa: F401
+from postgres import postgres  # noqa: F401
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+@pytest.fixture
+def url(made_url: str) -> str:  # noqa: F811
     """An empty database of each kind."""
-    if request.param == "sqlite":
-        return str(tmp_path / "ladders.db")
-    server = request.getfixturevalue("postgres")
-    assert isinstance(server, Postgres)
-    return server.fresh_database()
+    return made_url
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from databases import KINDS, made_url  # noqa: F401
 from evenmatch import rules
 from evenmatch.service.service import Service
 from evenmatch.service.settings import Settings
@@ -9,15 +10,13 @@ from evenmatch.standings.board import StandingsRules
 from ledger.made import Clock
 from postgres import postgres  # noqa: F401
 
-DATABASES = ("sqlite", "postgresql")
-
 
 @pytest.fixture
 def clock():
     return Clock()
 
 
-@pytest.fixture(params=DATABASES)
+@pytest.fixture(params=KINDS)
 def store_url(request, tmp_path):
     """A database that nobody has opened yet."""
     if request.param == "sqlite":
@@ -26,8 +25,8 @@ def store_url(request, tmp_path):
 
 
 @pytest.fixture
-def service(store_url, clock):
-    with Service.open(store_url, clock) as opened:
+def service(made_url, clock):  # noqa: F811
+    with Service.open(made_url, clock) as opened:
         yield opened
 
 

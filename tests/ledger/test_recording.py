@@ -241,12 +241,12 @@ def test_threads_that_record_at_once_get_their_own_receipts(service, ladder):
     assert service.verify("default").is_equal
 
 
-def test_receipts_go_by_what_another_process_has_just_changed(service, store_url, clock):
+def test_receipts_go_by_what_another_process_has_just_changed(service, made_url, clock):
     service.create_ladder("default", "elo", rules("elo"), Settings(standings=StandingsRules(placement=1)))
     for at, two in enumerate([("a", "b"), ("b", "c"), ("a", "c")]):
         service.record(duel(at, *two))
     service.view("default")
-    with Service.open(store_url, clock) as other:
+    with Service.open(made_url, clock) as other:
         other.change_settings("default", {"divisions": [["low", 1], ["high", 60]]})
         other.change_rules("default", "wager", rules("wager"))  # ratings near 1, all of them below any of Elo's
     told = service.record(duel(3, "a", "b"))

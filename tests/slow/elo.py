@@ -106,8 +106,13 @@ def special(player: Standing, match: SlowMatch, index: int, kept: dict[str, Stan
 
     # All chances are 0 at the low end and 1 at the high end, and the surplus never falls between them.
     low, high = float(min(own, *rivals)) - 401, float(max(own, *rivals)) + 401
-    first = -math.inf if surplus(low) >= 0 else boundary(low, high, lambda x: surplus(x) >= 0)[1]
-    last = math.inf if surplus(high) <= 0 else boundary(low, high, lambda x: surplus(x) > 0)[0]
+    below, first = (-math.inf,) * 2 if surplus(low) >= 0 else boundary(low, high, lambda x: surplus(x) >= 0)
+    if surplus(high) <= 0:
+        last = math.inf
+    elif first > low and surplus(first) > 0:  # no stretch of zeros between
+        last = below
+    else:
+        last = boundary(low, high, lambda x: surplus(x) > 0)[0]
     return min(max(float(own), first), last)
 
 

@@ -280,10 +280,12 @@ def test_trueskill_0_4_5s_ten_rounds_and_its_early_end_are_enough_even_for_long_
 # --- Weng-Lin
 
 
+@functools.cache  # each is asked for v and for w, of the package and of its twin
 def exact_win(x, t):
     return tuple(float(value) for value in exact_moments(x, t, drawn=False))
 
 
+@functools.cache
 def exact_draw(x, t):
     return tuple(float(value) for value in exact_moments(x, t, drawn=True))
 
@@ -681,6 +683,11 @@ def by_mpmath(matches, *, limit, drift, remembers, ties=2, start=1500, deviation
     return told
 
 
+@functools.cache  # the package and its twin are asked the same
+def known_of(about, count, sides, size, **parameters):
+    return by_mpmath(season(about, count, sides, size), **parameters)
+
+
 def assert_same_means(changes, known):
     assert [(change.match_id, change.player) for change in changes] == [entry[:2] for entry in known]
     for change, (_, _, mean) in zip(changes, known, strict=True):
@@ -696,8 +703,8 @@ def test_elommr_without_transfer_balances_all_performances_the_last_sixteen_robu
 
     changes = replayed(implementation, matches, rho=0.0, limit=40.0, drift=100.0, split_ties=split_ties)
 
-    known = by_mpmath(matches, limit=40, drift=100, remembers=True, ties=1 if split_ties else 2)
-    assert_same_means(changes, known)
+    ties = 1 if split_ties else 2
+    assert_same_means(changes, known_of("remembers", 20, sides, size, limit=40, drift=100, remembers=True, ties=ties))
 
 
 @pytest.mark.parametrize("implementation", [package, twin])
@@ -707,7 +714,7 @@ def test_elommr_that_transfers_all_forgets_everything_but_mean_and_deviation(imp
 
     changes = replayed(implementation, matches, rho=100.0, limit=150.0, drift=2000.0)
 
-    assert_same_means(changes, by_mpmath(matches, limit=150, drift=2000, remembers=False))
+    assert_same_means(changes, known_of("forgets", 8, sides, size, limit=150, drift=2000, remembers=False))
 
 
 @pytest.mark.parametrize("implementation", [package, twin])
