@@ -1,0 +1,19 @@
+"""A typed client of the service, for Python.
+
+    from evenmatch.client import Client
+
+    with Client("https://ranks.example", "em_…") as client:
+        print(client.get_standings("arena").items)
+
+`AsyncClient` has the same methods, to be awaited. What is sent and answered is in `evenmatch.client.models`.
+"""
+
+from __future__ import annotations
+
+from evenmatch.client import models
+from evenmatch.client.async_client import AsyncClient
+from evenmatch.client.client import Client
+from evenmatch.client.errors import ProblemError, UnreachableError
+from evenmatch.http.models.problems import Problem
+
+__all__ = ["AsyncClient", "Client", "Problem", "ProblemError", "UnreachableError", "models"]

@@ -1,0 +1,157 @@
+"""The pages for game developers: every command and program on them runs, in its order, against a real service."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from evenmatch.client import Client
+from evenmatch.client.models import JoinQueue, QueueRulesAsked, Seeker, SetQueue, TokenAsked
+
+PAGES = Path(__file__).parents[2] / "docs" / "how-to"
+LUA = "cjson", "socket.http", "openssl.digest"
+URL = "http://127.0.0.1:8080"
+
+
+def blocks(page, *languages):
+    """The language and text of each block of these languages, in order."""
+    found = re.findall(r"^```(\w+)\n(.*?)^```$", (PAGES / page).read_text(), re.M | re.S)
+    return [(language, text) for language, text in found if language in languages]
+
+
+@contextmanager
+def served(folder):
+    """The address of `evenmatch serve` in a folder."""
+    command = [sys.executable, "-m", "evenmatch", "serve", "--port", "0"]
+    with (
+        (folder / "log").open("wb") as log,
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True, cwd=folder) as run,
+    ):
+        try:
+            yield run.stdout.readline().split()[-1]
+        finally:
+            run.send_signal(signal.SIGTERM)
+            try:
+                run.wait(30)
+            except subprocess.TimeoutExpired:
+                run.kill()
+
+
+def shell(script, folder, **environment):
+    """What a script prints that must not fail."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    env = {**os.environ, "PATH": path, **environment}
+    told = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", script],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=folder,
+        env=env,
+        timeout=120,
+    )
+    assert told.returncode == 0, f"{script}\n{told.stdout}\n{told.stderr}"
+    return told.stdout
+
+
+@pytest.mark.skipif(not shutil.which("curl"), reason="curl is not installed")
+def test_the_page_about_the_service_leads_to_a_rated_match(tmp_path):
+    listed = blocks("service.md", "bash", "py")
+    begin = [text for _, text in listed].index("evenmatch serve\n")
+    shell("".join(text for _, text in listed[:begin]), tmp_path)
+    with served(tmp_path) as url:
+        commands = "".join(text for language, text in listed[begin + 1 :] if language == "bash").replace(URL, url)
+        printed = shell(commands, tmp_path)
+        assert '"state":"matched"' in printed
+        assert printed.count('"change":0.05') >= 2  # of 1.00, wager wins a twentieth
+        assert "\n304\n" in printed
+        assert '"type":"urn:evenmatch:problem:unknown-name"' in printed
+        program = "".join(text for language, text in listed if language == "py")
+        key = (tmp_path / "auth").read_text().split()[-1]
+        (tmp_path / "program.py").write_text(program + CHECK)
+        told = shell(f"{sys.executable} program.py", tmp_path, EVENMATCH_URL=url, EVENMATCH_KEY=key)
+    assert re.search(r"^ann \d\.\d\d → \d\.\d\d$", told, re.M)
+
+
+# What the service signs for the secret whs_x at second 1795300000, by `openssl dgst -sha256 -hmac whs_x`.
+SIGNED = "97768c2f661baff0f755b15a4692c11d22d199448feebac580c4ab192d7fa177"
+CHECK = f"""
+time.time = lambda: 1795300100
+headers = {{"Evenmatch-Timestamp": "1795300000", "Evenmatch-Signature": "v1={SIGNED}"}}
+body = '{{"event":"match.rated","player":"Zoë"}}'.encode()
+assert is_ours("whs_x", headers, body)
+assert not is_ours("whs_x", headers, body + b" ")
+assert not is_ours("whs_y", headers, body)
+time.time = lambda: 1795300301
+assert not is_ours("whs_x", headers, body)
+"""
+
+
+@pytest.fixture(scope="module")
+def arena(tmp_path_factory):
+    """A service with a ladder and a queue: its address, an admin's key, and a folder for files."""
+    folder = tmp_path_factory.mktemp("arena")
+    key = shell("evenmatch ladder create arena --system wager >&2; evenmatch key create all --scope admin", folder)
+    with served(folder) as url:
+        rules = QueueRulesAsked(tick=0.2, accept_within=60)
+        policy = {"preset": "quick", "team_size": 1, "steps": [[0, 100]], "even_spread": 100, "newcomer_wait": 0}
+        with Client(url, key.strip()) as client:
+            client.set_queue("arena", "main", SetQueue(policy=policy, rules=rules))
+        yield url, key.strip(), folder
+
+
+@pytest.mark.skipif(not (shutil.which("curl") and shutil.which("openssl")), reason="curl or openssl is not installed")
+def test_a_match_is_reported_with_curl_by_a_key_and_signed(arena):
+    url, key, folder = arena
+    commands = [text for _, text in blocks("game-clients.md", "bash")]
+    printed = shell("\n".join(commands), folder, EVENMATCH_URL=url, EVENMATCH_KEY=key)
+    assert printed.count('"match_id":"curl-1"') == 2
+    assert "Bearer" not in commands[1]
+
+
+def lua():
+    """The interpreter that has all that the examples need; None: none does."""
+    for name in ("lua5.4", "lua5.3", "lua", "luajit"):
+        if shutil.which(name):
+            needed = "".join(f"require '{one}' " for one in LUA)
+            if subprocess.run([name, "-e", needed], capture_output=True, check=False).returncode == 0:
+                return name
+    return None
+
+
+def write_lua(folder, *changes):
+    """Write the page's programs into files, each of the name that it begins with."""
+    for _, text in blocks("game-clients.md", "lua"):
+        changed = text
+        for before, after in changes:
+            changed = changed.replace(before, after)
+        (folder / text.split()[1]).write_text(changed)
+
+
+@pytest.mark.skipif(lua() is None, reason="no Lua with luasocket, lua-cjson and luaossl is installed")
+def test_the_lua_programs_report_by_a_key_and_signed_and_play(arena):
+    url, key, folder = arena
+    write_lua(folder)
+    reported = shell(f"{lua()} server.lua", folder, EVENMATCH_URL=url, EVENMATCH_KEY=key)
+    assert re.fullmatch(r"(\w+ \d\.\d\d [+-]\d\.\d\d \(not placed yet\)\n){4}", reported)
+    write_lua(folder, ('return "Bearer "', 'error("not signed") --'), ("lua-1", "lua-2"))
+    assert shell(f"{lua()} signed.lua", folder, EVENMATCH_URL=url, EVENMATCH_KEY=key).count("not placed yet") == 4
+    write_lua(folder)
+    with Client(url, key) as client:
+        token = client.issue_token(TokenAsked(player="ann")).token
+        rival = client.join_queue("arena", JoinQueue(queues=["main"], members=[Seeker(player="zoe")])).ticket
+        ended = []
+        waiting = threading.Thread(
+            target=lambda: ended.append(client.wait_for_match("arena", rival, accept=True, timeout=60))
+        )
+        waiting.start()
+        played = shell(f"{lua()} player.lua", folder, EVENMATCH_URL=url, EVENMATCH_KEY=token)
+        waiting.join(60)
+    assert played.splitlines()[-1] == ended[0].match.match_id

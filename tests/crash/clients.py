@@ -1,0 +1,120 @@
+"""Clients of processes that are killed: what they ask goes to any of them, and again until one has answered."""
+
+import threading
+import time
+from collections.abc import Callable
+from random import Random
+
+import httpx
+
+from served import Served
+
+ON = "/v1/ladders/arena"
+PATIENCE = 60.0  # seconds until somebody must have answered
+Answer = dict[str, object]
+
+
+class Clients:
+    """Game servers that report, and players who queue, accept and play for ever; each is a thread.
+
+    reports    the answers to acknowledged reports, by the match's id;  tickets  the acknowledged ones
+    """
+
+    def __init__(self, served: list[Served], key: str, seed: int) -> None:
+        self.reports: dict[str, Answer] = {}
+        self.tickets: set[int] = set()
+        self.cut = 0
+        self.faults: list[BaseException] = []
+        self._served, self._key, self._seed = served, key, seed
+        self._stop = threading.Event()
+        self._threads: list[threading.Thread] = []
+
+    def begin(self, servers: int, players: int) -> None:
+        """Start to ask."""
+        work: list[tuple[Callable[[str, Random, httpx.Client], None], str]] = [
+            *((self._report, f"s{at}") for at in range(servers)),
+            *((self._play, f"player {at}") for at in range(players)),
+        ]
+        for run, name in work:
+            self._threads.append(threading.Thread(target=self._guarded, args=(run, name), daemon=True))
+            self._threads[-1].start()
+
+    def end(self) -> None:
+        """Stop, and raise what went wrong."""
+        self._stop.set()
+        for thread in self._threads:
+            thread.join(2 * PATIENCE)
+            assert not thread.is_alive(), "a client hangs"
+        self.check()
+
+    def check(self) -> None:
+        """Raise what went wrong."""
+        if self.faults:
+            raise self.faults[0]
+
+    def _guarded(self, run: Callable[[str, Random, httpx.Client], None], name: str) -> None:
+        try:
+            headers = {"Authorization": f"Bearer {self._key}"}
+            with httpx.Client(headers=headers, timeout=PATIENCE) as client:
+                run(name, Random(f"{self._seed} {name}"), client)
+        except BaseException as error:
+            self.faults.append(error)
+
+    def _ask(
+        self, client: httpx.Client, chance: Random, method: str, path: str, body: object = None, also: int = 200
+    ) -> httpx.Response:
+        """The answer of any process; another one is asked where the connection is cut or refused."""
+        at, deadline = chance.randrange(len(self._served)), time.monotonic() + PATIENCE
+        while True:
+            address = self._served[at % len(self._served)].address
+            try:
+                told = client.request(method, f"{address}{ON}{path}", json=body)
+            except httpx.TransportError:
+                self.cut += 1
+                at += 1
+                assert time.monotonic() < deadline, "nobody answers"
+                time.sleep(0.05)
+                continue
+            assert told.status_code in (200, 201, also), f"{method} {path}: {told.status_code} {told.text}"
+            return told
+
+    def _report(self, name: str, chance: Random, client: httpx.Client) -> None:
+        number = 0
+        while not self._stop.is_set():
+            number += 1
+            one, other = chance.sample(range(30), 2)
+            teams = [{"place": place, "players": [{"player": f"r{who}"}]} for place, who in ((1, one), (2, other))]
+            match = {"id": f"{name}-{number}", "played_at": "2026-01-01T12:00:00Z", "teams": teams}
+            self.reports[f"{name}-{number}"] = self._ask(client, chance, "POST", "/matches", match).json()
+            self._stop.wait(0.02)
+
+    def _play(self, name: str, chance: Random, client: httpx.Client) -> None:
+        number = 0
+        while not self._stop.is_set():
+            number += 1
+            wish = {"members": [{"player": name}], "queues": ["main"], "request_id": f"{name} {number}"}
+            told = self._ask(client, chance, "POST", "/tickets", wish, also=409)
+            if told.status_code == 409:  # the match is not closed yet
+                self._stop.wait(0.05)
+                continue
+            self.tickets.add(told.json()["ticket"])
+            self._wait(client, chance, name, told.json()["ticket"])
+
+    def _wait(self, client: httpx.Client, chance: Random, name: str, ticket: int) -> None:
+        """Until the ticket has come to its end: then its match is played at once."""
+        address, change = f"/tickets/{ticket}", 0
+        while not self._stop.is_set():
+            found = self._ask(client, chance, "GET", f"{address}?after={change}&wait=2").json()
+            if found["state"] == "offered":
+                self._ask(client, chance, "POST", f"{address}/accept", {"player": name}, also=409)
+            elif found["state"] == "matched":
+                if found["match"]["teams"][0][0]["player"] == name:
+                    self._close(client, chance, found["match"]["match_id"])
+                return
+            elif found["state"] == "gone":
+                return
+            change = found["change"]
+
+    def _close(self, client: httpx.Client, chance: Random, match_id: str) -> None:
+        ending = {"teams": [{"place": 1}, {"place": 2}]}
+        self.reports[match_id] = self._ask(client, chance, "POST", f"/live/{match_id}/close", ending).json()

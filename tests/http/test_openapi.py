@@ -1,0 +1,132 @@
+"""The service does what its OpenAPI document says: schemathesis asks all that it allows, and what it does not."""
+
+import os
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis.errors import Unsatisfiable
+from schemathesis import GenerationMode
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from evenmatch.http.app import application
+from evenmatch.http.models.matches import MatchReport
+from evenmatch.http.options import Options
+from evenmatch.http.serving import site_over
+from evenmatch.ledger.database import Database
+from evenmatch.service.service import Service
+
+SOAK = os.environ.get("EVENMATCH_SOAK") == "1"
+CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
+THERE = {"ladder": "duel", "player": "ann", "match_id": "m-1", "queue": "main", "ticket": 1}
+ENDLESS = {"ticket_events"}  # a stream that goes on while its ticket waits
+
+
+@pytest.fixture(scope="module")
+def asked(tmp_path_factory):
+    """The document, and the headers of a key that may do everything; some of what it tells of is there."""
+    path = str(tmp_path_factory.mktemp("openapi") / "evenmatch.db")
+    Database.open(path).close()
+    with Service.open(path) as service:
+        site = site_over(service, Options(matchmaker=False, rate=1e6, burst=1_000_000))
+        headers = {"Authorization": f"Bearer {site.keys.create('all', ['admin'], None, None)[1]}"}
+        schema = schemathesis.openapi.from_asgi("/v1/openapi.json", application(site))
+        for method, address, body in (
+            ("POST", "/v1/ladders", {"name": "duel", "system": "elo", "settings": {"placement": 0}}),
+            ("POST", "/v1/ladders/duel/matches", MatchReport.model_config["json_schema_extra"]["examples"][0]),
+            ("PUT", "/v1/ladders/duel/queues/main", {"policy": {"team_size": 1}}),
+            ("POST", "/v1/ladders/duel/tickets", {"members": [{"player": "zoe"}], "queues": ["main"]}),
+        ):
+            template = address.replace("/duel", "/{ladder}").replace("/main", "/{queue}")
+            case = schema[template][method].Case(path_parameters=THERE, body=body, media_type="application/json")
+            assert case.call(headers=headers).status_code in (200, 201)
+        yield schema, headers
+        site.jobs.stop(60)
+        for ladder in service.ladders():
+            service.rebuild(ladder.name)
+            assert service.verify(ladder.name).is_equal
+        site.threads.shutdown(wait=True)
+
+
+def ask_all(asked, mode, examples, **given_parts):
+    """Ask every endpoint so many things; whatever is wrong, of all of them."""
+    schema, headers = asked
+    wrong, count = [], 0
+
+    def checked(operation):
+        @settings(
+            max_examples=examples,
+            derandomize=True,
+            database=None,
+            deadline=None,
+            phases=[Phase.generate, Phase.shrink] if SOAK else [Phase.generate],
+            suppress_health_check=list(HealthCheck),
+        )
+        @given(case=operation.as_strategy(generation_mode=mode, **given_parts))
+        def check(case):
+            nonlocal count
+            count += 1
+            if case.query and isinstance(case.query.get("wait"), int | float):
+                case.query["wait"] = min(case.query["wait"], 0.01)  # what is waited for never comes
+            case.validate_response(case.call(headers=headers), checks=CHECKS)
+
+        return check
+
+    for found in schema.get_all_operations():
+        operation = found.ok()
+        if operation.definition.raw["operationId"] in ENDLESS:
+            continue
+        try:
+            checked(operation)()
+        except Unsatisfiable:  # there is nothing wrong that could be sent
+            continue
+        except (Exception, BaseExceptionGroup) as error:
+            wrong.append(f"{operation.label}: {error} {getattr(error, 'exceptions', '')}")
+    assert not wrong, "\n\n".join(wrong)
+    return count
+
+
+def test_its_own_examples_are_answered_as_the_document_says(asked):
+    """Each example is sent to the ladder that is there, and each address is asked without anything beside."""
+    schema, headers = asked
+    models = schema.raw_schema["components"]["schemas"]
+    good = set()
+    for found in schema.get_all_operations():
+        operation = found.ok()
+        raw = operation.definition.raw
+        if raw["operationId"] in ENDLESS:
+            continue
+        parts = {"path_parameters": {**THERE, "webhook": 1, "delivery": 1, "key": "em_x", "job": "job_x"}}
+        if "requestBody" in raw:
+            name = raw["requestBody"]["content"]["application/json"]["schema"]["$ref"].rpartition("/")[2]
+            parts |= {"body": models[name].get("examples", [{}])[0], "media_type": "application/json"}
+        case = operation.Case(**parts)
+        answer = case.call(headers=headers)
+        case.validate_response(answer, checks=CHECKS)
+        if answer.status_code < 300:
+            good.add(raw["operationId"])
+    assert good > {
+        "report_match",
+        "report_matches",
+        "join_queue",
+        "set_queue",
+        "get_standings",
+        "get_match",
+        "void_match",
+    }
+    assert len(good) > 40, good
+
+
+def test_what_the_document_allows_is_answered_as_it_says(asked):
+    assert ask_all(asked, GenerationMode.POSITIVE, 200 if SOAK else 5) > 250
+    assert ask_all(asked, GenerationMode.POSITIVE, 200 if SOAK else 5, path_parameters=THERE) > 250
+
+
+def test_what_the_document_forbids_is_refused_as_it_says(asked):
+    assert ask_all(asked, GenerationMode.NEGATIVE, 200 if SOAK else 4) > 150
+    assert ask_all(asked, GenerationMode.NEGATIVE, 200 if SOAK else 4, path_parameters=THERE) > 150
