@@ -160,6 +160,7 @@ def check_first(people, receipt):
     assert changes["ann"] == changes["bob"] == (1500.0, 1516.0, 16.0)
     assert changes["eve"] == changes["joe"] == (1500.0, 1484.0, -16.0)
     assert (told["ann"]["expected"], told["ann"]["result"], told["ann"]["factors"]["k"]) == (0.5, 1.0, 32.0)
+    ratings_with(people.page, "ann")
     rows = ask(people.page, "GET", f"{ON}/standings")["items"]
     assert [(one["rank"], one["player"], one["rating"]) for one in rows] == [
         (1, "ann", 1516.0),
