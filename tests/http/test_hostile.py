@@ -213,6 +213,10 @@ def test_cursors_that_nobody_gave_are_refused(known, secret):
     values = (
         ["\0"],
         ["\ud800"],
+        [1, "\0"],
+        [1, "\ud800"],
+        [1.5, "\0"],
+        ["\ud800", 1],
         [1e999],
         [10**30],
         [None],
@@ -374,7 +378,7 @@ def test_a_body_that_is_too_large_is_refused_declared_or_in_chunks(wire):
     head = wire.head(MATCHES.encode())
     wire.check_refused(wire.send(head + b"Content-Length: 99999999999\r\n\r\n"), 413)
     chunk = b"1000\r\n" + b" " * 0x1000 + b"\r\n"
-    wire.check_refused(wire.send(head + CHUNKED, *[chunk] * 20, b"0\r\n\r\n"), 413, 400)
+    wire.check_refused(wire.send(head + CHUNKED, *[chunk] * 20, b"0\r\n\r\n"), 413)
     for broken in (
         b"Content-Length: -1\r\n\r\n",
         b"Content-Length: x\r\n\r\n",
@@ -391,6 +395,7 @@ PATHS = (
     b"/v1/ladders/%2e%2e/keys",
     b"/v1//ladders",
     b"//v1/ladders",
+    b"/v1/ladders/duel/",
     b"/v1/ladders/duel%2Fmatches",
     b"/v1/ladders/%00",
     b"/v1/ladders/duel%00",

@@ -81,3 +81,22 @@ def test_only_one_of_two_takes_over(processes, service):
     assert [one.hold("a"), two.hold("a")] == [False, False]
     pass_time(3.1)
     assert [one.hold("a"), two.hold("a")] == [True, False]
+
+
+def test_who_watched_before_it_was_ready_takes_over_as_soon_as_it_is(processes):
+    one, two, pass_time = processes
+    assert one.hold("a")
+    for _ in range(7):
+        two.watch("a")
+        pass_time(0.5)
+    assert two.hold("a")
+
+
+def test_watching_takes_nothing_and_who_lives_keeps_the_lease(processes):
+    one, two, pass_time = processes
+    two.watch("a")
+    for _ in range(10):
+        pass_time(0.5)
+        assert one.hold("a")
+        two.watch("a")
+    assert not two.hold("a")

@@ -55,6 +55,7 @@ def application(site: Site, lifespan: Lifespan | None = None) -> FastAPI:
         openapi_url="/v1/openapi.json",
         responses=ANSWERS,
         strict_content_type=False,
+        redirect_slashes=False,
         separate_input_output_schemas=False,
     )
     app.state.site = site

@@ -30,7 +30,9 @@ def read_cursor(text: str, *kinds: type) -> tuple[float | str, ...]:
 
 def _fits(value: float | str) -> bool:
     """Whether a database can hold it."""
-    return isinstance(value, str) or (math.isfinite(value) and (isinstance(value, float) or abs(value) < LARGEST))
+    if isinstance(value, str):
+        return "\0" not in value and value.encode(errors="ignore").decode() == value
+    return math.isfinite(value) and (isinstance(value, float) or abs(value) < LARGEST)
 
 
 def _parse(text: str) -> Any:  # noqa: ANN401 - whatever JSON holds

@@ -7,6 +7,7 @@ import secrets
 import time
 from dataclasses import dataclass
 
+from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from evenmatch.http.limits import Allowance
@@ -31,8 +32,9 @@ class Asked:
     waits: bool = False
 
 
-class _BodyTooLargeError(Exception):
-    pass
+class _BodyTooLargeError(HTTPException):  # of another kind it would be taken for a body that cannot be read
+    def __init__(self, limit: int) -> None:
+        super().__init__(413, f"the body has more than {limit:,} bytes; accepted are so many, or several requests")
 
 
 def asked_of(scope: Scope) -> Asked:
@@ -55,7 +57,7 @@ class _Body:
     def check(self, size: int) -> None:
         """Raise _BodyTooLargeError for more bytes than the limit."""
         if size > self._limit:
-            raise _BodyTooLargeError
+            raise _BodyTooLargeError(self._limit)
 
     async def __call__(self) -> Message:
         """The next piece."""
@@ -115,11 +117,10 @@ class Front:
         try:
             body.check(int(declared) if declared.isdigit() else 0)
             await self._app(scope, body, answer)
-        except _BodyTooLargeError:
+        except _BodyTooLargeError as error:
             if answer.status:
                 raise
-            detail = f"the body has more than {self._limit:,} bytes; accepted are so many, or several requests"
-            await respond(told(OTHERS[413], detail, asked.id))(scope, body, answer)
+            await respond(told(OTHERS[413], error.detail, asked.id))(scope, body, answer)
         except Exception as error:
             log.error("bug", request=asked.id, method=scope["method"], path=scope["path"], exc_info=error)
             if answer.status:

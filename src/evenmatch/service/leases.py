@@ -57,6 +57,13 @@ class Leases:
                 return False
             return self._take(name, now, known)
 
+    def watch(self, name: str) -> None:
+        """Note the beat of whoever holds a lease, and take nothing: for who will be ready soon. Raises StoreError."""
+        with self._guard:
+            now, seen = self._clock(), self._seen.get(name)
+            if seen is None or (seen.owner != self.owner and now - seen.looked >= POLL):
+                self._seen[name] = self._look(name, now, seen)
+
     def release(self, name: str) -> None:
         """Let go of a lease, so that another takes it at once."""
         with self._guard:

@@ -77,7 +77,7 @@ class Matchmaker:
     def run(self, stop: threading.Event) -> None:
         """Step all ladders that have queues, each at its tick, until `stop`; then let go of their leases."""
         due: dict[str, float] = {}
-        warm()
+        self._warm_up(stop)
         flushed, failed = time.monotonic(), 0
         try:
             while not stop.is_set():
@@ -96,15 +96,33 @@ class Matchmaker:
         finally:
             self._release()
 
+    def _warm_up(self, stop: threading.Event) -> None:
+        """Load the compiled code, and watch meanwhile whether those who hold the leases live."""
+        warming = threading.Thread(target=warm, name="evenmatch-warming", daemon=True)
+        warming.start()
+        while warming.is_alive() and not stop.is_set():
+            try:
+                for ladder in self._ticks():
+                    self.leases.watch(_lease(self.desk.mirror(ladder).ladder))
+            except EvenmatchError as error:
+                logger.warning("the matchmaker watches its leases again in %.1f s: %s", POLL, error)
+            warming.join(POLL)
+
+    def _beat(self, ladder: str) -> None:
+        """Hold on to a ladder's lease between two of its ticks."""
+        if ladder in self._since and not self.leases.hold(_lease(self.desk.mirror(ladder).ladder)):
+            self._since.pop(ladder)
+
     def _step_due(self, ticks: dict[str, float], due: dict[str, float], stop: threading.Event) -> float:
         """Step the ladders whose time has come; seconds until the next one's has."""
         for ladder, tick in ticks.items():
             if stop.is_set():
                 break
             begin = time.monotonic()
-            if begin < due.get(ladder, begin):
-                continue
             try:
+                if begin < due.get(ladder, begin):
+                    self._beat(ladder)
+                    continue
                 stepped = self.step(ladder)
             except EvenmatchError as error:  # of this ladder: the others go on
                 self._failed[ladder] = self._failed.get(ladder, 0) + 1
