@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from evenmatch.errors import AccessError
-from evenmatch.service.access import Caller
-from evenmatch.service.keys import Keys
+from evenmatch.service.callers.access import Caller
+from evenmatch.service.callers.keys import Keys
 from evenmatch.service.opening import open_existing
 from evenmatch.service.service import microseconds
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import pytest
 
 from evenmatch.client import Client
-from evenmatch.service.keys import Keys
+from evenmatch.service.callers.keys import Keys
 from evenmatch.service.service import Service
 
 SCOPES = ("report", "queue", "read", "admin")

@@ -12,7 +12,7 @@ import pytest
 
 from crash.clients import ON, Clients
 from crash.looking import check_events, rows
-from evenmatch.service.keys import Keys
+from evenmatch.service.callers.keys import Keys
 from evenmatch.service.service import Service
 from postgres import Postgres
 from served import Served, ask

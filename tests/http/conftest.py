@@ -8,7 +8,7 @@ from evenmatch.http.app import application
 from evenmatch.http.options import Options
 from evenmatch.http.serving import site_over
 from evenmatch.ledger.database import Database
-from evenmatch.service.access import SCOPES
+from evenmatch.service.callers.access import SCOPES
 from evenmatch.service.service import Service
 from http_asking import Asking
 from ledger.made import Clock

@@ -10,8 +10,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from evenmatch.http.options import Options
 from evenmatch.http.serving import workers
-from evenmatch.service.access import SCOPES
-from evenmatch.service.keys import Keys
+from evenmatch.service.callers.access import SCOPES
+from evenmatch.service.callers.keys import Keys
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"

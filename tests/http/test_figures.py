@@ -8,9 +8,9 @@ from evenmatch import rules
 from evenmatch.errors import StoreError
 from evenmatch.http.figures import Figures, TimedMatchmaker
 from evenmatch.http.metrics import Metrics
-from evenmatch.service.leases import Leases
-from evenmatch.service.queue_rules import QueueRules
-from evenmatch.service.wishes import Accept, Decline, Join, Seeker
+from evenmatch.service.queueing.leases import Leases
+from evenmatch.service.queueing.queue_rules import QueueRules
+from evenmatch.service.queueing.wishes import Accept, Decline, Join, Seeker
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from urllib.parse import quote
 import pytest
 
 from evenmatch.http.app import application
-from evenmatch.service.keys import Keys
+from evenmatch.service.callers.keys import Keys
 from evenmatch.service.service import Service
 from http_asking import Asking
 from served import Served

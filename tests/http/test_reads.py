@@ -12,7 +12,7 @@ from evenmatch.http.models import catalog, matches, profiles, standings
 from evenmatch.http.options import Options
 from evenmatch.http.serving import site_over
 from evenmatch.match import Match, Team
-from evenmatch.service.access import SCOPES
+from evenmatch.service.callers.access import SCOPES
 from evenmatch.service.corrections import Ban, Void
 from evenmatch.service.service import Service
 from evenmatch.service.settings import Settings

@@ -5,7 +5,7 @@ from collections import Counter
 
 import sqlalchemy as sa
 
-from evenmatch.service.wishes import Accept, Decline, Join, Leave, Seeker
+from evenmatch.service.queueing.wishes import Accept, Decline, Join, Leave, Seeker
 
 ANYBODY = {"max_odds": "none", "even_spread": 100.0, "steps": [[0, 100]], "rematch_wait": 0.0, "party_wait": 0.0}
 DUEL = {**ANYBODY, "team_size": 1}

@@ -3,7 +3,7 @@
 import pytest
 
 from evenmatch.errors import ForbiddenError
-from evenmatch.service.access import ANYONE, OPERATOR, SCOPES, Caller
+from evenmatch.service.callers.access import ANYONE, OPERATOR, SCOPES, Caller
 
 
 def caller(*scopes, ladders=None, player=None):

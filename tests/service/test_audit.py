@@ -4,8 +4,8 @@ import pytest
 
 from evenmatch.errors import EvenmatchError, InputError
 from evenmatch.ledger.store import Store
-from evenmatch.service.access import OPERATOR, Caller
-from evenmatch.service.audit import Audit, note
+from evenmatch.service.callers.access import OPERATOR, Caller
+from evenmatch.service.callers.audit import Audit, note
 
 ANN = Caller("player ann", frozenset({"queue"}), player="ann")
 

@@ -15,12 +15,13 @@ from evenmatch import rules
 from evenmatch.ledger import people
 from evenmatch.ledger.store import Store
 from evenmatch.match import Match, Team
-from evenmatch.service import deliveries as module
-from evenmatch.service import news, offers, outbox, sending
-from evenmatch.service.deliveries import Deliverer
-from evenmatch.service.leases import Leases
-from evenmatch.service.lines import advance
-from evenmatch.service.webhooks import Webhooks
+from evenmatch.service.hooks import deliveries as module
+from evenmatch.service.hooks import news, outbox, sending
+from evenmatch.service.hooks.deliveries import Deliverer
+from evenmatch.service.hooks.webhooks import Webhooks
+from evenmatch.service.queueing import offers
+from evenmatch.service.queueing.leases import Leases
+from evenmatch.service.queueing.lines import advance
 from ledger.made import START, after, duel
 
 SECOND = 1_000_000

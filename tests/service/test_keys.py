@@ -12,10 +12,10 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from evenmatch.errors import AccessError, ForbiddenError, InputError, StoreError, UnknownNameError, UsageError
-from evenmatch.service import signing
-from evenmatch.service.access import Caller
-from evenmatch.service.audit import Audit
-from evenmatch.service.keys import Keys
+from evenmatch.service.callers import signing
+from evenmatch.service.callers.access import Caller
+from evenmatch.service.callers.audit import Audit
+from evenmatch.service.callers.keys import Keys
 from evenmatch.service.times import iso_time
 
 SHAPE = re.compile(r"em_[a-z2-7]{10}_[A-Za-z0-9_-]{43}")

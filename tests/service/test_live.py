@@ -14,12 +14,13 @@ from evenmatch.ledger import people
 from evenmatch.ledger.store import Store
 from evenmatch.match import Appearance, Match, Team
 from evenmatch.matchmaking import Policy
-from evenmatch.service import closing, live, queue_rules, striking
-from evenmatch.service import running as looping
-from evenmatch.service.lines import advance
-from evenmatch.service.presence import Ending, PlayerEnd, Presence, TeamEnd
-from evenmatch.service.queue_rules import QueueRules, QueueSetup
-from evenmatch.service.running import Running
+from evenmatch.service.playing import closing, live, striking
+from evenmatch.service.playing import running as looping
+from evenmatch.service.playing.presence import Ending, PlayerEnd, Presence, TeamEnd
+from evenmatch.service.playing.running import Running
+from evenmatch.service.queueing import queue_rules
+from evenmatch.service.queueing.lines import advance
+from evenmatch.service.queueing.queue_rules import QueueRules, QueueSetup
 
 SECOND = 1_000_000
 ONE_DATABASE = pytest.mark.parametrize("store_url", ["sqlite"], indirect=True)  # what is tried is not its

@@ -5,9 +5,9 @@ import pytest
 from evenmatch import rules
 from evenmatch.errors import ConflictError, InputError, NotYetError, UnknownNameError
 from evenmatch.service.corrections import Ban
-from evenmatch.service.desk import Desk
-from evenmatch.service.queue_rules import QueueRules
-from evenmatch.service.running import Running
+from evenmatch.service.playing.running import Running
+from evenmatch.service.queueing.desk import Desk
+from evenmatch.service.queueing.queue_rules import QueueRules
 from ledger.made import duel
 from service.queued import DUEL, PAIRS, Join, Leave, Seeker, check_everything, join, one, party, rows, solos
 

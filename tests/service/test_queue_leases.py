@@ -2,7 +2,7 @@
 
 import pytest
 
-from evenmatch.service.leases import Leases
+from evenmatch.service.queueing.leases import Leases
 
 
 class Seconds:

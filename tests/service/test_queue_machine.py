@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
 from evenmatch import rules
-from evenmatch.service.desk import Desk
-from evenmatch.service.leases import Leases
-from evenmatch.service.matchmaker import Matchmaker
-from evenmatch.service.queue_rules import QueueRules
-from evenmatch.service.running import Running
+from evenmatch.service.playing.running import Running
+from evenmatch.service.queueing.desk import Desk
+from evenmatch.service.queueing.leases import Leases
+from evenmatch.service.queueing.matchmaker import Matchmaker
+from evenmatch.service.queueing.queue_rules import QueueRules
 from evenmatch.service.service import Service
 from ledger.made import Clock
 from service.queued import DUEL, PAIRS, Accept, Decline, Leave, check_everything, party, rows

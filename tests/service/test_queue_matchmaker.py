@@ -6,12 +6,12 @@ import pytest
 
 from evenmatch import rules
 from evenmatch.errors import StoreError
-from evenmatch.service.desk import Desk
-from evenmatch.service.leases import Leases
-from evenmatch.service.matchmaker import Matchmaker
-from evenmatch.service.presence import Presence
-from evenmatch.service.queue_rules import QueueRules
-from evenmatch.service.running import Running
+from evenmatch.service.playing.presence import Presence
+from evenmatch.service.playing.running import Running
+from evenmatch.service.queueing.desk import Desk
+from evenmatch.service.queueing.leases import Leases
+from evenmatch.service.queueing.matchmaker import Matchmaker
+from evenmatch.service.queueing.queue_rules import QueueRules
 from ledger.made import duel
 from service.queued import (
     ANYBODY,

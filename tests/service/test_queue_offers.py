@@ -3,11 +3,11 @@
 import pytest
 
 from evenmatch.errors import ConflictError, InputError, NotYetError
-from evenmatch.service import penalties
-from evenmatch.service.desk import Desk
-from evenmatch.service.matchmaker import Matchmaker
-from evenmatch.service.queue_rules import QueueRules
-from evenmatch.service.running import Running
+from evenmatch.service.playing.running import Running
+from evenmatch.service.queueing import penalties
+from evenmatch.service.queueing.desk import Desk
+from evenmatch.service.queueing.matchmaker import Matchmaker
+from evenmatch.service.queueing.queue_rules import QueueRules
 from service.queued import (
     DUEL,
     PAIRS,

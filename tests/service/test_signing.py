@@ -8,8 +8,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from evenmatch.errors import AccessError
-from evenmatch.service import signing
-from evenmatch.service.signing import Signed
+from evenmatch.service.callers import signing
+from evenmatch.service.callers.signing import Signed
 
 TEXT = "em_abcdefghij_" + "s" * 43
 KEY = hashlib.sha256(TEXT.encode()).digest()

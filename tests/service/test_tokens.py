@@ -14,11 +14,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from evenmatch.errors import AccessError, ForbiddenError, InputError, UnknownNameError, UsageError
-from evenmatch.service.access import OPERATOR, Caller
-from evenmatch.service.audit import Audit
-from evenmatch.service.keys import Keys
+from evenmatch.service.callers.access import OPERATOR, Caller
+from evenmatch.service.callers.audit import Audit
+from evenmatch.service.callers.keys import Keys
+from evenmatch.service.callers.tokens import Tokens
 from evenmatch.service.times import iso_time
-from evenmatch.service.tokens import Tokens
 
 DAY = 86_400
 

@@ -3,9 +3,9 @@
 import pytest
 
 from evenmatch.errors import ConflictError, InputError, UnknownNameError
-from evenmatch.service.addresses import refusal
-from evenmatch.service.deliveries import Deliverer
-from evenmatch.service.webhooks import EVENTS, Webhooks
+from evenmatch.service.hooks.addresses import refusal
+from evenmatch.service.hooks.deliveries import Deliverer
+from evenmatch.service.hooks.webhooks import EVENTS, Webhooks
 from ledger.made import duel
 
 PUBLIC = {"hooks.example": ["93.184.215.14"], "six.example": ["2606:2800:21f:cb07:6820:80da:af6b:8b2c"]}

@@ -11,10 +11,10 @@ from evenmatch.cli import options
 from evenmatch.cli.database import DATABASE, Db, counted, minutes_text, opened, typed
 from evenmatch.cli.output import note, print_json, print_table, printable
 from evenmatch.errors import UsageError
-from evenmatch.service.access import SCOPES
+from evenmatch.service.callers.access import SCOPES
 
 if TYPE_CHECKING:
-    from evenmatch.service.keys import Key
+    from evenmatch.service.callers.keys import Key
 
 UNITS = {"m": 60, "h": 3600, "d": 86_400, "w": 604_800}  # seconds
 
@@ -51,7 +51,7 @@ def create(
 
     evenmatch key create backend --scope queue --scope report --expires 90d
     """
-    from evenmatch.service.keys import Keys
+    from evenmatch.service.callers.keys import Keys
 
     with opened(db) as service:
         ends = _moment(expires, service.clock())
@@ -73,7 +73,7 @@ def list_(db: Db = DATABASE, json: options.Json = False) -> None:
 
     evenmatch key list
     """
-    from evenmatch.service.keys import Keys
+    from evenmatch.service.callers.keys import Keys
 
     with opened(db) as service:
         keys, now = Keys(service.database, service.clock).list(), service.clock()
@@ -98,7 +98,7 @@ def revoke(
 
     evenmatch key revoke em_k3x7qa2mzp
     """
-    from evenmatch.service.keys import Keys
+    from evenmatch.service.callers.keys import Keys
 
     with opened(db) as service:
         revoked = Keys(service.database, service.clock).revoke(key)

@@ -14,7 +14,7 @@ from evenmatch.cli.policies import find, read_document
 from evenmatch.errors import UsageError
 
 if TYPE_CHECKING:
-    from evenmatch.service.queue_rules import QueueRules, QueueSetup
+    from evenmatch.service.queueing.queue_rules import QueueRules, QueueSetup
 
 app = typer.Typer(help="Make, list and remove the queues of a ladder, for the service.", no_args_is_help=True)
 
@@ -55,8 +55,8 @@ def set_(
     """
     data = _policy(policy) | ({} if team_size is None else {"team_size": team_size})
     named = _named(rule)
-    from evenmatch.service.desk import Desk
-    from evenmatch.service.queue_rules import QueueRules
+    from evenmatch.service.queueing.desk import Desk
+    from evenmatch.service.queueing.queue_rules import QueueRules
 
     with opened(db) as service:
         desk = Desk(service)
@@ -77,7 +77,7 @@ def list_(ladder: OnLadder = None, db: Db = DATABASE, json: options.Json = False
 
     evenmatch queue list --ladder arena
     """
-    from evenmatch.service.desk import Desk
+    from evenmatch.service.queueing.desk import Desk
 
     with opened(db) as service:
         name = ladder_of(service, ladder)
@@ -103,7 +103,7 @@ def remove(
 
     evenmatch queue remove arena quick
     """
-    from evenmatch.service.desk import Desk
+    from evenmatch.service.queueing.desk import Desk
 
     with opened(db) as service:
         gone = Desk(service).remove_queue(ladder, name, force=force)

@@ -74,7 +74,7 @@ def _serve(db: str, options: Options) -> None:
 
 def _tell_of_keys(service: Service, db: str) -> None:
     """Say how to make a key, where nobody has one."""
-    from evenmatch.service.keys import Keys
+    from evenmatch.service.callers.keys import Keys
 
     now = service.clock()
     if not any(one.state(now) == "good" for one in Keys(service.database, service.clock).list()):

@@ -12,8 +12,8 @@ from evenmatch.errors import AccessError, UnknownNameError, UsageError
 from evenmatch.http.front import asked_of
 from evenmatch.http.limits import Allowance
 from evenmatch.http.site import Site, site_of
-from evenmatch.service import signing
-from evenmatch.service.access import ANYONE, Caller
+from evenmatch.service.callers import signing
+from evenmatch.service.callers.access import ANYONE, Caller
 
 ACCEPTED = "accepted is the header Authorization: Bearer KEY, with a key of `evenmatch key create` or a player's token"
 

@@ -8,8 +8,8 @@ from typing import Annotated
 from fastapi import Query, Request
 
 from evenmatch.http.front import asked_of
-from evenmatch.service.access import Caller
-from evenmatch.service.deeds import Deed
+from evenmatch.service.callers.access import Caller
+from evenmatch.service.callers.deeds import Deed
 
 Limit = Annotated[int, Query(ge=1, le=500, description="Items on a page.")]
 Cursor = Annotated[str | None, Query(description="The `next` of the page before.")]

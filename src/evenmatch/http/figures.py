@@ -15,9 +15,9 @@ from evenmatch.http.logs import log
 from evenmatch.http.metrics import Metrics
 from evenmatch.http.site import Site
 from evenmatch.service.activity import Activity, Watch
-from evenmatch.service.desk import Desk
-from evenmatch.service.matchmaker import Matchmaker
-from evenmatch.service.ticks import Stepped
+from evenmatch.service.queueing.desk import Desk
+from evenmatch.service.queueing.matchmaker import Matchmaker
+from evenmatch.service.queueing.ticks import Stepped
 
 TICKS = (0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 

@@ -20,14 +20,14 @@ from evenmatch.http.app import application
 from evenmatch.http.logs import log
 from evenmatch.http.options import Options
 from evenmatch.http.site import Site
-from evenmatch.service.audit import Audit
-from evenmatch.service.deliveries import Deliverer
-from evenmatch.service.desk import Desk
-from evenmatch.service.keys import Keys
-from evenmatch.service.running import Running
+from evenmatch.service.callers.audit import Audit
+from evenmatch.service.callers.keys import Keys
+from evenmatch.service.callers.tokens import Tokens
+from evenmatch.service.hooks.deliveries import Deliverer
+from evenmatch.service.hooks.webhooks import Webhooks
+from evenmatch.service.playing.running import Running
+from evenmatch.service.queueing.desk import Desk
 from evenmatch.service.service import Service
-from evenmatch.service.tokens import Tokens
-from evenmatch.service.webhooks import Webhooks
 
 INTERRUPTED = 130  # the exit code
 AGAIN = 1.0  # seconds until a worker that a bug ended is begun anew

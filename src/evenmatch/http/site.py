@@ -21,19 +21,19 @@ from evenmatch.http.pages import Pages
 from evenmatch.http.views import Views
 from evenmatch.http.wakes import Wakes
 from evenmatch.match import Match
-from evenmatch.service.audit import Audit
-from evenmatch.service.deeds import Deed
-from evenmatch.service.desk import Desk
+from evenmatch.service.callers.audit import Audit
+from evenmatch.service.callers.deeds import Deed
+from evenmatch.service.callers.keys import Keys
+from evenmatch.service.callers.tokens import Tokens
+from evenmatch.service.hooks.webhooks import Webhooks
 from evenmatch.service.jobs import Jobs
-from evenmatch.service.keys import Keys
+from evenmatch.service.playing.running import Running
+from evenmatch.service.queueing.desk import Desk
+from evenmatch.service.queueing.statuses import Status
+from evenmatch.service.queueing.wishes import Told, Wish
 from evenmatch.service.reading import Reading
 from evenmatch.service.receipts import Receipt
-from evenmatch.service.running import Running
 from evenmatch.service.service import Service
-from evenmatch.service.statuses import Status
-from evenmatch.service.tokens import Tokens
-from evenmatch.service.webhooks import Webhooks
-from evenmatch.service.wishes import Told, Wish
 
 T = TypeVar("T")
 THREADS = 16  # for what blocks; a database has eight connections that stay open, and more for a rush

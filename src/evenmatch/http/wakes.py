@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
-    from evenmatch.service.desk import Desk
+    from evenmatch.service.queueing.desk import Desk
 
 Place = tuple[str, int]  # a ladder and a ticket
 

@@ -11,10 +11,11 @@ from typing import NamedTuple
 
 from evenmatch.errors import EvenmatchError, StoreError
 from evenmatch.ledger.store import Head, Store
-from evenmatch.service import live, offers, tickets
-from evenmatch.service.desk import Desk
-from evenmatch.service.mirror import Counts
-from evenmatch.service.offers import OfferRow
+from evenmatch.service.playing import live
+from evenmatch.service.queueing import offers, tickets
+from evenmatch.service.queueing.desk import Desk
+from evenmatch.service.queueing.mirror import Counts
+from evenmatch.service.queueing.offers import OfferRow
 from evenmatch.service.rebuilding import is_due
 
 SELDOM = 60.0  # seconds for which the count of dead deliveries stands

@@ -16,7 +16,7 @@ from evenmatch.ledger import live_schema
 from evenmatch.ledger.database import Database
 from evenmatch.ledger.rows import Row
 from evenmatch.ledger.store import Store
-from evenmatch.service.deeds import Deed
+from evenmatch.service.callers.deeds import Deed
 from evenmatch.service.replaying import Progress
 
 COLUMNS = ("job", "ladder_name", "kind", "state", "done", "total", "told", "begun_at", "changed_at")

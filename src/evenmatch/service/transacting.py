@@ -9,7 +9,7 @@ from typing import Self
 
 from evenmatch.ledger.database import Database
 from evenmatch.ledger.store import Head, Store
-from evenmatch.service.deeds import Deed
+from evenmatch.service.callers.deeds import Deed
 
 
 class Transacting:

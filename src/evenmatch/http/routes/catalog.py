@@ -26,7 +26,7 @@ from evenmatch.http.models.catalog import (
 from evenmatch.http.replies import encoded, read
 from evenmatch.http.routes.changes import told
 from evenmatch.http.site import site_of
-from evenmatch.service.access import Caller
+from evenmatch.service.callers.access import Caller
 from evenmatch.service.describing import options_told, policies_told, rules_told, system_told
 from evenmatch.service.ladders import Ladder
 from evenmatch.service.seasons import Season

@@ -23,8 +23,8 @@ from evenmatch.http.models.corrections import (
 from evenmatch.http.replies import read, written
 from evenmatch.http.site import Site, site_of
 from evenmatch.service import rulings
+from evenmatch.service.callers.deeds import Deed
 from evenmatch.service.corrections import Ban, Move, Preview, Reinstate, Unvoid, Void
-from evenmatch.service.deeds import Deed
 from evenmatch.service.ladders import Wishing
 from evenmatch.service.rulings import Ruling
 

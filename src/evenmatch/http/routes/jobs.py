@@ -19,7 +19,7 @@ from evenmatch.http.models.problems import Fault
 from evenmatch.http.replies import read, written
 from evenmatch.http.site import Site, site_of
 from evenmatch.http.wakes import until
-from evenmatch.service.deeds import Deed
+from evenmatch.service.callers.deeds import Deed
 from evenmatch.service.jobs import Job, Work
 from evenmatch.service.rebuilding import Rebuilt
 from evenmatch.service.replaying import Progress

@@ -22,7 +22,7 @@ from evenmatch.http.models.keys import (
 )
 from evenmatch.http.replies import read, written
 from evenmatch.http.site import site_of
-from evenmatch.service.keys import Key
+from evenmatch.service.callers.keys import Key
 
 router = APIRouter(prefix="/v1", tags=["access"])
 

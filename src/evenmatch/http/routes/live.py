@@ -27,8 +27,8 @@ from evenmatch.http.replies import JSON, read, written
 from evenmatch.http.routes.matches import told as receipt_told
 from evenmatch.http.site import Site, site_of
 from evenmatch.http.wakes import until
-from evenmatch.service.presence import Ending, PlayerEnd, Presence, TeamEnd
-from evenmatch.service.status import MatchStatus
+from evenmatch.service.playing.presence import Ending, PlayerEnd, Presence, TeamEnd
+from evenmatch.service.playing.status import MatchStatus
 
 router = APIRouter(prefix="/v1/ladders/{ladder:text}/live", tags=["running matches"])
 MATCH = "/{match_id:text}"

@@ -24,7 +24,7 @@ from evenmatch.http.replies import read
 from evenmatch.http.routes.catalog import readable
 from evenmatch.http.routes.standings import standing_told
 from evenmatch.http.site import Site, site_of
-from evenmatch.service.access import Caller
+from evenmatch.service.callers.access import Caller
 from evenmatch.service.recorded import Recorded
 from evenmatch.service.stories import known
 

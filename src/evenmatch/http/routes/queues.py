@@ -13,10 +13,10 @@ from evenmatch.http.models.base import moment
 from evenmatch.http.models.queues import PenaltyTold, QueuesTold, QueueTold, SetQueue, TicketOf
 from evenmatch.http.replies import read, written
 from evenmatch.http.site import Site, site_of
-from evenmatch.service.access import Caller
-from evenmatch.service.deeds import Deed
-from evenmatch.service.mirror import Counts
-from evenmatch.service.queue_rules import QueueRules, QueueSetup
+from evenmatch.service.callers.access import Caller
+from evenmatch.service.callers.deeds import Deed
+from evenmatch.service.queueing.mirror import Counts
+from evenmatch.service.queueing.queue_rules import QueueRules, QueueSetup
 
 router = APIRouter(prefix="/v1/ladders/{ladder:text}", tags=["queues"])
 BANDS = 10

@@ -28,9 +28,9 @@ from evenmatch.http.replies import read, written
 from evenmatch.http.site import Site, site_of
 from evenmatch.http.wakes import until
 from evenmatch.matchmaking import Waiting
-from evenmatch.service import wishes
-from evenmatch.service.access import Caller
-from evenmatch.service.statuses import Asked, Begun, Status
+from evenmatch.service.callers.access import Caller
+from evenmatch.service.queueing import wishes
+from evenmatch.service.queueing.statuses import Asked, Begun, Status
 
 router = APIRouter(prefix="/v1/ladders/{ladder:text}/tickets", tags=["tickets"])
 Number = Annotated[int, Path(ge=1, le=2**62)]

@@ -21,8 +21,8 @@ from evenmatch.http.models.webhooks import (
 )
 from evenmatch.http.replies import read, written
 from evenmatch.http.site import Site, site_of
-from evenmatch.service.access import Caller
-from evenmatch.service.webhooks import Delivery, Webhook
+from evenmatch.service.callers.access import Caller
+from evenmatch.service.hooks.webhooks import Delivery, Webhook
 
 router = APIRouter(prefix="/v1", tags=["webhooks"])
 Number = Annotated[int, Path(ge=1, le=2**62)]

@@ -1,0 +1,1 @@
+"""Who asks: keys, players' tokens, signed requests, and the trail of who did what."""

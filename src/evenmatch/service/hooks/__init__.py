@@ -1,0 +1,1 @@
+"""Webhooks: who is told of what, and the deliveries."""

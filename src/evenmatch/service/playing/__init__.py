@@ -1,0 +1,1 @@
+"""Matches that are on: announced, left, joined, closed, cancelled, expired."""
