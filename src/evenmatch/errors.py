@@ -24,7 +24,9 @@ class UnknownNameError(UsageError):
         hint = f" (did you mean {close[0]!r}?)" if close else ""
         shown = ", ".join(self.known[:20]) + (", …" if len(self.known) > 20 else "")
         known_ones = f"; known: {shown}" if shown else ""
-        super().__init__(f"unknown {kind} {name!r}{hint}{known_ones}")
+        what, of, whose = kind.partition(" of ")
+        named = f"{what} {name!r}{of}{whose}" if "'" in whose else f"{kind} {name!r}"  # of ladder 'duel', of elo
+        super().__init__(f"unknown {named}{hint}{known_ones}")
 
 
 class BadParameterError(UsageError):

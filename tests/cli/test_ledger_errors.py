@@ -38,7 +38,7 @@ WRONG = [
     ("export --ratings r.txt", "suffix '.txt'"),
     ("export --ratings no/r.csv", "cannot be written"),
     ("export --ratings r.csv --journal ./r.csv", "two of the files are the same"),
-    ("void d3", "unknown match of ladder 'duel' 'd3'"),
+    ("void d3", "unknown match 'd3' of ladder 'duel'"),
     ("void d3", "did you mean 'd03'?"),
     ("ban aa --rule void", "unknown player 'aa'"),
     ("ban a --rule forgive", "--rule forgive: accepted is void or refund"),

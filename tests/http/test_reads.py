@@ -209,7 +209,7 @@ def test_a_banned_player_has_a_page_that_says_so(league):
 def test_a_player_of_another_ladder_is_not_known_here(league):
     for end in ("", "/matches", "/path"):
         told = league.get(f"/v1/ladders/duel/players/zoe{end}", status=404)
-        assert told["detail"] == "unknown player of ladder 'duel' 'zoe'"
+        assert told["detail"] == "unknown player 'zoe' of ladder 'duel'"
 
 
 def test_the_matches_of_a_player_say_what_each_did_to_them(league):

@@ -307,8 +307,8 @@ REFUSED = [
     (lambda r, t: r.announce("duel", "m9", [["n"], ["o"]], started_at=t + 86_401 * SECOND), InputError, "a day from"),
     (lambda r, t: r.announce("duel", "m9", [["n"], ["o"]], started_at=t - 7201 * SECOND), InputError, "have expired"),
     (lambda r, _: r.announce("duel", "old", [["n"], ["o"]]), ConflictError, "'old' was reported already"),
-    (lambda r, _: r.leaves("duel", "m9", [Presence("ann")]), UnknownNameError, "unknown running match of ladder"),
-    (lambda r, _: r.leaves("duel", "m1", [Presence("zoe")]), UnknownNameError, "unknown player of match 'm1' 'zoe'"),
+    (lambda r, _: r.leaves("duel", "m9", [Presence("ann")]), UnknownNameError, "unknown running match 'm9' of ladder"),
+    (lambda r, _: r.leaves("duel", "m1", [Presence("zoe")]), UnknownNameError, "unknown player 'zoe' of match 'm1'"),
     (lambda r, _: r.leaves("duel", "m1", [Presence("zoe", back=True)]), UnknownNameError, "known: ann, bob, cid, dan"),
     (
         lambda r, _: r.leaves("duel", "m1", [Presence("zoe", back=True, team=2)]),

@@ -93,6 +93,8 @@ class Close(Asked):
 class Cancel(Asked):
     """A match is not to be rated."""
 
+    model_config = examples({"reason": "the server fell over"})
+
     reason: Annotated[str, Field(max_length=256)] | None = None
 
 

@@ -10,8 +10,8 @@ from evenmatch.http.models.base import Asked, Moment, Name, Seconds, Told, examp
 
 PLAYED = "2026-11-21T18:30:00Z"
 TEAMS = [
-    {"score": 7, "players": [{"player": "ann", "score": 12, "seconds": 600}, {"player": "bob", "score": 3}]},
-    {"score": 4, "players": [{"player": "eve", "score": 9}, {"player": "joe", "seconds": 120, "quit": True}]},
+    {"score": 7, "players": [{"player": "ann", "score": 12, "seconds": 600}, {"player": "bob", "seconds": 600}]},
+    {"score": 4, "players": [{"player": "eve", "seconds": 600}, {"player": "joe", "seconds": 120, "quit": True}]},
 ]
 FACTORS = {"stake": 75.0, "rank_modifier": 1.0, "floored": False}
 MATCH = {
