@@ -8,6 +8,7 @@ from evenmatch import rules
 from evenmatch.errors import StoreError
 from evenmatch.http.figures import Figures, TimedMatchmaker
 from evenmatch.http.metrics import Metrics
+from evenmatch.service.activity import Watch
 from evenmatch.service.queueing.leases import Leases
 from evenmatch.service.queueing.queue_rules import QueueRules
 from evenmatch.service.queueing.wishes import Accept, Decline, Join, Seeker
@@ -28,7 +29,7 @@ def desk(site, service):
 @pytest.fixture
 def figures(site):
     registry = CollectorRegistry()
-    registry.register(Figures(site))
+    registry.register(Figures(Watch(site.desk)))
 
     def read():
         found = {}

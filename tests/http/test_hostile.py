@@ -350,7 +350,7 @@ BODIES = {
     "a year that is none": GOOD.replace(b"2026-01-01", b"0000-01-01"),
     "a form": b"id=m-2&teams=1",
     "multipart": b'--x\r\nContent-Disposition: form-data; name="id"\r\n\r\nm-2\r\n--x--\r\n',
-    "XML": b'<?xml version="1.0"?><!DOCTYPE a [<!ENTITY b SYSTEM "file:///etc/passwd">]><a>&b;</a>',
+    "XML": b'<?xml version="1.0"?><!DOCTYPE a [<!ENTITY b SYSTEM "/etc/passwd">]><a>&b;</a>',
 }
 
 

@@ -25,7 +25,7 @@ def test_a_ladder_is_made_and_told_with_every_parameter_and_setting(admin, reade
 REFUSED = [  # what is sent, the status, words of the answer
     ({"name": "duel"}, 422, "system"),
     ({**DUEL, "system": "elo2"}, 422, "did you mean 'elo'"),
-    ({**DUEL, "system": "/tmp/own.py"}, 422, "unknown system"),
+    ({**DUEL, "system": "elsewhere/own.py"}, 422, "unknown system"),
     ({**DUEL, "preset": "fast"}, 422, "preset"),
     ({**DUEL, "parameters": {"k": -1}}, 422, "k"),
     ({**DUEL, "parameters": {"speed": 1}}, 422, "speed"),
