@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Callable
 
-from benchmarks import lab, ledger, load, matchmaking, online, peers, rate, report, standings, start
+from benchmarks import lab, ledger, load, matchmaking, online, peers, rate, report, serve, standings, start
 from benchmarks.figure import Section
 
 BENCHMARKS: dict[str, Callable[[], Section]] = {
@@ -17,6 +17,7 @@ BENCHMARKS: dict[str, Callable[[], Section]] = {
     "standings": standings.run,
     "ledger": ledger.run,
     "matchmaking": matchmaking.run,
+    "serve": serve.run,
     "start": start.run,
     "load": load.run,
 }

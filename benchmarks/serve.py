@@ -163,6 +163,8 @@ def load(url: str, script: str, run: str, key: str, *, connections: int = CONNEC
                 "-t1",
                 f"-c{connections}",
                 f"-d{length}s",
+                "--timeout",
+                "30s",
                 "--latency",
                 "-s",
                 file.name,
@@ -193,7 +195,7 @@ def served(db: str) -> Iterator[tuple[str, str]]:
     """`evenmatch serve` over a database with a ladder and a queue: its address, and a key."""
     evenmatch("ladder", "create", LADDER, "--system", "wager", "--team-size", "6", "--placement", "1", db=db)
     evenmatch("queue", "set", LADDER, "main", "--policy", "balanced", db=db)
-    key = json.loads(evenmatch("key", "create", "load", "--scope", "admin", "--json", db=db))["key"]
+    key = json.loads(evenmatch("key", "create", "load", "--scope", "admin", "--json", db=db))["text"]
     env = {**os.environ, **LIMITS}
     command = [sys.executable, "-m", "evenmatch", "serve", "--db", db, "--port", "0"]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=env, cwd=ROOT)
