@@ -256,12 +256,13 @@ def test_everything_can_be_awaited(serving, admin, make_ladder):
             ann, bob = await asyncio.gather(play(client, "ann"), watch(client, "bob"))
             assert ann.match.match_id == bob.match.match_id
             await client.report_match(ladder, duel("a-1", "ann", "bob"))
-            listed = [row.player async for row in client.all(client.get_standings, ladder, limit=1)]
+            await asyncio.to_thread(listed, admin, ladder, 2)
+            rows = [row.player async for row in client.all(client.get_standings, ladder, limit=1)]
             with pytest.raises(ProblemError):
                 await client.get_match(ladder, "nothing")
             with pytest.raises(ProblemError):
                 async for _ in client.ticket_events(ladder, 10**9):
                     pass
-            return listed
+            return rows
 
     assert asyncio.run(run()) == ["ann", "bob"]
