@@ -65,7 +65,16 @@ THIRD_PARTY = {
     "ledger": ["numpy", "numba", "llvmlite", "sqlalchemy", "alembic", "psycopg"],  # compilers: for their versions
     "service": ["httpx", "jwt", "numpy", "pyarrow"],
     "http": [
-        *("fastapi", "starlette", "pydantic", "pydantic_core", "pydantic_settings", "structlog", "prometheus_client"),
+        *(
+            "fastapi",
+            "starlette",
+            "pydantic",
+            "pydantic_core",
+            "pydantic_settings",
+            "msgspec",
+            "structlog",
+            "prometheus_client",
+        ),
         "uvicorn",
     ],
     "client": ["httpx", "pydantic"],

@@ -19,13 +19,13 @@ What `evenmatch serve` answers. `GET /v1/openapi.json` has the same as an OpenAP
 
 def document() -> dict[str, Any]:
     """The OpenAPI document of this version."""
-    from evenmatch.http.app import application  # noqa: PLC0415 - an extra, which other pages do without
+    from evenmatch.http.app import endpoints  # noqa: PLC0415 - an extra, which other pages do without
     from evenmatch.http.options import Options  # noqa: PLC0415
     from evenmatch.http.serving import site_over  # noqa: PLC0415
     from evenmatch.service.service import Service  # noqa: PLC0415
 
     with tempfile.TemporaryDirectory() as folder, Service.open(str(Path(folder, "empty.db"))) as service:
-        return application(site_over(service, Options.model_construct(**_defaults()))).openapi()
+        return endpoints(site_over(service, Options.model_construct(**_defaults()))).openapi()
 
 
 def _defaults() -> dict[str, Any]:

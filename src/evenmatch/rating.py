@@ -199,7 +199,7 @@ def changes(
     starts = c.slot_start[first : end + 1].tolist()
     here = slice(starts[0], starts[-1])
     before, after = journal.before[here].tolist(), journal.after[here].tolist()
-    players, factors = c.player[here].tolist(), journal.factors[here].tolist()
+    players, factors = c.player[here].tolist(), by.system.name_factors(journal.factors[here].tolist())
     places, foretold = c.place[first:end].tolist(), expected[first:end].tolist()
     listed: list[list[Change]] = []
     at = 0
@@ -209,8 +209,9 @@ def changes(
         size = starts[team + 1] - starts[team]
         listed.append([])
         for slot in range(at, at + size):
-            named = by.system.name_factors(factors[slot])
-            change = Change(names[players[slot]], team, before[slot], after[slot], foretold[team], result, named)
+            change = Change(
+                names[players[slot]], team, before[slot], after[slot], foretold[team], result, factors[slot]
+            )
             listed[team].append(change)
         at += size
     return listed

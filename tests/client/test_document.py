@@ -17,7 +17,7 @@ import evenmatch.client
 import evenmatch.http.models
 from evenmatch.client import AsyncClient, Client, models
 from evenmatch.client.streams import events_of
-from evenmatch.http.app import application
+from evenmatch.http.app import endpoints
 from evenmatch.http.options import Options
 from evenmatch.http.serving import site_over
 from evenmatch.service.service import Service
@@ -31,7 +31,7 @@ PACKAGE = Path(evenmatch.client.__file__).parent
 def document(tmp_path_factory):
     with Service.open(str(tmp_path_factory.mktemp("document") / "evenmatch.db")) as service:
         site = site_over(service, Options(matchmaker=False))
-        made = application(site).openapi()
+        made = endpoints(site).openapi()
         site.threads.shutdown()
     return made
 

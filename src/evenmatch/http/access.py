@@ -9,9 +9,9 @@ from fastapi.security import HTTPBearer
 from starlette.types import Scope
 
 from evenmatch.errors import AccessError, UnknownNameError, UsageError
-from evenmatch.http.front import asked_of
-from evenmatch.http.limits import Allowance
+from evenmatch.http.asked import asked_of
 from evenmatch.http.site import Site, site_of
+from evenmatch.http.text import is_text
 from evenmatch.service.callers import signing
 from evenmatch.service.callers.access import ANYONE, Caller
 
@@ -44,19 +44,11 @@ class May(HTTPBearer):
 def _check_texts(request: Request) -> None:
     """Raise UnknownNameError or UsageError for what no database can look for: NUL, or half a letter."""
     for name, value in request.path_params.items():
-        if not _is_text(value):
+        if not is_text(value):
             raise UnknownNameError(name.removesuffix("_id"), value, ())
     for name, value in request.query_params.multi_items():
-        if not _is_text(value):
+        if not is_text(value):
             raise UsageError(f"{name} is {value[:80]!r}; accepted is text without NUL that UTF-8 can hold")
-
-
-def _is_text(value: str) -> bool:
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        return False
-    return "\0" not in value
 
 
 def _may_somewhere(caller: Caller, scope: str) -> bool:
@@ -68,35 +60,39 @@ async def _who(site: Site, request: Request) -> Caller:
     asked = asked_of(request.scope)
     text = request.headers.get("authorization")
     if text is None:
-        asked.actor, asked.allowance = ANYONE.actor, site.open_limit.take(_address(request))
+        allow(site, request.scope, ANYONE)
         return ANYONE
     try:
         caller = await _known(site, request, text)
     except AccessError:
         asked.actor, asked.allowance = "(unknown)", site.open_limit.take(_address(request))
         raise
-    asked.actor = caller.actor
-    asked.allowance = _allowance(site, caller)
+    allow(site, request.scope, caller)
     return caller
 
 
-def admit_at_once(site: Site, scope: Scope, ladder: str) -> bool:
-    """Whether who reads a ladder is known without a wait, and may; if so, the request is counted as theirs.
+def recalled(site: Site, scope: Scope) -> Caller | None:
+    """Who asks, where that is known without a wait; None: the endpoint will know, or say why not."""
+    sent = next((value for name, value in scope["headers"] if name == b"authorization"), None)
+    if sent is None:
+        return ANYONE if site.options.open_reads else None
+    try:
+        return _recalled(site, sent.decode("latin-1"))
+    except AccessError:
+        return None
 
-    Raises AccessError, and counts nothing, where the endpoint will say why not.
-    """
-    sent = [value for name, value in scope["headers"] if name == b"authorization"]
-    asked, client = asked_of(scope), scope.get("client")
-    if not sent and site.options.open_reads:
-        asked.allowance = site.open_limit.take(client[0] if client else "?")
-        asked.actor = ANYONE.actor
-        return True
-    caller = _recalled(site, sent[0].decode("latin-1")) if sent else None
-    if caller is None or not caller.may("read", ladder):
-        return False
-    asked.allowance = _allowance(site, caller)
+
+def allow(site: Site, scope: Scope, caller: Caller) -> None:
+    """Count a request as its caller's. Raises RateLimitError, and counts nothing, where there are too many."""
+    asked = asked_of(scope)
+    client = scope.get("client")
     asked.actor = caller.actor
-    return True
+    if caller is ANYONE:
+        asked.allowance = site.open_limit.take(client[0] if client else "?")
+    elif caller.player is None:
+        asked.allowance = site.key_limit.take(caller.key)
+    else:
+        asked.allowance = site.player_limit.take(caller.actor)
 
 
 def _recalled(site: Site, text: str) -> Caller | None:
@@ -106,13 +102,6 @@ def _recalled(site: Site, text: str) -> Caller | None:
         return None
     credentials = credentials.strip()
     return (site.keys if credentials.startswith("em_") else site.tokens).recall(credentials)
-
-
-def _allowance(site: Site, caller: Caller) -> Allowance:
-    """What a caller has left after this request. Raises RateLimitError."""
-    if caller.player is None:
-        return site.key_limit.take(caller.key)
-    return site.player_limit.take(caller.actor)
 
 
 async def _known(site: Site, request: Request, text: str) -> Caller:

@@ -11,10 +11,14 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import Response
+from starlette.types import ASGIApp
 
 from evenmatch import __version__
 from evenmatch.errors import EvenmatchError, StoreError
-from evenmatch.http.front import Front, asked_of
+from evenmatch.http.asked import asked_of
+from evenmatch.http.express import Express
+from evenmatch.http.front import Front
+from evenmatch.http.guard import Guard
 from evenmatch.http.logs import log
 from evenmatch.http.models.problems import Fault, Problem
 from evenmatch.http.problems import MEDIA_TYPE, OTHERS, Kind, problem_of, respond, told
@@ -43,8 +47,22 @@ ANSWERS: dict[int | str, dict[str, Any]] = {
 }
 
 
-def application(site: Site, lifespan: Lifespan | None = None) -> FastAPI:
-    """The application over these use cases; `lifespan` runs what goes on beside the requests."""
+def application(site: Site, lifespan: Lifespan | None = None) -> ASGIApp:
+    """The application over these use cases, in its layers; `lifespan` runs what goes on beside the requests."""
+    app: ASGIApp = Shortcut(Express(endpoints(site, lifespan), site), site)
+    if site.options.cors_origins:
+        app = CORSMiddleware(
+            app,
+            allow_origins=list(site.options.cors_origins),
+            allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
+            allow_headers=["Authorization", "Content-Type", "If-None-Match", "X-Request-Id"],
+            expose_headers=["ETag", "X-Request-Id", "RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"],
+        )
+    return Front(app, site.metrics, site.options.body_limit)
+
+
+def endpoints(site: Site, lifespan: Lifespan | None = None) -> FastAPI:
+    """All that can be asked, with its document."""
     app = FastAPI(
         title="evenmatch",
         version=__version__,
@@ -65,16 +83,7 @@ def application(site: Site, lifespan: Lifespan | None = None) -> FastAPI:
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _theirs)
     app.add_exception_handler(RecursionError, _too_deep)
-    app.add_middleware(Shortcut, site=site)
-    if site.options.cors_origins:
-        app.add_middleware(
-            CORSMiddleware,
-            allow_origins=list(site.options.cors_origins),
-            allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
-            allow_headers=["Authorization", "Content-Type", "If-None-Match", "X-Request-Id"],
-            expose_headers=["ETag", "X-Request-Id", "RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"],
-        )
-    app.add_middleware(Front, metrics=site.metrics, body_limit=site.options.body_limit)
+    app.add_middleware(Guard)  # inside what the framework puts around its endpoints
     _document(app)
     return app
 

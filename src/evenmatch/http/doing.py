@@ -7,7 +7,7 @@ from typing import Annotated
 
 from fastapi import Query, Request
 
-from evenmatch.http.front import asked_of
+from evenmatch.http.asked import asked_of
 from evenmatch.service.callers.access import Caller
 from evenmatch.service.callers.deeds import Deed
 

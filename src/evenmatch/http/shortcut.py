@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from evenmatch.errors import AccessError
-from evenmatch.http.access import admit_at_once
+from evenmatch.errors import RateLimitError
+from evenmatch.http.access import allow, recalled
 from evenmatch.http.replies import JSON, PRIVATE, holds
 from evenmatch.http.site import Site
 
@@ -41,7 +41,11 @@ class Shortcut:
 
     def _may_read(self, scope: Scope, ladder: str) -> bool:
         """Whether who asks is known at once and may read the ladder; whoever is not is told so by the endpoint."""
-        try:
-            return admit_at_once(self._site, scope, ladder)
-        except AccessError:
+        caller = recalled(self._site, scope)
+        if caller is None or not caller.may("read", ladder):
             return False
+        try:
+            allow(self._site, scope, caller)
+        except RateLimitError:
+            return False
+        return True

@@ -1,18 +1,21 @@
-"""What a recorded match did to its players, as they are told."""
+"""What a recorded match did to its players, as they are told.
+
+A thousand matches are told at once: their lines are made as columns, from which each receipt has its part.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
-from evenmatch.history import History
 from evenmatch.ledger.codec import line_type
 from evenmatch.ledger.replay import Block
-from evenmatch.rating import changes
-from evenmatch.systems.loop import Journal
-from evenmatch.systems.system import Change, Rules
+from evenmatch.systems.system import Change, FactorValue, Rules
 
 
 @dataclass(frozen=True)
@@ -29,20 +32,56 @@ class Line:
     division: str | None
 
 
-@dataclass(frozen=True)
+class Lines(NamedTuple):
+    """The lines of any number of matches as columns, an entry per slot: those of `Change`, then those of `Line`."""
+
+    player: list[str]
+    team: list[int]
+    before: list[float]
+    after: list[float]
+    expected: list[float]
+    result: list[float]
+    factors: list[dict[str, FactorValue]]
+    percentile: list[int | None]
+    division: list[str | None]
+
+
+@dataclass(frozen=True, eq=False)
 class Receipt:
     """What recording a match did.
 
     position  its place in the ladder's ledger
     rated     False: it changed no rating (the sender wished so, or it is void)
-    teams     the lines of its players, team by team, as they were sent; without lines where it was not rated
+    lines     of this match and others; its teams' begin at `starts`, the last of which is where its lines end
     """
 
     match_id: str
     ladder: str
     position: int
     rated: bool
-    teams: tuple[tuple[Line, ...], ...]
+    lines: Lines = field(repr=False)
+    starts: tuple[int, ...] = field(repr=False)
+
+    @cached_property
+    def teams(self) -> tuple[tuple[Line, ...], ...]:
+        """The lines of its players, team by team, as they were sent; without lines where it was not rated."""
+        return tuple(
+            tuple(
+                Line(Change(*change), percentile, division)
+                for *change, percentile, division in zip(*(column[a:b] for column in self.lines), strict=True)
+            )
+            for a, b in pairwise(self.starts)
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Receipt) and self._told == other._told
+
+    def __hash__(self) -> int:
+        return hash((self.ladder, self.match_id))
+
+    @property
+    def _told(self) -> tuple[object, ...]:
+        return self.match_id, self.ladder, self.position, self.rated, self.teams
 
 
 def receipts(
@@ -54,35 +93,51 @@ def receipts(
     names: Mapping[int, str],
     divisions: Sequence[str],
 ) -> list[Receipt]:
-    """The receipts of a block's matches from the lines that were told.
+    """The receipts of a block's matches from the lines that were told; nothing was told of one that was not rated.
 
     names  of players by id;  divisions  by the index that lines hold
     """
     c = block.columns
-    ids, number = np.unique(block.ids, return_inverse=True)
-    known = [names[player] for player in ids.tolist()]
-    history = History(c._replace(player=number.astype(np.int32)))
-    slots = history.match_slots.tolist()
-    lines = np.zeros(len(block.ids), line_type(rules.system))
-    for at, one in enumerate(told):
-        if one:
-            lines[slots[at] : slots[at + 1]] = np.frombuffer(one, lines.dtype)
-    journal = Journal(lines["before"], lines["after"], lines["factors"])
-    expected = lines["expected"][c.slot_start[:-1]]
-    shown = list(zip(lines["percentile"].tolist(), lines["division"].tolist(), strict=True))
-    made = []
-    for at, (match_id, position) in enumerate(zip(match_ids, block.positions.tolist(), strict=True)):
-        teams: tuple[tuple[Line, ...], ...] = ()
-        if told[at]:
-            beside = iter(shown[slots[at] : slots[at + 1]])
-            teams = tuple(
-                tuple(_line(change, *next(beside), divisions) for change in team)
-                for team in changes(rules, history, expected, journal, at, known)
-            )
-        made.append(Receipt(match_id, ladder, position, bool(told[at]), teams))
-    return made
+    team_start, slot_start = c.team_start.tolist(), c.slot_start.tolist()
+    lines = _lines(rules, block, told, names, divisions)
+    return [
+        Receipt(match_id, ladder, position, bool(one), lines, tuple(slot_start[first : end + 1]) if one else ())
+        for match_id, position, one, (first, end) in zip(
+            match_ids, block.positions.tolist(), told, pairwise(team_start), strict=True
+        )
+    ]
 
 
-def _line(change: Change, percentile: int, division: int, divisions: Sequence[str]) -> Line:
-    named = divisions[division] if 0 <= division < len(divisions) else None
-    return Line(change, percentile if percentile > 0 else None, named)
+def _lines(
+    rules: Rules, block: Block, told: Sequence[bytes], names: Mapping[int, str], divisions: Sequence[str]
+) -> Lines:
+    """The lines of a block; those of matches that were not rated mean nothing."""
+    c, kind = block.columns, line_type(rules.system)
+    sizes = np.diff(c.slot_start)
+    slots = c.slot_start[c.team_start]
+    blank = [bytes(size * kind.itemsize) for size in np.diff(slots).tolist()]
+    lines = np.frombuffer(b"".join(one or nothing for one, nothing in zip(told, blank, strict=True)), kind)
+    shown: list[str | None] = [*divisions, None]
+    within = np.where((lines["division"] >= 0) & (lines["division"] < len(divisions)), lines["division"], -1)
+    return Lines(
+        player=[names[one] for one in block.ids.tolist()],
+        team=np.repeat(np.arange(len(sizes)) - np.repeat(c.team_start[:-1], np.diff(c.team_start)), sizes).tolist(),
+        before=lines["before"].tolist(),
+        after=lines["after"].tolist(),
+        expected=lines["expected"].tolist(),
+        result=np.repeat(_results(c.team_start.tolist(), c.place.tolist()), sizes).tolist(),
+        factors=rules.system.name_factors(lines["factors"].tolist()),
+        percentile=[one if one > 0 else None for one in lines["percentile"].tolist()],
+        division=[shown[at] for at in within.tolist()],
+    )
+
+
+def _results(team_start: list[int], place: list[int]) -> list[float]:
+    """Of every team the mean over its rivals of 1 for finishing ahead, 0.5 for a draw, 0 for behind."""
+    found: list[float] = []
+    for first, end in pairwise(team_start):
+        places = place[first:end]
+        for own in places:
+            ahead = sum((other > own) + 0.5 * (other == own) for other in places) - 0.5
+            found.append(ahead / (end - first - 1))
+    return found

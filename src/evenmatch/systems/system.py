@@ -31,7 +31,7 @@ Two more functions, of plain Python, begin a record and show it at a time:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -177,13 +177,14 @@ class System:
         kinds = [(f.name, "?" if f.flag else "i8" if f.labels else "f8") for f in self.factors]
         return np.dtype(kinds, align=True)
 
-    def name_factors(self, values: tuple[float, ...]) -> dict[str, FactorValue]:
-        """One slot's factors by name, with words for those that have labels."""
+    def name_factors(self, values: Iterable[tuple[float, ...]]) -> list[dict[str, FactorValue]]:
+        """The factors of slots by name, with words for those that have labels."""
         names, labelled = self._factor_names
-        named: dict[str, FactorValue] = dict(zip(names, values, strict=True))
+        listed: list[dict[str, FactorValue]] = [dict(zip(names, one, strict=True)) for one in values]
         for name, labels in labelled:
-            named[name] = labels[int(named[name])]
-        return named
+            for named in listed:
+                named[name] = labels[int(named[name])]
+        return listed
 
     @cached_property
     def _factor_names(self) -> tuple[list[str], list[tuple[str, tuple[str, ...]]]]:

@@ -32,13 +32,18 @@ class Told(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True)
 
 
+def time_of(text: str) -> datetime:
+    """The time that a text names, in UTC. Raises ValueError where it names none."""
+    try:
+        moment = datetime.fromisoformat(text)
+        return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):  # of the years 1 and 9999 in other zones
+        raise ValueError("accepted is a time by ISO 8601, as 2026-11-21T18:30:00Z") from None
+
+
 def _text_only(value: object) -> object:
     if isinstance(value, str):
-        try:
-            moment = datetime.fromisoformat(value)
-            return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
-        except (ValueError, OverflowError):  # of the years 1 and 9999 in other zones
-            raise ValueError("accepted is a time by ISO 8601, as 2026-11-21T18:30:00Z") from None
+        return time_of(value)
     if isinstance(value, datetime):
         return value
     raise ValueError("accepted is a time by ISO 8601 as text, as 2026-11-21T18:30:00Z")

@@ -10,9 +10,9 @@ from starlette.responses import Response
 
 from evenmatch.errors import ConflictError
 from evenmatch.http.access import Admin, AnyAdmin
+from evenmatch.http.asked import asked_of
 from evenmatch.http.cursors import read_cursor, write_cursor
 from evenmatch.http.doing import Cursor, Limit, deed
-from evenmatch.http.front import asked_of
 from evenmatch.http.models.base import moment
 from evenmatch.http.models.jobs import JobsTold, JobTold
 from evenmatch.http.models.problems import Fault

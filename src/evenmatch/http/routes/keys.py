@@ -6,9 +6,9 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from evenmatch.http.access import Admin, AnyAdmin, Queuer
+from evenmatch.http.asked import asked_of
 from evenmatch.http.cursors import read_cursor, write_cursor
 from evenmatch.http.doing import Cursor, Limit
-from evenmatch.http.front import asked_of
 from evenmatch.http.models.base import micros, moment
 from evenmatch.http.models.keys import (
     AuditTold,

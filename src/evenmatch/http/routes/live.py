@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
-from pydantic_core import to_json
 from starlette.responses import Response
 
+from evenmatch.http import reporting
 from evenmatch.http.access import Reader, Reporter
-from evenmatch.http.front import asked_of
+from evenmatch.http.asked import asked_of
 from evenmatch.http.models.base import micros, moment
 from evenmatch.http.models.live import (
     Announce,
@@ -24,7 +24,6 @@ from evenmatch.http.models.live import (
 )
 from evenmatch.http.models.matches import Receipt
 from evenmatch.http.replies import JSON, read, written
-from evenmatch.http.routes.matches import told as receipt_told
 from evenmatch.http.site import Site, site_of
 from evenmatch.http.wakes import until
 from evenmatch.service.playing.presence import Ending, PlayerEnd, Presence, TeamEnd
@@ -109,7 +108,7 @@ async def close_match(ladder: str, match_id: str, body: Close, request: Request,
         rated=body.rated,
     )
     receipt = await site_of(request).work(site_of(request).running.close, ladder, match_id, ending)
-    return Response(to_json(receipt_told(receipt)), media_type=JSON)
+    return Response(reporting.encoded(reporting.told(receipt)), media_type=JSON)
 
 
 @router.post(f"{MATCH}/cancel", response_model=LiveMatch, operation_id="cancel_match")

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from evenmatch.http.access import Admin, Queuer, Reader
-from evenmatch.http.front import asked_of
+from evenmatch.http.asked import asked_of
 from evenmatch.http.models.base import moment
 from evenmatch.http.models.queues import PenaltyTold, QueuesTold, QueueTold, SetQueue, TicketOf
 from evenmatch.http.replies import read, written

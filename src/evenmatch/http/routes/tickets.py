@@ -12,7 +12,7 @@ from starlette.responses import Response, StreamingResponse
 
 from evenmatch.errors import ForbiddenError
 from evenmatch.http.access import Queuer
-from evenmatch.http.front import asked_of
+from evenmatch.http.asked import asked_of
 from evenmatch.http.models.base import moment
 from evenmatch.http.models.queues import (
     Done,
