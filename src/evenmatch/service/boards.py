@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import threading
 import time
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from evenmatch.errors import EvenmatchError
 from evenmatch.history import Flags, Floats
 from evenmatch.ledger import schema
 from evenmatch.ledger.codec import ID, UNSHOWN, Ids
@@ -46,6 +48,10 @@ class View:
     cost: float
     lasts: bool
 
+    def is_younger(self, times: float) -> bool:
+        """Whether it is younger than so many times what a view may cost."""
+        return time.monotonic() - self.taken < times * max(LEAST, self.cost / SHARE)
+
     def show(
         self, ids: Ids, rating: Floats, completed: NDArray[np.int64]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -71,6 +77,7 @@ class Boards:
         self._views: dict[str, View] = {}
         self._guard = threading.Lock()
         self._refreshing: dict[str, threading.Lock] = {}
+        self._beside: dict[str, threading.Thread] = {}
 
     def view(self, ladder: str, now: int, *, fresh: bool = True) -> View:
         """The ladder's present view, as of now (microseconds); not fresh: one that may be some seconds old.
@@ -90,6 +97,42 @@ class Boards:
             self._views[ladder] = made
             return made
 
+    def recent(self, ladder: str, now: int) -> View:
+        """A view for somebody who cannot wait: while one that is too old to be shown is made anew, that one yet.
+
+        Twice as old as what is shown at most. Raises UnknownNameError where there is no such ladder.
+        """
+        kept = self._views.get(ladder)
+        if kept is None or not kept.is_younger(2):
+            return self.view(ladder, now, fresh=False)
+        if not self._is_young(kept):
+            self._refresh_beside(ladder, now)
+        return kept
+
+    def _refresh_beside(self, ladder: str, now: int) -> None:
+        """Make the view anew in a thread, unless that is being done."""
+        with self._guard:
+            if ladder in self._beside:
+                return
+            thread = threading.Thread(target=self._refresh, args=(ladder, now), name=f"evenmatch-{ladder}", daemon=True)
+            self._beside[ladder] = thread
+        thread.start()
+
+    def _refresh(self, ladder: str, now: int) -> None:
+        try:
+            with suppress(EvenmatchError):  # whoever asks next waits for the view, and is told
+                self.view(ladder, now, fresh=False)
+        finally:
+            with self._guard:
+                del self._beside[ladder]
+
+    def close(self) -> None:
+        """Wait for what is being made."""
+        with self._guard:
+            threads = list(self._beside.values())
+        for thread in threads:
+            thread.join()
+
     def young(self, ladder: str) -> View | None:
         """The view that is kept, if it is young enough to be shown; the database is not asked."""
         kept = self._views.get(ladder)
@@ -108,7 +151,7 @@ class Boards:
 
     @staticmethod
     def _is_young(view: View) -> bool:
-        return time.monotonic() - view.taken < max(LEAST, view.cost / SHARE)
+        return view.is_younger(1)
 
 
 def take(store: Store, ladder: str, now: int, old: View | None = None) -> View:

@@ -151,7 +151,7 @@ class Recorder:
         """Record the matches of these submissions in one transaction."""
         matches = [match for one in batch for match in one.matches]
         rated = [yes for one in batch for yes in one.rated]
-        view = self._boards.view(ladder, self._clock(), fresh=False)
+        view = self._boards.recent(ladder, self._clock())
         return self._record(ladder, view, matches, rated)
 
     def _record(self, ladder: str, view: View, matches: Sequence[Match], rated: Sequence[bool]) -> list[Recorded]:

@@ -58,6 +58,11 @@ class Service(Transacting):
         """
         return cls(Database.open(url), clock)
 
+    def close(self) -> None:
+        """Close its connections, once nothing goes on in them."""
+        self._boards.close()
+        super().close()
+
     # ladders
 
     def create_ladder(self, name: str, system: str, rules: Rules, settings: Settings | None = None) -> Ladder:
