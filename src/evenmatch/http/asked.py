@@ -14,13 +14,15 @@ from evenmatch.http.limits import Allowance
 class Asked:
     """What is known of a request; the rest of the application writes into it.
 
-    waits  it is answered when something happens, and so is not among those whose time is measured
+    waits   it is answered when something happens, and so is not among those whose time is measured
+    status  of the answer, 0 until it begins
     """
 
     id: str
     actor: str | None = None
     allowance: Allowance | None = None
     waits: bool = False
+    status: int = 0
 
 
 class BodyTooLargeError(HTTPException):

@@ -11,7 +11,6 @@ import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from evenmatch.errors import EvenmatchError, ForbiddenError, RateLimitError
@@ -19,25 +18,29 @@ from evenmatch.http import reporting, wire
 from evenmatch.http.access import allow, recalled
 from evenmatch.http.asked import asked_of
 from evenmatch.http.problems import problem_of, respond
-from evenmatch.http.replies import JSON, encoded
+from evenmatch.http.replies import encoded, send_at_once
 from evenmatch.http.routes.tickets import done
 from evenmatch.http.site import Report, Site
 from evenmatch.http.text import as_meant, is_text
 from evenmatch.service.callers.access import Caller
 
 ADDRESS = re.compile(r"/v1/ladders/([^/]+)/(matches|matches/batch|tickets)")
-Answer = Callable[[], Awaitable[Response]]
+Answer = Callable[[], Awaitable[bytes]]
+NOT_KEPT = [(b"cache-control", b"no-store")]
 
 
 @dataclass(frozen=True)
 class Lane:
-    """Requests of a kind. path_format: what the figures count them under.
+    """Requests of a kind.
 
-    read  a body, made ready to be answered; None where the endpoint is to decide
+    path_format  what the figures count them under
+    status       of the answer
+    read         a body, made ready to be answered; None where the endpoint is to decide
     """
 
     path_format: str
     scope: str
+    status: int
     read: Callable[[Site, str, Caller, bytes], Answer | None]
 
 
@@ -46,10 +49,7 @@ def _match(site: Site, ladder: str, _: Caller, body: bytes) -> Answer | None:
     if read is None:
         return None
 
-    async def answer() -> Response:
-        return Response(await reporting.report(site, ladder, Report(*read)), media_type=JSON)
-
-    return answer
+    return lambda: reporting.report(site, ladder, Report(*read))
 
 
 def _batch(site: Site, ladder: str, _: Caller, body: bytes) -> Answer | None:
@@ -57,11 +57,7 @@ def _batch(site: Site, ladder: str, _: Caller, body: bytes) -> Answer | None:
     if read is None:
         return None
 
-    async def answer() -> Response:
-        listed = [(match.id, Report(match, rated)) for match, rated in read]
-        return Response(await reporting.report_all(site, ladder, listed), media_type=JSON)
-
-    return answer
+    return lambda: reporting.report_all(site, ladder, [(match.id, Report(match, rated)) for match, rated in read])
 
 
 def _party(site: Site, ladder: str, caller: Caller, body: bytes) -> Answer | None:
@@ -74,17 +70,16 @@ def _party(site: Site, ladder: str, caller: Caller, body: bytes) -> Answer | Non
     except ForbiddenError:
         return None
 
-    async def answer() -> Response:
-        told = done(ladder, await site.wishes.one(ladder, wish))
-        return Response(encoded(told), 201, {"Cache-Control": "no-store"}, JSON)
+    async def answer() -> bytes:
+        return encoded(done(ladder, await site.wishes.one(ladder, wish)))
 
     return answer
 
 
 LANES = {
-    "matches": Lane("/v1/ladders/{ladder}/matches", "report", _match),
-    "matches/batch": Lane("/v1/ladders/{ladder}/matches/batch", "report", _batch),
-    "tickets": Lane("/v1/ladders/{ladder}/tickets", "queue", _party),
+    "matches": Lane("/v1/ladders/{ladder}/matches", "report", 200, _match),
+    "matches/batch": Lane("/v1/ladders/{ladder}/matches/batch", "report", 200, _batch),
+    "tickets": Lane("/v1/ladders/{ladder}/tickets", "queue", 201, _party),
 }
 
 
@@ -113,10 +108,11 @@ class Express:
             return
         scope["route"] = lane
         try:
-            response = await answer()
+            told = await answer()
         except EvenmatchError as error:
-            response = respond(problem_of(error, asked_of(scope).id))
-        await response(scope, receive, send)
+            await respond(problem_of(error, asked_of(scope).id))(scope, receive, send)
+        else:
+            await send_at_once(send, lane.status, NOT_KEPT, told)
 
     def _allowed(self, scope: Scope, caller: Caller) -> bool:
         """Whether the request may be made now; it is counted as the caller's."""

@@ -41,15 +41,15 @@ class _Body:
 
 
 class _Answer:
-    """The answer as it goes, with the headers that all answers have. status: 0 until it begins."""
+    """The answer as it goes, with the headers that all answers have."""
 
     def __init__(self, send: Send, asked: Asked) -> None:
-        self._send, self._asked, self.status = send, asked, 0
+        self._send, self._asked = send, asked
 
     async def __call__(self, message: Message) -> None:
         """Send the next piece."""
         if message["type"] == "http.response.start":
-            self.status = message["status"]
+            self._asked.status = message["status"]
             more = [(b"x-request-id", self._asked.id.encode())]
             if self._asked.allowance is not None:
                 more += self._asked.allowance.headers()
@@ -62,6 +62,7 @@ class Front:
 
     def __init__(self, app: ASGIApp, metrics: Metrics, body_limit: int) -> None:
         self._app, self._metrics, self._limit = Guard(app), metrics, body_limit
+        self._log = log.bind()  # found once, not for each request
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -78,27 +79,25 @@ class Front:
         scope["headers"] = _as_json(scope["headers"])
         declared = headers.get(b"content-length", b"0")
         body = _Body(receive, self._limit, int(declared) if declared.isdigit() else 0)
-        answer = _Answer(send, asked)
-        self._metrics.running.inc()
+        self._metrics.running += 1
         try:
-            await self._app(scope, body, answer)
+            await self._app(scope, body, _Answer(send, asked))
         finally:
-            self._metrics.running.dec()
-            self._tell(scope, asked, answer.status, time.perf_counter() - begin)
+            self._metrics.running -= 1
+            self._tell(scope, asked, time.perf_counter() - begin)
 
-    def _tell(self, scope: Scope, asked: Asked, status: int, seconds: float) -> None:
+    def _tell(self, scope: Scope, asked: Asked, seconds: float) -> None:
         """Count the request, and log it."""
         route = getattr(scope.get("route"), "path_format", "(none)")
-        self._metrics.requests.labels(scope["method"] if route != "(none)" else "", route, str(status)).inc()
-        if not asked.waits:
-            self._metrics.seconds.labels(route).observe(seconds)
-        tell = log.debug if scope["path"] in QUIET else log.info
+        method = scope["method"] if route != "(none)" else ""
+        self._metrics.answered(method, route, asked.status, None if asked.waits else seconds)
+        tell = self._log.debug if scope["path"] in QUIET else self._log.info
         tell(
             "request",
             request=asked.id,
             method=scope["method"],
             path=scope["path"],
-            status=status,
+            status=asked.status,
             ms=round(seconds * 1000, 2),
             actor=asked.actor,
         )

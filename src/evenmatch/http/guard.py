@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from evenmatch.http.asked import BodyTooLargeError, asked_of
 from evenmatch.http.logs import log
@@ -20,23 +20,16 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        begun = False
-
-        async def sending(message: Message) -> None:
-            nonlocal begun
-            begun = True
-            await send(message)
-
         asked = asked_of(scope)
         try:
-            await self._app(scope, receive, sending)
+            await self._app(scope, receive, send)
         except BodyTooLargeError as error:
-            if begun:
+            if asked.status:
                 raise
             await respond(told(OTHERS[413], error.detail, asked.id))(scope, receive, send)
         except Exception as error:
             log.error("bug", request=asked.id, method=scope["method"], path=scope["path"], exc_info=error)
-            if begun:
+            if asked.status:
                 raise
             detail = "this is a bug of ours; the log has it under this request_id"
             await respond(told(OTHERS[500], detail, asked.id))(scope, receive, send)

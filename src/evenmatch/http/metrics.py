@@ -14,7 +14,7 @@ LABELS = ("method", "route", "status")
 
 
 class Metrics:
-    """The figures of one process."""
+    """The figures of one process. running: how many requests are being answered."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -36,7 +36,23 @@ class Metrics:
         self.tickets = Counter(
             "evenmatch_tickets", "What became of wishes to the queues.", ("ladder", "outcome"), registry=self.registry
         )
-        self.running = Gauge("evenmatch_requests_running", "Requests that are being answered.", registry=self.registry)
+        self.running = 0
+        told = "Requests that are being answered."
+        Gauge("evenmatch_requests_running", told, registry=self.registry).set_function(lambda: self.running)
+        self._counts: dict[tuple[str, str, int], Counter] = {}
+        self._times: dict[str, Histogram] = {}
+
+    def answered(self, method: str, route: str, status: int, seconds: float | None) -> None:
+        """Count a request, and the time that it took where that means something. For the event loop's thread."""
+        count = self._counts.get((method, route, status))
+        if count is None:
+            count = self._counts[method, route, status] = self.requests.labels(method, route, str(status))
+        count.inc()
+        if seconds is not None:
+            time = self._times.get(route)
+            if time is None:
+                time = self._times[route] = self.seconds.labels(route)
+            time.observe(seconds)
 
     def watch(self, name: str, told: str, labels: tuple[str, ...], read: Callable[[], Iterable[Sample]]) -> None:
         """A gauge whose values are read when somebody asks."""

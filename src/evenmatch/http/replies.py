@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from pydantic_core import to_json
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.types import Send
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -48,6 +50,14 @@ def read(request: Request, payload: Payload | bytes, *, headers: dict[str, str] 
     return Response(body, headers=told, media_type=JSON)
 
 
-def written(payload: Payload, status: int = 200, *, headers: dict[str, str] | None = None) -> Response:
+async def send_at_once(send: Send, status: int, headers: Sequence[tuple[bytes, bytes]], body: bytes = b"") -> None:
+    """An answer without what a Response does for others; JSON, if it has a body."""
+    more = [(b"content-length", b"%d" % len(body)), (b"content-type", JSON.encode())] if body else []
+    await send({"type": "http.response.start", "status": status, "headers": [*headers, *more]})
+    await send({"type": "http.response.body", "body": body})
+
+
+def written(payload: Payload | bytes, status: int = 200, *, headers: dict[str, str] | None = None) -> Response:
     """The answer to a write."""
-    return Response(encoded(payload), status, {"Cache-Control": "no-store", **(headers or {})}, JSON)
+    body = payload if isinstance(payload, bytes) else encoded(payload)
+    return Response(body, status, {"Cache-Control": "no-store", **(headers or {})}, JSON)

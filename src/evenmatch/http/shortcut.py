@@ -11,7 +11,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from evenmatch.errors import RateLimitError
 from evenmatch.http.access import allow, recalled
-from evenmatch.http.replies import JSON, PRIVATE, holds
+from evenmatch.http.replies import PRIVATE, holds, send_at_once
 from evenmatch.http.site import Site
 
 
@@ -34,10 +34,7 @@ class Shortcut:
         is_known = holds(known.decode("latin-1"), kept.etag)
         body = b"" if is_known else kept.body
         headers = [(b"etag", kept.etag.encode()), (b"cache-control", PRIVATE.encode())]
-        if not is_known:
-            headers += [(b"content-length", b"%d" % len(body)), (b"content-type", JSON.encode())]
-        await send({"type": "http.response.start", "status": 304 if is_known else 200, "headers": headers})
-        await send({"type": "http.response.body", "body": body})
+        await send_at_once(send, 304 if is_known else 200, headers, body)
 
     def _may_read(self, scope: Scope, ladder: str) -> bool:
         """Whether who asks is known at once and may read the ladder; whoever is not is told so by the endpoint."""

@@ -23,7 +23,7 @@ from evenmatch.http.models.live import (
     SpellTold,
 )
 from evenmatch.http.models.matches import Receipt
-from evenmatch.http.replies import JSON, read, written
+from evenmatch.http.replies import read, written
 from evenmatch.http.site import Site, site_of
 from evenmatch.http.wakes import until
 from evenmatch.service.playing.presence import Ending, PlayerEnd, Presence, TeamEnd
@@ -108,7 +108,7 @@ async def close_match(ladder: str, match_id: str, body: Close, request: Request,
         rated=body.rated,
     )
     receipt = await site_of(request).work(site_of(request).running.close, ladder, match_id, ending)
-    return Response(reporting.encoded(reporting.told(receipt)), media_type=JSON)
+    return written(reporting.encoded(reporting.told(receipt)))
 
 
 @router.post(f"{MATCH}/cancel", response_model=LiveMatch, operation_id="cancel_match")

@@ -12,7 +12,7 @@ from evenmatch.errors import EvenmatchError
 from evenmatch.http import reporting
 from evenmatch.http.access import Reporter
 from evenmatch.http.models.matches import BatchOutcome, BatchReport, MatchReport, Receipt
-from evenmatch.http.replies import JSON
+from evenmatch.http.replies import written
 from evenmatch.http.site import Report, site_of
 from evenmatch.match import Appearance, Match, Team
 
@@ -26,8 +26,7 @@ async def report_match(ladder: str, match: MatchReport, request: Request, _: Rep
     Durable when it is answered. The same id with the same content changes nothing and gets the same answer; with other
     content it is a conflict.
     """
-    body = await reporting.report(site_of(request), ladder, _report(ladder, match))
-    return Response(body, media_type=JSON)
+    return written(await reporting.report(site_of(request), ladder, _report(ladder, match)))
 
 
 @router.post("/batch", response_model=BatchOutcome, operation_id="report_matches")
@@ -39,7 +38,7 @@ async def report_matches(ladder: str, batch: BatchReport, request: Request, _: R
             listed.append((match.id, _report(ladder, match)))
         except EvenmatchError as error:
             listed.append((match.id, error))
-    return Response(await reporting.report_all(site_of(request), ladder, listed), media_type=JSON)
+    return written(await reporting.report_all(site_of(request), ladder, listed))
 
 
 def _report(ladder: str, report: MatchReport) -> Report:
