@@ -65,7 +65,7 @@ async def _who(site: Site, request: Request) -> Caller:
     try:
         caller = await _known(site, request, text)
     except AccessError:
-        asked.actor, asked.allowance = "(unknown)", site.open_limit.take(_address(request))
+        asked.actor, asked.allowance = "(unknown)", site.open_limit.take(_address(request.scope))
         raise
     allow(site, request.scope, caller)
     return caller
@@ -82,13 +82,24 @@ def recalled(site: Site, scope: Scope) -> Caller | None:
         return None
 
 
+async def identified(site: Site, scope: Scope) -> Caller | None:
+    """The same, but who sends a key or a token is looked for where that is needed."""
+    caller = recalled(site, scope)
+    sent = next((value for name, value in scope["headers"] if name == b"authorization"), None)
+    if caller is not None or sent is None:
+        return caller
+    try:
+        return await _judged(site, scope, sent.decode("latin-1"))
+    except AccessError:
+        return None
+
+
 def allow(site: Site, scope: Scope, caller: Caller) -> None:
     """Count a request as its caller's. Raises RateLimitError, and counts nothing, where there are too many."""
     asked = asked_of(scope)
-    client = scope.get("client")
     asked.actor = caller.actor
     if caller is ANYONE:
-        asked.allowance = site.open_limit.take(client[0] if client else "?")
+        asked.allowance = site.open_limit.take(_address(scope))
     elif caller.player is None:
         asked.allowance = site.key_limit.take(caller.key)
     else:
@@ -108,16 +119,25 @@ async def _known(site: Site, request: Request, text: str) -> Caller:
     known = _recalled(site, text)
     if known is not None:
         return known
-    site.open_limit.check(_address(request))  # who sent many wrong keys asks no more of the database
-    scheme, _, credentials = text.partition(" ")
-    credentials = credentials.strip()
-    if scheme.lower() == "bearer":
-        judge = site.keys.authenticate if credentials.startswith("em_") else site.tokens.verify
-        return await site.work(judge, credentials)
+    judged = await _judged(site, request.scope, text)
+    if judged is not None:
+        return judged
+    scheme = text.partition(" ")[0]
     if scheme.lower() == signing.SCHEME.lower():
         signed, target = signing.read(text), _target(request.scope)
         return await site.work(site.keys.authenticate_signed, *signed, request.method, target, await request.body())
     raise AccessError(f"the scheme {scheme[:20]!r} is not known; {ACCEPTED}")
+
+
+async def _judged(site: Site, scope: Scope, text: str) -> Caller | None:
+    """Who sends a key or a token, by the database; None where something else is sent. Raises AccessError."""
+    site.open_limit.check(_address(scope))  # who sent many wrong keys asks no more of the database
+    scheme, _, credentials = text.partition(" ")
+    if scheme.lower() != "bearer":
+        return None
+    credentials = credentials.strip()
+    judge = site.keys.authenticate if credentials.startswith("em_") else site.tokens.verify
+    return await site.work(judge, credentials)
 
 
 def _target(scope: Scope) -> str:
@@ -126,8 +146,9 @@ def _target(scope: Scope) -> str:
     return f"{scope['path']}?{query}" if query else str(scope["path"])
 
 
-def _address(request: Request) -> str:
-    return request.client.host if request.client else "?"
+def _address(scope: Scope) -> str:
+    client = scope.get("client")
+    return client[0] if client else "?"
 
 
 Reader = Annotated[Caller, Depends(May("read", open_read=True))]

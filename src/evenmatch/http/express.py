@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from evenmatch.errors import EvenmatchError, ForbiddenError, RateLimitError
 from evenmatch.http import reporting, wire
-from evenmatch.http.access import allow, recalled
+from evenmatch.http.access import allow, identified
 from evenmatch.http.asked import asked_of
 from evenmatch.http.problems import problem_of, respond
 from evenmatch.http.replies import encoded, send_at_once
@@ -96,7 +96,7 @@ class Express:
             await self._app(scope, receive, send)
             return
         ladder, lane = as_meant(found[1]), LANES[found[2]]
-        caller = recalled(self._site, scope)
+        caller = await identified(self._site, scope)
         if caller is None or not caller.may(lane.scope, ladder) or not is_text(ladder):
             await self._app(scope, receive, send)
             return

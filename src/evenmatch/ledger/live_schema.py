@@ -28,6 +28,8 @@ api_key = table(
 )
 # What the processes share and tell nobody: by which players' tokens are signed.
 secret = table("secret", key("name", TEXT), column("value", BYTES), column("created_at"))
+# How often something changed that processes remember: names, since players were renamed, merged or erased.
+counter = table("counter", key("name", TEXT), column("value"))
 # Who did what, when: rows are added and never changed.
 audit = table(
     "audit",

@@ -31,6 +31,8 @@ def admit(store: Store, names: Iterable[str], *, present: bool = False) -> tuple
     other in a circle, and who comes second finds them there. Raises InputError for a name that cannot be kept.
     """
     wanted = sorted(set(names))
+    if not wanted:
+        return {}, {}
     check_texts("player name", wanted)
     found = _known(store, wanted, present)
     new = [name for name in wanted if name not in found[0]]
@@ -89,6 +91,14 @@ def aliases(store: Store, player: int) -> list[str]:
     return [row[0] for row in store.all("SELECT name FROM name WHERE player = ? ORDER BY name", player)]
 
 
+def _note_change(store: Store) -> None:
+    """Let those who remember names read them anew."""
+    store.run(
+        "INSERT INTO counter (name, value) VALUES ('names', 1) "
+        "ON CONFLICT (name) DO UPDATE SET value = counter.value + 1"
+    )
+
+
 def rename(store: Store, player: int, name: str) -> None:
     """Give a player another present name; reports under the former ones still reach them. Names are held alone.
 
@@ -100,12 +110,14 @@ def rename(store: Store, player: int, name: str) -> None:
     if taken is None:
         store.rows.insert(store.connection, schema.name, ("name", "player"), [(name, player)])
     store.run("UPDATE player SET name = ?, folded = ? WHERE player = ?", name, name.casefold(), player)
+    _note_change(store)
 
 
 def merge(store: Store, player: int, into: int) -> None:
     """Let every name of a player lead to another one."""
     store.run("UPDATE name SET player = ? WHERE player = ?", into, player)
     store.run("UPDATE player SET merged_into = ? WHERE player = ? OR merged_into = ?", into, player, player)
+    _note_change(store)
 
 
 def identities(store: Store, player: int) -> list[int]:
@@ -146,3 +158,4 @@ def erase(store: Store, player: int, pseudonym: str, now: int) -> None:
         "UPDATE player SET name = ?, folded = ?, erased_at = ? WHERE player = ? OR merged_into = ?",
         *(pseudonym, pseudonym, now, player, player),
     )
+    _note_change(store)

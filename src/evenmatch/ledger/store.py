@@ -39,6 +39,7 @@ class Head(NamedTuple):
     due        a rebuild is due from this position on; None: none is
     planned    the last correction that the generation accounts for
     time       effective time of its last rated match; None: there is none
+    names      how often players were renamed, merged or erased
     engine     of the kernels it was begun with
     """
 
@@ -54,11 +55,12 @@ class Head(NamedTuple):
     engine: str
     planned: int
     time: int | None
+    names: int
 
 
 _HEAD = (
     "SELECT l.ladder, l.name, l.position, l.generation, l.corrected, l.due, l.settings, l.divided_at, "
-    "g.system, g.engine, g.planned, g.time "
+    "g.system, g.engine, g.planned, g.time, COALESCE((SELECT value FROM counter WHERE name = 'names'), 0) "
     "FROM ladder l JOIN generation g ON g.ladder = l.ladder AND g.generation = l.generation"
 )
 

@@ -22,6 +22,7 @@ from evenmatch.ledger.roster import Roster
 from evenmatch.ledger.store import Head, Store
 from evenmatch.ledger.text import check_texts
 from evenmatch.match import Match
+from evenmatch.service.memory import Draft
 from evenmatch.tables.columns import datetime_text
 
 # Told player, rating and completed matches of each slot: percentile and division as shown, UNSHOWN for none.
@@ -106,27 +107,35 @@ class Appended(NamedTuple):
     names: dict[int, str]
 
 
-def append(store: Store, head: Head, plan: Plan, batch: Batch, now: int, show: Show | None = None) -> Appended:
+class Live(NamedTuple):
+    """What recording adds to an import: what players are told of their standing, and what is remembered of them."""
+
+    show: Show
+    draft: Draft
+
+
+def append(store: Store, head: Head, plan: Plan, batch: Batch, now: int, live: Live | None = None) -> Appended:
     """Add a batch after the ladder's head, which the caller holds locked; none of its ids may be there yet.
 
     plan   what the live generation accounts for
-    show   what players are told of their standing; None: nothing, as in an import
+    live   None in an import: nobody is told anything
     Raises RatingRangeError where a rating leaves its system's range; then the transaction must end without a commit.
     """
     history = batch.history
     present = np.unique(history.columns.player)
     reported = [batch.names[number] for number in present.tolist()]
-    known, names = people.admit(store, reported, present=show is not None)  # receipts tell present names
+    known, names = people.admit(store, reported) if live is None else live.draft.admit(store, reported)
     ids = np.zeros(len(batch.names), np.int64)
     ids[present] = [known[name] for name in reported]
     _refuse_twice(batch, ids)
     positions = head.position + 1 + np.arange(len(batch), dtype=np.int64)
     slot_ids = ids[history.columns.player]
     block = Block(positions, batch.played_at, history.columns, slot_ids, np.array(batch.rated, np.bool_))
-    roster = store.roster(head, plan.last_rules, np.unique(slot_ids))
+    rules, there = plan.last_rules, np.unique(slot_ids)
+    roster = store.roster(head, rules, there) if live is None else live.draft.roster(store, rules, there)
     rated = advance(roster, plan, block, lambda one: names[one], lambda at: batch.ids[at - head.position - 1])
-    if show is not None and len(rated.lines):
-        _show(show, block, rated, roster)
+    if live is not None and len(rated.lines):
+        _show(live.show, block, rated, roster)
     told = rated.told()
     players = pack_players(history, ids)
     p = batch.packed

@@ -47,20 +47,62 @@ class Lines(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
+class Told:
+    """The matches of a block and what was told of each; nothing of one that was not rated.
+
+    names  of players by id;  divisions  by the index that lines hold
+    """
+
+    rules: Rules
+    block: Block
+    told: Sequence[bytes]
+    names: Mapping[int, str]
+    divisions: Sequence[str]
+
+    @cached_property
+    def lines(self) -> Lines:
+        """The lines, made when somebody asks; those of matches that were not rated mean nothing."""
+        c, kind = self.block.columns, line_type(self.rules.system)
+        sizes = np.diff(c.slot_start)
+        blank = [bytes(size * kind.itemsize) for size in np.diff(c.slot_start[c.team_start]).tolist()]
+        lines = np.frombuffer(b"".join(one or nothing for one, nothing in zip(self.told, blank, strict=True)), kind)
+        shown: list[str | None] = [*self.divisions, None]
+        within = np.where(lines["division"] < len(self.divisions), np.maximum(lines["division"], -1), -1)
+        team = np.arange(len(sizes)) - np.repeat(c.team_start[:-1], np.diff(c.team_start))
+        names = self.names
+        return Lines(
+            player=[names[one] for one in self.block.ids.tolist()],
+            team=np.repeat(team, sizes).tolist(),
+            before=lines["before"].tolist(),
+            after=lines["after"].tolist(),
+            expected=lines["expected"].tolist(),
+            result=np.repeat(_results(c.team_start.tolist(), c.place.tolist()), sizes).tolist(),
+            factors=self.rules.system.name_factors(lines["factors"].tolist()),
+            percentile=[one if one > 0 else None for one in lines["percentile"].tolist()],
+            division=[shown[at] for at in within.tolist()],
+        )
+
+
+@dataclass(frozen=True, eq=False)
 class Receipt:
     """What recording a match did.
 
     position  its place in the ladder's ledger
     rated     False: it changed no rating (the sender wished so, or it is void)
-    lines     of this match and others; its teams' begin at `starts`, the last of which is where its lines end
+    source    has the lines of this match and others; its teams' begin at `starts`, the last of which is where they end
     """
 
     match_id: str
     ladder: str
     position: int
     rated: bool
-    lines: Lines = field(repr=False)
+    source: Told = field(repr=False)
     starts: tuple[int, ...] = field(repr=False)
+
+    @property
+    def lines(self) -> Lines:
+        """The lines of this match and others."""
+        return self.source.lines
 
     @cached_property
     def teams(self) -> tuple[tuple[Line, ...], ...]:
@@ -84,52 +126,16 @@ class Receipt:
         return self.match_id, self.ladder, self.position, self.rated, self.teams
 
 
-def receipts(
-    ladder: str,
-    rules: Rules,
-    block: Block,
-    match_ids: Sequence[str],
-    told: Sequence[bytes],
-    names: Mapping[int, str],
-    divisions: Sequence[str],
-) -> list[Receipt]:
-    """The receipts of a block's matches from the lines that were told; nothing was told of one that was not rated.
-
-    names  of players by id;  divisions  by the index that lines hold
-    """
-    c = block.columns
+def receipts(ladder: str, match_ids: Sequence[str], source: Told) -> list[Receipt]:
+    """The receipts of matches by their lines, in the order of the block."""
+    c = source.block.columns
     team_start, slot_start = c.team_start.tolist(), c.slot_start.tolist()
-    lines = _lines(rules, block, told, names, divisions)
     return [
-        Receipt(match_id, ladder, position, bool(one), lines, tuple(slot_start[first : end + 1]) if one else ())
-        for match_id, position, one, (first, end) in zip(
-            match_ids, block.positions.tolist(), told, pairwise(team_start), strict=True
+        Receipt(match_id, ladder, position, bool(told), source, tuple(slot_start[first : end + 1]) if told else ())
+        for match_id, position, told, (first, end) in zip(
+            match_ids, source.block.positions.tolist(), source.told, pairwise(team_start), strict=True
         )
     ]
-
-
-def _lines(
-    rules: Rules, block: Block, told: Sequence[bytes], names: Mapping[int, str], divisions: Sequence[str]
-) -> Lines:
-    """The lines of a block; those of matches that were not rated mean nothing."""
-    c, kind = block.columns, line_type(rules.system)
-    sizes = np.diff(c.slot_start)
-    slots = c.slot_start[c.team_start]
-    blank = [bytes(size * kind.itemsize) for size in np.diff(slots).tolist()]
-    lines = np.frombuffer(b"".join(one or nothing for one, nothing in zip(told, blank, strict=True)), kind)
-    shown: list[str | None] = [*divisions, None]
-    within = np.where((lines["division"] >= 0) & (lines["division"] < len(divisions)), lines["division"], -1)
-    return Lines(
-        player=[names[one] for one in block.ids.tolist()],
-        team=np.repeat(np.arange(len(sizes)) - np.repeat(c.team_start[:-1], np.diff(c.team_start)), sizes).tolist(),
-        before=lines["before"].tolist(),
-        after=lines["after"].tolist(),
-        expected=lines["expected"].tolist(),
-        result=np.repeat(_results(c.team_start.tolist(), c.place.tolist()), sizes).tolist(),
-        factors=rules.system.name_factors(lines["factors"].tolist()),
-        percentile=[one if one > 0 else None for one in lines["percentile"].tolist()],
-        division=[shown[at] for at in within.tolist()],
-    )
 
 
 def _results(team_start: list[int], place: list[int]) -> list[float]:

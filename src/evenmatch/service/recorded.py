@@ -19,7 +19,7 @@ from evenmatch.ledger.rows import Row
 from evenmatch.ledger.store import Head, Store
 from evenmatch.match import Appearance
 from evenmatch.service.exporting import positions_of_player
-from evenmatch.service.receipts import Line, Receipt, receipts
+from evenmatch.service.receipts import Line, Receipt, Told, receipts
 from evenmatch.service.settings import Settings
 from evenmatch.service.stories import Finish, known_number, movement, outcome, standing_of
 
@@ -221,7 +221,7 @@ def _told(
     states = [verdicts.on(now, at, counted[at], bool(told[at]), names) for at in range(len(block))]
     shown = [one if state == "rated" else b"" for one, (state, _) in zip(told, states, strict=True)]
     ids = [row[0] for row in rows]
-    made = receipts(head.name, verdicts.plan.last_rules, now, ids, shown, names, divisions)
+    made = receipts(head.name, ids, Told(verdicts.plan.last_rules, now, shown, names, divisions))
     for at, (receipt, (state, reason)) in enumerate(zip(made, states, strict=True)):
         sides = _sides(now.columns, at, [names[one] for one in now.ids.tolist()], rows[at][3], receipt)
         yield Recorded(

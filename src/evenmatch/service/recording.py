@@ -18,9 +18,10 @@ from evenmatch.ledger.events import write_body
 from evenmatch.ledger.plan import Plan
 from evenmatch.ledger.store import Head, Store, block_of
 from evenmatch.match import Match
-from evenmatch.service.appending import AHEAD, Batch, append, to_come
+from evenmatch.service.appending import AHEAD, Batch, Live, append, to_come
 from evenmatch.service.boards import DIVIDE, Boards, View, divide, take
-from evenmatch.service.receipts import Receipt, receipts
+from evenmatch.service.memory import Draft, Memory
+from evenmatch.service.receipts import Receipt, Told, receipts
 from evenmatch.service.settings import Settings
 
 TOGETHER = 2000  # matches in one transaction at most
@@ -75,6 +76,7 @@ class Recorder:
     def __init__(self, database: Database, boards: Boards, clock: Callable[[], int]) -> None:
         self._database, self._boards, self._clock = database, boards, clock
         self._lines: dict[str, Line] = {}
+        self._memory = Memory()
         self._plans: dict[str, tuple[tuple[int, int], Plan]] = {}
         self._guard = threading.Lock()
 
@@ -174,11 +176,13 @@ class Recorder:
             if (view.head.generation, view.head.settings) != (head.generation, head.settings):  # of other ratings
                 self._boards.forget(ladder)
                 view = take(store, ladder, now)
-            recorded = record(store, head, plan, view, matches, rated, now)
+            draft = Draft(self._memory, head)
+            recorded = record(store, head, plan, matches, rated, now, view, draft)
             if now - head.divided_at > DIVIDE:
                 divided = divide(store, view, now) is not None
             if head.position // CHECKPOINT != (head.position + len(matches)) // CHECKPOINT:
                 _checkpoint(store, store.head(ladder), plan)
+        draft.keep(head.position + len(recorded.new))
         if divided:
             self._boards.divided(view, now)
         return recorded
@@ -220,7 +224,14 @@ class Recorded(NamedTuple):
 
 
 def record(
-    store: Store, head: Head, plan: Plan, view: View, matches: Sequence[Match], rated: Sequence[bool], now: int
+    store: Store,
+    head: Head,
+    plan: Plan,
+    matches: Sequence[Match],
+    rated: Sequence[bool],
+    now: int,
+    view: View,
+    draft: Draft,
 ) -> Recorded:
     """Record matches on a ladder that the caller holds locked."""
     batch = Batch.of_matches(matches, rated)
@@ -230,9 +241,9 @@ def record(
     if new:
         divisions = [one.name for one in view.settings.standings.divisions]
         chosen = batch.take(new)
-        done = append(store, head, plan, chosen, now, view.show)
+        done = append(store, head, plan, chosen, now, Live(view.show, draft))
         lines = done.rated.told()
-        told = partial(receipts, head.name, rules, done.block, chosen.ids, lines, done.names, divisions)
+        told = partial(receipts, head.name, chosen.ids, Told(rules, done.block, lines, done.names, divisions))
     if again:
         before = first_receipts(store, head, sorted({batch.ids[at] for at in again}))
         for at in again:
@@ -286,7 +297,7 @@ def first_receipts(store: Store, head: Head, ids: Sequence[str]) -> dict[str, Re
     found: dict[str, Receipt] = {}
     for row, block in zip(rows, blocks, strict=True):
         shown = divisions[bisect_left(changed, row[0]) - 1]
-        found[row[7]] = receipts(head.name, rules_of[row[8]], block, [row[7]], [bytes(row[9])], names, shown)[0]
+        found[row[7]] = receipts(head.name, [row[7]], Told(rules_of[row[8]], block, [bytes(row[9])], names, shown))[0]
     return found
 
 

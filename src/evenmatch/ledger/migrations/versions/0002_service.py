@@ -37,6 +37,7 @@ def upgrade() -> None:
         _column("revoked_at", empty=True),
     )
     _create("secret", _key("name", TEXT), _column("value", BYTES), _column("created_at"))
+    _create("counter", _key("name", TEXT), _column("value"))
     _create(
         "audit",
         sa.Column("entry", WHOLE, sa.Identity(), primary_key=True),
