@@ -133,21 +133,16 @@ class History:
         matches: Sequence[Match],
         number: Callable[[str, str], int],
         not_before: int | None = None,
-        *,
-        late: bool = False,
     ) -> History:
         """A history of these matches, which must be in order of time.
 
         number      the index of a player: called with ladder and player
         not_before  microseconds; a match that ended earlier counts as ended then
-        late        matches may be out of order; one that ended before those ahead of it counts as ended with them
         """
         nan = np.nan
         teams = [team for match in matches for team in match.teams]
         slots = [slot for team in teams for slot in team.players]
         time = [match.time if not_before is None else max(match.time, not_before) for match in matches]
-        if late:
-            time = list(accumulate(time, max))
         player = [
             number(match.ladder, slot.player) for match in matches for team in match.teams for slot in team.players
         ]

@@ -23,6 +23,7 @@ from evenmatch.service.receipts import Receipt
 from evenmatch.service.recording import Line, Submission
 from evenmatch.service.service import Service
 from evenmatch.service.settings import Settings
+from evenmatch.service.sheet import Sheet
 from evenmatch.standings.board import StandingsRules
 from evenmatch.standings.division import Division
 from ledger.made import after, duel, dump, everybody, match, positions, ratings
@@ -312,7 +313,7 @@ def test_an_interrupted_leader_does_not_interrupt_those_whom_it_records_for(serv
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    together = [Submission([duel(at, "a", "b")], [True]) for at in (1, 2)]
+    together = [Submission(Sheet.of([duel(at, "a", "b")], [True])) for at in (1, 2)]
     recorder = service._recorder
     with monkeypatch.context() as patch:
         patch.setattr(recorder, "_commit", interrupted)

@@ -20,7 +20,7 @@ from evenmatch.http.asked import asked_of
 from evenmatch.http.problems import problem_of, respond
 from evenmatch.http.replies import encoded, send_at_once
 from evenmatch.http.routes.tickets import done
-from evenmatch.http.site import Report, Site
+from evenmatch.http.site import Site
 from evenmatch.http.text import as_meant, is_text
 from evenmatch.service.callers.access import Caller
 
@@ -45,19 +45,13 @@ class Lane:
 
 
 def _match(site: Site, ladder: str, _: Caller, body: bytes) -> Answer | None:
-    read = wire.read_match(ladder, body)
-    if read is None:
-        return None
-
-    return lambda: reporting.report(site, ladder, Report(*read))
+    sheet = wire.read_match(body)
+    return None if sheet is None else lambda: reporting.report(site, ladder, sheet)
 
 
 def _batch(site: Site, ladder: str, _: Caller, body: bytes) -> Answer | None:
-    read = wire.read_batch(ladder, body)
-    if read is None:
-        return None
-
-    return lambda: reporting.report_all(site, ladder, [(match.id, Report(match, rated)) for match, rated in read])
+    sheet = wire.read_batch(body)
+    return None if sheet is None else lambda: reporting.report_all(site, ladder, sheet)
 
 
 def _party(site: Site, ladder: str, caller: Caller, body: bytes) -> Answer | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import accumulate
 from typing import Generic, TypeVar
 
 from evenmatch.errors import EvenmatchError, StoreError
@@ -18,7 +19,7 @@ class Gather(Generic[Wish, Told]):
     """Hands what arrives together to one call of `work` in a thread, each ladder's by itself and in order.
 
     work  takes a ladder and wishes, and gives for each what is told, or the error by which it was refused
-    most  wishes in one call
+    most  of what `weigh` says of wishes goes into one call, or a single wish
     """
 
     def __init__(
@@ -26,8 +27,9 @@ class Gather(Generic[Wish, Told]):
         work: Callable[[str, Sequence[Wish]], Sequence[Told | EvenmatchError]],
         threads: ThreadPoolExecutor,
         most: int = 2000,
+        weigh: Callable[[Wish], int] = lambda _: 1,
     ) -> None:
-        self._work, self._threads, self._most = work, threads, most
+        self._work, self._threads, self._most, self._weigh = work, threads, most, weigh
         self._waiting: dict[str, list[tuple[Wish, asyncio.Future[Told]]]] = {}
         self._busy: set[str] = set()
 
@@ -55,7 +57,9 @@ class Gather(Generic[Wish, Told]):
             self._busy.discard(ladder)
             return
         self._busy.add(ladder)
-        batch, rest = waiting[: self._most], waiting[self._most :]
+        weights = accumulate(self._weigh(wish) for wish, _ in waiting)
+        end = max(1, sum(weight <= self._most for weight in weights))
+        batch, rest = waiting[:end], waiting[end:]
         if rest:
             self._waiting[ladder] = rest
         running = loop.run_in_executor(self._threads, self._work, ladder, [wish for wish, _ in batch])

@@ -2,73 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import pairwise
-
-import msgspec
+from collections.abc import Mapping
 
 from evenmatch.errors import EvenmatchError, UsageError
 from evenmatch.http.problems import problem_of
-from evenmatch.http.site import Report, Site
-from evenmatch.service.receipts import Lines, Receipt
-
-encoded = msgspec.json.Encoder().encode  # a number that is none becomes null
-
-
-async def report(site: Site, ladder: str, match: Report) -> bytes:
-    """Record a match: its receipt. Raises the error by which it was refused."""
-    return encoded(told(await site.reports.one(ladder, match)))
+from evenmatch.http.rendering import Outcome, Outcomes, encoded, rendered
+from evenmatch.http.site import Site
+from evenmatch.service.receipts import Receipt
+from evenmatch.service.sheet import Sheet
 
 
-async def report_all(site: Site, ladder: str, listed: Sequence[tuple[str, Report | EvenmatchError]]) -> bytes:
-    """Record those of these matches that are not refused yet: what became of each, by id.
+async def report(site: Site, ladder: str, sheet: Sheet) -> bytes:
+    """Record the one match of a sheet: its receipt. Raises the error by which it was refused."""
+    (outcome,) = await site.reports.one(ladder, sheet)
+    if isinstance(outcome, EvenmatchError):
+        raise outcome
+    return encoded(rendered(outcome))
 
-    Raises UsageError for more of them than a batch may have.
+
+async def report_all(
+    site: Site, ladder: str, sheet: Sheet, refused: Mapping[int, tuple[str, EvenmatchError]] | None = None
+) -> bytes:
+    """Record the matches of a sheet: what became of each.
+
+    refused  those that are none, by their place in the batch: id, and why
+    Raises UsageError for more than a batch may have.
     """
     limit = site.options.batch_limit
-    if len(listed) > limit:
-        raise UsageError(f"{len(listed):,} matches in one batch; accepted are at most {limit:,}")
-    good = [one for _, one in listed if isinstance(one, Report)]
-    futures = iter(site.reports.submit(ladder, good))
-    outcomes = []
-    refused = 0
-    for match_id, one in listed:
-        try:
-            if isinstance(one, EvenmatchError):
-                raise one
-            outcomes.append({"match_id": match_id, "receipt": told(await next(futures))})
-        except EvenmatchError as error:
-            refused += 1
-            outcomes.append({"match_id": match_id, "problem": problem_of(error).model_dump(exclude_none=True)})
-    return encoded({"recorded": len(outcomes) - refused, "refused": refused, "outcomes": outcomes})
+    count = len(sheet) + len(refused or ())
+    if count > limit:
+        raise UsageError(f"{count:,} matches in one batch; accepted are at most {limit:,}")
+    outcomes = await site.reports.one(ladder, sheet) if len(sheet) else []
+    listed: list[tuple[str, Receipt | EvenmatchError]] = list(zip(sheet.ids, outcomes, strict=True))
+    for at, one in sorted((refused or {}).items()):
+        listed.insert(at, one)
+    wrong = sum(isinstance(outcome, EvenmatchError) for _, outcome in listed)
+    return encoded(Outcomes(count - wrong, wrong, [_told(*one) for one in listed]))
 
 
-def told(receipt: Receipt) -> dict[str, object]:
-    """A receipt as `encoded` takes it."""
-    return {
-        "match_id": receipt.match_id,
-        "ladder": receipt.ladder,
-        "position": receipt.position,
-        "rated": receipt.rated,
-        "teams": [_team(receipt.lines, a, b) for a, b in pairwise(receipt.starts)],
-    }
-
-
-def _team(lines: Lines, first: int, end: int) -> list[dict[str, object]]:
-    return [
-        {
-            "player": player,
-            "team": team,
-            "before": before,
-            "after": after,
-            "change": after - before,
-            "expected": expected,
-            "result": result,
-            "factors": factors,
-            "percentile": percentile,
-            "division": division,
-        }
-        for player, team, before, after, expected, result, factors, percentile, division in zip(
-            *(column[first:end] for column in lines), strict=True
-        )
-    ]
+def _told(match_id: str, outcome: Receipt | EvenmatchError) -> Outcome:
+    if isinstance(outcome, EvenmatchError):
+        return Outcome(match_id, problem=problem_of(outcome).model_dump(exclude_none=True))
+    return Outcome(match_id, receipt=rendered(outcome))

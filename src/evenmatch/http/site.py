@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from itertools import accumulate, pairwise
 from typing import TypeVar
 
 from starlette.requests import Request
@@ -20,7 +21,6 @@ from evenmatch.http.options import Options
 from evenmatch.http.pages import Pages
 from evenmatch.http.views import Views
 from evenmatch.http.wakes import Wakes
-from evenmatch.match import Match
 from evenmatch.service.callers.audit import Audit
 from evenmatch.service.callers.deeds import Deed
 from evenmatch.service.callers.keys import Keys
@@ -32,19 +32,12 @@ from evenmatch.service.queueing.desk import Desk
 from evenmatch.service.queueing.statuses import Status
 from evenmatch.service.queueing.wishes import Told, Wish
 from evenmatch.service.reading import Reading
-from evenmatch.service.receipts import Receipt
+from evenmatch.service.recording import Outcome
 from evenmatch.service.service import Service
+from evenmatch.service.sheet import Sheet
 
 T = TypeVar("T")
 THREADS = 16  # for what blocks; a database has eight connections that stay open, and more for a rush
-
-
-@dataclass(frozen=True)
-class Report:
-    """A match as it was reported; `rated` says whether it shall change ratings."""
-
-    match: Match
-    rated: bool
 
 
 @dataclass
@@ -75,7 +68,7 @@ class Site:
         self.jobs = Jobs(self.service.database, self.service.clock)
         self.reading = Reading(self.service)
         self.views = Views(self.service, self.threads, self.pages)
-        self.reports: Gather[Report, Receipt] = Gather(self._record, self.threads)
+        self.reports: Gather[Sheet, Sequence[Outcome]] = Gather(self._record, self.threads, weigh=len)
         self.wishes: Gather[Wish, Told] = Gather(self._wish, self.threads)
         self.looks: Gather[int, Status] = Gather(self._look, self.threads)
         self.key_limit = RateLimit(options.rate, options.burst)
@@ -90,16 +83,17 @@ class Site:
         """Note in the audit trail what somebody did."""
         await self.work(self.audit.add, deed.note, self.service.clock())
 
-    def _record(self, ladder: str, reports: Sequence[Report]) -> Sequence[Receipt | EvenmatchError]:
-        matches = [one.match for one in reports]
-        outcomes = self.service.record_each(ladder, matches, [one.rated for one in reports])
-        told = zip(matches, outcomes, strict=True)
-        good = [match for match, outcome in told if not isinstance(outcome, EvenmatchError)]
+    def _record(self, ladder: str, sheets: Sequence[Sheet]) -> Sequence[Sequence[Outcome]]:
+        sheet = Sheet.joined(sheets)
+        outcomes = self.service.record_sheet(ladder, sheet)
+        told = zip(sheet.ids, outcomes, strict=True)
+        good = [match_id for match_id, outcome in told if not isinstance(outcome, EvenmatchError)]
         self.metrics.matches.labels(ladder, "recorded").inc(len(good))
-        self.metrics.matches.labels(ladder, "refused").inc(len(matches) - len(good))
+        self.metrics.matches.labels(ladder, "refused").inc(len(sheet) - len(good))
         if good:
-            self.running.settle_reported(ladder, [match.id for match in good], {one.id: _quitters(one) for one in good})
-        return outcomes
+            self.running.settle_reported(ladder, good, sheet.quitters())
+        ends = [0, *accumulate(map(len, sheets))]
+        return [outcomes[a:b] for a, b in pairwise(ends)]
 
     def _wish(self, ladder: str, wishes: Sequence[Wish]) -> Sequence[Told | EvenmatchError]:
         outcomes = self.desk.do(ladder, wishes)
@@ -111,11 +105,6 @@ class Site:
     def _look(self, ladder: str, tickets: Sequence[int]) -> Sequence[Status | EvenmatchError]:
         found = self.desk.statuses(ladder, tickets)
         return [found.get(one, UnknownNameError("ticket", str(one), ())) for one in tickets]
-
-
-def _quitters(match: Match) -> list[str]:
-    """Who quit it, by name."""
-    return [one.player for team in match.teams for one in team.players if one.quit]
 
 
 def site_of(request: Request) -> Site:

@@ -7,16 +7,17 @@ model decide.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Annotated, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct
 
-from evenmatch.errors import InputError
-from evenmatch.http.models.base import LONGEST, time_of
-from evenmatch.match import LARGEST_PLACE, Appearance, Match, Team
+from evenmatch.http.models.base import LONGEST, micros, time_of
+from evenmatch.match import LARGEST_PLACE, places_by_score
 from evenmatch.service.queueing.wishes import Join, Seeker
+from evenmatch.service.sheet import Sheet, number
 
 Name = Annotated[str, Meta(min_length=1, max_length=LONGEST)]
 Seconds = Annotated[float, Meta(ge=0)]
@@ -80,20 +81,16 @@ def _decoded(decoder: msgspec.json.Decoder[Read], body: bytes) -> Read | None:
         return None
 
 
-def read_match(ladder: str, body: bytes) -> tuple[Match, bool] | None:
-    """A reported match, and whether it is to be rated."""
+def read_match(body: bytes) -> Sheet | None:
+    """A reported match."""
     sent = _decoded(_MATCH, body)
-    return None if sent is None else _match(ladder, sent)
+    return None if sent is None else _sheet([sent])
 
 
-def read_batch(ladder: str, body: bytes) -> list[tuple[Match, bool]] | None:
+def read_batch(body: bytes) -> Sheet | None:
     """Reported matches, if all of them are good."""
     sent = _decoded(_BATCH, body)
-    if sent is None:
-        return None
-    matches = [_match(ladder, one) for one in sent.matches]
-    good = [one for one in matches if one is not None]
-    return good if len(good) == len(matches) else None
+    return None if sent is None else _sheet(sent.matches)
 
 
 def read_party(body: bytes) -> Join | None:
@@ -116,19 +113,49 @@ def read_party(body: bytes) -> Join | None:
     return Join(members=members, queues=tuple(sent.queues), request=sent.request_id)
 
 
-def _match(ladder: str, sent: _Match) -> tuple[Match, bool] | None:
+def _sheet(sent: list[_Match]) -> Sheet | None:
     try:
-        teams = tuple(
-            Team(
-                tuple(Appearance(p.player, p.score, p.seconds, p.quit, p.performance, p.keep) for p in team.players),
-                team.place,
-                team.score,
-            )
-            for team in sent.teams
-        )
-        return Match(sent.id, _moment(sent.played_at), teams, ladder, sent.duration), sent.rated
-    except (InputError, ValueError):
+        played_at = [_microseconds(match.played_at) for match in sent]
+    except ValueError:
         return None
+    teams = [team for match in sent for team in match.teams]
+    slots = [slot for team in teams for slot in team.players]
+    place = [place for match in sent for place in _places(match)]
+    if len(place) < len(teams) or any(_is_twice(match) for match in sent):
+        return None
+    return Sheet(
+        ids=[match.id for match in sent],
+        played_at=played_at,
+        rated=[match.rated for match in sent],
+        duration=[number(match.duration) for match in sent],
+        teams=[len(match.teams) for match in sent],
+        place=place,
+        team_score=[number(team.score) for team in teams],
+        sizes=[len(team.players) for team in teams],
+        player=[slot.player for slot in slots],
+        score=[number(slot.score) for slot in slots],
+        seconds=[number(slot.seconds) for slot in slots],
+        performance=[number(slot.performance) for slot in slots],
+        quit=[slot.quit for slot in slots],
+        keep=[slot.keep for slot in slots],
+    )
 
 
-_moment = lru_cache(4096)(time_of)  # matches that end together are told at the same time
+def _places(match: _Match) -> Sequence[int]:
+    """As the teams were told them, or by their scores; fewer than there are teams where neither is told of all."""
+    told = [team.place for team in match.teams if team.place is not None]
+    if told:
+        return told
+    scores = [team.score for team in match.teams if team.score is not None]
+    return places_by_score(scores) if len(scores) == len(match.teams) else ()
+
+
+def _is_twice(match: _Match) -> bool:
+    """Whether somebody is in a match more than once."""
+    names = [slot.player for team in match.teams for slot in team.players]
+    return len(set(names)) < len(names)
+
+
+@lru_cache(4096)  # matches that end together are told at the same time
+def _microseconds(text: str) -> int:
+    return micros(time_of(text))

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenmatch.errors import InputError
-from evenmatch.history import Floats, History, Times
+from evenmatch.history import Columns, Floats, History, Integers, Times, fill_duration
 from evenmatch.ledger import people
 from evenmatch.ledger.codec import Ids, Packed, digests, pack, pack_players, seal_of
 from evenmatch.ledger.events import Kind
@@ -21,8 +21,8 @@ from evenmatch.ledger.replay import Block, Rated, advance
 from evenmatch.ledger.roster import Roster
 from evenmatch.ledger.store import Head, Store
 from evenmatch.ledger.text import check_texts
-from evenmatch.match import Match
 from evenmatch.service.memory import Draft
+from evenmatch.service.sheet import Sheet
 from evenmatch.tables.columns import datetime_text
 
 # Told player, rating and completed matches of each slot: percentile and division as shown, UNSHOWN for none.
@@ -66,12 +66,28 @@ class Batch:
         return cls(ids, history, names, played_at, rated, labels, packed, told)
 
     @classmethod
-    def of_matches(cls, matches: Sequence[Match], rated: Sequence[bool]) -> Batch:
-        """A batch of Match objects, in their order."""
-        numbers: dict[str, int] = {}
-        whole = History.of(matches, lambda _, player: numbers.setdefault(player, len(numbers)), late=True)
-        played_at = np.array([match.time for match in matches], np.int64)
-        return cls.of([match.id for match in matches], whole, list(numbers), played_at, rated, [None] * len(matches))
+    def of_sheet(cls, sheet: Sheet) -> Batch:
+        """The matches of a sheet; one that ended before those ahead of it counts as ended with them."""
+        names = list(dict.fromkeys(sheet.player))
+        numbers = dict(zip(names, range(len(names)), strict=True))
+        played_at = np.array(sheet.played_at, np.int64)
+        team_start, slot_start = _starts(sheet.teams), _starts(sheet.sizes)
+        seconds = np.array(sheet.seconds, np.float64)
+        columns = Columns(
+            time=np.maximum.accumulate(played_at),
+            team_start=team_start,
+            place=np.array(sheet.place, np.int32),
+            team_score=np.array(sheet.team_score, np.float64),
+            slot_start=slot_start,
+            player=np.array([numbers[name] for name in sheet.player], np.int32),
+            score=np.array(sheet.score, np.float64),
+            seconds=seconds,
+            performance=np.array(sheet.performance, np.float64),
+            quit=np.array(sheet.quit, np.bool_),
+            duration=fill_duration(np.array(sheet.duration, np.float64), seconds, slot_start[team_start]),
+            keep=np.array(sheet.keep, np.bool_),
+        )
+        return cls.of(sheet.ids, History(columns), names, played_at, sheet.rated, [None] * len(sheet))
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -151,6 +167,12 @@ def append(store: Store, head: Head, plan: Plan, batch: Batch, now: int, live: L
         store.keep_states(head.ladder, head.generation, roster)
         store.move_head(head, int(positions[-1]), roster.time)
     return Appended(block, rated, names)
+
+
+def _starts(sizes: list[int]) -> Integers:
+    starts = np.zeros(len(sizes) + 1, np.int32)
+    np.cumsum(sizes, out=starts[1:])
+    return starts
 
 
 def _refuse_twice(batch: Batch, ids: Ids) -> None:

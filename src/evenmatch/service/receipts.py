@@ -12,10 +12,12 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from evenmatch.history import Floats
 from evenmatch.ledger.codec import line_type
 from evenmatch.ledger.replay import Block
-from evenmatch.systems.system import Change, FactorValue, Rules
+from evenmatch.systems.system import Change, FactorValue, Records, Rules
 
 
 @dataclass(frozen=True)
@@ -60,26 +62,58 @@ class Told:
     divisions: Sequence[str]
 
     @cached_property
+    def records(self) -> Records:
+        """The line of every slot; nothing but noughts in matches that were not rated."""
+        kind = line_type(self.rules.system)
+        c = self.block.columns
+        sizes = np.diff(c.slot_start[c.team_start]).tolist()
+        whole = b"".join(told or bytes(size * kind.itemsize) for told, size in zip(self.told, sizes, strict=True))
+        return np.frombuffer(whole, kind)
+
+    @property
+    def player(self) -> list[str]:
+        """The present name of every slot's player."""
+        names = self.names
+        return [names[one] for one in self.block.ids.tolist()]
+
+    @property
+    def team(self) -> NDArray[np.int64]:
+        """Of every slot, counted from 0 in its match."""
+        c = self.block.columns
+        team = np.arange(len(c.place)) - np.repeat(c.team_start[:-1], np.diff(c.team_start))
+        return np.repeat(team, np.diff(c.slot_start))
+
+    @property
+    def result(self) -> Floats:
+        """Of every slot's team."""
+        c = self.block.columns
+        return np.repeat(_results(c.team_start.tolist(), c.place.tolist()), np.diff(c.slot_start))
+
+    @property
+    def percentile(self) -> list[int | None]:
+        """As every slot's player was shown it."""
+        return [one if one > 0 else None for one in self.records["percentile"].tolist()]
+
+    @property
+    def division(self) -> list[str | None]:
+        """Likewise."""
+        shown = dict(enumerate(self.divisions))
+        return [shown.get(one) for one in self.records["division"].tolist()]
+
+    @cached_property
     def lines(self) -> Lines:
         """The lines, made when somebody asks; those of matches that were not rated mean nothing."""
-        c, kind = self.block.columns, line_type(self.rules.system)
-        sizes = np.diff(c.slot_start)
-        blank = [bytes(size * kind.itemsize) for size in np.diff(c.slot_start[c.team_start]).tolist()]
-        lines = np.frombuffer(b"".join(one or nothing for one, nothing in zip(self.told, blank, strict=True)), kind)
-        shown: list[str | None] = [*self.divisions, None]
-        within = np.where(lines["division"] < len(self.divisions), np.maximum(lines["division"], -1), -1)
-        team = np.arange(len(sizes)) - np.repeat(c.team_start[:-1], np.diff(c.team_start))
-        names = self.names
+        records = self.records
         return Lines(
-            player=[names[one] for one in self.block.ids.tolist()],
-            team=np.repeat(team, sizes).tolist(),
-            before=lines["before"].tolist(),
-            after=lines["after"].tolist(),
-            expected=lines["expected"].tolist(),
-            result=np.repeat(_results(c.team_start.tolist(), c.place.tolist()), sizes).tolist(),
-            factors=self.rules.system.name_factors(lines["factors"].tolist()),
-            percentile=[one if one > 0 else None for one in lines["percentile"].tolist()],
-            division=[shown[at] for at in within.tolist()],
+            player=self.player,
+            team=self.team.tolist(),
+            before=records["before"].tolist(),
+            after=records["after"].tolist(),
+            expected=records["expected"].tolist(),
+            result=self.result.tolist(),
+            factors=self.rules.system.name_factors(records["factors"].tolist()),
+            percentile=self.percentile,
+            division=self.division,
         )
 
 
@@ -99,18 +133,13 @@ class Receipt:
     source: Told = field(repr=False)
     starts: tuple[int, ...] = field(repr=False)
 
-    @property
-    def lines(self) -> Lines:
-        """The lines of this match and others."""
-        return self.source.lines
-
     @cached_property
     def teams(self) -> tuple[tuple[Line, ...], ...]:
         """The lines of its players, team by team, as they were sent; without lines where it was not rated."""
         return tuple(
             tuple(
                 Line(Change(*change), percentile, division)
-                for *change, percentile, division in zip(*(column[a:b] for column in self.lines), strict=True)
+                for *change, percentile, division in zip(*(column[a:b] for column in self.source.lines), strict=True)
             )
             for a, b in pairwise(self.starts)
         )

@@ -17,12 +17,12 @@ from evenmatch.ledger.database import Database
 from evenmatch.ledger.events import write_body
 from evenmatch.ledger.plan import Plan
 from evenmatch.ledger.store import Head, Store, block_of
-from evenmatch.match import Match
 from evenmatch.service.appending import AHEAD, Batch, Live, append, to_come
 from evenmatch.service.boards import DIVIDE, Boards, View, divide, take
 from evenmatch.service.memory import Draft, Memory
 from evenmatch.service.receipts import Receipt, Told, receipts
 from evenmatch.service.settings import Settings
+from evenmatch.service.sheet import Sheet
 
 TOGETHER = 2000  # matches in one transaction at most
 CHECKPOINT = 50_000  # events between two checkpoints at least, and four times as many as there are players
@@ -45,8 +45,7 @@ class Submission:
     leads  it was, or is to be, the caller who commits
     """
 
-    matches: Sequence[Match]
-    rated: Sequence[bool]
+    sheet: Sheet
     turn: threading.Lock = field(default_factory=_held)
     leads: bool = False
     outcomes: list[Outcome] = field(default_factory=list)
@@ -80,14 +79,14 @@ class Recorder:
         self._plans: dict[str, tuple[tuple[int, int], Plan]] = {}
         self._guard = threading.Lock()
 
-    def record(self, ladder: str, matches: Sequence[Match], rated: Sequence[bool]) -> list[Outcome]:
+    def record(self, ladder: str, sheet: Sheet) -> list[Outcome]:
         """What became of each match: its receipt, or why it was refused.
 
         Raises UnknownNameError for a ladder that is not there, StoreError where nothing is known to be kept.
         """
-        if not matches:
+        if not len(sheet):
             return []
-        mine = Submission(matches, rated)
+        mine = Submission(sheet)
         with self._guard:
             line = self._lines.setdefault(ladder, Line())
             line.waiting.append(mine)
@@ -135,8 +134,8 @@ class Recorder:
             outcomes = [outcome for part in recorded for outcome in part.outcomes()]
             at = 0
             for one in batch:
-                one.outcomes = outcomes[at : at + len(one.matches)]
-                at += len(one.matches)
+                one.outcomes = outcomes[at : at + len(one.sheet)]
+                at += len(one.sheet)
         except EvenmatchError as error:
             for one in batch:
                 one.failure = error
@@ -151,23 +150,21 @@ class Recorder:
 
     def _commit(self, ladder: str, batch: list[Submission]) -> list[Recorded]:
         """Record the matches of these submissions in one transaction."""
-        matches = [match for one in batch for match in one.matches]
-        rated = [yes for one in batch for yes in one.rated]
         view = self._boards.recent(ladder, self._clock())
-        return self._record(ladder, view, matches, rated)
+        return self._record(ladder, view, Sheet.joined([one.sheet for one in batch]))
 
-    def _record(self, ladder: str, view: View, matches: Sequence[Match], rated: Sequence[bool]) -> list[Recorded]:
+    def _record(self, ladder: str, view: View, sheet: Sheet) -> list[Recorded]:
         """In one transaction; where one match is refused only then, in halves, until it is alone."""
         try:
-            return [self._try(ladder, view, matches, rated)]
+            return [self._try(ladder, view, sheet)]
         except InputError as error:
-            if len(matches) == 1:
+            if len(sheet) == 1:
                 return [Recorded([error], [], list)]
-        half = len(matches) // 2
-        first = self._record(ladder, view, matches[:half], rated[:half])
-        return first + self._record(ladder, view, matches[half:], rated[half:])
+        half = len(sheet) // 2
+        first = self._record(ladder, view, sheet.part(0, half))
+        return first + self._record(ladder, view, sheet.part(half, len(sheet)))
 
-    def _try(self, ladder: str, view: View, matches: Sequence[Match], rated: Sequence[bool]) -> Recorded:
+    def _try(self, ladder: str, view: View, sheet: Sheet) -> Recorded:
         now, divided = self._clock(), False
         with self._database.write() as connection:
             store = Store(connection, self._database.rows)
@@ -177,10 +174,10 @@ class Recorder:
                 self._boards.forget(ladder)
                 view = take(store, ladder, now)
             draft = Draft(self._memory, head)
-            recorded = record(store, head, plan, matches, rated, now, view, draft)
+            recorded = record(store, head, plan, sheet, now, view, draft)
             if now - head.divided_at > DIVIDE:
                 divided = divide(store, view, now) is not None
-            if head.position // CHECKPOINT != (head.position + len(matches)) // CHECKPOINT:
+            if head.position // CHECKPOINT != (head.position + len(sheet)) // CHECKPOINT:
                 _checkpoint(store, store.head(ladder), plan)
         draft.keep(head.position + len(recorded.new))
         if divided:
@@ -201,8 +198,8 @@ def _together(waiting: list[Submission]) -> list[Submission]:
     """Take the first of those who wait, as many as go into one transaction; at least one."""
     batch: list[Submission] = []
     size = 0
-    while waiting and (not batch or size + len(waiting[0].matches) <= TOGETHER):
-        size += len(waiting[0].matches)
+    while waiting and (not batch or size + len(waiting[0].sheet) <= TOGETHER):
+        size += len(waiting[0].sheet)
         batch.append(waiting.pop(0))
     return batch
 
@@ -227,14 +224,13 @@ def record(
     store: Store,
     head: Head,
     plan: Plan,
-    matches: Sequence[Match],
-    rated: Sequence[bool],
+    sheet: Sheet,
     now: int,
     view: View,
     draft: Draft,
 ) -> Recorded:
     """Record matches on a ladder that the caller holds locked."""
-    batch = Batch.of_matches(matches, rated)
+    batch = Batch.of_sheet(sheet)
     rules = plan.last_rules
     new, again, outcomes = _sort_out(store, head, plan, batch, now)
     told: Callable[[], list[Receipt]] = list

@@ -24,6 +24,7 @@ from evenmatch.service.recording import Outcome, Recorder
 from evenmatch.service.replaying import Progress
 from evenmatch.service.seasons import Final, Season
 from evenmatch.service.settings import Settings, reset_factor
+from evenmatch.service.sheet import Sheet
 from evenmatch.service.times import iso_time
 from evenmatch.service.transacting import Transacting
 from evenmatch.service.verifying import Verified
@@ -125,11 +126,11 @@ class Service(Transacting):
         other = next((match for match in matches if match.ladder != ladder), None)
         if other is not None:
             raise UsageError(f"match {other.id!r} is of ladder {other.ladder!r}; accepted are those of {ladder!r}")
-        return self._recorder.record(ladder, matches, [rated] * len(matches))
+        return self.record_sheet(ladder, Sheet.of(matches, [rated] * len(matches)))
 
-    def record_each(self, ladder: str, matches: Sequence[Match], rated: Sequence[bool]) -> list[Outcome]:
+    def record_sheet(self, ladder: str, sheet: Sheet) -> list[Outcome]:
         """The same for matches of which each says whether it is rated; all must be of this ladder."""
-        return self._recorder.record(ladder, matches, rated)
+        return self._recorder.record(ladder, sheet)
 
     def import_matches(
         self,

@@ -7,7 +7,6 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
-from evenmatch.http import reporting
 from evenmatch.http.access import Reader, Reporter
 from evenmatch.http.asked import asked_of
 from evenmatch.http.models.base import micros, moment
@@ -23,6 +22,7 @@ from evenmatch.http.models.live import (
     SpellTold,
 )
 from evenmatch.http.models.matches import Receipt
+from evenmatch.http.rendering import encoded, rendered
 from evenmatch.http.replies import read, written
 from evenmatch.http.site import Site, site_of
 from evenmatch.http.wakes import until
@@ -108,7 +108,7 @@ async def close_match(ladder: str, match_id: str, body: Close, request: Request,
         rated=body.rated,
     )
     receipt = await site_of(request).work(site_of(request).running.close, ladder, match_id, ending)
-    return written(reporting.encoded(reporting.told(receipt)))
+    return written(encoded(rendered(receipt)))
 
 
 @router.post(f"{MATCH}/cancel", response_model=LiveMatch, operation_id="cancel_match")

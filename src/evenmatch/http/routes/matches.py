@@ -13,8 +13,9 @@ from evenmatch.http import reporting
 from evenmatch.http.access import Reporter
 from evenmatch.http.models.matches import BatchOutcome, BatchReport, MatchReport, Receipt
 from evenmatch.http.replies import written
-from evenmatch.http.site import Report, site_of
+from evenmatch.http.site import site_of
 from evenmatch.match import Appearance, Match, Team
+from evenmatch.service.sheet import Sheet
 
 router = APIRouter(prefix="/v1/ladders/{ladder:text}/matches", tags=["matches"])
 
@@ -26,22 +27,25 @@ async def report_match(ladder: str, match: MatchReport, request: Request, _: Rep
     Durable when it is answered. The same id with the same content changes nothing and gets the same answer; with other
     content it is a conflict.
     """
-    return written(await reporting.report(site_of(request), ladder, _report(ladder, match)))
+    sheet = Sheet.of([match_of(ladder, match)], [match.rated])
+    return written(await reporting.report(site_of(request), ladder, sheet))
 
 
 @router.post("/batch", response_model=BatchOutcome, operation_id="report_matches")
 async def report_matches(ladder: str, batch: BatchReport, request: Request, _: Reporter) -> Response:
     """Report several finished matches, up to 1,000, in the order in which they ended; each stands for itself."""
-    listed: list[tuple[str, Report | EvenmatchError]] = []
-    for match in batch.matches:
+    good: list[tuple[Match, bool]] = []
+    refused: dict[int, tuple[str, EvenmatchError]] = {}
+    for at, match in enumerate(batch.matches):
         try:
-            listed.append((match.id, _report(ladder, match)))
+            good.append((match_of(ladder, match), match.rated))
         except EvenmatchError as error:
-            listed.append((match.id, error))
-    return written(await reporting.report_all(site_of(request), ladder, listed))
+            refused[at] = match.id, error
+    sheet = Sheet.of([match for match, _ in good], [rated for _, rated in good])
+    return written(await reporting.report_all(site_of(request), ladder, sheet, refused))
 
 
-def _report(ladder: str, report: MatchReport) -> Report:
+def match_of(ladder: str, report: MatchReport) -> Match:
     """A report as a match. Raises InputError where it is none."""
     teams = tuple(
         Team(
@@ -54,4 +58,4 @@ def _report(ladder: str, report: MatchReport) -> Report:
         )
         for team in report.teams
     )
-    return Report(Match(report.id, report.played_at, teams, ladder, report.duration), report.rated)
+    return Match(report.id, report.played_at, teams, ladder, report.duration)

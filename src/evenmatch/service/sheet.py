@@ -1,0 +1,97 @@
+"""Matches to be recorded, as plain lists: what thousands of reports a second are read into."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, fields
+from itertools import accumulate
+
+from evenmatch.match import Appearance, Match
+
+
+@dataclass(slots=True)
+class Sheet:
+    """Finished matches in the order in which they were sent; each is as good as a `Match`.
+
+    by match   ids, played_at (microseconds), rated, duration (seconds; NaN: not told), teams (how many)
+    by team    place, team_score (NaN: not recorded), sizes (how many players)
+    by player  player (the name), score, seconds, performance (NaN: not recorded), quit, keep
+    """
+
+    ids: list[str] = field(default_factory=list)
+    played_at: list[int] = field(default_factory=list)
+    rated: list[bool] = field(default_factory=list)
+    duration: list[float] = field(default_factory=list)
+    teams: list[int] = field(default_factory=list)
+    place: list[int] = field(default_factory=list)
+    team_score: list[float] = field(default_factory=list)
+    sizes: list[int] = field(default_factory=list)
+    player: list[str] = field(default_factory=list)
+    score: list[float] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)
+    performance: list[float] = field(default_factory=list)
+    quit: list[bool] = field(default_factory=list)
+    keep: list[bool] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, matches: Sequence[Match], rated: Iterable[bool]) -> Sheet:
+        """Matches, and whether each is to be rated."""
+        teams = [team for match in matches for team in match.teams]
+        slots: list[Appearance] = [slot for team in teams for slot in team.players]
+        return cls(
+            ids=[match.id for match in matches],
+            played_at=[match.time for match in matches],
+            rated=list(rated),
+            duration=[number(match.duration) for match in matches],
+            teams=[len(match.teams) for match in matches],
+            place=[place for match in matches for place in match.places],
+            team_score=[number(team.score) for team in teams],
+            sizes=[len(team.players) for team in teams],
+            player=[slot.player for slot in slots],
+            score=[number(slot.score) for slot in slots],
+            seconds=[number(slot.seconds) for slot in slots],
+            performance=[number(slot.performance) for slot in slots],
+            quit=[slot.quit for slot in slots],
+            keep=[slot.keep for slot in slots],
+        )
+
+    @classmethod
+    def joined(cls, sheets: Sequence[Sheet]) -> Sheet:
+        """The matches of all of these, one after the other."""
+        if len(sheets) == 1:
+            return sheets[0]
+        return cls(*([one for sheet in sheets for one in getattr(sheet, name)] for name in _COLUMNS))
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def part(self, first: int, end: int) -> Sheet:
+        """The matches from one number up to another."""
+        team = [0, *accumulate(self.teams)]
+        slot = [0, *accumulate(self.sizes)]
+        matches, teams = slice(first, end), slice(team[first], team[end])
+        slots = slice(slot[teams.start], slot[teams.stop])
+        spans = [matches] * 5 + [teams] * 3 + [slots] * 6
+        return Sheet(*(getattr(self, name)[span] for name, span in zip(_COLUMNS, spans, strict=True)))
+
+    def quitters(self) -> dict[str, list[str]]:
+        """Who quit which match, by its id; those whom nobody quit are not among them."""
+        found: dict[str, list[str]] = {}
+        if any(self.quit):
+            slot = [0, *accumulate(self.sizes)]
+            team = [0, *accumulate(self.teams)]
+            for at, match_id in enumerate(self.ids):
+                here = range(slot[team[at]], slot[team[at + 1]])
+                names = [self.player[one] for one in here if self.quit[one]]
+                if names:
+                    found[match_id] = names
+        return found
+
+
+_COLUMNS = [one.name for one in fields(Sheet)]
+
+
+def number(value: float | None) -> float:
+    """The value; NaN where there is none."""
+    return math.nan if value is None else value
