@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
+from functools import lru_cache
 from typing import NamedTuple
 
 from evenmatch.errors import BadParameterError, UnknownNameError
@@ -98,10 +99,12 @@ def policy_of(data: Mapping[str, object], team_size: int | None) -> Policy:
 def read(store: Store, ladder: int) -> dict[str, QueueSetup]:
     """The queues of a ladder by name, in order of their names."""
     sql = "SELECT queue, change, policy, rules FROM queue WHERE ladder = ? ORDER BY queue"
-    return {
-        name: QueueSetup(name, change, Policy.from_data(json.loads(policy)), QueueRules.from_data(json.loads(rules)))
-        for name, change, policy, rules in store.all(sql, ladder)
-    }
+    return {row[0]: _setup(*row) for row in store.all(sql, ladder)}
+
+
+@lru_cache(1024)  # every transaction reads them, and they hardly ever change
+def _setup(name: str, change: int, policy: str, rules: str) -> QueueSetup:
+    return QueueSetup(name, change, Policy.from_data(json.loads(policy)), QueueRules.from_data(json.loads(rules)))
 
 
 def changes(store: Store, ladder: int) -> dict[str, int]:
