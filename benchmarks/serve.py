@@ -16,10 +16,10 @@ import tempfile
 import time
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from benchmarks.figure import ROOT, Figure, Section
 from benchmarks.ledger import postgres
@@ -30,6 +30,8 @@ SECONDS = 10
 WARM = 2
 BATCH = 500
 CONNECTIONS = 24
+CROWD = 64  # connections that join
+SENDERS = 4  # of batches
 LIMITS = {"EVENMATCH_RATE": "1000000", "EVENMATCH_BURST": "10000000", "EVENMATCH_LOG_LEVEL": "warning"}
 
 # Each thread of wrk has a state of its own, told its number by setup(): no two send the same id or the same party.
@@ -106,8 +108,9 @@ def run() -> Section:
     with postgres() as url:
         figures += measured(url, "PostgreSQL")
     notes = [
-        f"Load by wrk from {CONNECTIONS} connections on the same two cores as the server and the database, for "
-        f"{SECONDS} s each; 6v6 matches among {PLAYERS:,} players, ladder by `wager`, every commit durable. The "
+        f"Load by wrk from {CONNECTIONS} connections ({CROWD} that join, {SENDERS} that send batches) on the same two "
+        f"cores as the server and the database, for {SECONDS} s each; 6v6 matches among {PLAYERS:,} players, ladder by "
+        "`wager`, every commit durable. The "
         "reference is `/healthz` of the same process under the same load: what HTTP alone costs.",
     ]
     return Section("The service", figures, notes)
@@ -115,13 +118,16 @@ def run() -> Section:
 
 def measured(db: str, name: str) -> list[Figure]:
     """The figures over one database."""
-    with served(db) as (address, key):
+    with served(db) as (address, key, _):
         path = f"/v1/ladders/{LADDER}"
-        bare = load(f"{address}/healthz", READ, "bare", key)
         seeded(address, key)
+        settled(address, key)
+        bare = load(f"{address}/healthz", READ, "bare", key)
         single = load(f"{address}{path}/matches", REPORT, "single", key)
-        batch = load(f"{address}{path}/matches/batch", BATCHES.replace("SIZE", str(BATCH)), "batch", key, connections=4)
-        joins = load(f"{address}{path}/tickets", JOIN, "join", key)
+        batch = load(
+            f"{address}{path}/matches/batch", BATCHES.replace("SIZE", str(BATCH)), "batch", key, connections=SENDERS
+        )
+        joins = load(f"{address}{path}/tickets", JOIN, "join", key, connections=CROWD)
         reads = load(f"{address}{path}/standings", READ, "read", key)
     wrong = [
         f"{what}: {told.errors}"
@@ -148,34 +154,31 @@ def measured(db: str, name: str) -> list[Figure]:
     ]
 
 
-def load(url: str, script: str, run: str, key: str, *, connections: int = CONNECTIONS, seconds: int = SECONDS) -> Told:
+def load(url: str, script: str, run: str, key: str, *, connections: int = CONNECTIONS) -> Told:
     """What wrk measures of one address, after a moment to warm up."""
+    for seconds in (WARM, SECONDS):
+        with loading(url, script, run, key, connections, seconds) as process:
+            told = read(process.communicate()[0])
+    return told
+
+
+@contextmanager
+def loading(
+    url: str, script: str, run: str, key: str, connections: int, seconds: int
+) -> Iterator[subprocess.Popen[str]]:
+    """wrk, which asks one address for so long."""
     if shutil.which("wrk") is None:
         raise SystemExit("wrk is not installed; on Debian or Ubuntu type: apt-get install wrk")
     with tempfile.NamedTemporaryFile("w", suffix=".lua") as file:
         file.write(script.replace("TIME", datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")))
         file.flush()
-        told = Told(0, 0, 0)
-        for length in (WARM, seconds):
-            name = f"{run}-{time.time_ns()}"
-            command = [
-                "wrk",
-                "-t1",
-                f"-c{connections}",
-                f"-d{length}s",
-                "--timeout",
-                "30s",
-                "--latency",
-                "-s",
-                file.name,
-                url,
-                "--",
-                name,
-                key,
-            ]
-            printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-            told = read(printed)
-    return told
+        how = ["-t1", f"-c{connections}", f"-d{seconds}s", "--timeout", "30s", "--latency", "-s", file.name]
+        command = ["wrk", *how, url, "--", f"{run}-{time.time_ns()}", key]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            try:
+                yield process
+            finally:
+                process.terminate()
 
 
 def read(printed: str) -> Told:
@@ -191,8 +194,8 @@ def read(printed: str) -> Told:
 
 
 @contextmanager
-def served(db: str) -> Iterator[tuple[str, str]]:
-    """`evenmatch serve` over a database with a ladder and a queue: its address, and a key."""
+def served(db: str) -> Iterator[tuple[str, str, int]]:
+    """`evenmatch serve` over a database with a ladder and a queue: its address, a key, and the id of the process."""
     evenmatch("ladder", "create", LADDER, "--system", "wager", "--team-size", "6", "--placement", "1", db=db)
     evenmatch("queue", "set", LADDER, "main", "--policy", "balanced", db=db)
     key = json.loads(evenmatch("key", "create", "load", "--scope", "admin", "--json", db=db))["text"]
@@ -203,7 +206,7 @@ def served(db: str) -> Iterator[tuple[str, str]]:
         assert server.stdout is not None
         found = re.search(r"http://\S+", server.stdout.readline())
         assert found is not None
-        yield found[0], key
+        yield found[0], key, server.pid
     finally:
         server.terminate()
         server.wait(60)
@@ -238,8 +241,72 @@ def seeded(address: str, key: str) -> None:
         send(f"{address}/v1/ladders/{LADDER}/matches/batch", key, {"matches": matches})
 
 
-def send(url: str, key: str, body: object) -> None:
-    """One request."""
+def settled(address: str, key: str) -> None:
+    """Wait until a match was proposed: by then all kernels are loaded, or compiled."""
+    tickets = []
+    for at in range(12):
+        party = {"queues": ["main"], "members": [{"player": f"first-{at}", "loose": True}]}
+        tickets.append(send(f"{address}/v1/ladders/{LADDER}/tickets", key, party)["ticket"])
+    end = time.monotonic() + 300
+    while send(f"{address}/v1/ladders/{LADDER}/tickets/{tickets[0]}", key)["state"] == "waiting":
+        if time.monotonic() > end:
+            raise SystemExit("no match was proposed to twelve players within five minutes")
+        time.sleep(0.5)
+
+
+def send(url: str, key: str, body: object = None) -> dict[str, Any]:
+    """What one request is answered; without a body it is a read."""
     headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
-    with urllib.request.urlopen(urllib.request.Request(url, json.dumps(body).encode(), headers)) as answer:
-        answer.read()
+    content = None if body is None else json.dumps(body).encode()
+    with urllib.request.urlopen(urllib.request.Request(url, content, headers)) as answer:
+        told: dict[str, Any] = json.load(answer)
+        return told
+
+
+def steady(db: str, name: str, minutes: int) -> None:
+    """Reports, batches, joins and reads at once: what was answered, and the memory of the process by the minute."""
+    with served(db) as (address, key, pid), ExitStack() as stack:
+        seeded(address, key)
+        settled(address, key)
+        path = f"{address}/v1/ladders/{LADDER}"
+        wanted = [
+            ("single reports", f"{path}/matches", REPORT, 8),
+            ("batches", f"{path}/matches/batch", BATCHES.replace("SIZE", "20"), 1),
+            ("joins", f"{path}/tickets", JOIN, 4),
+            ("reads", f"{path}/standings", READ, 1),
+        ]
+        running = [
+            (what, stack.enter_context(loading(url, script, what.split()[0], key, connections, minutes * 60)))
+            for what, url, script, connections in wanted
+        ]
+        print(f"{name}: memory of the process, MB", flush=True)
+        for minute in range(minutes):
+            print(f"  minute {minute}: {memory(pid):.0f}", flush=True)
+            time.sleep(60)
+        told = [(what, read(process.communicate()[0])) for what, process in running]
+        print(f"  minute {minutes}: {memory(pid):.0f}")
+        for what, one in told:
+            print(f"  {what}: {one.requests:.0f} a second, 99 of 100 within {one.p99:.0f} ms, errors {one.errors}")
+
+
+def memory(pid: int) -> float:
+    """Megabytes that a process has in memory."""
+    found = re.search(r"VmRSS:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
+    if found is None:
+        raise SystemExit(f"process {pid} has ended")
+    return int(found[1]) / 1024
+
+
+def main() -> None:
+    """The steady load, on both databases."""
+    if sys.argv[1:2] != ["steady"]:
+        raise SystemExit(__doc__)
+    minutes = int(sys.argv[2]) if len(sys.argv) > 2 else 10
+    with tempfile.TemporaryDirectory() as folder:
+        steady(str(Path(folder, "serve.db")), "SQLite", minutes)
+    with postgres() as url:
+        steady(url, "PostgreSQL", minutes)
+
+
+if __name__ == "__main__":
+    main()

@@ -33,10 +33,13 @@ CHEATER = "player 7"
 NOBODY = 65534
 
 
+Plain = tuple[object, ...]  # what a receipt tells
+
+
 class Kept(NamedTuple):
     """These matches were acknowledged; receipts by number, None where an import gave none."""
 
-    receipts: dict[int, Receipt | None]
+    receipts: dict[int, Plain | None]
 
 
 class Begun(NamedTuple):
@@ -95,7 +98,7 @@ class Sender:
 
     def single(self) -> None:
         for number in self._take(5):
-            self.tell(Kept({number: self.service.record(match_of(number))}))
+            self.tell(Kept({number: received(self.service.record(match_of(number)))}))
 
     def many(self) -> None:
         numbers = self._take(25)
@@ -107,7 +110,7 @@ class Sender:
 
         def send(numbers: range) -> None:
             for number in numbers:
-                self.tell(Kept({number: self.service.record(match_of(number))}))
+                self.tell(Kept({number: received(self.service.record(match_of(number)))}))
 
         threads = [threading.Thread(target=send, args=(self._take(6),)) for _ in range(4)]
         for thread in threads:
@@ -143,11 +146,11 @@ class Sender:
         return range(self.next - count, self.next)
 
 
-def received(outcome: object) -> Receipt:
-    """The receipt; a refusal ends the child, and its parent fails."""
+def received(outcome: object) -> Plain:
+    """What the receipt tells, as it goes through a pipe; a refusal ends the child, and its parent fails."""
     if not isinstance(outcome, Receipt):
         raise TypeError(f"refused: {outcome}")
-    return outcome
+    return outcome.match_id, outcome.ladder, outcome.position, outcome.rated, outcome.teams
 
 
 def correct_match(service: Service, match_id: str) -> str | None:

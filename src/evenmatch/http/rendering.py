@@ -8,9 +8,7 @@ from itertools import pairwise
 from weakref import WeakKeyDictionary
 
 import msgspec
-import numpy as np
 from msgspec import UNSET, Struct, UnsetType
-from numpy.typing import NDArray
 
 from evenmatch.service.receipts import Receipt, Told
 from evenmatch.systems.system import Factor, FactorValue, System
@@ -74,7 +72,7 @@ def rendered(receipt: Receipt) -> Rendered:
 def _lines(source: Told) -> list[Line]:
     """Every line."""
     records, system = source.records, source.rules.system
-    factors = [_factor(factor, records["factors"][factor.name]) for factor in system.factors]
+    factors = [_factor(factor, records["factors"][factor.name].tolist()) for factor in system.factors]
     return list(
         map(
             Line,
@@ -98,6 +96,5 @@ def _factors_of(system: System) -> Callable[..., Struct]:
     return msgspec.defstruct("Factors", [(factor.name, FactorValue) for factor in system.factors], gc=False)
 
 
-def _factor(factor: Factor, values: NDArray[np.generic]) -> Sequence[FactorValue]:
-    listed: list[FactorValue] = values.tolist()
-    return [factor.labels[int(value)] for value in listed] if factor.labels else listed
+def _factor(factor: Factor, values: list[float]) -> Sequence[FactorValue]:
+    return [factor.labels[int(value)] for value in values] if factor.labels else values

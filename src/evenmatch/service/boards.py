@@ -75,6 +75,7 @@ class Boards:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._views: dict[str, View] = {}
+        self._forgotten: dict[str, int] = {}  # how often, by ladder
         self._guard = threading.Lock()
         self._refreshing: dict[str, threading.Lock] = {}
         self._beside: dict[str, threading.Thread] = {}
@@ -84,29 +85,32 @@ class Boards:
 
         Raises UnknownNameError where there is no such ladder.
         """
-        if not fresh and (young := self.young(ladder)) is not None:
-            return young
+        if not fresh and (kept := self._views.get(ladder)) is not None and self._is_young(kept):
+            return kept
         with self._guard:
             lock = self._refreshing.setdefault(ladder, threading.Lock())
         with lock:
-            if not fresh and (young := self.young(ladder)) is not None:
-                return young
-            old = self._views.get(ladder)
+            if not fresh and (kept := self._views.get(ladder)) is not None and self._is_young(kept):
+                return kept
+            old, forgotten = self._views.get(ladder), self._forgotten.get(ladder, 0)
             with self._database.read() as connection:
                 made = take(Store(connection, self._database.rows), ladder, now, old)
-            self._views[ladder] = made
+            with self._guard:
+                if self._forgotten.get(ladder, 0) == forgotten:  # else it may be of before what made it old
+                    self._views[ladder] = made
             return made
 
-    def recent(self, ladder: str, now: int) -> View:
-        """A view for somebody who cannot wait: while one that is too old to be shown is made anew, that one yet.
+    def young(self, ladder: str, now: int) -> View | None:
+        """The view that is kept, if it is young enough to be shown; the database is not asked.
 
-        Twice as old as what is shown at most. Raises UnknownNameError where there is no such ladder.
+        One that has just become too old is shown while it is made anew, so that nobody waits for that.
         """
         kept = self._views.get(ladder)
-        if kept is None or not kept.is_younger(2):
-            return self.view(ladder, now, fresh=False)
-        if not self._is_young(kept):
-            self._refresh_beside(ladder, now)
+        if kept is None or self._is_young(kept):
+            return kept
+        if not kept.is_younger(2):
+            return None
+        self._refresh_beside(ladder, now)
         return kept
 
     def _refresh_beside(self, ladder: str, now: int) -> None:
@@ -133,14 +137,11 @@ class Boards:
         for thread in threads:
             thread.join()
 
-    def young(self, ladder: str) -> View | None:
-        """The view that is kept, if it is young enough to be shown; the database is not asked."""
-        kept = self._views.get(ladder)
-        return kept if kept is not None and self._is_young(kept) else None
-
     def forget(self, ladder: str) -> None:
         """Make the next view from the database alone."""
-        self._views.pop(ladder, None)
+        with self._guard:
+            self._forgotten[ladder] = self._forgotten.get(ladder, 0) + 1
+            self._views.pop(ladder, None)
 
     def divided(self, view: View, at: int) -> None:
         """Remember that the divisions of this view were recorded, so that nobody reads them again for that."""

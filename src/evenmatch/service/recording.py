@@ -150,7 +150,8 @@ class Recorder:
 
     def _commit(self, ladder: str, batch: list[Submission]) -> list[Recorded]:
         """Record the matches of these submissions in one transaction."""
-        view = self._boards.recent(ladder, self._clock())
+        now = self._clock()
+        view = self._boards.young(ladder, now) or self._boards.view(ladder, now, fresh=False)
         return self._record(ladder, view, Sheet.joined([one.sheet for one in batch]))
 
     def _record(self, ladder: str, view: View, sheet: Sheet) -> list[Recorded]:

@@ -212,7 +212,7 @@ class Service(Transacting):
 
     def young_view(self, ladder: str) -> View | None:
         """The view that is kept, if it is young enough to be shown; the database is not asked."""
-        return self._boards.young(ladder)
+        return self._boards.young(ladder, self.clock())
 
     def named(self, standings: Sequence[Standing]) -> list[tuple[str, Standing]]:
         """The same with the players' names."""
