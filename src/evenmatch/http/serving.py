@@ -99,7 +99,7 @@ def _be_prompt() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 20, 20)
-    sys.setswitchinterval(0.0001)
+    sys.setswitchinterval(0.0005)
 
 
 def _guarded(name: str, run: Callable[[threading.Event], None], stop: threading.Event) -> None:
