@@ -195,7 +195,7 @@ def check_trail(people, keys):
     operator = "key " + keys["operator"][: len("em_") + 10]
     backend = "key " + keys["queue"][: len("em_") + 10]
     assert done[0] == (operator, "ladder.verified")
-    expected = ["ladder.created", "key.created", "queue-set", "match.voided", "ladder.rebuilt", "ladder.verified"]
+    expected = ["ladder.created", "key.created", "queue.set", "match.voided", "ladder.rebuilt", "ladder.verified"]
     assert {action for actor, action in done if actor == operator} == set(expected)
     assert {actor for actor, _ in done} <= {operator, "operator", backend}
     assert [one for one in done if one[1] == "key.created"].count((operator, "key.created")) == 3

@@ -8,8 +8,8 @@ from evenmatch.cli.database import counted, ladder_of, opened
 from evenmatch.cli.output import note, print_json, print_table, printable, working
 
 if TYPE_CHECKING:
+    from evenmatch.service.callers.deeds import Correcting
     from evenmatch.service.corrections import Preview
-    from evenmatch.service.ladders import Wishing
     from evenmatch.service.service import Service
 
 TOP = 20
@@ -26,7 +26,7 @@ NOTHING: dict[str, object] = {
 
 
 def correct(
-    db: str, ladder: str | None, wish: Wishing, preview: bool, json: bool, event_id: str | None = None
+    db: str, ladder: str | None, wish: Correcting, preview: bool, json: bool, event_id: str | None = None
 ) -> Preview:
     """Carry a correction out, or only show what it would do, and print who moves, which is returned."""
     with opened(db) as service:
@@ -43,14 +43,17 @@ def correct(
     return seen
 
 
-def carry_out(service: Service, ladder: str, wish: Wishing, preview: bool, event_id: str | None) -> Preview:
+def carry_out(service: Service, ladder: str, wish: Correcting, preview: bool, event_id: str | None) -> Preview:
     """Who moves by a correction; it is done, too, unless it is to be a preview."""
+    from evenmatch.service.callers.access import OPERATOR
+    from evenmatch.service.callers.deeds import correcting
+
     events = service.ladder(ladder).position
     with working("who would move", events) as progress:
         seen = service.preview(ladder, wish, progress, event_id)
     if not preview and not seen.done:
         with working("rating anew", events) as progress:
-            service.correct(ladder, wish, progress, event_id)
+            service.noting(correcting(OPERATOR, ladder, wish)).correct(ladder, wish, progress, event_id)
     return seen
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from evenmatch.cli import options
+from evenmatch.cli.acting import acting
 from evenmatch.cli.database import DATABASE, Db, OnLadder, counted, ladder_of, opened
 from evenmatch.cli.incoming import FILES, FromLadder, adding, matches_in, one_ladder, received
 from evenmatch.cli.output import note_skipped, print_json, printable, working
@@ -132,7 +133,8 @@ def _start(
         rules = service.ladder(ladder).rules
         start, problems = read_ratings(path, called, ladder, from_ladder, rules, skip_bad=skip_bad)
     with working(f"starting ratings on {ladder}"):
-        count = service.start_ratings(ladder, start, event_id)
+        noting = acting(service, "ratings.started", ladder, body={"players": len(start), "id": event_id})
+        count = noting.start_ratings(ladder, start, event_id)
     if json:
         document = {"ladder": ladder, "players": count, "there_already": len(start) - count}
         print_json({**document, "problems": [str(problem) for problem in problems]})

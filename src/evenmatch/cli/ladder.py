@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from evenmatch.cli import options, settings
+from evenmatch.cli.acting import acting
 from evenmatch.cli.correcting import NOTHING, ONLY_SEEN, as_document, carry_out, print_preview
 from evenmatch.cli.database import DATABASE, Db, Id, Preview, counted, minutes_text, opened, shown_database, typed
 from evenmatch.cli.output import note, print_json, print_table, printable
@@ -57,7 +58,9 @@ def create(
 
     chosen = Settings().changed(changes)
     with Service.open(db) as service:
-        made = service.create_ladder(name, system, by, chosen)
+        body = {"system": system, "preset": by.preset, "parameters": by.values()}
+        noting = acting(service, "ladder.created", name, body=body)
+        made = noting.create_ladder(name, system, by, chosen)
         shown = shown_database(service)
     if json:
         print_json(described(made))
@@ -186,7 +189,9 @@ def change(
         if changed and not preview:
             is_second = system is not None or preset is not None or bool(param)  # each event has an id of its own
             own_id = f"{event_id}:settings" if event_id is not None and is_second else event_id
-            service.change_settings(name, {one.name: changes[one.name] for one in changed}, own_id)
+            values = {one.name: changes[one.name] for one in changed}
+            said = {one.name: wanted.plain()[one.name] for one in changed}
+            acting(service, "settings.changed", name, body=said).change_settings(name, values, own_id)
         after = service.ladder(name)
     if json:
         document = NOTHING if seen is None else as_document(seen)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from evenmatch.cli import options
+from evenmatch.cli.acting import acting
 from evenmatch.cli.database import DATABASE, Db, Yes, ask, counted, minutes_text, opened
 from evenmatch.cli.output import note, print_json, print_table, printable, working
 
@@ -109,7 +110,7 @@ def rename(
     evenmatch player rename ann "Ann the Great"
     """
     with opened(db) as service:
-        renamed = service.rename(old, new)
+        renamed = acting(service, "player.renamed", target=old, body={"to": new}).rename(old, new)
     if json:
         print_json({"player": new, "named": old, "renamed": renamed})
     elif renamed:
@@ -139,7 +140,7 @@ def merge(
         service.player(into)
         ask(printable(f"{name} becomes a part of {into}, on every ladder, for ever. Merge them?"), yes)
         with working("rating anew"):
-            touched = service.merge(name, into)
+            touched = acting(service, "player.merged", target=name, body={"into": into}).merge(name, into)
     if json:
         print_json({"player": into, "merged": name, "ladders": touched})
         return
@@ -196,7 +197,7 @@ def erase(name: Name, yes: Yes = False, db: Db = DATABASE, json: options.Json = 
         )
         ask("This cannot be taken back. Erase them?", yes)
         with working("erasing"):
-            pseudonym = service.erase(name)
+            pseudonym = acting(service, "player.erased").erase(name)
     if json:
         print_json({"pseudonym": pseudonym, "ladders": [on.ladder.name for on in told.ladders]})
         return

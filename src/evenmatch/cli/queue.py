@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from evenmatch.cli import options
+from evenmatch.cli.acting import deed
 from evenmatch.cli.database import DATABASE, Db, OnLadder, counted, ladder_of, opened, typed
 from evenmatch.cli.output import note, print_json, print_table, printable
 from evenmatch.cli.policies import find, read_document
@@ -61,7 +62,8 @@ def set_(
     with opened(db) as service:
         desk = Desk(service)
         before = next((one.rules for one in desk.queues(ladder) if one.name == name), QueueRules())
-        made = desk.set_queue(ladder, name, data, QueueRules.from_data(before.to_data() | named))
+        done = deed("queue.set", ladder, name, {"policy": data, "rules": named})
+        made = desk.noting(done).set_queue(ladder, name, data, QueueRules.from_data(before.to_data() | named))
     if json:
         print_json(_document(ladder, made))
         return
@@ -106,7 +108,8 @@ def remove(
     from evenmatch.service.queueing.desk import Desk
 
     with opened(db) as service:
-        gone = Desk(service).remove_queue(ladder, name, force=force)
+        done = deed("queue.removed", ladder, name, {"force": force})
+        gone = Desk(service).noting(done).remove_queue(ladder, name, force=force)
     if json:
         print_json({"ladder": ladder, "queue": name, "tickets_gone": gone})
         return

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from evenmatch.cli import options
+from evenmatch.cli.acting import acting
 from evenmatch.cli.database import DATABASE, Db, Id, OnLadder, counted, ladder_of, minutes_text, opened, typed
 from evenmatch.cli.output import beyond, note, print_json, print_table, printable, working
 from evenmatch.errors import UsageError
@@ -53,7 +54,11 @@ def open_(
         name = ladder_of(service, ladder)
         before = service.ladder(name).season
         with working("opening a season"):
-            made = service.open_season(name, title=title, reset=reset, factor=factor, event_id=event_id)
+            told = {"title": title, "reset": reset, "factor": factor, "id": event_id}
+            noting = acting(
+                service, "season.opened", name, body={one: value for one, value in told.items() if value is not None}
+            )
+            made = noting.open_season(name, title=title, reset=reset, factor=factor, event_id=event_id)
     if json:
         print_json({"ladder": name, "there_already": made.number <= before, **plain_season(made)})
         return

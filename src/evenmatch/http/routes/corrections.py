@@ -8,8 +8,9 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from evenmatch.http.access import Admin
+from evenmatch.http.asked import asked_of
 from evenmatch.http.cursors import read_cursor, write_cursor
-from evenmatch.http.doing import Cursor, Limit, deed
+from evenmatch.http.doing import Cursor, Limit
 from evenmatch.http.models.base import LONGEST, micros, moment
 from evenmatch.http.models.corrections import (
     BanAsked,
@@ -23,9 +24,9 @@ from evenmatch.http.models.corrections import (
 from evenmatch.http.replies import read, written
 from evenmatch.http.site import Site, site_of
 from evenmatch.service import rulings
-from evenmatch.service.callers.deeds import Deed
+from evenmatch.service.callers.access import Caller
+from evenmatch.service.callers.deeds import Correcting, correcting
 from evenmatch.service.corrections import Ban, Move, Preview, Reinstate, Unvoid, Void
-from evenmatch.service.ladders import Wishing
 from evenmatch.service.rulings import Ruling
 
 router = APIRouter(prefix="/v1/ladders/{ladder:text}", tags=["corrections"])
@@ -39,8 +40,7 @@ EventId = Annotated[str | None, Query(min_length=1, max_length=LONGEST, descript
 @router.post("/voids", response_model=Corrected, operation_id="void_match")
 async def void_match(ladder: str, asked: VoidAsked, request: Request, caller: Admin, preview: Seen = False) -> Response:
     """Let a match count for nothing, and rate all that came after it anew."""
-    done = deed(request, caller, "match.voided", ladder, asked.match_id, {"reason": asked.reason})
-    return await _correct(site_of(request), ladder, Void(asked.match_id, asked.reason), done, asked.id, preview)
+    return await _correct(request, caller, ladder, Void(asked.match_id, asked.reason), asked.id, preview)
 
 
 @router.delete("/voids/{match_id:text}", response_model=Corrected, operation_id="unvoid_match")
@@ -54,18 +54,15 @@ async def unvoid_match(
     preview: Seen = False,
 ) -> Response:
     """Let a match that was voided count again."""
-    done = deed(request, caller, "match.reinstated", ladder, match_id, {"reason": reason})
-    return await _correct(site_of(request), ladder, Unvoid(match_id, reason), done, id, preview)
+    return await _correct(request, caller, ladder, Unvoid(match_id, reason), id, preview)
 
 
 @router.post("/bans", response_model=Corrected, operation_id="ban_player")
 async def ban_player(ladder: str, asked: BanAsked, request: Request, caller: Admin, preview: Seen = False) -> Response:
     """Ban a player from a ladder, and rate all that they had a part in anew; they are in no standings then."""
     since = None if asked.since is None else micros(asked.since)
-    body = asked.model_dump(mode="json", exclude={"player", "id"})
-    done = deed(request, caller, "player.banned", ladder, asked.player, body)
     wish = Ban(asked.player, asked.rule, since, asked.reason)
-    return await _correct(site_of(request), ladder, wish, done, asked.id, preview)
+    return await _correct(request, caller, ladder, wish, asked.id, preview)
 
 
 @router.delete("/bans/{player:text}", response_model=Corrected, operation_id="reinstate_player")
@@ -79,8 +76,7 @@ async def reinstate_player(
     preview: Seen = False,
 ) -> Response:
     """Lift a ban, as though it had never been."""
-    done = deed(request, caller, "player.reinstated", ladder, player, {"reason": reason})
-    return await _correct(site_of(request), ladder, Reinstate(player, reason), done, id, preview)
+    return await _correct(request, caller, ladder, Reinstate(player, reason), id, preview)
 
 
 @router.get("/voids", response_model=Rulings, operation_id="list_voids")
@@ -103,11 +99,15 @@ async def list_corrections(
     return await _listed(request, ladder, "all", limit, cursor)
 
 
-async def _correct(site: Site, ladder: str, wish: Wishing, done: Deed, event_id: str | None, preview: bool) -> Response:
+async def _correct(
+    request: Request, caller: Caller, ladder: str, wish: Correcting, event_id: str | None, preview: bool
+) -> Response:
+    site = site_of(request)
     if preview:
         seen = await site.work(site.service.preview, ladder, wish, None, event_id)
         return written(Corrected(told=seen.told, there_already=seen.done, preview=True, foreseen=foreseen(seen)))
-    made = await site.work(site.service.noting(done).correct, ladder, wish, None, event_id)
+    service = site.service.noting(correcting(caller, ladder, wish, asked_of(request.scope).id))
+    made = await site.work(service.correct, ladder, wish, None, event_id)
     said = f"{event_id!r} was done already" if made is None else made.told
     return written(Corrected(told=said, there_already=made is None, preview=False, foreseen=None))
 

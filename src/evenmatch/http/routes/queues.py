@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from evenmatch.http.access import Admin, Queuer, Reader
-from evenmatch.http.asked import asked_of
+from evenmatch.http.doing import deed
 from evenmatch.http.models.base import moment
 from evenmatch.http.models.queues import PenaltyTold, QueuesTold, QueueTold, SetQueue, TicketOf
 from evenmatch.http.replies import read, written
 from evenmatch.http.site import Site, site_of
-from evenmatch.service.callers.access import Caller
-from evenmatch.service.callers.deeds import Deed
 from evenmatch.service.queueing.mirror import Counts
 from evenmatch.service.queueing.queue_rules import QueueRules, QueueSetup
 
@@ -42,9 +38,8 @@ async def set_queue(ladder: str, queue: str, body: SetQueue, request: Request, c
     site = site_of(request)
     given = body.rules.model_dump(exclude_unset=True)
     rules = QueueRules.from_data(given)
-    setup = await site.work(site.desk.set_queue, ladder, queue, body.policy, rules)
-    noted = {"policy": setup.policy.to_data(), "rules": rules.to_data()}
-    await _note(site, request, caller, "queue-set", ladder, queue, noted)
+    done = deed(request, caller, "queue.set", ladder, queue, {"policy": body.policy, "rules": given})
+    setup = await site.work(site.desk.noting(done).set_queue, ladder, queue, body.policy, rules)
     counts = await site.work(site.desk.counts, ladder)
     return written(_told(ladder, setup, counts.get(queue)))
 
@@ -53,8 +48,8 @@ async def set_queue(ladder: str, queue: str, body: SetQueue, request: Request, c
 async def remove_queue(ladder: str, queue: str, request: Request, caller: Admin, force: bool = False) -> Response:
     """Remove a queue. Refused while somebody waits there, unless forced: then their tickets are gone."""
     site = site_of(request)
-    gone = await site.work(lambda: site.desk.remove_queue(ladder, queue, force=force))
-    await _note(site, request, caller, "queue-removed", ladder, queue, {"tickets": gone})
+    desk = site.desk.noting(deed(request, caller, "queue.removed", ladder, queue, {"force": force}))
+    await site.work(lambda: desk.remove_queue(ladder, queue, force=force))
     return Response(status_code=204)
 
 
@@ -74,8 +69,8 @@ async def penalty(ladder: str, player: str, request: Request, caller: Queuer) ->
 async def forgive(ladder: str, player: str, request: Request, caller: Admin) -> Response:
     """Forget a player's strikes: they may queue at once."""
     site = site_of(request)
-    had = await site.work(site.desk.forgive, ladder, player)
-    await _note(site, request, caller, "penalty-forgiven", ladder, player, {"had_any": had})
+    done = deed(request, caller, "penalty.forgiven", ladder, player)
+    await site.work(site.desk.noting(done).forgive, ladder, player)
     return Response(status_code=204)
 
 
@@ -87,12 +82,6 @@ async def ticket_of_player(ladder: str, player: str, request: Request, caller: Q
     seat = await site.work(site.desk.seat, ladder, player)
     ticket, match_id = (None, None) if seat is None else (seat.ticket, seat.match_id)
     return read(request, TicketOf(player=player, ladder=ladder, ticket=ticket, match_id=match_id))
-
-
-async def _note(
-    site: Site, request: Request, caller: Caller, action: str, ladder: str, target: str, body: Mapping[str, object]
-) -> None:
-    await site.note(Deed(caller, action, ladder, target, body, asked_of(request.scope).id))
 
 
 def _all(site: Site, ladder: str) -> list[QueueTold]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 
 from evenmatch.errors import EvenmatchError, StoreError, UnknownNameError
 from evenmatch.ledger import people
 from evenmatch.ledger.store import Store
+from evenmatch.service.callers.deeds import Deed
 from evenmatch.service.queueing import penalties, queue_rules, queue_setting, statuses, tickets
 from evenmatch.service.queueing.answers import answer
 from evenmatch.service.queueing.bell import Bell, Listener
@@ -38,6 +40,12 @@ class Desk:
         self._seen: dict[str, set[int]] = {}
         self._guard = threading.Lock()
 
+    def noting(self, deed: Deed) -> Desk:
+        """The same; what is changed by it is noted in the audit trail, in the same transaction."""
+        other = copy(self)
+        other.service = self.service.noting(deed)
+        return other
+
     # queues
 
     def set_queue(
@@ -50,7 +58,9 @@ class Desk:
         levels = self.levels.of(ladder)
         with self.service.database.write() as connection:
             store = Store(connection, self.service.database.rows)
-            return queue_setting.set_queue(store, levels, name, policy, rules)
+            made = queue_setting.set_queue(store, levels, name, policy, rules)
+            self.service.note(store)
+            return made
 
     def remove_queue(self, ladder: str, name: str, *, force: bool = False) -> int:
         """Remove a queue; how many tickets are gone with it. ConflictError where some are there and `force` is False.
@@ -61,6 +71,7 @@ class Desk:
         with self.service.database.write() as connection:
             store = Store(connection, self.service.database.rows)
             removed = queue_setting.remove_queue(store, number, name, force=force, now=self.service.clock())
+            self.service.note(store)
             self.bell.announce(store, ladder, removed.touched)
         self.bell.ring(ladder, removed.touched)
         return removed.gone
@@ -207,7 +218,9 @@ class Desk:
             store = Store(connection, self.service.database.rows)
             number = store.head(ladder).ladder
             advance(store, number, 0)
-            return penalties.forgive(store, number, people.find(store, player))
+            had = penalties.forgive(store, number, people.find(store, player))
+            self.service.note(store)
+            return had
 
     # who follows
 
