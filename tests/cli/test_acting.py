@@ -28,14 +28,15 @@ def test_whatever_changes_a_ladder_is_noted_once_with_its_reason(run, trail, tmp
         ["season", "open", "--ladder", "duel", "--title", "Spring"],
         ["player", "rename", "a", "Anna"],
         ["import", "start.csv", "--ladder", "duel", "--ratings"],
-        ["player", "merge", "new", "Anna", "--yes"],
+        ["player", "merge", "new", "--into", "Anna", "--yes"],
         ["player", "erase", "e", "--yes"],
         ["queue", "set", "duel", "ranked", "--team-size", "1"],
         ["queue", "remove", "duel", "ranked"],
         ["void", "d02", "--ladder", "duel", "--preview"],
         ["void", "none", "--ladder", "duel"],
     ):
-        run(*line)
+        ended = run(*line)
+        assert ended.code == (2 if "none" in line else 0), ended.err
     told = [(one.action, one.ladder, one.target) for one in trail()]
     assert ("ladder.created", "duel", None) in told
     assert [one for one in told if one[:2] != ("ladder.created", "duel")] == [
