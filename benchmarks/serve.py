@@ -110,7 +110,8 @@ def run() -> Section:
     notes = [
         f"Load by wrk from {CONNECTIONS} connections ({CROWD} that join, {SENDERS} that send batches) on the same two "
         f"cores as the server and the database, for {SECONDS} s each; 6v6 matches among {PLAYERS:,} players, ladder by "
-        "`wager`, every commit durable. The "
+        "`wager`, every commit durable, "
+        "requests not logged (`EVENMATCH_LOG_LEVEL=warning`). The "
         "reference is `/healthz` of the same process under the same load: what HTTP alone costs.",
     ]
     return Section("The service", figures, notes)
