@@ -9,13 +9,15 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from evenmatch import rules
-from evenmatch.errors import InputError
+from evenmatch.errors import InputError, StoreError
 from evenmatch.http import express, wire
+from evenmatch.http.app import application
 from evenmatch.http.models.matches import BatchReport, MatchReport, Receipt
 from evenmatch.http.models.queues import JoinQueue
 from evenmatch.http.routes.matches import match_of
 from evenmatch.service.sheet import Sheet
 from evenmatch.systems import names as system_names
+from http_asking import Asking
 
 MATCHES = "/v1/ladders/duel/matches"
 TICKETS = "/v1/ladders/duel/tickets"
@@ -390,3 +392,82 @@ def test_the_lane_reads_a_party_as_the_model_does(body):
             other.max_ping,
         )
         assert (list(one.roles), dict(one.ping), list(one.avoid)) == (other.roles, other.ping, other.avoid)
+
+
+# What an independent reader of this layer found.
+
+
+@pytest.mark.usefixtures("ladder")
+def test_a_database_that_fails_is_told_alike_and_without_its_words(either, site, monkeypatch):
+    def lost(*_):
+        raise StoreError("postgresql://secret-host/db: connection refused")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(site.service, "record_sheet", lost)
+        first, second, _ = either(MATCHES, report())
+        assert first.status_code == 503
+        assert "secret-host" not in first.text
+        alike(first, second)
+    with monkeypatch.context() as patch:
+        patch.setattr(type(site.keys), "recall", lambda *_: None)
+        patch.setattr(type(site.keys), "authenticate", lost)
+        first, second, _ = either(MATCHES, report())
+        assert first.status_code == 503
+        assert "secret-host" not in first.text
+        alike(first, second)
+
+
+@pytest.mark.usefixtures("ladder")
+def test_too_large_a_body_is_told_alike(either, site, keys):
+    asking = Asking(application(replaced(site, body_limit=2000)), headers=keys["admin"])
+    try:
+        content = json.dumps(report(match_id="x" * 200)).encode() + b" " * 3000
+        first = asking.post(MATCHES, content=content)
+        second = asking.post(f"{MATCHES}?by=endpoint", content=content)
+        assert first.status_code == 413
+        alike(first, second)
+        slowly = asking.post(MATCHES, content=pieces(content))
+        assert slowly.status_code == 413
+    finally:
+        asking.close()
+
+
+def replaced(site, **options):
+    site.options = site.options.model_copy(update=options)
+    return site
+
+
+async def pieces(content):
+    for first in range(0, len(content), 500):
+        yield content[first : first + 500]
+
+
+@pytest.mark.usefixtures("ladder")
+def test_a_key_that_is_revoked_while_the_body_comes_reports_nothing(asking, site, service, clock):
+    made, text = site.keys.create("slow", ["report"], None, None)
+
+    async def slowly():
+        yield json.dumps(report()).encode()
+        site.keys.revoke(made.key)
+        clock.move(seconds=5)
+        yield b" "
+
+    answer = asking.post(MATCHES, headers={"Authorization": f"Bearer {text}"}, content=slowly())
+    assert answer.status_code == 401
+    assert service.ladder("duel").position == 1
+
+
+@pytest.mark.usefixtures("ladder")
+def test_a_wrong_key_is_looked_for_once(asking, site, monkeypatch):
+    asked = []
+    real = site.keys.authenticate
+    monkeypatch.setattr(site.keys, "authenticate", lambda text: asked.append(text) or real(text))
+    wrong = f"Bearer em_{'a' * 10}_{'b' * 43}"
+    assert asking.post(MATCHES, headers={"Authorization": wrong}, json=report()).status_code == 401
+    assert len(asked) == 1
+
+
+def test_only_what_was_recorded_says_who_quit():
+    two = by_model([report(teams=[TWO[0], {**TWO[1], "players": [{"player": "eve"}]}]), report()])
+    assert two.quitters([0, 1]) == {"m-1": ["joe"]}
+    assert two.quitters([0]) == {}

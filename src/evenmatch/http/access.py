@@ -8,7 +8,7 @@ from fastapi import Depends, Request
 from fastapi.security import HTTPBearer
 from starlette.types import Scope
 
-from evenmatch.errors import AccessError, UnknownNameError, UsageError
+from evenmatch.errors import AccessError, StoreError, UnknownNameError, UsageError
 from evenmatch.http.asked import asked_of
 from evenmatch.http.site import Site, site_of
 from evenmatch.http.text import is_text
@@ -83,14 +83,15 @@ def recalled(site: Site, scope: Scope) -> Caller | None:
 
 
 async def identified(site: Site, scope: Scope) -> Caller | None:
-    """The same, but who sends a key or a token is looked for where that is needed."""
+    """The same, but who sends a key or a token is looked for where that is needed; why that failed is noted."""
     caller = recalled(site, scope)
     sent = next((value for name, value in scope["headers"] if name == b"authorization"), None)
     if caller is not None or sent is None:
         return caller
     try:
         return await _judged(site, scope, sent.decode("latin-1"))
-    except AccessError:
+    except (AccessError, StoreError) as error:
+        asked_of(scope).refused = error
         return None
 
 
@@ -116,6 +117,9 @@ def _recalled(site: Site, text: str) -> Caller | None:
 
 
 async def _known(site: Site, request: Request, text: str) -> Caller:
+    refused = asked_of(request.scope).refused
+    if refused is not None:
+        raise refused
     known = _recalled(site, text)
     if known is not None:
         return known

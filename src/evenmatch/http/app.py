@@ -14,14 +14,13 @@ from starlette.responses import Response
 from starlette.types import ASGIApp
 
 from evenmatch import __version__
-from evenmatch.errors import EvenmatchError, StoreError
+from evenmatch.errors import EvenmatchError
 from evenmatch.http.asked import asked_of
 from evenmatch.http.express import Express
 from evenmatch.http.front import Front
 from evenmatch.http.guard import Guard
-from evenmatch.http.logs import log
 from evenmatch.http.models.problems import Fault, Problem
-from evenmatch.http.problems import MEDIA_TYPE, OTHERS, Kind, problem_of, respond, told
+from evenmatch.http.problems import MEDIA_TYPE, OTHERS, Kind, refusal, respond, told
 from evenmatch.http.routes import ROUTERS
 from evenmatch.http.shortcut import Shortcut
 from evenmatch.http.site import Site
@@ -108,10 +107,7 @@ def _document(app: FastAPI) -> None:
 
 async def _ours(request: Request, error: Exception) -> Response:
     assert isinstance(error, EvenmatchError)
-    if isinstance(error, StoreError):
-        log.error("database", request=asked_of(request.scope).id, error=str(error))
-        error = StoreError("the database does not answer; nothing was half done: send it again under the same id")
-    return respond(problem_of(error, asked_of(request.scope).id))
+    return refusal(error, asked_of(request.scope).id)
 
 
 async def _invalid(request: Request, error: Exception) -> Response:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from starlette.exceptions import HTTPException
 from starlette.types import Scope
 
+from evenmatch.errors import EvenmatchError
 from evenmatch.http.limits import Allowance
 
 
@@ -16,6 +17,7 @@ class Asked:
 
     waits   it is answered when something happens, and so is not among those whose time is measured
     status  of the answer, 0 until it begins
+    refused why it is not known who asks, where that was found out before the endpoint asked
     """
 
     id: str
@@ -23,6 +25,7 @@ class Asked:
     allowance: Allowance | None = None
     waits: bool = False
     status: int = 0
+    refused: EvenmatchError | None = None
 
 
 class BodyTooLargeError(HTTPException):

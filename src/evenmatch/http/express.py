@@ -16,8 +16,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from evenmatch.errors import EvenmatchError, ForbiddenError, RateLimitError
 from evenmatch.http import reporting, wire
 from evenmatch.http.access import allow, identified
-from evenmatch.http.asked import asked_of
-from evenmatch.http.problems import problem_of, respond
+from evenmatch.http.asked import BodyTooLargeError, asked_of
+from evenmatch.http.problems import refusal
 from evenmatch.http.replies import encoded, send_at_once
 from evenmatch.http.routes.tickets import done
 from evenmatch.http.site import Site
@@ -90,44 +90,52 @@ class Express:
             await self._app(scope, receive, send)
             return
         ladder, lane = as_meant(found[1]), LANES[found[2]]
-        caller = await identified(self._site, scope)
-        if caller is None or not caller.may(lane.scope, ladder) or not is_text(ladder):
-            await self._app(scope, receive, send)
-            return
         pieces = _Pieces(receive)
-        body = await pieces.whole()
-        answer = None if body is None else lane.read(self._site, ladder, caller, body)
-        if answer is None or not self._allowed(scope, caller):
+        answer = await self._read(scope, lane, ladder, await pieces.whole())
+        if answer is None:
             await self._app(scope, pieces, send)
             return
         scope["route"] = lane
         try:
             told = await answer()
         except EvenmatchError as error:
-            await respond(problem_of(error, asked_of(scope).id))(scope, receive, send)
+            await refusal(error, asked_of(scope).id)(scope, receive, send)
         else:
             await send_at_once(send, lane.status, NOT_KEPT, told)
 
-    def _allowed(self, scope: Scope, caller: Caller) -> bool:
-        """Whether the request may be made now; it is counted as the caller's."""
-        try:
-            allow(self._site, scope, caller)
-        except RateLimitError:
-            return False
-        return True
+    async def _read(self, scope: Scope, lane: Lane, ladder: str, body: bytes | None) -> Answer | None:
+        """How to answer; the request is counted as its sender's then. None where the endpoint is to decide.
+
+        Who sends it is asked once all of it is there: a key may be revoked while a body comes slowly.
+        """
+        caller = None if body is None or not is_text(ladder) else await identified(self._site, scope)
+        if body is None or caller is None or not caller.may(lane.scope, ladder):
+            return None
+        answer = lane.read(self._site, ladder, caller, body)
+        if answer is not None:
+            try:
+                allow(self._site, scope, caller)
+            except RateLimitError:
+                return None
+        return answer
 
 
 class _Pieces:
-    """The pieces of a body, which can be read again from the first one."""
+    """The pieces of a body, which can be read again from the first one, to whatever end they came."""
 
     def __init__(self, receive: Receive) -> None:
         self._receive = receive
         self._read: list[Message] = []
+        self._error: BodyTooLargeError | None = None
 
     async def whole(self) -> bytes | None:
-        """All of the body; None where whoever sent it has gone."""
+        """All of the body; None where whoever sent it has gone, or sent too much."""
         while True:
-            message = await self._receive()
+            try:
+                message = await self._receive()
+            except BodyTooLargeError as error:
+                self._error = error
+                return None
             self._read.append(message)
             if message["type"] != "http.request":
                 return None
@@ -136,4 +144,8 @@ class _Pieces:
 
     async def __call__(self) -> Message:
         """The next piece."""
-        return self._read.pop(0) if self._read else await self._receive()
+        if self._read:
+            return self._read.pop(0)
+        if self._error is not None:
+            raise self._error
+        return await self._receive()

@@ -22,6 +22,7 @@ from evenmatch.errors import (
     UnknownNameError,
     UsageError,
 )
+from evenmatch.http.logs import log
 from evenmatch.http.models.problems import Fault, Problem
 from evenmatch.service.times import iso_time
 
@@ -106,6 +107,14 @@ def told(
         retry_after=retry_after,
         until=until,
     )
+
+
+def refusal(error: EvenmatchError, request_id: str) -> Response:
+    """The answer that tells an error of ours; of what is wrong with the database the log alone has the words."""
+    if isinstance(error, StoreError):
+        log.error("database", request=request_id, error=str(error))
+        error = StoreError("the database does not answer; nothing was half done: send it again under the same id")
+    return respond(problem_of(error, request_id))
 
 
 def respond(problem: Problem) -> Response:

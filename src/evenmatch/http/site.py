@@ -86,12 +86,11 @@ class Site:
     def _record(self, ladder: str, sheets: Sequence[Sheet]) -> Sequence[Sequence[Outcome]]:
         sheet = Sheet.joined(sheets)
         outcomes = self.service.record_sheet(ladder, sheet)
-        told = zip(sheet.ids, outcomes, strict=True)
-        good = [match_id for match_id, outcome in told if not isinstance(outcome, EvenmatchError)]
+        good = [at for at, outcome in enumerate(outcomes) if not isinstance(outcome, EvenmatchError)]
         self.metrics.matches.labels(ladder, "recorded").inc(len(good))
         self.metrics.matches.labels(ladder, "refused").inc(len(sheet) - len(good))
         if good:
-            self.running.settle_reported(ladder, good, sheet.quitters())
+            self.running.settle_reported(ladder, [sheet.ids[at] for at in good], sheet.quitters(good))
         ends = [0, *accumulate(map(len, sheets))]
         return [outcomes[a:b] for a, b in pairwise(ends)]
 

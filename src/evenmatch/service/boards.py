@@ -119,8 +119,11 @@ class Boards:
             if ladder in self._beside:
                 return
             thread = threading.Thread(target=self._refresh, args=(ladder, now), name=f"evenmatch-{ladder}", daemon=True)
+            try:
+                thread.start()  # it waits for this lock before it takes itself out again
+            except RuntimeError:  # no more threads: whoever asks when the view is older yet makes it
+                return
             self._beside[ladder] = thread
-        thread.start()
 
     def _refresh(self, ladder: str, now: int) -> None:
         try:
@@ -145,10 +148,11 @@ class Boards:
 
     def divided(self, view: View, at: int) -> None:
         """Remember that the divisions of this view were recorded, so that nobody reads them again for that."""
-        if self._views.get(view.head.name) is view:
-            board = replace(view.snapshot.board, division=view.snapshot.divisions)
-            taken = replace(view.snapshot, board=board)
-            self._views[view.head.name] = replace(view, head=view.head._replace(divided_at=at), snapshot=taken)
+        board = replace(view.snapshot.board, division=view.snapshot.divisions)
+        taken = replace(view.snapshot, board=board)
+        with self._guard:
+            if self._views.get(view.head.name) is view:
+                self._views[view.head.name] = replace(view, head=view.head._replace(divided_at=at), snapshot=taken)
 
     @staticmethod
     def _is_young(view: View) -> bool:

@@ -75,17 +75,17 @@ class Sheet:
         spans = [matches] * 5 + [teams] * 3 + [slots] * 6
         return Sheet(*(getattr(self, name)[span] for name, span in zip(_COLUMNS, spans, strict=True)))
 
-    def quitters(self) -> dict[str, list[str]]:
-        """Who quit which match, by its id; those whom nobody quit are not among them."""
+    def quitters(self, matches: Iterable[int]) -> dict[str, list[str]]:
+        """Who quit which of these matches, given by number, by their ids; those whom nobody quit are not among them."""
         found: dict[str, list[str]] = {}
         if any(self.quit):
             slot = [0, *accumulate(self.sizes)]
             team = [0, *accumulate(self.teams)]
-            for at, match_id in enumerate(self.ids):
+            for at in matches:
                 here = range(slot[team[at]], slot[team[at + 1]])
                 names = [self.player[one] for one in here if self.quit[one]]
                 if names:
-                    found[match_id] = names
+                    found[self.ids[at]] = names
         return found
 
 
