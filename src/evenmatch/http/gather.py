@@ -46,11 +46,6 @@ class Gather(Generic[Wish, Told]):
         """What is told of one wish."""
         return await self.submit(ladder, [wish])[0]
 
-    @property
-    def is_idle(self) -> bool:
-        """Whether nothing waits or runs."""
-        return not self._busy and not self._waiting
-
     def _begin(self, ladder: str, loop: asyncio.AbstractEventLoop) -> None:
         waiting = self._waiting.pop(ladder, [])
         if not waiting:

@@ -22,7 +22,6 @@ from evenmatch.http.pages import Pages
 from evenmatch.http.views import Views
 from evenmatch.http.wakes import Wakes
 from evenmatch.service.callers.audit import Audit
-from evenmatch.service.callers.deeds import Deed
 from evenmatch.service.callers.keys import Keys
 from evenmatch.service.callers.tokens import Tokens
 from evenmatch.service.hooks.webhooks import Webhooks
@@ -78,10 +77,6 @@ class Site:
     async def work(self, function: Callable[..., T], *arguments: object) -> T:
         """What a blocking function returns, called in a thread."""
         return await asyncio.get_running_loop().run_in_executor(self.threads, function, *arguments)
-
-    async def note(self, deed: Deed) -> None:
-        """Note in the audit trail what somebody did."""
-        await self.work(self.audit.add, deed.note, self.service.clock())
 
     def _record(self, ladder: str, sheets: Sequence[Sheet]) -> Sequence[Sequence[Outcome]]:
         sheet = Sheet.joined(sheets)

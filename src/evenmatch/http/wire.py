@@ -15,6 +15,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from evenmatch.http.models.base import LONGEST, micros, time_of
+from evenmatch.http.models.queues import JoinQueue
 from evenmatch.match import LARGEST_PLACE, places_by_score
 from evenmatch.service.queueing.wishes import Join, Seeker
 from evenmatch.service.sheet import Sheet, number
@@ -96,8 +97,11 @@ def read_batch(body: bytes) -> Sheet | None:
 def read_party(body: bytes) -> Join | None:
     """A party that wants a match."""
     sent = _decoded(_PARTY, body)
-    if sent is None:
-        return None
+    return None if sent is None else wish_of(sent)
+
+
+def wish_of(party: JoinQueue | _Party) -> Join:
+    """What a party wants, whoever read it."""
     members = tuple(
         Seeker(
             name=one.player,
@@ -108,9 +112,9 @@ def read_party(body: bytes) -> Join | None:
             max_ping=one.max_ping,
             avoid=tuple(one.avoid),
         )
-        for one in sent.members
+        for one in party.members
     )
-    return Join(members=members, queues=tuple(sent.queues), request=sent.request_id)
+    return Join(members=members, queues=tuple(party.queues), request=party.request_id)
 
 
 def _sheet(sent: list[_Match]) -> Sheet | None:

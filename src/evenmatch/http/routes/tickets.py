@@ -27,6 +27,7 @@ from evenmatch.http.models.queues import (
 from evenmatch.http.replies import read, written
 from evenmatch.http.site import Site, site_of
 from evenmatch.http.wakes import until
+from evenmatch.http.wire import wish_of
 from evenmatch.matchmaking import Waiting
 from evenmatch.service.callers.access import Caller
 from evenmatch.service.queueing import wishes
@@ -50,19 +51,7 @@ async def join_queue(ladder: str, party: JoinQueue, request: Request, caller: Qu
     """
     for member in party.members:
         caller.speaks_for(member.player)
-    members = tuple(
-        wishes.Seeker(
-            name=one.player,
-            within=one.within,
-            loose=one.loose,
-            roles=tuple(one.roles),
-            ping=one.ping,
-            max_ping=one.max_ping,
-            avoid=tuple(one.avoid),
-        )
-        for one in party.members
-    )
-    wish = wishes.Join(members=members, queues=tuple(party.queues), request=party.request_id)
+    wish = wish_of(party)
     return written(done(ladder, await site_of(request).wishes.one(ladder, wish)), 201)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from evenmatch.ledger import live_schema
@@ -58,11 +58,6 @@ class Audit:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-
-    def add(self, entry: Callable[[Store, int], None], now: int) -> None:
-        """Write an entry in a transaction of its own, for what was done by several."""
-        with self._database.write() as connection:
-            entry(Store(connection, self._database.rows), now)
 
     def page(self, ladder: str | None = None, before: int | None = None, limit: int = 50) -> list[Entry]:
         """The latest entries, the newest first.
