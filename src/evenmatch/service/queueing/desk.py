@@ -11,7 +11,7 @@ from evenmatch.errors import EvenmatchError, StoreError, UnknownNameError
 from evenmatch.ledger import people
 from evenmatch.ledger.store import Store
 from evenmatch.service.callers.deeds import Deed
-from evenmatch.service.queueing import penalties, queue_rules, queue_setting, statuses, tickets
+from evenmatch.service.queueing import penalties, queue_rules, queue_setting, recently, statuses, tickets
 from evenmatch.service.queueing.answers import answer
 from evenmatch.service.queueing.bell import Bell, Listener
 from evenmatch.service.queueing.joins import Joins, Outcome, Seat, check_queues, seats
@@ -21,6 +21,7 @@ from evenmatch.service.queueing.mirror import Counts, Mirror
 from evenmatch.service.queueing.parties import check
 from evenmatch.service.queueing.penalties import Penalty
 from evenmatch.service.queueing.queue_rules import QueueRules, QueueSetup
+from evenmatch.service.queueing.recently import Recent
 from evenmatch.service.queueing.statuses import Status
 from evenmatch.service.queueing.turns import Turn
 from evenmatch.service.queueing.wishes import Answer, Join, Wish
@@ -85,6 +86,12 @@ class Desk:
     def queue(self, ladder: str, name: str) -> QueueSetup:
         """A queue of a ladder. Raises UnknownNameError."""
         return queue_rules.find({one.name: one for one in self.queues(ladder)}, name)
+
+    def recent(self, ladder: str, limit: int) -> list[Recent]:
+        """The matches that the queues of a ladder offered last, the latest first, at most so many."""
+        with self.service.database.read() as connection:
+            store = Store(connection, self.service.database.rows)
+            return recently.recent(store, store.head(ladder).ladder, limit)
 
     # players
 

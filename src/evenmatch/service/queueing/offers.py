@@ -87,6 +87,11 @@ def lately(store: Store, ladder: int, since: int) -> list[OfferRow]:
     return [_offer(row) for row in store.all(sql, ladder, OPEN, MADE, since)]
 
 
+def latest(store: Store, ladder: int, limit: int) -> list[OfferRow]:
+    """The offers that were made last, whatever became of them, the latest first."""
+    return [_offer(row) for row in store.all(f"{_OFFER} ORDER BY offer DESC LIMIT ?", ladder, limit)]
+
+
 def insert(store: Store, ladder: int, offers: Iterable[OfferRow]) -> None:
     """Add new offers."""
     rows = [
