@@ -5,6 +5,7 @@ Standard library only, and written so that Python 3.9 can still run it and say w
 
 from __future__ import annotations
 
+import ctypes.util
 import hashlib
 import json
 import os
@@ -29,6 +30,7 @@ COMPILE = ("pip", "compile", "--quiet", "--universal", "--python-version", "3.11
 NO_TRACES = ("--no-emit-index-url", "--no-header", "--no-annotate")  # of the machine that compiled
 SETTINGS = {"PIP_DISABLE_PIP_VERSION_CHECK": "1", "UV_PYTHON_DOWNLOADS": "never", "UV_SYSTEM_CERTS": "true"}
 SOURCES = ("src", "tests", "tools", "benchmarks", "docs")
+CHROMIUMS = ("chromium", "chromium-browser", "google-chrome")
 CACHES = (".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis", "build", "dist")
 
 
@@ -85,11 +87,37 @@ def add_venv_module(python: Python) -> None:
     if os.geteuid() != 0 or not shutil.which("apt-get"):
         fail(f"{python.path} lacks venv or ensurepip. On Debian or Ubuntu type: sudo apt-get install {package}")
     say(f"installing {package}: {python.path} lacks venv or ensurepip")
-    apt = ("apt-get", "-qq", "-o", "Dpkg::Use-Pty=0")
-    run(*apt, "update", text="")  # may fail for a source that is not needed: the next line tells
-    run(*apt, "install", "-y", "--no-install-recommends", package, text="", DEBIAN_FRONTEND="noninteractive")
+    apt_install(package)
     if not (found := probe(python.path)) or not found.makes_venvs:
         fail(f"{python.path} still lacks venv or ensurepip; put a complete Python 3.11 or newer first on PATH.")
+
+
+def apt_install(*packages: str) -> None:
+    """Have Debian's installer try; whether it could is for the caller to look at."""
+    apt = ("apt-get", "-qq", "-o", "Dpkg::Use-Pty=0")
+    run(*apt, "update", text="")  # may fail for a source that is not needed: the next line tells
+    run(*apt, "install", "-y", "--no-install-recommends", *packages, text="", DEBIAN_FRONTEND="noninteractive")
+
+
+def lacking_for_a_browser() -> list[str]:
+    """Debian's packages without which no test looks at a page."""
+    lacking = [] if any(map(shutil.which, CHROMIUMS)) else ["chromium"]
+    if sys.platform == "linux" and not ctypes.util.find_library("atomic"):
+        lacking.append("libatomic1")  # playwright's driver hangs without it
+    return lacking
+
+
+def add_browser() -> bool:
+    """Whether there is a browser for the tests, which is installed if it can be; else say what to type."""
+    if not (lacking := lacking_for_a_browser()):
+        return True
+    if os.geteuid() == 0 and shutil.which("apt-get"):
+        say(f"installing {' and '.join(lacking)}, to look at pages in a real browser")
+        apt_install(*lacking)
+        lacking = lacking_for_a_browser()
+    if lacking:
+        say(f"no page is looked at in a browser. On Debian or Ubuntu type: sudo apt-get install {' '.join(lacking)}")
+    return not lacking
 
 
 def home() -> dict[str, str]:
@@ -187,7 +215,16 @@ def demo(*extra: str) -> None:
 def test(*extra: str) -> None:
     """Check style, types and behaviour; arguments go to pytest."""
     lint()
+    add_browser()
     check(("pytest", "-n", "2", *extra))
+
+
+def screenshots(*extra: str) -> None:
+    """Run the demo, and picture its pages into docs/screenshots."""
+    prepare(TEST)
+    if not add_browser():
+        fail("screenshots need a browser; see above.")
+    hand_over("python", "tools/screenshots.py", *extra)
 
 
 def soak(*extra: str) -> None:
@@ -238,7 +275,7 @@ def clean(*_: str) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-COMMANDS = {f.__name__: f for f in (demo, test, soak, bench, choosing, lock, lint, clean)}
+COMMANDS = {f.__name__: f for f in (demo, test, screenshots, soak, bench, choosing, lock, lint, clean)}
 
 
 def main(name: str = "help", *extra: str) -> None:
@@ -246,7 +283,7 @@ def main(name: str = "help", *extra: str) -> None:
     if name == "help":
         print("make COMMAND [ARGS='...'], or python3 tools/dev.py COMMAND [...]\n")
         for command in COMMANDS.values():
-            print(f"  {command.__name__:<6} {command.__doc__}")
+            print(f"  {command.__name__:<11} {command.__doc__}")
         return
     if name not in COMMANDS:
         fail(f"no command {name!r}; there are {', '.join(COMMANDS)}, help.", 2)
