@@ -1,0 +1,1 @@
+"""The web site in a real browser."""

@@ -1,0 +1,80 @@
+"""A real Chromium before a real process that serves ladders full of names that try to do harm."""
+
+import shutil
+
+import pytest
+
+from browser import world
+from browser.watched import Watched
+from chromium import chromium, lacking
+from served import Served
+
+
+def pytest_collection_modifyitems(items):
+    reason = lacking()
+    if reason is not None:
+        for item in items:
+            if "browser" in getattr(item, "fixturenames", ()):
+                item.add_marker(pytest.mark.skip(reason=f"needs a browser: {reason}"))
+
+
+@pytest.fixture(scope="package")
+def browser():
+    """Chromium. It ends with the last test of this folder: while it is there, no other may run an event loop."""
+    with chromium() as opened:
+        yield opened
+
+
+@pytest.fixture(scope="session")
+def known(tmp_path_factory):
+    """The database, made once; a World, of which processes get copies."""
+    return world.make(tmp_path_factory.mktemp("world") / "evenmatch.db")
+
+
+@pytest.fixture(scope="module")
+def served(known, tmp_path_factory):
+    """A process over a database of the module's own, which anybody may read, and in whose queues anybody may wait."""
+    folder = tmp_path_factory.mktemp("served")
+    path = shutil.copy(known.path, folder / "evenmatch.db")
+    settings = {"OPEN_READS": "true", "GUESTS": "true", "OPEN_RATE": "1000", "OPEN_BURST": "10000"}
+    settings |= {"LOG_FORMAT": "text", "PRIVATE_WEBHOOKS": "true", "STOP_WITHIN": "1"}
+    with Served(str(path), folder, **{f"EVENMATCH_{name}": value for name, value in settings.items()}) as process:
+        yield process
+
+
+@pytest.fixture
+def visitor(browser, served):
+    """Makes visitors: `visitor(width=360, scheme="dark")`, see Watched. No trouble may come to any of them."""
+    made = []
+
+    def come(**settings):
+        made.append(Watched(browser, served.address, **settings))
+        return made[-1]
+
+    yield come
+    troubles = [trouble for one in made for trouble in one.troubles]
+    for one in made:
+        one.close()
+    assert troubles == []
+
+
+@pytest.fixture
+def page(visitor):
+    """A tab of a visitor with a wide window in daylight."""
+    return visitor().page()
+
+
+@pytest.fixture
+def operator(visitor, known):
+    """A tab of a visitor who is logged in by a key that may do everything."""
+    page = visitor().page()
+    log_in(page, known.keys["admin"])
+    return page
+
+
+def log_in(page, key):
+    """Log in as people do."""
+    page.goto("/login")
+    page.get_by_label("key", exact=False).first.fill(key)
+    page.get_by_role("main").get_by_role("button").first.click()
+    page.get_by_role("button", name="Log out").wait_for()

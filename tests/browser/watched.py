@@ -1,0 +1,68 @@
+"""Pages in a real browser, of which everything is noted that a visitor should never meet."""
+
+from urllib.parse import urlsplit
+
+PATIENCE = 10_000  # milliseconds until something that is waited for is there
+LOUD = ("error", "warning", "assert")
+
+
+class Watched:
+    """The pages of one visitor; `troubles` is what went wrong on any of them, `asked` every address that was asked.
+
+    own   addresses that may be asked begin like this
+    """
+
+    def __init__(self, browser, own, *, width=1200, height=900, scheme="light", javascript=True):
+        self.troubles, self.asked = [], []
+        self._own = own
+        self.context = browser.new_context(
+            base_url=own,
+            viewport={"width": width, "height": height},
+            color_scheme=scheme,
+            java_script_enabled=javascript,
+            reduced_motion="reduce",
+            locale="en-GB",
+            timezone_id="UTC",
+        )
+        self.context.set_default_timeout(PATIENCE)
+        self.context.set_default_navigation_timeout(PATIENCE)
+        self.context.on("console", self._console)
+        self.context.on("weberror", lambda error: self.troubles.append(f"error: {error.error}"))
+        self.context.on("request", self._request)
+        self.context.on("dialog", self._dialog)
+
+    def page(self):
+        """A new tab."""
+        page = self.context.new_page()
+        page.on("crash", lambda _: self.troubles.append("the page crashed"))
+        return page
+
+    def close(self):
+        self.context.close()
+
+    def _console(self, message):
+        if message.type in LOUD:
+            self.troubles.append(f"console {message.type}: {message.text} ({message.location.get('url', '')})")
+
+    def _request(self, request):
+        self.asked.append(request.url)
+        if urlsplit(request.url).scheme not in ("data", "blob", "about") and not request.url.startswith(self._own):
+            self.troubles.append(f"asked elsewhere: {request.url}")
+
+    def _dialog(self, dialog):
+        self.troubles.append(f"a dialog opened: {dialog.message}")
+        dialog.dismiss()
+
+
+def overflow(page):
+    """Pixels by which a page is wider than its window, and what stands out."""
+    return page.evaluate(
+        """() => {
+            const root = document.scrollingElement, wide = root.scrollWidth - root.clientWidth
+            if (wide <= 0) return []
+            const out = [...document.querySelectorAll('body *')]
+                .filter((one) => one.getBoundingClientRect().right > root.clientWidth + 0.5)
+                .map((one) => `${one.tagName.toLowerCase()}.${one.className}`)
+            return [`${wide} px too wide`, ...out.slice(0, 8)]
+        }"""
+    )

@@ -1,0 +1,202 @@
+"""Ladders for the pages to show: the four core systems, names that try to do harm, queues, seasons and corrections."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+
+from evenmatch import Appearance, Match, Team, from_matches, rules
+from evenmatch.lab.season import season
+from evenmatch.service.callers.keys import Keys
+from evenmatch.service.corrections import Ban, Void
+from evenmatch.service.hooks.webhooks import Webhooks
+from evenmatch.service.queueing.desk import Desk
+from evenmatch.service.queueing.queue_rules import QueueRules
+from evenmatch.service.queueing.wishes import Join, Seeker
+from evenmatch.service.service import Service
+from evenmatch.service.settings import Settings
+from evenmatch.standings.board import StandingsRules
+
+OWNED = "document.title='owned';alert(1)"
+BLANKS = ("\u200b", "\u2800", "\u3164")  # of each nothing is seen
+HOSTILE = (
+    f"<script>{OWNED}</script>",
+    f"<img src=https://evil.example/x onerror={OWNED}>",
+    f'"><svg onload="{OWNED}">',
+    f"' onmouseover='{OWNED}' autofocus onfocus='{OWNED}",
+    f"</title></textarea></script><script>{OWNED}</script>",
+    '<a href="https://evil.example/">log in</a>',
+    "</td></tr></table><h1>owned</h1>",
+    "{{ 7 * 7 }} {% raw %} ${7*7} %{x}",
+    "&lt;b&gt; &amp; &#60;",
+    "\u202egnol drawkcab\u202c",
+    "\u2067abc\u200f",
+    "🏳️‍🌈 'quotes\" 👩‍👩‍👧‍👦",
+    "x" * 200,
+    "W" * 60 + " " + "i" * 60,
+    "a/b/../c?d=e&f#g%2F%00",
+    "..",
+    ".",
+    "javascript:alert(1)",
+    "line\nbreak\u2028and more",
+    "Z͑ͫ̓ͪ̂ͫ̽͏̴̙̤̞͉͚̯̞̠͍A̴̵̜̰͔ͫ͗͢L̠ͨͧͩ͘G̴̻͈͍͔̹̑͗̎̅͛́Ǫ̵̹̻̝̳͂̌̌͘!",
+    *BLANKS,
+)
+ARENA, DUELS, BRAWL, RELAY = "arena", "duels", "brawl", f'relay/1 "><b>{OWNED[:20]}</b>?#'
+LADDERS = (ARENA, DUELS, BRAWL, RELAY)
+TITLES = {ARENA: "Arena 6v6", DUELS: "Duels", BRAWL: "Brawl", RELAY: f"<script>{OWNED}</script> \u202erelay"}
+ANYBODY = {"max_odds": "none", "even_spread": 100.0, "steps": [[0, 100]], "rematch_wait": 0.0, "party_wait": 0.0}
+APART = {**ANYBODY, "steps": [[0, 1]]}  # those who wait here wait on
+LONG = QueueRules(accept_within=3600, heartbeat=None, tick=0.2, penalty=0)
+DAYS = 60
+
+
+@dataclass(frozen=True)
+class World:
+    """What tests know of the database: who plays where, and the texts of keys by scope.
+
+    match       an id of each ladder, of a match in which somebody quit where anybody did
+    """
+
+    path: Path
+    keys: dict[str, str]
+    players: dict[str, list[str]]
+    match: dict[str, str]
+
+
+def make(path):
+    """Fill a new database at this path."""
+    rng = np.random.default_rng(7)
+    played = {ARENA: arena(), DUELS: duels(rng), BRAWL: brawl(rng), RELAY: relay(rng)}
+    systems = {ARENA: "wager", DUELS: "battlepoints", BRAWL: "scorefactor", RELAY: "prav"}
+    with Service.open(str(path)) as service:
+        for name, matches in played.items():
+            settings = Settings(
+                title=TITLES[name], standings=StandingsRules(placement=3), team_size={ARENA: 6, DUELS: 1}.get(name)
+            )
+            service.create_ladder(name, systems[name], rules(systems[name]), settings)
+            half = len(matches) // 2
+            service.import_matches(name, from_matches(matches[:half]))
+            if name in (ARENA, RELAY):
+                service.open_season(name, title=f"Season of <b>{OWNED}</b>")
+            service.import_matches(name, from_matches(matches[half:]))
+        service.correct(ARENA, Void(played[ARENA][5].id, reason=f"<b>{OWNED}</b>"))
+        service.correct(ARENA, Ban(HOSTILE[1], reason="<i>cheats</i>"))
+        queues(service)
+        Webhooks(service, allow_private=True).add("http://127.0.0.1:9/%3Cb%3E", ["match.rated", "match.made"])
+        service.record(
+            Match(
+                "last",
+                datetime.now(UTC),
+                (Team.of("Duellist 01", score=11.0), Team.of("Duellist 02", score=3.0)),
+                DUELS,
+            )
+        )
+        keys = Keys(service.database, service.clock)
+        texts = {
+            scope: keys.create(f"<b>{scope}</b>", [scope], None, None)[1]
+            for scope in ("admin", "report", "queue", "read")
+        }
+    players = {
+        name: sorted({one.player for match in matches for team in match.teams for one in team.players})
+        for name, matches in played.items()
+    }
+    return World(path, texts, players, {name: chosen(matches) for name, matches in played.items()})
+
+
+def chosen(matches):
+    """The id of the last match in which somebody quit, or of the last."""
+    with_quitters = [one for one in matches if any(each.quit for team in one.teams for each in team.players)]
+    return (with_quitters or matches)[-1].id
+
+
+def times(count):
+    """So many ends of matches in order, the last one a moment ago."""
+    end = datetime.now(UTC).replace(microsecond=0) - timedelta(minutes=5)
+    return [end - timedelta(days=DAYS) * (count - 1 - at) / count for at in range(count)]
+
+
+def arena():
+    """6v6 with seconds and quitters; the most eager players have the worst names."""
+    made = season(11, players=60, matches=240).matches
+    known = {one.player for match in made for team in match.teams for one in team.players}
+    names = dict(zip(sorted(known), HOSTILE, strict=False))
+
+    def renamed(team):
+        players = [
+            Appearance(names.get(one.player, one.player), seconds=one.seconds, quit=one.quit) for one in team.players
+        ]
+        return Team(tuple(players), team.place, team.score)
+
+    return [
+        Match(f"{one.id}/<b>?#" if at % 9 == 0 else one.id, end, tuple(map(renamed, one.teams)), ARENA)
+        for at, (one, end) in enumerate(zip(made, times(len(made)), strict=True))
+    ]
+
+
+def duels(rng):
+    """1v1, first to eleven, of twenty people with plain names and some with bad ones."""
+    names = [f"Duellist {at:02}" for at in range(1, 21)] + list(HOSTILE)
+    listed = []
+    for number, end in enumerate(times(260)):
+        one, other = sorted(rng.choice(len(names), 2, replace=False))
+        upset = rng.random() < 0.3
+        scores = (float(rng.integers(0, 10)), 11.0) if upset else (11.0, float(rng.integers(0, 10)))
+        teams = [Team.of(names[who], score=score) for who, score in zip((one, other), scores, strict=True)]
+        listed.append(Match(f"duel-{number}", end, tuple(teams), DUELS))
+    return listed
+
+
+def brawl(rng):
+    """A free-for-all of eight, each with a score."""
+    names = [f"Brawler {at:02}" for at in range(1, 25)] + list(HOSTILE[:8])
+    listed = []
+    for number, end in enumerate(times(90)):
+        who = rng.choice(len(names), 8, replace=False)
+        scores = np.round(rng.gamma(4, 25, 8) * (1.5 - who / len(names)))
+        order = (-scores).argsort().argsort() + 1
+        teams = [
+            Team((Appearance(names[one], score=float(score), seconds=600.0),), int(place))
+            for one, score, place in zip(who, scores, order, strict=True)
+        ]
+        listed.append(Match(f"brawl-{number}", end, tuple(teams), BRAWL))
+    return listed
+
+
+def relay(rng):
+    """4v4 with a performance of each; the ladder's own name is a trap."""
+    names = [*HOSTILE, *(f"Runner {at}" for at in range(1, 10))]
+    listed = []
+    for number, end in enumerate(times(80)):
+        who = rng.choice(len(names), 8, replace=False)
+        wins = bool(rng.random() < 0.5)
+        sides = [
+            Team(
+                tuple(
+                    Appearance(names[one], performance=round(float(rng.uniform(-1, 1)), 2))
+                    for one in who[4 * at : 4 * at + 4]
+                ),
+                1 if (at == 0) == wins else 2,
+            )
+            for at in range(2)
+        ]
+        listed.append(Match(f"relay-{number} <i>&", end, tuple(sides), RELAY))
+    return listed
+
+
+def queues(service):
+    """Some who wait, some who are asked, and a match that is being played."""
+    desk = Desk(service)
+    for ladder, size in ((ARENA, 6), (DUELS, 1), (RELAY, 4)):
+        desk.set_queue(ladder, "ranked", {**APART, "team_size": size}, LONG)
+    desk.set_queue(DUELS, "quick", {**ANYBODY, "team_size": 1}, LONG)
+    for at, name in enumerate(HOSTILE[4:12]):
+        member = Seeker(name=name, within=1.0, loose=False, ping={"eu": 20.0 + at, "us": 120.0})
+        desk.do(RELAY, [Join(members=(member,), queues=("ranked",))])
+    members = tuple(Seeker(name=f"Duellist {at:02}", ping={"eu": 15.0}) for at in (1, 2))
+    for member in members:
+        desk.do(DUELS, [Join(members=(member,), queues=("quick",))])
+
+
+__all__ = ["ARENA", "BLANKS", "BRAWL", "DUELS", "HOSTILE", "LADDERS", "OWNED", "RELAY", "World", "make"]
