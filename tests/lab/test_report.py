@@ -4,7 +4,6 @@ import builtins
 import dataclasses
 import json
 import re
-import shutil
 import sys
 from datetime import UTC, datetime, timedelta
 from html.parser import HTMLParser
@@ -16,11 +15,14 @@ import pytest
 pytest.importorskip("plotly", reason="reports need plotly (the extra lab)")
 pytest.importorskip("jinja2", reason="reports need jinja2 (the extra lab)")
 
+from browser.watched import Watched
+from chromium import chromium, lacking
 from evenmatch import Appearance, Match, Team, from_matches, rate, rules
 from evenmatch.errors import UnknownNameError, UsageError
 from evenmatch.lab import charts, report
 from evenmatch.lab.backtest import backtest
 from evenmatch.lab.findings import TRIALS, Variant
+from evenmatch.lab.plain import DIRECTIONS, plain
 from evenmatch.lab.season import season
 
 SYSTEMS = ("elo", "glicko2", "wager")
@@ -179,7 +181,7 @@ def test_hostile_names_are_shown_letter_by_letter_and_start_nothing(hostile, tmp
     assert not [key for _, attributes in page.elements for key in attributes if key.startswith("on")]
     assert page.text.count(f"<script>{OWNED}<b>�.csv") == 2  # title and heading
     assert f"best on <script>{OWNED}</script>�" in page.text
-    assert not charts.DIRECTIONS & set(text.split('id="figures"')[0])
+    assert not DIRECTIONS & set(text.split('id="figures"')[0])
     assert not {"<", ">", "&"} & set(page.scripts[0])
     figures = figures_of(page)
     lines = [line for key, figure in figures.items() if key.startswith("paths") for line in figure["data"]]
@@ -189,8 +191,8 @@ def test_hostile_names_are_shown_letter_by_letter_and_start_nothing(hostile, tmp
 
 def test_a_name_for_a_figure_holds_no_markup():
     assert charts.label("<b>a</b> &lt; \u202eb\n") == "&lt;b&gt;a&lt;/b&gt; &amp;lt; �b�"
-    assert charts.plain("a" * 200, 10) == "a" * 9 + "…"
-    assert charts.plain("🏳️‍🌈 Ærøskøbing") == "🏳️‍🌈 Ærøskøbing"
+    assert plain("a" * 200, 10) == "a" * 9 + "…"
+    assert plain("🏳️‍🌈 Ærøskøbing") == "🏳️‍🌈 Ærøskøbing"
 
 
 def test_players_are_those_named_on_all_their_ladders_or_those_with_the_most_matches(hostile, found):
@@ -301,15 +303,10 @@ def test_long_paths_are_thinned_and_keep_their_ends():
 
 @pytest.fixture(scope="module")
 def browser():
-    playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright to look at the page")
-    with playwright.sync_playwright() as started:
-        program = shutil.which("chromium") or shutil.which("chromium-browser") or started.chromium.executable_path
-        try:
-            opened = started.chromium.launch(executable_path=program)
-        except playwright.Error:
-            pytest.skip("no chromium that playwright can start")
+    if (reason := lacking()) is not None:
+        pytest.skip(f"needs a browser: {reason}")
+    with chromium() as opened:
         yield opened
-        opened.close()
 
 
 def red(color):
@@ -320,15 +317,11 @@ def red(color):
 @pytest.mark.parametrize("width", [360, 1200])
 def test_a_browser_draws_every_chart_and_asks_for_nothing(browser, hostile, tmp_path, scheme, width):
     written(hostile, tmp_path, players=NAMES[:4])
-    page = browser.new_page(viewport={"width": width, "height": 800}, color_scheme=scheme)
-    told, asked = [], []
-    page.on("console", lambda message: told.append(message.text))
-    page.on("pageerror", lambda error: told.append(str(error)))
-    page.on("request", lambda request: asked.append(request.url))
-    page.goto((tmp_path / "report.html").as_uri())
+    address = (tmp_path / "report.html").as_uri()
+    watched = Watched(browser, address, width=width, height=800, scheme=scheme)
+    page = watched.page()
+    page.goto(address)
     page.wait_for_function("[...document.querySelectorAll('.chart')].every((one) => one.querySelector('.main-svg'))")
-    assert asked == [(tmp_path / "report.html").as_uri()]
-    assert told == []
     assert page.title().startswith("Which rating system fits: ")
     assert page.evaluate("document.documentElement.scrollWidth") == width
     page.select_option("#paths", index=1)
@@ -338,4 +331,6 @@ def test_a_browser_draws_every_chart_and_asks_for_nothing(browser, hostile, tmp_
     assert "<b>bold</b>" in page.locator(".lines button").all_inner_texts()[-8:][0]
     ink, ground = (red(page.evaluate(f"getComputedStyle(document.body).{of}")) for of in ("color", "backgroundColor"))
     assert (ink > ground) == (scheme == "dark")
-    page.close()
+    watched.close()
+    assert watched.asked == [address]
+    assert watched.troubles == []

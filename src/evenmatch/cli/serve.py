@@ -64,12 +64,14 @@ def _serve(db: str, options: Options) -> None:
     from evenmatch.http import logs
     from evenmatch.http.serving import address_of, listen, serve
     from evenmatch.service.service import Service
+    from evenmatch.web.app import pages
 
     listening = listen(options)
     with listening, Service.open(db) as service:
         logs.begin(options)
         _tell_of_keys(service, db)
-        serve(service, options, listening, lambda: print(f"serving at {address_of(listening)}", flush=True))
+        ready = lambda: print(f"serving at {address_of(listening)}", flush=True)  # noqa: E731
+        serve(service, options, listening, ready, pages=pages if options.pages else None)
 
 
 def _tell_of_keys(service: Service, db: str) -> None:

@@ -11,7 +11,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import Response
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from evenmatch import __version__
 from evenmatch.errors import EvenmatchError
@@ -26,6 +26,8 @@ from evenmatch.http.shortcut import Shortcut
 from evenmatch.http.site import Site
 
 Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[None]]
+Pages = Callable[[Site], ASGIApp]  # the web site over the use cases
+OURS = ("/v1/", "/healthz", "/readyz", "/metrics")  # addresses of the endpoints; the others are of pages
 TOLD = """Ratings, standings and even matches for competitive games.
 
 Send your key as `Authorization: Bearer em_…`. Times are ISO 8601 in UTC. Lists come in pages: send `next` back as
@@ -46,9 +48,10 @@ ANSWERS: dict[int | str, dict[str, Any]] = {
 }
 
 
-def application(site: Site, lifespan: Lifespan | None = None) -> ASGIApp:
+def application(site: Site, lifespan: Lifespan | None = None, pages: Pages | None = None) -> ASGIApp:
     """The application over these use cases, in its layers; `lifespan` runs what goes on beside the requests."""
-    app: ASGIApp = Shortcut(Express(endpoints(site, lifespan), site), site)
+    asked: ASGIApp = endpoints(site, lifespan)
+    app: ASGIApp = Shortcut(Express(asked if pages is None else _both(asked, pages(site)), site), site)
     if site.options.cors_origins:
         app = CORSMiddleware(
             app,
@@ -58,6 +61,16 @@ def application(site: Site, lifespan: Lifespan | None = None) -> ASGIApp:
             expose_headers=["ETag", "X-Request-Id", "RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"],
         )
     return Front(app, site.metrics, site.options.body_limit)
+
+
+def _both(endpoints: ASGIApp, pages: ASGIApp) -> ASGIApp:
+    """The endpoints, and pages at all other addresses."""
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        is_page = scope["type"] == "http" and not scope["path"].startswith(OURS)
+        await (pages if is_page else endpoints)(scope, receive, send)
+
+    return app
 
 
 def endpoints(site: Site, lifespan: Lifespan | None = None) -> FastAPI:

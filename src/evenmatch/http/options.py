@@ -32,6 +32,10 @@ class Options(BaseSettings):
     cors_origins: tuple[str, ...] = Field(
         (), description='Origins whose pages may read answers, as a JSON list: ["https://game.example"].'
     )
+    pages: bool = Field(True, description="Serve the web site for people beside the API.")
+    guests: bool = Field(
+        False, description="Let visitors of the web site queue under any name, without a key: for demonstrations."
+    )
     private_webhooks: bool = Field(
         False, description="Send webhooks to loopback, private and link-local addresses too."
     )

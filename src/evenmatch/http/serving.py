@@ -18,7 +18,7 @@ from fastapi import FastAPI
 
 from evenmatch.errors import EvenmatchError, UsageError
 from evenmatch.http import figures
-from evenmatch.http.app import application
+from evenmatch.http.app import Pages, application
 from evenmatch.http.logs import log
 from evenmatch.http.options import Options
 from evenmatch.http.site import Site
@@ -165,11 +165,17 @@ def address_of(listening: socket.socket) -> str:
 
 
 def serve(
-    service: Service, options: Options, listening: socket.socket, ready: Callable[[], None] = lambda: None
+    service: Service,
+    options: Options,
+    listening: socket.socket,
+    ready: Callable[[], None] = lambda: None,
+    *,
+    pages: Pages | None = None,
 ) -> None:
     """Serve until the process is asked to stop, by Ctrl-C or SIGTERM; what was accepted is finished.
 
     ready  called once requests are answered
+    pages  the web site; None: the API alone
     """
     site = site_over(service, options)
 
@@ -182,7 +188,7 @@ def serve(
         log.info("stopped")
 
     config = uvicorn.Config(
-        application(site, lifespan),
+        application(site, lifespan, pages),
         lifespan="on",
         log_config=None,
         access_log=False,

@@ -23,6 +23,7 @@ from evenmatch.http.views import Views
 from evenmatch.http.wakes import Wakes
 from evenmatch.service.callers.audit import Audit
 from evenmatch.service.callers.keys import Keys
+from evenmatch.service.callers.sessions import Sessions
 from evenmatch.service.callers.tokens import Tokens
 from evenmatch.service.hooks.webhooks import Webhooks
 from evenmatch.service.jobs import Jobs
@@ -66,6 +67,7 @@ class Site:
         self.kernels = Kernels(self.service)
         self.jobs = Jobs(self.service.database, self.service.clock)
         self.reading = Reading(self.service)
+        self.sessions = Sessions(self.service.database, self.service.clock, self.keys)
         self.views = Views(self.service, self.threads, self.pages)
         self.reports: Gather[Sheet, Sequence[Outcome]] = Gather(self._record, self.threads, weigh=len)
         self.wishes: Gather[Wish, Told] = Gather(self._wish, self.threads)

@@ -6,7 +6,6 @@ them. Needs plotly (the extra `lab`).
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Sequence
 from html import escape
 from typing import NamedTuple
@@ -18,6 +17,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from evenmatch.history import Floats, Times
+from evenmatch.lab.plain import plain
 
 COIN = float(np.log(2.0))
 SHOWN = 5  # curves that are drawn at first; a click in the legend shows the others
@@ -34,7 +34,6 @@ FAINT = "rgba(128,134,143,0.25)"
 COLORS = ("#2a93f5", "#c5203a", "#7d33ee", "#b98a14", "#b4208f", "#8b9183")
 DASHES = ("solid", "dash", "dot", "dashdot")
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "star", "triangle-down", "cross")
-DIRECTIONS = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 Name = tuple[str, str]  # system and variant
 
 
@@ -61,12 +60,6 @@ def looks(names: Sequence[str]) -> dict[str, Look]:
         name: Look(COLORS[at % len(COLORS)], DASHES[at % len(DASHES)], SYMBOLS[at % len(SYMBOLS)])
         for at, name in enumerate(unique)
     }
-
-
-def plain(text: str, longest: int | None = None) -> str:
-    """A name that stays in its place: no line ends, no marks that turn the direction of what follows, not too long."""
-    kept = "".join("�" if one in DIRECTIONS or unicodedata.category(one) in {"Cc", "Zl", "Zp"} else one for one in text)
-    return kept if longest is None or len(kept) <= longest else kept[: longest - 1].rstrip() + "…"
 
 
 def label(name: str, longest: int = 48) -> str:

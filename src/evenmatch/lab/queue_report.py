@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from evenmatch.errors import UsageError
+from evenmatch.lab.plain import plain
 from evenmatch.lab.queue_facts import compared, facts
 from evenmatch.lab.queue_run import Run
 from evenmatch.lab.queue_verdict import percent, seconds, verdict
@@ -58,24 +59,24 @@ def render(runs: Sequence[Run], *, title: str, command: str, notes: Sequence[str
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters |= {"plain": charts.plain, "seconds": seconds, "percent": percent}
+    environment.filters |= {"plain": plain, "seconds": seconds, "percent": percent}
     template = resources.files("evenmatch.lab").joinpath("queue_report.html.jinja").read_text("utf-8")
     figures = _figures(runs)
     embedded = embed({name: json.loads(figure.to_json()) for name, figure in figures.items()})
     look = charts.looks([run.name for run in runs])
     sentences = verdict(runs)
     return environment.from_string(house.macros + template).render(
-        title=charts.plain(title, 120),
-        facts=[(what, charts.plain(value, 120)) for what, value in facts(runs[0])],
-        verdict=[charts.plain(sentence) for sentence in sentences],
+        title=plain(title, 120),
+        facts=[(what, plain(value, 120)) for what, value in facts(runs[0])],
+        verdict=[plain(sentence) for sentence in sentences],
         compared=compared(runs),
-        notes=[charts.plain(note) for note in notes],
+        notes=[plain(note) for note in notes],
         rows=[Row(run.name, look[run.name], run.summary()) for run in runs],
-        names=", ".join(charts.plain(run.name, LONGEST) for run in runs),
+        names=", ".join(plain(run.name, LONGEST) for run in runs),
         drawn=set(figures),
         policies=_policies(runs),
         versions={name: metadata.version(name) for name in PACKAGES} | {"Python": platform.python_version()},
-        command=charts.plain(command),
+        command=plain(command),
         figures=embedded,
         plotly=get_plotlyjs(),
         nonce=hashlib.sha256((title + embedded).encode()).hexdigest()[:32],  # no name can hold what depends on it

@@ -20,6 +20,7 @@ from evenmatch.errors import RatingRangeError, UnknownNameError, UsageError
 from evenmatch.history import Floats
 from evenmatch.lab.backtest import Backtest
 from evenmatch.lab.findings import Variant
+from evenmatch.lab.plain import plain
 from evenmatch.rating import rate
 from evenmatch.systems.parameter import shown, specs
 from evenmatch.systems.system import Rules
@@ -103,15 +104,15 @@ def render(backtest: Backtest, players: Sequence[int], command: str) -> str:
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters |= {"plain": charts.plain, "shown": _short}
+    environment.filters |= {"plain": plain, "shown": _short}
     template = resources.files("evenmatch.lab").joinpath("report.html.jinja").read_text("utf-8")
     page = environment.from_string(template)
     figures, known_by = embed(_figures(backtest, rated)), fingerprint(backtest.matches)
     return page.render(
         b=backtest,
-        title=charts.plain(Path(backtest.matches.source.name).name, 120),
+        title=plain(Path(backtest.matches.source.name).name, 120),
         facts=_facts(backtest),
-        verdict=[charts.plain(sentence) for sentence in backtest.verdict],
+        verdict=[plain(sentence) for sentence in backtest.verdict],
         ranking=_ranking(backtest, only_chosen=True),
         variants=_ranking(backtest, only_chosen=False),
         systems=[variant.system for variant in backtest.chosen],
@@ -124,7 +125,7 @@ def render(backtest: Backtest, players: Sequence[int], command: str) -> str:
         parameters=_parameters(backtest),
         versions={name: metadata.version(name) for name in PACKAGES} | {"Python": platform.python_version()},
         fingerprint=known_by,
-        command=charts.plain(command),
+        command=plain(command),
         figures=figures,
         plotly=get_plotlyjs(),
         nonce=hashlib.sha256((known_by + figures).encode()).hexdigest()[:32],  # no name can hold what depends on it
@@ -280,9 +281,9 @@ def _rated(matches: MatchTable, variant: Variant, players: Sequence[int]) -> Rat
     for ladder, name in names:
         if (ladder, name) in number:
             slots = np.flatnonzero(history.columns.player == number[ladder, name])
-            called = charts.plain(name, 24)
+            called = plain(name, 24)
             if len(matches.ladders) > 1:
-                called += f" ({charts.plain(ladder, 16)})"
+                called += f" ({plain(ladder, 16)})"
             paths.append(charts.Path(called, time[slots], ratings.journal.after[slots]))
     settled = _matches_of(table) >= SETTLED
     rating = ratings.state["rating"]

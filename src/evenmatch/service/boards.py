@@ -28,6 +28,7 @@ from evenmatch.systems.system import timeless
 SHARE = 0.02  # of the time that refreshing may take: a snapshot of 0.5 s is kept for 25 s
 LEAST = 0.05  # seconds that a snapshot is kept at least
 AGE = 3_650 * 86_400_000_000  # ten years in microseconds: what does not change by then lasts
+LONG = 0.02  # seconds: a view that takes longer to make is not waited for by who looks at a page
 DIVIDE = 60_000_000  # microseconds between two times that divisions are recorded
 
 _COLUMNS = "SELECT player, rating, matches, completed, last_completed FROM state WHERE ladder = ? AND generation = ?"
@@ -110,6 +111,17 @@ class Boards:
             return kept
         if not kept.is_younger(2):
             return None
+        self._refresh_beside(ladder, now)
+        return kept
+
+    def shown(self, ladder: str, now: int) -> View:
+        """A view for somebody who watches, and is told once there is a newer one: nobody waits long for it.
+
+        One that takes long to make is shown however old it is, while it is made anew. Raises UnknownNameError.
+        """
+        kept = self._views.get(ladder)
+        if kept is None or kept.cost < LONG or self._is_young(kept):
+            return self.view(ladder, now, fresh=False)
         self._refresh_beside(ladder, now)
         return kept
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -11,6 +11,8 @@ from evenmatch.errors import UnknownNameError
 from evenmatch.ledger import people
 from evenmatch.ledger.store import Head, Store
 from evenmatch.service import ladders, recorded
+from evenmatch.service.boards import View
+from evenmatch.service.encounters import Encounters, Step, encounters, steps
 from evenmatch.service.exporting import matches_at, positions_of_player
 from evenmatch.service.finding import search_ladder
 from evenmatch.service.ladders import Ladder
@@ -24,6 +26,7 @@ from evenmatch.service.transacting import Transacting
 from evenmatch.standings.board import Standing
 from evenmatch.systems.system import FactorValue
 
+LOOKED_AT = 50  # matches, among which the last loss is looked for
 Named = list[tuple[str, Standing]]
 State = dict[str, FactorValue | None]
 
@@ -61,11 +64,19 @@ class Whereabouts(NamedTuple):
 
 
 class Reading(Transacting):
-    """Questions to a database of ladders. Standings may be some seconds old, on a ladder of very many players."""
+    """Questions to a database of ladders. Standings may be some seconds old, on a ladder of very many players.
 
-    def __init__(self, service: Service) -> None:
+    view  where standings come from; None: the service's, as young as they can be had
+    """
+
+    def __init__(self, service: Service, view: Callable[[str], View] | None = None) -> None:
         super().__init__(service.database, service.clock)
         self.service = service
+        self._view = view
+
+    def view(self, ladder: str) -> View:
+        """A ladder's standings. Raises UnknownNameError."""
+        return self.service.view(ladder, fresh=False) if self._view is None else self._view(ladder)
 
     # ladders
 
@@ -90,7 +101,7 @@ class Reading(Transacting):
 
     def around(self, ladder: str, name: str, each_side: int) -> tuple[str, Standing, Named]:
         """A player by their present name, where they stand, and the listed around them, themselves among these."""
-        view = self.service.view(ladder, fresh=False)
+        view = self.view(ladder)
         with self._read(ladder) as (store, head):
             player = _find(store, head, name)
             standing = view.snapshot.standing(player)
@@ -103,7 +114,7 @@ class Reading(Transacting):
 
     def among(self, ladder: str, names: Sequence[str]) -> tuple[Named, list[str]]:
         """Where these players stand, best first, and the names of those who are not shown on the ladder."""
-        view = self.service.view(ladder, fresh=False)
+        view = self.view(ladder)
         board = view.snapshot.board
         with self._reading() as store:
             ids = people.ids_of(store, names)
@@ -117,7 +128,7 @@ class Reading(Transacting):
 
     def profile(self, ladder: str, name: str) -> Profile:
         """A player on a ladder. Raises UnknownNameError where it does not know them."""
-        view = self.service.view(ladder, fresh=False)
+        view = self.view(ladder)
         now = self.clock()
         with self._read(ladder) as (store, head):
             player = _find(store, head, name)
@@ -138,6 +149,22 @@ class Reading(Transacting):
                 played,
             )
 
+    def known_as(self, ladder: str, name: str) -> str:
+        """The present name of a player whom a ladder knows. Raises UnknownNameError."""
+        with self._read(ladder) as (store, head):
+            player = _find(store, head, name)
+            return people.names_of(store, [player])[player]
+
+    def last_loss(self, ladder: str, name: str) -> str | None:
+        """The latest of a player's last matches in which their rating fell; None: it did not."""
+        with self._read(ladder) as (store, head):
+            player, plan = _find(store, head, name), store.plan(head, head.planned)
+            positions = positions_of_player(store, head, plan, player, limit=LOOKED_AT)
+            for row in matches_at(store, head, plan, player, positions):
+                if row["rated"] and row["after"] < row["before"]:  # type: ignore[operator] # numbers, where it is rated
+                    return str(row["match_id"])
+        return None
+
     def path(self, ladder: str, name: str, points: int) -> tuple[str, list[Point]]:
         """A player's present name and their rating over time, by so many matches at most, spread evenly."""
         with self._read(ladder) as (store, head):
@@ -151,6 +178,17 @@ class Reading(Transacting):
             called = people.names_of(store, [player])[player]
         return called, [_point(row) for row in reversed(rows)]
 
+    def encounters(self, ladder: str, name: str) -> Encounters:
+        """Whom a player met in their latest matches, with what success, and at which hours."""
+        with self._read(ladder) as (store, head):
+            return encounters(store, head, _find(store, head, name))
+
+    def steps(self, ladder: str, name: str, most: int) -> tuple[str, list[Step]]:
+        """A player's present name, and their rated matches in order, so many at most, spread evenly."""
+        with self._read(ladder) as (store, head):
+            player = _find(store, head, name)
+            return people.names_of(store, [player])[player], steps(store, head, player, most)
+
     def search(self, text: str, limit: int, among: Collection[str] | None = None) -> list[str]:
         """Names that hold this text; of players with a rating on one of these ladders, where they are named."""
         if among is None:
@@ -158,7 +196,7 @@ class Reading(Transacting):
         found: dict[int, None] = {}
         for ladder in sorted(among):
             try:
-                view = self.service.view(ladder, fresh=False)
+                view = self.view(ladder)
             except UnknownNameError:  # a key may be for a ladder that is still to be made
                 continue
             found |= dict.fromkeys(search_ladder(self.database, view, text, limit))

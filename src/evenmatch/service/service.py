@@ -78,6 +78,11 @@ class Service(Transacting):
         with self._reading() as store:
             return [ladders.describe(store, head) for head in store.heads()]
 
+    def names(self) -> list[str]:
+        """The names of all ladders."""
+        with self._reading() as store:
+            return [head.name for head in store.heads()]
+
     def ladder(self, name: str) -> Ladder:
         """A ladder. Raises UnknownNameError where there is none of that name."""
         with self._read(name) as (store, head):
@@ -213,6 +218,10 @@ class Service(Transacting):
     def young_view(self, ladder: str) -> View | None:
         """The view that is kept, if it is young enough to be shown; the database is not asked."""
         return self._boards.young(ladder, self.clock())
+
+    def shown_view(self, ladder: str) -> View:
+        """A view for who watches a page, which is told when there is a newer one; see boards.Boards.shown."""
+        return self._boards.shown(ladder, self.clock())
 
     def named(self, standings: Sequence[Standing]) -> list[tuple[str, Standing]]:
         """The same with the players' names."""

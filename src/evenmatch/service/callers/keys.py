@@ -180,12 +180,17 @@ class Keys:
         held.check_good(now)
         return held.caller
 
-    def check_good(self, key: str) -> None:
-        """Raise AccessError where there is no key of this id, or it was revoked, or has expired."""
+    def caller(self, key: str) -> Caller:
+        """Who asks by the key of this id. Raises AccessError where there is none, or it was revoked, or has expired."""
         held = self._find(key)
         if held is None:
             raise AccessError(f"the key {_without_secret(key)!r} is not known")
         held.check_good(self._clock())
+        return held.caller
+
+    def check_good(self, key: str) -> None:
+        """Raise AccessError where there is no key of this id, or it was revoked, or has expired."""
+        self.caller(key)
 
     def is_remembered(self, key: str) -> bool:
         """Whether this key, by its id, is judged without asking the database."""

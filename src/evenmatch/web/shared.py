@@ -1,0 +1,23 @@
+"""What the pages of one process share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from evenmatch.http.site import Site
+from evenmatch.service.reading import Reading
+from evenmatch.web.pulses import Pulses
+
+
+@dataclass(frozen=True)
+class Shared:
+    """The use cases, who watches what, and questions that nobody waits long for."""
+
+    site: Site
+    pulses: Pulses
+    reading: Reading
+
+    @classmethod
+    def over(cls, site: Site) -> Shared:
+        """What pages need beside the use cases."""
+        return cls(site, Pulses(site), Reading(site.service, site.service.shown_view))

@@ -1,0 +1,136 @@
+"""Pages out of templates, in which every text is escaped, and the words and numbers that they share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from functools import lru_cache
+from importlib import resources
+from typing import TYPE_CHECKING
+
+import jinja2
+from markupsafe import Markup
+
+from evenmatch.lab.plain import plain, visible
+from evenmatch.service.times import iso_time
+from evenmatch.web import assets
+
+if TYPE_CHECKING:
+    from evenmatch.web.visit import Visit
+
+Values = Mapping[str, object]
+LONGEST = 60  # letters of a name in a row
+MINUTE, HOUR, DAY = 60, 3600, 86_400
+
+
+def render(visit: Visit, template: str, values: Values) -> str:
+    """A page of the site, or a part of one."""
+    from evenmatch.web.visit import address  # noqa: PLC0415 - it answers with pages
+
+    shared = {
+        "visit": visit,
+        "address": address,
+        "assets": assets.addresses(),
+        "now": visit.site.service.clock(),
+        "proof_of_session": "" if visit.session is None else visit.session.proof,
+    }
+    return _environment().get_template(f"{template}.html.jinja").render(shared | dict(values))
+
+
+@lru_cache(1)
+def _environment() -> jinja2.Environment:
+    made = jinja2.Environment(
+        loader=jinja2.FunctionLoader(_source),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
+    made.filters |= {
+        "plain": plain,
+        "name": name,
+        "number": number,
+        "signed": signed,
+        "count": count,
+        "percent": percent,
+        "seconds": seconds,
+        "moment": moment,
+        "ago": ago,
+    }
+    return made
+
+
+def _source(path: str) -> str | None:
+    try:
+        return resources.files("evenmatch.web").joinpath("templates", path).read_text("utf-8")
+    except FileNotFoundError:
+        return None
+
+
+def name(text: str, longest: int = LONGEST) -> Markup:
+    """A name of a stranger: isolated, so that it turns no text around it; the whole of a long one in its title."""
+    shown = visible(text, longest)
+    title = Markup(' title="{}"').format(plain(text)) if len(text) > longest else Markup()
+    return Markup("<bdi{}>{}</bdi>").format(title, shown)
+
+
+def number(value: float | None, digits: int | None = None) -> str:
+    """A number as people read it: as many digits as tell ratings of any scale apart, or so many."""
+    if value is None or not math.isfinite(value):
+        return "–"
+    if digits is None:
+        size = abs(value)
+        digits = 0 if size >= 1000 else 1 if size >= 100 else 2
+    return f"{value:,.{digits}f}".replace("-", "−")
+
+
+def signed(value: float | None, digits: int | None = None) -> str:
+    """A change: with its sign."""
+    if value is None or not math.isfinite(value):
+        return "–"
+    if digits is None:
+        digits = 1 if abs(value) >= 10 else 2
+    text = f"{value:+,.{digits}f}"
+    return "±0" if float(text.replace(",", "")) == 0 else text.replace("-", "−")
+
+
+def count(value: float, noun: str = "", plural: str = "") -> str:
+    """How many: 1 match, 2,000 matches."""
+    if not noun:
+        return f"{value:,.0f}"
+    return f"{value:,.0f} {noun if value == 1 else plural or noun + 's'}"
+
+
+def percent(share: float | None, digits: int = 0) -> str:
+    """A share of one as percent."""
+    return "–" if share is None or not math.isfinite(share) else f"{100 * share:.{digits}f} %"
+
+
+def seconds(value: float | None) -> str:
+    """A time that passes: 12 s, 3 min, 2 h."""
+    if value is None or not math.isfinite(value):
+        return "–"
+    if value < 2 * MINUTE:
+        return f"{value:.0f} s"
+    if value < 2 * HOUR:
+        return f"{value / MINUTE:.0f} min"
+    return f"{value / HOUR:.0f} h" if value < 2 * DAY else f"{value / DAY:.0f} days"
+
+
+def moment(micros: int | None) -> Markup:
+    """A time, as an element that machines read too."""
+    if micros is None:
+        return Markup("–")
+    text = iso_time(micros)
+    return Markup('<time datetime="{}">{} {}</time>').format(text, text[:10], text[11:16])
+
+
+def ago(micros: int | None, now: int) -> Markup:
+    """How long since a time; the time itself in its title."""
+    if micros is None:
+        return Markup("–")
+    text, passed = iso_time(micros), (now - micros) / 1e6
+    told = "just now" if abs(passed) < MINUTE else f"{seconds(passed)} ago" if passed > 0 else f"in {seconds(-passed)}"
+    whole = text[:16].replace("T", " ")
+    return Markup('<time datetime="{}" title="{} UTC">{}</time>').format(text, whole, told)
