@@ -1,0 +1,81 @@
+"""Figures of players: what is told of each match, how large they are, and that names stay names."""
+
+import json
+import math
+
+import pytest
+
+from evenmatch.lab.ladder_charts import PathPoint, player_path, spread
+
+DAY = 86_400_000_000
+CUTS = [("Bronze", 900.0), ("Silver", 1495.0), ("Gold", 1520.0), ("Champion", 2400.0)]
+POINTS = [
+    PathPoint("m1", 1 * DAY, 1500.0, 1516.0, "won"),
+    PathPoint("m2", 2 * DAY, 1516.0, 1498.25, "lost"),
+    PathPoint("m3", 3 * DAY, 1498.25, 1499.0, "drew"),
+    PathPoint("m4", 4 * DAY, 1499.0, 1499.0, "void"),
+]
+
+
+def read(figure):
+    """The figure as a page reads it."""
+    return json.loads(figure.to_json())
+
+
+def texts(figure):
+    return [one["text"] for one in read(figure)["layout"].get("annotations", [])]
+
+
+def test_a_path_rises_and_falls_with_each_match():
+    line, *marks = read(player_path(POINTS, CUTS))["data"]
+    assert (line["mode"], line["line"]["shape"]) == ("lines", "hv")
+    assert line["y"] == [1500.0, 1516.0, 1498.25, 1499.0, 1499.0]
+    assert line["x"] == [86_400_000 * day for day in (1, 1, 2, 3, 4)]
+    assert [one["name"] for one in marks] == ["won", "lost", "drew", "not rated"]
+    assert len({one["marker"]["symbol"] for one in marks}) == len({one["marker"]["color"] for one in marks}) == 4
+    assert marks[1]["customdata"] == [["m2", "1970-01-03 00:00", "1,516.0 → 1,498.25 (−17.8)"]]
+
+
+def test_only_divisions_near_the_path_are_drawn():
+    assert texts(player_path(POINTS, CUTS)) == ["Silver", "Gold"]
+    assert texts(player_path(POINTS[3:], CUTS)) == ["Silver", "Gold"]  # a path that never moved has room, too
+
+
+def test_a_path_of_no_matches_is_an_empty_figure():
+    assert read(player_path([]))["data"] == []
+
+
+def test_a_long_path_is_small():
+    long = [
+        PathPoint(f"season-4-match-{at:06}", at * DAY // 7, 1500 + math.sin(at), 1500 + math.sin(at + 1), "won")
+        for at in range(400)
+    ]
+    assert len(player_path(long, CUTS).to_json()) < 60_000
+
+
+def test_names_are_no_markup():
+    bad = '<b>&lt;</b>\u202e"'
+    path = read(player_path([POINTS[0]._replace(match_id=bad)], [(bad, 1505.0)]))
+    shown = path["data"][1]["customdata"][0][0]
+    assert shown == path["layout"]["annotations"][0]["text"] == '&lt;b&gt;&amp;lt;&lt;/b&gt;�"'
+
+
+def test_bins_are_drawn_where_they_are_and_far_ones_no_wider_than_the_others():
+    (bars,) = read(spread([-5000.0, 1400.0, 1500.0, 1600.0, 9000.0], [1, 4, 7, 2], [], None))["data"]
+    assert (bars["x"], bars["width"], bars["y"]) == ([1350.0, 1450.0, 1550.0, 1650.0], 4 * [100.0], [1, 4, 7, 2])
+    assert bars["customdata"][0] == ["-5,000", "1,400"]
+    assert len(set(bars["marker"]["color"])) == 1
+
+
+@pytest.mark.parametrize(("you", "mine", "line"), [(1450.0, 1, 1450.0), (1500.0, 2, 1500.0), (8000.0, 3, 1700.0)])
+def test_who_looks_is_shown_where_they_are(you, mine, line):
+    found = read(spread([-5000.0, 1400.0, 1500.0, 1600.0, 9000.0], [1, 4, 7, 2], CUTS, you))
+    colors = found["data"][0]["marker"]["color"]
+    assert [at for at, color in enumerate(colors) if colors.count(color) == 1] == [mine]
+    assert [one["x0"] for one in found["layout"]["shapes"]] == [1495.0, 1520.0, line]
+    assert [one["text"] for one in found["layout"]["annotations"]] == ["Silver", "Gold", "you are here"]
+
+
+def test_nobody_is_spread_over_nothing():
+    (bars,) = read(spread([0.0, 1.0], [0], [], None))["data"]
+    assert bars["y"] == [0]
