@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from evenmatch.web.app import Page
-from evenmatch.web.pages import front, live, matches, players, standings
+from evenmatch.web.pages import entering, front, live, matches, operating, operators, players, queue, standings
 
 LADDER = "/ladders/{ladder:text}"
 
@@ -25,4 +25,38 @@ PLAYERS = (
     Page(f"{LADDER}/matches/{{match:text}}", matches.match),
 )
 
-PAGES = (*PLAYERS,)
+QUEUE = (
+    Page(f"{LADDER}/queue", queue.queue),
+    Page(f"{LADDER}/queue/join", queue.join, methods=("POST",)),
+    Page(f"{LADDER}/queue/tickets/{{ticket}}", queue.ticket),
+    Page(f"{LADDER}/queue/tickets/{{ticket}}", queue.answer, methods=("POST",)),
+)
+
+ADMIN, POST = "admin", ("POST",)
+
+OPERATORS = (
+    Page("/login", entering.login_form, scope=None),
+    Page("/login", entering.login, scope=None, methods=POST),
+    Page("/logout", entering.logout, scope=None, methods=POST),
+    Page("/operate", operators.operate, scope=None),  # for who operates any ladder: it shows those alone
+    Page("/operate/ladders", operators.create_ladder, ADMIN, POST),
+    Page("/operate/keys", operators.keys, ADMIN),
+    Page("/operate/keys", operators.create_key, ADMIN, POST),
+    Page("/operate/keys/revoke", operators.revoke_key, ADMIN, POST),
+    Page("/operate/audit", operators.audit, scope=None),
+    Page("/operate/webhooks", operators.webhooks, scope=None),
+    Page("/operate/webhooks", operators.add_webhook, scope=None, methods=POST),
+    Page("/operate/webhooks/{webhook}", operators.deliveries, scope=None),
+    Page("/operate/webhooks/{webhook}/remove", operators.remove_webhook, scope=None, methods=POST),
+    Page("/operate/webhooks/{webhook}/redeliver", operators.redeliver, scope=None, methods=POST),
+    Page(f"{LADDER}/operate", operating.ladder, ADMIN),
+    Page(f"{LADDER}/operate/correct", operating.correction, ADMIN),
+    Page(f"{LADDER}/operate/correct", operating.correct, ADMIN, POST),
+    Page(f"{LADDER}/operate/rules", operating.rules, ADMIN),
+    Page(f"{LADDER}/operate/rules", operating.change_rules, ADMIN, POST),
+    Page(f"{LADDER}/operate/settings", operating.settings, ADMIN, POST),
+    Page(f"{LADDER}/operate/season", operating.season, ADMIN, POST),
+    Page(f"{LADDER}/operate/jobs", operating.job, ADMIN, POST),
+)
+
+PAGES = (*PLAYERS, *QUEUE, *OPERATORS)

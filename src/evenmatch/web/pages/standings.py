@@ -114,7 +114,7 @@ def _distribution_figure(visit: Visit) -> str:
     mine = own_standing(visit, view)
     you = mine.rating if isinstance(mine, Standing) else None
     cuts = [(one.division.name, one.rating) for one in view.snapshot.cuts() if one.rating is not None]
-    figure = ladder_charts.spread(found.edges, found.counts, cuts, you)
+    figure = ladder_charts.spread(found.edges.tolist(), found.counts.tolist(), cuts, you)
     return str(figure.to_json())
 
 

@@ -38,10 +38,19 @@ async function figureOf(chart) {
   return answer.json();
 }
 
+function coloursOf(names) {
+  const sample = document.body.appendChild(document.createElement("span"));
+  const found = names.map((name) => {
+    sample.style.color = `var(${name})`; // the property itself is text, light-dark(…) and all
+    return getComputedStyle(sample).color;
+  });
+  sample.remove();
+  return found;
+}
+
 function painted(figure, chart) {
   const { data, layout } = structuredClone(figure);
-  const style = getComputedStyle(document.documentElement);
-  const [ink, soft, grid, ground] = ["--ink", "--soft", "--line", "--raised"].map((name) => style.getPropertyValue(name).trim());
+  const [ink, soft, grid, ground] = coloursOf(["--ink", "--soft", "--line", "--raised"]);
   layout.font = { ...layout.font, color: soft };
   layout.hoverlabel = { ...layout.hoverlabel, bgcolor: ground, bordercolor: grid, font: { color: ink } };
   for (const axis of Object.keys(layout).filter((key) => /^[xy]axis\d*$/.test(key))) {

@@ -1,0 +1,70 @@
+"""Rating systems and their parameters as a form, and what was chosen in it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from evenmatch import systems
+from evenmatch.rating import rules
+from evenmatch.service.choosing import check_installed
+from evenmatch.systems.parameter import shown, specs
+from evenmatch.systems.system import Rules
+
+FIELD = "p."  # before the name of a parameter
+
+
+class Field(NamedTuple):
+    """A parameter in a form: its name there, its value as typed, what it means and accepts."""
+
+    name: str
+    called: str
+    value: str
+    meaning: str
+    accepts: str
+
+
+class RulesForm(NamedTuple):
+    """What can be chosen: systems, presets of the present one, and its parameters."""
+
+    system: str
+    systems: tuple[str, ...]
+    preset: str
+    presets: tuple[str, ...]
+    fields: tuple[Field, ...]
+
+
+def rules_form(chosen: Rules) -> RulesForm:
+    """The form in which these rules stand."""
+    declared, values = specs(chosen.system.parameters), chosen.values()
+    fields = tuple(
+        Field(FIELD + name, name.replace("_", " "), shown(values[name]), spec.meaning, spec.accepts)
+        for name, (spec, _) in declared.items()
+    )
+    return RulesForm(
+        chosen.system.name, tuple(systems.names()), chosen.preset or "", tuple(chosen.system.presets), fields
+    )
+
+
+def chosen_rules(sent: Mapping[str, str], present: Rules) -> Rules:
+    """The rules of a form; on top of the present ones where it names no other system or preset.
+
+    Values count where the form shows the parameters of this very system and preset: else the fields are those of the
+    choice before. Raises UnknownNameError and BadParameterError, which name what is accepted.
+    """
+    system, preset = sent.get("system") or present.system.name, sent.get("preset") or None
+    if system != present.system.name:
+        check_installed(system)
+    is_shown = (sent.get("shown_system", system), sent.get("shown_preset") or None) == (system, preset)
+    if system == present.system.name and preset == present.preset:
+        base = present
+    else:
+        if preset is not None and preset not in systems.find(system).presets:
+            preset = None  # it was one of the system that was chosen before
+        base = rules(system, preset)
+    if not is_shown:
+        return base
+    typed = {key.removeprefix(FIELD): value.strip() for key, value in sent.items() if key.startswith(FIELD)}
+    before = {name: shown(value) for name, value in base.values().items()}
+    changed = {name: value for name, value in typed.items() if value != before.get(name)}
+    return Rules.of(base.system, base.preset, **(base.values() | changed)) if changed else base

@@ -1,0 +1,256 @@
+"""Operators on one ladder: its rules and settings, corrections with what they would do, and work that goes on."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+from starlette.responses import Response
+
+from evenmatch.errors import ConflictError, UsageError
+from evenmatch.service import rulings
+from evenmatch.service.callers.deeds import Correcting, correcting
+from evenmatch.service.corrections import Ban, Reinstate, Unvoid, Void
+from evenmatch.service.ladders import ChangeRules
+from evenmatch.service.replaying import Progress
+from evenmatch.service.settings import Settings
+from evenmatch.web.choosing import chosen_rules, rules_form
+from evenmatch.web.shown import LadderShown
+from evenmatch.web.visit import Visit, address
+
+JOBS = 6
+RULINGS = 25
+MOVES = 100  # that a preview lists
+LONGEST_ID = 200
+
+
+async def ladder(visit: Visit) -> Response:
+    """What operators see of a ladder."""
+    return await visit.show("operate_ladder", lambda: _ladder(visit))
+
+
+def _ladder(visit: Visit) -> Mapping[str, object]:
+    site, name = visit.site, visit.ladder
+    with site.service.reading(name) as (store, head):
+        found = {
+            "voids": rulings.voids(store, head)[:RULINGS],
+            "bans": rulings.bans(store, head)[:RULINGS],
+            "rulings": rulings.rulings(store, head, None, RULINGS),
+        }
+    jobs = site.jobs.page(name, None, JOBS)
+    view = visit.reading.view(name)
+    return found | {
+        "ladder": LadderShown.of(view),
+        "view": view,
+        "told": site.service.ladder(name),
+        "jobs": jobs,
+        "runs": any(one.state == "running" for one in jobs),
+        "queues": site.desk.queues(name),
+        "id": _new_id(),
+    }
+
+
+def _new_id() -> str:
+    """By which a form that is sent twice is known to be the same."""
+    return f"page:{secrets.token_hex(8)}"
+
+
+# corrections
+
+
+async def correction(visit: Visit) -> Response:
+    """Ask for a correction: what it would do to whom, before it is done."""
+    return await visit.show("correct", lambda: _correction(visit, dict(visit.request.query_params)))
+
+
+def _correction(visit: Visit, asked: Mapping[str, str]) -> Mapping[str, object]:
+    wish = _wish(asked)
+    seen = None if wish is None else visit.site.service.preview(visit.ladder, wish)
+    return {
+        "ladder": LadderShown.of(visit.reading.view(visit.ladder)),
+        "asked": asked,
+        "what": asked.get("what", "void"),
+        "seen": seen,
+        "moves": [] if seen is None else seen.moves[:MOVES],
+        "id": _new_id(),
+    }
+
+
+async def correct(visit: Visit) -> Response:
+    """Do it."""
+    form = await visit.form()
+    caller, wish = visit.check("admin", visit.ladder), _wish(form)
+    if wish is None:
+        raise UsageError("nothing is named that could be corrected; accepted is a match or a player")
+    service = visit.site.service.noting(correcting(caller, visit.ladder, wish, visit.request_id))
+    made = await visit.site.work(service.correct, visit.ladder, wish, None, _event_id(form))
+    said = "It was done already." if made is None else f"Done: {made.told}."
+    return visit.go(address("ladders", visit.ladder, "operate"), said)
+
+
+def _event_id(form: Mapping[str, str]) -> str | None:
+    text = form.get("id", "")
+    if len(text) > LONGEST_ID:
+        raise UsageError(f"the id has {len(text)} letters; accepted are {LONGEST_ID}")
+    return text or None
+
+
+def _wish(asked: Mapping[str, str]) -> Correcting | None:
+    """The correction that a form says; None where it names nothing yet."""
+    what, reason = asked.get("what", "void"), asked.get("reason", "").strip() or None
+    match_id, player = asked.get("match", "").strip(), asked.get("player", "").strip()
+    match what:
+        case "void":
+            return Void(match_id, reason) if match_id else None
+        case "unvoid":
+            return Unvoid(match_id, reason) if match_id else None
+        case "ban":
+            return Ban(player, asked.get("rule") or "void", _since(asked.get("since", "")), reason) if player else None
+        case "reinstate":
+            return Reinstate(player, reason) if player else None
+    raise UsageError(f"what is {what[:20]!r}; accepted are void, unvoid, ban, reinstate")
+
+
+def _since(text: str) -> int | None:
+    if not text.strip():
+        return None
+    try:
+        day = datetime.fromisoformat(text.strip())
+    except ValueError:
+        raise UsageError(f"since is {text[:40]!r}; accepted is a day as 2026-11-21, or nothing for all") from None
+    return int((day if day.tzinfo else day.replace(tzinfo=UTC)).timestamp() * 1e6)
+
+
+# rules and settings
+
+
+async def rules(visit: Visit) -> Response:
+    """Choose other rules, and see who would move."""
+    return await visit.show("operate_rules", lambda: _rules(visit, dict(visit.request.query_params)))
+
+
+def _rules(visit: Visit, sent: Mapping[str, str]) -> Mapping[str, object]:
+    there = visit.site.service.ladder(visit.ladder)
+    chosen = chosen_rules(sent, there.rules)
+    start = sent.get("begin", "start") == "start" or chosen.system.name != there.rules.system.name
+    skip_bad = bool(sent.get("skip_bad"))
+    is_same = (chosen.system.name, chosen.preset, chosen.values()) == (
+        there.rules.system.name,
+        there.rules.preset,
+        there.rules.values(),
+    )
+    seen = None
+    if not is_same and start and sent.get("look"):
+        wish = ChangeRules(chosen.system.name, chosen, start, skip_bad)
+        seen = visit.site.service.preview(visit.ladder, wish)
+    return {
+        "ladder": LadderShown.of(visit.reading.view(visit.ladder)),
+        "form": rules_form(chosen),
+        "sent": sent,
+        "start": start,
+        "skip_bad": skip_bad,
+        "is_same": is_same,
+        "seen": seen,
+        "moves": [] if seen is None else seen.moves[:MOVES],
+        "id": _new_id(),
+    }
+
+
+async def change_rules(visit: Visit) -> Response:
+    """Rate by other rules, as a job."""
+    form, caller = await visit.form(), visit.check("admin", visit.ladder)
+
+    def begin() -> str:
+        there = visit.site.service.ladder(visit.ladder)
+        chosen = chosen_rules(form, there.rules)
+        start = form.get("begin", "start") == "start"
+        wish = ChangeRules(chosen.system.name, chosen, start, bool(form.get("skip_bad")))
+        service = visit.site.service.noting(correcting(caller, visit.ladder, wish, visit.request_id))
+
+        def change(progress: Progress) -> Mapping[str, object]:
+            made = service.change_rules(
+                *(visit.ladder, wish.system, wish.rules),
+                start=wish.start,
+                skip_bad=wish.skip_bad,
+                progress=progress,
+                event_id=_event_id(form),
+            )
+            return {} if made is None else {"since": made.since, "matches": made.matches, "changed": made.changed}
+
+        job, begun = visit.site.jobs.begin("rules", visit.ladder, change)
+        if not begun:
+            raise ConflictError(f"{job.job} changes the rules already; accepted is another change once it has ended")
+        return job.job
+
+    await visit.site.work(begin)
+    return visit.go(
+        address("ladders", visit.ladder, "operate"), "The rules are being changed; see below how far it is."
+    )
+
+
+async def settings(visit: Visit) -> Response:
+    """Change title, placement and the like; ratings stay."""
+    form = await visit.form()
+    changes = _settings(form)
+
+    def change() -> str:
+        before = visit.site.service.ladder(visit.ladder).settings
+        if before.changed(changes) == before:
+            return "All of it is so already."
+        done = visit.deed("settings.changed", visit.ladder, body=changes)
+        visit.site.service.noting(done).change_settings(visit.ladder, changes)
+        return "The settings are changed."
+
+    return visit.go(address("ladders", visit.ladder, "operate"), await visit.site.work(change))
+
+
+def _settings(form: Mapping[str, str]) -> dict[str, object]:
+    """The settings of a form. Raises UsageError for what is no number."""
+    changes: dict[str, object] = {"title": form.get("title", "").strip()}
+    for name, read in (("placement", int), ("division_margin", int), ("active_days", float), ("factor", float)):
+        text = form.get(name, "").strip()
+        try:
+            changes[name] = read(text)
+        except ValueError:
+            raise UsageError(f"{name.replace('_', ' ')} is {text[:20]!r}; accepted is a number") from None
+    size = form.get("team_size", "").strip()
+    if size and not size.isdecimal():
+        raise UsageError(f"the team size is {size[:20]!r}; accepted is a whole number, or nothing for any")
+    changes["team_size"] = int(size[:6]) if size else None
+    changes["reset"] = form.get("reset", "soft")
+    Settings().changed(changes)
+    return changes
+
+
+async def season(visit: Visit) -> Response:
+    """End the season, keep its standings, and open the next."""
+    form = await visit.form()
+    title = form.get("title", "").strip() or None
+    done = visit.deed("season.opened", visit.ladder, body={"title": title})
+    made = await visit.site.work(
+        lambda: visit.site.service.noting(done).open_season(visit.ladder, title=title, event_id=_event_id(form))
+    )
+    return visit.go(address("ladders", visit.ladder, "operate"), f"{made.title} is open.")
+
+
+async def job(visit: Visit) -> Response:
+    """Have ratings made anew, or verified, as a job."""
+    form = await visit.form()
+    kind = form.get("kind", "")
+    service, name = visit.site.service, visit.ladder
+
+    def rebuild(progress: Progress) -> Mapping[str, object]:
+        made = service.rebuild(name, whole=True, progress=progress)
+        return {} if made is None else {"matches": made.matches, "changed": made.changed}
+
+    def verify(progress: Progress) -> Mapping[str, object]:
+        found = service.verify(name, progress)
+        return {"equal": found.is_equal, "matches": found.matches, "players": found.players}
+
+    works = {"rebuild": (rebuild, "ladder.rebuilt"), "verify": (verify, "ladder.verified")}
+    if kind not in works:
+        raise UsageError(f"kind is {kind[:20]!r}; accepted are {', '.join(works)}")
+    work, action = works[kind]
+    _, begun = await visit.site.work(visit.site.jobs.begin, kind, name, work, visit.deed(action, name))
+    return visit.go(address("ladders", name, "operate"), f"The {kind} {'has begun' if begun else 'goes on already'}.")
