@@ -33,7 +33,7 @@ def test_the_same_rules_change_nothing(league):
     found = what_if(league, rules("elo"), rules("elo"))
     assert found.movers(10) == []
     assert (found.alike, found.changed_division, found.difference.value) == (pytest.approx(1.0), 0.0, 0.0)
-    assert what_if_findings(found)[0].startswith("Both predict the same: log loss")
+    assert what_if_findings(found)[0].startswith("The other rules predict the same as the present ones: log loss")
     assert "All keep their division." in what_if_findings(found)
 
 

@@ -91,6 +91,7 @@ def backtest(
     trials: Path | None = None,
     progress: Progress | None = None,
     seed: int = SEED,
+    workers: int | None = None,
 ) -> Backtest:
     """Predict recorded matches with several systems, and judge the predictions.
 
@@ -100,6 +101,7 @@ def backtest(
     tune      seconds of tuning, shared equally by the systems; 0: none. It sees only the warm-up part
     trials    a folder in which tuning keeps what it tried, so that an interrupted run goes on where it was
     progress  called with what is being done and the share of it that is done
+    workers   threads; None: one for each core
     Raises UnknownNameError for an unknown system, UsageError for other bad arguments, InputError where so few matches
     are left to judge that a ranking would be noise, or where no system can rate them.
     """
@@ -123,10 +125,10 @@ def backtest(
     variants += _given([one for one in by or () if isinstance(one, Rules) and one.system in able])
     variants, unable = _rateable(matches, variants)
     left_out += unable
-    tuned, tried, notes = _tuned(matches, early, able, tune, trials, say, seed)
+    tuned, tried, notes = _tuned(matches, early, able, tune, trials, say, seed, workers)
     cells = divide(matches, early)
     drawn = Resamples.of(cells, seed)
-    every = _judge_all(matches, [*variants, *tuned], cells, drawn, say)
+    every = _judge_all(matches, [*variants, *tuned], cells, drawn, say, workers)
     left_out += [(f"{one.variant.system} {one.variant.variant}", OUT_OF_RANGE) for one in every if one.out_of_range]
     judged = sorted((one for one in every if not one.out_of_range), key=lambda one: findings.mean_log_loss(one, cells))
     if not judged:
@@ -183,6 +185,7 @@ def _tuned(
     trials: Path | None,
     say: Progress,
     seed: int,
+    workers: int | None,
 ) -> tuple[list[Variant], list[dict[str, object]], list[str]]:
     """Each system tuned on the warm-up part: variants, what was tried, and what to know of it."""
     variants: list[Variant] = []
@@ -199,6 +202,7 @@ def _tuned(
                 seconds / len(able),
                 trials=trials,
                 progress=partial(_part_of, say, at, len(able)),
+                workers=workers,
                 seed=seed,
             )
             variants.append(Variant(system.name, "tuned", result.rules))
@@ -246,9 +250,14 @@ def _rateable(matches: MatchTable, variants: Sequence[Variant]) -> tuple[list[Va
 
 
 def _judge_all(
-    matches: MatchTable, variants: Sequence[Variant], cells: Cells, drawn: Resamples, say: Progress
+    matches: MatchTable,
+    variants: Sequence[Variant],
+    cells: Cells,
+    drawn: Resamples,
+    say: Progress,
+    workers: int | None,
 ) -> list[Judged]:
-    """Every variant's predictions, on all cores."""
+    """Every variant's predictions."""
     _compile(matches, variants, say)
     done = 0
 
@@ -263,7 +272,7 @@ def _judge_all(
         say(f"judged {variant.system} {variant.variant}", done / len(variants))
         return one
 
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
+    with ThreadPoolExecutor(workers or os.cpu_count()) as pool:
         return list(pool.map(run, variants))
 
 

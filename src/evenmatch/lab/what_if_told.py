@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 
 from evenmatch.lab.backtest import LEAST
 from evenmatch.lab.charts import COLORS, GREY, label, new_figure
+from evenmatch.lab.metrics import Measure
 from evenmatch.lab.queue_verdict import percent
 from evenmatch.lab.what_if import WhatIf
 
@@ -61,14 +62,18 @@ def _odds(found: WhatIf) -> list[str]:
         few = f"{found.judged:,} match{'' if found.judged == 1 else 'es'}"
         return [f"With {few} to judge by it cannot be said which rules predict better; that takes {LEAST}."]
     now, then = (one.log_loss for one in found.scores)
-    told = f"log loss {then:.4f} against {now:.4f} over the later {found.judged:,} matches"
-    difference = found.difference
+    return [compared("The other rules", now, then, found.difference, found.judged)]
+
+
+def compared(whose: str, now: float, then: float, difference: Measure, judged: int) -> str:
+    """Whether these rules, the subject of the sentence, predict better than the present ones, by log loss."""
+    told = f"log loss {then:.4f} against {now:.4f} over the later {judged:,} matches"
     if difference.value == 0:
-        return [f"Both predict the same: {told}."]
+        return f"{whose} predict the same as the present ones: {told}."
     if difference.low <= 0 <= difference.high or np.isnan(difference.low):
-        return [f"They cannot be told apart by how well they predict: {told}."]
+        return f"{whose} cannot be told from the present ones by how well they predict: {told}."
     by = f"by {percent(abs(difference.value) / now)}, which is more than chance"
-    return [f"The other rules predict {'better' if difference.value < 0 else 'worse'}, {by}: {told}."]
+    return f"{whose} predict {'better' if difference.value < 0 else 'worse'}, {by}: {told}."
 
 
 def _moves(found: WhatIf, both: int) -> list[str]:

@@ -1,0 +1,89 @@
+"""Findings as plain values: nothing is lost on the way through JSON that a table or a figure needs."""
+
+import json
+
+import pytest
+
+from evenmatch import backtest, from_matches, rules
+from evenmatch.lab.kept import (
+    backtest_figures,
+    keep_backtest,
+    keep_tuning,
+    keep_what_if,
+    tuning_figures,
+    what_if_figures,
+)
+from evenmatch.lab.season import season
+from evenmatch.lab.what_if import what_if
+
+
+@pytest.fixture(scope="module")
+def league():
+    return from_matches(season(5, players=60, matches=800).matches)
+
+
+def through_json(kept):
+    return json.loads(json.dumps(kept, allow_nan=False))
+
+
+def data(figure):
+    return json.loads(figure.to_json())["data"]
+
+
+def test_a_backtest_keeps_its_table_and_its_figures(league):
+    found = backtest(league, ["elo", "wager"], workers=1)
+    kept = through_json(keep_backtest(found))
+    assert kept["verdict"] == found.verdict
+    assert (kept["matches"], kept["judged"]) == (800, 400)
+    variants = [(row["system"], row["variant"]) for row in kept["scores"]]
+    assert variants == [(one.system, one.variant) for one in found.variants]
+    first = found.scores.to_pylist()[0]
+    assert kept["scores"][0]["log_loss"] == pytest.approx(first["log_loss"])
+    assert {row["difference"] for row in kept["scores"] if [row["system"], row["variant"]] == kept["chosen"][0]} == {
+        0.0
+    }
+    figures = backtest_figures(kept)
+    assert [one["name"] for one in data(figures["reliability"])] == [
+        "as foretold",
+        kept["chosen"][0][0],
+        kept["chosen"][1][0],
+    ]
+    assert sum(row["matches"] for row in kept["periods"]) == 2 * 400
+    assert len(data(figures["periods"])) >= 2
+    assert len(json.dumps(kept)) < 30_000
+
+
+def test_tuning_keeps_what_it_changed_and_what_that_is_worth(league):
+    present = rules("elo", k=2)
+    found = backtest(league, [present], tune=2.0, workers=1)
+    kept = through_json(keep_tuning(found, present))
+    assert (kept["before"]["variant"], kept["after"]["variant"]) == ("given", "tuned")
+    assert kept["after"]["log_loss"] < kept["before"]["log_loss"]  # k = 2 learns next to nothing
+    assert kept["findings"][0].startswith("The tuned parameters predict better, by ")
+    changed = {row["name"]: row for row in kept["changed"]}
+    assert changed["k"]["before"] == "2"
+    assert float(changed["k"]["after"]) > 2
+    again = rules("elo", **kept["parameters"])  # as somebody would type them
+    assert again.values()["k"] == pytest.approx(found.chosen[0].rules.values()["k"])
+    (line,) = data(tuning_figures(kept)["best"])
+    assert line["y"] == sorted(line["y"], reverse=True)
+    assert line["x"][-1] == kept["trials"] == len(found.trials)
+
+
+def test_a_what_if_keeps_movers_and_points(league):
+    found = what_if(league, rules("elo"), rules("elo", k=60))
+    kept = through_json(keep_what_if(found))
+    assert kept["changed"] == [{"name": "k", "before": "32", "after": "60"}]
+    assert (kept["now"]["system"], kept["then"]["parameters"]["k"]) == ("elo", "60")
+    assert kept["movers"][0]["player"] == found.movers(1)[0].player
+    assert kept["listed"] == found.both.sum() == len(kept["ranks"])
+    assert kept["difference"]["value"] == pytest.approx(found.difference.value)
+    assert sum(len(one["x"]) for one in data(what_if_figures(kept)["ranks"])[1:]) == kept["listed"]
+    assert len(json.dumps(kept)) < 40_000
+
+
+def test_another_system_has_no_parameters_in_common(league):
+    kept = through_json(keep_what_if(what_if(league, rules("elo"), rules("wager"))))
+    assert kept["changed"] == []
+    few = from_matches(season(5, players=24, matches=30).matches)
+    assert keep_what_if(what_if(few, rules("elo"), rules("wager")))["scores"] is None
