@@ -4,8 +4,9 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
-RUN = """async ([alsoThese]) => {
-    const found = await axe.run(document, {resultTypes: ['violations']})
+RUN = """async ([alsoThese, alone]) => {
+    const only = alone.length ? {runOnly: {type: 'rule', values: alone}} : {}
+    const found = await axe.run(document, {resultTypes: ['violations'], ...only})
     const nodes = (one) => one.nodes.slice(0, 4).map((node) => [node.target.join(' '), node.failureSummary])
     return found.violations
         .filter((one) => ['serious', 'critical'].includes(one.impact) || alsoThese.includes(one.id))
@@ -23,10 +24,11 @@ def source():
     return (Path(found.origin).parent / "axe.min.js").read_text(encoding="utf-8")
 
 
-def violations(page):
-    """What is serious or critical, and all of labels, contrast and landmarks: (rule, impact, elements and why)."""
-    page.evaluate(source())
+def violations(page, *alone):
+    """What is serious or critical, and all of labels, contrast and landmarks; or these rules alone."""
+    if not page.evaluate("'axe' in window"):
+        page.evaluate(source())
     return [
         f"{rule} ({impact}): " + "; ".join(f"{where}: {' '.join(why.split())}" for where, why in nodes)
-        for rule, impact, nodes in page.evaluate(RUN, [ALSO])
+        for rule, impact, nodes in page.evaluate(RUN, [ALSO, list(alone)])
     ]

@@ -42,6 +42,16 @@ def served(known, tmp_path_factory):
         yield process
 
 
+@pytest.fixture(scope="module")
+def session(browser, served, known):
+    """The cookies of somebody who is logged in by a key that may do everything."""
+    watched = Watched(browser, served.address)
+    log_in(watched.page(), known.keys["admin"])
+    cookies = watched.context.cookies()
+    watched.close()
+    return cookies
+
+
 @pytest.fixture
 def visitor(browser, served):
     """Makes visitors: `visitor(width=360, scheme="dark")`, see Watched. No trouble may come to any of them."""
@@ -65,16 +75,14 @@ def page(visitor):
 
 
 @pytest.fixture
-def operator(visitor, known):
+def operator(visitor, session):
     """A tab of a visitor who is logged in by a key that may do everything."""
-    page = visitor().page()
-    log_in(page, known.keys["admin"])
-    return page
+    return visitor(cookies=session).page()
 
 
 def log_in(page, key):
     """Log in as people do."""
     page.goto("/login")
-    page.get_by_label("key", exact=False).first.fill(key)
-    page.get_by_role("main").get_by_role("button").first.click()
+    page.get_by_label("Your key").fill(key)
+    page.get_by_role("button", name="Log in").click()
     page.get_by_role("button", name="Log out").wait_for()

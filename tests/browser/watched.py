@@ -4,6 +4,14 @@ from urllib.parse import urlsplit
 
 PATIENCE = 10_000  # milliseconds until something that is waited for is there
 LOUD = ("error", "warning", "assert")
+STANDS_OUT = """() => {
+    const root = document.scrollingElement, wide = root.scrollWidth - root.clientWidth
+    if (wide <= 0) return []
+    const out = [...document.querySelectorAll('body *')]
+        .filter((one) => one.getBoundingClientRect().right > root.clientWidth + 0.5)
+        .map((one) => `${one.tagName.toLowerCase()}.${one.getAttribute('class')}`)
+    return [`${wide} px too wide`, ...out.slice(0, 8)]
+}"""
 
 
 class Watched:
@@ -12,7 +20,7 @@ class Watched:
     own   addresses that may be asked begin like this
     """
 
-    def __init__(self, browser, own, *, width=1200, height=900, scheme="light", javascript=True):
+    def __init__(self, browser, own, *, width=1200, height=900, scheme="light", javascript=True, cookies=()):
         self.troubles, self.asked = [], []
         self._own = own
         self.context = browser.new_context(
@@ -24,6 +32,7 @@ class Watched:
             locale="en-GB",
             timezone_id="UTC",
         )
+        self.context.add_cookies(list(cookies))
         self.context.set_default_timeout(PATIENCE)
         self.context.set_default_navigation_timeout(PATIENCE)
         self.context.on("console", self._console)
@@ -54,15 +63,18 @@ class Watched:
         dialog.dismiss()
 
 
-def overflow(page):
-    """Pixels by which a page is wider than its window, and what stands out."""
-    return page.evaluate(
-        """() => {
-            const root = document.scrollingElement, wide = root.scrollWidth - root.clientWidth
-            if (wide <= 0) return []
-            const out = [...document.querySelectorAll('body *')]
-                .filter((one) => one.getBoundingClientRect().right > root.clientWidth + 0.5)
-                .map((one) => `${one.tagName.toLowerCase()}.${one.className}`)
-            return [`${wide} px too wide`, ...out.slice(0, 8)]
-        }"""
+def settled(page):
+    """Wait until every chart of a page is drawn."""
+    page.wait_for_function(
+        """() => [...document.querySelectorAll('[data-figure], [data-from]')]
+            .every((one) => one.dataset.drawn === 'true' || one.textContent.trim().endsWith(').'))"""
     )
+
+
+def overflow(page):
+    """By how much a page is wider than its window, and what stands out; charts have two seconds to fit in."""
+    for _ in range(20):
+        if not (found := page.evaluate(STANDS_OUT)):
+            break
+        page.wait_for_timeout(100)
+    return found

@@ -54,15 +54,19 @@ DAYS = 60
 
 @dataclass(frozen=True)
 class World:
-    """What tests know of the database: who plays where, and the texts of keys by scope.
+    """What tests know of the database.
 
-    match       an id of each ladder, of a match in which somebody quit where anybody did
+    keys     their texts, by scope;  key  the id of one of them
+    match    of each ladder the id of a match in which somebody quit, or of the last
+    ticket   of ladders that have queues one that waits
     """
 
     path: Path
     keys: dict[str, str]
     players: dict[str, list[str]]
     match: dict[str, str]
+    ticket: dict[str, int]
+    key: str
 
 
 def make(path):
@@ -83,7 +87,7 @@ def make(path):
             service.import_matches(name, from_matches(matches[half:]))
         service.correct(ARENA, Void(played[ARENA][5].id, reason=f"<b>{OWNED}</b>"))
         service.correct(ARENA, Ban(HOSTILE[1], reason="<i>cheats</i>"))
-        queues(service)
+        ticket = queues(service)
         Webhooks(service, allow_private=True).add("http://127.0.0.1:9/%3Cb%3E", ["match.rated", "match.made"])
         service.record(
             Match(
@@ -94,15 +98,21 @@ def make(path):
             )
         )
         keys = Keys(service.database, service.clock)
-        texts = {
-            scope: keys.create(f"<b>{scope}</b>", [scope], None, None)[1]
-            for scope in ("admin", "report", "queue", "read")
+        granted = {
+            scope: keys.create(f"<b>{scope}</b>", [scope], None, None) for scope in ("admin", "report", "queue", "read")
         }
     players = {
         name: sorted({one.player for match in matches for team in match.teams for one in team.players})
         for name, matches in played.items()
     }
-    return World(path, texts, players, {name: chosen(matches) for name, matches in played.items()})
+    return World(
+        path=path,
+        keys={scope: text for scope, (_, text) in granted.items()},
+        players=players,
+        match={name: chosen(matches) for name, matches in played.items()},
+        ticket=ticket,
+        key=granted["read"][0].key,
+    )
 
 
 def chosen(matches):
@@ -186,17 +196,27 @@ def relay(rng):
 
 
 def queues(service):
-    """Some who wait, some who are asked, and a match that is being played."""
+    """Some who wait, and two who are asked whether they want a match; of ladders with queues a ticket that waits."""
     desk = Desk(service)
     for ladder, size in ((ARENA, 6), (DUELS, 1), (RELAY, 4)):
         desk.set_queue(ladder, "ranked", {**APART, "team_size": size}, LONG)
     desk.set_queue(DUELS, "quick", {**ANYBODY, "team_size": 1}, LONG)
-    for at, name in enumerate(HOSTILE[4:12]):
-        member = Seeker(name=name, within=1.0, loose=False, ping={"eu": 20.0 + at, "us": 120.0})
-        desk.do(RELAY, [Join(members=(member,), queues=("ranked",))])
-    members = tuple(Seeker(name=f"Duellist {at:02}", ping={"eu": 15.0}) for at in (1, 2))
-    for member in members:
-        desk.do(DUELS, [Join(members=(member,), queues=("quick",))])
+    for at in (1, 2):
+        told = join(desk, DUELS, "quick", Seeker(name=f"Duellist {at:02}", ping={"eu": 15.0}))
+    waits = {DUELS: told}
+    for ladder in (ARENA, RELAY):
+        for at, name in enumerate(HOSTILE[4:12]):
+            ping = {"eu": 20.0 + at, "us": 120.0}
+            waits[ladder] = join(desk, ladder, "ranked", Seeker(name=f"{name}{ladder[0]}", loose=False, ping=ping))
+    return waits
+
+
+def join(desk, ladder, queue, *members):
+    """The number of the ticket of a party that joins."""
+    (told,) = desk.do(ladder, [Join(members=members, queues=(queue,))])
+    if isinstance(told, Exception):
+        raise told
+    return told.ticket
 
 
 __all__ = ["ARENA", "BLANKS", "BRAWL", "DUELS", "HOSTILE", "LADDERS", "OWNED", "RELAY", "World", "make"]

@@ -1,0 +1,48 @@
+"""Every address of the web site, read off the site itself, with what stands for each of its parts."""
+
+import re
+from urllib.parse import quote
+
+from browser.world import DUELS, HOSTILE
+from evenmatch.web.app import all_pages
+
+PART = re.compile(r"\{(\w+)(?::\w+)?\}")
+ASKED = {"/ladders/{ladder:text}/me": "?player=joe&want=standing"}  # pages that must be asked something
+WAITS = "/pulse"  # a stream, which does not end
+
+
+MORE = (
+    "/ladders/{ladder:text}/standings?around={player}",
+    "/ladders/{ladder:text}/standings?search=a",
+    "/ladders/{ladder:text}/distribution?player={player}",
+    "/ladders/{ladder:text}/matches/{match:text}?player={player}",
+    "/ladders/{ladder:text}/operate/correct?what=void&match={match}",
+    "/ladders/{ladder:text}/operate/correct?what=ban&player={player}",
+)  # what pages show when they are asked something
+
+
+def shown():
+    """The path, with its parts named, of every page that can be opened."""
+    return [one.path for one in all_pages() if "GET" in one.methods and not one.path.endswith(WAITS)]
+
+
+def sent():
+    """The path of every form."""
+    return [one.path for one in all_pages() if "POST" in one.methods]
+
+
+def filled(path, known, ladder):
+    """An address for a path, on a ladder. Fails for a part that nothing is known of: tell it here."""
+    parts = {
+        "ladder": ladder,
+        "player": HOSTILE[0],
+        "match": known.match[ladder],
+        "season": "1",
+        "queue": "quick" if ladder == DUELS else "ranked",
+        "ticket": known.ticket.get(ladder),
+        "key": known.key,
+        "webhook": "1",
+        "name": "elo",
+        "system": "elo",
+    }
+    return PART.sub(lambda part: quote(str(parts[part[1]]), safe=""), path) + ASKED.get(path, "")

@@ -1,0 +1,96 @@
+"""Names made to do harm: on every page they are shown letter by letter, and start nothing."""
+
+import httpx
+import pytest
+
+from browser.addresses import filled, shown
+from browser.watched import Watched, settled
+from browser.world import ARENA, BLANKS, DUELS, HOSTILE, RELAY
+from evenmatch.lab.plain import BLANK, DIRECTIONS, plain
+from evenmatch.web.visit import address
+
+MADE_OF_NAMES = """() => [
+    ...[...document.querySelectorAll('*')].filter((one) =>
+        [...one.attributes].some((each) => each.name.startsWith('on') || each.name === 'autofocus')
+        || (one.href?.baseVal ?? one.href ?? '').toString().startsWith('javascript:')
+        || ['evil.example'].some((host) => [one.src, one.href, one.action].join(' ').includes('//' + host))),
+    ...[...document.scripts].filter((one) => one.type !== 'application/json' && !one.src.startsWith(location.origin)),
+    ...document.querySelectorAll('main b, main i, main bdi *, h1 h1, td h1, iframe, object, embed, base'),
+].map((one) => one.outerHTML.slice(0, 200))"""
+
+
+@pytest.fixture(scope="module")
+def looking(browser, served, session):
+    watched = Watched(browser, served.address, cookies=session)
+    yield watched
+    watched.close()
+
+
+@pytest.fixture
+def tab(looking):
+    looking.troubles.clear()
+    page = looking.page()
+    yield page
+    page.close()
+    assert looking.troubles == []
+
+
+@pytest.fixture(scope="module")
+def quick(browser, served):
+    """A visitor's tab without the chart library, which takes longer than all the rest."""
+    watched = Watched(browser, served.address)
+    library = {"content_type": "text/javascript", "body": "window.Plotly = {react: async () => {}}"}
+    watched.context.route("**/plotly*", lambda route: route.fulfill(**library))
+    yield watched.page()
+    watched.close()
+    assert watched.troubles == []
+
+
+@pytest.fixture(scope="module")
+def asking(served, session):
+    cookies = {one["name"]: one["value"] for one in session}
+    with httpx.Client(base_url=served.address, cookies=cookies, timeout=30) as client:
+        yield client
+
+
+def check_harmless(page):
+    assert page.title().endswith("evenmatch")
+    assert page.evaluate(MADE_OF_NAMES) == []
+    assert not DIRECTIONS & set(page.evaluate("document.body.innerText"))
+
+
+@pytest.mark.parametrize("path", [path for path in shown() if "{ladder" in path])
+def test_a_page_of_a_ladder_whose_own_name_does_harm_stays_whole(path, tab, asking, known):
+    where = filled(path, known, RELAY)
+    answer = asking.get(where, follow_redirects=True)
+    assert answer.status_code == 200, (where, answer.text[:300])
+    if answer.headers["content-type"].startswith("text/html"):
+        tab.goto(where)
+        settled(tab)
+        check_harmless(tab)
+
+
+@pytest.mark.parametrize("ladder", [ARENA, DUELS])
+def test_every_name_in_the_standings_can_be_read(ladder, tab, known):
+    tab.goto(address("ladders", ladder, "standings"))
+    check_harmless(tab)
+    listed = tab.locator("#standings tbody th[scope=row] a").all_inner_texts()
+    expected = {BLANK if name in BLANKS else " ".join(plain(name, 28).split()) for name in known.players[ladder]}
+    assert {" ".join(name.split()) for name in listed} <= expected
+    assert len(listed) > 20
+
+
+@pytest.mark.parametrize("name", HOSTILE, ids=ascii)
+def test_a_player_has_a_page_whatever_they_are_called(name, quick):
+    quick.goto(address("ladders", DUELS, "players", name))
+    seen = " ".join(quick.locator("h1").inner_text().split())
+    assert seen == (BLANK if name in BLANKS else " ".join(plain(name, 80).split()))
+    check_harmless(quick)
+
+
+def test_a_name_in_a_chart_is_no_markup(tab, known):
+    tab.goto(address("ladders", ARENA, "players", HOSTILE[1]))
+    settled(tab)
+    tab.evaluate("Plotly.Fx.hover(document.querySelector('.figure'), [{curveNumber: 0, pointNumber: 3}])")
+    assert tab.locator(".figure a, .figure img, .figure b").count() == 0
+    check_harmless(tab)

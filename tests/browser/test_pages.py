@@ -1,0 +1,100 @@
+"""Every page of the site as people meet it: on phones and wide screens, by day and by night, with and without scripts.
+
+The list of pages is the site's own, so that none can be forgotten.
+"""
+
+import json
+
+import httpx
+import pytest
+
+from browser.addresses import MORE, filled, shown
+from browser.axe import violations
+from browser.watched import Watched, overflow, settled
+from browser.world import ARENA
+
+WIDTHS = (360, 768, 1920)
+FAINT = """() => [...document.querySelectorAll('.figure .xtick text, .figure .ytick text')]
+    .filter((one) => Math.max(...getComputedStyle(one).fill.match(/\\d+/g).slice(0, 3).map(Number)) < 120)
+    .map((one) => one.textContent)"""  # axe does not look into drawings
+
+
+@pytest.fixture(scope="module")
+def asking(served, session):
+    """Asks as somebody who is logged in does, without a browser."""
+    cookies = {one["name"]: one["value"] for one in session}
+    with httpx.Client(base_url=served.address, cookies=cookies, timeout=30, follow_redirects=True) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def looking(browser, served, session):
+    """A visitor for the whole file, who keeps the chart library at hand."""
+    watched = Watched(browser, served.address, cookies=session)
+    yield watched
+    watched.close()
+
+
+@pytest.fixture
+def tab(looking):
+    looking.troubles.clear()
+    page = looking.page()
+    yield page
+    page.close()
+    assert looking.troubles == []
+
+
+@pytest.fixture(scope="module")
+def plain(browser, served, session):
+    """A visitor whose browser runs no scripts."""
+    watched = Watched(browser, served.address, cookies=session, javascript=False)
+    yield watched
+    watched.close()
+    assert watched.troubles == []
+
+
+@pytest.mark.parametrize("path", [*shown(), *MORE])
+def test_a_page_opens_at_every_width_by_day_and_night_for_everybody(path, tab, plain, asking, known):
+    address = filled(path, known, ARENA)
+    answer = asking.get(address)
+    assert answer.status_code == 200, f"{address}: {answer.status_code} {answer.text[:300]}"
+    if not answer.headers["content-type"].startswith("text/html"):
+        assert json.loads(answer.text).keys() == {"data", "layout"}, address
+        return
+    tab.goto(address)
+    settled(tab)
+    assert tab.title().endswith("evenmatch")
+    assert told(tab) == told_without_scripts(plain, address)
+    assert not is_dark(tab)
+    assert violations(tab) == [], address
+    tab.emulate_media(color_scheme="dark")
+    assert is_dark(tab)
+    assert violations(tab, "color-contrast") == [], address
+    for width in WIDTHS:
+        tab.set_viewport_size({"width": width, "height": 800})
+        assert overflow(tab) == [], (address, width)
+    for faint in tab.evaluate(FAINT):
+        raise AssertionError(f"a chart's text is hard to read in the dark: {faint}")
+
+
+def told(page):
+    """How much a page tells."""
+    return {what: page.locator(what).count() for what in ("h1", "h2", "tr", "dt", "label", "main button", "main a")}
+
+
+def told_without_scripts(plain, address):
+    page = plain.page()
+    page.goto(address)
+    found = told(page)
+    page.close()
+    assert found["h1"] == 1
+    return found
+
+
+def is_dark(page):
+    """Whether the ground is darker than the ink."""
+    ground, ink = (
+        page.evaluate(f"getComputedStyle(document.documentElement).{of}.match(/[\\d.]+/g).slice(0, 3).map(Number)")
+        for of in ("backgroundColor", "color")
+    )
+    return sum(ground) < sum(ink)
