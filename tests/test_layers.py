@@ -38,9 +38,13 @@ BELOW = {
         *("errors", "match", "history", "tables", "systems", "standings", "rating", "matchmaking"),
         *("lab", "service", "http"),  # of http what answers a request: the site, who asks, the log
     ],
+    "demo": [
+        *("errors", "match", "tables", "systems", "standings", "rating", "online", "matchmaking"),
+        *("service", "http", "client", "web"),
+    ],
     "cli": [
         *("errors", "match", "history", "tables", "systems", "standings", "rating", "online", "matchmaking"),
-        *("lab", "service", "http", "web"),
+        *("lab", "service", "http", "web", "demo"),
         "__version__",
     ],
 }
@@ -83,6 +87,7 @@ THIRD_PARTY = {
     ],
     "web": ["jinja2", "markupsafe", "numpy", "starlette"],
     "client": ["httpx", "pydantic"],
+    "demo": ["httpx", "numpy", "starlette"],
     "cli": ["numpy", "pyarrow", "typer", "rich"],
 }
 WORLD = {

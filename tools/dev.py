@@ -207,7 +207,7 @@ def check(*commands: Sequence[str]) -> None:
 
 
 def demo(*extra: str) -> None:
-    """Install what evenmatch runs on, then show it at work."""
+    """Install what evenmatch runs on, then serve four games that are played while you look."""
     prepare(RUN)
     hand_over("evenmatch", "demo", *extra)
 

@@ -194,7 +194,7 @@ FIRST = {
     "queue list": ["ladder create arena --system elo"],
     "queue remove": ["ladder create arena --system elo", "queue set arena quick"],
 }
-OTHERS = {"rate", "explain", "odds", "backtest", "systems", "demo", "import", "record"}
+OTHERS = {"rate", "explain", "odds", "backtest", "systems", "sample", "demo", "import", "record"}
 OTHERS |= {"simulate-queue", "replay-queue", "policies", "serve"}  # of no ledger, or without an end
 
 

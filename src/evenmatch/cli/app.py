@@ -29,6 +29,7 @@ from evenmatch.cli import (
     record,
     reinstate,
     replay_queue,
+    sample,
     season,
     serve,
     simulate_queue,
@@ -80,7 +81,7 @@ panels: dict[str, dict[str, Callable[..., None]]] = {
         "odds": odds.command,
         "backtest": backtest.command,
         "systems": systems.command,
-        "demo": demo.command,
+        "sample": sample.command,
     },
     MATCHMAKING: {
         "simulate-queue": simulate_queue.command,
@@ -97,7 +98,7 @@ panels: dict[str, dict[str, Callable[..., None]]] = {
         "reinstate": reinstate.command,
     },
     KEEPING: {"rebuild": rebuild.command, "verify": verify.command, "backup": backup.command},
-    SERVICE: {"serve": serve.command},
+    SERVICE: {"serve": serve.command, "demo": demo.command},
 }
 for panel, commands in panels.items():
     for name, command in commands.items():

@@ -1,92 +1,133 @@
-"""evenmatch demo: a season of a 6v6 game from the first match to the standings."""
+"""evenmatch demo: four ladders with a past, and a crowd that queues, plays and reports while one watches."""
 
 from __future__ import annotations
 
+import signal
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from types import FrameType
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from evenmatch.cli import options
-from evenmatch.cli.output import note, print_json, print_table, working
-from evenmatch.errors import UsageError
+from evenmatch.cli.output import note, working
 
 if TYPE_CHECKING:
-    from evenmatch.rating import Ratings
+    import socket
+
+    from evenmatch.http.options import Options
+
+PORT = 8080  # the usual one; another where it is taken
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
 def command(
-    folder: Annotated[
-        Path, typer.Option("--folder", metavar="DIR", help="Where the season, the ratings and the picture go.")
-    ] = Path("demo"),
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Another seed is another season.")] = 1,
-    json: options.Json = False,
+    host: Annotated[
+        str | None, typer.Option("--host", metavar="H", help="Address to listen on: 127.0.0.1; 0.0.0.0 for all.")
+    ] = None,
+    port: Annotated[
+        int | None,
+        typer.Option(
+            "--port",
+            min=0,
+            max=65535,
+            metavar="N",
+            help="Port: 8080, or a free one where that is taken; 0 takes one.",
+        ),
+    ] = None,
+    db: Annotated[
+        Path | None,
+        typer.Option("--db", metavar="FILE", help="Keep the ladders in this SQLite file, and use them again from it."),
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Another seed is another season of other players.")] = 1,
+    players: Annotated[
+        bool, typer.Option("--players/--no-players", help="Whether simulated players queue and play meanwhile.")
+    ] = True,
 ) -> None:
-    """Make up a season of a 6v6 game, rate it with wager, explain a match and draw a picture."""
-    from evenmatch import rating, tables
-    from evenmatch.cli import explain
-    from evenmatch.lab.picture import rating_paths
-    from evenmatch.lab.season import season
+    """Show the web site at work: four games with a season behind them, and a crowd that plays, until Ctrl-C.
+
+    A ladder each for wager, scorefactor, prav and battlepoints. Simulated players queue, are matched, play, sometimes
+    quit, and report through the HTTP API, as a game would; on the pages you can queue up among them. All of it is in a
+    temporary folder that is removed at the end, unless --db names a file. The first start compiles what ladders are
+    rated by.
+
+    [bold]Examples[/bold]
+
+    evenmatch demo
+
+    evenmatch demo --port 0 --no-players
+
+    evenmatch demo --db demo.db --seed 7
+    """
+    from evenmatch.demo.compiling import Compiling
+    from evenmatch.demo.running import serve_demo
+    from evenmatch.demo.seeding import make_ladder, missing, play_seasons
+    from evenmatch.http.options import read_options
+    from evenmatch.http.serving import address_of
+
+    given: dict[str, object] = {"host": host, "open_reads": True, "guests": True, "log_level": "warning"}
+    given |= {"log_format": "text", "stop_within": 3}
+    options = read_options({name: value for name, value in given.items() if value is not None})
+    with ExitStack() as ending:
+        ending.enter_context(_ended_by_signals())
+        listening = ending.enter_context(_listening(options, port))
+        if db is None:
+            db = Path(ending.enter_context(tempfile.TemporaryDirectory(prefix="evenmatch-demo-"))) / "demo.db"
+        compiling = ending.enter_context(Compiling())
+        with working("playing a season of each game"):
+            games = missing(db)
+            seasons = play_seasons(seed, games)
+        with working("compiling what ladders are rated by: the first start takes longer"):
+            compiling.wait_for_ratings()
+        with working("rating the seasons", len(games)) as progress:
+            for number, game in enumerate(games, 1):
+                make_ladder(db, game, seasons.pop(game.ladder))
+                progress(number)
+
+        def ready(key: str) -> None:
+            _tell(address_of(listening), key if options.host in LOOPBACK else None, players)
+
+        serve_demo(db, seed, options, listening, compiling, players=players, ready=ready)
+
+
+def _tell(address: str, key: str | None, players: bool) -> None:
+    """What there is to see, and for whoever sits at this machine the key of an operator."""
+    print(f"serving at {address}", flush=True)
+    note(f"  {address}/  the ladders of four games{', played while you look' if players else ''}")
+    note(f"  {address}/ladders/arena  who stands where; a player's name leads to their matches, each with its reasons")
+    note(f"  {address}/ladders/duel/queue  who waits, and a place among them for you")
+    if key is not None:
+        note(f"operators: log in at {address}/login with {key}")
+    note("Ctrl-C ends it")
+
+
+@contextmanager
+def _listening(options: Options, port: int | None) -> Iterator[socket.socket]:
+    """A socket at the port that was asked for, else at the usual one, else at a free one."""
+    from evenmatch.errors import UsageError
+    from evenmatch.http.serving import listen
 
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UsageError(f"--folder {folder}: {error.strerror}; accepted is a folder that can be made") from error
-    with working("playing a season of 6v6"):
-        played = season(seed)
-        matches = tables.from_matches(played.matches)
-        tables.write(matches, folder / "season.csv")
-    tell = note if json else print
-    tell(f"{folder / 'season.csv'}: {len(matches):,} matches of {len(matches.player)} players, some of whom quit")
-
-    by = rating.rules("wager")
-    with working("rating with wager (the first time compiles it)", len(matches)) as progress:
-        ratings = rating.rate(matches, by, journal=True, progress=progress)
-        standings = ratings.standings()
-        tables.write_arrow(standings, folder / "ratings.csv")
-    tell(f"{folder / 'ratings.csv'}: everybody's rating, percentile and division\n")
-    names = standings["player"].to_pylist()
-    shown = [names[len(names) * share // 100] for share in (0, 10, 35, 65, 99)]
-    picture = folder / "rating-paths.svg"
-    rating_paths(ratings, shown, picture)
-    story = explain.told(rating.explain(matches, by, _with_a_quitter(ratings)))
-    if json:
-        print_json(
-            {"standings": tables.files.texts(standings).to_pylist(), "explained": story, "picture": str(picture)}
-        )
-        return
-
-    rank_of_skill = {name: at for at, name in enumerate(sorted(played.skill, key=lambda name: -played.skill[name]), 1)}
-    rows = [
-        [
-            at,
-            row["player"],
-            row["rating"],
-            row["matches"],
-            row["percentile"],
-            row["division"],
-            rank_of_skill[row["player"]],
-        ]
-        for at, row in enumerate(standings.filter(standings["placed"]).slice(0, 10).to_pylist(), 1)
-    ]
-    heads = ("rank", "player", "rating", "matches", "percentile", "division", "rank by true skill")
-    right = ("rank", "rating", "matches", "percentile", "rank by true skill")
-    print_table(f"The top 10 of {len(matches.player)}, rated by wager", heads, rows, right)
-
-    print("Why did my rating move? A match in which somebody quit:\n")
-    print(explain.as_text(story))
-    print(f"\n{picture}: the ratings of {', '.join(shown[:-1])} and {shown[-1]} over the season")
-    print(
-        f'Try: evenmatch odds {folder / "season.csv"} -s wager --teams "{names[0]},{names[1]} vs {names[2]},{names[3]}"'
-    )
-    print(f"     evenmatch backtest {folder / 'season.csv'} --report {folder / 'fit.html'}")
+        listening = listen(options.model_copy(update={"port": PORT if port is None else port}))
+    except UsageError:
+        if port is not None:
+            raise
+        listening = listen(options.model_copy(update={"port": 0}))
+    with listening:
+        yield listening
 
 
-def _with_a_quitter(ratings: Ratings) -> str:
-    import numpy as np
+@contextmanager
+def _ended_by_signals() -> Iterator[None]:
+    """Have SIGTERM end the block as Ctrl-C does, so that what it made is removed."""
 
-    history = ratings.matches.history
-    left = np.bincount(history.slot_match[history.columns.quit], minlength=len(history))
-    chosen = np.flatnonzero(left == 1)[-1]
-    match_id: str = ratings.matches.match_id[int(chosen)].as_py()
-    return match_id
+    def interrupt(_: int, __: FrameType | None) -> NoReturn:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

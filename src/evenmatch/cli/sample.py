@@ -1,0 +1,92 @@
+"""evenmatch sample: a season of a 6v6 game from the first match to the standings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from evenmatch.cli import options
+from evenmatch.cli.output import note, print_json, print_table, working
+from evenmatch.errors import UsageError
+
+if TYPE_CHECKING:
+    from evenmatch.rating import Ratings
+
+
+def command(
+    folder: Annotated[
+        Path, typer.Option("--folder", metavar="DIR", help="Where the season, the ratings and the picture go.")
+    ] = Path("sample"),
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Another seed is another season.")] = 1,
+    json: options.Json = False,
+) -> None:
+    """Make up a season of a 6v6 game, rate it with wager, explain a match and draw a picture."""
+    from evenmatch import rating, tables
+    from evenmatch.cli import explain
+    from evenmatch.lab.picture import rating_paths
+    from evenmatch.lab.season import season
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"--folder {folder}: {error.strerror}; accepted is a folder that can be made") from error
+    with working("playing a season of 6v6"):
+        played = season(seed)
+        matches = tables.from_matches(played.matches)
+        tables.write(matches, folder / "season.csv")
+    tell = note if json else print
+    tell(f"{folder / 'season.csv'}: {len(matches):,} matches of {len(matches.player)} players, some of whom quit")
+
+    by = rating.rules("wager")
+    with working("rating with wager (the first time compiles it)", len(matches)) as progress:
+        ratings = rating.rate(matches, by, journal=True, progress=progress)
+        standings = ratings.standings()
+        tables.write_arrow(standings, folder / "ratings.csv")
+    tell(f"{folder / 'ratings.csv'}: everybody's rating, percentile and division\n")
+    names = standings["player"].to_pylist()
+    shown = [names[len(names) * share // 100] for share in (0, 10, 35, 65, 99)]
+    picture = folder / "rating-paths.svg"
+    rating_paths(ratings, shown, picture)
+    story = explain.told(rating.explain(matches, by, _with_a_quitter(ratings)))
+    if json:
+        print_json(
+            {"standings": tables.files.texts(standings).to_pylist(), "explained": story, "picture": str(picture)}
+        )
+        return
+
+    rank_of_skill = {name: at for at, name in enumerate(sorted(played.skill, key=lambda name: -played.skill[name]), 1)}
+    rows = [
+        [
+            at,
+            row["player"],
+            row["rating"],
+            row["matches"],
+            row["percentile"],
+            row["division"],
+            rank_of_skill[row["player"]],
+        ]
+        for at, row in enumerate(standings.filter(standings["placed"]).slice(0, 10).to_pylist(), 1)
+    ]
+    heads = ("rank", "player", "rating", "matches", "percentile", "division", "rank by true skill")
+    right = ("rank", "rating", "matches", "percentile", "rank by true skill")
+    print_table(f"The top 10 of {len(matches.player)}, rated by wager", heads, rows, right)
+
+    print("Why did my rating move? A match in which somebody quit:\n")
+    print(explain.as_text(story))
+    print(f"\n{picture}: the ratings of {', '.join(shown[:-1])} and {shown[-1]} over the season")
+    print(
+        f'Try: evenmatch odds {folder / "season.csv"} -s wager --teams "{names[0]},{names[1]} vs {names[2]},{names[3]}"'
+    )
+    print(f"     evenmatch backtest {folder / 'season.csv'} --report {folder / 'fit.html'}")
+
+
+def _with_a_quitter(ratings: Ratings) -> str:
+    import numpy as np
+
+    history = ratings.matches.history
+    left = np.bincount(history.slot_match[history.columns.quit], minlength=len(history))
+    chosen = np.flatnonzero(left == 1)[-1]
+    match_id: str = ratings.matches.match_id[int(chosen)].as_py()
+    return match_id
