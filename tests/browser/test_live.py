@@ -55,7 +55,7 @@ def wait_for(condition, told=lambda: None):
 
 def test_the_standings_move_while_matches_arrive(page, game, served, known):
     page.goto(address("ladders", DUELS, "standings"))
-    page.wait_for_function("document.documentElement.dataset.stream === 'open'")
+    page.wait_for_function("() => document.documentElement.dataset.stream === 'open'")
     mark(page)
     before = cells(page, "Duellist 07")
     for number in range(3):
