@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from evenmatch.http.site import Site
 from evenmatch.service.reading import Reading
+from evenmatch.web.bench import Bench
 from evenmatch.web.pulses import Pulses
 
 
@@ -16,6 +17,7 @@ class Shared:
     site: Site
     pulses: Pulses
     reading: Reading
+    bench: Bench = field(default_factory=Bench)
 
     @classmethod
     def over(cls, site: Site) -> Shared:

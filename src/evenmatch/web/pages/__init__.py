@@ -3,7 +3,20 @@
 from __future__ import annotations
 
 from evenmatch.web.app import Page
-from evenmatch.web.pages import entering, front, live, matches, operating, operators, players, queue, standings
+from evenmatch.web.pages import (
+    entering,
+    front,
+    lab,
+    lab_forms,
+    lab_queue,
+    live,
+    matches,
+    operating,
+    operators,
+    players,
+    queue,
+    standings,
+)
 
 LADDER = "/ladders/{ladder:text}"
 
@@ -34,6 +47,20 @@ QUEUE = (
 
 ADMIN, POST = "admin", ("POST",)
 
+LAB = (
+    Page(f"{LADDER}/lab", lab.lab),
+    Page(f"{LADDER}/lab/health", lab.health),
+    Page(f"{LADDER}/lab/waits", lab.waits),
+    Page(f"{LADDER}/lab/results", lab.results),
+    Page(f"{LADDER}/lab/backtest", lab_forms.backtest_form),
+    Page(f"{LADDER}/lab/backtest", lab_forms.backtest, methods=POST),
+    Page(f"{LADDER}/lab/tuning", lab_forms.tuning_form),
+    Page(f"{LADDER}/lab/tuning", lab_forms.tuning, methods=POST),
+    Page(f"{LADDER}/lab/what-if", lab_forms.what_if_form),
+    Page(f"{LADDER}/lab/what-if", lab_forms.what_if, methods=POST),
+    Page(f"{LADDER}/lab/queue", lab_queue.queue),
+)
+
 OPERATORS = (
     Page("/login", entering.login_form, scope=None),
     Page("/login", entering.login, scope=None, methods=POST),
@@ -59,4 +86,4 @@ OPERATORS = (
     Page(f"{LADDER}/operate/jobs", operating.job, ADMIN, POST),
 )
 
-PAGES = (*PLAYERS, *QUEUE, *OPERATORS)
+PAGES = (*PLAYERS, *QUEUE, *OPERATORS, *LAB)

@@ -1,0 +1,122 @@
+"""What designers ask the lab: backtests, tuning and what-ifs, each a job whose result stays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from starlette.responses import Response
+
+from evenmatch import systems
+from evenmatch.errors import AccessError, UsageError
+from evenmatch.rating import rules
+from evenmatch.service.choosing import check_installed
+from evenmatch.service.jobs import Job, Work
+from evenmatch.web.choosing import chosen_rules, rules_form
+from evenmatch.web.pages.lab import KINDS, result_address
+from evenmatch.web.shown import LadderShown
+from evenmatch.web.visit import Visit
+
+LEAST, MOST = 5, 120  # seconds of tuning
+WARM_UP = (10, 90)  # percent
+Say = Callable[[str], None]
+
+
+async def backtest_form(visit: Visit) -> Response:
+    """Choose the systems."""
+    return await visit.show("lab_backtest", lambda: _shared(visit) | {"systems": systems.names()})
+
+
+async def backtest(visit: Visit) -> Response:
+    """Begin a backtest of the ladder's history."""
+    sent = await visit.fields()
+    form = dict(sent)
+    chosen = [value for name, value in sent if name == "system"]
+    if not chosen:
+        raise UsageError("no system is chosen; accepted is one or more")
+    for one in chosen:
+        check_installed(one)
+    warm_up = _whole(form.get("warm_up", "50"), "the warm-up", *WARM_UP) / 100
+
+    def work(say: Say) -> Work:
+        from evenmatch.web import experiments  # noqa: PLC0415 - the lab is loaded where somebody looks into it
+
+        return experiments.backtest_work(visit.site.service.database, visit.ladder, chosen, warm_up, say)
+
+    return await _begin(visit, "backtest", work)
+
+
+async def tuning_form(visit: Visit) -> Response:
+    """Choose the system and the time."""
+    return await visit.show("lab_tuning", lambda: _shared(visit) | {"systems": systems.names()})
+
+
+async def tuning(visit: Visit) -> Response:
+    """Begin a search for parameters that predict better."""
+    form = await visit.form()
+    system, seconds = form.get("system", ""), _whole(form.get("seconds", "20"), "the time", LEAST, MOST)
+    check_installed(system)
+
+    def work(say: Say) -> Work:
+        from evenmatch.web import experiments  # noqa: PLC0415
+
+        present = visit.site.service.ladder(visit.ladder).rules
+        before = present if present.system.name == system else rules(system)
+        return experiments.tuning_work(visit.site.service.database, visit.ladder, before, float(seconds), say)
+
+    return await _begin(visit, "tuning", work)
+
+
+async def what_if_form(visit: Visit) -> Response:
+    """Choose other rules."""
+
+    def make() -> Mapping[str, object]:
+        present = visit.site.service.ladder(visit.ladder).rules
+        chosen = chosen_rules(dict(visit.request.query_params), present)
+        return _shared(visit) | {"form": rules_form(chosen), "chosen": chosen}
+
+    return await visit.show("lab_what_if", make)
+
+
+async def what_if(visit: Visit) -> Response:
+    """Begin a comparison of the standings by other rules with the present ones."""
+    form = await visit.form()
+
+    def work(say: Say) -> Work:
+        from evenmatch.web import experiments  # noqa: PLC0415
+
+        chosen = chosen_rules(form, visit.site.service.ladder(visit.ladder).rules)
+        return experiments.what_if_work(visit.site.service.database, visit.ladder, chosen, say)
+
+    return await _begin(visit, "what-if", work)
+
+
+def _shared(visit: Visit) -> dict[str, object]:
+    return {
+        "ladder": LadderShown.of(visit.reading.view(visit.ladder)),
+        "present": visit.site.service.ladder(visit.ladder).rules,
+        "bounds": {"seconds": (LEAST, MOST), "warm_up": WARM_UP},
+    }
+
+
+async def _begin(visit: Visit, kind: str, work: Callable[[Say], Work]) -> Response:
+    """Begin a job, or go to the one of this kind that is at it. Raises AccessError for who is not logged in."""
+    if visit.session is None:
+        raise AccessError("the lab works for those who log in with a key")
+    words, key = visit.shared.bench.words, (visit.ladder, kind)
+
+    def say(what: str) -> None:
+        words[key] = what
+
+    def begin() -> tuple[Job, bool]:
+        return visit.site.jobs.begin(kind, visit.ladder, work(say))
+
+    job, begun = await visit.site.work(begin)
+    if not begun:
+        return visit.go(result_address(job), f"A job of this kind is at work: {KINDS[kind]}.", is_good=False)
+    return visit.go(result_address(job))
+
+
+def _whole(text: str, what: str, low: int, high: int) -> int:
+    if not text.isdecimal() or not low <= int(text[:9]) <= high:
+        raise UsageError(f"{what} is {text[:20]!r}; accepted is a whole number from {low} to {high}")
+    return int(text)

@@ -1,0 +1,265 @@
+"""The lab's pages through the application, over a season whose numbers are known from elsewhere."""
+
+import json
+import re
+import time
+from dataclasses import replace
+from html import unescape
+
+import pytest
+
+from evenmatch import backtest, from_matches, rules
+from evenmatch.http.app import application
+from evenmatch.http.options import Options
+from evenmatch.http.serving import site_over
+from evenmatch.lab.season import season
+from evenmatch.service.queueing.matchmaker import Matchmaker
+from evenmatch.service.queueing.wishes import Join, Seeker
+from evenmatch.service.service import Service
+from evenmatch.web.app import pages
+from http_asking import Asking
+
+LADDER = "/ladders/6v6/lab"
+BAD = '<script>alert("1")</script>\u202e'  # the best player of all
+
+
+def matches():
+    made = season(5, players=40, matches=600)
+    best = max(made.skill, key=made.skill.get)
+
+    def called(slot):
+        return replace(slot, player=BAD) if slot.player == best else slot
+
+    return [
+        replace(one, teams=tuple(replace(team, players=tuple(map(called, team.players))) for team in one.teams))
+        for one in made.matches
+    ]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    options = Options(matchmaker=False, open_reads=True, rate=100_000, burst=100_000, open_rate=1000, open_burst=1000)
+    with Service.open(str(tmp_path_factory.mktemp("lab") / "evenmatch.db")) as service:
+        service.create_ladder("6v6", "elo", rules("elo", k=2))
+        service.create_ladder("new", "wager", rules("wager"))
+        service.record_many("6v6", matches())
+        made = site_over(service, options)
+        made.desk.set_queue("6v6", "main", {"team_size": 1, "steps": [[0, 100]], "max_odds": "none"})
+        seekers = [Join(members=(Seeker(name=f"w{at}"),), queues=("main",)) for at in range(40)]
+        made.desk.do("6v6", seekers)
+        Matchmaker(made.desk).step("6v6")
+        yield made
+        made.jobs.stop(10)
+        made.threads.shutdown(wait=True)
+
+
+@pytest.fixture(scope="module")
+def anyone(site):
+    asking = Asking(application(site, pages=pages))
+    yield asking
+    asking.close()
+
+
+@pytest.fixture(scope="module")
+def designer(site):
+    """Somebody logged in with a key that may read, and nothing else."""
+    yield (asking := logged_in(site, None))
+    asking.close()
+
+
+def logged_in(site, ladders):
+    asking = Asking(application(site, pages=pages))
+    key = site.keys.create("design", ["read"], ladders, None)[1]
+    assert asking.post("/login", data={"key": key}).status_code == 303
+    return asking
+
+
+def page(asking, path, **fields):
+    answer = asking.get(path, **fields)
+    assert answer.status_code == 200, answer.text
+    return answer.text
+
+
+def sent(asking, path, form):
+    """What a form answers that is sent as its page has it, and these values besides."""
+    proof = re.search(r'name="proof" value="([^"]+)"', page(asking, path))
+    return asking.post(path, data={"proof": proof[1] if proof else "", **form})
+
+
+def done(asking, path, form, within=60.0):
+    """The page of the result, when the job is over."""
+    answer = sent(asking, path, form)
+    assert answer.status_code == 303, answer.text
+    until = time.monotonic() + within
+    while "data-every" in (shown := page(asking, answer.headers["location"])):
+        assert 'role="status"' in shown
+        assert time.monotonic() < until
+        time.sleep(0.2)
+    return shown
+
+
+def inside(shown, name):
+    """The figure that stands in a page under this name."""
+    return json.loads(re.search(rf'<script type="application/json" id="{name}-json">(.*?)</script>', shown)[1])
+
+
+def words(shown):
+    return unescape(re.sub(r"<[^>]+>", " ", shown))
+
+
+def test_the_overview_opens_at_once_and_has_the_findings_soon(anyone, site):
+    shown = page(anyone, LADDER)
+    assert shown.count("data-figure=") == 6  # five of its health, and waits
+    until = time.monotonic() + 30
+    while "data-every" in shown:
+        assert time.monotonic() < until
+        time.sleep(0.2)
+        shown = page(anyone, LADDER)
+    assert "What winners gain, losers give: matches neither make points nor take them away." in words(shown)
+
+
+@pytest.mark.parametrize("of", ["levels", "odds", "reliability", "troubles", "activity"])
+def test_each_figure_of_the_health_is_drawn(anyone, of):
+    answer = anyone.get(f"{LADDER}/health", params={"of": of})
+    assert answer.headers["content-type"] == "application/json"
+    assert len(answer.json()["data"]) >= 2
+    assert len(answer.content) < 20_000
+
+
+def test_the_activity_is_that_of_the_season(anyone):
+    data = anyone.get(f"{LADDER}/health", params={"of": "activity"}).json()["data"]
+    assert data[0]["name"] == "matches"
+    assert sum(data[0]["y"]) == 600
+
+
+def test_figures_that_are_not_there_are_told(anyone):
+    assert anyone.get(f"{LADDER}/health", params={"of": "floor"}).status_code == 422
+    assert anyone.get(f"{LADDER}/health", params={"of": "x"}).status_code == 404
+    answer = anyone.get("/ladders/new/lab/health")
+    assert answer.status_code == 422
+    assert "has no match that is rated" in unescape(answer.text)
+    assert "It has no rated match yet." in page(anyone, "/ladders/new/lab")
+
+
+def test_the_waits_of_those_who_were_offered_a_match_are_drawn(anyone, site):
+    data = anyone.get(f"{LADDER}/waits").json()["data"]
+    offers = site.desk.recent("6v6", 100)
+    assert sum(len(one["x"]) for one in data if one["mode"] == "markers") == sum(len(one.waits) for one in offers) > 0
+
+
+def test_a_backtest_of_the_ladders_own_history(designer):
+    shown = done(designer, f"{LADDER}/backtest", {"system": ["elo", "trueskill"], "warm_up": "50"})
+    found = backtest(from_matches(matches()), [rules("elo", k=2), "trueskill"])
+    for sentence in found.verdict:
+        assert sentence in words(shown)
+    for row in found.scores.to_pylist():
+        assert f"{row['log_loss']:.4f}" in shown
+    assert "this ladder's" in unescape(shown)
+    assert len(inside(shown, "reliability")["data"]) == 3
+    assert inside(shown, "periods")["data"]
+
+
+def test_tuning_tells_what_it_changed_and_leads_to_a_what_if(designer, site):
+    shown = done(designer, f"{LADDER}/tuning", {"system": "elo", "seconds": "5"})
+    assert "What tuning changed of elo" in shown
+    assert "The tuned parameters predict better, by" in words(shown)
+    assert inside(shown, "best")["data"][0]["y"]
+    tuned = re.findall(r'name="(p\.\w+)" value="([^"]*)"', shown)
+    k = dict(tuned)["p.k"]
+    assert float(k) > 2
+    query = dict(tuned) | {"system": "elo", "shown_system": "elo", "preset": "", "shown_preset": ""}
+    assert f'value="{k}"' in page(designer, f"{LADDER}/what-if", params=query)
+
+
+def test_a_what_if_names_those_who_move_harmlessly(designer):
+    form = {"system": "elo", "shown_system": "elo", "preset": "", "shown_preset": "", "p.k": "90"}
+    shown = done(designer, f"{LADDER}/what-if", form)
+    assert "k 2 → 90" in " ".join(words(shown).split())
+    assert "of them would be in another division" in words(shown)
+    assert "<script>alert" not in shown
+    assert "&lt;script&gt;alert" in shown
+    names = [name for one in inside(shown, "ranks")["data"][1:] for name in one["customdata"]]
+    assert any(name.startswith("&lt;script&gt;") for name in names)
+    assert "Change the ladder to these rules" not in shown  # who may read may not do that
+
+
+def test_other_systems_show_their_own_parameters(anyone):
+    assert 'name="p.k"' in page(anyone, f"{LADDER}/what-if")
+    shown = page(anyone, f"{LADDER}/what-if", params={"system": "wager", "shown_system": "elo", "p.k": "7"})
+    assert 'name="p.k"' not in shown
+    assert "Parameters of wager" in shown
+
+
+def test_results_are_listed_the_latest_first(designer):
+    shown = page(designer, f"{LADDER}/results")
+    kinds = re.findall(r'results\?job=\w+">([^<]+)</a>', shown)
+    assert sorted(kinds) == ["Backtest", "Tuning", "What if"]
+    assert kinds[0] in page(designer, LADDER)
+
+
+REFUSED = [
+    ("backtest", {}, 422, "no system is chosen; accepted is one or more"),
+    ("backtest", {"system": "/etc/x.py"}, 422, "unknown system '/etc/x.py'"),
+    ("backtest", {"system": "elo", "warm_up": "95"}, 422, "the warm-up is '95'; accepted is a whole number from 10"),
+    ("tuning", {"system": "elo", "seconds": "9999"}, 422, "accepted is a whole number from 5 to 120"),
+    ("what-if", {"system": "elo", "shown_system": "elo", "shown_preset": "", "p.k": "x"}, 422, "k=x for elo: accepted"),
+]
+
+
+@pytest.mark.parametrize(("what", "form", "status", "said"), REFUSED)
+def test_what_cannot_be_begun_says_what_could(designer, what, form, status, said):
+    answer = sent(designer, f"{LADDER}/{what}", form)
+    assert said in unescape(answer.text)
+    assert answer.status_code == status
+
+
+def test_only_who_is_logged_in_has_the_lab_work(anyone, designer, site):
+    assert "Log in with a key" in page(anyone, f"{LADDER}/backtest")
+    assert sent(anyone, f"{LADDER}/backtest", {"system": "elo"}).status_code == 403
+    assert designer.post(f"{LADDER}/backtest", data={"system": "elo", "proof": "x"}).status_code == 403
+    other = logged_in(site, ["new"])
+    assert other.get(f"{LADDER}/backtest").status_code == 403
+    other.close()
+
+
+def test_a_result_is_shown_on_its_own_ladder_alone(anyone, site):
+    job = next(one for one in site.jobs.page("6v6", None, 10) if one.kind == "backtest")
+    assert anyone.get("/ladders/new/lab/results", params={"job": job.job}).status_code == 404
+    assert anyone.get(f"{LADDER}/results", params={"job": "job_nothing"}).status_code == 404
+
+
+def test_a_failed_job_says_why(designer):
+    shown = done(designer, "/ladders/new/lab/backtest", {"system": "elo"})
+    assert "ladder 'new' has no match that is rated" in words(shown)
+
+
+def figures(shown):
+    """The figures of each policy, as the table has them."""
+    rows = re.findall(r'<tr[^>]*><th scope="row">(\w+)</th>(.*?)</tr>', shown, re.DOTALL)
+    return {name: re.findall(r"<td[^>]*>([^<]*)</td>", cells) for name, cells in rows}
+
+
+def test_sliders_move_waits_and_spreads(anyone):
+    calm = page(anyone, f"{LADDER}/queue")
+    wide = page(anyone, f"{LADDER}/queue", params={f"w{at}": "60" for at in range(6)})
+    before, after = figures(calm), figures(wide)
+    assert list(before) == ["yours", "balanced", "quick", "fair"]
+    assert before["yours"] == before["balanced"]  # the sliders begin at the balanced policy
+    assert after["balanced"] == before["balanced"]
+    assert float(after["yours"][2]) > float(before["yours"][2])  # who takes anybody has wider matches
+    names = [one["name"] for one in inside(wide, "evenness")["data"]]
+    assert names == ["yours", "balanced", "quick", "fair"]
+    assert 'id="outcome"' in wide
+    assert "Your filters widen: 60 from 0 s" in words(wide)
+
+
+def test_steps_out_of_order_are_put_in_order(anyone):
+    shown = words(page(anyone, f"{LADDER}/queue", params={"arrivals": "2", "t1": "90", "t2": "30", "w4": "3"}))
+    assert "2 from 0 s, 5 from 90 s, 10 from 91 s, 20 from 92 s, 20 from 120 s, 100 from 240 s" in shown
+
+
+@pytest.mark.parametrize("asked", [{"arrivals": "1e9"}, {"w0": "x"}, {"strict": "nan"}, {"team_size": "0"}])
+def test_a_slider_beyond_its_end_is_told(anyone, asked):
+    answer = anyone.get(f"{LADDER}/queue", params=asked)
+    assert answer.status_code == 422
+    assert f"{next(iter(asked))} is " in unescape(answer.text)
