@@ -6,7 +6,7 @@ from pathlib import Path
 
 RUN = """async ([alsoThese, alone]) => {
     const only = alone.length ? {runOnly: {type: 'rule', values: alone}} : {}
-    const found = await axe.run(document, {resultTypes: ['violations'], ...only})
+    const found = await axe.run({exclude: [['tbody tr:nth-child(n+9)']]}, {resultTypes: ['violations'], ...only})
     const nodes = (one) => one.nodes.slice(0, 4).map((node) => [node.target.join(' '), node.failureSummary])
     return found.violations
         .filter((one) => ['serious', 'critical'].includes(one.impact) || alsoThese.includes(one.id))

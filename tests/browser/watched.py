@@ -2,7 +2,7 @@
 
 from urllib.parse import urlsplit
 
-PATIENCE = 10_000  # milliseconds until something that is waited for is there
+PATIENCE = 20_000  # milliseconds until something that is waited for is there
 LOUD = ("error", "warning", "assert")
 STANDS_OUT = """() => {
     const root = document.scrollingElement, wide = root.scrollWidth - root.clientWidth
