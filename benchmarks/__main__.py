@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Callable
 
-from benchmarks import lab, ledger, load, matchmaking, online, peers, rate, report, serve, standings, start
+from benchmarks import lab, ledger, load, matchmaking, online, pages, peers, rate, report, serve, standings, start
 from benchmarks.figure import Section
 
 BENCHMARKS: dict[str, Callable[[], Section]] = {
@@ -18,6 +18,7 @@ BENCHMARKS: dict[str, Callable[[], Section]] = {
     "ledger": ledger.run,
     "matchmaking": matchmaking.run,
     "serve": serve.run,
+    "pages": pages.run,
     "start": start.run,
     "load": load.run,
 }

@@ -14,6 +14,8 @@ from evenmatch.ledger.events import Kind
 from evenmatch.ledger.store import Store
 from evenmatch.ledger.text import check_texts
 
+LAST = "\U0010ffff"  # no name has a letter after it
+
 
 def ids_of(store: Store, names: Sequence[str]) -> dict[str, int]:
     """The ids of those of these names that are known."""
@@ -61,21 +63,61 @@ def find(store: Store, name: str) -> int:
     return found[name]
 
 
-def search(store: Store, text: str, limit: int, ladder: int | None = None) -> list[tuple[str, int]]:
+def search(
+    store: Store, text: str, limit: int, ladder: int | None = None, *, few: bool = False
+) -> list[tuple[str, int]]:
     """(name, id) of players whose present name holds this text, whatever its case; those that begin with it first.
 
-    ladder  the id of one: only who has a rating there
+    ladder  the id of one: only who has a rating there;  few: it has so few players that all of them may be looked at
+    Where there are too many: of those that begin with it the first of the alphabet, of the others some; the shortest
+    of each come first.
     """
-    like = text.casefold().replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-    here = "JOIN state s ON s.player = p.player JOIN ladder l ON l.ladder = s.ladder AND l.generation = s.generation"
-    sql = (
-        f"SELECT p.name, p.player FROM player p {'' if ladder is None else here} "
-        f"WHERE {'' if ladder is None else 'l.ladder = ? AND '}p.merged_into IS NULL AND p.erased_at IS NULL "
-        "AND p.folded LIKE ? ESCAPE '\\' "
-        "ORDER BY CASE WHEN p.folded LIKE ? ESCAPE '\\' THEN 0 ELSE 1 END, LENGTH(p.name), p.name LIMIT ?"
+    begins = text.casefold()
+    bounds = (begins, begins + LAST)
+    found = _search(store, "p.folded >= ? AND p.folded < ?", bounds, limit, ladder, few, "ORDER BY p.folded")
+    if len(found) < limit:
+        like = begins.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+        held = "p.folded LIKE ? ESCAPE '\\' AND NOT (p.folded >= ? AND p.folded < ?)"
+        more = _search(store, held, (f"%{like}%", *bounds), limit - len(found), ladder, few)
+        return sorted(found, key=_short_first) + sorted(more, key=_short_first)
+    return sorted(found, key=_short_first)
+
+
+def _search(
+    store: Store, where: str, values: tuple[str, ...], limit: int, ladder: int | None, few: bool, order: str = ""
+) -> list[tuple[str, int]]:
+    """Players who are there, so many at most; of a ladder of few, its players are looked at, else all that fit."""
+    there = "p.merged_into IS NULL AND p.erased_at IS NULL"
+    on = "state s JOIN ladder l ON l.ladder = s.ladder AND l.generation = s.generation"
+    if ladder is None:
+        sql, first = f"SELECT p.name, p.player FROM player p WHERE {there} AND {where}", ()
+    elif few:
+        named = where.replace("p.folded", "p.folded || ''")  # so that no index on names is asked, but those of states
+        sql = f"SELECT p.name, p.player FROM {on} JOIN player p ON p.player = s.player WHERE l.ladder = ? AND {named}"
+        sql, first = f"{sql} AND {there}", (ladder,)
+    else:
+        rated = f"EXISTS (SELECT 1 FROM {on} WHERE l.ladder = ? AND s.player = p.player)"
+        sql, first = f"SELECT p.name, p.player FROM player p WHERE {there} AND {rated} AND {where}", (ladder,)
+    return [(row[0], row[1]) for row in store.all(f"{sql} {order} LIMIT ?", *first, *values, limit)]
+
+
+def _short_first(found: tuple[str, int]) -> tuple[int, str]:
+    return len(found[0]), found[0]
+
+
+def _search(
+    store: Store, where: str, values: tuple[object, ...], limit: int, ladder: int | None
+) -> list[tuple[str, int]]:
+    """Players who are there, so many at most: it ends as soon as there are enough."""
+    here = (
+        "EXISTS (SELECT 1 FROM state s JOIN ladder l ON l.ladder = s.ladder AND l.generation = s.generation "
+        "WHERE l.ladder = ? AND s.player = p.player) AND "
     )
-    first = () if ladder is None else (ladder,)
-    return [(row[0], row[1]) for row in store.all(sql, *first, f"%{like}%", f"{like}%", limit)]
+    first, before = ("", ()) if ladder is None else (here, (ladder,))
+    sql = (
+        f"SELECT p.name, p.player FROM player p WHERE p.merged_into IS NULL AND p.erased_at IS NULL AND {first}{where}"
+    )
+    return [(row[0], row[1]) for row in store.all(f"{sql} LIMIT ?", *before, *values, limit)]
 
 
 def names_of(store: Store, ids: Sequence[int]) -> dict[int, str]:

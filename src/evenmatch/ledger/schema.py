@@ -43,6 +43,8 @@ def column(name: str, kind: Kind = WHOLE, *, empty: bool = False) -> sa.Column[A
     return sa.Column(name, kind, nullable=empty)
 
 
+MERGED = "merged_into IS NOT NULL"  # few among all players
+
 # One identity across ladders. A merged player is another one since; names lead to the one that is left.
 # folded: the present name without regard to case, for searching.
 player = table(
@@ -52,6 +54,8 @@ player = table(
     column("folded", TEXT),
     column("merged_into", empty=True),
     column("erased_at", empty=True),
+    sa.Index("ix_player_folded", "folded"),
+    sa.Index("ix_player_merged_into", "merged_into", postgresql_where=sa.text(MERGED), sqlite_where=sa.text(MERGED)),
 )
 # Every name that a player is or was reported by.
 name = table("name", key("name", TEXT), column("player"), sa.Index("ix_name_player", "player"), clustered=True)

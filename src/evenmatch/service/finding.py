@@ -7,13 +7,16 @@ from evenmatch.ledger.database import Database
 from evenmatch.ledger.store import Store
 from evenmatch.service.boards import View
 
+FEW = 20_000  # players of a ladder, all of whom are looked at
+
 
 def search_ladder(database: Database, view: View, text: str, limit: int) -> list[int]:
     """Ids of players with a rating on the ladder whose name holds this text; names that begin with it first."""
     board = view.snapshot.board
     with database.read() as connection:
         asked = limit + int(board.hidden.sum())  # the hidden may be the first to be found
-        found = [one for _, one in people.search(Store(connection, database.rows), text, asked, view.head.ladder)]
+        store, few = Store(connection, database.rows), len(board) <= FEW
+        found = [one for _, one in people.search(store, text, asked, view.head.ladder, few=few)]
     rows = board.find(found).tolist()
     here = [player for player, row in zip(found, rows, strict=True) if row >= 0 and not board.hidden[row]]
     return here[:limit]

@@ -145,12 +145,14 @@ def _taken(event_id: str, head: Head) -> ConflictError:
     return ConflictError(f"{event_id!r} is on ladder {head.name!r} already, with other content; accepted is another id")
 
 
-def describe(store: Store, head: Head) -> Ladder:
-    """A ladder with its numbers."""
+def describe(store: Store, head: Head, players: int | None = None) -> Ladder:
+    """A ladder with its numbers; players: how many it has, where that was counted already."""
     corrections = store.corrections(head, head.corrected)
     told = [one.body for one in corrections if one.kind == Kind.CHANGED and one.body.get("system") is not None][-1]
     matches = head.position - len(corrections)
-    players = store.all("SELECT COUNT(*) FROM state WHERE ladder = ? AND generation = ?", head.ladder, head.generation)
+    if players is None:
+        sql = "SELECT COUNT(*) FROM state WHERE ladder = ? AND generation = ?"
+        players = int(store.all(sql, head.ladder, head.generation)[0][0])
     season = store.all("SELECT MAX(season) FROM season WHERE ladder = ?", head.ladder)
     rules = store.plan(head, head.corrected).last_rules
     return Ladder(
@@ -160,7 +162,7 @@ def describe(store: Store, head: Head) -> Ladder:
         rules,
         head.position,
         matches,
-        players[0][0],
+        players,
         head.due,
         season[0][0],
     )

@@ -92,6 +92,12 @@ class Reading(Transacting):
         with self._read(name) as (store, head):
             return ladders.describe(store, head), seasons(store, head)[-1]
 
+    def described(self, name: str) -> Ladder:
+        """A ladder with its numbers, of which that of its players is the view's."""
+        players = len(self.view(name).snapshot.board)
+        with self._read(name) as (store, head):
+            return ladders.describe(store, head, players)
+
     def finals(self, ladder: str, season: int, offset: int, size: int) -> tuple[Settings, list[Final]]:
         """A ladder's settings, and so many of the standings with which a season ended from a place on, from 0."""
         with self._read(ladder) as (store, head):
