@@ -90,34 +90,20 @@ def _search(
     there = "p.merged_into IS NULL AND p.erased_at IS NULL"
     on = "state s JOIN ladder l ON l.ladder = s.ladder AND l.generation = s.generation"
     if ladder is None:
-        sql, first = f"SELECT p.name, p.player FROM player p WHERE {there} AND {where}", ()
+        sql = f"SELECT p.name, p.player FROM player p WHERE {there} AND {where}"
     elif few:
         named = where.replace("p.folded", "p.folded || ''")  # so that no index on names is asked, but those of states
         sql = f"SELECT p.name, p.player FROM {on} JOIN player p ON p.player = s.player WHERE l.ladder = ? AND {named}"
-        sql, first = f"{sql} AND {there}", (ladder,)
+        sql = f"{sql} AND {there}"
     else:
         rated = f"EXISTS (SELECT 1 FROM {on} WHERE l.ladder = ? AND s.player = p.player)"
-        sql, first = f"SELECT p.name, p.player FROM player p WHERE {there} AND {rated} AND {where}", (ladder,)
+        sql = f"SELECT p.name, p.player FROM player p WHERE {there} AND {rated} AND {where}"
+    first = () if ladder is None else (ladder,)
     return [(row[0], row[1]) for row in store.all(f"{sql} {order} LIMIT ?", *first, *values, limit)]
 
 
 def _short_first(found: tuple[str, int]) -> tuple[int, str]:
     return len(found[0]), found[0]
-
-
-def _search(
-    store: Store, where: str, values: tuple[object, ...], limit: int, ladder: int | None
-) -> list[tuple[str, int]]:
-    """Players who are there, so many at most: it ends as soon as there are enough."""
-    here = (
-        "EXISTS (SELECT 1 FROM state s JOIN ladder l ON l.ladder = s.ladder AND l.generation = s.generation "
-        "WHERE l.ladder = ? AND s.player = p.player) AND "
-    )
-    first, before = ("", ()) if ladder is None else (here, (ladder,))
-    sql = (
-        f"SELECT p.name, p.player FROM player p WHERE p.merged_into IS NULL AND p.erased_at IS NULL AND {first}{where}"
-    )
-    return [(row[0], row[1]) for row in store.all(f"{sql} LIMIT ?", *before, *values, limit)]
 
 
 def names_of(store: Store, ids: Sequence[int]) -> dict[int, str]:
