@@ -35,9 +35,15 @@ class Notice(NamedTuple):
     is_good: bool
 
 
+FOLDED = (".", "..")  # browsers take them out of an address, encoded or not
+KEEPS = "~"  # so a mark stands before them
+
+
 def address(*parts: object, **query: object) -> str:
-    """An address of the site: its parts encoded, and what is asked; None is left out."""
-    path = "/" + "/".join(quote(str(part), safe="") for part in parts)
+    """An address of the site: its parts encoded, and what is asked; None is left out. `Visit.part` reads them."""
+    texts = [str(part) for part in parts]
+    kept = [f"{KEEPS}{one}" if one.lstrip(KEEPS) in FOLDED else one for one in texts]
+    path = "/" + "/".join(quote(one, safe="") for one in kept)
     asked = {name: value for name, value in query.items() if value is not None}
     return f"{path}?{urlencode(asked)}" if asked else path
 
@@ -84,7 +90,8 @@ class Visit:
         value: str = self.request.path_params[name]
         if not is_text(value):
             raise UsageError(f"the address holds {ascii(value)[:80]}; accepted is text that UTF-8 can hold")
-        return value
+        is_kept = value.startswith(KEEPS) and value.lstrip(KEEPS) in FOLDED
+        return value[1:] if is_kept else value
 
     def asked(self, name: str, default: str = "") -> str:
         """What stands behind the address under this name."""

@@ -21,7 +21,7 @@ from evenmatch.web.visit import Visit, address
 
 JOBS = 6
 RULINGS = 25
-MOVES = 100  # that a preview lists
+MOVES = 30  # that a preview lists
 LONGEST_ID = 200
 
 
@@ -43,7 +43,7 @@ def _ladder(visit: Visit) -> Mapping[str, object]:
     return found | {
         "ladder": LadderShown.of(view),
         "view": view,
-        "told": site.service.ladder(name),
+        "told": visit.reading.described(name),
         "jobs": jobs,
         "runs": any(one.state == "running" for one in jobs),
         "queues": site.desk.queues(name),
@@ -131,7 +131,7 @@ async def rules(visit: Visit) -> Response:
 
 
 def _rules(visit: Visit, sent: Mapping[str, str]) -> Mapping[str, object]:
-    there = visit.site.service.ladder(visit.ladder)
+    there = visit.reading.described(visit.ladder)
     chosen = chosen_rules(sent, there.rules)
     start = sent.get("begin", "start") == "start" or chosen.system.name != there.rules.system.name
     skip_bad = bool(sent.get("skip_bad"))
@@ -162,7 +162,7 @@ async def change_rules(visit: Visit) -> Response:
     form, caller = await visit.form(), visit.check("admin", visit.ladder)
 
     def begin() -> str:
-        there = visit.site.service.ladder(visit.ladder)
+        there = visit.reading.described(visit.ladder)
         chosen = chosen_rules(form, there.rules)
         start = form.get("begin", "start") == "start"
         wish = ChangeRules(chosen.system.name, chosen, start, bool(form.get("skip_bad")))

@@ -159,7 +159,7 @@ async def rules(visit: Visit) -> Response:
 def _rules(visit: Visit) -> Mapping[str, object]:
     from evenmatch.service.describing import rules_told  # noqa: PLC0415
 
-    ladder = visit.site.service.ladder(visit.ladder)
+    ladder = visit.reading.described(visit.ladder)
     return {
         "ladder": LadderShown.of(visit.reading.view(visit.ladder)),
         "told": rules_told(ladder.rules),
