@@ -112,6 +112,6 @@ def _find(site: Site, view: View) -> Found:
     from evenmatch.web import experiments  # noqa: PLC0415 - the lab is loaded where somebody looks into it
 
     began = time.monotonic()
-    health, findings = experiments.health_of(site.service.database, view.head.name)
+    health, findings = experiments.health_of(site.service, view.head.name)
     took = time.monotonic() - began
     return Found(_seen(view), health, tuple(findings), time.monotonic() + max(FRESH, TIMES * took))

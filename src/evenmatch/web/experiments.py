@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from markupsafe import Markup
 
@@ -19,22 +19,29 @@ from evenmatch.lab.health_findings import health_findings
 from evenmatch.lab.queue_run import Run
 from evenmatch.lab.report import embed
 from evenmatch.lab.what_if import what_if
-from evenmatch.ledger.database import Database
 from evenmatch.service.histories import LadderHistory, read_history
 from evenmatch.service.jobs import Work
 from evenmatch.service.queueing.recently import Recent
 from evenmatch.service.replaying import Progress
+from evenmatch.service.service import Service
 from evenmatch.systems.system import Rules
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
 
 READING = 0.2  # share of the work that is reading
 WAITS = 2000  # parties in the picture of waits
 
 Say = Callable[[str], None]
 Figures = Mapping[str, Markup]
-HEALTH: Mapping[str, Callable[[Health], go.Figure | None]] = {
+
+
+class Figure(Protocol):
+    """A figure that a page can draw."""
+
+    def to_json(self) -> str:
+        """It as JSON."""
+        ...
+
+
+HEALTH: Mapping[str, Callable[[Health], Figure | None]] = {
     "levels": health_charts.levels,
     "floor": health_charts.at_floor,
     "troubles": health_charts.troubles,
@@ -42,13 +49,17 @@ HEALTH: Mapping[str, Callable[[Health], go.Figure | None]] = {
     "activity": health_charts.activity,
     "reliability": health_charts.reliability,
 }
-DRAWN = {"backtest": kept.backtest_figures, "tuning": kept.tuning_figures, "what-if": kept.what_if_figures}
+DRAWN: Mapping[str, Callable[[Mapping[str, Any]], Mapping[str, Figure]]] = {
+    "backtest": kept.backtest_figures,
+    "tuning": kept.tuning_figures,
+    "what-if": kept.what_if_figures,
+}
 
 
-def health_of(database: Database, ladder: str) -> tuple[Health | None, list[str]]:
+def health_of(service: Service, ladder: str) -> tuple[Health | None, list[str]]:
     """The health of a ladder by its present rules and what to say of it; None and why where there is none."""
     try:
-        found = read_history(database, ladder)
+        found = read_history(service.database, ladder)
         measured = health(found.matches, found.rules)
     except InputError as error:
         return None, [str(error)]
@@ -75,11 +86,11 @@ def waits_figure(recent: Sequence[Recent]) -> str:
     return str(wait_charts.waits_over_time(waits[:WAITS]).to_json())
 
 
-def backtest_work(database: Database, ladder: str, systems: Sequence[str], warm_up: float, say: Say) -> Work:
+def backtest_work(service: Service, ladder: str, systems: Sequence[str], warm_up: float, say: Say) -> Work:
     """A backtest of the ladder's own history, its present rules besides."""
 
     def work(progress: Progress) -> Mapping[str, object]:
-        found, tell = _read(database, ladder, progress, say)
+        found, tell = _read(service, ladder, progress, say)
         by: list[str | Rules] = [found.rules if one == found.rules.system.name else one for one in systems]
         judged = backtest(found.matches, by, warm_up=warm_up, progress=tell, workers=1)
         return kept.keep_backtest(judged) | {"warnings": list(found.notes)}
@@ -87,22 +98,22 @@ def backtest_work(database: Database, ladder: str, systems: Sequence[str], warm_
     return work
 
 
-def tuning_work(database: Database, ladder: str, rules: Rules, seconds: float, say: Say) -> Work:
+def tuning_work(service: Service, ladder: str, rules: Rules, seconds: float, say: Say) -> Work:
     """Tuning on the earlier half of the ladder's history, judged on the later one against these rules."""
 
     def work(progress: Progress) -> Mapping[str, object]:
-        found, tell = _read(database, ladder, progress, say)
+        found, tell = _read(service, ladder, progress, say)
         judged = backtest(found.matches, [rules], tune=seconds, progress=tell, workers=1)
         return kept.keep_tuning(judged, rules) | {"warnings": list(found.notes)}
 
     return work
 
 
-def what_if_work(database: Database, ladder: str, then: Rules, say: Say) -> Work:
+def what_if_work(service: Service, ladder: str, then: Rules, say: Say) -> Work:
     """The ladder's standings by these rules beside those by its own."""
 
     def work(progress: Progress) -> Mapping[str, object]:
-        found, tell = _read(database, ladder, progress, say)
+        found, tell = _read(service, ladder, progress, say)
         tell("rating by both rules", 0.1)
         compared = what_if(found.matches, found.rules, then, found.settings.standings)
         return kept.keep_what_if(compared) | {"warnings": list(found.notes)}
@@ -111,11 +122,11 @@ def what_if_work(database: Database, ladder: str, then: Rules, say: Say) -> Work
 
 
 def _read(
-    database: Database, ladder: str, progress: Progress, say: Say
+    service: Service, ladder: str, progress: Progress, say: Say
 ) -> tuple[LadderHistory, Callable[[str, float], None]]:
     """A ladder's history, and a function to call with what is done and the share of it."""
     say("reading the matches")
-    found = read_history(database, ladder, progress=lambda position: progress(int(READING * position)))
+    found = read_history(service.database, ladder, progress=lambda position: progress(int(READING * position)))
 
     def tell(what: str, share: float) -> None:
         say(what)
@@ -138,5 +149,5 @@ def trial_figures(runs: Sequence[Run]) -> Figures:
 try_steps, try_preset = queue_trial.try_steps, queue_trial.try_preset
 
 
-def _embedded(figure: go.Figure) -> Markup:
+def _embedded(figure: Figure) -> Markup:
     return Markup(embed(json.loads(figure.to_json())))  # it holds no character that ends a script

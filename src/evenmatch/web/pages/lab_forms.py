@@ -40,7 +40,7 @@ async def backtest(visit: Visit) -> Response:
     def work(say: Say) -> Work:
         from evenmatch.web import experiments  # noqa: PLC0415 - the lab is loaded where somebody looks into it
 
-        return experiments.backtest_work(visit.site.service.database, visit.ladder, chosen, warm_up, say)
+        return experiments.backtest_work(visit.site.service, visit.ladder, chosen, warm_up, say)
 
     return await _begin(visit, "backtest", work)
 
@@ -61,7 +61,7 @@ async def tuning(visit: Visit) -> Response:
 
         present = visit.site.service.ladder(visit.ladder).rules
         before = present if present.system.name == system else rules(system)
-        return experiments.tuning_work(visit.site.service.database, visit.ladder, before, float(seconds), say)
+        return experiments.tuning_work(visit.site.service, visit.ladder, before, float(seconds), say)
 
     return await _begin(visit, "tuning", work)
 
@@ -85,7 +85,7 @@ async def what_if(visit: Visit) -> Response:
         from evenmatch.web import experiments  # noqa: PLC0415
 
         chosen = chosen_rules(form, visit.site.service.ladder(visit.ladder).rules)
-        return experiments.what_if_work(visit.site.service.database, visit.ladder, chosen, say)
+        return experiments.what_if_work(visit.site.service, visit.ladder, chosen, say)
 
     return await _begin(visit, "what-if", work)
 
