@@ -1,0 +1,56 @@
+"""Pages that are open hear when a ladder or its queue has changed."""
+
+import asyncio
+
+from evenmatch.service.queueing.wishes import Join, Seeker
+from evenmatch.web.pulses import Pulses
+from evenmatch.web.shown import seen_of
+from ledger.made import duel
+
+
+async def heard(site, league, seen, deeds):
+    """What a page hears that shows this state of the ladder, while these things are done."""
+    pulses, told = Pulses(site), []
+
+    async def listen():
+        async for what in pulses.of(league, seen):
+            told.append(what)  # noqa: PERF401 - what was told is needed where this is cancelled
+
+    listening = asyncio.create_task(listen())
+    await asyncio.sleep(1.5)
+    for deed in deeds:
+        await asyncio.to_thread(deed)
+        await asyncio.sleep(2.5)
+    assert len(pulses) == 1
+    listening.cancel()
+    await asyncio.gather(listening, return_exceptions=True)
+    assert len(pulses) == 0
+    return told
+
+
+def test_a_page_hears_of_matches_and_of_the_queue(site, league, service):
+    site.desk.set_queue(league, "main", {"team_size": 1})
+    deeds = [
+        lambda: service.record(duel(30, "joe", "ann", ladder=league)),
+        lambda: site.desk.do(league, [Join(members=(Seeker(name="zoe"),), queues=("main",))]),
+    ]
+    seen = seen_of(service.view(league))
+    assert asyncio.run(heard(site, league, seen, deeds)) == ["ladder", "queue"]
+
+
+def test_a_page_that_shows_what_was_before_hears_so_at_once(site, league, service):
+    seen = seen_of(service.view(league))
+    service.record(duel(30, "joe", "ann", ladder=league))
+    service.view(league)
+    assert asyncio.run(heard(site, league, seen, [])) == ["ladder"]
+
+
+def test_the_stream_is_one_of_events_and_ends_with_the_process(anyone, site, league):
+    site.stopping.set()
+    answer = anyone.get(f"/ladders/{league}/pulse?seen=other")
+    assert answer.headers["content-type"].startswith("text/event-stream")
+    assert answer.text.startswith("retry: 3000\n\nevent: ladder\ndata: changed\n\n")
+
+
+def test_there_is_no_stream_of_a_ladder_that_is_not_there(anyone, league):
+    assert anyone.get("/ladders/other/pulse").status_code == 404

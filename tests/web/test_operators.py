@@ -1,0 +1,193 @@
+"""What operators do on the pages, and that it is done: to the ledger, to keys, to webhooks, in the audit trail."""
+
+import re
+import time
+
+import pytest
+
+from browsing import RESULTS, Browsing, words
+from evenmatch import rules
+from evenmatch.http.app import application
+from evenmatch.service.hooks.deliveries import Deliverer
+from evenmatch.web.app import pages
+from ledger.made import duel, ratings
+
+
+def by_elo(results, k=32.0):
+    """Ratings by Elo's formula."""
+    rating = {}
+    for winner, loser in results:
+        a, b = rating.setdefault(winner, 1500.0), rating.setdefault(loser, 1500.0)
+        gain = k * (1 - 1 / (1 + 10 ** ((b - a) / 400)))
+        rating[winner], rating[loser] = a + gain, b - gain
+    return rating
+
+
+def without_m2():
+    return by_elo([*RESULTS[:1], *RESULTS[2:]])
+
+
+def test_a_match_is_voided_after_a_preview_that_changes_nothing(operator, league, service):
+    before = ratings(service, league)
+    at = f"/ladders/{league}/operate/correct"
+    seen = words(operator.page(f"{at}?what=void&match=m2&reason=crashed"))
+    assert "4 of 4 players would move" in seen
+    assert ratings(service, league) == before
+    answer = operator.submit(at, on=f"{at}?what=void&match=m2", what="void", match="m2", reason="crashed", id="one")
+    assert answer.status_code == 303
+    assert ratings(service, league) == pytest.approx(without_m2())
+    told = words(operator.page(f"/ladders/{league}/operate"))
+    assert "Done: match 'm2' is void." in told
+    assert "crashed" in told
+    assert "match.voided" in words(operator.page("/operate/audit"))
+
+
+def test_the_same_correction_twice_is_done_once(operator, league, service):
+    at = f"/ladders/{league}/operate/correct"
+    for _ in range(2):
+        operator.submit(at, on=at, what="void", match="m2", id="one")
+    assert ratings(service, league) == pytest.approx(without_m2())
+    assert "It was done already." in words(operator.page("/operate"))
+
+
+def test_a_void_match_counts_again(operator, league, service):
+    before, at = ratings(service, league), f"/ladders/{league}/operate/correct"
+    operator.submit(at, on=at, what="void", match="m2")
+    operator.submit(at, on=at, what="unvoid", match="m2")
+    assert ratings(service, league) == pytest.approx(before)
+
+
+def test_a_banned_player_is_out_of_the_standings_until_reinstated(operator, league, service):
+    at = f"/ladders/{league}/operate/correct"
+    operator.submit(at, on=at, what="ban", player="ann", rule="void", reason="boosting")
+    assert "banned" in words(operator.page(f"/ladders/{league}/players/ann"))
+    assert "ann" not in words(operator.page(f"/ladders/{league}/standings")).split()
+    operator.submit(at, on=at, what="reinstate", player="ann")
+    assert "ann" in words(operator.page(f"/ladders/{league}/standings")).split()
+
+
+@pytest.mark.parametrize(
+    ("form", "told"),
+    [
+        ({"what": "void", "match": "m99"}, "unknown match 'm99' of ladder 'league'"),
+        ({"what": "ban", "player": "nobody"}, "unknown player 'nobody'"),
+        ({"what": "ban", "player": "ann", "rule": "harsh"}, "rule is 'harsh'; accepted is void or refund"),
+        ({"what": "ban", "player": "ann", "since": "soon"}, "since is 'soon'; accepted is a day as 2026-11-21"),
+        ({"what": "other"}, "what is 'other'; accepted are void, unvoid, ban, reinstate"),
+        ({"what": "void"}, "nothing is named that could be corrected"),
+    ],
+)
+def test_a_correction_that_cannot_be_is_refused_with_what_could(operator, league, form, told):
+    at = f"/ladders/{league}/operate/correct"
+    answer = operator.submit(at, on=at, **form)
+    assert answer.status_code in (404, 422)
+    assert told in words(answer.text)
+
+
+def test_settings_are_changed_and_noted(operator, league, service):
+    at = f"/ladders/{league}/operate"
+    form = {"title": "Spring", "placement": "3", "active_days": "20", "division_margin": "2", "factor": "0.25"}
+    operator.submit(f"{at}/settings", on=at, **form, team_size="1", reset="full")
+    changed = service.ladder(league).settings
+    assert (changed.title, changed.standings.placement, changed.team_size, changed.reset) == ("Spring", 3, 1, "full")
+    assert "settings.changed" in words(operator.page("/operate/audit"))
+    refused = operator.submit(f"{at}/settings", on=at, **{**form, "placement": "many"})
+    assert "placement is 'many'; accepted is a number" in words(refused.text)
+
+
+def test_other_rules_are_previewed_and_then_rate_the_ladder(operator, league, service):
+    at = f"/ladders/{league}/operate/rules"
+    page = operator.page(f"{at}?system=elo&preset=&shown_system=elo&shown_preset=&p.k=64&begin=start&look=1")
+    assert "4 of 4 players would move" in words(page)
+    form = dict(re.findall(r'type="hidden" name="(p\.[a-z_]+)" value="([^"]*)"', page))
+    assert form["p.k"] == "64"
+    sent = operator.submit(
+        at, on=at, system="elo", preset="", shown_system="elo", shown_preset="", begin="start", **form
+    )
+    assert sent.status_code == 303
+    for _ in range(100):
+        if service.ladder(league).rules.values()["k"] == 64 and service.ladder(league).due is None:
+            break
+        time.sleep(0.1)
+    assert ratings(service, league) == pytest.approx(by_elo(RESULTS, 64.0))
+
+
+def test_a_parameter_out_of_range_is_told_with_what_is_accepted(operator, league):
+    told = words(
+        operator.page(f"/ladders/{league}/operate/rules?system=elo&shown_system=elo&shown_preset=&p.k=-1&look=1", 422)
+    )
+    assert "k=-1 for elo: accepted is a number from 0 to 10000" in told
+
+
+def test_a_season_is_opened_from_the_page(operator, league, service):
+    at = f"/ladders/{league}/operate"
+    operator.submit(f"{at}/season", on=at, title="Summer", id="s1")
+    assert [one.title for one in service.seasons(league)] == ["Season 1", "Summer"]
+    assert "season.opened" in words(operator.page("/operate/audit"))
+
+
+def test_a_ladder_is_verified_as_work_whose_end_is_told(operator, league):
+    at = f"/ladders/{league}/operate"
+    operator.submit(f"{at}/jobs", on=at, kind="verify")
+    for _ in range(100):
+        told = words(operator.page(at))
+        if "verify" in told and "equal: True" in told:
+            break
+        time.sleep(0.1)
+    assert "equal: True" in told
+
+
+def test_a_ladder_is_made(operator, service):
+    answer = operator.submit("/operate/ladders", on="/operate", name="new one", title="New", system="wager")
+    assert answer.headers["location"] == "/ladders/new%20one/operate"
+    assert service.ladder("new one").rules.values() == rules("wager").values()
+    refused = operator.submit("/operate/ladders", on="/operate", name="x", title="", system="/tmp/mine.py")
+    assert "unknown system" in words(refused.text)
+
+
+def test_a_key_is_made_shown_once_and_revoked(operator, site):
+    answer = operator.submit("/operate/keys", name="server", scope="report", days="7")
+    made = re.search(r"<code>(em_[^<]+)</code>", answer.text)[1]
+    assert site.keys.authenticate(made).scopes == {"report"}
+    assert made not in operator.page("/operate/keys")
+    operator.submit("/operate/keys/revoke", on="/operate/keys", key=made[:13])
+    assert [one.state(site.service.clock()) for one in site.keys.list() if one.name == "server"] == ["revoked"]
+    told = words(operator.page("/operate/audit"))
+    assert "key.created" in told
+    assert "key.revoked" in told
+
+
+def test_webhooks_are_added_and_their_failures_shown(operator, admin_key, site, league, service, clock):
+    site.webhooks.allow_private = True
+    answer = operator.submit("/operate/webhooks", url="http://127.0.0.1:9/hook", event="match.rated", ladder=league)
+    assert re.search(r"<code>whs_[^<]+</code>", answer.text)
+
+    service.record(duel(20, "ann", "bob", ladder=league))
+    deliverer = Deliverer(site.webhooks)
+    deliverer.make()
+    for _ in range(12):  # nobody listens at port 9
+        deliverer.send()
+        deliverer.finish()
+        clock.move(days=2)
+    deliverer.close()
+    operator.post("/login", data={"key": admin_key})  # twelve hours are over
+    told = words(operator.page("/operate/webhooks"))
+    assert "http://127.0.0.1:9/hook league match.rated" in told
+    number = re.search(r"/operate/webhooks/(\d+)", operator.page("/operate/webhooks"))[1]
+    assert "failed" in words(operator.page(f"/operate/webhooks/{number}?state=dead"))
+    operator.submit(f"/operate/webhooks/{number}/remove", on="/operate/webhooks")
+    assert "Nobody is told anything yet" in words(operator.page("/operate/webhooks"))
+
+
+def test_who_operates_one_ladder_sees_and_changes_no_other(site, league, service):
+
+    service.create_ladder("other", "elo", rules("elo"))
+    text = site.keys.create("limited", ["admin"], [league])[1]
+    browsing = Browsing(application(site, pages=pages))
+    browsing.post("/login", data={"key": text})
+    assert "other" not in words(browsing.page("/operate"))
+    assert browsing.get("/ladders/other/operate").status_code == 403
+    assert browsing.get("/operate/keys").status_code == 403
+    assert browsing.get("/operate/audit?ladder=other").status_code == 403
+    assert browsing.get(f"/ladders/{league}/operate").status_code == 200
+    browsing.close()

@@ -1,0 +1,141 @@
+"""What players see: where they stand, how they came there, and why a rating moved."""
+
+import json
+import re
+from html import unescape
+from urllib.parse import quote
+
+import pytest
+
+from browsing import HOSTILE, RESULTS, words
+from ledger.made import duel
+
+
+def elo(results, k=32.0, start=1500.0):
+    """Ratings by Elo's formula, and the last change of each player."""
+    rating, change = {}, {}
+    for winner, loser in results:
+        a, b = rating.setdefault(winner, start), rating.setdefault(loser, start)
+        gain = k * (1 - 1 / (1 + 10 ** ((b - a) / 400)))
+        rating[winner], rating[loser] = a + gain, b - gain
+        change[winner], change[loser] = gain, -gain
+    return rating, change
+
+
+def rows(page):
+    """(name, shown rating) of the rows of a table of standings."""
+    found = re.findall(r'<tr data-key="([^"]*)" data-value="([^"]*)"', page)
+    return [(unescape(name), float(value)) for name, value in found]
+
+
+def test_the_standings_list_players_by_rating(anyone, league):
+    expected, _ = elo(RESULTS)
+    shown = rows(anyone.page(f"/ladders/{league}/standings"))
+    best_first = sorted(expected, key=expected.get, reverse=True)
+    assert [name for name, _ in shown] == best_first
+    assert [value for _, value in shown] == pytest.approx([expected[name] for name in best_first])
+
+
+def test_players_are_found_by_a_part_of_their_name_and_around_one(anyone, league):
+    assert [name for name, _ in rows(anyone.page(f"/ladders/{league}/standings?search=AN"))] == ["ann"]
+    assert "Nobody on this ladder is called so" in anyone.page(f"/ladders/{league}/standings?search=zzz")
+    around = words(anyone.page(f"/ladders/{league}/standings?around=joe"))
+    assert "joe stands at #4 of 4 with a rating of" in around
+
+
+def test_a_page_beyond_the_last_says_so_and_a_page_that_is_no_number_is_refused(anyone, league):
+    assert "There is no such page" in anyone.page(f"/ladders/{league}/standings?page=99")
+    told = words(anyone.page(f"/ladders/{league}/standings?page=two", 422))
+    assert "page is 'two'; accepted is a whole number from 1 to 1,000,000,000" in told
+
+
+def test_a_player_sees_rank_form_record_and_every_change(anyone, league):
+    _, change = elo(RESULTS)
+    told = words(anyone.page(f"/ladders/{league}/players/ann"))
+    assert "#1 of 4" in told
+    assert "L W W W" in told  # the latest first
+    assert "3 won, 0 drawn, 1 lost" in told
+    assert f"{change['ann']:.1f}".replace("-", "−") in told
+    assert "joe 1–0–1" in told  # met twice: won, then lost
+
+
+def test_the_path_of_a_player_is_a_figure_of_every_match(anyone, league):
+    figure = json.loads(anyone.page(f"/ladders/{league}/players/ann/path"))
+    marked = sum(len(trace["x"]) for trace in figure["data"] if "markers" in trace.get("mode", ""))
+    assert marked == 4
+
+
+def test_a_match_tells_the_odds_before_and_each_factor_with_a_bar_and_a_sentence(anyone, league):
+    page = anyone.page(f"/ladders/{league}/matches/m2")  # ann (1516) beat joe (1500)
+    told = words(page)
+    odds = 100 / (1 + 10 ** (-16 / 400))
+    assert f"{odds:.1f} %" in told
+    assert f"{100 - odds:.1f} %" in told
+    assert f"1,516 → {1516 + 32 * (1 - odds / 100):,.0f}" in told
+    assert "Nobody quit" in told
+    assert page.count('<svg class="bar"') >= 6  # two odds, two changes, factors of both
+
+
+def test_the_three_questions_lead_to_their_answers(anyone, league):
+    def asked(want, name="ann"):
+        return anyone.get(f"/ladders/{league}/me?want={want}&player={quote(name)}").headers["location"]
+
+    assert asked("standing") == f"/ladders/{league}/standings?around=ann"
+    assert asked("why") == f"/ladders/{league}/matches/m6?player=ann"
+    assert asked("wait") == f"/ladders/{league}/queue"
+    assert asked("standing", "nobody") == f"/ladders/{league}/standings?search=nobody"
+    assert "want is 'else'; accepted are standing, why, wait" in words(
+        anyone.page(f"/ladders/{league}/me?want=else&player=ann", 422)
+    )
+
+
+def test_who_said_their_name_is_shown_where_they_are(anyone, league):
+    anyone.get(f"/ladders/{league}/me?want=standing&player=ann")
+    assert "You are ann" in words(anyone.page("/"))
+    assert 'class="mine"' in anyone.page(f"/ladders/{league}/standings")
+    assert "above 99 of 100 active players" in words(anyone.page(f"/ladders/{league}/distribution"))
+
+
+def test_a_name_that_would_be_markup_is_text_on_every_page(anyone, league):
+    for path in (
+        "",
+        "/standings",
+        "/matches",
+        "/matches/m4",
+        f"/players/{quote(HOSTILE, safe='')}",
+        "/standings?search=x",
+    ):
+        page = anyone.page(f"/ladders/{league}{path}")
+        assert "<b>" not in page
+        assert "&lt;b&gt;" in page
+        assert "\u202e" not in re.sub(r'(href|data-key|value|title)="[^"]*"', "", page)
+
+
+def test_a_ladder_or_player_that_is_not_there_is_told_with_a_page(anyone, league):
+    assert "unknown ladder" in words(anyone.page("/ladders/other", 404))
+    assert "unknown player" in words(anyone.page(f"/ladders/{league}/players/zoe", 404))
+    assert "There is no page at" in words(anyone.page("/nothing/here", 404))
+
+
+@pytest.mark.parametrize("name", [".", "..", "~..", "a/b", "a?b#c", "%41", "é"])
+def test_a_player_is_reached_whatever_their_name(anyone, league, service, name):
+    service.record(duel(50, name, "bob", ladder=league))
+    service.view(league)
+    page = anyone.page(f"/ladders/{league}/standings")
+    links = re.findall(rf'href="(/ladders/{league}/players/[^"]+)"', page)
+    titles = [re.search(r"<h1>(.*?)</h1>", anyone.page(link))[1] for link in links]
+    assert f"<bdi>{name}</bdi>" in titles
+
+
+def test_past_seasons_keep_their_standings(anyone, league, service):
+    service.open_season(league, title="Spring", reset="full")
+    told = words(anyone.page(f"/ladders/{league}/seasons"))
+    assert "Season 1" in told
+    assert "Spring now" in told
+    assert words(anyone.page(f"/ladders/{league}/seasons/1")).count("ann") == 1
+
+
+def test_the_rules_of_a_ladder_are_told_with_every_parameter(anyone, league):
+    told = words(anyone.page(f"/ladders/{league}/rules"))
+    assert "k 32" in told
+    assert "scale 400" in told

@@ -1,0 +1,146 @@
+"""The queue on the pages: how long somebody would wait, and a party that queues up as guests may."""
+
+import re
+
+import pytest
+
+from browsing import Browsing, words
+from evenmatch.http.app import application
+from evenmatch.http.options import Options
+from evenmatch.service.queueing.matchmaker import Matchmaker
+from evenmatch.service.queueing.recently import Recent
+from evenmatch.service.queueing.wishes import Accept, Join, Seeker
+from evenmatch.web import waits
+from evenmatch.web.app import pages
+
+QUEUE = "/ladders/league/queue"
+
+
+@pytest.fixture
+def options():
+    return Options(matchmaker=False, open_reads=True, guests=True, open_rate=10_000, open_burst=10_000)
+
+
+@pytest.fixture
+def queue(site, league):
+    site.desk.set_queue(league, "main", {"team_size": 1, "steps": [[0, 100]], "max_odds": "none"})
+    return league
+
+
+@pytest.fixture
+def matchmaker(site):
+    return Matchmaker(site.desk)
+
+
+def joined(anyone, name, **form):
+    answer = anyone.submit(f"{QUEUE}/join", on=QUEUE, player=name, queue="main", **form)
+    assert answer.status_code == 303, words(answer.text)
+    return answer.headers["location"]
+
+
+def test_a_ladder_without_a_queue_says_how_to_make_one(anyone, league):
+    assert "This ladder has no queue" in words(anyone.page(QUEUE))
+
+
+def test_who_waits_is_shown_by_percentile(anyone, site, queue):
+    site.desk.do(queue, [Join(members=(Seeker(name=one),), queues=("main",)) for one in ("ann", "joe", "zoe")])
+    page = anyone.page(QUEUE)
+    assert "3 players in 3 parties" in words(page)
+    shares = dict(
+        re.findall(r'aria-label="(\d) players? of percentile (\d+) to', page.replace("players of", "player of"))
+    )
+    assert sum(map(int, shares)) >= 1
+    assert "1 player of percentile 80 to 90" in page  # ann, the best of four
+    assert "1 player of percentile 10 to 20" in page  # joe, the last
+
+
+def test_a_guest_queues_up_is_asked_accepts_and_plays(anyone, site, queue, matchmaker, clock):
+    ticket = joined(anyone, "ann", filter="loose", within="5")
+    assert "Waiting" in words(anyone.page(ticket))
+    assert 'data-every="1"' in anyone.page(ticket)
+    (other,) = site.desk.do(queue, [Join(members=(Seeker(name="zed"),), queues=("main",))])
+    clock.move(seconds=20)
+    matchmaker.step(queue)
+    assert "A match is found" in words(anyone.page(ticket))
+    assert anyone.submit(ticket, say="accept").status_code == 303
+    assert "You have accepted; the others are asked" in words(anyone.page(ticket))
+    site.desk.do(queue, [Accept(other.ticket)])
+    told = words(anyone.page(ticket))
+    assert "You are playing" in told
+    assert "zed" in told
+    assert f'href="{ticket}"' in anyone.page(QUEUE)
+
+
+def test_a_guest_leaves_the_queue(anyone, queue):
+    ticket = joined(anyone, "ann")
+    anyone.submit(ticket, say="leave")
+    page = anyone.page(ticket)
+    assert "You are not in the queue any more" in words(page)
+    assert "data-every" not in page
+
+
+def test_friends_queue_as_one_party(anyone, site, league):
+    site.desk.set_queue(league, "main", {"team_size": 3})
+    ticket = joined(anyone, "ann", friends="bob, zoe ,ann")
+    assert site.desk.status(league, int(ticket.rpartition("/")[2])).players == ("ann", "bob", "zoe")
+
+
+def test_a_ticket_is_shown_to_its_own_party(anyone, site, queue):
+    ticket = joined(anyone, "ann")
+    stranger = Browsing(application(site, pages=pages))
+    assert "another party" in words(stranger.page(ticket, 403))
+    assert stranger.post(ticket, data={"say": "leave"}).status_code == 403
+    stranger.close()
+
+
+@pytest.mark.parametrize(
+    ("form", "told"),
+    [
+        ({"player": ""}, "accepted are 1 to 200 letters each"),
+        ({"player": "ann", "within": "wide"}, "the width of the filter is 'wide'; accepted is a number from 0 to 100"),
+        ({"player": "ann", "queue": "other"}, "unknown queue 'other'"),
+        ({"player": "ann", "friends": "bob"}, "accepted"),
+    ],
+)
+def test_what_cannot_queue_is_refused_in_words(anyone, queue, form, told):
+    answer = anyone.submit(f"{QUEUE}/join", on=QUEUE, **{"queue": "main", **form})
+    assert answer.status_code in (404, 409, 422)
+    assert told in words(answer.text)
+
+
+class TestWithoutGuests:
+    """Where guests are not let in, players queue in the game."""
+
+    @pytest.fixture
+    def options(self):
+        return Options(matchmaker=False, open_reads=True, open_rate=10_000, open_burst=10_000)
+
+    def test_nobody_queues_without_a_key(self, anyone, queue):
+        assert "Players queue up in the game" in words(anyone.page(QUEUE))
+        answer = anyone.post(f"{QUEUE}/join", data={"player": "ann", "queue": "main"})
+        assert answer.status_code == 403
+
+    def test_a_key_for_queues_may(self, site, anyone, queue):
+        text = site.keys.create("stall", ["queue"])[1]
+        anyone.post("/login", data={"key": text})
+        assert "Find me a match" in words(anyone.page(QUEUE))
+        assert joined(anyone, "ann").startswith(f"{QUEUE}/tickets/")
+
+
+def offer(wait, percentile):
+    return Recent(1, "main", "made", 0, 0.5, 1.0, None, 2, (wait,), (percentile,))
+
+
+def test_the_wait_of_a_level_is_that_of_the_nearest_who_are_enough():
+    near = [offer(float(at), 50.0 + at % 3) for at in range(1, 12)]  # 1 … 11 s
+    far = [offer(100.0, 90.0) for _ in range(20)]
+    found = waits.expected(near + far, 51.0)
+    assert (found.low, found.high, found.tickets) == (46.0, 56.0, 11)
+    assert (found.half, found.most) == (6.0, 10.0)  # of 1 … 11: the middle, and nine of ten
+    assert waits.expected(near + far, 88.0).half == 100.0
+    assert waits.expected(near[:5], 51.0) is None
+
+
+def test_waits_by_level_leave_out_levels_where_too_few_waited():
+    listed = waits.by_level([offer(10.0, 30.0)] * 8 + [offer(5.0, 100.0)] * 8 + [offer(1.0, 70.0)] * 7)
+    assert [(one.low, one.high, one.half) for one in listed] == [(20, 40, 10.0), (80, 100, 5.0)]

@@ -1,0 +1,166 @@
+"""Who may see what: sessions, forms, headers, and other sites that try."""
+
+import re
+
+import jwt
+import pytest
+from plotly.offline import get_plotlyjs
+
+from browsing import Browsing, words
+from evenmatch import rules
+from evenmatch.http.app import application
+from evenmatch.http.options import Options
+from evenmatch.http.serving import site_over
+from evenmatch.web.app import all_pages, pages
+
+POLICY = "content-security-policy"
+
+
+def test_every_page_forbids_scripts_that_are_not_ours(anyone, operator, league):
+    addresses = ["/", "/login", f"/ladders/{league}", "/nothing", f"/ladders/{league}/players/nobody"]
+    for answer in [*map(anyone.get, addresses), operator.get("/operate")]:
+        policy = dict(part.strip().split(" ", 1) for part in answer.headers[POLICY].split(";"))
+        assert policy["script-src"] == "'self'"
+        assert policy["default-src"] == "'none'"
+        assert policy["frame-ancestors"] == "'none'"
+        assert answer.headers["x-content-type-options"] == "nosniff"
+
+
+def test_no_page_holds_a_script_or_a_style_of_its_own(anyone, operator, league):
+    shown = [anyone.page(f"/ladders/{league}{path}") for path in ("", "/standings", "/queue", "/distribution")]
+    for page in [*shown, operator.page(f"/ladders/{league}/operate")]:
+        assert re.findall(r"<script(?![^>]*(?:src=|application/json))", page) == []
+        assert re.findall(r"\son[a-z]+=", page) == []
+
+
+def test_what_pages_load_is_kept_for_ever_and_served_from_here(anyone):
+    page = anyone.page("/")
+    loaded = re.findall(r'(?:src|href)="(/assets/[^"]+)"', page)
+    assert {one.rpartition("/")[2] for one in loaded} == {"evenmatch.css", "evenmatch.js", "icon.svg"}
+    for one in loaded:
+        answer = anyone.get(one)
+        assert answer.status_code == 200
+        assert "immutable" in answer.headers["cache-control"]
+    assert re.findall(r'(?:src|href)="(?:https?:)?//', page) == []
+
+
+def test_the_chart_library_is_that_of_the_installed_package(anyone):
+    address = re.search(r'data-plotly="([^"]+)"', anyone.page("/"))[1]
+    assert anyone.get(address).text == get_plotlyjs()
+
+
+def test_a_file_that_is_not_ours_is_not_served(anyone):
+    assert anyone.get("/assets/x/..%2F..%2Fapp.py").status_code == 404
+    assert anyone.get("/assets/x/app.py").status_code == 404
+
+
+class TestClosed:
+    """Where reads are not open, nobody sees anything without a key."""
+
+    @pytest.fixture
+    def options(self):
+        return Options(matchmaker=False, open_rate=10_000, open_burst=10_000)
+
+    def test_every_page_asks_to_log_in_or_refuses(self, anyone, league):
+        for page in all_pages():
+            if page.path in ("/login", "/logout", "/me/forget"):
+                continue
+            path = re.sub(r"\{ladder:text\}", league, page.path)
+            path = re.sub(r"\{[^}]+\}", "1", path)
+            answer = anyone.request(page.methods[0], path)
+            if page.methods == ("GET",):
+                assert (answer.status_code, answer.headers["location"].split("?")[0]) == (303, "/login"), path
+            else:
+                assert answer.status_code in (403, 422), path
+            assert "ann" not in words(answer.text).split()
+
+    def test_a_key_that_may_read_one_ladder_sees_that_one(self, site, anyone, league, service):
+        service.create_ladder("other", "elo", rules("elo"))
+        text = site.keys.create("reader", ["read"], [league])[1]
+        assert anyone.post("/login", data={"key": text, "to": "/"}).status_code == 303
+        assert "The league" in anyone.page("/")
+        assert "other" not in words(anyone.page("/"))
+        assert "may act on 'league'" in words(anyone.page("/ladders/other", 403))
+        assert "needed is admin" in words(anyone.page(f"/ladders/{league}/operate", 403))
+
+
+def test_a_wrong_key_is_told_and_begins_no_session(anyone):
+    answer = anyone.post("/login", data={"key": "em_wrong"})
+    assert answer.status_code == 403
+    assert "this is no key" in words(answer.text)
+    assert "set-cookie" not in answer.headers
+
+
+@pytest.mark.parametrize("to", ["https://evil.example/", "//evil.example", "/\\evil.example", "javascript:alert(1)"])
+def test_logging_in_leads_to_no_other_site(anyone, admin_key, to):
+    assert anyone.post("/login", data={"key": admin_key, "to": to}).headers["location"] == "/"
+
+
+def test_the_cookie_of_a_session_is_kept_from_scripts_and_other_sites(anyone, admin_key):
+    cookie = anyone.post("/login", data={"key": admin_key}).headers["set-cookie"]
+    assert "HttpOnly" in cookie
+    assert "SameSite=lax" in cookie
+    assert admin_key not in cookie
+
+
+def test_a_session_ends_with_its_key_with_time_and_with_logging_out(site, operator, admin_key, clock):
+    assert operator.get("/operate").status_code == 200
+    clock.move(seconds=12 * 3600 + 1)
+    assert operator.get("/operate").headers["location"].startswith("/login")
+    operator.post("/login", data={"key": admin_key})
+    assert operator.get("/operate").status_code == 200
+    assert operator.submit("/logout", on="/operate").status_code == 303
+    assert operator.get("/operate").headers["location"].startswith("/login")
+    operator.post("/login", data={"key": admin_key})
+    site.keys.revoke(admin_key)
+    clock.move(seconds=3)
+    assert operator.get("/operate").headers["location"].startswith("/login")
+
+
+def test_a_forged_session_is_nobody(site, admin_key):
+    browsing = Browsing(application(site, pages=pages))
+    key = admin_key.rpartition("_")[0][:13]
+    forged = jwt.encode({"iss": "evenmatch session", "sub": key, "jti": "x", "exp": 2**33}, "0" * 32, "HS256")
+    assert browsing.get("/operate", headers={"cookie": f"evenmatch-session={forged}"}).status_code == 303
+    browsing.close()
+
+
+def test_a_form_without_the_proof_of_its_session_changes_nothing(operator, league):
+    refused = operator.post(f"/ladders/{league}/operate/correct", data={"what": "void", "match": "m2"})
+    assert refused.status_code == 403
+    assert "not of this session" in words(refused.text)
+    other = operator.post(f"/ladders/{league}/operate/correct", data={"what": "void", "match": "m2", "proof": "0" * 64})
+    assert other.status_code == 403
+    assert "void" not in words(operator.page(f"/ladders/{league}/matches/m2")).split()
+
+
+@pytest.mark.parametrize("headers", [{"origin": "https://evil.example"}, {"sec-fetch-site": "cross-site"}])
+def test_a_form_of_another_site_is_refused(anyone, admin_key, headers):
+    answer = anyone.post("/login", data={"key": admin_key}, headers=headers)
+    assert answer.status_code == 403
+    assert "sent by another site" in words(answer.text)
+
+
+def test_a_form_of_this_site_is_taken_whatever_its_name(anyone, admin_key):
+    same = {"origin": "http://testserver", "sec-fetch-site": "same-origin"}
+    assert anyone.post("/login", data={"key": admin_key}, headers=same).status_code == 303
+
+
+def test_pages_can_be_switched_off_and_leave_the_endpoints_as_they_are(site, league):
+    without = Browsing(application(site))
+    assert without.get("/").headers["content-type"] == "application/problem+json"
+    without.close()
+
+
+def test_the_endpoints_are_beside_the_pages(anyone, league):
+    assert anyone.get(f"/v1/ladders/{league}/standings").json()["items"][0]["player"] == "ann"
+    assert anyone.get("/v1/nothing").headers["content-type"] == "application/problem+json"
+    assert anyone.get("/healthz").status_code == 200
+
+
+def test_too_many_pages_are_refused_in_words(service, league):
+    few = site_over(service, Options(matchmaker=False, open_reads=True, open_rate=0.001, open_burst=2))
+    browsing = Browsing(application(few, pages=pages))
+    assert [browsing.get("/").status_code for _ in range(3)] == [200, 200, 429]
+    browsing.close()
+    few.threads.shutdown(wait=True)
