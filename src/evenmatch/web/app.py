@@ -10,7 +10,7 @@ from starlette.responses import Response
 from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from evenmatch.errors import AccessError, EvenmatchError, ForbiddenError, UnknownNameError
+from evenmatch.errors import AccessError, EvenmatchError, ForbiddenError
 from evenmatch.http import text
 from evenmatch.http.asked import asked_of
 from evenmatch.http.logs import log
@@ -109,8 +109,7 @@ async def told(visit: Visit, error: EvenmatchError) -> Response:
     if kind.status >= 500:
         log.error("page", request=visit.request_id, error=said)
         said = f"{kind.title}. Nothing was half done: try again."
-    known = error.known[:20] if isinstance(error, UnknownNameError) else ()
-    return await visit.show("error", {"title": kind.title, "told": said, "known": known}, kind.status)
+    return await visit.show("error", {"title": kind.title, "told": said}, kind.status)
 
 
 def _here(visit: Visit) -> str:

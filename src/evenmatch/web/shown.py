@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from evenmatch.service.boards import View
@@ -108,6 +108,15 @@ def result_of(match: Recorded, side: Side) -> Result:
     if match.state != "rated":
         word, told = "none", f"{told}, which is not rated"
     return Result(match.match_id, word, letter, told)
+
+
+def counted_from_one(match: Recorded) -> Recorded:
+    """The same match; teams that were sent without a name, which programs count from 0, as people count."""
+    labels = [side.finish.label for side in match.sides]
+    if labels != [str(at) for at in range(len(labels))]:
+        return match
+    sides = (replace(side, finish=side.finish._replace(label=str(at))) for at, side in enumerate(match.sides, 1))
+    return replace(match, sides=tuple(sides))
 
 
 class FactorShown(NamedTuple):

@@ -35,7 +35,7 @@ def _card(visit: Visit, name: str) -> Mapping[str, object]:
         "ladder": LadderShown.of(view),
         "players": len(view.snapshot.board),
         "listed": len(view.snapshot),
-        "matches": view.head.position,
+        "matches": visit.reading.described(name).matches,
         "best": best,
         "waiting": waiting_in(visit, name),
     }

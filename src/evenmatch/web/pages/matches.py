@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from evenmatch import systems
 from evenmatch.service.recorded import sentences_of
-from evenmatch.web.shown import LadderShown, factors_of, largest_of, result_of
+from evenmatch.web.shown import LadderShown, counted_from_one, factors_of, largest_of, result_of
 from evenmatch.web.visit import Visit, address
 
 SIZE = 25
@@ -39,7 +39,8 @@ async def match(visit: Visit) -> Response:
 
 def _match(visit: Visit) -> Mapping[str, object]:
     view = visit.reading.view(visit.ladder)
-    name, found = visit.reading.match(visit.ladder, visit.part("match"))
+    name, recorded = visit.reading.match(visit.ladder, visit.part("match"))
+    found = counted_from_one(recorded)
     system, largest = systems.find(name), largest_of(found)
     changes = [abs(line.change.after - line.change.before) for side in found.sides for _, line in side.parts if line]
     return {
