@@ -183,11 +183,21 @@ def test_a_what_if_names_those_who_move_harmlessly(designer):
     assert "Change the ladder to these rules" not in shown  # who may read may not do that
 
 
+def test_the_proof_of_a_session_is_in_no_form_that_is_sent_in_an_address(designer):
+    for path in ("", "/backtest", "/tuning", "/what-if", "/queue", "/results"):
+        for form in re.findall(r'<form[^>]*method="get".*?</form>', page(designer, LADDER + path), re.DOTALL):
+            assert "proof" not in form
+    assert "formmethod" not in page(designer, f"{LADDER}/what-if")
+
+
 def test_other_systems_show_their_own_parameters(anyone):
     assert 'name="p.k"' in page(anyone, f"{LADDER}/what-if")
     shown = page(anyone, f"{LADDER}/what-if", params={"system": "wager", "shown_system": "elo", "p.k": "7"})
     assert 'name="p.k"' not in shown
     assert "Parameters of wager" in shown
+    preset = page(anyone, f"{LADDER}/what-if", params={"system": "elo", "preset": "fide"})
+    assert "Parameters of elo as fide" in preset
+    assert re.search(r'name="p.rule" value="fide"', preset)
 
 
 def test_results_are_listed_the_latest_first(designer):

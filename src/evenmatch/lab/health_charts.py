@@ -63,7 +63,7 @@ def reliability(found: Health) -> go.Figure:
     name = found.rules.system.name
     rows = [{"system": name, "variant": "now", **vars(point)} for point in found.points]
     figure = charts.reliability(pa.Table.from_pylist(rows, schema=RELIABILITY), [(name, "now")])
-    figure.update_layout(height=340, showlegend=False)
+    figure.update_layout(height=HEIGHT, showlegend=False)
     return figure
 
 
