@@ -7,7 +7,9 @@ them. Needs plotly (the extra `lab`).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from html import escape
+from importlib import import_module
 from typing import NamedTuple
 
 import numpy as np
@@ -18,6 +20,9 @@ from numpy.typing import NDArray
 
 from evenmatch.history import Floats, Times
 from evenmatch.lab.plain import plain
+
+with suppress(ImportError):
+    import_module("pandas")  # pyarrow loads it where it is installed, and plotly fails while another thread does so
 
 COIN = float(np.log(2.0))
 SHOWN = 5  # curves that are drawn at first; a click in the legend shows the others
