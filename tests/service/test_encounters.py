@@ -1,5 +1,7 @@
 """Whom a player met and when they did well, against counts made by hand."""
 
+from itertools import pairwise
+
 import pytest
 
 from evenmatch import rules
@@ -66,7 +68,7 @@ def test_steps_are_the_way_of_a_rating_in_order(service, told):
     assert name == "ann"
     assert [(one.match_id, one.word) for one in way] == [("m1", "won"), ("m2", "drew"), ("m3", "lost")]
     assert (way[0].before, way[0].after) == (1500.0, 1516.0)
-    assert all(one.after == two.before for one, two in zip(way, way[1:], strict=False))
+    assert all(one.after == two.before for one, two in pairwise(way))
 
 
 def test_a_long_way_is_told_by_steps_spread_evenly(service, told):
