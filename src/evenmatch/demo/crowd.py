@@ -5,17 +5,19 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
 
 import httpx
 
 from evenmatch.client import AsyncClient
-from evenmatch.demo.games import GAMES
+from evenmatch.demo.games import GAMES, Game
 from evenmatch.demo.people import make_people
 from evenmatch.demo.playing import GameServer
 from evenmatch.demo.seeking import Seekers
 
 PATIENCE = 5.0  # seconds that the crowd has to end
-LIMITS = httpx.Limits(max_connections=None, max_keepalive_connections=400)  # each who waits holds a connection
+LIMITS = httpx.Limits(max_connections=None, max_keepalive_connections=10)  # who waits holds a connection
 BEAT = 0.05  # seconds between two looks whether it is over
 
 logger = logging.getLogger(__name__)
@@ -24,8 +26,8 @@ logger = logging.getLogger(__name__)
 class Crowd:
     """Plays on a served demo from `begin` to `end`."""
 
-    def __init__(self, address: str, key: str, seed: int) -> None:
-        self._address, self._key, self._seed = address, key, seed
+    def __init__(self, address: str, key: str, seed: int, games: Sequence[Game] = GAMES) -> None:
+        self._address, self._key, self._seed, self._games = address, key, seed, games
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, name="evenmatch-crowd", daemon=True)
 
@@ -57,13 +59,13 @@ class Crowd:
 
     async def _live(self) -> None:
         people = {one.name: one for one in make_people(self._seed)}
-        transport = httpx.AsyncHTTPTransport(limits=LIMITS)
-        async with (
-            AsyncClient(self._address, self._key, patience=5.0, transport=transport) as client,
-            asyncio.TaskGroup() as group,
-        ):
-            seekers = Seekers(people, client, self._seed)
-            for game in GAMES:
+        busy: set[str] = set()
+        async with AsyncExitStack() as ending, asyncio.TaskGroup() as group:
+            for game in self._games:
+                transport = httpx.AsyncHTTPTransport(limits=LIMITS)
+                client = AsyncClient(self._address, self._key, patience=5.0, transport=transport)
+                await ending.enter_async_context(client)
                 group.create_task(GameServer(game, people, client, self._seed).run())
-                for person in seekers.about(game):
-                    group.create_task(seekers.live(person, game))
+                seekers = Seekers(game, people, client, busy, self._seed)
+                for person in seekers.about():
+                    group.create_task(seekers.live(person))

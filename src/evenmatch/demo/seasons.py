@@ -62,8 +62,8 @@ def _match(rng: np.random.Generator, game: Game, players: list[Person], number: 
     shape = (game.teams, game.team_size)
     skill = np.array([one.skill_at(game.ladder, hour) for one in players]).reshape(shape)
     left = rng.random(shape) < game.quits
-    if left.all(axis=1).any():  # somebody of each team stays
-        left[:] = False
+    if left.all():  # somebody stays
+        left[0] = False
     seconds = np.where(left, np.round(rng.uniform(0.1, 0.95, shape) * length, 1), length)
     result = game.end(rng, list(skill), list(seconds / length))
     teams = []

@@ -17,47 +17,54 @@ from evenmatch.errors import EvenmatchError
 
 REST = 25.0  # seconds between two matches, on average
 BORED = 90.0  # seconds after which the impatient give up
-WAIT = 10.0  # seconds of one look: well within a queue's heartbeat
-LONG = 40.0  # the same while a match is played
+WAIT = 2.0  # seconds of one look
+AWAY = 4.0  # seconds between two looks, on average: the service works for everybody who looks
+OTHERS = 3.0  # seconds in which the others answer an offer, mostly: each answer is a change, and worth no look
+LONG = 40.0  # seconds of one look while a match is played
 DECLINES, IS_SILENT, IS_IMPATIENT = 0.015, 0.005, 0.1
 WITH_FRIENDS = 0.3
 FAILURES = (EvenmatchError, OSError)
 
 
 class Seekers:
-    """Those of a game who are about, each in a task; a person does one thing at a time, whatever the game."""
+    """Those of a game who are about, each in a task.
 
-    def __init__(self, people: Mapping[str, Person], client: AsyncClient, seed: int) -> None:
-        self._people, self._client = people, client
-        self._rng = np.random.default_rng([seed, 3])
-        self._busy: set[str] = set()
+    busy  names of all who queue or play, in whatever game: a person does one thing at a time
+    """
 
-    def about(self, game: Game) -> list[Person]:
-        """Who of a game is about: more likely who plays much."""
+    def __init__(
+        self, game: Game, people: Mapping[str, Person], client: AsyncClient, busy: set[str], seed: int
+    ) -> None:
+        self._game, self._people, self._client, self._busy = game, people, client, busy
+        self._rng = np.random.default_rng([seed, 3, sum(map(ord, game.ladder))])
+
+    def about(self) -> list[Person]:
+        """Who is about: more likely who plays much."""
+        game = self._game
         own = [one for one in self._people.values() if game.ladder in one.skill]
         weight = np.array([one.eagerness for one in own])
         count = min(game.crowd, len(own))
         return [own[at] for at in self._rng.choice(len(own), count, replace=False, p=weight / weight.sum())]
 
-    async def live(self, person: Person, game: Game) -> None:
+    async def live(self, person: Person) -> None:
         """Play, rest, play; whatever goes wrong is followed by a rest."""
         await asyncio.sleep(self._rng.uniform(0, REST))
         while True:
             if person.name not in self._busy:
-                party = self._party(person, game)
+                party = self._party(person)
                 names = {one.name for one in party}
                 self._busy |= names
                 try:
-                    await self._seek(party, game)
+                    await self._seek(party)
                 except FAILURES:
                     await asyncio.sleep(REST)
                 finally:
                     self._busy -= names
             await asyncio.sleep(self._rng.exponential(REST))
 
-    def _party(self, person: Person, game: Game) -> list[Person]:
+    def _party(self, person: Person) -> list[Person]:
         """Somebody, and perhaps friends who have nothing to do."""
-        party = [person]
+        game, party = self._game, [person]
         if game.parties > 1 and self._rng.random() < WITH_FRIENDS:
             for name in person.friends:
                 friend = self._people[name]
@@ -65,8 +72,9 @@ class Seekers:
                     party.append(friend)
         return party
 
-    async def _seek(self, party: Sequence[Person], game: Game) -> None:
+    async def _seek(self, party: Sequence[Person]) -> None:
         """Queue, wait, answer, and stay until the match is over."""
+        game = self._game
         members = [_seeker(one, game) for one in party]
         ladder, patience = game.ladder, BORED if self._rng.random() < IS_IMPATIENT else np.inf
         joined = await self._client.join_queue(ladder, JoinQueue(queues=[QUEUE], members=members))
@@ -76,12 +84,15 @@ class Seekers:
                 await asyncio.sleep(self._rng.uniform(0.3, 4.0))
                 if not await self._answer(ladder, joined.ticket, seen.offer.offer):
                     return
+                await asyncio.sleep(OTHERS)
             elif seen.waited is not None and seen.waited > patience:
                 await self._client.leave_queue(ladder, joined.ticket)
                 return
+            else:
+                await asyncio.sleep(self._rng.uniform(0, 2 * AWAY))
             seen = await self._client.ticket(ladder, joined.ticket, after=seen.change, wait=WAIT)
         if seen.match is not None:
-            await self._stay(ladder, seen.match.match_id)
+            await self._stay(ladder, seen.match.match_id, game.length[0])
 
     async def _answer(self, ladder: str, ticket: int, offer: int) -> bool:
         """Accept, decline or say nothing; whether there is something to wait for."""
@@ -94,7 +105,8 @@ class Seekers:
         await self._client.accept_offer(ladder, ticket, Say(offer=offer))
         return True
 
-    async def _stay(self, ladder: str, match_id: str) -> None:
+    async def _stay(self, ladder: str, match_id: str, length: float) -> None:
+        await asyncio.sleep(length)
         match = await self._client.live_match(ladder, match_id)
         while match.state == "open":
             match = await self._client.live_match(ladder, match_id, after=match.change, wait=LONG)

@@ -1,0 +1,98 @@
+"""evenmatch demo: a real process, from its first line to what is left when it was ended."""
+
+import os
+import re
+import select
+import signal
+import socket
+import subprocess
+import sys
+
+import httpx
+import pytest
+
+COMMAND = [sys.executable, "-m", "evenmatch", "demo", "--port", "0"]
+SLOWEST = 200.0  # seconds: the first start compiles
+
+
+@pytest.fixture
+def demo(tmp_path):
+    """Begin a demo whose temporary folder is in a folder of the test."""
+    begun = []
+    kept = tmp_path / "temporary"
+    kept.mkdir()
+
+    def begin(*options):
+        with (tmp_path / "err").open("wb") as err:
+            process = subprocess.Popen(
+                [*COMMAND, *map(str, options)],
+                env=os.environ | {"TMPDIR": str(kept)},
+                stdout=subprocess.PIPE,
+                stderr=err,
+                text=True,
+            )
+        begun.append(process)
+        return process
+
+    begin.kept, begin.err = kept, tmp_path / "err"
+    yield begin
+    for one in begun:
+        if one.poll() is None:
+            one.kill()
+        one.wait()
+        one.stdout.close()
+
+
+def address_of(process):
+    assert select.select([process.stdout], [], [], SLOWEST)[0]
+    line = process.stdout.readline()
+    assert line.startswith("serving at "), line
+    return line.split()[2]
+
+
+@pytest.mark.slow
+def test_it_serves_four_ladders_and_ends_without_a_trace(demo):
+    process = demo("--no-players")
+    address = address_of(process)
+    page = httpx.get(f"{address}/v1/ladders").json()
+    assert [one["name"] for one in page["items"]] == ["arena", "brawl", "duel", "squads"]
+    assert httpx.get(address).status_code == 200
+    assert list(demo.kept.iterdir())
+    key = re.search(r"log in at \S+/login with (em_\S+)", demo.err.read_text())[1]
+    assert httpx.get(f"{address}/v1/keys", headers={"Authorization": f"Bearer {key}"}).status_code == 200
+    process.send_signal(signal.SIGINT)
+    assert process.wait(30) == 0
+    assert list(demo.kept.iterdir()) == []
+    assert "Traceback" not in demo.err.read_text()
+
+
+@pytest.mark.slow
+def test_a_file_is_used_again_and_the_key_of_a_run_ends_with_it(demo, tmp_path):
+    path = tmp_path / "demo.db"
+    first = demo("--db", path)
+    address = address_of(first)
+    before = httpx.get(f"{address}/v1/ladders/duel").json()["matches"]
+    key = re.search(r"with (em_\S+)", demo.err.read_text())[1]
+    first.send_signal(signal.SIGTERM)
+    assert first.wait(30) == 0
+    address = address_of(demo("--db", path, "--no-players"))
+    assert before <= httpx.get(f"{address}/v1/ladders/duel").json()["matches"] <= before + 20
+    assert httpx.get(f"{address}/v1/keys", headers={"Authorization": f"Bearer {key}"}).status_code == 401
+
+
+def test_ctrl_c_while_it_prepares_ends_it_and_removes_its_folder(demo):
+    process = demo()
+    while not list(demo.kept.iterdir()):
+        assert process.poll() is None
+        select.select([], [], [], 0.05)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(30) == 130
+    assert list(demo.kept.iterdir()) == []
+    assert demo.err.read_text() == "interrupted\n"
+
+
+def test_a_port_that_is_taken_is_refused_where_it_was_asked_for(spawn):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        told = spawn("demo", "--port", taken.getsockname()[1])
+    assert told.code == 2
+    assert "cannot be listened on" in told.err

@@ -1,0 +1,81 @@
+"""The crowd on a service of its own process: real matches, some with quitters, and a visitor among them."""
+
+import time
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from evenmatch.client import Client
+from evenmatch.client.models import JoinQueue, Seeker
+from evenmatch.demo.crowd import Crowd
+from evenmatch.demo.games import LADDERS
+from evenmatch.demo.seeding import QUEUE, make_ladder, play_seasons
+from evenmatch.service.callers.keys import Keys
+from evenmatch.service.service import Service
+from served import Served
+
+SEED = 2
+BEFORE = 60
+GAME = replace(LADDERS["duel"], matches=BEFORE, length=(1, 2), quits=0.5, crowd=20)
+SLOWEST = 120.0  # seconds
+
+
+@pytest.fixture(scope="module")
+def playing(tmp_path_factory):
+    """A service with a crowd that plays short duels, which many leave; a client of it."""
+    folder = tmp_path_factory.mktemp("crowd")
+    path = folder / "demo.db"
+    (matches,) = play_seasons(SEED, [GAME], datetime.now(UTC)).values()
+    make_ladder(path, GAME, matches)
+    with Service.open(str(path)) as service:
+        key = Keys(service.database, service.clock).create("crowd", ["report", "queue"])[1]
+    with Served(str(path), folder) as served, Client(served.address, key) as client:
+        crowd = Crowd(served.address, key, SEED, [GAME])
+        crowd.begin()
+        yield client
+        crowd.end()
+
+
+def wait_for(look, what):
+    """What `look` gives, as soon as it gives something."""
+    deadline = time.monotonic() + SLOWEST
+    while time.monotonic() < deadline:
+        found = look()
+        if found:
+            return found
+        time.sleep(0.3)
+    raise AssertionError(what)
+
+
+@pytest.mark.slow
+def test_the_crowd_plays_matches_of_the_queue_and_reports_them(playing):
+    def played():
+        found = [one for one in playing.list_matches("duel").items if one.match_id.startswith(QUEUE)]
+        return len(found) >= 3 and found
+
+    for match in wait_for(played, "no match was played"):
+        assert match.state == "rated"
+        assert [len(team.players) for team in match.teams] == [1, 1]
+
+
+@pytest.mark.slow
+def test_who_leaves_has_quit_and_was_there_for_a_shorter_time(playing):
+    def quitters():
+        found = [one for one in playing.list_matches("duel").items if one.match_id.startswith(QUEUE)]
+        return [(match, one) for match in found for team in match.teams for one in team.players if one.quit]
+
+    for match, one in wait_for(quitters, "nobody quit"):
+        assert one.seconds < match.duration
+
+
+@pytest.mark.slow
+def test_a_visitor_who_queues_is_matched_with_the_crowd_and_the_match_is_played(playing):
+    ticket = playing.join_queue(
+        "duel", JoinQueue(queues=[QUEUE], members=[Seeker(player="a visitor", within=50)])
+    ).ticket
+    told = playing.wait_for_match("duel", ticket, accept=True, timeout=SLOWEST)
+    assert told.state == "matched"
+    match_id = told.match.match_id
+    wait_for(lambda: playing.live_match("duel", match_id).state == "closed", "the match was not closed")
+    assert "a visitor" in {one.player for team in playing.get_match("duel", match_id).teams for one in team.players}

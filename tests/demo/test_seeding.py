@@ -1,0 +1,110 @@
+"""The demo's ladders: the same for the same seed, rated as their ledger says, with a season that was closed."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pytest
+
+from evenmatch.demo.games import GAMES, LADDERS
+from evenmatch.demo.names import HOSTILE, player_names
+from evenmatch.demo.people import make_people
+from evenmatch.demo.seeding import QUEUE, make_ladder, missing, play_seasons
+from evenmatch.errors import UsageError
+from evenmatch.rating import rules
+from evenmatch.service.queueing.desk import Desk
+from evenmatch.service.service import Service
+
+ENDS = datetime(2026, 11, 20, 19, tzinfo=UTC)
+SHORT = [replace(game, matches=150) for game in GAMES]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A database with the four ladders, each of a few matches."""
+    path = tmp_path_factory.mktemp("demo") / "demo.db"
+    seasons = play_seasons(1, SHORT, ENDS)
+    for game in SHORT:
+        make_ladder(path, game, seasons[game.ladder])
+    with Service.open(str(path)) as service:
+        yield service
+
+
+def test_the_four_ladders_are_rated_by_the_four_core_systems():
+    assert {game.system for game in GAMES} == {"wager", "scorefactor", "prav", "battlepoints"}
+
+
+def test_the_same_seed_is_the_same_season_and_another_is_not():
+    duel = [replace(LADDERS["duel"], matches=60)]
+    assert play_seasons(3, duel, ENDS) == play_seasons(3, duel, ENDS)
+    assert play_seasons(3, duel, ENDS) != play_seasons(4, duel, ENDS)
+
+
+@pytest.mark.parametrize("game", SHORT, ids=lambda game: game.ladder)
+def test_ratings_are_what_a_replay_says(made, game):
+    told = made.verify(game.ladder)
+    assert told.differences == ()
+    assert (told.matches, told.due) == (150, None)
+
+
+@pytest.mark.parametrize("game", SHORT, ids=lambda game: game.ladder)
+def test_a_season_was_closed_thirty_days_ago_with_its_standings_kept(made, game):
+    first, second = made.seasons(game.ladder)
+    assert second.closed_at is None
+    assert abs(first.closed_at / 1e6 - (ENDS - timedelta(days=30)).timestamp()) < 3 * 86_400  # its last match of 150
+    assert made.finals(game.ladder, 1)[0].rank == 1
+
+
+@pytest.mark.parametrize("game", SHORT, ids=lambda game: game.ladder)
+def test_its_queue_makes_matches_of_the_game(made, game):
+    queue = Desk(made).queue(game.ladder, QUEUE)
+    assert (queue.policy.teams, queue.policy.team_size) == (game.teams, game.team_size)
+
+
+def test_a_season_has_what_its_system_needs_quitters_and_every_team_full():
+    for game, matches in zip(SHORT, play_seasons(1, SHORT, ENDS).values(), strict=True):
+        assert matches == sorted(matches, key=lambda match: match.played_at)
+        assert matches[-1].played_at <= ENDS
+        everybody = [one for match in matches for team in match.teams for one in team.players]
+        assert {len(team.players) for match in matches for team in match.teams} == {game.team_size}
+        assert {len(match.teams) for match in matches} == {game.teams}
+        assert all(one.seconds is not None for one in everybody)
+        assert any(one.quit for one in everybody)
+        assert all((one.score is not None) == (game.system == "scorefactor") for one in everybody)
+        assert all((one.performance is not None) == (game.system == "prav") for one in everybody)
+
+
+def test_of_duels_some_are_lopsided():
+    (matches,) = play_seasons(1, [replace(LADDERS["duel"], matches=300)], ENDS).values()
+    scores = {tuple(team.score for team in match.teams) for match in matches}
+    assert {(5.0, 0.0), (0.0, 5.0)} & scores
+    assert all(max(one) == 5 and min(one) < 5 for one in scores)
+
+
+def test_the_stronger_win_more_often_than_they_lose():
+    (matches,) = play_seasons(1, [LADDERS["duel"]], ENDS).values()
+    skill = {one.name: one.skill.get("duel") for one in make_people(1)}
+    won = [
+        skill[match.teams[match.places.index(1)].players[0].player]
+        > skill[match.teams[match.places.index(2)].players[0].player]
+        for match in matches
+    ]
+    assert 0.55 < sum(won) / len(won) < 0.8
+
+
+def test_names_are_of_one_player_each_and_some_try_to_do_harm():
+    names = player_names(360, np.random.default_rng(5))
+    assert len(set(names)) == 360
+    assert set(HOSTILE) <= set(names)
+    assert any("<script>" in name for name in names)
+    assert any("\u202e" in name for name in names)
+
+
+def test_a_database_that_holds_another_ladder_is_refused_and_one_of_the_demo_is_used_again(made, tmp_path):
+    path = tmp_path / "other.db"
+    with Service.open(str(path)) as service:
+        service.create_ladder("chess", "elo", rules("elo"))
+    with pytest.raises(UsageError, match="holds the ladder 'chess'"):
+        missing(path)
+    assert missing(made.database.shown) == []
+    assert missing(tmp_path / "new.db") == list(GAMES)
