@@ -168,6 +168,24 @@ def settings() -> str:
     return "\n".join(parts) + "\n"
 
 
+def web_pages() -> str:
+    """Every page of the web site, and who may see it."""
+    from evenmatch.web.app import all_pages  # noqa: PLC0415 - as above
+
+    parts = [
+        "# Pages of the web site\n",
+        "[What is on them](../how-to/web-site.md). `read`: everybody where reads are open, else who is logged in with a "
+        "key that may read the ladder; `admin`: who is logged in with a key that may operate it; –: the page itself "
+        "decides, and shows what its visitor may see. Addresses that answer to POST are forms of these pages.\n",
+        "| address | who | what |\n| --- | --- | --- |",
+    ]
+    for page in all_pages():
+        path = page.path.replace(":text", "")
+        told = (inspect.getdoc(page.handler) or "").partition("\n")[0]
+        parts.append(f"| `{page.methods[0]} {path}` | {page.scope or '–'} | {told} |")
+    return "\n".join(parts) + "\n"
+
+
 PAGES = {
     "commands.md": commands,
     "systems.md": rating_systems,
@@ -176,6 +194,7 @@ PAGES = {
     "errors.md": error_tree,
     "settings.md": settings,
     "http.md": endpoints.page,
+    "pages.md": web_pages,
 }
 
 
