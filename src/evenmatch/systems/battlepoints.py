@@ -88,7 +88,7 @@ STATE = np.dtype([("rating", "f8")], align=True)
 FACTORS = (
     Factor("k", "most points the match could move, by the player's own bracket"),
     Factor("surprise", "result minus the player's own expected score, averaged over the rivals"),
-    Factor("lopsided", "factor of a lopsided result: 1 where it was none, a mean over several rivals"),
+    Factor("lopsided", "factor of a lopsided result: 1 where it was none, a mean over several rivals", neutral=1.0),
     Factor("gain", "K is multiplied by it: the surprise times the factor, averaged over the rivals"),
     Factor("floor", "whether the fall was stopped by the floor", flag=True),
 )

@@ -91,12 +91,16 @@ FARTHEST = 1e12  # points from 0, where float64 still tells a thousandth of a po
 
 
 class Factor(NamedTuple):
-    """A named number that explains a change. `labels` are the words for 0, 1, 2 …; a `flag` is true or false."""
+    """A named number that explains a change. `labels` are the words for 0, 1, 2 …; a `flag` is true or false.
+
+    neutral  the value with which it changes nothing: 1 for what others are multiplied by
+    """
 
     name: str
     meaning: str
     labels: tuple[str, ...] = ()
     flag: bool = False
+    neutral: float = 0.0
 
 
 class Change(NamedTuple):

@@ -111,8 +111,10 @@ def _compile(p: WagerParameters) -> Wager:
 STATE = np.dtype([("rating", "f8")], align=True)
 FACTORS = (
     Factor("stake", "points wagered: a twentieth of the rank before; 0 where the rank stays after a draw"),
-    Factor("rank_modifier", "OA/YA for a win, YA/OA for a loss: the other team's mean rank against your own"),
-    Factor("quitter_modifier", "OT/YT for a win, YT/OT for a loss: the players' time in the game"),
+    Factor(
+        "rank_modifier", "OA/YA for a win, YA/OA for a loss: the other team's mean rank against your own", neutral=1.0
+    ),
+    Factor("quitter_modifier", "OT/YT for a win, YT/OT for a loss: the players' time in the game", neutral=1.0),
     Factor("rule", "which rule decided", labels=RULES),
     Factor("floor", "whether the fall was stopped by the floor", flag=True),
 )

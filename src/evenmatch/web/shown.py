@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -10,6 +11,7 @@ from evenmatch.service.boards import View
 from evenmatch.service.recorded import Part, Recorded, Side
 from evenmatch.systems.system import Change, Factor, FactorValue, System
 
+HALF = 0.5
 TIERS = 6  # looks of divisions
 LETTERS = {"won": "W", "drew": "D", "lost": "L", "none": "–"}
 
@@ -120,9 +122,9 @@ def counted_from_one(match: Recorded) -> Recorded:
 
 
 class FactorShown(NamedTuple):
-    """A factor of a change: what it is called, its value in words, and as a share of the largest in the match.
+    """A factor of a change: what it is called, its value in words, and how long its bar is.
 
-    share  −1..1; None where the value is no number
+    share  −1..1, by how far it is from changing nothing; None where the value is no number
     """
 
     name: str
@@ -132,7 +134,7 @@ class FactorShown(NamedTuple):
 
 
 def factors_of(system: System, part: Part, largest: Mapping[str, float]) -> list[FactorShown]:
-    """The factors of a player's change, in the system's order; the largest of each is that of anybody in the match."""
+    """The factors of a player's change, in the system's order; `largest` is what `largest_of` found in the match."""
     _, line = part
     if line is None:
         return []
@@ -143,14 +145,18 @@ def factors_of(system: System, part: Part, largest: Mapping[str, float]) -> list
     ]
 
 
-def largest_of(match: Recorded) -> dict[str, float]:
-    """The largest size of each factor that is a number, over all players of a match."""
-    found: dict[str, float] = {}
+def largest_of(system: System, match: Recorded) -> dict[str, float]:
+    """How far each factor that is a number is from changing nothing, at most, over all players of a match.
+
+    What is multiplied by counts as HALF at least: a modifier of 1.01 is not to look like one of 1.5.
+    """
+    found = {one.name: HALF if one.neutral else 0.0 for one in system.factors}
+    neutral = {one.name: one.neutral for one in system.factors}
     for side in match.sides:
         for _, line in side.parts:
             for name, value in {} if line is None else line.change.factors.items():
-                if isinstance(value, float) and value == value:  # noqa: PLR0124 - not a number is no number
-                    found[name] = max(found.get(name, 0.0), abs(value))
+                if isinstance(value, float) and math.isfinite(value):
+                    found[name] = max(found[name], abs(value - neutral[name]))
     return found
 
 
@@ -160,6 +166,7 @@ def _factor(factor: Factor, value: FactorValue, largest: float) -> FactorShown:
         return FactorShown(called, factor.meaning, "yes" if value else "no", None)
     if isinstance(value, str):
         return FactorShown(called, factor.meaning, value.replace("_", " "), None)
-    if value != value:  # noqa: PLR0124 - not a number: it has no part in this change
+    if not math.isfinite(value):  # it has no part in this change
         return FactorShown(called, factor.meaning, "–", None)
-    return FactorShown(called, factor.meaning, f"{value:.4g}".replace("-", "−"), value / largest if largest else 0.0)
+    told = f"{'× ' if factor.neutral else ''}{value:.4g}".replace("-", "−")
+    return FactorShown(called, factor.meaning, told, (value - factor.neutral) / largest if largest else 0.0)

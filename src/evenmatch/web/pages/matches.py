@@ -41,7 +41,8 @@ def _match(visit: Visit) -> Mapping[str, object]:
     view = visit.reading.view(visit.ladder)
     name, recorded = visit.reading.match(visit.ladder, visit.part("match"))
     found = counted_from_one(recorded)
-    system, largest = systems.find(name), largest_of(found)
+    system = systems.find(name)
+    largest = largest_of(system, found)
     changes = [abs(line.change.after - line.change.before) for side in found.sides for _, line in side.parts if line]
     return {
         "ladder": LadderShown.of(view),
