@@ -1,7 +1,5 @@
 """A real Chromium before a real process that serves ladders full of names that try to do harm."""
 
-import shutil
-
 import pytest
 
 from browser import world
@@ -27,22 +25,21 @@ def browser():
 
 @pytest.fixture(scope="session")
 def known(tmp_path_factory):
-    """The database, made once; a World, of which processes get copies."""
+    """What is in the database, which is made once: a World."""
     return world.make(tmp_path_factory.mktemp("world") / "evenmatch.db")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def served(known, tmp_path_factory):
-    """A process over a database of the module's own, which anybody may read, and in whose queues anybody may wait."""
-    folder = tmp_path_factory.mktemp("served")
-    path = shutil.copy(known.path, folder / "evenmatch.db")
+    """A process over that database, which anybody may read, and in whose queues anybody may wait."""
     settings = {"OPEN_READS": "true", "GUESTS": "true", "OPEN_RATE": "1000", "OPEN_BURST": "10000"}
     settings |= {"LOG_FORMAT": "text", "PRIVATE_WEBHOOKS": "true", "STOP_WITHIN": "1"}
-    with Served(str(path), folder, **{f"EVENMATCH_{name}": value for name, value in settings.items()}) as process:
+    folder = tmp_path_factory.mktemp("served")
+    with Served(str(known.path), folder, **{f"EVENMATCH_{name}": value for name, value in settings.items()}) as process:
         yield process
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def session(browser, served, known):
     """The cookies of somebody who is logged in by a key that may do everything."""
     watched = Watched(browser, served.address)

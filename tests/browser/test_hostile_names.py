@@ -20,25 +20,9 @@ MADE_OF_NAMES = """() => [
 
 
 @pytest.fixture(scope="module")
-def looking(browser, served, session):
+def quick(browser, served, session):
+    """A tab without the chart library, which takes longer than all the rest."""
     watched = Watched(browser, served.address, cookies=session)
-    yield watched
-    watched.close()
-
-
-@pytest.fixture
-def tab(looking):
-    looking.troubles.clear()
-    page = looking.page()
-    yield page
-    page.close()
-    assert looking.troubles == []
-
-
-@pytest.fixture(scope="module")
-def quick(browser, served):
-    """A visitor's tab without the chart library, which takes longer than all the rest."""
-    watched = Watched(browser, served.address)
     library = {"content_type": "text/javascript", "body": "window.Plotly = {react: async () => {}}"}
     watched.context.route("**/plotly*", lambda route: route.fulfill(**library))
     yield watched.page()
@@ -60,21 +44,20 @@ def check_harmless(page):
 
 
 @pytest.mark.parametrize("path", [path for path in shown() if "{ladder" in path])
-def test_a_page_of_a_ladder_whose_own_name_does_harm_stays_whole(path, tab, asking, known):
+def test_a_page_of_a_ladder_whose_own_name_does_harm_stays_whole(path, quick, asking, known):
     where = filled(path, known, RELAY)
     answer = asking.get(where, follow_redirects=True)
     assert answer.status_code == 200, (where, answer.text[:300])
     if answer.headers["content-type"].startswith("text/html"):
-        tab.goto(where)
-        settled(tab)
-        check_harmless(tab)
+        quick.goto(where)
+        check_harmless(quick)
 
 
 @pytest.mark.parametrize("ladder", [ARENA, DUELS])
-def test_every_name_in_the_standings_can_be_read(ladder, tab, known):
-    tab.goto(address("ladders", ladder, "standings"))
-    check_harmless(tab)
-    listed = tab.locator("#standings tbody th[scope=row] a").all_inner_texts()
+def test_every_name_in_the_standings_can_be_read(ladder, quick, known):
+    quick.goto(address("ladders", ladder, "standings"))
+    check_harmless(quick)
+    listed = quick.locator("#standings tbody th[scope=row] a").all_inner_texts()
     expected = {BLANK if name in BLANKS else " ".join(plain(name, 28).split()) for name in known.players[ladder]}
     assert {" ".join(name.split()) for name in listed} <= expected
     assert len(listed) > 20
@@ -88,9 +71,9 @@ def test_a_player_has_a_page_whatever_they_are_called(name, quick):
     check_harmless(quick)
 
 
-def test_a_name_in_a_chart_is_no_markup(tab, known):
-    tab.goto(address("ladders", ARENA, "players", HOSTILE[1]))
-    settled(tab)
-    tab.evaluate("Plotly.Fx.hover(document.querySelector('.figure'), [{curveNumber: 0, pointNumber: 3}])")
-    assert tab.locator(".figure a, .figure img, .figure b").count() == 0
-    check_harmless(tab)
+def test_a_name_in_a_chart_is_no_markup(operator):
+    operator.goto(address("ladders", ARENA, "players", HOSTILE[1]))
+    settled(operator)
+    operator.evaluate("Plotly.Fx.hover(document.querySelector('.figure'), [{curveNumber: 0, pointNumber: 3}])")
+    assert operator.locator(".figure a, .figure img, .figure b").count() == 0
+    check_harmless(operator)
