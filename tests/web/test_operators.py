@@ -2,6 +2,7 @@
 
 import re
 import time
+from pathlib import Path
 
 import pytest
 
@@ -191,3 +192,26 @@ def test_who_operates_one_ladder_sees_and_changes_no_other(site, league, service
     assert browsing.get("/operate/audit?ladder=other").status_code == 403
     assert browsing.get(f"/ladders/{league}/operate").status_code == 200
     browsing.close()
+
+
+def test_a_ladder_of_a_system_of_its_own_has_pages_and_keeps_its_file(operator, service):
+    own = str(Path(__file__).parents[2] / "docs" / "how-to" / "league_points.py")
+    service.create_ladder("own", own, rules(own))
+    service.record_many("own", [duel(1, "ann", "bob", ladder="own"), duel(2, "bob", "ann", ladder="own")])
+    assert "Why did my rating move?" in operator.page("/ladders/own/matches/m2")
+    name = service.ladder("own").rules.system.name
+    page = operator.page("/ladders/own/operate/rules")
+    assert f"<option selected>{name}</option>" in page
+    field, value = re.search(r'name="(p\.[a-z_]+)" value="(\d+)"', page).groups()
+    sent = operator.submit(
+        "/ladders/own/operate/rules",
+        **{"system": name, "shown_system": name, "preset": "", "shown_preset": "", field: str(int(value) + 1)},
+        begin="start",
+    )
+    assert sent.status_code == 303
+    for _ in range(100):
+        if service.ladder("own").rules.values()[field[2:]] == int(value) + 1:
+            break
+        time.sleep(0.1)
+    assert service.ladder("own").system == own
+    assert service.ladder("own").rules.values()[field[2:]] == int(value) + 1

@@ -24,7 +24,7 @@ from evenmatch.service.settings import Settings
 from evenmatch.service.stories import known
 from evenmatch.service.transacting import Transacting
 from evenmatch.standings.board import Standing
-from evenmatch.systems.system import FactorValue
+from evenmatch.systems.system import FactorValue, System
 
 LOOKED_AT = 50  # matches, among which the last loss is looked for
 Named = list[tuple[str, Standing]]
@@ -255,6 +255,12 @@ class Reading(Transacting):
         """The system that rates a ladder, and a match of it."""
         with self._read(ladder) as (store, head):
             return head.system, recorded.find(store, head, match_id)
+
+    def explained(self, ladder: str, match_id: str) -> tuple[System, Recorded]:
+        """A match of a ladder, and the system by whose factors its changes are explained."""
+        with self._read(ladder) as (store, head):
+            found = recorded.find(store, head, match_id)
+            return store.plan(head, head.planned).rules_at(found.position).system, found
 
     def prospects(self, ladder: str, teams: Sequence[Sequence[str]]) -> Prospects:
         """The odds of a line-up as of now."""

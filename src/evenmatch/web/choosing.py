@@ -41,9 +41,8 @@ def rules_form(chosen: Rules) -> RulesForm:
         Field(FIELD + name, name.replace("_", " "), shown(values[name]), spec.meaning, spec.accepts)
         for name, (spec, _) in declared.items()
     )
-    return RulesForm(
-        chosen.system.name, tuple(systems.names()), chosen.preset or "", tuple(chosen.system.presets), fields
-    )
+    known = dict.fromkeys([*systems.names(), chosen.system.name])  # a ladder's own may be out of a file
+    return RulesForm(chosen.system.name, tuple(known), chosen.preset or "", tuple(chosen.system.presets), fields)
 
 
 def chosen_rules(sent: Mapping[str, str], present: Rules) -> Rules:

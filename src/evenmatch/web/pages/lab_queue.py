@@ -87,7 +87,7 @@ def _asked(values: Mapping[str, float]) -> tuple[Crowd, Steps]:
 
     crowd = Crowd(values["arrivals"], int(values["team_size"]), values["strict"] / 100.0, values["patience"] or None)
     times = (0.0, *(values[one.name] for one in TIMES))
-    return crowd, Steps(times, tuple(values[one.name] for one in WIDTHS)).in_order
+    return crowd, Steps(times, tuple(values[one.name] for one in WIDTHS))
 
 
 def _queue(visit: Visit, values: Mapping[str, float], runs: list[Run], busy: str) -> Mapping[str, object]:

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 from starlette.responses import Response
 
-from evenmatch import systems
 from evenmatch.service.recorded import sentences_of
 from evenmatch.web.shown import LadderShown, counted_from_one, factors_of, largest_of, result_of
 from evenmatch.web.visit import Visit, address
@@ -39,9 +38,8 @@ async def match(visit: Visit) -> Response:
 
 def _match(visit: Visit) -> Mapping[str, object]:
     view = visit.reading.view(visit.ladder)
-    name, recorded = visit.reading.match(visit.ladder, visit.part("match"))
+    system, recorded = visit.reading.explained(visit.ladder, visit.part("match"))
     found = counted_from_one(recorded)
-    system = systems.find(name)
     largest = largest_of(system, found)
     changes = [abs(line.change.after - line.change.before) for side in found.sides for _, line in side.parts if line]
     return {

@@ -12,9 +12,10 @@ from evenmatch.errors import ConflictError, UsageError
 from evenmatch.service import rulings
 from evenmatch.service.callers.deeds import Correcting, correcting
 from evenmatch.service.corrections import Ban, Reinstate, Unvoid, Void
-from evenmatch.service.ladders import ChangeRules
+from evenmatch.service.ladders import ChangeRules, Ladder
 from evenmatch.service.replaying import Progress
 from evenmatch.service.settings import Settings
+from evenmatch.systems.system import Rules
 from evenmatch.web.choosing import chosen_rules, rules_form
 from evenmatch.web.shown import LadderShown
 from evenmatch.web.visit import Visit, address
@@ -142,7 +143,7 @@ def _rules(visit: Visit, sent: Mapping[str, str]) -> Mapping[str, object]:
     )
     seen = None
     if not is_same and start and sent.get("look"):
-        wish = ChangeRules(chosen.system.name, chosen, start, skip_bad)
+        wish = ChangeRules(_found_by(there, chosen), chosen, start, skip_bad)
         seen = visit.site.service.preview(visit.ladder, wish)
     return {
         "ladder": LadderShown.of(visit.reading.view(visit.ladder)),
@@ -157,6 +158,11 @@ def _rules(visit: Visit, sent: Mapping[str, str]) -> Mapping[str, object]:
     }
 
 
+def _found_by(there: Ladder, chosen: Rules) -> str:
+    """What the chosen system is found by: its name, or the file of the ladder's own."""
+    return there.system if chosen.system.name == there.rules.system.name else chosen.system.name
+
+
 async def change_rules(visit: Visit) -> Response:
     """Rate by other rules, as a job."""
     form, caller = await visit.form(), visit.check("admin", visit.ladder)
@@ -165,7 +171,7 @@ async def change_rules(visit: Visit) -> Response:
         there = visit.reading.described(visit.ladder)
         chosen = chosen_rules(form, there.rules)
         start = form.get("begin", "start") == "start"
-        wish = ChangeRules(chosen.system.name, chosen, start, bool(form.get("skip_bad")))
+        wish = ChangeRules(_found_by(there, chosen), chosen, start, bool(form.get("skip_bad")))
         service = visit.site.service.noting(correcting(caller, visit.ladder, wish, visit.request_id))
 
         def change(progress: Progress) -> Mapping[str, object]:
