@@ -25,7 +25,7 @@ LONG = (
     "tests/test_recorded",
     "docs",
     "README.md",
-    *(f"tests/{part}" for part in ("crash", "contract", "ledger", "matchmaking", "lab", "cli")),
+    *(f"tests/{part}" for part in ("crash", "browser", "contract", "ledger", "matchmaking", "lab", "cli")),
 )
 
 

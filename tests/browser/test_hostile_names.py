@@ -4,19 +4,10 @@ import httpx
 import pytest
 
 from browser.addresses import filled, shown
-from browser.watched import Watched, settled
+from browser.watched import Watched, check_harmless, settled
 from browser.world import ARENA, BLANKS, DUELS, HOSTILE, RELAY
-from evenmatch.lab.plain import BLANK, DIRECTIONS, plain
+from evenmatch.lab.plain import BLANK, plain
 from evenmatch.web.visit import address
-
-MADE_OF_NAMES = """() => [
-    ...[...document.querySelectorAll('*')].filter((one) =>
-        [...one.attributes].some((each) => each.name.startsWith('on') || each.name === 'autofocus')
-        || (one.href?.baseVal ?? one.href ?? '').toString().startsWith('javascript:')
-        || ['evil.example'].some((host) => [one.src, one.href, one.action].join(' ').includes('//' + host))),
-    ...[...document.scripts].filter((one) => one.type !== 'application/json' && !one.src.startsWith(location.origin)),
-    ...document.querySelectorAll('main b, main i, main bdi *, h1 h1, td h1, iframe, object, embed, base'),
-].map((one) => one.outerHTML.slice(0, 200))"""
 
 
 @pytest.fixture(scope="module")
@@ -35,12 +26,6 @@ def asking(served, session):
     cookies = {one["name"]: one["value"] for one in session}
     with httpx.Client(base_url=served.address, cookies=cookies, timeout=30) as client:
         yield client
-
-
-def check_harmless(page):
-    assert page.title().endswith("evenmatch")
-    assert page.evaluate(MADE_OF_NAMES) == []
-    assert not DIRECTIONS & set(page.evaluate("document.body.innerText"))
 
 
 @pytest.mark.parametrize("path", [path for path in shown() if "{ladder" in path])

@@ -77,6 +77,15 @@ def test_a_form_without_the_proof_of_the_session_is_refused(path, served, sessio
             assert client.post(where, data={"proof": proof}, headers=foreign).status_code == 403
 
 
+def test_nobody_is_logged_in_by_another_site(served, known):
+    with httpx.Client(base_url=served.address) as client:
+        form = {"key": known.keys["admin"]}
+        told = client.post("/login", data=form, headers={"Origin": "https://evil.example"})
+        assert told.status_code == 403
+        assert "evenmatch-session" not in told.cookies
+        assert "evenmatch-session" in client.post("/login", data=form).cookies
+
+
 def test_a_void_moves_the_standings_and_can_be_taken_back(operator):
     before = ratings(operator, DUELS)
     operator.goto(address("ladders", DUELS, "matches", "duel-240"))

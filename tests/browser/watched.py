@@ -2,6 +2,8 @@
 
 from urllib.parse import urlsplit
 
+from evenmatch.lab.plain import DIRECTIONS
+
 PATIENCE = 20_000  # milliseconds until something that is waited for is there
 LOUD = ("error", "warning", "assert")
 STANDS_OUT = """() => {
@@ -12,6 +14,15 @@ STANDS_OUT = """() => {
         .map((one) => `${one.tagName.toLowerCase()}.${one.getAttribute('class')}`)
     return [`${wide} px too wide`, ...out.slice(0, 8)]
 }"""
+
+MADE_OF_NAMES = """() => [
+    ...[...document.querySelectorAll('*')].filter((one) =>
+        [...one.attributes].some((each) => each.name.startsWith('on') || each.name === 'autofocus')
+        || (one.href?.baseVal ?? one.href ?? '').toString().startsWith('javascript:')
+        || ['evil.example'].some((host) => [one.src, one.href, one.action].join(' ').includes('//' + host))),
+    ...[...document.scripts].filter((one) => one.type !== 'application/json' && !one.src.startsWith(location.origin)),
+    ...document.querySelectorAll('main b, main i, main bdi *, h1 h1, td h1, iframe, object, embed, base'),
+].map((one) => one.outerHTML.slice(0, 200))"""
 
 
 class Watched:
@@ -78,3 +89,10 @@ def overflow(page):
             break
         page.wait_for_timeout(100)
     return found
+
+
+def check_harmless(page):
+    """Fail where a name became an element, or turns the direction of what follows."""
+    assert page.title().endswith("evenmatch")
+    assert page.evaluate(MADE_OF_NAMES) == []
+    assert not DIRECTIONS & set(page.evaluate("document.body.innerText"))

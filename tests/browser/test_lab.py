@@ -1,0 +1,49 @@
+"""Designers in a browser: what is begun in the lab is watched until it is done, and what was found is shown."""
+
+import pytest
+
+from browser.axe import violations
+from browser.watched import check_harmless, overflow, settled
+from browser.world import DUELS
+from evenmatch.web.visit import address
+
+LONGEST = 90_000  # milliseconds: systems may have to be compiled first
+
+
+@pytest.fixture
+def check_found(operator):
+    """Wait until a job is done, with the page open, and look at what it found as at every page."""
+
+    def check():
+        operator.locator("#result:not([data-every])").wait_for(timeout=LONGEST)
+        settled(operator)
+        check_harmless(operator)
+        assert violations(operator) == []
+        operator.emulate_media(color_scheme="dark")
+        assert violations(operator, "color-contrast") == []
+        for width in (360, 1920):
+            operator.set_viewport_size({"width": width, "height": 800})
+            assert overflow(operator) == []
+
+    return check
+
+
+def test_a_backtest_is_watched_until_the_systems_are_ranked(operator, check_found):
+    operator.goto(address("ladders", DUELS, "lab", "backtest"))
+    for box in operator.locator("input[name=system]").all():
+        box.set_checked(box.get_attribute("value") in ("elo", "battlepoints"))
+    operator.get_by_role("button", name="Begin the backtest").click()
+    check_found()
+    ranking = operator.get_by_role("region", name="Ranking of the systems")
+    assert {"elo", "battlepoints"} <= set(ranking.locator("tbody th").all_inner_texts())
+    assert operator.locator(".figure .main-svg").count() >= 2
+
+
+def test_what_other_rules_would_make_of_the_standings_is_shown(operator, check_found):
+    operator.goto(address("ladders", DUELS, "lab", "what-if"))
+    operator.get_by_label("Rating system").select_option("elo")
+    operator.get_by_role("button", name="Show its parameters").click()
+    operator.get_by_role("heading", name="Parameters of elo").wait_for()
+    operator.get_by_role("button", name="Compare the standings").click()
+    check_found()
+    assert operator.locator("#result tbody tr").count() > 5
