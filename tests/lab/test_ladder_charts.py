@@ -39,6 +39,8 @@ def test_a_path_rises_and_falls_with_each_match():
 def test_only_divisions_near_the_path_are_drawn():
     assert texts(player_path(POINTS, CUTS)) == ["Silver", "Gold"]
     assert texts(player_path(POINTS[3:], CUTS)) == ["Silver", "Gold"]  # a path that never moved has room, too
+    fell = PathPoint("m5", 5 * DAY, 1600.0, 1500.0, "lost")
+    assert texts(player_path([fell], [("Low", 1480.0), ("High", 1620.0), ("Top", 1700.0)])) == ["Low", "High"]
 
 
 def test_a_path_of_no_matches_is_an_empty_figure():
