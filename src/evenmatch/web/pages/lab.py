@@ -29,8 +29,11 @@ async def lab(visit: Visit) -> Response:
         visit.shared.bench.begin(visit.site, view)
 
     def make() -> Mapping[str, object]:
+        from evenmatch.lab.health import floor_of  # noqa: PLC0415 - the lab is loaded where somebody looks into it
+
         return {
             "ladder": LadderShown.of(view),
+            "has_floor": floor_of(visit.reading.described(visit.ladder).rules) is not None,
             "has_matches": bool(len(view.snapshot.board)),
             "found": found,
             "jobs": jobs_of(visit)[:6],
