@@ -88,6 +88,8 @@ def command(
 
         def ready(key: str) -> None:
             _tell(address_of(listening), key if options.host in LOOPBACK else None, players)
+            if not compiling.is_over:
+                note("the matchmaker is still being compiled, which the first start takes: matches begin after that")
 
         serve_demo(db, seed, options, listening, compiling, players=players, ready=ready)
 

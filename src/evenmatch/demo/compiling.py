@@ -76,6 +76,11 @@ class Compiling:
         for one in self._running:
             one.wait(PATIENCE)
 
+    @property
+    def is_over(self) -> bool:
+        """Whether all is compiled."""
+        return all(done.is_set() for done in self._done.values())
+
     def wait_for_ratings(self) -> None:
         """Until all rating systems are compiled."""
         for name in SYSTEMS:
