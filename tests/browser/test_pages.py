@@ -4,6 +4,7 @@ The list of pages is the site's own, so that none can be forgotten.
 """
 
 import json
+from urllib.parse import quote
 
 import httpx
 import pytest
@@ -61,6 +62,7 @@ def test_a_page_opens_at_every_width_by_day_and_night_for_everybody(path, tab, p
     if not answer.headers["content-type"].startswith("text/html"):
         assert json.loads(answer.text).keys() == {"data", "layout"}, address
         return
+    check_policy(answer.headers["content-security-policy"])
     tab.goto(address)
     settled(tab)
     assert tab.title().endswith("evenmatch")
@@ -75,6 +77,14 @@ def test_a_page_opens_at_every_width_by_day_and_night_for_everybody(path, tab, p
         assert overflow(tab) == [], (address, width)
     for faint in tab.evaluate(FAINT):
         raise AssertionError(f"a chart's text is hard to read in the dark: {faint}")
+
+
+def check_policy(policy):
+    """Scripts come from files of this site alone; nothing comes from elsewhere."""
+    allowed = dict(part.strip().partition(" ")[::2] for part in policy.split(";"))
+    assert allowed["default-src"] == "'none'"
+    assert allowed["script-src"] == allowed["connect-src"] == "'self'"
+    assert not {word for words in allowed.values() for word in words.split()} & {"*", "http:", "https:"}
 
 
 def told(page):
@@ -98,3 +108,27 @@ def is_dark(page):
         for of in ("backgroundColor", "color")
     )
     return sum(ground) < sum(ink)
+
+
+def test_an_address_where_nothing_is_tells_so_in_the_same_frame(looking):
+    looking.troubles.clear()
+    page = looking.page()
+    page.goto(f"/nowhere/{quote('<b>here</b>', safe='')}")
+    assert page.locator("h1").inner_text() == "Nothing is here"
+    assert "<b>here</b>" in page.locator("main").inner_text()
+    assert violations(page) == []
+    assert overflow(page) == []
+    page.close()
+    assert [one for one in looking.troubles if "404" not in one] == []
+
+
+def test_the_standings_are_light_and_load_no_chart_library(browser, served):
+    watched = Watched(browser, served.address)
+    page, sizes = watched.page(), {}
+    page.on("requestfinished", lambda one: sizes.update({one.url: one.sizes()["responseBodySize"]}))
+    page.goto(f"/ladders/{ARENA}/standings")
+    page.wait_for_timeout(200)
+    watched.close()
+    assert len(sizes) >= 3
+    assert sum(sizes.values()) < 150_000, sizes
+    assert not [url for url in sizes if "plotly" in url]
