@@ -77,14 +77,13 @@ def player_path(points: Sequence[PathPoint], cuts: Cuts = ()) -> go.Figure:
     figure.update_layout(showlegend=True)
     low, high = (choose(y for one in points for y in (one.before, one.after)) for choose in (min, max))
     room = ROOM * (high - low) or abs(high) / LEAST_ROOM or 1.0
-    for name, rating in cuts:
-        if low - room <= rating <= high + room:
-            figure.add_hline(
-                y=rating,
-                line={"color": faded(BLUE, 0.45), "width": 1, "dash": "dot"},
-                annotation={"text": label(name, 20), "font": {"size": 11, "color": GREY}},
-                annotation_position="top left",
-            )
+    near = [(name, rating) for name, rating in cuts if low - room <= rating <= high + room]
+    figure.update_layout(
+        shapes=[_line("y", rating, faded(BLUE, 0.45), 1) for _, rating in near],
+        annotations=[
+            {**_beside("y", rating, name), "x": 0, "xanchor": "left", "yanchor": "bottom"} for name, rating in near
+        ],
+    )
     return figure
 
 
@@ -107,26 +106,38 @@ def spread(edges: Sequence[float] | Floats, counts: Sequence[int] | Floats, cuts
         marker={"color": colors, "line": {"width": 0}},
         hovertemplate="%{y:,} with %{customdata[0]} to %{customdata[1]}<extra></extra>",
     )
-    for name, rating in cuts:
-        if drawn[0] < rating < drawn[-1]:
-            figure.add_vline(
-                x=rating,
-                line={"color": GREY, "width": 1, "dash": "dot"},
-                annotation={"text": label(name, 20), "textangle": -90, "font": {"size": 11, "color": GREY}},
-                annotation_position="top right",
-            )
+    inside = [(name, rating) for name, rating in cuts if drawn[0] < rating < drawn[-1]]
+    lines = [_line("x", rating, GREY, 1) for _, rating in inside]
+    notes = [
+        {**_beside("x", rating, name), "y": 1, "textangle": -90, "xanchor": "left", "yanchor": "top"}
+        for name, rating in inside
+    ]
     if you is not None:
         at = float(np.clip(you, drawn[0], drawn[-1]))
-        figure.add_vline(
-            x=at,
-            line={"color": RED, "width": 2},
-            annotation={"text": "you are here", "font": {"size": 13, "color": RED}, "yshift": 18},
-            annotation_position="top right" if at < (drawn[0] + drawn[-1]) / 2 else "top left",
-        )
+        side = "left" if at < (drawn[0] + drawn[-1]) / 2 else "right"
+        here = {"text": "you are here", "font": {"size": 13, "color": RED}, "yshift": 18, "xanchor": side}
+        lines.append(_line("x", at, RED, 2, "solid"))
+        notes.append({**_beside("x", at, ""), "y": 1, "yanchor": "top", **here})
+    figure.update_layout(shapes=lines, annotations=notes)
     figure.update_layout(bargap=0.04, showlegend=False, margin={"t": 30})
     figure.update_xaxes(title_text="rating", tickangle=0, gridcolor=FAINT)
     figure.update_yaxes(title_text="players", rangemode="tozero")
     return figure
+
+
+def _line(axis: str, at: float, color: str, width: int, dash: str = "dot") -> dict[str, object]:
+    """A line across the whole figure at a value of an axis: all at once, since plotly adds them slowly one by one."""
+    other = "y" if axis == "x" else "x"
+    ends = {f"{axis}0": at, f"{axis}1": at, f"{axis}ref": axis, f"{other}0": 0, f"{other}1": 1}
+    line = {"color": color, "width": width, "dash": dash}
+    return {"type": "line", **ends, f"{other}ref": f"{other} domain", "line": line}
+
+
+def _beside(axis: str, at: float, name: str) -> dict[str, object]:
+    """Words beside such a line."""
+    other = "y" if axis == "x" else "x"
+    places = {axis: at, f"{axis}ref": axis, f"{other}ref": f"{other} domain", "showarrow": False}
+    return {"text": label(name, 20), "font": {"size": 11, "color": GREY}, **places}
 
 
 def _milliseconds(points: Sequence[PathPoint]) -> list[int]:
