@@ -31,7 +31,7 @@ class JobTold(Told):
 
     job: str
     ladder: str
-    kind: str = Field(description="rebuild, verify or rules.")
+    kind: str = Field(description="rebuild, verify, rules; of the lab: backtest, tuning, what-if.")
     state: Literal["running", "done", "failed"]
     done: int = Field(description="Events of the ladder's ledger.")
     total: int
