@@ -15,6 +15,7 @@ from evenmatch.demo.people import Person
 from evenmatch.demo.seeding import QUEUE
 from evenmatch.errors import EvenmatchError
 
+ARRIVE = 12.0  # seconds in which all have come
 REST = 25.0  # seconds between two matches, on average
 BORED = 90.0  # seconds after which the impatient give up
 WAIT = 2.0  # seconds of one look
@@ -48,7 +49,7 @@ class Seekers:
 
     async def live(self, person: Person) -> None:
         """Play, rest, play; whatever goes wrong is followed by a rest."""
-        await asyncio.sleep(self._rng.uniform(0, REST))
+        await asyncio.sleep(self._rng.uniform(0, ARRIVE))
         while True:
             if person.name not in self._busy:
                 party = self._party(person)
