@@ -20,7 +20,7 @@ from evenmatch.standings.board import StandingsRules
 
 QUEUE = "main"
 RULES = QueueRules(
-    accept_within=15.0,
+    accept_within=20.0,
     heartbeat=25.0,
     tick=1.0,
     penalty=10.0,

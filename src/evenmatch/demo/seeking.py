@@ -19,7 +19,7 @@ ARRIVE = 12.0  # seconds in which all have come
 REST = 25.0  # seconds between two matches, on average
 BORED = 90.0  # seconds after which the impatient give up
 WAIT = 2.0  # seconds of one look
-AWAY = 4.0  # seconds between two looks, on average: the service works for everybody who looks
+AWAY = 2.5  # seconds between two looks, on average: the service works for everybody who looks
 OTHERS = 3.0  # seconds in which the others answer an offer, mostly: each answer is a change, and worth no look
 LONG = 40.0  # seconds of one look while a match is played
 DECLINES, IS_SILENT, IS_IMPATIENT = 0.015, 0.005, 0.1
@@ -82,7 +82,7 @@ class Seekers:
         seen = await self._client.ticket(ladder, joined.ticket)
         while seen.state not in OVER:
             if seen.offer is not None and not all(seen.offer.own.values()):
-                await asyncio.sleep(self._rng.uniform(0.3, 4.0))
+                await asyncio.sleep(self._rng.uniform(0.3, 3.0))
                 if not await self._answer(ladder, joined.ticket, seen.offer.offer):
                     return
                 await asyncio.sleep(OTHERS)
