@@ -15,7 +15,7 @@ from evenmatch.match import Appearance, Match, Team
 DAYS = 75.0
 GONE = 0.05  # share of people who stopped playing half-way
 NEW = 0.04  # share who have not played yet
-REACH = 0.9  # of a skill: how far from the first player of a match the others are
+REACH = 1.8  # of a skill: how far from the first player of a match the others are
 EVENING = 20.0  # the hour, in UTC, at which most play
 Values = NDArray[np.float64]
 
@@ -46,14 +46,16 @@ def _days_before(rng: np.random.Generator, count: int, ends: datetime) -> list[f
 
 
 def _line_up(rng: np.random.Generator, game: Game, weight: Values, skill: Values) -> list[int]:
-    """Who meets: somebody, and others of about their skill; dealt out to the teams so that these are about even."""
+    """Who meets: somebody, and others not too far from their skill, dealt out as they come.
+
+    That was before there was a matchmaker: teams that were even by true skill would leave nothing to be foretold.
+    """
     luck = rng.gumbel(size=len(skill))  # the largest of weight + luck are a draw without replacement
     first = int(np.argmax(weight + luck))
     near = weight + rng.gumbel(size=len(skill)) - 0.5 * ((skill - skill[first]) / REACH) ** 2
     near[first] = np.inf
     chosen = np.argpartition(-near, game.players)[: game.players]
-    by_skill = chosen[np.argsort(skill[chosen])].reshape(game.team_size, game.teams)
-    return [int(one) for one in rng.permuted(by_skill, axis=1).T.ravel()]
+    return [int(one) for one in rng.permutation(chosen)]
 
 
 def _match(rng: np.random.Generator, game: Game, players: list[Person], number: int, ended: datetime) -> Match:
