@@ -174,8 +174,8 @@ def web_pages() -> str:
 
     parts = [
         "# Pages of the web site\n",
-        "[What is on them](../how-to/web-site.md). `read`: everybody where reads are open, else who is logged in with a "
-        "key that may read the ladder; `admin`: who is logged in with a key that may operate it; –: the page itself "
+        "[What is on them](../how-to/web-site.md). `read`: everybody where reads are open, else who is logged in with "
+        "a key that may read the ladder; `admin`: who is logged in with a key that may operate it; –: the page itself "
         "decides, and shows what its visitor may see. Addresses that answer to POST are forms of these pages.\n",
         "| address | who | what |\n| --- | --- | --- |",
     ]

@@ -58,7 +58,12 @@ def test_what_was_corrected_is_read_as_it_counts_now(service, played):
 def test_the_latest_matches_alone_are_read_where_fewer_are_asked_for(service, played):
     service.correct(played, Void("m4"))
     service.record(duel(7, "ann", "bob", played))
-    for latest, ids, earlier in [(1, ["m7"], 4), (2, ["m6", "m7"], 3), (3, ["m6", "m7"], 2), (4, ["m5", "m6", "m7"], 1)]:
+    for latest, ids, earlier in [
+        (1, ["m7"], 4),
+        (2, ["m6", "m7"], 3),
+        (3, ["m6", "m7"], 2),
+        (4, ["m5", "m6", "m7"], 1),
+    ]:
         found = read_history(service.database, played, latest=latest)
         assert (found.matches.match_id.to_pylist(), found.earlier) == (ids, earlier)
     assert found.notes == (
