@@ -23,7 +23,7 @@ Say = Callable[[str], None]
 
 async def backtest_form(visit: Visit) -> Response:
     """Choose the systems."""
-    return await visit.show("lab_backtest", lambda: _shared(visit) | {"systems": systems.names()})
+    return await visit.show("lab_backtest", lambda: _shared(visit))
 
 
 async def backtest(visit: Visit) -> Response:
@@ -33,8 +33,9 @@ async def backtest(visit: Visit) -> Response:
     chosen = [value for name, value in sent if name == "system"]
     if not chosen:
         raise UsageError("no system is chosen; accepted is one or more")
+    own = (await visit.site.work(visit.reading.described, visit.ladder)).rules.system.name
     for one in chosen:
-        check_installed(one)
+        _check(one, own)
     warm_up = _whole(form.get("warm_up", "50"), "the warm-up", *WARM_UP) / 100
 
     def work(say: Say) -> Work:
@@ -47,19 +48,19 @@ async def backtest(visit: Visit) -> Response:
 
 async def tuning_form(visit: Visit) -> Response:
     """Choose the system and the time."""
-    return await visit.show("lab_tuning", lambda: _shared(visit) | {"systems": systems.names()})
+    return await visit.show("lab_tuning", lambda: _shared(visit))
 
 
 async def tuning(visit: Visit) -> Response:
     """Begin a search for parameters that predict better."""
     form = await visit.form()
     system, seconds = form.get("system", ""), _whole(form.get("seconds", "20"), "the time", LEAST, MOST)
-    check_installed(system)
+    present = (await visit.site.work(visit.reading.described, visit.ladder)).rules
+    _check(system, present.system.name)
 
     def work(say: Say) -> Work:
         from evenmatch.web import experiments  # noqa: PLC0415
 
-        present = visit.site.service.ladder(visit.ladder).rules
         before = present if present.system.name == system else rules(system)
         return experiments.tuning_work(visit.site.service, visit.ladder, before, float(seconds), say)
 
@@ -70,7 +71,7 @@ async def what_if_form(visit: Visit) -> Response:
     """Choose other rules."""
 
     def make() -> Mapping[str, object]:
-        present = visit.site.service.ladder(visit.ladder).rules
+        present = visit.reading.described(visit.ladder).rules
         chosen = chosen_rules(dict(visit.request.query_params), present)
         return _shared(visit) | {"form": rules_form(chosen), "chosen": chosen}
 
@@ -84,16 +85,24 @@ async def what_if(visit: Visit) -> Response:
     def work(say: Say) -> Work:
         from evenmatch.web import experiments  # noqa: PLC0415
 
-        chosen = chosen_rules(form, visit.site.service.ladder(visit.ladder).rules)
+        chosen = chosen_rules(form, visit.reading.described(visit.ladder).rules)
         return experiments.what_if_work(visit.site.service, visit.ladder, chosen, say)
 
     return await _begin(visit, "what-if", work)
 
 
+def _check(system: str, own: str) -> None:
+    """Raise UnknownNameError for a system that is neither installed nor the ladder's own, out of a file."""
+    if system != own:
+        check_installed(system)
+
+
 def _shared(visit: Visit) -> dict[str, object]:
+    present = visit.reading.described(visit.ladder).rules
     return {
         "ladder": LadderShown.of(visit.reading.view(visit.ladder)),
-        "present": visit.site.service.ladder(visit.ladder).rules,
+        "present": present,
+        "systems": list(dict.fromkeys([*systems.names(), present.system.name])),
         "bounds": {"seconds": (LEAST, MOST), "warm_up": WARM_UP},
     }
 
