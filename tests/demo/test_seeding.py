@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from math import comb, exp
 
 import numpy as np
 import pytest
@@ -81,15 +82,23 @@ def test_of_duels_some_are_lopsided():
     assert all(max(one) == 5 and min(one) < 5 for one in scores)
 
 
-def test_the_stronger_win_more_often_than_they_lose():
+def test_who_wins_a_duel_follows_true_skill():
+    """First to five, each point won with odds logistic in 1.1 times the difference: the sum of a negative binomial."""
     (matches,) = play_seasons(1, [LADDERS["duel"]], ENDS).values()
-    skill = {one.name: one.skill.get("duel") for one in make_people(1)}
-    won = [
-        skill[match.teams[match.places.index(1)].players[0].player]
-        > skill[match.teams[match.places.index(2)].players[0].player]
-        for match in matches
-    ]
-    assert 0.55 < sum(won) / len(won) < 0.8
+    people = {one.name: one for one in make_people(1)}
+    expected, won = [], []
+    for match in matches:
+        first, second = (team.players[0] for team in match.teams)
+        if first.quit or second.quit:
+            continue
+        hour = match.played_at.hour + match.played_at.minute / 60
+        lead = people[first.player].skill_at("duel", hour) - people[second.player].skill_at("duel", hour)
+        point = 1 / (1 + exp(-1.1 * abs(lead)))
+        expected.append(sum(comb(4 + lost, lost) * point**5 * (1 - point) ** lost for lost in range(5)))
+        won.append((match.places[0] == 1) == (lead > 0))
+    assert len(won) > 2000
+    assert 0.6 < np.mean(expected) < 0.9  # neither coin flips nor foregone
+    assert np.mean(won) == pytest.approx(np.mean(expected), abs=0.03)  # four standard errors
 
 
 def test_names_are_of_one_player_each_and_some_try_to_do_harm():
