@@ -144,13 +144,13 @@ class _Server(uvicorn.Server):
 
 def listen(options: Options) -> socket.socket:
     """A socket at the address of the options. Raises UsageError where it cannot be had."""
+    listening = socket.socket(socket.AF_INET6 if ":" in options.host else socket.AF_INET)
     try:
-        family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
-        listening = socket.socket(family)
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind((options.host, options.port))
         listening.listen(2048)
     except OSError as error:
+        listening.close()
         raise UsageError(
             f"{options.host}:{options.port} cannot be listened on: {error.strerror}; accepted is an address of this "
             "machine and a free port, by --host and --port (0 takes any)"
