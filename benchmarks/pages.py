@@ -35,6 +35,7 @@ PAGES = {
     "standings, page 9,000": "/standings?page=9000",
     "standings around a player": f"/standings?around={quote(BUSY)}",
     "standings, a search": f"/standings?search={quote('player 77')}",
+    "standings, a search that finds nobody": "/standings?search=zzq",
     "a player of 30 matches": f"/players/{quote(BUSY)}",
     "the latest matches": "/matches",
     "a match": "/matches/later-2990",

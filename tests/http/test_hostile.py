@@ -394,7 +394,6 @@ PATHS = (
     b"/v1/ladders/..%2f..%2fkeys",
     b"/v1/ladders/%2e%2e/keys",
     b"/v1//ladders",
-    b"//v1/ladders",
     b"/v1/ladders/duel/",
     b"/v1/ladders/duel%2Fmatches",
     b"/v1/ladders/%00",
@@ -405,16 +404,28 @@ PATHS = (
     b"/v1/ladders/%zz",
     b"/v1/ladders/" + b"a" * 5000,
     b"/v1/ladders/duel;x=1",
-    b"/V1/LADDERS/duel",
     b"/v1/jobs/%27%20OR%201=1--",
     b"/v1/webhooks/999999999999999999999999/deliveries",
     b"/v1/ladders/duel/tickets/99999999999999999999",
     b"/v1/ladders/duel/tickets/-1",
-    b"/openapi.json",
-    b"/docs",
-    b"/.env",
-    b"/",
 )
+
+
+OUTSIDE = (b"//v1/ladders", b"/V1/LADDERS/duel", b"/openapi.json", b"/docs", b"/.env")  # pages answer there
+
+
+@pytest.mark.parametrize("path", OUTSIDE)
+def test_an_address_beside_the_endpoints_is_a_page_that_tells_nothing(wire, path):
+    for key in (wire.key, ""):
+        status, headers, body = wire.ask(b"GET", path, key=key)
+        assert (status, headers["content-type"]) == (404, "text/html; charset=utf-8")
+        assert "default-src 'none'" in headers["content-security-policy"]
+        assert "There is no page at" in body
+
+
+def test_the_front_page_asks_who_is_there(wire):
+    status, headers, _ = wire.ask(b"GET", b"/", key="")
+    assert (status, headers["location"]) == (303, "/login?to=%2F")
 
 
 @pytest.mark.parametrize("path", PATHS)

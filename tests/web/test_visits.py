@@ -93,7 +93,7 @@ def test_a_wrong_key_is_told_and_begins_no_session(anyone):
 
 @pytest.mark.parametrize("to", ["https://evil.example/", "//evil.example", "/\\evil.example", "javascript:alert(1)"])
 def test_logging_in_leads_to_no_other_site(anyone, admin_key, to):
-    assert anyone.post("/login", data={"key": admin_key, "to": to}).headers["location"] == "/"
+    assert anyone.post("/login", data={"key": admin_key, "to": to}).headers["location"] == "/operate"
 
 
 def test_the_cookie_of_a_session_is_kept_from_scripts_and_other_sites(anyone, admin_key):

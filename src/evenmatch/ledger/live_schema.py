@@ -26,6 +26,8 @@ api_key = table(
     column("expires_at", empty=True),
     column("revoked_at", empty=True),
 )
+# Sessions of pages that were ended before their time; until: when they would have ended.
+ended_session = table("ended_session", key("session", TEXT), column("until"))
 # What the processes share and tell nobody: by which players' tokens are signed.
 secret = table("secret", key("name", TEXT), column("value", BYTES), column("created_at"))
 # How often something changed that processes remember: names, since players were renamed, merged or erased.

@@ -64,18 +64,19 @@ def find(store: Store, name: str) -> int:
 
 
 def search(
-    store: Store, text: str, limit: int, ladder: int | None = None, *, few: bool = False
+    store: Store, text: str, limit: int, ladder: int | None = None, *, few: bool = False, inside: bool = True
 ) -> list[tuple[str, int]]:
     """(name, id) of players whose present name holds this text, whatever its case; those that begin with it first.
 
     ladder  the id of one: only who has a rating there;  few: it has so few players that all of them may be looked at
+    inside  False: names that begin with the text alone, which an index finds among any number
     Where there are too many: of those that begin with it the first of the alphabet, of the others some; the shortest
     of each come first.
     """
     begins = text.casefold()
     bounds = (begins, begins + LAST)
     found = _search(store, "p.folded >= ? AND p.folded < ?", bounds, limit, ladder, few, "ORDER BY p.folded")
-    if len(found) < limit:
+    if inside and len(found) < limit:
         like = begins.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
         held = "p.folded LIKE ? ESCAPE '\\' AND NOT (p.folded >= ? AND p.folded < ?)"
         more = _search(store, held, (f"%{like}%", *bounds), limit - len(found), ladder, few)

@@ -20,7 +20,7 @@ from evenmatch.service.callers.deeds import Deed
 from evenmatch.service.replaying import Progress
 
 COLUMNS = ("job", "ladder_name", "kind", "state", "done", "total", "told", "begun_at", "changed_at")
-AT_ONCE = 2  # jobs that one process works on; others wait
+AT_ONCE = {"operators": 2, "lab": 1}  # jobs that one process works on; others of the sort wait
 TICK = 0.5  # seconds between two times that progress is written
 BEAT = 10.0  # seconds after which a job says that it lives, though it is no further
 SILENT = 60_000_000  # microseconds without a word after which its process is taken for dead
@@ -56,6 +56,7 @@ class _Running:
 
     job: str
     total: int
+    sort: str
     done: int = 0
     ended: threading.Event = field(default_factory=threading.Event)
 
@@ -65,14 +66,17 @@ class Jobs:
 
     def __init__(self, database: Database, clock: Callable[[], int]) -> None:
         self._database, self._clock = database, clock
-        self._turns = threading.Semaphore(AT_ONCE)
+        self._turns = {sort: threading.Semaphore(count) for sort, count in AT_ONCE.items()}
         self._stopping = threading.Event()
         self._threads: set[threading.Thread] = set()
 
-    def begin(self, kind: str, ladder: str, work: Work, deed: Deed | None = None) -> tuple[Job, bool]:
+    def begin(
+        self, kind: str, ladder: str, work: Work, deed: Deed | None = None, *, sort: str = "operators"
+    ) -> tuple[Job, bool]:
         """Begin a piece of work on a ladder, and note it; False: the same kind is at work there, which is told instead.
 
         work  gets a function to call with the position it has reached, and gives what it came to, as JSON knows it
+        sort  of AT_ONCE: what designers wish keeps no operator waiting
         Raises UnknownNameError where there is no such ladder.
         """
         now = self._clock()
@@ -88,7 +92,7 @@ class Jobs:
             store.rows.insert(connection, live_schema.job, COLUMNS, [row])
             if deed is not None:
                 deed.note(store, now, name)
-        self._start(_Running(name, head.position), work)
+        self._start(_Running(name, head.position, sort), work)
         return Job(name, ladder, kind, "running", 0, head.position, now, now), True
 
     def find(self, job: str) -> Job:
@@ -154,7 +158,7 @@ class Jobs:
             self._check_stopping()
 
         try:
-            with self._turns:
+            with self._turns[running.sort]:
                 self._check_stopping()
                 result = work(progress)
             running.done = running.total

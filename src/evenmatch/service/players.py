@@ -141,6 +141,7 @@ def erase(store: Store, name: str, now: int) -> str:
     pseudonym = f"erased-{secrets.token_hex(6)}"
     for head in _lock_all(store, player):
         _scrub(store, head, player, names, pseudonym)
+        _scrub_jobs(store, head, names, pseudonym)
         correct(store, head, Kind.ERASED, {"player": player}, _id("erase"), now, since=None)
     people.erase(store, player, pseudonym, now)
     return pseudonym
@@ -165,6 +166,24 @@ def _scrub(store: Store, head: Head, player: int, names: set[str], pseudonym: st
         theirs = not {one.body.get("player"), one.body.get("into")}.isdisjoint(ids) or one.body.get("match") in appeared
         if theirs and isinstance(reason, str) and told.search(reason):
             store.rewrite_body(head, one, {**one.body, "reason": told.sub(pseudonym, reason)})
+
+
+def _scrub_jobs(store: Store, head: Head, names: set[str], pseudonym: str) -> None:
+    """What jobs of the ladder found and keep, as who would stand where by other rules."""
+
+    def scrubbed(value: object) -> object:
+        if isinstance(value, dict):
+            return {key: scrubbed(one) for key, one in value.items()}
+        if isinstance(value, list):
+            return [scrubbed(one) for one in value]
+        return pseudonym if isinstance(value, str) and value in names else value
+
+    for job, told in store.all("SELECT job, told FROM job WHERE ladder_name = ?", head.name):
+        said = json.loads(told)
+        clean = scrubbed(said)
+        if clean != said:
+            text = json.dumps(clean, ensure_ascii=False, sort_keys=True)
+            store.run("UPDATE job SET told = ? WHERE job = ?", text, job)
 
 
 def _lock_all(store: Store, player: int) -> Sequence[Head]:

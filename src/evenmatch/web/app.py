@@ -105,11 +105,12 @@ async def told(visit: Visit, error: EvenmatchError) -> Response:
         if visit.request.method == "GET" and visit.session is None:
             return visit.go(address("login", to=_here(visit)))
         kind = kind_of(ForbiddenError())
+    title = "That is not allowed" if kind.status == 403 else kind.title
     said = str(error)
     if kind.status >= 500:
         log.error("page", request=visit.request_id, error=said)
         said = f"{kind.title}. Nothing was half done: try again."
-    return await visit.show("error", {"title": kind.title, "told": said}, kind.status)
+    return await visit.show("error", {"title": title, "told": said}, kind.status)
 
 
 def _here(visit: Visit) -> str:
@@ -130,7 +131,11 @@ class _Nowhere:
         request = Request(scope, receive)
         visit = Visit(request, self._shared)
         said = f"There is no page at {text.as_meant(scope['path'])[:200]!r}."
-        answer = await visit.show("error", {"title": "Nothing is here", "told": said}, 404)
+        try:
+            visit.allow()
+            answer = await visit.show("error", {"title": "Nothing is here", "told": said}, 404)
+        except EvenmatchError as error:
+            answer = await told(visit, error)
         await answer(scope, receive, send)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator
 from typing import NamedTuple
 
@@ -38,15 +39,21 @@ class Pulses:
     def __init__(self, site: Site) -> None:
         self._site = site
         self._listening: dict[str, set[asyncio.Queue[str]]] = {}
+        self._of: Counter[str] = Counter()  # streams by address
         self._looking: dict[str, asyncio.Task[None]] = {}
 
     def __len__(self) -> int:
         return sum(map(len, self._listening.values()))
 
-    async def of(self, ladder: str, seen: str) -> AsyncIterator[str]:
+    def count(self, who: str) -> int:
+        """The streams of an address."""
+        return self._of[who]
+
+    async def of(self, ladder: str, seen: str, who: str = "") -> AsyncIterator[str]:
         """`ladder` or `queue` each time that one has changed, and nothing now and then; seen: as the page has it."""
         mine: asyncio.Queue[str] = asyncio.Queue(8)
         self._listening.setdefault(ladder, set()).add(mine)
+        self._of[who] += 1
         if ladder not in self._looking:
             self._looking[ladder] = asyncio.create_task(self._look(ladder))
         try:
@@ -59,6 +66,9 @@ class Pulses:
                     yield ""
         finally:
             self._leave(ladder, mine)
+            self._of[who] -= 1
+            if not self._of[who]:
+                del self._of[who]
 
     def _leave(self, ladder: str, mine: asyncio.Queue[str]) -> None:
         there = self._listening[ladder]

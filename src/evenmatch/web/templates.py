@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from functools import lru_cache
 from importlib import resources
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 Values = Mapping[str, object]
 LONGEST = 60  # letters of a name in a row
+BELOW = re.compile(r"(?<![\w.-])-(?=\d)")
 MINUTE, HOUR, DAY = 60, 3600, 86_400
 
 
@@ -56,6 +58,7 @@ def _environment() -> jinja2.Environment:
         "percent": percent,
         "seconds": seconds,
         "moment": moment,
+        "sentence": sentence,
         "ago": ago,
     }
     return made
@@ -116,6 +119,11 @@ def seconds(value: float | None) -> str:
     if value < 2 * HOUR:
         return f"{value / MINUTE:.0f} min"
     return f"{value / HOUR:.0f} h" if value < 2 * DAY else f"{value / DAY:.0f} days"
+
+
+def sentence(text: str) -> str:
+    """Words as a sentence begins; numbers below nought with a minus, as everywhere on the page."""
+    return BELOW.sub("−", f"{text[:1].upper()}{text[1:]}")
 
 
 def moment(micros: int | None) -> Markup:

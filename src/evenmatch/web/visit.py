@@ -103,9 +103,10 @@ class Visit:
     def number(self, name: str, default: int, low: int, high: int) -> int:
         """The same as a whole number within bounds. Raises UsageError."""
         text = self.asked(name) or str(default)
-        if not text.removeprefix("-").isdecimal() or not low <= int(text[:20]) <= high:
+        number = int(text) if len(text) <= 20 and text.removeprefix("-").isdecimal() else None
+        if number is None or not low <= number <= high:
             raise UsageError(f"{name} is {text[:40]!r}; accepted is a whole number from {low:,} to {high:,}")
-        return int(text)
+        return number
 
     # who may
 
@@ -125,6 +126,11 @@ class Visit:
         """Whether who looks may do this."""
         caller = self.caller
         return caller is not None and caller.may(scope, ladder) and (self.session is not None or scope == "read")
+
+    @property
+    def is_operator(self) -> bool:
+        """Whether who is logged in operates any ladder."""
+        return self.session is not None and "admin" in self.session.caller.scopes
 
     def deed(
         self,
@@ -148,14 +154,14 @@ class Visit:
         """What a form sent, the last value of each name. Raises ForbiddenError where another site sent it."""
         return dict(await self.fields())
 
-    async def fields(self) -> list[tuple[str, str]]:
-        """All that a form sent, in order."""
+    async def fields(self, *, proved: bool = True) -> list[tuple[str, str]]:
+        """All that a form sent, in order. proved: it is of this session, if there is one."""
         self._check_origin()
         body = (await self.request.body()).decode("utf-8", errors="surrogateescape")
         sent = parse_qsl(body, keep_blank_values=True, errors="surrogateescape", max_num_fields=2000)
         if any(not is_text(value) for _, value in sent):
             raise UsageError("the form holds what is no text; accepted is text that UTF-8 can hold")
-        if self.session is not None and not self.session.is_proved_by(dict(sent).get("proof", "")):
+        if proved and self.session is not None and not self.session.is_proved_by(dict(sent).get("proof", "")):
             raise ForbiddenError("the form is not of this session; open the page again and send it from there")
         return [one for one in sent if one[0] != "proof"]
 
@@ -169,13 +175,17 @@ class Visit:
 
     # answers
 
-    async def show(self, template: str, make: Callable[[], Values] | Values, status: int = 200) -> Response:
-        """A page; its values are read, and it is written, in a thread."""
+    async def show(
+        self, template: str, make: Callable[[], Values] | Values, status: int = 200, *, kept: bool = True
+    ) -> Response:
+        """A page; its values are read, and it is written, in a thread. kept: the browser may keep it."""
 
         def page() -> str:
             return render(self, template, make() if callable(make) else make)
 
         answer = HTMLResponse(await self.site.work(page), status)
+        if not kept:
+            answer.headers["Cache-Control"] = "no-store"
         if NOTICE in self.request.cookies:
             answer.delete_cookie(NOTICE, httponly=True, samesite="lax")
         return answer

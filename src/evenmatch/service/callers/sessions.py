@@ -29,10 +29,13 @@ class Session:
 
     caller  as their key lets them act
     proof   what every form of theirs holds, so that no other site can send one in their name
+    name    by which it is told from others;  until  when it ends, microseconds since the epoch
     """
 
     caller: Caller
     proof: str
+    name: str
+    until: int
 
     def is_proved_by(self, sent: str) -> bool:
         """Whether a form was made by a page of this session."""
@@ -42,7 +45,8 @@ class Session:
 class Sessions:
     """Begins sessions and knows them again. Threads may share one, processes share the secret in the database.
 
-    Nothing is kept of a session: its text is signed, and ends with the key that it was begun with.
+    A session's text is signed, and ends with the key that it was begun with; of those that were ended before their time
+    a note is kept.
     """
 
     def __init__(self, database: Database, clock: Callable[[], int], keys: Keys) -> None:
@@ -79,8 +83,20 @@ class Sessions:
             caller = self._keys.caller(str(claims["sub"]))
         except AccessError:
             return None
-        proof = hmac.new(self._signing(), f"proof {claims['jti']}".encode(), hashlib.sha256).hexdigest()
-        return Session(caller, proof)
+        session = str(claims["jti"])
+        with self._database.read() as connection:
+            if Store(connection, self._database.rows).all("SELECT 1 FROM ended_session WHERE session = ?", session):
+                return None
+        proof = hmac.new(self._signing(), f"proof {session}".encode(), hashlib.sha256).hexdigest()
+        return Session(caller, proof, session, claims["exp"] * SECOND)
+
+    def end(self, session: Session) -> None:
+        """End a session: from now on its text is nobody's."""
+        with self._database.write() as connection:
+            store = Store(connection, self._database.rows)
+            store.run("DELETE FROM ended_session WHERE until <= ?", self._clock())
+            columns = ("session", "until")
+            store.rows.upsert(connection, live_schema.ended_session, columns, [(session.name, session.until)])
 
     def _signing(self) -> bytes:
         """The secret that all processes share; whoever is first makes it."""

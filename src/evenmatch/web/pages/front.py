@@ -102,6 +102,11 @@ def _answer(visit: Visit, want: str, name: str) -> str:
     if want == "wait":
         return address("ladders", ladder, "queue")
     if want == "standing":
+        view = visit.reading.view(ladder)
+        board = view.snapshot.board
+        row = int(board.find([visit.site.service.player(name)])[0])
+        if row < 0 or board.hidden[row]:  # no rating yet, or banned: their page says so
+            return address("ladders", ladder, "players", name)
         return address("ladders", ladder, "standings", around=name)
     try:
         lost = visit.reading.last_loss(ladder, name)

@@ -117,7 +117,8 @@ async def _begin(visit: Visit, kind: str, work: Callable[[Say], Work]) -> Respon
         words[key] = what
 
     def begin() -> tuple[Job, bool]:
-        return visit.site.jobs.begin(kind, visit.ladder, work(say))
+        say("waiting for its turn")
+        return visit.site.jobs.begin(kind, visit.ladder, work(say), sort="lab")
 
     job, begun = await visit.site.work(begin)
     if not begun:

@@ -107,7 +107,7 @@ async def create_key(visit: Visit) -> Response:
         )
         return _keys(visit, text)
 
-    return await visit.show("keys", make)
+    return await visit.show("keys", make, kept=False)
 
 
 async def revoke_key(visit: Visit) -> Response:
@@ -179,7 +179,7 @@ async def add_webhook(visit: Visit) -> Response:
         _, secret = visit.site.webhooks.noting(done).add(url, events, ladder)
         return _webhooks(visit, secret)
 
-    return await visit.show("webhooks", add)
+    return await visit.show("webhooks", add, kept=False)
 
 
 async def remove_webhook(visit: Visit) -> Response:

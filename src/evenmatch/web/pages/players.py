@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from starlette.responses import Response
@@ -14,7 +14,7 @@ from evenmatch.web.visit import Visit, address
 SIZE = 20
 FORM = 10  # results of the present form
 POINTS = 300  # of a rating path
-PERIOD = 3  # hours that are looked at together
+PERIOD = 3  # hours that are looked at together, from midnight on
 LEAST = 5  # matches in such hours, below which they are neither best nor worst
 JSON = "application/json"
 
@@ -59,18 +59,17 @@ def _player(visit: Visit) -> Mapping[str, object]:
 
 def best_and_worst(met: Encounters) -> tuple[Hours | None, Hours | None]:
     """The hours in which a player did most and least better than expected; None where too little was played."""
-    hours = [Hours(first, _joined(met.hours, first)) for first in range(24)]
-    enough = [one for one in hours if one.tally.matches >= LEAST]
-    if len({one.first // PERIOD for one in enough}) < 2:
+    periods = [Hours(first, _joined(met.hours[first : first + PERIOD])) for first in range(0, 24, PERIOD)]
+    enough = [one for one in periods if one.tally.matches >= LEAST]
+    if len(enough) < 2:
         return None, None
     best, worst = (choose(enough, key=lambda one: one.tally.surplus) for choose in (max, min))
     return best, worst
 
 
-def _joined(hours: tuple[Tally, ...], first: int) -> Tally:
-    """PERIOD hours from this one on as one, over midnight too."""
-    chosen = [hours[(first + at) % len(hours)] for at in range(PERIOD)]
-    return Tally(*(sum(column) for column in zip(*chosen, strict=True)))
+def _joined(hours: Sequence[Tally]) -> Tally:
+    """Several hours as one."""
+    return Tally(*(sum(column) for column in zip(*hours, strict=True)))
 
 
 async def path_figure(visit: Visit) -> Response:

@@ -11,6 +11,7 @@ from starlette.responses import Response
 
 from evenmatch.errors import UnknownNameError
 from evenmatch.service.boards import View
+from evenmatch.service.finding import MANY
 from evenmatch.standings.board import Standing
 from evenmatch.web.pages.front import own_standing
 from evenmatch.web.shown import LadderShown
@@ -41,6 +42,7 @@ def _standings(visit: Visit) -> Mapping[str, object]:
         "ladder": LadderShown.of(view),
         "view": view,
         "search": visit.asked("search").strip()[:200],
+        "begins": len(view.snapshot.board) > MANY,
         "around": None,
         "mine": own_standing(visit, view),
         "page": 1,

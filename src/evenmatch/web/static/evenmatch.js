@@ -9,6 +9,7 @@
 
 const NARROW = 520; // pixels, below which charts have fewer ticks
 const SETTLE = 250; // milliseconds after the last change of a slider
+const AGAIN = [2000, 60_000]; // milliseconds until a lost stream is tried again: at first, and at most
 const GATHER = 400; // milliseconds in which further events count as one
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const touch = matchMedia("(pointer: coarse)");
@@ -24,7 +25,10 @@ function loadLibrary() {
     const script = document.createElement("script");
     script.src = document.body.dataset.plotly;
     script.onload = () => done(window.Plotly);
-    script.onerror = () => failed(new Error("the chart library could not be loaded"));
+    script.onerror = () => {
+      library = null; // the next chart tries again
+      failed(new Error("the chart library could not be loaded"));
+    };
     document.head.append(script);
   });
   return library;
@@ -69,43 +73,96 @@ async function draw(chart) {
   try {
     const [plotly, figure] = await Promise.all([loadLibrary(), figureOf(chart)]);
     const { data, layout } = painted(figure, chart);
-    chart.querySelector(":scope > p")?.remove();
+    if (!chart.dataset.drawn) chart.replaceChildren();
     await plotly.react(chart, data, layout, { displayModeBar: false, displaylogo: false, responsive: true });
     chart.dataset.drawn = "true";
   } catch (error) {
-    chart.textContent = `${error.message}.`;
+    if (!chart.dataset.drawn) chart.textContent = `${error.message}.`; // one that is drawn stays as it was
   }
 }
 
-const drawAll = (within = document) => within.querySelectorAll("[data-figure], [data-from]").forEach(draw);
+const CHARTS = "[data-figure], [data-from]";
+const drawAll = (within = document) => within.querySelectorAll(CHARTS).forEach(draw);
 
-// Regions
+// Regions: what is new is put into what is there, so that focus, scrolling and a pressed button stay
+
+const KEYED = new Set(["A", "BUTTON", "INPUT", "SELECT", "OPTION"]);
+
+function keyOf(node) {
+  if (node.nodeType !== Node.ELEMENT_NODE) return null;
+  if (node.id) return `#${node.id}`;
+  if (node.dataset.key !== undefined) return `=${node.dataset.key}`;
+  if (!KEYED.has(node.tagName)) return null;
+  return ["name", "value", "href"].map((name) => node.getAttribute(name)).join("\n");
+}
+
+const isAlike = (a, b) => a.nodeType === b.nodeType && a.nodeName === b.nodeName && keyOf(a) === keyOf(b);
+
+function mark(row, before, after) {
+  row.classList.remove("rose", "fell");
+  row.getBoundingClientRect(); // so that the same mark is seen again
+  row.classList.add(Number(after) < Number(before) ? "fell" : "rose");
+}
+
+function syncAttributes(old, fresh) {
+  const before = old.dataset.value;
+  for (const { name } of [...old.attributes]) {
+    if (!fresh.hasAttribute(name) && name !== "open" && name !== "class") old.removeAttribute(name);
+  }
+  for (const { name, value } of [...fresh.attributes]) {
+    if (old.getAttribute(name) !== value && name !== "open") old.setAttribute(name, value);
+  }
+  if (!fresh.hasAttribute("class")) old.classList.remove("mine");
+  if (old.dataset.key !== undefined && before !== old.dataset.value) mark(old, before, old.dataset.value);
+}
+
+function morph(old, fresh) {
+  if (old.nodeType === Node.TEXT_NODE) {
+    if (old.data !== fresh.data) old.data = fresh.data;
+    return;
+  }
+  if (old.nodeType !== Node.ELEMENT_NODE) return;
+  if (old.matches(CHARTS)) {
+    for (const name of ["data-figure", "data-from", "aria-label"]) {
+      if (fresh.hasAttribute(name)) old.setAttribute(name, fresh.getAttribute(name));
+    }
+    return; // what is in it is the chart library's
+  }
+  syncAttributes(old, fresh);
+  const keyed = new Map(); // those of a key in their order: two may have the same
+  for (const node of [...old.childNodes].filter(keyOf)) keyed.set(keyOf(node), [...(keyed.get(keyOf(node)) ?? []), node]);
+  const wasFull = keyed.size > 0;
+  let at = old.firstChild;
+  for (const next of [...fresh.childNodes]) {
+    const key = keyOf(next);
+    const known = key === null ? at : keyed.get(key)?.shift();
+    if (known && isAlike(known, next)) {
+      if (known === at) at = at.nextSibling;
+      else old.insertBefore(known, at);
+      morph(known, next);
+    } else {
+      old.insertBefore(next, at);
+      if (wasFull && next.dataset?.key !== undefined) next.classList.add("rose");
+    }
+  }
+  while (at) {
+    const gone = at;
+    at = at.nextSibling;
+    gone.remove();
+  }
+}
+
+let pressed = false;
+addEventListener("pointerdown", () => { pressed = true; }, true);
+for (const end of ["pointerup", "pointercancel", "blur"]) addEventListener(end, () => { pressed = false; }, true);
 
 function swap(old, fresh) {
-  if (old.innerHTML === fresh.innerHTML && !old.dataset.every) return;
-  const before = new Map([...old.querySelectorAll("[data-key]")].map((row) => [row.dataset.key, row.dataset.value]));
   const held = old.contains(document.activeElement) ? document.activeElement : null;
-  const place = held && { id: held.id, href: held.getAttribute("href"), name: held.getAttribute("name") };
-  for (const name of ["data-every", "data-live"]) {
-    if (fresh.hasAttribute(name)) old.setAttribute(name, fresh.getAttribute(name));
-    else old.removeAttribute(name);
-  }
-  const charts = new Map([...old.querySelectorAll("[data-figure][id]")].map((one) => [one.id, one]));
-  old.replaceChildren(...fresh.childNodes);
-  for (const row of old.querySelectorAll("[data-key]")) {
-    const was = before.get(row.dataset.key);
-    if (before.size && was !== row.dataset.value) row.classList.add(Number(row.dataset.value) < Number(was) ? "fell" : "rose");
-  }
-  for (const chart of old.querySelectorAll("[data-figure][id]")) {
-    const known = charts.get(chart.id);
-    if (known?.dataset.figure === chart.dataset.figure) chart.replaceWith(known); // drawn anew below, in its place
-  }
+  const place = held && keyOf(held);
+  morph(old, fresh);
   drawAll(old);
-  if (place) {
-    const found = (place.id && document.getElementById(place.id))
-      || [...old.querySelectorAll("a, button, input, select, summary")].find((one) =>
-        (place.href && one.getAttribute("href") === place.href) || (place.name && one.getAttribute("name") === place.name));
-    found?.focus({ preventScroll: true });
+  if (held && document.activeElement !== held && place) {
+    [...old.querySelectorAll(held.tagName)].find((one) => keyOf(one) === place)?.focus({ preventScroll: true });
   }
 }
 
@@ -116,6 +173,7 @@ async function fetchPage(url, ids) {
     return;
   }
   const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+  while (pressed) await new Promise((done) => { setTimeout(done, 50); }); // what is being clicked stays until then
   for (const id of ids) {
     const [old, fresh] = [document.getElementById(id), page.getElementById(id)];
     if (old && fresh) swap(old, fresh);
@@ -141,23 +199,28 @@ function refresh(ids) {
   }, GATHER);
 }
 
-function listen() {
+function listen(wait = AGAIN[0], lost = false) {
   const url = document.body.dataset.pulse;
   if (!url || !regions("[data-live]").length) return;
+  const all = () => regions("[data-live]").map((one) => one.id);
   const stream = new EventSource(url);
-  let lost = false;
-  const at = (what) => () => refresh(regions(`[data-live~="${what}"]`).map((one) => one.id));
-  for (const what of ["ladder", "queue"]) stream.addEventListener(what, at(what));
+  const leave = () => stream.close();
+  for (const what of ["ladder", "queue"]) {
+    stream.addEventListener(what, () => refresh(regions(`[data-live~="${what}"]`).map((one) => one.id)));
+  }
   stream.addEventListener("open", () => {
-    if (lost) refresh(regions("[data-live]").map((one) => one.id)); // what was missed meanwhile
-    lost = false;
+    if (lost) refresh(all()); // what was missed meanwhile
+    [lost, wait] = [false, AGAIN[0]];
     document.documentElement.dataset.stream = "open";
   });
   stream.addEventListener("error", () => {
     lost = true;
     document.documentElement.dataset.stream = "lost";
+    if (stream.readyState !== EventSource.CLOSED) return; // the browser tries again by itself
+    removeEventListener("pagehide", leave);
+    setTimeout(() => listen(Math.min(2 * wait, AGAIN[1]), true), wait * (0.5 + Math.random()));
   });
-  addEventListener("pagehide", () => stream.close());
+  addEventListener("pagehide", leave);
 }
 
 function beat() {
