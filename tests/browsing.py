@@ -18,6 +18,12 @@ class Browsing(Asking):
         assert answer.status_code == status, f"{address}: {answer.status_code} {words(answer.text)[:500]}"
         return answer.text
 
+    def cookies(self, others=None):
+        """The cookies that are held; others: held from now on, too."""
+        if others is not None:
+            self._client.cookies.update(others)
+        return self._client.cookies
+
     def submit(self, address, on=None, **form):
         """Send a form that stands on a page, with what proves that it does."""
         proof = re.search(r'name="proof" value="([^"]+)"', self.page(on or address))

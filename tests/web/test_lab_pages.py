@@ -274,3 +274,19 @@ def test_a_slider_beyond_its_end_is_told(anyone, asked):
     answer = anyone.get(f"{LADDER}/queue", params=asked)
     assert answer.status_code == 422
     assert f"{next(iter(asked))} is " in unescape(answer.text)
+
+
+def test_who_was_erased_is_in_no_result_that_the_lab_keeps(service):
+    site = site_over(service, Options(matchmaker=False, open_reads=True, open_rate=1000, open_burst=1000))
+    service.create_ladder("6v6", "elo", rules("elo"))
+    service.record_many("6v6", matches())
+    asking = logged_in(site, None)
+    found = done(asking, f"{LADDER}/what-if", {"system": "elo", "shown_system": "elo", "shown_preset": "", "p.k": "64"})
+    everybody = {one.player for match in matches() for team in match.teams for one in team.players} - {BAD}
+    gone = next(one for one in sorted(everybody) if f" {one} " in words(found))
+    address = re.search(r"results\?job=(job_\w+)", page(asking, f"{LADDER}/results"))[0]
+    service.erase(gone)
+    assert f" {gone} " not in words(page(asking, f"{LADDER}/{address}"))
+    asking.close()
+    site.jobs.stop(10)
+    site.threads.shutdown(wait=True)

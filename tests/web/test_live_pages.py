@@ -3,6 +3,7 @@
 import asyncio
 
 from evenmatch.service.queueing.wishes import Join, Seeker
+from evenmatch.web.pages import live
 from evenmatch.web.pulses import Pulses
 from evenmatch.web.shown import seen_of
 from ledger.made import duel
@@ -54,3 +55,21 @@ def test_the_stream_is_one_of_events_and_ends_with_the_process(anyone, site, lea
 
 def test_there_is_no_stream_of_a_ladder_that_is_not_there(anyone, league):
     assert anyone.get("/ladders/other/pulse").status_code == 404
+
+
+def test_one_address_holds_so_many_streams_and_no_more(anyone, site, league, monkeypatch):
+    monkeypatch.setattr(live, "EACH", 0)
+    answer = anyone.get(f"/ladders/{league}/pulse")
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "30")
+
+
+def test_streams_are_counted_by_address_while_they_are_open(site, league, service):
+    async def count():
+        pulses = Pulses(site)
+        stream = pulses.of(league, "other", "1.2.3.4")
+        assert await anext(stream) == "ladder"
+        during = pulses.count("1.2.3.4"), pulses.count("5.6.7.8")
+        await stream.aclose()
+        return during, pulses.count("1.2.3.4")
+
+    assert asyncio.run(count()) == ((1, 0), 0)

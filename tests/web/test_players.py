@@ -8,6 +8,8 @@ from urllib.parse import quote
 import pytest
 
 from browsing import HOSTILE, RESULTS, words
+from evenmatch import rules
+from evenmatch.service.corrections import Ban
 from ledger.made import duel
 
 
@@ -139,3 +141,29 @@ def test_the_rules_of_a_ladder_are_told_with_every_parameter(anyone, league):
     told = words(anyone.page(f"/ladders/{league}/rules"))
     assert "k 32" in told
     assert "scale 400" in told
+
+
+def test_who_has_no_place_in_the_standings_is_led_to_their_own_page(anyone, league, service):
+    service.record(duel(60, "new", "other", ladder=league), rated=False)
+    service.correct(league, Ban("ann"))
+    service.view(league)
+    for name in ("new", "ann"):
+        found = anyone.get(f"/ladders/{league}/me?want=standing&player={name}").headers["location"]
+        assert found == f"/ladders/{league}/players/{name}"
+        assert anyone.get(found).status_code == 200
+
+
+def test_the_best_and_worst_hours_are_different_ones(anyone, service):
+    service.create_ladder("hours", "elo", rules("elo"))
+    nights = [duel(24 * day + 3, "ann", "bob", ladder="hours") for day in range(6)]
+    service.record_many("hours", nights)
+    assert "Too few matches at different hours" in words(anyone.page("/ladders/hours/players/ann"))
+    service.record_many("hours", [duel(24 * day + 13, "bob", "ann", ladder="hours") for day in range(6)])
+    told = words(anyone.page("/ladders/hours/players/ann"))
+    assert re.search(r"Best, UTC 03–06 h \+\d+ % Worst, UTC 12–15 h −\d+ %", told), told
+
+
+def test_a_sentence_keeps_its_capitals(anyone, league, service):
+    service.create_ladder("prav", "prav", rules("prav"))
+    service.record(duel(1, "ann", "bob", ladder="prav"))
+    assert re.search(r"expected of R .* moves R", words(anyone.page("/ladders/prav/matches/m1")))

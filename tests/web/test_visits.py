@@ -164,3 +164,41 @@ def test_too_many_pages_are_refused_in_words(service, league):
     assert [browsing.get("/").status_code for _ in range(3)] == [200, 200, 429]
     browsing.close()
     few.threads.shutdown(wait=True)
+
+
+def test_a_cookie_that_was_copied_is_nobodys_after_logging_out(site, operator):
+    copied = Browsing(application(site, pages=pages))
+    copied.cookies(operator.cookies())
+    assert copied.get("/operate").status_code == 200
+    operator.submit("/logout", on="/operate")
+    assert copied.get("/operate").headers["location"].startswith("/login")
+    copied.close()
+
+
+def test_logging_in_again_from_a_page_of_before_is_no_fault(operator, admin_key):
+    assert operator.post("/login", data={"key": admin_key}).status_code == 303
+
+
+def test_a_key_that_only_reads_leads_to_the_ladders_and_is_shown_no_operating(site, anyone, league):
+    text = site.keys.create("reader", ["read"])[1]
+    assert anyone.post("/login", data={"key": text}).headers["location"] == "/"
+    assert "Operate" not in words(anyone.page("/"))
+
+
+def test_a_page_that_shows_a_new_key_is_not_kept(operator):
+    answer = operator.submit("/operate/keys", name="server", scope="report")
+    assert answer.headers["cache-control"] == "no-store"
+    assert operator.get("/operate/keys").headers["cache-control"] == "private, no-cache"
+
+
+def test_addresses_without_a_page_count_as_others(service, league):
+    few = site_over(service, Options(matchmaker=False, open_reads=True, open_rate=0.001, open_burst=2))
+    browsing = Browsing(application(few, pages=pages))
+    assert [browsing.get("/nope").status_code for _ in range(3)] == [404, 404, 429]
+    browsing.close()
+    few.threads.shutdown(wait=True)
+
+
+@pytest.mark.parametrize("number", ["9" * 27, "0" * 20 + "9" * 27, "-1", "1e3"])
+def test_a_number_that_no_page_has_is_refused_in_words(anyone, league, number):
+    assert "accepted is a whole number" in words(anyone.page(f"/ladders/{league}/matches?before={number}", 422))
