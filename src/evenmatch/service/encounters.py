@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +11,6 @@ from numpy.typing import NDArray
 
 from evenmatch.ledger import people
 from evenmatch.ledger.codec import Ids, read_lines
-from evenmatch.ledger.replay import Block
 from evenmatch.ledger.store import Head, Store
 from evenmatch.service.exporting import positions_of_player
 
@@ -76,34 +76,24 @@ def encounters(store: Store, head: Head, player: int, *, most: int = 12) -> Enco
 
     Against a player the own team's place counts against theirs; of an hour, the score over all rivals.
     """
-    plan = store.plan(head, head.planned)
-    positions = positions_of_player(store, head, plan, player, limit=LATEST + 1)
-    lines = store.lines(head, positions[:LATEST])
+    positions = positions_of_player(store, head, store.plan(head, head.planned), player, limit=LATEST + 1)
     against: dict[int, Tally] = defaultdict(Tally)
     beside: dict[int, Tally] = defaultdict(Tally)
     hours = [Tally()] * HOURS
     whole = Tally()
-    for block, _ in store.blocks_at(head, positions[:LATEST]):
-        ids = plan.identity(block.ids)
-        for at, position in enumerate(block.positions.tolist()):
-            told = lines.get(position, (b"", 0))[0]
-            if not told:
+    for one in _rated(store, head, player, positions[:LATEST]):
+        mine, team, score, expected = one.places[one.team], one.team, one.score, float(one.line["expected"])
+        whole = whole.after(score, expected)
+        hour = one.played_at // HOUR % HOURS
+        hours[hour] = hours[hour].after(score, expected)
+        for other, theirs in zip(one.players.tolist(), one.teams.tolist(), strict=True):
+            if other == player:
                 continue
-            own, teams, places, there = _line_up(block, at, ids, player)
-            expected = float(read_lines(plan.last_rules.system, told)["expected"][own])
-            mine = places[teams[own]]
-            score = _score(places, int(teams[own]))
-            whole = whole.after(score, expected)
-            hour = int(block.played_at[at]) // HOUR % HOURS
-            hours[hour] = hours[hour].after(score, expected)
-            for other, team in zip(there.tolist(), teams.tolist(), strict=True):
-                if other == player:
-                    continue
-                if team == teams[own]:
-                    beside[other] = beside[other].after(score, expected)
-                else:
-                    duel = 1.0 if places[team] > mine else 0.5 if places[team] == mine else 0.0
-                    against[other] = against[other].after(duel, expected)
+            if theirs == team:
+                beside[other] = beside[other].after(score, expected)
+            else:
+                place = one.places[theirs]
+                against[other] = against[other].after(1.0 if place > mine else 0.5 if place == mine else 0.0, expected)
     chosen = sorted(against.keys() | beside.keys(), key=lambda one: (-against[one].matches, -beside[one].matches, one))
     names = people.names_of(store, chosen[:most])
     others = tuple(Encounter(names[one], against[one], beside[one]) for one in chosen[:most])
@@ -122,37 +112,56 @@ class Step(NamedTuple):
 
 def steps(store: Store, head: Head, player: int, most: int) -> list[Step]:
     """A player's rated matches in order, so many at most, spread evenly: the way of their rating."""
-    plan = store.plan(head, head.planned)
-    positions = positions_of_player(store, head, plan, player)
+    positions = positions_of_player(store, head, store.plan(head, head.planned), player)
     if len(positions) > most:
         positions = [positions[at] for at in np.linspace(0, len(positions) - 1, most).round().astype(int).tolist()]
-    lines, found = store.lines(head, positions), list[tuple[int, Step]]()
+    return [
+        Step(
+            one.match_id,
+            one.played_at,
+            float(one.line["before"]),
+            float(one.line["after"]),
+            "won" if one.score > 0.5 else "lost" if one.score < 0.5 else "drew",
+        )
+        for one in sorted(_rated(store, head, player, positions), key=lambda one: one.position)
+    ]
+
+
+class _Played(NamedTuple):
+    """A rated match of a player: everybody's id and team, the places of the teams, the own team, score and line."""
+
+    position: int
+    match_id: str
+    played_at: int
+    players: Ids
+    teams: Ids
+    places: NDArray[np.int32]
+    team: int
+    score: float
+    line: np.void
+
+
+def _rated(store: Store, head: Head, player: int, positions: list[int]) -> Iterator[_Played]:
+    """The matches of a player at these positions that are rated."""
+    plan, lines = store.plan(head, head.planned), store.lines(head, positions)
     for block, rows in store.blocks_at(head, positions):
-        ids = plan.identity(block.ids)
+        ids, c = plan.identity(block.ids), block.columns
         for at, position in enumerate(block.positions.tolist()):
             told = lines.get(position, (b"", 0))[0]
             if not told:
                 continue
-            own, teams, places, _ = _line_up(block, at, ids, player)
-            line = read_lines(plan.last_rules.system, told)[own]
-            score = _score(places, int(teams[own]))
-            word = "won" if score > 0.5 else "lost" if score < 0.5 else "drew"
-            step = Step(rows[at][0], int(block.played_at[at]), float(line["before"]), float(line["after"]), word)
-            found.append((position, step))
-    return [step for _, step in sorted(found)]
+            first, end = c.team_start[at : at + 2].tolist()
+            starts = c.slot_start[first : end + 1]
+            teams, places = np.repeat(np.arange(end - first), np.diff(starts)), c.place[first:end]
+            players = ids[starts[0] : starts[-1]]
+            slot = int(np.flatnonzero(players == player)[0])
+            team = int(teams[slot])
+            line = read_lines(plan.last_rules.system, told)[slot]
+            played_at, score = int(block.played_at[at]), _score(places, team)
+            yield _Played(position, rows[at][0], played_at, players, teams, places, team, score, line)
 
 
 def _score(places: NDArray[np.int32], team: int) -> float:
     """The mean over a team's rivals of 1 for finishing ahead, 0.5 for a draw, 0 for behind."""
     rivals = np.delete(places, team)
     return float(((rivals > places[team]) + 0.5 * (rivals == places[team])).mean())
-
-
-def _line_up(block: Block, at: int, ids: Ids, player: int) -> tuple[int, Ids, NDArray[np.int32], Ids]:
-    """A match of a block: the player's slot, everybody's team, the places of the teams, and everybody's id."""
-    c = block.columns
-    first, end = c.team_start[at : at + 2].tolist()
-    starts = c.slot_start[first : end + 1]
-    teams = np.repeat(np.arange(end - first), np.diff(starts))
-    there = ids[starts[0] : starts[-1]]
-    return int(np.flatnonzero(there == player)[0]), teams, c.place[first:end], there

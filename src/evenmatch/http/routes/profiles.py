@@ -81,7 +81,10 @@ async def player_path(ladder: str, player: str, request: Request, caller: Reader
 
 @router.get("/players", response_model=PlayersFound, operation_id="search_players")
 async def search_players(request: Request, caller: Reader, search: Search, limit: Most = 20) -> Response:
-    """Names of players that hold a text: of all players, or of those on the ladders that the caller may read."""
+    """Names of players that hold a text: of all players, or of those on the ladders that the caller may read.
+
+    On a ladder of more than 200,000 players, of those alone whose name begins with it.
+    """
     site = site_of(request)
     return read(
         request, PlayersFound(items=await site.work(site.reading.search, search, limit, readable(caller)), next=None)
