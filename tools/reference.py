@@ -170,7 +170,7 @@ def settings() -> str:
 
 def web_pages() -> str:
     """Every page of the web site, and who may see it."""
-    from evenmatch.web.app import all_pages  # noqa: PLC0415 - as above
+    from evenmatch.web.pages import PAGES as SITE  # noqa: PLC0415 - as above
 
     parts = [
         "# Pages of the web site\n",
@@ -179,7 +179,7 @@ def web_pages() -> str:
         "decides, and shows what its visitor may see. Addresses that answer to POST are forms of these pages.\n",
         "| address | who | what |\n| --- | --- | --- |",
     ]
-    for page in all_pages():
+    for page in SITE:
         path = page.path.replace(":text", "")
         told = (inspect.getdoc(page.handler) or "").partition("\n")[0]
         parts.append(f"| `{page.methods[0]} {path}` | {page.scope or '–'} | {told} |")

@@ -4,7 +4,7 @@ import re
 from urllib.parse import quote
 
 from browser.world import DUELS, HOSTILE
-from evenmatch.web.app import all_pages
+from evenmatch.web.pages import PAGES
 
 PART = re.compile(r"\{(\w+)(?::\w+)?\}")
 ASKED = {"/ladders/{ladder:text}/me": "?player=joe&want=standing"}  # pages that must be asked something
@@ -23,12 +23,12 @@ MORE = (
 
 def shown():
     """The path, with its parts named, of every page that can be opened."""
-    return [one.path for one in all_pages() if "GET" in one.methods and not one.path.endswith(WAITS)]
+    return [one.path for one in PAGES if "GET" in one.methods and not one.path.endswith(WAITS)]
 
 
 def sent():
     """The path of every form."""
-    return [one.path for one in all_pages() if "POST" in one.methods]
+    return [one.path for one in PAGES if "POST" in one.methods]
 
 
 def filled(path, known, ladder):

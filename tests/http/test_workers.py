@@ -8,7 +8,7 @@ from evenmatch.http import serving
 def test_a_worker_that_has_nothing_to_do_ends():
     """As who listens for other processes on SQLite, where nobody tells anything."""
     calls = []
-    serving._guarded("hearing", calls.append, threading.Event())
+    serving.guarded("hearing", calls.append, threading.Event())
     assert len(calls) == 1
 
 
@@ -21,7 +21,7 @@ def test_a_worker_that_a_bug_ends_is_begun_anew(monkeypatch):
         if len(calls) < 3:
             raise ZeroDivisionError
 
-    serving._guarded("matchmaker", run, threading.Event())
+    serving.guarded("matchmaker", run, threading.Event())
     assert len(calls) == 3
 
 
@@ -34,5 +34,5 @@ def test_a_worker_is_not_begun_anew_once_the_process_stops(monkeypatch):
         stop.set()
         raise ZeroDivisionError
 
-    serving._guarded("matchmaker", run, stop)
+    serving.guarded("matchmaker", run, stop)
     assert len(calls) == 1

@@ -10,7 +10,7 @@ import pytest
 from browsing import HOSTILE, RESULTS, words
 from evenmatch import rules
 from evenmatch.service.corrections import Ban
-from ledger.made import duel
+from ledger.made import duel, match
 
 
 def elo(results, k=32.0, start=1500.0):
@@ -167,3 +167,33 @@ def test_a_sentence_keeps_its_capitals(anyone, league, service):
     service.create_ladder("prav", "prav", rules("prav"))
     service.record(duel(1, "ann", "bob", ladder="prav"))
     assert re.search(r"expected of R .* moves R", words(anyone.page("/ladders/prav/matches/m1")))
+
+
+def test_a_match_of_three_uneven_sides_tells_places_quitters_and_everybody_apart(anyone, league, service):
+    service.record(match(70, (1, "ann", "new"), (2, "joe*"), (2, "bob"), ladder=league))
+    page = words(anyone.page(f"/ladders/{league}/matches/m70"))
+    assert "joe quit" in page
+    assert "Nobody quit" not in page
+    assert "Team 1 : place 1 of 3" in page
+    assert "Team 2 : place 2 of 3" in page
+    assert "Team 3 : place 2 of 3" in page
+    assert re.search(r"ann 1,5\d\d → 1,5\d\d \+\d", page)
+    assert re.search(r"bob 1,\d{3} → 1,\d{3} −\d", page)
+    told = words(anyone.page(f"/ladders/{league}/players/joe"))
+    assert "place 2 of 3 quit" in told
+
+
+def test_an_unequal_draw_moves_the_favourite_down(anyone, league, service):
+    service.record(match(71, (1, "ann"), (1, "joe"), ladder=league))
+    page = words(anyone.page(f"/ladders/{league}/matches/m71"))
+    assert "A draw between team 1 and team 2" in page
+    assert re.search(r"ann 1,5\d\d → 1,5\d\d −\d", page)
+    assert re.search(r"joe 1,4\d\d → 1,4\d\d \+\d", page)
+
+
+def test_who_was_away_too_long_is_not_listed_and_is_told_why(anyone, league, service, clock):
+    clock.move(days=1001)
+    service.record(match(24 * 1010, (1, "bob"), (2, "joe"), ladder=league))
+    service.view(league)
+    assert "no match was completed in the last 1,000 days" in words(anyone.page(f"/ladders/{league}/players/ann"))
+    assert {name for name, _ in rows(anyone.page(f"/ladders/{league}/standings"))} == {"bob", "joe"}

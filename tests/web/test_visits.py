@@ -11,7 +11,8 @@ from evenmatch import rules
 from evenmatch.http.app import application
 from evenmatch.http.options import Options
 from evenmatch.http.serving import site_over
-from evenmatch.web.app import all_pages, pages
+from evenmatch.web.app import pages
+from evenmatch.web.pages import PAGES
 
 POLICY = "content-security-policy"
 
@@ -62,7 +63,7 @@ class TestClosed:
         return Options(matchmaker=False, open_rate=10_000, open_burst=10_000)
 
     def test_every_page_asks_to_log_in_or_refuses(self, anyone, league):
-        for page in all_pages():
+        for page in PAGES:
             if page.path in ("/login", "/logout", "/me/forget"):
                 continue
             path = re.sub(r"\{ladder:text\}", league, page.path)
@@ -158,10 +159,11 @@ def test_the_endpoints_are_beside_the_pages(anyone, league):
     assert anyone.get("/healthz").status_code == 200
 
 
-def test_too_many_pages_are_refused_in_words(service, league):
+@pytest.mark.parametrize(("address", "status"), [("/", 200), ("/nope", 404)])
+def test_too_many_pages_are_refused_whether_they_are_there_or_not(service, league, address, status):
     few = site_over(service, Options(matchmaker=False, open_reads=True, open_rate=0.001, open_burst=2))
     browsing = Browsing(application(few, pages=pages))
-    assert [browsing.get("/").status_code for _ in range(3)] == [200, 200, 429]
+    assert [browsing.get(address).status_code for _ in range(3)] == [status, status, 429]
     browsing.close()
     few.threads.shutdown(wait=True)
 
@@ -189,14 +191,6 @@ def test_a_page_that_shows_a_new_key_is_not_kept(operator):
     answer = operator.submit("/operate/keys", name="server", scope="report")
     assert answer.headers["cache-control"] == "no-store"
     assert operator.get("/operate/keys").headers["cache-control"] == "private, no-cache"
-
-
-def test_addresses_without_a_page_count_as_others(service, league):
-    few = site_over(service, Options(matchmaker=False, open_reads=True, open_rate=0.001, open_burst=2))
-    browsing = Browsing(application(few, pages=pages))
-    assert [browsing.get("/nope").status_code for _ in range(3)] == [404, 404, 429]
-    browsing.close()
-    few.threads.shutdown(wait=True)
 
 
 @pytest.mark.parametrize("number", ["9" * 27, "0" * 20 + "9" * 27, "-1", "1e3"])

@@ -70,8 +70,11 @@ def _serve(db: str, options: Options) -> None:
     with listening, Service.open(db) as service:
         logs.begin(options)
         _tell_of_keys(service, db)
-        ready = lambda: print(f"serving at {address_of(listening)}", flush=True)  # noqa: E731
-        serve(service, options, listening, ready, pages=pages if options.pages else None)
+        serve(
+            *(service, options, listening),
+            lambda: print(f"serving at {address_of(listening)}", flush=True),
+            pages=pages if options.pages else None,
+        )
 
 
 def _tell_of_keys(service: Service, db: str) -> None:

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Sequence
 from contextlib import suppress
 from types import TracebackType
 from typing import Self
@@ -66,8 +67,8 @@ class Compiling:
         for share in SHARES:
             command = [sys.executable, "-m", __name__, *share]
             self._running.append(subprocess.Popen(command, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True))
-        for one in self._running:
-            threading.Thread(target=self._follow, args=(one,), name="evenmatch-compiling", daemon=True).start()
+        for share, one in zip(SHARES, self._running, strict=True):
+            threading.Thread(target=self._follow, args=(share, one), name="evenmatch-compiling", daemon=True).start()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
@@ -92,14 +93,14 @@ class Compiling:
             while not stop.is_set() and not self._done[name].wait(0.2):
                 pass
 
-    def _follow(self, running: subprocess.Popen[str]) -> None:
+    def _follow(self, share: Sequence[str], running: subprocess.Popen[str]) -> None:
         """Note what a process has done; where it fails, this process compiles the rest when it needs it."""
         assert running.stdout is not None
         with running.stdout as lines:
             for line in lines:
                 self._done[line.strip()].set()
-        for name in running.args[3:]:  # type: ignore[index] # a list, as it was given
-            self._done[str(name)].set()
+        for name in share:
+            self._done[name].set()
 
 
 def main(names: list[str]) -> None:

@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-import logging
 import socket
 import threading
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from starlette.types import ASGIApp
 
 from evenmatch.demo.compiling import Compiling
 from evenmatch.demo.crowd import Crowd
-from evenmatch.http import figures, logs
+from evenmatch.http import logs
 from evenmatch.http.options import Options
-from evenmatch.http.serving import serve
+from evenmatch.http.serving import guarded, matchmaking, serve
 from evenmatch.http.site import Site
 from evenmatch.service.callers.keys import Keys
-from evenmatch.service.hooks.deliveries import Deliverer
 from evenmatch.service.service import Service
 from evenmatch.web.app import pages
 
 LOOPBACK = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # where one is that listens everywhere
 BEAT = 0.05  # seconds between two looks whether the service is to stop
 PATIENCE = 10.0  # seconds that what runs beside the requests has to end
-
-logger = logging.getLogger(__name__)
 
 
 def serve_demo(
@@ -74,9 +71,8 @@ class Beside:
 
     def over(self, site: Site) -> ASGIApp:
         """The pages over these use cases; what goes on beside begins with them."""
-        matchmaker = figures.TimedMatchmaker(site.desk, site.metrics)
-        for run in (matchmaker.run, Deliverer(site.webhooks).run, site.running.run):
-            self._begin(lambda run=run: self._run_compiled(run))  # type: ignore[misc] # a lambda's default has no type
+        for name, run in matchmaking(site):
+            self._begin(partial(self._run_compiled, name, run))
         self._begin(lambda: self._watch(site))
         if self._crowd is not None:
             self._crowd.begin()
@@ -94,15 +90,10 @@ class Beside:
         self._threads.append(threading.Thread(target=run, name="evenmatch-demo", daemon=True))
         self._threads[-1].start()
 
-    def _run_compiled(self, run: Callable[[threading.Event], None]) -> None:
-        """Run a worker of the service; one that fails because everything ends has ended."""
+    def _run_compiled(self, name: str, run: Callable[[threading.Event], None]) -> None:
+        """Run a worker of the service, once there is what it runs on."""
         self._compiling.wait_for_matchmaker(self._stop)
-        while not self._stop.is_set():
-            try:
-                run(self._stop)
-            except Exception:
-                if not self._stop.wait(1.0):
-                    logger.exception("a worker of the demo failed, and is begun anew")
+        guarded(name, run, self._stop)
 
     def _watch(self, site: Site) -> None:
         """Stop as soon as the service is asked to."""

@@ -31,6 +31,7 @@ from evenmatch.service.playing.running import Running
 from evenmatch.service.queueing.desk import Desk
 from evenmatch.service.service import Service
 
+Worker = tuple[str, Callable[[threading.Event], None]]
 INTERRUPTED = 130  # the exit code
 AGAIN = 1.0  # seconds until a worker that a bug ended is begun anew
 PATIENCE = 10.0  # seconds that what runs beside the requests has to end
@@ -54,16 +55,18 @@ def site_over(service: Service, options: Options) -> Site:
     return site
 
 
-def workers(site: Site) -> list[tuple[str, Callable[[threading.Event], None]]]:
+def workers(site: Site) -> list[Worker]:
     """What goes on beside the requests, each in a thread until the event is set."""
-    listed: list[tuple[str, Callable[[threading.Event], None]]] = [("hearing", site.desk.hear)]
-    if site.options.matchmaker:
-        listed += [
-            ("matchmaker", figures.TimedMatchmaker(site.desk, site.metrics).run),
-            ("webhooks", Deliverer(site.webhooks).run),
-            ("expiry", site.running.run),
-        ]
-    return listed
+    return [("hearing", site.desk.hear), *(matchmaking(site) if site.options.matchmaker else ())]
+
+
+def matchmaking(site: Site) -> list[Worker]:
+    """What one process at a time does for all: it makes matches, sends webhooks and ends what expired."""
+    return [
+        ("matchmaker", figures.TimedMatchmaker(site.desk, site.metrics).run),
+        ("webhooks", Deliverer(site.webhooks).run),
+        ("expiry", site.running.run),
+    ]
 
 
 @asynccontextmanager
@@ -71,7 +74,7 @@ async def beside(site: Site) -> AsyncIterator[None]:
     """Run the workers while the block runs."""
     stop = threading.Event()
     threads = [
-        threading.Thread(target=_guarded, args=(name, run, stop), name=f"evenmatch-{name}", daemon=True)
+        threading.Thread(target=guarded, args=(name, run, stop), name=f"evenmatch-{name}", daemon=True)
         for name, run in workers(site)
     ]
     site.wakes.begin(asyncio.get_running_loop(), site.desk)
@@ -102,7 +105,7 @@ def _be_prompt() -> None:
     sys.setswitchinterval(0.0005)
 
 
-def _guarded(name: str, run: Callable[[threading.Event], None], stop: threading.Event) -> None:
+def guarded(name: str, run: Callable[[threading.Event], None], stop: threading.Event) -> None:
     """Run a worker; a bug in it is logged, and it is begun anew."""
     while not stop.is_set():
         try:

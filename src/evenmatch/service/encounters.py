@@ -15,6 +15,7 @@ from evenmatch.ledger.store import Head, Store
 from evenmatch.service.exporting import positions_of_player
 
 LATEST = 300  # matches that are looked at
+LOOKED_AT = 50  # among which the last loss is looked for
 HOUR = 3_600_000_000  # microseconds
 HOURS = 24
 
@@ -125,6 +126,13 @@ def steps(store: Store, head: Head, player: int, most: int) -> list[Step]:
         )
         for one in sorted(_rated(store, head, player, positions), key=lambda one: one.position)
     ]
+
+
+def last_loss(store: Store, head: Head, player: int) -> str | None:
+    """The latest of a player's last matches in which their rating fell; None: it did not."""
+    positions = positions_of_player(store, head, store.plan(head, head.planned), player, limit=LOOKED_AT)
+    fallen = [one for one in _rated(store, head, player, positions) if one.line["after"] < one.line["before"]]
+    return max(fallen, key=lambda one: one.position).match_id if fallen else None
 
 
 class _Played(NamedTuple):

@@ -12,7 +12,7 @@ from evenmatch.ledger import people
 from evenmatch.ledger.store import Head, Store
 from evenmatch.service import ladders, recorded
 from evenmatch.service.boards import View
-from evenmatch.service.encounters import Encounters, Step, encounters, steps
+from evenmatch.service.encounters import Encounters, Step, encounters, last_loss, steps
 from evenmatch.service.exporting import matches_at, positions_of_player
 from evenmatch.service.finding import search_ladder
 from evenmatch.service.ladders import Ladder
@@ -26,7 +26,6 @@ from evenmatch.service.transacting import Transacting
 from evenmatch.standings.board import Standing
 from evenmatch.systems.system import FactorValue, System
 
-LOOKED_AT = 50  # matches, among which the last loss is looked for
 Named = list[tuple[str, Standing]]
 State = dict[str, FactorValue | None]
 
@@ -164,12 +163,7 @@ class Reading(Transacting):
     def last_loss(self, ladder: str, name: str) -> str | None:
         """The latest of a player's last matches in which their rating fell; None: it did not."""
         with self._read(ladder) as (store, head):
-            player, plan = _find(store, head, name), store.plan(head, head.planned)
-            positions = positions_of_player(store, head, plan, player, limit=LOOKED_AT)
-            for row in matches_at(store, head, plan, player, positions):
-                if row["rated"] and row["after"] < row["before"]:  # type: ignore[operator] # numbers, where it is rated
-                    return str(row["match_id"])
-        return None
+            return last_loss(store, head, _find(store, head, name))
 
     def path(self, ladder: str, name: str, points: int) -> tuple[str, list[Point]]:
         """A player's present name and their rating over time, by so many matches at most, spread evenly."""

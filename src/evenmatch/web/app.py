@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
-
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route, Router
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from evenmatch.errors import AccessError, EvenmatchError, ForbiddenError
 from evenmatch.http import text
@@ -18,10 +15,11 @@ from evenmatch.http.problems import kind_of
 from evenmatch.http.site import Site
 from evenmatch.service.callers.sessions import Session
 from evenmatch.web.assets import send_asset
+from evenmatch.web.page import Page
+from evenmatch.web.pages import PAGES
 from evenmatch.web.shared import Shared
 from evenmatch.web.visit import SESSION, Visit, address
 
-Handler = Callable[[Visit], Awaitable[Response]]
 STYLES = "style-src 'self' 'unsafe-inline'"  # the chart library writes its own style; scripts are ours alone
 POLICY = (
     "default-src 'none'; script-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -37,42 +35,22 @@ HEADERS = (
 CACHES = (b"cache-control", b"private, no-cache")
 
 
-@dataclass(frozen=True)
-class Page:
-    """An address, and what answers there.
-
-    scope    what a visitor must be allowed, on the ladder of the address if it has one; None: everybody may
-    methods  GET shows; POST is a form
-    """
-
-    path: str
-    handler: Handler
-    scope: str | None = "read"
-    methods: tuple[str, ...] = ("GET",)
-
-    def route(self, shared: Shared) -> Route:
-        """The page over these use cases."""
-
-        async def answer(request: Request) -> Response:
-            request.scope["route"] = made
-            return await _answered(shared, request, self)
-
-        made = Route(self.path, answer, methods=list(self.methods))
-        return made
-
-
-def all_pages() -> Sequence[Page]:
-    """Every page of the site."""
-    from evenmatch.web.pages import PAGES  # noqa: PLC0415 - a list of pages, each of which knows this file
-
-    return PAGES
-
-
 def pages(site: Site) -> ASGIApp:
     """The web site over these use cases."""
     shared = Shared.over(site)
-    routes = [Route("/assets/{version}/{name}", send_asset), *(one.route(shared) for one in all_pages())]
+    routes = [Route("/assets/{version}/{name}", send_asset), *(_route(shared, one) for one in PAGES)]
     return _Answers(Router(routes, redirect_slashes=False, default=_Nowhere(shared)))
+
+
+def _route(shared: Shared, page: Page) -> Route:
+    """A page over these use cases."""
+
+    async def answer(request: Request) -> Response:
+        request.scope["route"] = made
+        return await _answered(shared, request, page)
+
+    made = Route(page.path, answer, methods=list(page.methods))
+    return made
 
 
 async def _answered(shared: Shared, request: Request, page: Page) -> Response:
@@ -148,11 +126,11 @@ class _Answers:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
 
-        async def with_headers(message: dict[str, object]) -> None:
+        async def with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                sent = list(message.get("headers", []))  # type: ignore[call-overload] # a list of pairs
+                sent = list(message.get("headers", []))
                 more = [] if any(name == b"cache-control" for name, _ in sent) else [CACHES]
                 message["headers"] = [*sent, *HEADERS, *more]
             await send(message)
 
-        await self._app(scope, receive, with_headers)  # type: ignore[arg-type] # a message is a dict
+        await self._app(scope, receive, with_headers)

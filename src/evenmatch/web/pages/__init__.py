@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evenmatch.web.app import Page
+from evenmatch.web.page import Page
 from evenmatch.web.pages import (
     entering,
     front,
