@@ -114,10 +114,10 @@ def _type(schema: dict[str, Any]) -> str:
 
 
 def _problems() -> str:
-    from evenmatch.http.problems import OTHERS, TABLE  # noqa: PLC0415
+    from evenmatch.http.problems import OTHERS, STARTING, TABLE  # noqa: PLC0415
 
     rows = [f"| `{kind.slug}` | {kind.status} | {kind.title} | `{error.__name__}` |" for error, kind in TABLE]
-    rows += [f"| `{kind.slug}` | {kind.status} | {kind.title} | |" for kind in OTHERS.values()]
+    rows += [f"| `{kind.slug}` | {kind.status} | {kind.title} | |" for kind in (*OTHERS.values(), STARTING)]
     head = (
         "## Problems\n\nThe `type` of a problem is `urn:evenmatch:problem:` and one of these; `detail` names the value "
         "and what would be accepted, `request_id` stands in the log too.\n\n"

@@ -86,10 +86,22 @@ def report(number):
     return {"id": f"m{number}", "played_at": "2026-11-21T18:30:00Z", "teams": teams}
 
 
+def wait_until_ready(address):
+    """The first answer of /readyz that does not say that the process is getting ready."""
+    deadline = time.monotonic() + 120
+    while True:
+        told = httpx.get(f"{address}/readyz")
+        if told.status_code != 503 or time.monotonic() > deadline:
+            return told
+        assert told.json()["type"] == "urn:evenmatch:problem:starting"
+        assert told.headers["Retry-After"] == "1"
+        time.sleep(0.1)
+
+
 def test_a_new_user_is_told_the_address_and_how_to_make_a_key_that_then_works(serve, key):
     service = serve("--log-format", "text")
     assert re.fullmatch(r"serving at http://127\.0\.0\.1:\d+\n", service.line)
-    assert httpx.get(f"{service.address}/readyz").status_code == 200
+    assert wait_until_ready(service.address).status_code == 200
     assert "to make one: evenmatch key create operator --scope admin\n" in service.told()
     refused = httpx.post(f"{service.address}/v1/ladders", json=LADDER)
     assert (refused.status_code, refused.headers["content-type"]) == (401, "application/problem+json")

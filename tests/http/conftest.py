@@ -67,6 +67,7 @@ def service(database_url, clock):
 def site(service, options):
     """What the handlers share."""
     made = site_over(service, options)
+    made.kernels.matchmaker_loaded.set()
     yield made
     made.jobs.stop(10)
     made.threads.shutdown(wait=True)

@@ -9,6 +9,7 @@ from evenmatch.errors import StoreError
 from evenmatch.http.figures import Figures, TimedMatchmaker
 from evenmatch.http.metrics import Metrics
 from evenmatch.service.activity import Watch
+from evenmatch.service.queueing.desk import Desk
 from evenmatch.service.queueing.leases import Leases
 from evenmatch.service.queueing.queue_rules import QueueRules
 from evenmatch.service.queueing.wishes import Accept, Decline, Join, Seeker
@@ -136,7 +137,7 @@ def test_a_process_tells_whether_it_runs_the_matchmaker_and_how_long_its_ticks_t
     assert of("evenmatch_tick_seconds_count", {"ladder": "duel"}) == 1
 
     others = Metrics()
-    other = TimedMatchmaker(desk, others)
+    other = TimedMatchmaker(Desk(desk.service), others)
     assert isinstance(other.leases, Leases)
     assert other.step("duel") is None
     assert others.registry.get_sample_value("evenmatch_matchmaker_running", {"ladder": "duel"}) == 0

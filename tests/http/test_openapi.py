@@ -34,6 +34,7 @@ def asked(tmp_path_factory):
     Database.open(path).close()
     with Service.open(path) as service:
         site = site_over(service, Options(matchmaker=False, rate=1e6, burst=1_000_000))
+        site.kernels.load()
         headers = {"Authorization": f"Bearer {site.keys.create('all', ['admin'], None, None)[1]}"}
         schema = schemathesis.openapi.from_asgi("/v1/openapi.json", application(site))
         for method, address, body in (

@@ -5,6 +5,7 @@ from collections import Counter
 
 import sqlalchemy as sa
 
+from evenmatch.service.queueing.desk import lease_of
 from evenmatch.service.queueing.wishes import Accept, Decline, Join, Leave, Seeker
 
 ANYBODY = {"max_odds": "none", "even_spread": 100.0, "steps": [[0, 100]], "rematch_wait": 0.0, "party_wait": 0.0}
@@ -40,6 +41,11 @@ def one(desk, ladder, wish):
 
 def accept_all(desk, ladder, tickets):
     return [granted(told) for told in desk.do(ladder, [Accept(ticket) for ticket in tickets])]
+
+
+def hold_lease(desk, ladder):
+    """Let the desk's process hold the lease of a ladder's matchmaker, as if one ran."""
+    assert desk.leases.hold(lease_of(desk.levels.of(ladder).ladder))
 
 
 def rows(service, sql, **values):

@@ -9,13 +9,14 @@ from evenmatch.service.playing.running import Running
 from evenmatch.service.queueing.desk import Desk
 from evenmatch.service.queueing.queue_rules import QueueRules
 from ledger.made import duel
-from service.queued import DUEL, PAIRS, Join, Leave, Seeker, check_everything, join, one, party, rows, solos
+from service.queued import DUEL, PAIRS, Join, Leave, Seeker, check_everything, hold_lease, join, one, party, rows, solos
 
 
 @pytest.fixture
 def desk(service, ladder):
     made = Desk(service)
     made.set_queue(ladder, "ranked", PAIRS)
+    hold_lease(made, ladder)
     return made
 
 

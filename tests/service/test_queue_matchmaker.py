@@ -8,7 +8,7 @@ from evenmatch import rules
 from evenmatch.errors import StoreError
 from evenmatch.service.playing.presence import Presence
 from evenmatch.service.playing.running import Running
-from evenmatch.service.queueing.desk import Desk
+from evenmatch.service.queueing.desk import Desk, lease_of
 from evenmatch.service.queueing.leases import Leases
 from evenmatch.service.queueing.matchmaker import Matchmaker
 from evenmatch.service.queueing.queue_rules import QueueRules
@@ -77,6 +77,54 @@ def test_after_a_restart_everybody_has_the_time_of_a_heartbeat_anew(desk, ladder
     assert maker.step(ladder).dropped == (ticket,)
 
 
+def test_time_before_the_first_matchmaker_does_not_count_as_waiting(desk, ladder, service, clock, maker):
+    (early,) = join(desk, ladder, party("ann"))
+    clock.move(seconds=40)
+    told = desk.status(ladder, early)
+    assert (told.state, told.waited, told.is_matching, told.waiting) == ("waiting", 0.0, False, {})
+    maker.step(ladder)
+    clock.move(seconds=3)
+    (late,) = join(desk, ladder, party("bob", within=0.0))
+    told = desk.status(ladder, early)
+    assert (told.waited, told.is_matching, told.waiting["ranked"].waited) == (3.0, True, 3.0)
+    assert maker.step(ladder).offers != ()
+    assert sorted(desk.recent(ladder, 1)[0].waits) == [0.0, 3.0]
+    assert desk.status(ladder, late).state == "offered"
+    check_everything(service)
+
+
+def test_a_pause_of_the_matchmaker_does_not_count_and_earlier_waiting_does(desk, ladder, service, other_service, clock):
+    """ann waits for 7 s, then nobody makes matches for 60 s; bob joins in the middle of it, and cat 10 s after it."""
+    desk.set_queue(ladder, "ranked", {**PAIRS, "team_size": 5})
+    first, mirror = Matchmaker(desk), desk.mirror(ladder)
+    first.step(ladder)
+    (ann,) = join(desk, ladder, party("ann"))
+    clock.move(seconds=7)
+    first.leases.release(lease_of(mirror.ladder))
+    clock.move(seconds=30)
+    (bob,) = join(desk, ladder, party("bob"))
+    clock.move(seconds=30)
+    other = Desk(other_service)
+    assert [other.status(ladder, ticket).waited for ticket in (ann, bob)] == [0.0, 0.0]
+    second = Matchmaker(other)
+    second.step(ladder)
+    clock.move(seconds=10)
+    (cat,) = join(desk, ladder, party("cat"))
+    mirror.catch_up(clock())
+    for seen in (desk, other):
+        assert [seen.status(ladder, ticket).waited for ticket in (ann, bob, cat)] == [10.0, 10.0, 0.0]
+    check_everything(service)
+
+
+def test_a_takeover_within_seconds_changes_no_waiting_time(desk, ladder, other_service, clock):
+    Matchmaker(desk).step(ladder)
+    (ticket,) = join(desk, ladder, party("ann"))
+    clock.move(seconds=4)
+    desk.leases.release(lease_of(desk.mirror(ladder).ladder))
+    Matchmaker(Desk(other_service)).step(ladder)
+    assert desk.status(ladder, ticket).waited == 4.0
+
+
 def test_where_one_of_its_queues_asks_for_no_sign_a_ticket_stays(desk, ladder, clock, maker):
     desk.set_queue(ladder, "slow", PAIRS, QueueRules(heartbeat=None))
     join(desk, ladder, party("ann", queues=("slow",)), party("bob", queues=("slow", "ranked")))
@@ -87,6 +135,7 @@ def test_where_one_of_its_queues_asks_for_no_sign_a_ticket_stays(desk, ladder, c
 
 def test_who_has_waited_as_long_as_anybody_may_is_given_up(desk, ladder, service, clock, maker):
     desk.set_queue(ladder, "ranked", {**PAIRS, "max_wait": 20.0})
+    maker.step(ladder)
     (ticket,) = join(desk, ladder, party("ann"))
     clock.move(seconds=20)
     assert maker.step(ladder).dropped == (ticket,)

@@ -6,7 +6,7 @@ from evenmatch.errors import UnknownNameError
 from evenmatch.service.queueing.desk import Desk
 from evenmatch.service.queueing.matchmaker import Matchmaker
 from evenmatch.service.queueing.queue_rules import QueueRules
-from service.queued import DUEL, PAIRS, Decline, accept_all, join, one, party
+from service.queued import DUEL, PAIRS, Decline, accept_all, hold_lease, join, one, party
 
 SECOND = 1_000_000
 
@@ -21,6 +21,7 @@ def desk(service, ladder):
 
 def test_offers_are_told_with_the_waits_of_their_tickets_the_latest_first(desk, ladder, clock):
     maker = Matchmaker(desk)
+    hold_lease(desk, ladder)
     began = clock()
     pair = join(desk, ladder, party("cat", "dan"))
     clock.move(seconds=3)

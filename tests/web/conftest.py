@@ -33,6 +33,7 @@ def service(tmp_path, clock):
 @pytest.fixture
 def site(service, options):
     made = site_over(service, options)
+    made.kernels.matchmaker_loaded.set()
     yield made
     made.jobs.stop(10)
     made.threads.shutdown(wait=True)

@@ -42,6 +42,22 @@ def test_a_ladder_without_a_queue_says_how_to_make_one(anyone, league):
     assert "This ladder has no queue" in words(anyone.page(QUEUE))
 
 
+def test_queue_and_ticket_say_that_the_matchmaker_is_getting_ready_until_it_runs(
+    anyone, site, queue, matchmaker, clock
+):
+    notice = "The matchmaker is getting ready"
+    ticket = joined(anyone, "ann")
+    clock.move(seconds=50)
+    for page in (QUEUE, ticket):
+        assert notice in words(anyone.page(page))
+    assert "Waiting 0 s" in words(anyone.page(ticket))
+    matchmaker.step(queue)
+    clock.move(seconds=4)
+    for page in (QUEUE, ticket):
+        assert notice not in words(anyone.page(page))
+    assert "Waiting 4 s" in words(anyone.page(ticket))
+
+
 def test_who_waits_is_shown_by_percentile(anyone, site, queue):
     site.desk.do(queue, [Join(members=(Seeker(name=one),), queues=("main",)) for one in ("ann", "joe", "zoe")])
     page = anyone.page(QUEUE)

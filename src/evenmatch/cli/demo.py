@@ -61,11 +61,12 @@ def command(
 
     evenmatch demo --db demo.db --seed 7
     """
-    from evenmatch.demo.compiling import Compiling
+    from evenmatch.demo.games import GAMES
     from evenmatch.demo.running import serve_demo
     from evenmatch.demo.seeding import make_ladder, missing, play_seasons
     from evenmatch.http.options import read_options
     from evenmatch.http.serving import address_of
+    from evenmatch.service.kernels import MATCHMAKER, Compilation
 
     given: dict[str, object] = {"host": host, "open_reads": True, "guests": True, "log_level": "warning"}
     given |= {"log_format": "text", "stop_within": 3}
@@ -75,12 +76,13 @@ def command(
         listening = ending.enter_context(_listening(options, port))
         if db is None:
             db = Path(ending.enter_context(tempfile.TemporaryDirectory(prefix="evenmatch-demo-"))) / "demo.db"
-        compiling = ending.enter_context(Compiling())
+        systems = [game.system for game in GAMES]
+        compilation = ending.enter_context(Compilation([*systems, *MATCHMAKER]))
         with working("playing a season of each game"):
             games = missing(db)
             seasons = play_seasons(seed, games)
         with working("compiling what ladders are rated by: the first start takes longer"):
-            compiling.wait_for_ratings()
+            compilation.wait(systems)
         with working("rating the seasons", len(games)) as progress:
             for number, game in enumerate(games, 1):
                 make_ladder(db, game, seasons.pop(game.ladder))
@@ -88,10 +90,10 @@ def command(
 
         def ready(key: str) -> None:
             _tell(address_of(listening), key if options.host in LOOPBACK else None, players)
-            if not compiling.is_over:
+            if compilation.left:
                 note("the matchmaker is still being compiled, which the first start takes: matches begin after that")
 
-        serve_demo(db, seed, options, listening, compiling, players=players, ready=ready)
+        serve_demo(db, seed, options, listening, compilation, players=players, ready=ready)
 
 
 def _tell(address: str, key: str | None, players: bool) -> None:

@@ -10,7 +10,7 @@ from evenmatch.cli import options, settings
 from evenmatch.cli.acting import acting
 from evenmatch.cli.correcting import NOTHING, ONLY_SEEN, as_document, carry_out, print_preview
 from evenmatch.cli.database import DATABASE, Db, Id, Preview, counted, minutes_text, opened, shown_database, typed
-from evenmatch.cli.output import note, print_json, print_table, printable
+from evenmatch.cli.output import compile_ahead, note, print_json, print_table, printable
 from evenmatch.cli.season import plain_season
 from evenmatch.cli.trail import about, changed_by, differences, in_words
 from evenmatch.errors import UsageError
@@ -62,6 +62,7 @@ def create(
         noting = acting(service, "ladder.created", name, body=body)
         made = noting.create_ladder(name, system, by, chosen)
         shown = shown_database(service)
+    compile_ahead([made.system], by.system.name)
     if json:
         print_json(described(made))
         return

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from evenmatch.errors import EvenmatchError
 
 PATIENCE = 1.0  # seconds before a progress bar shows
+FIRST_LINE, NEXT_LINE = 10.0, 30.0  # seconds before lines of progress, where there is no terminal
 
 
 def fail(error: EvenmatchError) -> None:
@@ -113,14 +115,17 @@ def _say(word: str, text: str, style: str) -> None:
 
 @contextmanager
 def working(what: str, total: int | None = None) -> Iterator[Callable[..., None]]:
-    """A progress bar on standard error while the block runs, if it takes more than a second on a terminal.
+    """Show progress on standard error while the block runs, if it takes long.
 
-    Gives a function to call with how much of `total` is done, and what is being done if that changed; without a total
-    the bar only shows that work goes on.
+    On a terminal: a bar, after a second. Elsewhere: a line after ten seconds, and one each half minute.
+    Gives a function to call with how much of `total` is done, and with a new description where that changed.
     """
-    if not sys.stderr.isatty():  # and rich takes a while to load
-        yield lambda done, now=None: None
-        return
+    with _bar(what, total) if sys.stderr.isatty() else _lines(what, total) as progress:
+        yield progress
+
+
+@contextmanager
+def _bar(what: str, total: int | None) -> Iterator[Callable[..., None]]:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
@@ -143,3 +148,38 @@ def working(what: str, total: int | None = None) -> Iterator[Callable[..., None]
     finally:
         begin.cancel()
         progress.stop()
+
+
+@contextmanager
+def _lines(what: str, total: int | None) -> Iterator[Callable[..., None]]:
+    told, over, begin = {"what": what, "done": 0}, threading.Event(), time.monotonic()
+
+    def tell() -> None:
+        wait = FIRST_LINE
+        while not over.wait(wait):
+            share = f", {told['done']:,} of {total:,}" if total else ""
+            note(f"{told['what']} ({time.monotonic() - begin:.0f} s{share})")
+            wait = NEXT_LINE
+
+    def progress(done: int, now: str | None = None) -> None:
+        told.update(done=done, what=told["what"] if now is None else now)
+
+    threading.Thread(target=tell, name="evenmatch-progress", daemon=True).start()
+    try:
+        yield progress
+    finally:
+        over.set()
+
+
+def compile_ahead(parts: Sequence[str], what: str) -> None:
+    """Compile kernels that this machine lacks, so that nobody waits for them later; see service.kernels.missing."""
+    from evenmatch.service.kernels import Compilation, missing
+
+    lacking = missing(parts)
+    if not lacking:
+        return
+    words = f"compiling {what}, once per installation"
+    if not sys.stderr.isatty():
+        note(words)
+    with working(words, len(lacking)) as progress, Compilation(lacking) as compilation:
+        compilation.wait(progress=progress)

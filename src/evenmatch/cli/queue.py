@@ -10,7 +10,7 @@ import typer
 from evenmatch.cli import options
 from evenmatch.cli.acting import deed
 from evenmatch.cli.database import DATABASE, Db, OnLadder, counted, ladder_of, opened, typed
-from evenmatch.cli.output import note, print_json, print_table, printable
+from evenmatch.cli.output import compile_ahead, note, print_json, print_table, printable
 from evenmatch.cli.policies import find, read_document
 from evenmatch.errors import UsageError
 
@@ -56,6 +56,7 @@ def set_(
     """
     data = _policy(policy) | ({} if team_size is None else {"team_size": team_size})
     named = _named(rule)
+    from evenmatch.service.kernels import MATCHMAKER
     from evenmatch.service.queueing.desk import Desk
     from evenmatch.service.queueing.queue_rules import QueueRules
 
@@ -64,6 +65,7 @@ def set_(
         before = next((one.rules for one in desk.queues(ladder) if one.name == name), QueueRules())
         done = deed("queue.set", ladder, name, {"policy": data, "rules": named})
         made = desk.noting(done).set_queue(ladder, name, data, QueueRules.from_data(before.to_data() | named))
+    compile_ahead(MATCHMAKER, "the matchmaker")
     if json:
         print_json(_document(ladder, made))
         return

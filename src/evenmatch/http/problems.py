@@ -61,6 +61,7 @@ OTHERS = {
     500: Kind(500, "internal", "Something went wrong on our side"),
     503: Kind(503, "stopping", "This process is about to stop"),
 }
+STARTING = Kind(503, "starting", "This process is getting ready")
 DATABASE_AGAIN = 1  # seconds after which a request that found no database may be tried again
 
 

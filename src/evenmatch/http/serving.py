@@ -27,6 +27,7 @@ from evenmatch.service.callers.keys import Keys
 from evenmatch.service.callers.tokens import Tokens
 from evenmatch.service.hooks.deliveries import Deliverer
 from evenmatch.service.hooks.webhooks import Webhooks
+from evenmatch.service.kernels import Compilation, Kernels
 from evenmatch.service.playing.running import Running
 from evenmatch.service.queueing.desk import Desk
 from evenmatch.service.service import Service
@@ -37,19 +38,26 @@ AGAIN = 1.0  # seconds until a worker that a bug ended is begun anew
 PATIENCE = 10.0  # seconds that what runs beside the requests has to end
 
 
-def site_over(service: Service, options: Options) -> Site:
-    """The use cases over a database."""
+def site_over(service: Service, options: Options, compilation: Compilation | None = None) -> Site:
+    """The use cases over a database; `compilation`: of the kernels that they need, where it has begun already."""
     database, clock = service.database, service.clock
     keys = Keys(database, clock)
+    kernels = Kernels(
+        lambda: {ladder.system: ladder.rules for ladder in service.ladders()},
+        compilation,
+        lambda parts: log.info("compiling", parts=list(parts), once="per installation"),
+        lambda error: log.warning("kernels", error=str(error)),
+    )
     site = Site(
         service=service,
         options=options,
         keys=keys,
         tokens=Tokens(database, clock, keys),
         audit=Audit(database),
-        desk=Desk(service),
+        desk=Desk(service, kernels.matchmaker_loaded),
         running=Running(service),
         webhooks=Webhooks(service, allow_private=options.private_webhooks),
+        kernels=kernels,
     )
     figures.watch(site)
     return site
@@ -87,6 +95,7 @@ async def beside(site: Site) -> AsyncIterator[None]:
     finally:
         site.stopping.set()
         stop.set()
+        await asyncio.to_thread(site.kernels.stop)
         await asyncio.to_thread(site.jobs.stop, PATIENCE)
         for thread in threads:
             await asyncio.to_thread(thread.join, PATIENCE)
@@ -174,13 +183,15 @@ def serve(
     ready: Callable[[], None] = lambda: None,
     *,
     pages: Pages | None = None,
+    compilation: Compilation | None = None,
 ) -> None:
     """Serve until the process is asked to stop, by Ctrl-C or SIGTERM; what was accepted is finished.
 
     ready  called once requests are answered
     pages  the web site; None: the API alone
+    compilation  of the kernels, where it has begun already
     """
-    site = site_over(service, options)
+    site = site_over(service, options, compilation)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:

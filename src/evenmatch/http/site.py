@@ -14,7 +14,6 @@ from starlette.requests import Request
 from evenmatch.errors import EvenmatchError, UnknownNameError
 from evenmatch.http.answers import Answers
 from evenmatch.http.gather import Gather
-from evenmatch.http.kernels import Kernels
 from evenmatch.http.limits import RateLimit
 from evenmatch.http.metrics import Metrics
 from evenmatch.http.options import Options
@@ -27,6 +26,7 @@ from evenmatch.service.callers.sessions import Sessions
 from evenmatch.service.callers.tokens import Tokens
 from evenmatch.service.hooks.webhooks import Webhooks
 from evenmatch.service.jobs import Jobs
+from evenmatch.service.kernels import Kernels
 from evenmatch.service.playing.running import Running
 from evenmatch.service.queueing.desk import Desk
 from evenmatch.service.queueing.statuses import Status
@@ -55,6 +55,7 @@ class Site:
     desk: Desk
     running: Running
     webhooks: Webhooks
+    kernels: Kernels
     metrics: Metrics = field(default_factory=Metrics)
     threads: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(THREADS, "evenmatch"))
     pages: Pages = field(default_factory=Pages)
@@ -64,7 +65,6 @@ class Site:
 
     def __post_init__(self) -> None:
         options = self.options
-        self.kernels = Kernels(self.service)
         self.jobs = Jobs(self.service.database, self.service.clock)
         self.reading = Reading(self.service)
         self.sessions = Sessions(self.service.database, self.service.clock, self.keys)

@@ -24,7 +24,7 @@ from evenmatch.ledger.rows import PostgresRows, Rows, SqliteRows
 if TYPE_CHECKING:
     import psycopg
 
-VERSION = "0003"  # of the schema that this code reads and writes: the last script in migrations/versions
+VERSION = "0004"  # of the schema that this code reads and writes: the last script in migrations/versions
 IDLE = 1.0  # seconds after which a connection is asked whether it is still there
 PATIENCE = 60.0  # seconds to wait for another writer
 PASSWORD = re.compile(r"(?<=://)([^:/]*:)[^@]*(?=@)|([?&]\w*password=)[^&]*")

@@ -45,8 +45,8 @@ audit = table(
     column("request", TEXT, empty=True),
     sa.Index("ix_audit_ladder", "ladder", "entry"),
 )
-# Which process does what only one may do at a time; beat: counted up while it lives.
-lease = table("lease", key("name", TEXT), column("owner", TEXT), column("beat"))
+# Which process does what only one may do at a time. beat: counted up by each renewal; held_at: when that was.
+lease = table("lease", key("name", TEXT), column("owner", TEXT), column("beat"), column("held_at", empty=True))
 
 # A ladder that has queues: the row by which their writers wait for one another.
 line = table("line", key("ladder"), column("change"))

@@ -8,6 +8,6 @@ from evenmatch.http.models.base import Told
 
 
 class Health(Told):
-    """It does."""
+    """The service is healthy."""
 
     status: Literal["ok"]

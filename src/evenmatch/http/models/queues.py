@@ -112,6 +112,7 @@ class TicketTold(Told):
     state    waiting; offered: players are asked; matched: play; gone: it waits no longer, `ended` says why
     change   counts up; send it as `after` to wait for the next
     waiting  what it waits for, by queue, while it does
+    matchmaker  starting: no matches are made until it runs, and that time does not count as waiting
     """
 
     ticket: int
@@ -126,6 +127,7 @@ class TicketTold(Told):
     offer: OfferTold | None
     match: MatchedTold | None
     waiting: dict[str, WaitingTold]
+    matchmaker: Literal["running", "starting"] = "running"
 
 
 class Done(Told):
@@ -170,6 +172,9 @@ class QueueTold(Told):
     change: int
     policy: dict[str, Any]
     rules: dict[str, float | None]
+    matchmaker: Literal["running", "starting"] = Field(
+        default="running", description="Starting: no matches are made until it runs."
+    )
     tickets: int
     players: int
     by_percentile: list[int] = Field(description="Players who wait, by bands of ten percentiles.")

@@ -8,7 +8,7 @@ from starlette.responses import Response
 from evenmatch.errors import StoreError
 from evenmatch.http.access import Watcher
 from evenmatch.http.models.health import Health
-from evenmatch.http.problems import OTHERS, respond, told
+from evenmatch.http.problems import OTHERS, STARTING, respond, told
 from evenmatch.http.site import site_of
 
 router = APIRouter(tags=["health"])
@@ -22,15 +22,25 @@ async def health() -> Health:
 
 @router.get("/readyz", operation_id="ready", responses={503: {"description": "It cannot serve at the moment."}})
 async def ready(request: Request) -> Response:
-    """It can serve: the database answers, and the process is not about to stop."""
+    """It can serve: the database answers, rating systems and matchmaker are loaded, and it is not about to stop.
+
+    At the first start after an installation they are compiled, which takes about a minute.
+    """
     site = site_of(request)
     if site.stopping.is_set():
         return respond(told(OTHERS[503], "the process was asked to stop"))
+    if not site.kernels.ready.is_set():
+        return _not_loaded()
     try:
         await site.work(site.service.database.version)
     except StoreError:
         return respond(told(OTHERS[503], "the database does not answer"))
     return Response(Health(status="ok").model_dump_json(), media_type="application/json")
+
+
+def _not_loaded() -> Response:
+    detail = "getting ready: rating systems and matchmaker are being loaded; the first start compiles them for a minute"
+    return respond(told(STARTING, detail, retry_after=1))
 
 
 @router.get("/metrics", operation_id="metrics", response_class=Response)

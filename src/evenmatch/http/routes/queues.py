@@ -11,7 +11,6 @@ from evenmatch.http.models.base import moment
 from evenmatch.http.models.queues import PenaltyTold, QueuesTold, QueueTold, SetQueue, TicketOf
 from evenmatch.http.replies import read, written
 from evenmatch.http.site import Site, site_of
-from evenmatch.service.queueing.mirror import Counts
 from evenmatch.service.queueing.queue_rules import QueueRules, QueueSetup
 
 router = APIRouter(prefix="/v1/ladders/{ladder:text}", tags=["queues"])
@@ -29,7 +28,7 @@ async def queue(ladder: str, queue: str, request: Request, _: Reader) -> Respons
     """A queue, and who waits in it, by percentile and region."""
     site = site_of(request)
     setup = await site.work(site.desk.queue, ladder, queue)
-    return read(request, _told(ladder, setup, (await site.work(site.desk.counts, ladder)).get(queue)))
+    return read(request, await site.work(_told, site, ladder, setup))
 
 
 @router.put("/queues/{queue:text}", response_model=QueueTold, operation_id="set_queue")
@@ -40,8 +39,7 @@ async def set_queue(ladder: str, queue: str, body: SetQueue, request: Request, c
     rules = QueueRules.from_data(given)
     done = deed(request, caller, "queue.set", ladder, queue, {"policy": body.policy, "rules": given})
     setup = await site.work(site.desk.noting(done).set_queue, ladder, queue, body.policy, rules)
-    counts = await site.work(site.desk.counts, ladder)
-    return written(_told(ladder, setup, counts.get(queue)))
+    return written(await site.work(_told, site, ladder, setup))
 
 
 @router.delete("/queues/{queue:text}", status_code=204, operation_id="remove_queue")
@@ -85,17 +83,18 @@ async def ticket_of_player(ladder: str, player: str, request: Request, caller: Q
 
 
 def _all(site: Site, ladder: str) -> list[QueueTold]:
-    counts = site.desk.counts(ladder)
-    return [_told(ladder, setup, counts.get(setup.name)) for setup in site.desk.queues(ladder)]
+    return [_told(site, ladder, setup) for setup in site.desk.queues(ladder)]
 
 
-def _told(ladder: str, setup: QueueSetup, counts: Counts | None) -> QueueTold:
+def _told(site: Site, ladder: str, setup: QueueSetup) -> QueueTold:
+    counts = site.desk.counts(ladder).get(setup.name)
     return QueueTold(
         ladder=ladder,
         queue=setup.name,
         change=setup.change,
         policy=setup.policy.to_data(),
         rules=setup.rules.to_data(),  # type: ignore[arg-type] # numbers, or none
+        matchmaker="running" if site.desk.is_matching(ladder) else "starting",
         tickets=0 if counts is None else counts.tickets,
         players=0 if counts is None else counts.players,
         by_percentile=[0] * BANDS if counts is None else list(counts.bands),

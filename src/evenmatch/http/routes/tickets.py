@@ -172,6 +172,7 @@ def told(ladder: str, status: Status) -> TicketTold:
         offer=None if status.offer is None else _offer(status.offer),
         match=None if status.match is None else _match(status.match),
         waiting={queue: _waiting(one) for queue, one in status.waiting.items()},
+        matchmaker="running" if status.is_matching else "starting",
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
@@ -15,6 +16,7 @@ from evenmatch.service.queueing import penalties, queue_rules, queue_setting, re
 from evenmatch.service.queueing.answers import answer
 from evenmatch.service.queueing.bell import Bell, Listener
 from evenmatch.service.queueing.joins import Joins, Outcome, Seat, check_queues, seats
+from evenmatch.service.queueing.leases import Leases
 from evenmatch.service.queueing.levels import LevelBook, Levels
 from evenmatch.service.queueing.lines import advance
 from evenmatch.service.queueing.mirror import Counts, Mirror
@@ -34,9 +36,11 @@ class Desk:
     Raises StoreError wherever the database fails: what was not acknowledged can be sent again.
     """
 
-    def __init__(self, service: Service) -> None:
-        self.service, self.bell = service, Bell(service.database)
+    def __init__(self, service: Service, loaded: threading.Event | None = None) -> None:
+        """`loaded`: set once the kernels of the matchmaker are loaded; None: whatever needs them loads them."""
+        self.service, self.bell, self.loaded = service, Bell(service.database), loaded
         self.levels = LevelBook(service)
+        self.leases = Leases(service.database, f"process {secrets.token_hex(8)}", wall=service.clock)
         self._mirrors: dict[str, Mirror] = {}
         self._seen: dict[str, set[int]] = {}
         self._guard = threading.Lock()
@@ -167,17 +171,26 @@ class Desk:
         why  with what each waits for
         """
         now = self.service.clock()
+        lease = lease_of(self.levels.of(ladder).ladder)
+        until = None if self.leases.is_held(lease) else self.leases.watch(lease).held_at or 0
         with self.service.database.read() as connection:
             store = Store(connection, self.service.database.rows)
-            found = statuses.read(store, store.head(ladder).ladder, numbers, now)
+            found = statuses.read(store, store.head(ladder).ladder, numbers, now, until)
         waiting = {one.ticket: one.change for one in found.values() if one.state == tickets.WAITING}
         for one in found.values():
             if one.waited is not None:
                 self.seen(ladder, one.ticket)
-        if why and waiting:
+        if why and waiting and until is None and self._is_loaded():
             told = self.mirror(ladder).why(waiting, now)
             found |= {number: replace(found[number], waiting=one) for number, one in told.items()}
         return found
+
+    def is_matching(self, ladder: str) -> bool:
+        """Whether a process makes the matches of a ladder now; False while the matchmaker starts."""
+        return self.leases.is_held(lease_of(self.levels.of(ladder).ladder))
+
+    def _is_loaded(self) -> bool:
+        return self.loaded is None or self.loaded.is_set()
 
     def status(self, ladder: str, ticket: int, *, why: bool = True) -> Status:
         """A ticket now. Raises UnknownNameError where there is none of this number, or it was long ago."""
@@ -252,6 +265,11 @@ class Desk:
     def hear(self, stop: threading.Event) -> None:
         """Hear of changes by other processes until `stop`: for a thread of its own. SQLite tells nothing."""
         self.bell.hear(stop)
+
+
+def lease_of(ladder: int) -> str:
+    """The lease of whoever makes the matches of a ladder (by number)."""
+    return f"matchmaker of ladder {ladder}"
 
 
 def _refused(wishes: Sequence[Wish]) -> dict[int, Outcome]:

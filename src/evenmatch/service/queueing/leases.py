@@ -1,4 +1,4 @@
-"""Which process does what only one may do at a time: it counts a beat up, and is gone when the beat stands still."""
+"""Leases: which process does what only one may do at a time. A holder whose heartbeat stops loses its lease."""
 
 from __future__ import annotations
 
@@ -7,19 +7,30 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
-from evenmatch.ledger import live_schema
 from evenmatch.ledger.database import Database
 from evenmatch.ledger.store import Store
 
-BEAT = 0.75  # seconds between two beats of a holder
+BEAT = 0.75  # seconds between two heartbeats of a holder
 POLL = 0.4  # seconds between two looks at another's
 
+_TAKE = (
+    "INSERT INTO lease (name, owner, beat, held_at) VALUES (?, ?, 1, ?) ON CONFLICT (name) DO UPDATE SET "
+    "owner = excluded.owner, beat = lease.beat + 1, held_at = excluded.held_at "
+    "WHERE lease.owner = ? AND lease.beat = ? RETURNING beat"
+)
 
-class Beat(NamedTuple):
-    """A lease as it was last seen; `since`: when this beat was first seen, `looked`: last, on the own clock."""
+
+class Lease(NamedTuple):
+    """A lease as this process last saw it.
+
+    owner    NOBODY where it was let go, or never held
+    held_at  microseconds since the epoch of the last heartbeat; None: never held
+    since    when this heartbeat was first seen, on the own monotonic clock;  looked  when last
+    """
 
     owner: str
     beat: int
+    held_at: int | None
     since: float
     looked: float
 
@@ -30,39 +41,44 @@ NOBODY = ""
 class Leases:
     """The leases that one process holds or waits for. Safe to share between threads.
 
-    No two processes' clocks are compared: each counts by its own how long a beat stands still. A holder that was
-    stopped for longer than `patience` may believe for a moment that it holds on, so what it writes must be safe anyhow.
+    Processes never compare clocks to decide who holds a lease: each measures on its own how long a heartbeat stands
+    still. A holder that was suspended for longer than `patience` may believe for a moment that it still holds the
+    lease, so what it writes must be safe anyhow.
 
-    owner     names this process, as no other is named
-    patience  seconds without a beat after which a holder counts as gone
+    owner     identifies this process
+    patience  seconds without a heartbeat after which a holder counts as gone
+    wall      microseconds since the epoch, noted with each heartbeat
     """
 
     def __init__(
-        self, database: Database, owner: str, patience: float = 3.0, clock: Callable[[], float] = time.monotonic
+        self,
+        database: Database,
+        owner: str,
+        patience: float = 3.0,
+        clock: Callable[[], float] = time.monotonic,
+        wall: Callable[[], int] = lambda: time.time_ns() // 1000,
     ) -> None:
         self.owner, self.patience = owner, patience
-        self._database, self._clock = database, clock
-        self._seen: dict[str, Beat] = {}
+        self._database, self._clock, self._wall = database, clock, wall
+        self._seen: dict[str, Lease] = {}
         self._guard = threading.Lock()
 
     def hold(self, name: str) -> bool:
-        """Whether this process holds the lease now: it goes on, or takes over who is gone. Raises StoreError."""
+        """Whether this process holds the lease now: renews its own, or takes a lapsed one. Raises StoreError."""
         with self._guard:
-            now, seen = self._clock(), self._seen.get(name)
-            if seen is not None and now - seen.looked < (BEAT if seen.owner == self.owner else POLL):
-                return seen.owner == self.owner
-            known = seen if seen is not None and seen.owner == self.owner else self._look(name, now, seen)
-            if known.owner not in (self.owner, NOBODY) and now - known.since < self.patience:
-                self._seen[name] = known
-                return False
-            return self._take(name, now, known)
+            now, known = self._clock(), self._latest(name)
+            if known.owner == self.owner:
+                return now - known.looked < BEAT or self._take(name, now, known)
+            return not self._is_alive(known, now) and self._take(name, now, known)
 
-    def watch(self, name: str) -> None:
-        """Note the beat of whoever holds a lease, and take nothing: for who will be ready soon. Raises StoreError."""
+    def watch(self, name: str) -> Lease:
+        """The lease, at most POLL seconds old, without taking it. Raises StoreError."""
         with self._guard:
-            now, seen = self._clock(), self._seen.get(name)
-            if seen is None or (seen.owner != self.owner and now - seen.looked >= POLL):
-                self._seen[name] = self._look(name, now, seen)
+            return self._latest(name)
+
+    def is_held(self, name: str) -> bool:
+        """Whether any process holds the lease. Raises StoreError."""
+        return self._is_alive(self.watch(name), self._clock())
 
     def release(self, name: str) -> None:
         """Let go of a lease, so that another takes it at once."""
@@ -72,29 +88,34 @@ class Leases:
                 store = Store(connection, self._database.rows)
                 store.run("UPDATE lease SET owner = ? WHERE name = ? AND owner = ?", NOBODY, name, self.owner)
 
-    def _look(self, name: str, now: float, seen: Beat | None) -> Beat:
-        """The lease as the database has it; made where it is not there."""
-        sql = "SELECT owner, beat FROM lease WHERE name = ?"
-        with self._database.read() as connection:
-            found = Store(connection, self._database.rows).all(sql, name)
-        if not found:
-            with self._database.write() as connection:
-                store = Store(connection, self._database.rows)
-                row = (name, NOBODY, 0)
-                store.rows.upsert(connection, live_schema.lease, ("name", "owner", "beat"), [row], same=True)
-                found = store.all(sql, name)
-        owner, beat = found[0]
-        same = seen is not None and (seen.owner, seen.beat) == (owner, beat)
-        return Beat(owner, beat, seen.since if same and seen is not None else now, now)
+    def _is_alive(self, lease: Lease, now: float) -> bool:
+        return lease.owner != NOBODY and now - lease.since < self.patience
 
-    def _take(self, name: str, now: float, known: Beat) -> bool:
-        """Count up, unless somebody else did since."""
-        sql = "UPDATE lease SET owner = ?, beat = beat + 1 WHERE name = ? AND owner = ? AND beat = ? RETURNING beat"
+    def _latest(self, name: str) -> Lease:
+        """An own lease as it is, and another's read again where POLL has passed."""
+        now, seen = self._clock(), self._seen.get(name)
+        if seen is None or (seen.owner != self.owner and now - seen.looked >= POLL):
+            seen = self._seen[name] = self._look(name, now, seen)
+        return seen
+
+    def _look(self, name: str, now: float, seen: Lease | None) -> Lease:
+        """The lease as the database has it now."""
+        with self._database.read() as connection:
+            found = Store(connection, self._database.rows).all(
+                "SELECT owner, beat, held_at FROM lease WHERE name = ?", name
+            )
+        owner, beat, held_at = found[0] if found else (NOBODY, 0, None)
+        same = seen is not None and (seen.owner, seen.beat) == (owner, beat)
+        return Lease(owner, beat, held_at, seen.since if same and seen is not None else now, now)
+
+    def _take(self, name: str, now: float, known: Lease) -> bool:
+        """Count the heartbeat up, unless another process did since `known` was seen."""
+        wall = self._wall()
         with self._database.write() as connection:
             store = Store(connection, self._database.rows)
-            found = store.all(sql, self.owner, name, known.owner, known.beat)
-        if found:
-            self._seen[name] = Beat(self.owner, found[0][0], now, now)
+            taken = store.all(_TAKE, name, self.owner, wall, known.owner, known.beat)
+        if taken:
+            self._seen[name] = Lease(self.owner, taken[0][0], wall, now, now)
         else:
             self._seen.pop(name, None)
-        return bool(found)
+        return bool(taken)

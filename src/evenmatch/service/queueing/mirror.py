@@ -139,6 +139,10 @@ class Mirror:
         elif row.ticket not in self.held:
             self.held[row.ticket] = Held(row.party, row.queued_at, row.seen_at)
             self._join(row.ticket, now, arriving=row.change == row.ticket)
+        elif row.queued_at != self.held[row.ticket].queued_at:
+            self.held[row.ticket].queued_at = row.queued_at
+            self._take_out(row.ticket)
+            self._join(row.ticket, now, arriving=False)
 
     def _forget(self, ticket: int) -> None:
         self.refused.pop(ticket, None)

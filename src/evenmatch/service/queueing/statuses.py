@@ -61,7 +61,8 @@ class Status:
     """A ticket now. state: waiting, offered, matched or gone.
 
     change   of the ticket or of its offer, the later one: while it is the same, nothing but time has changed
-    waited   seconds so far; None when it waits no more
+    waited   seconds so far, without those in which no process makes matches; None when it waits no more
+    is_matching  whether a process makes matches now; False while the matchmaker starts
     ended    in words why it is gone
     waiting  what it waits for, by queue; empty where this process cannot tell
     """
@@ -77,18 +78,24 @@ class Status:
     offer: Asked | None = None
     match: Begun | None = None
     waiting: Mapping[str, Waiting] = field(default_factory=dict)
+    is_matching: bool = True
 
 
-def read(store: Store, ladder: int, numbers: Sequence[int], now: int) -> dict[int, Status]:
-    """Those of these tickets that there are, by number; `waiting` is left empty."""
+def read(store: Store, ladder: int, numbers: Sequence[int], now: int, until: int | None = None) -> dict[int, Status]:
+    """Those of these tickets that there are, by number; `waiting` is left empty.
+
+    until  when matches were last made; None: now
+    """
     rows = tickets.read(store, ladder, sorted(set(numbers)))
     asked = sorted({one.offer for one in rows.values() if one.offer is not None})
     begun = sorted({one.match_id for one in rows.values() if one.match_id is not None})
     known, matches = offers.read(store, ladder, asked), live.read(store, ladder, begun)
-    return {number: _status(row, known, matches, now) for number, row in rows.items()}
+    return {number: _status(row, known, matches, now, until) for number, row in rows.items()}
 
 
-def _status(row: TicketRow, known: Mapping[int, OfferRow], matches: Mapping[str, Live], now: int) -> Status:
+def _status(
+    row: TicketRow, known: Mapping[int, OfferRow], matches: Mapping[str, Live], now: int, until: int | None
+) -> Status:
     offer = None if row.offer is None else known.get(row.offer)
     match = None if row.match_id is None else matches.get(row.match_id)
     is_open = row.state in (tickets.WAITING, tickets.OFFERED)
@@ -99,10 +106,11 @@ def _status(row: TicketRow, known: Mapping[int, OfferRow], matches: Mapping[str,
         players=row.party.names,
         queues=row.party.queues,
         queued_at=row.queued_at,
-        waited=max(now - row.queued_at, 0) / SECOND if is_open else None,
+        waited=max((now if until is None else min(now, until)) - row.queued_at, 0) / SECOND if is_open else None,
         ended=row.ended,
         offer=None if offer is None or row.state != tickets.OFFERED else _asked(offer, row.ticket),
         match=None if match is None else _begun(match),
+        is_matching=until is None,
     )
 
 

@@ -102,6 +102,16 @@ def note_seen(store: Store, ladder: int, tickets: Sequence[int], now: int) -> No
     store.rows.among(store.connection, sql, (now, ladder), tickets)
 
 
+def postpone(store: Store, ladder: int, since: int | None, now: int, change: int) -> None:
+    """Let open tickets have waited as long as they had `since`, and those queued later (None: all) only from now on."""
+    sql = (
+        "UPDATE ticket SET queued_at = CASE WHEN queued_at > ? THEN ? ELSE queued_at + ? END, change = ? "
+        "WHERE ladder = ? AND state IN (?, ?) AND queued_at < ?"
+    )
+    until = -1 if since is None else since
+    store.run(sql, until, now, now - until, change, ladder, WAITING, OFFERED, now)
+
+
 def prune(store: Store, ladder: int, before: int, most: int = 2000) -> int:
     """Forget some of the tickets and offers that are over and began before a time; how many."""
     count = 0

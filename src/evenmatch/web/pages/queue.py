@@ -36,6 +36,7 @@ def _queue(visit: Visit) -> Mapping[str, object]:
     return {
         "ladder": LadderShown.of(view),
         "queues": [(one, counts.get(one.name)) for one in setups],
+        "is_matching": not setups or site.desk.is_matching(visit.ladder),
         "offers": recent[:SHOWN],
         "mine": mine,
         "level": level,
