@@ -12,9 +12,12 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Sequence
+import zipfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple, NoReturn
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -22,7 +25,7 @@ VENV = ROOT / ".venv"
 BIN = VENV / "bin"
 STAMP = VENV / "evenmatch-stamp.json"
 PYTHONS = ("python3", "python3.11", "python3.12", "python3.13", "python3.14")
-PROBE = "import sys, importlib.util as u; print(*sys.version_info[:2], all(map(u.find_spec, ('venv', 'ensurepip'))))"
+PROBE = "import sys, venv, importlib.util as u; print(*sys.version_info[:2], bool(u.find_spec('ensurepip')))"
 UV = ("requirements/uv.txt",)
 RUN = (*UV, "requirements/run.txt", "requirements/build.txt", "pyproject.toml")  # one that changes is installed again
 TEST = (*RUN, "requirements/test.txt")
@@ -35,12 +38,12 @@ CACHES = (".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis", "build",
 
 
 class Python(NamedTuple):
-    """An interpreter on PATH: whether it is new enough, and whether it can make environments that have pip."""
+    """An interpreter on PATH that can make environments: whether it is new enough, and whether it has pip for them."""
 
     path: str
     version: str
     is_fit: bool
-    makes_venvs: bool
+    has_pip: bool
 
 
 def say(line: str) -> None:
@@ -53,10 +56,16 @@ def fail(line: str, code: int = 1) -> NoReturn:
     sys.exit(code)
 
 
-def run(*command: str | Path, text: str | None = None, **variables: str) -> int:
-    """The exit code of a command started in the repository; 128 + n if signal n ended it, as shells report it."""
+def run(
+    *command: str | Path,
+    text: str | None = None,
+    folder: Path | None = None,
+    variables: Mapping[str, str] = MappingProxyType({}),
+) -> int:
+    """The exit code of a command started in the repository, or in a folder; 128 + n if signal n ended it."""
     env = {**os.environ, **variables}
-    code = subprocess.run([*map(str, command)], cwd=ROOT, env=env, input=text, text=True, check=False).returncode
+    where = ROOT if folder is None else folder
+    code = subprocess.run([*map(str, command)], cwd=where, env=env, input=text, text=True, check=False).returncode
     return code if code >= 0 else 128 - code
 
 
@@ -70,33 +79,44 @@ def probe(path: str) -> Python | None:
 
 
 def find_python() -> Python:
-    """A Python that is new enough, one that can make environments if there is any."""
+    """A Python that is new enough, one that has pip for its environments if there is any."""
     folders = [folder for folder in os.get_exec_path() if Path(folder) != BIN]
     paths = [shutil.which(name, path=os.pathsep.join(folders)) for name in PYTHONS]
     pythons = [python for path in paths if path for python in [probe(path)] if python]
     fit = [python for python in pythons if python.is_fit]
     if not fit:
         seen = ", ".join(f"{python.path} is {python.version}" for python in pythons) or "none"
-        fail(f"Python 3.11 or newer is needed (on PATH: {seen}). Install one: python3 and python3-venv on Debian.")
-    return next((python for python in fit if python.makes_venvs), fit[0])
+        fail(f"Python 3.11 or newer is needed (on PATH: {seen}). Install one: python3 on Debian 12 or newer.")
+    return next((python for python in fit if python.has_pip), fit[0])
 
 
-def add_venv_module(python: Python) -> None:
-    """Install Debian's package for environments, or end with the line to type."""
-    package = f"python{python.version}-venv"
-    if os.geteuid() != 0 or not shutil.which("apt-get"):
-        fail(f"{python.path} lacks venv or ensurepip. On Debian or Ubuntu type: sudo apt-get install {package}")
-    say(f"installing {package}: {python.path} lacks venv or ensurepip")
-    apt_install(package)
-    if not (found := probe(python.path)) or not found.makes_venvs:
-        fail(f"{python.path} still lacks venv or ensurepip; put a complete Python 3.11 or newer first on PATH.")
+def borrow_pip(folder: Path) -> Path:
+    """Debian's own wheel of pip, fetched into a folder; anybody may, and nothing is installed on the system."""
+    apt = ("apt-get", "-qq", "-o", f"Dir::State::Lists={folder / 'lists'}", "-o", f"Dir::Cache={folder / 'cache'}")
+    (folder / "lists" / "partial").mkdir(parents=True)
+    run(*apt, "update", text="")  # may fail for a source that is not needed: the next line tells
+    run(*apt, "download", "python3-pip-whl", text="", folder=folder)
+    for package in folder.glob("*.deb"):
+        run("dpkg-deb", "-x", package, folder)
+    wheel = next(folder.rglob("pip-*.whl"), None)
+    if wheel is None:
+        fail("pip could not be fetched; see above. On Debian or Ubuntu type: sudo apt-get install python3-venv")
+    return wheel
 
 
 def apt_install(*packages: str) -> None:
     """Have Debian's installer try; whether it could is for the caller to look at."""
     apt = ("apt-get", "-qq", "-o", "Dpkg::Use-Pty=0")
     run(*apt, "update", text="")  # may fail for a source that is not needed: the next line tells
-    run(*apt, "install", "-y", "--no-install-recommends", *packages, text="", DEBIAN_FRONTEND="noninteractive")
+    run(
+        *apt,
+        "install",
+        "-y",
+        "--no-install-recommends",
+        *packages,
+        text="",
+        variables={"DEBIAN_FRONTEND": "noninteractive"},
+    )
 
 
 def lacking_for_a_browser() -> list[str]:
@@ -136,16 +156,25 @@ def read_stamp() -> dict[str, str]:
 
 def make_venv() -> None:
     python = find_python()
-    if not python.makes_venvs:
-        add_venv_module(python)
     say(f"making .venv with {python.path}, Python {python.version}")
-    if code := run(python.path, "-m", "venv", "--clear", VENV):
-        fail("could not make .venv; see above.", code)
+    if python.has_pip:
+        if code := run(python.path, "-m", "venv", "--clear", VENV):
+            fail("could not make .venv; see above.", code)
+        return
+    if not (shutil.which("apt-get") and shutil.which("dpkg-deb")):
+        fail(f"{python.path} lacks ensurepip; install what your system calls python3-venv or python3-pip.")
+    say(f"fetching pip from Debian: {python.path} lacks ensurepip")
+    with tempfile.TemporaryDirectory(prefix="evenmatch-") as folder:
+        wheel = borrow_pip(Path(folder))
+        if code := run(python.path, "-m", "venv", "--clear", "--without-pip", VENV):
+            fail("could not make .venv; see above.", code)
+        with zipfile.ZipFile(wheel) as archive:
+            archive.extractall(next((VENV / "lib").glob("python*")) / "site-packages")
 
 
 def fetch(tool: str, *arguments: str, text: str = "") -> None:
     """Run an installer of the environment; its own error stands above the line that says what to do."""
-    if code := run(BIN / tool, *arguments, text=text, **SETTINGS):
+    if code := run(BIN / tool, *arguments, text=text, variables=SETTINGS):
         remedy = "run the same again when it is up, or set PIP_INDEX_URL and UV_DEFAULT_INDEX to a mirror within reach"
         fail(f"{tool} failed; see above. If the network is down, {remedy}.", code)
 
@@ -156,7 +185,7 @@ def install(changed: Sequence[str]) -> None:
     locks = [name for name in changed if name.endswith(".txt") and name not in UV]
     if set(UV) & set(changed):
         say("installing uv, checked by hash")
-        fetch("pip", "install", "--quiet", "--no-input", "--require-hashes", "--no-deps", "-r", *UV)
+        fetch("python", "-m", "pip", "install", "--quiet", "--no-input", "--require-hashes", "--no-deps", "-r", *UV)
     if locks:
         say(f"installing {', '.join(locks)}, checked by hash")
         fetch("uv", *into, "--require-hashes", *(word for name in locks for word in ("-r", name)))
@@ -266,6 +295,12 @@ def lock(*extra: str) -> None:
         fetch("uv", *COMPILE, *NO_TRACES, *source, "-o", f"requirements/{name}.txt", *extra, text="uv")
 
 
+def dist(*_: str) -> None:
+    """Build the wheel and the source archive into dist/, and try both."""
+    prepare(RUN)
+    hand_over("python", "tools/dist.py")
+
+
 def clean(*_: str) -> None:
     """Remove .venv and every cache."""
     say("removing .venv and caches")
@@ -275,7 +310,7 @@ def clean(*_: str) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-COMMANDS = {f.__name__: f for f in (demo, test, screenshots, soak, bench, choosing, lock, lint, clean)}
+COMMANDS = {f.__name__: f for f in (demo, test, screenshots, soak, bench, choosing, lock, lint, dist, clean)}
 
 
 def main(name: str = "help", *extra: str) -> None:
@@ -292,7 +327,7 @@ def main(name: str = "help", *extra: str) -> None:
     except OSError as error:
         fail(f"{error}. If .venv was damaged, 'make clean' repairs it.")
     except KeyboardInterrupt:
-        fail("interrupted", 130)
+        fail("interrupted", 0 if name == "demo" else 130)  # Ctrl-C is how a demo ends: make need not call it an error
 
 
 if __name__ == "__main__":

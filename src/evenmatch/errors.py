@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
 
@@ -31,6 +32,28 @@ class UnknownNameError(UsageError):
 
 class BadParameterError(UsageError):
     """A parameter's value outside what it accepts."""
+
+
+class MissingExtraError(UsageError):
+    """An optional part of evenmatch needs a library that is not installed; names the extra that installs it."""
+
+    def __init__(self, part: str, extra: str, library: str) -> None:
+        self.extra, self.library = extra, library
+        super().__init__(
+            f"{part} needs {library}, which is not installed; to install it: pip install 'evenmatch[{extra}]'"
+        )
+
+
+@contextmanager
+def needing(extra: str, part: str) -> Iterator[None]:
+    """Import what an optional part of evenmatch needs. Raises MissingExtraError where a library of its is missing."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        library = (error.name or "").partition(".")[0]
+        if library in ("", "evenmatch"):
+            raise
+        raise MissingExtraError(part, extra, library) from None
 
 
 class InputError(EvenmatchError):

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from evenmatch.cli.output import note, working
+from evenmatch.errors import UsageError, needing
 
 if TYPE_CHECKING:
     import socket
@@ -61,16 +62,24 @@ def command(
 
     evenmatch demo --db demo.db --seed 7
     """
-    from evenmatch.demo.games import GAMES
-    from evenmatch.demo.running import serve_demo
-    from evenmatch.demo.seeding import make_ladder, missing, play_seasons
-    from evenmatch.http.options import read_options
-    from evenmatch.http.serving import address_of
-    from evenmatch.service.kernels import MATCHMAKER, Compilation
+    try:
+        _prepare_and_serve(host, port, db, seed, players=players)
+    except KeyboardInterrupt:
+        note("ended before it was ready")
 
-    given: dict[str, object] = {"host": host, "open_reads": True, "guests": True, "log_level": "warning"}
-    given |= {"log_format": "text", "stop_within": 3}
-    options = read_options({name: value for name, value in given.items() if value is not None})
+
+def _prepare_and_serve(host: str | None, port: int | None, db: Path | None, seed: int, *, players: bool) -> None:
+    with needing("serve", "the demo"):
+        from evenmatch.demo.games import GAMES
+        from evenmatch.demo.running import serve_demo
+        from evenmatch.demo.seeding import make_ladder, missing, play_seasons
+        from evenmatch.http.options import read_options
+        from evenmatch.http.serving import address_of
+        from evenmatch.service.kernels import MATCHMAKER, Compilation
+
+    given: dict[str, object] = {"open_reads": True, "guests": True, "log_level": "warning", "log_format": "text"}
+    given |= {"stop_within": 3} | ({} if host is None else {"host": host})
+    options = read_options(given)
     with ExitStack() as ending:
         ending.enter_context(_ended_by_signals())
         listening = ending.enter_context(_listening(options, port))
@@ -81,7 +90,7 @@ def command(
         with working("playing a season of each game"):
             games = missing(db)
             seasons = play_seasons(seed, games)
-        with working("compiling what ladders are rated by: the first start takes longer"):
+        with working("compiling the rating systems, once per installation"):
             compilation.wait(systems)
         with working("rating the seasons", len(games)) as progress:
             for number, game in enumerate(games, 1):
@@ -91,7 +100,7 @@ def command(
         def ready(key: str) -> None:
             _tell(address_of(listening), key if options.host in LOOPBACK else None, players)
             if compilation.left:
-                note("the matchmaker is still being compiled, which the first start takes: matches begin after that")
+                note("the matchmaker is still being compiled, once per installation: matches begin after that")
 
         serve_demo(db, seed, options, listening, compilation, players=players, ready=ready)
 
@@ -110,7 +119,6 @@ def _tell(address: str, key: str | None, players: bool) -> None:
 @contextmanager
 def _listening(options: Options, port: int | None) -> Iterator[socket.socket]:
     """A socket at the port that was asked for, else at the usual one, else at a free one."""
-    from evenmatch.errors import UsageError
     from evenmatch.http.serving import listen
 
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,7 +10,7 @@ import typer
 
 from evenmatch.cli import options
 from evenmatch.cli.output import note, print_json, print_table, working
-from evenmatch.errors import UsageError
+from evenmatch.errors import MissingExtraError, UsageError
 
 if TYPE_CHECKING:
     from evenmatch.rating import Ratings
@@ -25,7 +26,6 @@ def command(
     """Make up a season of a 6v6 game, rate it with wager, explain a match and draw a picture."""
     from evenmatch import rating, tables
     from evenmatch.cli import explain
-    from evenmatch.lab.picture import rating_paths
     from evenmatch.lab.season import season
 
     try:
@@ -47,12 +47,15 @@ def command(
     tell(f"{folder / 'ratings.csv'}: everybody's rating, percentile and division\n")
     names = standings["player"].to_pylist()
     shown = [names[len(names) * share // 100] for share in (0, 10, 35, 65, 99)]
-    picture = folder / "rating-paths.svg"
-    rating_paths(ratings, shown, picture)
+    picture = _draw(ratings, shown, folder / "rating-paths.svg")
     story = explain.told(rating.explain(matches, by, _with_a_quitter(ratings)))
     if json:
         print_json(
-            {"standings": tables.files.texts(standings).to_pylist(), "explained": story, "picture": str(picture)}
+            {
+                "standings": tables.files.texts(standings).to_pylist(),
+                "explained": story,
+                "picture": picture and str(picture),
+            }
         )
         return
 
@@ -75,11 +78,24 @@ def command(
 
     print("Why did my rating move? A match in which somebody quit:\n")
     print(explain.as_text(story))
-    print(f"\n{picture}: the ratings of {', '.join(shown[:-1])} and {shown[-1]} over the season")
+    if picture:
+        print(f"\n{picture}: the ratings of {', '.join(shown[:-1])} and {shown[-1]} over the season")
     print(
         f'Try: evenmatch odds {folder / "season.csv"} -s wager --teams "{names[0]},{names[1]} vs {names[2]},{names[3]}"'
     )
     print(f"     evenmatch backtest {folder / 'season.csv'} --report {folder / 'fit.html'}")
+
+
+def _draw(ratings: Ratings, players: Sequence[str], path: Path) -> Path | None:
+    """The picture of these players' ratings; None, with a note that says why, where nothing can draw it."""
+    from evenmatch.lab.picture import rating_paths
+
+    try:
+        rating_paths(ratings, players, path)
+    except MissingExtraError as error:
+        note(f"no picture is drawn: {error}")
+        return None
+    return path
 
 
 def _with_a_quitter(ratings: Ratings) -> str:

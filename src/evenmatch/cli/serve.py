@@ -8,9 +8,9 @@ import typer
 
 from evenmatch.cli.database import DATABASE, Db, typed
 from evenmatch.cli.output import note
+from evenmatch.errors import needing
 
 if TYPE_CHECKING:
-    from evenmatch.http.options import Options
     from evenmatch.service.service import Service
 
 
@@ -47,8 +47,6 @@ def command(
 
     evenmatch serve --port 0 --open-reads --log-format text
     """
-    from evenmatch.http.options import read_options
-
     given = {
         "host": host,
         "port": port,
@@ -56,16 +54,18 @@ def command(
         "log_format": log_format,
         "matchmaker": False if no_matchmaker else None,
     }
-    options = read_options({name: value for name, value in given.items() if value is not None})
-    _serve(db, options)
+    _serve(db, {name: value for name, value in given.items() if value is not None})
 
 
-def _serve(db: str, options: Options) -> None:
-    from evenmatch.http import logs
-    from evenmatch.http.serving import address_of, listen, serve
-    from evenmatch.service.service import Service
-    from evenmatch.web.app import pages
+def _serve(db: str, given: dict[str, object]) -> None:
+    with needing("serve", "the service"):
+        from evenmatch.http import logs
+        from evenmatch.http.options import read_options
+        from evenmatch.http.serving import address_of, listen, serve
+        from evenmatch.service.service import Service
+        from evenmatch.web.app import pages
 
+    options = read_options(given)
     listening = listen(options)
     with listening, Service.open(db) as service:
         logs.begin(options)

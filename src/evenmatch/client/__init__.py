@@ -10,10 +10,13 @@
 
 from __future__ import annotations
 
-from evenmatch.client import models
-from evenmatch.client.async_client import AsyncClient
-from evenmatch.client.client import Client
-from evenmatch.client.errors import ProblemError, UnreachableError
-from evenmatch.http.models.problems import Problem
+from evenmatch.errors import needing
+
+with needing("client", "the client"):
+    from evenmatch.client import models
+    from evenmatch.client.async_client import AsyncClient
+    from evenmatch.client.client import Client
+    from evenmatch.client.errors import ProblemError, UnreachableError
+    from evenmatch.http.models.problems import Problem
 
 __all__ = ["AsyncClient", "Client", "Problem", "ProblemError", "UnreachableError", "models"]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from evenmatch.errors import UsageError
+from evenmatch.errors import UsageError, needing
 
 if TYPE_CHECKING:
     from evenmatch.rating import Ratings
@@ -19,12 +19,10 @@ INKS = ("#0b6e99", "#c2410c", "#4d7c0f", "#7c3aed", "#b4236a", "#92700c")
 def rating_paths(ratings: Ratings, players: Sequence[str], path: Path) -> None:
     """Draw the shown rating of these players after each of their matches; .svg or .png by the suffix.
 
-    The ratings must have their journal. Raises UsageError where matplotlib is not installed.
+    The ratings must have their journal. Raises MissingExtraError where matplotlib is not installed.
     """
-    try:
+    with needing("plot", "a picture"):
         import matplotlib as mpl
-    except ImportError:
-        raise UsageError("pictures need matplotlib; install evenmatch with its extra: evenmatch[plot]") from None
     mpl.use("agg")
     mpl.rcParams["svg.hashsalt"] = "evenmatch"
     from matplotlib import dates, pyplot

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evenmatch.errors import UsageError
+from evenmatch.errors import UsageError, needing
 from evenmatch.lab.picture import INKS
 from evenmatch.lab.queue_marks import TICKS, marks
 from evenmatch.lab.queue_run import Run
@@ -70,10 +70,8 @@ def _look(at: int) -> tuple[str, str]:
 @contextmanager
 def _picture(path: Path, title: str) -> Iterator[Axes]:
     """Axes to draw on, saved when all is drawn."""
-    try:
+    with needing("plot", "a picture"):
         import matplotlib as mpl
-    except ImportError:
-        raise UsageError("pictures need matplotlib; install evenmatch with its extra: evenmatch[plot]") from None
     mpl.use("agg")
     mpl.rcParams["svg.hashsalt"] = "evenmatch"
     from matplotlib import pyplot

@@ -10,21 +10,19 @@ from importlib import metadata, resources
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from evenmatch.errors import UsageError
+from evenmatch.errors import needing
 from evenmatch.lab.plain import plain
 from evenmatch.lab.queue_facts import compared, facts
 from evenmatch.lab.queue_run import Run
 from evenmatch.lab.queue_verdict import percent, seconds, verdict
 from evenmatch.matchmaking.policy import OTHER_OPTIONS, Policy, options
 
-try:
+with needing("lab", "a report"):
     import jinja2
     from plotly.offline import get_plotlyjs
 
     from evenmatch.lab import charts, queue_charts
     from evenmatch.lab.report import PACKAGES, embed, whole
-except ImportError:
-    raise UsageError("reports need plotly and jinja2; install evenmatch with its extra: evenmatch[lab]") from None
 
 LONGEST = 40  # letters of a name
 

@@ -16,7 +16,7 @@ from typing import IO, NamedTuple
 import numpy as np
 import pyarrow.compute as pc
 
-from evenmatch.errors import RatingRangeError, UnknownNameError, UsageError
+from evenmatch.errors import RatingRangeError, UnknownNameError, UsageError, needing
 from evenmatch.history import Floats
 from evenmatch.lab.backtest import Backtest
 from evenmatch.lab.findings import Variant
@@ -26,13 +26,11 @@ from evenmatch.systems.parameter import shown, specs
 from evenmatch.systems.system import Rules
 from evenmatch.tables import MatchTable
 
-try:
+with needing("lab", "a report"):
     import jinja2
     from plotly.offline import get_plotlyjs
 
     from evenmatch.lab import charts
-except ImportError:
-    raise UsageError("reports need plotly and jinja2; install evenmatch with its extra: evenmatch[lab]") from None
 
 SUFFIXES = (".html", ".htm")
 PLAYERS = 5  # whose paths are drawn where nobody is named

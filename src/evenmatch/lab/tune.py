@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from evenmatch.errors import BadParameterError, UsageError
+from evenmatch.errors import BadParameterError, UsageError, needing
 from evenmatch.history import History
 from evenmatch.lab import judging, metrics
 from evenmatch.lab.judging import refused_by, replay_and_judge, too_many, without
@@ -109,10 +109,8 @@ class _Search:
     """What was tried so far, and where to look next."""
 
     def __init__(self, matches: MatchTable, system: System, space: Mapping[str, Spec], seed: int) -> None:
-        try:
+        with needing("lab", "tuning"):
             import optuna
-        except ImportError:
-            raise UsageError("tuning needs optuna; install evenmatch with its extra: evenmatch[lab]") from None
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         self.history, self.system, self.space = matches.history, system, space
         learned = int(len(matches) * LEARNED)

@@ -17,7 +17,7 @@ import sqlalchemy as sa
 from sqlalchemy import exc
 from sqlalchemy.engine import URL, make_url
 
-from evenmatch.errors import StoreError, UsageError
+from evenmatch.errors import StoreError, UsageError, needing
 from evenmatch.ledger.arrays import teach
 from evenmatch.ledger.rows import PostgresRows, Rows, SqliteRows
 
@@ -187,7 +187,7 @@ def _sqlite_engine(url: URL) -> sa.Engine:
 
 
 def _postgres_engine(url: URL) -> sa.Engine:
-    try:
+    with needing("postgresql", "a PostgreSQL database"):
         engine = sa.create_engine(
             url,
             isolation_level="READ COMMITTED",  # whatever the server's default is
@@ -195,8 +195,6 @@ def _postgres_engine(url: URL) -> sa.Engine:
             max_overflow=24,
             connect_args=ALIVE,
         )
-    except ModuleNotFoundError as error:
-        raise UsageError("PostgreSQL needs its driver: pip install 'evenmatch[postgresql]'") from error
     sa.event.listen(engine, "connect", teach)
     sa.event.listen(engine, "checkin", _note_use)
     sa.event.listen(engine, "checkout", _ask_whether_alive)

@@ -1,0 +1,90 @@
+"""An installation without extras: what works, and what says which extra it needs instead of ending in a traceback."""
+
+import os
+import subprocess
+import sys
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+
+ROOT = Path(__file__).parents[1]
+
+
+def requirements(name):
+    """The distributions that one needs, without extras."""
+    for line in metadata.requires(name) or []:
+        requirement = Requirement(line)
+        if requirement.marker is None or requirement.marker.evaluate({"extra": ""}):
+            yield requirement.name
+
+
+@pytest.fixture(scope="module")
+def bare(tmp_path_factory):
+    """Runs Python with what `pip install evenmatch` installs, and nothing else."""
+    folder = tmp_path_factory.mktemp("bare")
+    left, known = list(requirements("evenmatch")), set()
+    while left:
+        name = left.pop()
+        if name not in known:
+            known.add(name)
+            left += requirements(name)
+            found = metadata.distribution(name)
+            for top in {Path(str(file)).parts[0] for file in found.files if ".." not in str(file)}:
+                if not (folder / top).exists():
+                    (folder / top).symlink_to(found.locate_file(top))
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(ROOT / "src"), str(folder)))}
+
+    def run(*arguments):
+        return subprocess.run(
+            [sys.executable, "-S", "-s", *arguments],
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=folder,
+            env=environment,
+        )
+
+    return run
+
+
+NEEDS = [
+    (("serve",), "the service needs structlog", "serve"),
+    (("demo",), "the demo needs starlette", "serve"),
+    (("backtest", "sample/season.csv", "--systems", "elo", "--tune", "3"), "tuning needs optuna", "lab"),
+    (("backtest", "sample/season.csv", "--systems", "elo", "--report", "a.html"), "a report needs jinja2", "lab"),
+    (("simulate-queue", "--minutes", "1", "--report", "b.html"), "a report needs jinja2", "lab"),
+    (("ladder", "list", "--db", "postgresql://db/a"), "a PostgreSQL database needs psycopg", "postgresql"),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("command", "said", "extra"), NEEDS, ids=[said for _, said, _ in NEEDS])
+def test_a_command_says_which_extra_it_needs(bare, command, said, extra):
+    bare("-m", "evenmatch", "sample")
+    told = bare("-m", "evenmatch", *command)
+    assert told.returncode == 2
+    assert said in told.stderr
+    assert told.stderr.rstrip().endswith(f"pip install 'evenmatch[{extra}]'")
+    assert "Traceback" not in told.stderr
+
+
+def test_the_client_says_which_extra_it_needs(bare):
+    told = bare("-c", "import evenmatch.client")
+    line = "evenmatch.errors.MissingExtraError: the client needs httpx, which is not installed; to install it: "
+    assert told.stderr.splitlines()[-1] == f"{line}pip install 'evenmatch[client]'"
+
+
+def test_a_sample_is_made_without_its_picture(bare):
+    told = bare("-m", "evenmatch", "sample", "--folder", "other")
+    assert told.returncode == 0, told.stderr
+    assert "no picture is drawn: a picture needs matplotlib" in told.stderr
+    assert "Why did my rating move?" in told.stdout
+    assert "rating-paths.svg" not in told.stdout
+
+
+def test_every_extra_of_the_project_is_named_in_the_readme():
+    extras = metadata.metadata("evenmatch").get_all("Provides-Extra")
+    page = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert [name for name in extras if f"| `{name}` |" not in page] == []
