@@ -23,7 +23,7 @@ from evenmatch.ledger import database
 from evenmatch.service.service import Service
 from postgres import find_place
 
-# Who may mount a filesystem that nobody else sees: anybody in a user namespace; else root, as where a chroot forbids them.
+# How to mount a filesystem that nobody else sees: in a user namespace, as anybody; where those are forbidden, as root.
 MOUNTERS = (("unshare", "--user", "--map-root-user", "--mount"), ("unshare", "--mount"))
 MOUNT = 'mount -t tmpfs -o mode=755,size=$0 tmpfs "$1" && shift && exec "$@"'
 FULL = "the disk is full; nothing of this was kept. Make room and send it again"
