@@ -1,7 +1,10 @@
 """What an operator is given fits together: dashboard, alerts, composition, load balancer, and the service."""
 
 import json
+import os
 import re
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -122,9 +125,30 @@ def test_only_the_load_balancer_can_be_reached():
 
 def test_load_balancer_and_prometheus_know_the_processes_by_the_names_of_the_composition():
     apis = {f"{name}:8080" for name in COMPOSE["services"] if name.startswith("api")}
-    assert set(re.findall(r"server (\S+:\d+) ", NGINX)) == apis
+    assert set(re.findall(r"^server (\S+:\d+) ", (DEPLOY / "upstream-compose.conf").read_text(), re.M)) == apis
     (job,) = yaml.safe_load((DEPLOY / "prometheus.yml").read_text())["scrape_configs"]
     assert set(job["static_configs"][0]["targets"]) == apis
+
+
+NGINX_BINARY = shutil.which("nginx", path=f"{os.environ['PATH']}{os.pathsep}/usr/sbin")
+
+
+@pytest.mark.skipif(NGINX_BINARY is None, reason="nginx is not installed")
+@pytest.mark.parametrize("tls", [False, True], ids=["as it is", "with TLS"])
+def test_nginx_accepts_the_configuration_of_the_load_balancer(tmp_path, tls):
+    """By itself, as an administrator tries it; and with the lines of docs/operate.md for TLS."""
+    shutil.copytree(DEPLOY, tmp_path / "deploy")
+    file = tmp_path / "deploy" / "nginx.conf"
+    if tls:
+        (lines,) = re.findall(r"```nginx\n(.*?)```", (ROOT / "docs" / "operate.md").read_text(), re.S)
+        made = ("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=ranks.example", "-days", "1")
+        key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+        subprocess.run([*made, "-keyout", key, "-out", certificate], check=True, capture_output=True)
+        lines = re.sub(r"(ssl_certificate_key +)\S+;", rf"\1{key};", lines)
+        lines = re.sub(r"(ssl_certificate +)\S+;", rf"\1{certificate};", lines)
+        file.write_text(re.sub(r"listen 8080 [^\n]*", lambda _: lines, file.read_text()))
+    told = subprocess.run([NGINX_BINARY, "-t", "-c", file], capture_output=True, text=True, check=False)
+    assert told.returncode == 0, told.stderr
 
 
 def test_the_load_balancer_lets_larger_bodies_through_than_the_service():

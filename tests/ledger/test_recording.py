@@ -190,11 +190,34 @@ def test_percentile_and_division_stand_in_a_receipt_once_a_player_is_placed(serv
     assert [line.percentile for team in first[0].teams for line in team] == [None, None]
     service.view("default")  # a > c > b > d, all of them placed
     told = service.record(duel(10, "a", "b"))
-    # Among four active: nobody is above a, so 100; only d is below b's new rating, so 1 + 100 * 1 // 4 with b's old one
-    # above it, among the four others; see test_percentile for the definition.
+    # Among four active: nobody is above a, so 100; only d is below b's new rating, so 1 + 100 * 1 // 3 of b's rivals;
+    # see test_percentile for the definition.
     assert (told.teams[0][0].percentile, told.teams[0][0].division) == (100, "high")
-    assert told.teams[1][0].division == "low"
+    assert (told.teams[1][0].percentile, told.teams[1][0].division) == (34, "low")
     assert service.record(duel(10, "a", "b")) == told
+
+
+def test_a_receipt_shows_percentile_and_division_as_the_standings_do_from_the_first_match_on(service, clock):
+    """Matches of uneven teams, three sides and a quitter; "long ago" becomes inactive before the last of them."""
+    shown = Settings(standings=StandingsRules(placement=1, active_days=5, division_margin=0))
+    service.create_ladder("default", "elo", rules("elo"), shown)
+    sides = [
+        [(1, "ann"), (2, "bob")],
+        [(1, "long ago", "cat"), (2, "dan")],
+        [(1, "dan"), (1, "ann"), (3, "eve")],
+        [(2, "bob", "fay*"), (1, "eve", "gil")],
+        [(1, "cat", "gil", "bob"), (2, "ann", "dan")],
+        [(2, "eve"), (1, "hal")],
+    ]
+    for number, teams in enumerate(sides):
+        clock.move(days=2)
+        service.view("default")
+        receipt = service.record(match(number, *teams, at=240 + 48 * (number + 1)))
+        snapshot = service.view("default").snapshot
+        for team in receipt.teams:
+            for line in team:
+                now = snapshot.standing(service.player(line.change.player))
+                assert (line.percentile, line.division) == (now.percentile, now.division), (number, line.change.player)
 
 
 def test_two_services_of_one_database_see_each_other(store_url, clock):

@@ -10,6 +10,7 @@ import pytest
 from browsing import HOSTILE, RESULTS, words
 from evenmatch import rules
 from evenmatch.service.corrections import Ban
+from evenmatch.service.settings import Settings
 from ledger.made import duel, match
 
 
@@ -40,9 +41,54 @@ def test_the_standings_list_players_by_rating(anyone, league):
 
 def test_players_are_found_by_a_part_of_their_name_and_around_one(anyone, league):
     assert [name for name, _ in rows(anyone.page(f"/ladders/{league}/standings?search=AN"))] == ["ann"]
-    assert "Nobody on this ladder is called so" in anyone.page(f"/ladders/{league}/standings?search=zzz")
+    assert "No player of this ladder has such a name" in anyone.page(f"/ladders/{league}/standings?search=zzz")
     around = words(anyone.page(f"/ladders/{league}/standings?around=joe"))
     assert "joe stands at #4 of 4 with a rating of" in around
+
+
+def listed_by(service, name, days):
+    """A ladder of duels whose players are listed for so many days after a match."""
+    service.create_ladder(name, "elo", rules("elo"), Settings().changed({"placement": 2, "active_days": days}))
+    return name
+
+
+def test_pages_say_why_nobody_is_listed(anyone, service, clock):
+    """Nobody has played; nobody has played enough; all who have played enough stopped long ago (matches at 01:00)."""
+    ladder = listed_by(service, "quiet", 3.0)
+    pages = ("/", f"/ladders/{ladder}", f"/ladders/{ladder}/standings")
+
+    def told(sentence):
+        service.view(ladder)
+        assert [page for page in pages if sentence not in words(anyone.page(page))] == []
+
+    told("No match was rated on this ladder yet.")
+    service.record(duel(1, "ann", "bob", ladder=ladder))
+    told("Nobody is listed yet: that takes 2 completed matches, and nobody has more than 1.")
+    service.record(duel(2, "ann", "bob", ladder=ladder))
+    clock.move(days=47)
+    told(
+        "Nobody is listed: of 2 players with enough matches, nobody has completed one in the last 3 days. "
+        "The last match was on 2026-01-01."
+    )
+
+
+def test_the_page_around_a_player_says_why_they_are_not_listed(anyone, service, clock):
+    ladder = listed_by(service, "quiet", 10.0)
+    for number, names in enumerate((("ann", "bob"), ("bob", "ann"), ("cat", "dan")), 1):
+        service.record(duel(number, *names, ladder=ladder))
+    clock.move(days=20)
+    service.view(ladder)
+    around = f"/ladders/{ladder}/standings?around="
+    assert "That takes 2 completed matches, and they have 1." in words(anyone.page(f"{around}cat"))
+    last = "Their last completed match was 29 days ago, and players are listed for 10 days after one."
+    assert last in words(anyone.page(f"{around}ann"))
+
+
+def test_the_median_of_two_is_between_them(anyone, service):
+    ladder = listed_by(service, "two", 1000.0)
+    service.record(duel(1, "ann", "bob", ladder=ladder))  # 1516 and 1484
+    service.view(ladder)
+    assert "Median 1,500" in words(anyone.page(f"/ladders/{ladder}/distribution"))
 
 
 def test_a_page_beyond_the_last_says_so_and_a_page_that_is_no_number_is_refused(anyone, league):

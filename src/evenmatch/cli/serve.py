@@ -69,7 +69,7 @@ def _serve(db: str, given: dict[str, object]) -> None:
     listening = listen(options)
     with listening, Service.open(db) as service:
         logs.begin(options)
-        _tell_of_keys(service, db)
+        _tell_of_keys(service, db, open_reads=options.open_reads)
         serve(
             *(service, options, listening),
             lambda: print(f"serving at {address_of(listening)}", flush=True),
@@ -77,13 +77,14 @@ def _serve(db: str, given: dict[str, object]) -> None:
         )
 
 
-def _tell_of_keys(service: Service, db: str) -> None:
+def _tell_of_keys(service: Service, db: str, *, open_reads: bool) -> None:
     """Say how to make a key, where nobody has one."""
     from evenmatch.service.callers.keys import Keys
 
     now = service.clock()
     if not any(one.state(now) == "good" for one in Keys(service.database, service.clock).list()):
-        note(f"there is no key yet, and nothing but health is open without one; to make one: {_create(db)}")
+        without = "everybody may read, and nothing else is possible" if open_reads else "only health can be asked"
+        note(f"there is no key yet: without one {without}; to make one: {_create(db)}")
 
 
 def _create(db: str) -> str:

@@ -56,15 +56,27 @@ class View:
     def show(
         self, ids: Ids, rating: Floats, completed: NDArray[np.int64]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """What players who have just completed a match are told: percentile and division, UNSHOWN while not placed."""
+        """What players are told after their matches: percentile and division, UNSHOWN while not placed.
+
+        ids, rating, completed  of each player and match in order, as they are after it; percentiles are taken against
+        all others as they are after the last of these matches
+        """
         rules = self.settings.standings
         taken, board = self.snapshot, self.snapshot.board
         row = board.find(ids)
         known = row >= 0
-        own, recorded = np.full(len(ids), np.nan), np.full(len(ids), UNSHOWN, np.int16)
+        before, recorded = np.full(len(ids), np.nan), np.full(len(ids), UNSHOWN, np.int16)
         recorded[known] = board.division[row[known]]
-        own[known] = np.where(taken.active[row[known]], board.rating[row[known]], np.nan)
-        percentile = taken.against.percentiles(rating, own).astype(np.int64)
+        before[known] = np.where(taken.active[row[known]], board.rating[row[known]], np.nan)
+        counts = completed > 0
+        counts[known] &= ~board.hidden[row[known]]
+        _, last, of = np.unique(ids[::-1], return_index=True, return_inverse=True)
+        last = len(ids) - 1 - last  # of each player's matches
+        own = np.where(counts, rating, np.nan)[last]
+        gone = before[last]
+        percentile = taken.against.percentiles_after(
+            rating, own[of[::-1]], gone[~np.isnan(gone)], own[~np.isnan(own)]
+        ).astype(np.int64)
         division = settle(recorded, percentile, rules.divisions, rules.division_margin)
         placed = completed >= rules.placement
         return np.where(placed, percentile, UNSHOWN), np.where(placed, division.astype(np.int64), UNSHOWN)

@@ -42,14 +42,21 @@ class Population:
     def __len__(self) -> int:
         return len(self.rating)
 
-    def percentiles(self, rating: Floats | float, own: Floats | float = np.nan) -> NDArray[np.int64]:
-        """The percentile 1..100 of each of these ratings, whether or not anybody of the population has it.
+    def percentiles(self, rating: Floats | float) -> NDArray[np.int64]:
+        """The percentile 1..100 of each of these ratings, whether or not anybody of the population has it."""
+        return _shown(_below(self, rating), _above(self, rating))
 
-        own  what they are in the population until now, which is not counted as a rival's; NaN for who is not in it
+    def percentiles_after(self, rating: Floats, own: Floats, gone: Floats, come: Floats) -> NDArray[np.int64]:
+        """The percentile 1..100 of each of these ratings once some of the population have other ratings.
+
+        own         what each of them is then, which is not counted as a rival's; NaN for one who is not in it
+        gone, come  ratings of the population that are there no longer, and those that are there instead, in any order
         """
-        below = self.rating.searchsorted(rating, side="left") - np.less(own, rating)
-        above = len(self) - self.rating.searchsorted(rating, side="right") - np.greater(own, rating)
-        return _shown(below, above)
+        then = (Population(np.sort(gone)), Population(np.sort(come)))
+        below, above = (
+            count(self, rating) - count(then[0], rating) + count(then[1], rating) for count in (_below, _above)
+        )
+        return _shown(below - np.less(own, rating), above - np.greater(own, rating))
 
     def queue_percentiles(self, rating: Floats | float) -> Floats:
         """The fractional mid-rank percentile 0..100 of each of these ratings; 50 among none."""
@@ -93,6 +100,15 @@ class Population:
         if low == high:
             return lowest, highest
         return max(lowest, low - (high - low)), min(highest, high + (high - low))
+
+
+def _below(population: Population, rating: Floats | float) -> NDArray[np.int64]:
+    """How many of a population are strictly below each of these ratings."""
+    return np.asarray(population.rating.searchsorted(rating, side="left"))
+
+
+def _above(population: Population, rating: Floats | float) -> NDArray[np.int64]:
+    return len(population) - np.asarray(population.rating.searchsorted(rating, side="right"))
 
 
 def _shown(below: NDArray[np.int64], above: NDArray[np.int64]) -> NDArray[np.int64]:

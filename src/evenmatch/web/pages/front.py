@@ -8,6 +8,7 @@ from starlette.responses import Response
 
 from evenmatch.errors import EvenmatchError, UnknownNameError, UsageError
 from evenmatch.service.boards import View
+from evenmatch.service.listing import why_nobody
 from evenmatch.web.shown import LadderShown
 from evenmatch.web.visit import LONGEST_NAME, Visit, address
 
@@ -37,6 +38,7 @@ def _card(visit: Visit, name: str) -> Mapping[str, object]:
         "listed": len(view.snapshot),
         "matches": visit.reading.described(name).matches,
         "best": best,
+        "why_nobody": why_nobody(view),
         "waiting": waiting_in(visit, name),
     }
 
@@ -59,6 +61,7 @@ def _overview(visit: Visit) -> Mapping[str, object]:
         "ladder": LadderShown.of(view),
         "view": view,
         "top": visit.site.service.named(view.snapshot.page(1, TOP)),
+        "why_nobody": why_nobody(view),
         "matches": matches,
         "waiting": waiting_in(visit, visit.ladder),
         "mine": own_standing(visit, view),

@@ -7,11 +7,13 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
+import numpy as np
 from starlette.responses import Response
 
 from evenmatch.errors import UnknownNameError
 from evenmatch.service.boards import View
 from evenmatch.service.finding import MANY
+from evenmatch.service.listing import why_nobody, why_not
 from evenmatch.standings.board import Standing
 from evenmatch.web.pages.front import own_standing
 from evenmatch.web.shown import LadderShown
@@ -48,13 +50,15 @@ def _standings(visit: Visit) -> Mapping[str, object]:
         "page": 1,
         "before": None,
         "after": None,
+        "why_nobody": why_nobody(view),
         "cuts": {one.division.name: one for one in view.snapshot.cuts()},
     }
     if shared["search"]:
         return shared | {"bands": _banded(_found(visit, view, str(shared["search"])))}
     if visit.asked("around"):
         name, standing, rows = visit.reading.around(visit.ladder, visit.asked("around"), EACH_SIDE)
-        return shared | {"bands": _banded(rows), "around": name, "standing": standing}
+        why = None if standing is None else why_not(view, standing)
+        return shared | {"bands": _banded(rows), "around": name, "standing": standing, "why_not": why}
     number, pages = visit.number("page", 1, 1, 10**9), view.snapshot.pages(SIZE)
     rows = visit.site.service.named(view.snapshot.page(number, SIZE))
     return shared | {
@@ -92,7 +96,7 @@ def _distribution(visit: Visit) -> Mapping[str, object]:
         "cuts": cuts,
         "counts": _by_division(view),
         "mean": float(ratings.mean()) if len(ratings) else None,
-        "median": float(ratings[len(ratings) // 2]) if len(ratings) else None,
+        "median": float(np.median(ratings)) if len(ratings) else None,
     }
 
 
