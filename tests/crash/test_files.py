@@ -40,7 +40,7 @@ def play(scene: str, size: str, folder: Path) -> dict[str, object]:
     """What happened in a scene of alone.py on a filesystem of that size."""
     alone = next(filter(may_mount, MOUNTERS), None)
     if alone is None:
-        pytest.skip("no filesystem can be mounted: user namespaces are forbidden here; run the tests as root")
+        pytest.skip("no filesystem can be mounted here: neither in a user namespace nor, as root, outside of a chroot")
     script = Path(__file__).with_name("alone.py")
     with here_on_path():
         run = subprocess.run(

@@ -1,10 +1,8 @@
 """The report of a backtest: what it says, that it asks nothing of the network, and that no name in it does harm."""
 
-import builtins
 import dataclasses
 import json
 import re
-import sys
 from datetime import UTC, datetime, timedelta
 from html.parser import HTMLParser
 
@@ -270,20 +268,6 @@ def test_a_tuned_backtest_tells_what_tuning_changed(tuned, tmp_path):
     assert f"elo 7 trials {loss:.4f} → {loss - 0.01:.4f} k 32 48" in page.text
     assert "tuning stopped early: the time was over" in page.text
     assert "Tuning saw only those." in page.text
-
-
-def test_without_plotly_or_jinja2_the_extra_is_named(found, tmp_path, monkeypatch):
-    importing = builtins.__import__
-
-    def without(name, *rest):
-        if name.split(".")[0] == "plotly":
-            raise ImportError(name)
-        return importing(name, *rest)
-
-    monkeypatch.delitem(sys.modules, "evenmatch.lab.report")
-    monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(UsageError, match=r"evenmatch\[lab\]"):
-        found.report(tmp_path / "report.html")
 
 
 def test_looks_are_all_different_and_follow_the_order():

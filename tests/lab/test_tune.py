@@ -3,7 +3,6 @@
 import json
 import math
 import re
-import sys
 import time
 from pathlib import Path
 
@@ -359,16 +358,6 @@ def test_an_advantage_is_tuned_where_the_order_tells_nothing_of_the_finish():
 
 
 # --- the extra
-
-
-def test_without_optuna_the_extra_is_named(monkeypatch):
-    for name in [name for name in sys.modules if re.match(r"optuna(\.|$)", name)]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "optuna", None)
-    for asked in (lambda: search(table(1, 200)), lambda: backtest(table(1, 400), ["elo"], tune=1)):
-        with pytest.raises(UsageError, match=r"optuna.*evenmatch\[lab\]"):
-            asked()
-    assert backtest(table(1, 300), ["elo"]).trials.num_rows == 0
 
 
 def test_progress_tells_of_trials_and_of_time():

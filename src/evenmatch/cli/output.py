@@ -179,7 +179,5 @@ def compile_ahead(parts: Sequence[str], what: str) -> None:
     if not lacking:
         return
     words = f"compiling {what}, once per installation"
-    if not sys.stderr.isatty():
-        note(words)
     with working(words, len(lacking)) as progress, Compilation(lacking) as compilation:
         compilation.wait(progress=progress)
