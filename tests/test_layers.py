@@ -20,17 +20,18 @@ BELOW = {
     "tables": ["errors", "match", "history"],
     "systems": ["errors", "match", "history"],
     "standings": ["errors", "match", "history", "systems"],
-    "rating": ["errors", "match", "history", "tables", "systems", "standings"],
-    "online": ["errors", "match", "history", "systems", "rating"],
+    "compile_notice": ["history", "systems"],
+    "rating": ["errors", "match", "history", "tables", "systems", "standings", "compile_notice"],
+    "online": ["errors", "match", "history", "systems", "rating", "compile_notice"],
     "matchmaking": ["errors", "history"],  # tickets carry numbers: no rating system, no standings
     "lab": [
         *("errors", "match", "history", "tables", "systems", "standings", "rating", "online", "matchmaking"),
-        "__version__",
+        *("compile_notice", "__version__"),
     ],
     "ledger": ["errors", "match", "history", "systems", "standings", "rating"],
     "service": [
         *("errors", "match", "history", "tables", "systems", "standings", "rating", "online", "matchmaking"),
-        "ledger",
+        *("compile_notice", "ledger"),
     ],
     "http": ["errors", "match", "systems", "standings", "rating", "matchmaking", "service", "__version__"],
     "client": ["errors", "http"],  # of http the models alone: tests/client says so
@@ -66,6 +67,7 @@ THIRD_PARTY = {
     "tables": ["numpy", "pyarrow"],
     "systems": ["numpy", "numba", "llvmlite"],
     "standings": ["numpy"],
+    "compile_notice": [],
     "rating": ["numpy", "pyarrow"],
     "online": ["numpy"],
     "matchmaking": ["numpy", "numba"],
@@ -83,6 +85,7 @@ THIRD_PARTY = {
             "structlog",
             "prometheus_client",
         ),
+        "numpy",  # receipts are made by column
         "uvicorn",
     ],
     "web": ["jinja2", "markupsafe", "numpy", "starlette"],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -76,6 +77,53 @@ class Problem:
         return f"{', '.join(where) or 'input'}: {self.reason}"
 
 
+_VALUES = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|-?\b\d[\d.,:T+-]*(?:e[+-]?\d+)?Z?\b|\b(?:nan|inf)\b""")
+LISTED = 20  # problems that are listed one by one; of more, those of a kind are told together
+EXAMPLES = 3
+NAMED = 10  # matches
+
+
+@dataclass(frozen=True)
+class ProblemGroup:
+    """Problems of one kind: `reason` has … where they differ in a value."""
+
+    reason: str
+    problems: tuple[Problem, ...]
+
+    @property
+    def matches(self) -> list[str]:
+        """The ids of their matches, each once."""
+        return matches_of(self.problems)
+
+
+def group_problems(problems: Iterable[Problem]) -> list[ProblemGroup]:
+    """Problems by column and reason, the most frequent first."""
+    groups: dict[str, list[Problem]] = {}
+    for problem in problems:
+        said, semicolon, expected = problem.reason.partition(";")
+        groups.setdefault(_VALUES.sub("…", said) + semicolon + expected, []).append(problem)
+    listed = [ProblemGroup(reason, tuple(found)) for reason, found in groups.items()]
+    return sorted(listed, key=lambda group: -len(group.problems))
+
+
+def matches_of(problems: Iterable[Problem]) -> list[str]:
+    """The ids of the matches that have these problems, each once, in order."""
+    return list(dict.fromkeys(problem.match_id for problem in problems if problem.match_id is not None))
+
+
+def problem_lines(problems: Sequence[Problem]) -> list[str]:
+    """Problems for people: each in a line where they are few, else by kind with examples; and their matches."""
+    if len(problems) <= LISTED:
+        return [f"  {problem}" for problem in problems]
+    lines = []
+    for group in group_problems(problems):
+        lines.append(f"  {len(group.problems):,} × {group.reason}")
+        lines += [f"      {str(problem).partition(';')[0]}" for problem in group.problems[:EXAMPLES]]
+    ids = matches_of(problems)
+    more = f", and {len(ids) - NAMED:,} more" if len(ids) > NAMED else ""
+    return [*lines, f"  bad matches: {', '.join(map(repr, ids[:NAMED]))}{more}"] if ids else lines
+
+
 class BadRowsError(InputError):
     """Rows that cannot be read or rated: all of them, in `problems`. None of the others was rated or added either.
 
@@ -88,18 +136,12 @@ class BadRowsError(InputError):
 
     def __init__(self, source: str, problems: Sequence[Problem], *, all_bad: bool = False) -> None:
         self.source, self.problems, self.all_bad = source, tuple(problems), all_bad
-        super().__init__("\n".join((f"{source}: {self.count}", *self.listed(10))))
+        super().__init__("\n".join((f"{source}: {self.count}", *problem_lines(self.problems))))
 
     @property
     def count(self) -> str:
         """How many problems there are, in words."""
         return f"{len(self.problems):,} problem{'' if len(self.problems) == 1 else 's'}"
-
-    def listed(self, limit: int) -> list[str]:
-        """A line for each of the first problems, and one that counts the others."""
-        more = len(self.problems) - limit
-        lines = [f"  {problem}" for problem in self.problems[:limit]]
-        return [*lines, f"  … and {more:,} more"] if more > 0 else lines
 
 
 class RatingRangeError(InputError):

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from evenmatch.compile_notice import load_kernels
 from evenmatch.errors import BadRowsError, InputError, Problem, UnknownNameError
 from evenmatch.history import History
 from evenmatch.match import Match
-from evenmatch.rating import Ratings, changes, check_range
+from evenmatch.rating import Ratings, changes, check_range, rules_of
 from evenmatch.systems import loop
 from evenmatch.systems.system import Change, Records, Rules
 
@@ -43,8 +44,10 @@ class Rater:
     A match that is reported late counts as though it had ended with the latest one before it.
     """
 
-    def __init__(self, by: Rules, ladder: str = "default") -> None:
-        """An empty ladder: every player begins as a newcomer."""
+    def __init__(self, by: Rules | str, ladder: str = "default") -> None:
+        """An empty ladder: every player begins as a newcomer. by: rules, or the name of a system."""
+        by = rules_of(by)
+        load_kernels(by)
         self.rules, self.ladder = by, ladder
         self._rows: dict[str, int] = {}
         self._state: Records = by.newcomers(64)
@@ -64,6 +67,11 @@ class Rater:
         rater._state = ratings.state[here]
         rater._time = int(table.history.columns.time[table.ladder == code].max())
         return rater
+
+    def __repr__(self) -> str:
+        return (
+            f"ladder {self.ladder!r} of {len(self):,} player{'' if len(self) == 1 else 's'} by {self.rules.system.name}"
+        )
 
     def __contains__(self, player: str) -> bool:
         return player in self._rows

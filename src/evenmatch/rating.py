@@ -11,7 +11,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from evenmatch import systems
-from evenmatch.errors import BadRowsError, InputError, Problem, RatingRangeError
+from evenmatch.compile_notice import load_kernels
+from evenmatch.errors import BadRowsError, InputError, Problem, RatingRangeError, UsageError
 from evenmatch.history import Floats, History
 from evenmatch.standings.activity import Activity
 from evenmatch.standings.division import DIVISIONS, Division, division_of
@@ -19,7 +20,8 @@ from evenmatch.standings.percentile import percentiles
 from evenmatch.systems import loop
 from evenmatch.systems.loop import Journal, Replay
 from evenmatch.systems.system import Change, Records, Rules
-from evenmatch.tables import MatchTable
+from evenmatch.tables import Frame, MatchTable, table_of
+from evenmatch.tables.display import as_html, counted
 from evenmatch.tables.table import MICROSECONDS
 
 Progress = Callable[[int], None]
@@ -34,7 +36,16 @@ def rules(system: str, preset: str | None = None, **parameters: object) -> Rules
     return Rules.of(systems.find(system), preset, **parameters)
 
 
-@dataclass(frozen=True, eq=False)
+def rules_of(by: Rules | str) -> Rules:
+    """Rules as they are; those of a system by its name, with its default parameters."""
+    if isinstance(by, Rules):
+        return by
+    if isinstance(by, str):
+        return rules(by)
+    raise UsageError(f"what to rate by is a {type(by).__name__}; accepted is a system's name or evenmatch.rules(…)")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Ratings:
     """What came of rating matches.
 
@@ -48,6 +59,14 @@ class Ratings:
     state: Records
     expected: Floats
     journal: Journal | None
+
+    def __repr__(self) -> str:
+        """ratings of 4,960 players by elo, after 25,557 matches, …"""
+        return f"ratings of {counted(len(self.state), 'player')} by {self.rules.system.name}, after {self.matches!r}"
+
+    def _repr_html_(self) -> str:
+        """The same for a notebook, with the players of the highest rating."""
+        return as_html(repr(self), self.standings())
 
     def standings(
         self,
@@ -136,8 +155,8 @@ class Ratings:
 
 
 def rate(
-    matches: MatchTable,
-    by: Rules,
+    matches: MatchTable | Frame,
+    by: Rules | str,
     *,
     journal: bool = False,
     skip_bad: bool = False,
@@ -145,11 +164,15 @@ def rate(
 ) -> Ratings:
     """Rate every match in order, from newcomers on.
 
+    matches   a table, or a data frame in the tidy long form
+    by        rules, or the name of a system with its default parameters
     skip_bad  leave out the matches that the system cannot rate (`.matches.skipped` says which and why)
     progress  called now and then with the number of matches rated so far
     Raises BadRowsError with every match that the system cannot rate, before anything is rated.
     """
+    matches, by = table_of(matches), rules_of(by)
     matches = rateable(matches, by, skip_bad=skip_bad)
+    load_kernels(by)
     state = by.newcomers(len(matches.player))
     result = loop.replay(by, matches.history, state, journal=journal, progress=progress)
     check_range(
@@ -217,13 +240,16 @@ def changes(
     return listed
 
 
-def explain(matches: MatchTable, by: Rules, match_id: str) -> Ratings:
+def explain(matches: MatchTable | Frame, by: Rules | str, match_id: str) -> Ratings:
     """The ratings of one match alone, with its journal, after all matches before it were rated.
 
+    matches, by  as `rate` takes them
     Raises UnknownNameError where there is no such match, BadRowsError where the system cannot rate one of the matches.
     """
+    matches, by = table_of(matches), rules_of(by)
     matches = rateable(matches, by)
     number = matches.find(match_id)
+    load_kernels(by)
     before = by.newcomers(len(matches.player))
     if number:
         before = loop.replay(by, matches.history.take(slice(0, number)), before).state

@@ -192,15 +192,38 @@ def many(tmp_path):
 
 
 @pytest.mark.parametrize("command", ["import", "rate"])
-def test_fifty_bad_rows_are_shown_and_all_with_json(command, run, league, many):
+def test_many_bad_rows_are_told_by_kind_with_examples_and_json_names_every_match(command, run, league, many):
+    """1,190 matches with a place of 0 each, two of which have a time that is none, too."""
+    text = many.read_text().replace("m3,2026-02-01,1", "m3,yesterday,1").replace("m9,2026-02-01,1", "m9,2026-02-31,1")
+    many.write_text(text)
     line = [command, many, *(["-s", "elo"] if command == "rate" else [])]
     lines = run(*line).err.splitlines()
     nothing = "nothing was rated" if command == "rate" else "nothing was added"
-    assert lines[0] == f"error: {many}: 1,190 problems; {nothing}"
-    assert lines[50].startswith("  line 100, match 'm49': ")
-    assert lines[51] == "  … and 1,140 more"
-    assert len(lines) == 53
-    assert run(*line, "--json").err.count("place is 0") == 1190
+    accepted = "accepted is a whole number from 1 (the best) upwards"
+    assert lines[:5] == [
+        f"error: {many}: 1,192 problems; {nothing}",
+        f"  1,190 × place is …; {accepted}",
+        "      line 2, match 'm0': place is 0",
+        "      line 4, match 'm1': place is 0",
+        "      line 6, match 'm2': place is 0",
+    ]
+    assert lines[5].startswith("  2 × played_at is …; accepted is a timestamp")
+    assert lines[6:8] == [
+        "      line 8, match 'm3': played_at is 'yesterday'",
+        "      line 20, match 'm9': played_at is '2026-02-31'",
+    ]
+    ten = ", ".join(f"'m{number}'" for number in range(10))
+    assert lines[8:] == [
+        f"  bad matches: {ten}, and 1,180 more",
+        "  (--json names all of them)",
+        "  (without them no match is left)",
+    ]
+    document = json.loads(run(*line, "--json").out)
+    assert document["bad_matches"] == [f"m{number}" for number in range(1190)]
+    assert document["outcome"] == nothing
+    first, second = document["problems"]
+    assert (first["reason"], first["count"], len(first["matches"])) == (f"place is …; {accepted}", 1190, 1190)
+    assert (second["count"], second["matches"]) == (2, ["m3", "m9"])
 
 
 def test_fifty_refused_matches_are_shown_and_all_with_json(run, league, many):

@@ -92,7 +92,25 @@ def test_bad_matches_are_left_out_only_with_skip_bad(run, league, spoilt):
     assert run("import", spoilt, "--ladder", "fresh", "--pool-ladders").code == 1
     ended = run("import", spoilt, "--ladder", "fresh", "--pool-ladders", "--skip-bad")
     assert (ended.code, ended.out) == (0, "ladder fresh: 11 matches added\n")
-    assert ended.err == "1 bad match skipped (1 problem)\n"
+    assert ended.err.startswith("1 bad match skipped (1 problem)\n  line 9, match 'd03': place is 0; ")
+
+
+def test_every_match_that_import_leaves_out_is_named_with_its_reason(run, league, tmp_path):
+    """One that is there with other content, one that the system cannot rate, and one with a bad row."""
+    head = "match_id,played_at,team,player,place\n"
+    good = "x1,2026-03-01,a,ann,1\nx1,2026-03-01,b,bob,2\n"
+    (tmp_path / "first.csv").write_text(head + good)
+    assert run("import", "first.csv").code == 0
+    bad = "bad,2026-03-02,a,ann,0\nbad,2026-03-02,b,bob,2\n"
+    (tmp_path / "second.csv").write_text(head + good.replace("bob", "eve") + good.replace("x1", "x2") + bad)
+    ended = run("import", "second.csv", "--skip-bad")
+    assert "1 match added" in ended.out
+    assert ended.err.splitlines()[0] == "2 bad matches skipped (2 problems)"
+    assert "match 'x1': is on ladder 'duel' already, with other content" in ended.err
+    assert "match 'bad': place is 0" in ended.err
+    document = json.loads(run("import", "second.csv", "--skip-bad", "--json").out)
+    assert document["bad_matches"] == ["bad", "x1"]
+    assert (document["there_already"], document["left_out"], document["skipped_matches"]) == (1, 1, 1)
 
 
 def test_unrated_matches_are_kept_and_change_no_rating(run, league, tmp_path):

@@ -2,10 +2,14 @@
 
 import json
 import math
+import re
+from decimal import Decimal
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 from pydantic import ValidationError
 
 from evenmatch import rules
@@ -16,6 +20,7 @@ from evenmatch.http.models.matches import BatchReport, MatchReport, Receipt
 from evenmatch.http.models.queues import JoinQueue
 from evenmatch.http.routes.matches import match_of
 from evenmatch.service.sheet import Sheet
+from evenmatch.service.stories import shown_numbers
 from evenmatch.systems import names as system_names
 from http_asking import Asking
 
@@ -111,17 +116,47 @@ def test_a_receipt_has_the_factors_of_every_system_as_the_model_says(admin, serv
     known = service.record(match_of("duel", MatchReport.model_validate(report(teams=sides, duration=600))))
     for team, lines in zip(told.teams, known.teams, strict=True):
         for one, line in zip(team, lines, strict=True):
+            before, after = f"{line.change.before:.2f}", f"{line.change.after:.2f}"
             assert one.model_dump() == {
                 **line.change._asdict(),
-                "change": line.change.after - line.change.before,
-                "factors": {name: finite(value) for name, value in line.change.factors.items()},
+                "before": float(before),
+                "after": float(after),
+                "change": float(Decimal(after) - Decimal(before)),
+                "expected": rounded(line.change.expected),
+                "result": rounded(line.change.result),
+                "factors": {name: rounded(value) for name, value in line.change.factors.items()},
                 "percentile": line.percentile,
                 "division": line.division,
             }
 
 
-def finite(value):
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+def rounded(value):
+    """To six significant digits, by Python's own formatting."""
+    if not isinstance(value, float):
+        return value
+    return float(f"{value:.6g}") if math.isfinite(value) else None
+
+
+def test_numbers_are_told_as_they_are_shown_without_digits_of_binary_fractions(admin, service):
+    """wager: 1.00 wins a twentieth, 0.05; in binary that is 0.050000000000000044."""
+    service.create_ladder("duel", "wager", rules("wager"))
+    sides = [{"place": place, "players": [{"player": name}]} for place, name in ((1, "ann"), (2, "bob"))]
+    answer = admin.post(MATCHES, json=report(teams=sides))
+    assert b'"change":0.05,' in answer.content
+    match_id = answer.json()["match_id"]
+    told = [admin.get(f"{MATCHES}/{match_id}").content, admin.get("/v1/ladders/duel/players/ann/matches").content]
+    for content in (answer.content, *told):
+        assert re.findall(rb"\d\.\d{7,}", content) == []
+
+
+@given(arrays(np.float64, 4, elements=st.floats(allow_nan=True, allow_infinity=True)))
+def test_significant_digits_are_those_of_pythons_own_formatting(values):
+    for value, shown in zip(values.tolist(), shown_numbers(values).tolist(), strict=True):
+        if math.isfinite(value) and 1e-200 < abs(value) < 1e200:
+            assert shown == pytest.approx(float(f"{value:.6g}"), rel=1.1e-5)  # of two as near, either
+            assert len(f"{shown!r}".lower().split("e")[0].replace(".", "").strip("-0")) <= 6, (value, shown)
+        elif not math.isfinite(value):
+            assert repr(shown) == repr(value)
 
 
 @pytest.mark.usefixtures("ladder")

@@ -19,6 +19,7 @@ from evenmatch.http.models.matches import MatchReport
 from evenmatch.http.options import Options
 from evenmatch.http.serving import site_over
 from evenmatch.ledger.database import Database
+from evenmatch.matchmaking.policy import OTHER_OPTIONS, options
 from evenmatch.service.service import Service
 
 SOAK = os.environ.get("EVENMATCH_SOAK") == "1"
@@ -131,3 +132,34 @@ def test_what_the_document_allows_is_answered_as_it_says(asked):
 def test_what_the_document_forbids_is_refused_as_it_says(asked):
     assert ask_all(asked, GenerationMode.NEGATIVE, 200 if SOAK else 4) > 150
     assert ask_all(asked, GenerationMode.NEGATIVE, 200 if SOAK else 4, path_parameters=THERE) > 150
+
+
+def test_the_options_of_a_policy_are_those_of_the_matchmaker(asked):
+    """Their names, whether they are whole, optional or bounded, and what they do."""
+    schemas = asked[0].raw_schema["components"]["schemas"]
+    declared, others = options(), set(OTHER_OPTIONS)
+    for model, further in (("PolicyOptions", {"preset"}), ("QueuePolicy", set())):
+        properties = schemas[model]["properties"]
+        assert set(properties) == {*declared, *others, *further}
+        for name, option in declared.items():
+            kinds = properties[name].get("anyOf", [properties[name]])
+            assert ({"type": "null"} in kinds) == option.optional, name
+            number = kinds[0]
+            assert number["type"] == ("integer" if option.whole else "number"), name
+            assert (number["minimum"], number["maximum"]) == (option.low, option.high), name
+            assert properties[name]["description"] == option.effect
+    assert schemas["PolicyOptions"].get("required") is None
+    assert schemas["PolicyOptions"]["additionalProperties"] is False
+
+
+def test_an_option_that_is_none_is_named_with_the_one_that_was_meant(admin):
+    admin.post("/v1/ladders", json={"name": "duel", "system": "elo"})
+    put = "/v1/ladders/duel/queues/main"
+    told = admin.put(put, json={"policy": {"team_sise": 2}})
+    assert (told.status_code, told.json()["detail"].split(";")[0]) == (
+        422,
+        "unknown option of a policy 'team_sise' (did you mean 'team_size'?)",
+    )
+    made = admin.put(put, json={"policy": {"team_size": 2, "max_odds": None, "steps": [[0, 5], [30, 20]]}}).json()
+    assert (made["policy"]["max_odds"], made["policy"]["steps"]) == (None, [[0.0, 5.0], [30.0, 20.0]])
+    assert made["policy"]["team_size"] == 2

@@ -167,8 +167,9 @@ def check_first(people, receipt):
         (1, "bob", 1516.0),
         (3, "eve", 1484.0),
     ]
-    # percentiles are told as of before the match, when nobody was there to be ahead of
-    assert [(told[name]["percentile"], told[name]["division"]) for name in ("ann", "eve")] == [(1, "Bronze")] * 2
+    shown = {one["player"]: (one["percentile"], one["division"]) for one in rows}
+    assert {name: (told[name]["percentile"], told[name]["division"]) for name in shown} == shown
+    assert (shown["ann"], shown["eve"]) == ((100, "Champion"), (1, "Bronze"))
     assert (told["joe"]["percentile"], told["joe"]["division"]) == (None, None)
     kept = ask(people.page, "GET", f"{ON}/matches/{receipt['match_id']}")
     quitters = [one["player"] for team in kept["teams"] for one in team["players"] if one["quit"]]
@@ -179,9 +180,9 @@ def report_plainly(people):
     """A match that nobody announced, and two in a batch of which one cannot be rated."""
     receipt = ask(people.server, "POST", f"{ON}/matches", report("plain", (1, "eve"), (0, "ann")))
     # 1484 against 1516: eve was expected to score 1 / (1 + 10 ** (32 / 400)) = 0.45408
-    assert lines(receipt)["eve"]["change"] == pytest.approx(32 * (1 - 0.4540788), abs=1e-4)
-    # she is ahead of neither ann nor bob, ann is between bob and her
-    assert (lines(receipt)["eve"]["percentile"], lines(receipt)["ann"]["percentile"]) == (1, 51)
+    assert lines(receipt)["eve"]["change"] == round(32 * (1 - 0.4540788), 2)
+    # now bob has 1516, eve 1501.47, ann 1498.53
+    assert (lines(receipt)["eve"]["percentile"], lines(receipt)["ann"]["percentile"]) == (51, 1)
     batch = {"matches": [report("b1", (1, "kim"), (0, "bob")), report("b2", (1, "kim"), (0, "kim"))]}
     told = ask(people.server, "POST", f"{ON}/matches/batch", batch)
     assert (told["recorded"], told["refused"]) == (1, 1)

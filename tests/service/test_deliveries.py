@@ -167,11 +167,12 @@ def test_a_rated_match_is_told_as_its_receipt_has_it_and_signed(service, webhook
             [
                 {
                     "player": name,
-                    "before": line.change.before,
-                    "after": line.change.after,
+                    "before": round(line.change.before, 2),
+                    "after": round(line.change.after, 2),
+                    "change": round(round(line.change.after, 2) - round(line.change.before, 2), 2),
                     "percentile": line.percentile,
                     "division": line.division,
-                    "expected": line.change.expected,
+                    "expected": float(f"{line.change.expected:.6g}"),
                 }
             ]
             for name, line in (("ann", ann), ("bob", bob))

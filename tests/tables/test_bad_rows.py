@@ -5,7 +5,7 @@ import re
 import pytest
 
 from evenmatch import read, rules
-from evenmatch.errors import BadRowsError, EvenmatchWarning, InputError
+from evenmatch.errors import BadRowsError, EvenmatchWarning, InputError, Problem
 from evenmatch.rating import rate, rateable
 from tables.tidy import FILES, FIRST, FRAMES, WHOLE, changed, taken_in, write_file
 
@@ -130,14 +130,20 @@ def test_every_bad_row_is_reported_and_not_only_the_first(form, tmp_path):
     assert sorted(found[5:]) == [(10, "m3", "performance"), (10, "m3", "seconds")]
 
 
-def test_the_message_shows_ten_problems_and_counts_the_rest_while_the_error_holds_all(tmp_path):
-    with pytest.raises(BadRowsError) as caught:
-        taken_in(changed(WHOLE, {(row, "performance"): 2.0 for row in range(12)}), "csv", tmp_path)
-    assert len(caught.value.problems) == 12
-    assert "12 problems" in str(caught.value)
-    assert "line 11" in str(caught.value)
-    assert "line 12" not in str(caught.value)
-    assert "and 2 more" in str(caught.value)
+def test_a_message_of_many_problems_groups_them_while_the_error_holds_all():
+    problems = [Problem(at, f"m{at // 2}", f"score is {at}.5e+3; accepted is a word") for at in range(2, 40)]
+    problems += [Problem(41, None, "player is 'x y' and \"it's\"; accepted is one")]
+    error = BadRowsError("a.csv", problems)
+    assert error.problems == tuple(problems)
+    assert str(error).splitlines()[:3] == [
+        "a.csv: 39 problems",
+        "  38 × score is …; accepted is a word",
+        "      line 2, match 'm1': score is 2.5e+3",
+    ]
+    assert "  1 × player is … and …; accepted is one" in str(error)
+    assert str(error).splitlines()[-1].endswith("'m10', and 9 more")
+    few = BadRowsError("a.csv", problems[:20])
+    assert str(few).splitlines()[1:] == [f"  {problem}" for problem in problems[:20]]
 
 
 @pytest.mark.parametrize("form", EVERY_FORM)

@@ -13,12 +13,21 @@ from typing import TextIO
 from typer.main import get_command
 
 from evenmatch.cli.app import app
-from evenmatch.cli.output import fail, note, warn
-from evenmatch.errors import BadRowsError, EvenmatchError, EvenmatchWarning, InputError, StoreError, UsageError
+from evenmatch.cli.output import fail, note, print_json, problems_document, warn
+from evenmatch.errors import (
+    NAMED,
+    BadRowsError,
+    EvenmatchError,
+    EvenmatchWarning,
+    InputError,
+    StoreError,
+    UsageError,
+    matches_of,
+    problem_lines,
+)
 
 __all__ = ["app", "main"]
 
-AT_MOST = 50  # bad rows that people are shown; --json, which programs ask for, tells all
 CODES = {UsageError: 2, StoreError: 3}  # of other errors of ours: 1
 INTERRUPTED = 130
 
@@ -72,13 +81,17 @@ def _hang_up() -> None:
 
 
 def _fail(error: EvenmatchError) -> None:
-    """An error, and the bad rows that it knows of."""
+    """Print an error, and the bad rows that it knows of; with --json all of these as a document, too."""
     if not isinstance(error, BadRowsError):
         fail(error)
         return
+    if "--json" in sys.argv:
+        print_json({"source": error.source, "outcome": error.outcome, **problems_document(error.problems)})
     fail(InputError(f"{error.source}: {error.count}; {error.outcome}"))
-    for line in error.listed(len(error.problems) if "--json" in sys.argv else AT_MOST):
+    for line in problem_lines(error.problems):
         note(line)
+    if len(matches_of(error.problems)) > NAMED and "--json" not in sys.argv:
+        note("  (--json names all of them)")
     plural = "matches" if error.of == "match" else f"{error.of}s"
     note(f"  (without them no {error.of} is left)" if error.all_bad else f"  (--skip-bad leaves such {plural} out)")
 

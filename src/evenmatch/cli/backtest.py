@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from evenmatch.cli import options
-from evenmatch.cli.output import note, note_skipped, print_json, print_table, printable, working
+from evenmatch.cli.output import compile_ahead, note, note_skipped, print_json, print_table, printable, working
 from evenmatch.errors import UnknownNameError, UsageError
 
 if TYPE_CHECKING:
@@ -89,6 +89,7 @@ def command(
     recorded = options.matches_of(matches, ladder, pool_ladders, None, skip_bad)
     chosen = _check_players(recorded, players)
     kept = (trials if trials is not None else _cache() / "trials") if tune else None
+    compile_ahead([name for name in by if isinstance(name, str)], "rating systems")
     try:
         with working("backtest", STEPS) as progress:
             found = backtest(
@@ -104,7 +105,7 @@ def command(
             note(f"interrupted; the trials that ended are kept in {kept}, and the same command goes on from there")
             raise typer.Exit(130) from None
         raise
-    note_skipped(recorded.skipped_matches, len(recorded.skipped))
+    note_skipped(recorded.skipped, recorded.skipped_matches)
     for text in found.notes:
         note(text)
     if out is not None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import FrameType
@@ -66,6 +68,8 @@ def command(
         _prepare_and_serve(host, port, db, seed, players=players)
     except KeyboardInterrupt:
         note("ended before it was ready")
+        sys.stdout.flush()
+        os._exit(0)  # an interrupt that came during an import would make an exit code of the signal out of this
 
 
 def _prepare_and_serve(host: str | None, port: int | None, db: Path | None, seed: int, *, players: bool) -> None:
@@ -81,7 +85,7 @@ def _prepare_and_serve(host: str | None, port: int | None, db: Path | None, seed
     given |= {"stop_within": 3} | ({} if host is None else {"host": host})
     options = read_options(given)
     with ExitStack() as ending:
-        ending.enter_context(_ended_by_signals())
+        check = ending.enter_context(_ended_by_signals())
         listening = ending.enter_context(_listening(options, port))
         if db is None:
             db = Path(ending.enter_context(tempfile.TemporaryDirectory(prefix="evenmatch-demo-"))) / "demo.db"
@@ -90,12 +94,15 @@ def _prepare_and_serve(host: str | None, port: int | None, db: Path | None, seed
         with working("playing a season of each game"):
             games = missing(db)
             seasons = play_seasons(seed, games)
+            check()
         with working("compiling the rating systems, once per installation"):
             compilation.wait(systems)
+            check()
         with working("rating the seasons", len(games)) as progress:
             for number, game in enumerate(games, 1):
                 make_ladder(db, game, seasons.pop(game.ladder))
                 progress(number)
+                check()
 
         def ready(key: str) -> None:
             _tell(address_of(listening), key if options.host in LOOPBACK else None, players)
@@ -132,14 +139,29 @@ def _listening(options: Options, port: int | None) -> Iterator[socket.socket]:
 
 
 @contextmanager
-def _ended_by_signals() -> Iterator[None]:
-    """Have SIGTERM end the block as Ctrl-C does, so that what it made is removed."""
+def _ended_by_signals() -> Iterator[Callable[[], None]]:
+    """Have SIGTERM and Ctrl-C end the block by KeyboardInterrupt, so that what it made is removed.
+
+    Gives a function that raises it again: Python swallows an exception that is raised in a destructor or the callback
+    of a weak reference, which is where a signal may come.
+    """
+    interrupted = False
 
     def interrupt(_: int, __: FrameType | None) -> NoReturn:
+        nonlocal interrupted
+        interrupted = True
         raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGTERM, interrupt)
+    def check() -> None:
+        if interrupted:
+            raise KeyboardInterrupt
+
+    hook = sys.unraisablehook
+    before = {number: signal.signal(number, interrupt) for number in (signal.SIGTERM, signal.SIGINT)}
+    sys.unraisablehook = lambda swallowed: None if swallowed.exc_type is KeyboardInterrupt else hook(swallowed)
     try:
-        yield
+        yield check
     finally:
-        signal.signal(signal.SIGTERM, before)
+        sys.unraisablehook = hook
+        for number, handler in before.items():
+            signal.signal(number, handler)

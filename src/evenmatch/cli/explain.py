@@ -2,50 +2,119 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from evenmatch.cli import options
-from evenmatch.cli.output import note_skipped, print_json, printable, working
+from evenmatch.cli.database import DATABASE, Db, OnLadder, ladder_of, opened
+from evenmatch.cli.output import compile_ahead, note_skipped, print_json, printable, working
 from evenmatch.errors import UnknownNameError, UsageError
 
 if TYPE_CHECKING:
     from evenmatch.rating import Ratings
+    from evenmatch.service.service import Service
+    from evenmatch.systems.system import Rules
 
 Story = dict[str, Any]  # as --json prints it
+OF_FILES = "--system, --preset, --param, --pool-ladders and --skip-bad"
 
 
 def command(
-    matches: options.Matches,
     match: Annotated[str, typer.Option("--match", "-m", metavar="ID", help="The match_id of the match.")],
-    system: options.System,
+    matches: Annotated[
+        Path | None,
+        typer.Argument(metavar="MATCHES", help="Recorded matches in a file; left out: those of a ladder."),
+    ] = None,
+    system: Annotated[
+        str | None,
+        typer.Option("--system", "-s", metavar="NAME", help="With MATCHES: a system, or your own .py file."),
+    ] = None,
     preset: options.Preset = None,
     param: options.Param = None,
     pool_ladders: options.PoolLadders = False,
     skip_bad: options.SkipBad = False,
+    ladder: OnLadder = None,
+    db: Db = DATABASE,
     json: options.Json = False,
 ) -> None:
-    """Tell why each rating moved in one match: line-ups, odds before, and the factors of every change.
+    """Explain one match: line-ups, odds before, why each rating moved, and the factors of every change.
 
-    [bold]Example[/bold]
+    Of a ladder, or of a file that is rated with --system.
+
+    [bold]Examples[/bold]
+
+    evenmatch explain --ladder arena --match m17
 
     evenmatch explain season.csv --match m17 --system wager
     """
-    by = options.rules_of(system, preset, param)
-    from evenmatch.rating import explain, rateable
-
-    recorded = rateable(options.matches_of(matches, None, pool_ladders, None, skip_bad), by, skip_bad=skip_bad)
-    note_skipped(recorded.skipped_matches, len(recorded.skipped))
-    try:
-        with working(f"rating with {by.system.name}"):
-            story = told(explain(recorded, by, match))
-    except UnknownNameError:
-        raise UsageError(f"--match {match}: {matches} has no match of that id") from None
+    if matches is None:
+        if system or preset or param or pool_ladders or skip_bad:
+            raise UsageError(
+                "--system, --preset, --param, --pool-ladders and --skip-bad are about a file; name MATCHES"
+            )
+        with opened(db) as service:
+            story = _of_ladder(service, ladder_of(service, ladder), match)
+    else:
+        if ladder is not None:
+            raise UsageError(f"--ladder is about a database, {matches} is a file; accepted is one of the two")
+        if system is None:
+            raise UsageError(f"{matches} is rated by no system yet; name one with --system")
+        by = options.rules_of(system, preset, param)
+        compile_ahead([system], by.system.name)
+        story = _of_file(matches, by, match, pool_ladders, skip_bad)
     if json:
         print_json(story)
     else:
         print(as_text(story))
+
+
+def _of_ladder(service: Service, ladder: str, match: str) -> Story:
+    """The story of a match as the ladder rates it now."""
+    from evenmatch.service.reading import Reading
+    from evenmatch.service.stories import known
+    from evenmatch.service.times import iso_time
+
+    rules = service.ladder(ladder).rules
+    _, found = Reading(service).match(ladder, match)
+    teams = []
+    for team, side in enumerate(found.sides):
+        players: list[dict[str, object]] = []
+        for place, (appearance, line) in enumerate(side.parts):
+            told: dict[str, object] = {"player": appearance.player, "seconds": appearance.seconds}
+            told |= {"quit": appearance.quit, "before": None, "after": None}
+            if line is not None:
+                factors = {name: known(value) for name, value in line.change.factors.items()}
+                told |= {"before": line.change.before, "after": line.change.after}
+                told |= {"factors": factors, "reason": found.reasons[team][place]}
+            players.append(told)
+        label, finish, score, expected = side.finish
+        teams.append({"team": label, "place": finish, "team_score": score, "expected": expected, "players": players})
+    return {
+        "match_id": found.match_id,
+        "ladder": ladder,
+        "played_at": iso_time(found.played_at),
+        "system": rules.system.name,
+        "preset": rules.preset,
+        "parameters": rules.values(),
+        "state": found.state,
+        "reason": found.reason,
+        "teams": teams,
+    }
+
+
+def _of_file(matches: Path, by: Rules, match: str, pool_ladders: bool, skip_bad: bool) -> Story:
+    """The story of a match of a file, in which all matches before it are rated first."""
+    from evenmatch.rating import explain, rateable
+
+    recorded = rateable(options.matches_of(matches, None, pool_ladders, None, skip_bad), by, skip_bad=skip_bad)
+    note_skipped(recorded.skipped, recorded.skipped_matches)
+    try:
+        with working(f"rating with {by.system.name}"):
+            return told(explain(recorded, by, match))
+    except UnknownNameError:
+        raise UsageError(f"--match {match}: {matches} has no match of that id") from None
 
 
 def told(ratings: Ratings) -> Story:
@@ -107,10 +176,16 @@ def as_text(story: Story) -> str:
         f"rated with {story['system']}",
         outcome(teams),
     ]
+    if story.get("reason"):
+        lines.append(f"It changed no rating: {printable(str(story['reason']))}.")
     for finish, team in zip(teams, story["teams"], strict=True):
         lines.append(f"\n{standing_of(finish)}")
         width = max(len(player["player"]) for player in team["players"])
         for player in team["players"]:
+            name = f"  {printable(player['player']):<{width}}"
+            if player["before"] is None:
+                lines.append(f"{name}{'  (quit)' if player['quit'] else ''}".rstrip())
+                continue
             moved = movement(player["before"], player["after"], quit_early=player["quit"])
-            lines.append(f"  {printable(player['player']):<{width}}  {moved}\n  {'':<{width}}  {player['reason']}")
+            lines.append(f"{name}  {moved}\n  {'':<{width}}  {player['reason']}")
     return "\n".join(lines)

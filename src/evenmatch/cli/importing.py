@@ -11,8 +11,8 @@ from evenmatch.cli import options
 from evenmatch.cli.acting import acting
 from evenmatch.cli.database import DATABASE, Db, OnLadder, counted, ladder_of, opened
 from evenmatch.cli.incoming import FILES, FromLadder, adding, matches_in, one_ladder, received
-from evenmatch.cli.output import note_skipped, print_json, printable, working
-from evenmatch.errors import UsageError
+from evenmatch.cli.output import note_skipped, print_json, printable, problems_document, working
+from evenmatch.errors import UsageError, matches_of
 
 if TYPE_CHECKING:
     from evenmatch.service.importing import Imported
@@ -99,15 +99,13 @@ def _import(service: Service, ladder: str, matches: MatchTable, rated: bool, ski
 
 
 def _print(ladder: str, matches: MatchTable, done: Imported, rated: bool, json: bool) -> None:
-    note_skipped(matches.skipped_matches, len(matches.skipped))
-    left_out = len(matches) - done.added - done.known
+    problems = (*matches.skipped, *done.left_out)
+    note_skipped(problems)
+    left_out = len(matches_of(done.left_out))
     if json:
         document = {"ladder": ladder, "added": done.added, "there_already": done.known, "left_out": left_out}
-        problems = [str(problem) for problem in matches.skipped]
-        print_json(
-            {**document, "rated": rated, "skipped_matches": matches.skipped_matches, "problems": problems}
-            | {"events": done.position}
-        )
+        skipped = {"skipped_matches": matches.skipped_matches, **problems_document(problems)}
+        print_json({**document, "rated": rated, **skipped, "events": done.position})
         return
     told = [f"{counted(done.added, 'match', 'matches')} added{'' if rated else ', unrated'}"]
     if done.known:
@@ -137,7 +135,7 @@ def _start(
         count = noting.start_ratings(ladder, start, event_id)
     if json:
         document = {"ladder": ladder, "players": count, "there_already": len(start) - count}
-        print_json({**document, "problems": [str(problem) for problem in problems]})
+        print_json({**document, **problems_document(problems)})
         return
     told = f"{counted(count, 'player')} begin{'s' if count == 1 else ''} from this file"
     if not count:

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from evenmatch.cli import options
-from evenmatch.cli.output import note, note_skipped, print_json, print_table, printable, working
+from evenmatch.cli.output import compile_ahead, note, note_skipped, print_json, print_table, printable, working
 from evenmatch.errors import UsageError
 
 
@@ -44,10 +44,11 @@ def command(
     from evenmatch.rating import rate, rateable
 
     recorded = rateable(options.matches_of(matches, ladder, pool_ladders, now, skip_bad), by, skip_bad=skip_bad)
-    note_skipped(recorded.skipped_matches, len(recorded.skipped))
+    note_skipped(recorded.skipped, recorded.skipped_matches)
     if len(recorded.ladders) > 1 and ladder is None:
         listed = ", ".join(sorted(recorded.ladders))
         raise UsageError(f"the file has the ladders {listed}; name one with --ladder, or take all by --pool-ladders")
+    compile_ahead([system], by.system.name)
     with working(f"rating with {by.system.name}", len(recorded)) as progress:
         ratings = rate(recorded, by, progress=progress)
     rater = Rater.after(ratings, recorded.ladders[0])

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-from evenmatch.errors import EvenmatchError
+from evenmatch.errors import EXAMPLES, EvenmatchError, Problem, group_problems, matches_of, problem_lines
 
 PATIENCE = 1.0  # seconds before a progress bar shows
 FIRST_LINE, NEXT_LINE = 10.0, 30.0  # seconds before lines of progress, where there is no terminal
@@ -38,11 +38,28 @@ def beyond(page: int, rows: int, size: int) -> str:
     return f"page {page:,} is beyond the end: there {'is 1 page' if pages == 1 else f'are {pages:,} pages'} of {size:,}"
 
 
-def note_skipped(matches: int, problems: int) -> None:
-    """How many matches --skip-bad left out."""
+def note_skipped(problems: Sequence[Problem], matches: int | None = None) -> None:
+    """Say which matches --skip-bad left out, and why. matches: how many, where some have no id."""
     if problems:
-        listed = f"{problems:,} problem{'s' if problems > 1 else ''}"
-        note(f"{matches:,} bad match{'es' if matches != 1 else ''} skipped ({listed})")
+        count = len(matches_of(problems)) if matches is None else matches
+        listed = f"{len(problems):,} problem{'s' if len(problems) > 1 else ''}"
+        note(f"{count:,} bad match{'es' if count != 1 else ''} skipped ({listed})")
+        for line in problem_lines(problems):
+            note(line)
+
+
+def problems_document(problems: Sequence[Problem]) -> dict[str, object]:
+    """Problems for --json: the ids of all bad matches, and what is wrong by column and reason."""
+    groups = [
+        {
+            "reason": group.reason,
+            "count": len(group.problems),
+            "matches": group.matches,
+            "examples": list(map(str, group.problems[:EXAMPLES])),
+        }
+        for group in group_problems(problems)
+    ]
+    return {"bad_matches": matches_of(problems), "problems": groups}
 
 
 def print_json(document: object) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from evenmatch.cli import options
-from evenmatch.cli.output import note, note_skipped, print_json, print_table, working
+from evenmatch.cli.output import compile_ahead, note, note_skipped, print_json, print_table, problems_document, working
 from evenmatch.errors import UsageError
 
 if TYPE_CHECKING:
@@ -73,6 +73,7 @@ def command(
     if len(set(written)) < len(written):
         raise UsageError("--out, --journal and MATCHES name the same file; accepted are different ones")
     recorded = rateable(options.matches_of(matches, ladder, pool_ladders, now, skip_bad), by, skip_bad=skip_bad)
+    compile_ahead([system], by.system.name)
     with working(f"rating with {by.system.name}", len(recorded)) as progress:
         ratings = rate(recorded, by, journal=journal is not None, progress=progress)
     with working("standings"):
@@ -82,7 +83,7 @@ def command(
         if journal is not None:
             write_arrow(ratings.journal_table(), journal)
     skipped = recorded.skipped_matches
-    note_skipped(skipped, len(recorded.skipped))
+    note_skipped(recorded.skipped, skipped)
     if json:
         document = {
             "system": by.system.name,
@@ -91,7 +92,7 @@ def command(
             "matches": len(recorded),
             "players": len(recorded.player),
             "skipped_matches": skipped,
-            "problems": [str(problem) for problem in recorded.skipped],
+            **problems_document(recorded.skipped),
             "standings": texts(standings).to_pylist(),
         }
         print_json(document)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from evenmatch.cli import options
-from evenmatch.cli.output import note, print_json, print_table, working
+from evenmatch.cli.output import compile_ahead, note, print_json, print_table, working
 from evenmatch.errors import MissingExtraError, UsageError
 
 if TYPE_CHECKING:
@@ -40,7 +40,8 @@ def command(
     tell(f"{folder / 'season.csv'}: {len(matches):,} matches of {len(matches.player)} players, some of whom quit")
 
     by = rating.rules("wager")
-    with working("rating with wager (the first time compiles it)", len(matches)) as progress:
+    compile_ahead(["wager"], "wager")
+    with working("rating with wager", len(matches)) as progress:
         ratings = rating.rate(matches, by, journal=True, progress=progress)
         standings = ratings.standings()
         tables.write_arrow(standings, folder / "ratings.csv")

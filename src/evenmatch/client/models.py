@@ -69,6 +69,7 @@ from evenmatch.http.models.matches import (
     TeamTold,
 )
 from evenmatch.http.models.people import Erased, MergeAsked, Merged, RenameAsked, Renamed
+from evenmatch.http.models.policies import PolicyOptions, QueuePolicy
 from evenmatch.http.models.problems import Fault, Problem
 from evenmatch.http.models.profiles import (
     PathPoint,
@@ -186,9 +187,11 @@ __all__ = [
     "PlayerTold",
     "PlayersFound",
     "PoliciesPage",
+    "PolicyOptions",
     "PolicyTold",
     "Presences",
     "Problem",
+    "QueuePolicy",
     "QueueRulesAsked",
     "QueueTold",
     "QueuesTold",

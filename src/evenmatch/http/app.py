@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Any
@@ -19,11 +20,13 @@ from evenmatch.http.asked import asked_of
 from evenmatch.http.express import Express
 from evenmatch.http.front import Front
 from evenmatch.http.guard import Guard
+from evenmatch.http.models.policies import PolicyOptions, QueuePolicy
 from evenmatch.http.models.problems import Fault, Problem
 from evenmatch.http.problems import MEDIA_TYPE, OTHERS, Kind, refusal, respond, told
 from evenmatch.http.routes import ROUTERS
 from evenmatch.http.shortcut import Shortcut
 from evenmatch.http.site import Site
+from evenmatch.matchmaking.policy import OTHER_OPTIONS, options
 
 Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[None]]
 Pages = Callable[[Site], ASGIApp]  # the web site over the use cases
@@ -113,9 +116,24 @@ def _document(app: FastAPI) -> None:
             schemas["Problem"] = schema
             for unused in ("HTTPValidationError", "ValidationError"):
                 schemas.pop(unused, None)
+            for model in (PolicyOptions, QueuePolicy):
+                _describe_options(schemas[model.__name__]["properties"])
         return app.openapi_schema or made
 
     app.openapi = document  # type: ignore[method-assign]
+
+
+def _describe_options(properties: dict[str, dict[str, Any]]) -> None:
+    """Put what each option of a policy does and accepts into its schema."""
+    for name, effect in OTHER_OPTIONS.items():
+        properties[name]["description"] = effect
+    for name, option in options().items():
+        schema = properties[name]
+        schema["description"] = option.effect
+        of_number = next((one for one in schema.get("anyOf", ()) if one["type"] != "null"), schema)
+        of_number["minimum"] = option.low
+        if math.isfinite(option.high):
+            of_number["maximum"] = option.high
 
 
 async def _ours(request: Request, error: Exception) -> Response:

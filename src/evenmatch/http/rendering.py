@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import pairwise
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import msgspec
+import numpy as np
 from msgspec import UNSET, Struct, UnsetType
+from numpy.typing import NDArray
 
 from evenmatch.service.receipts import Receipt, Told
+from evenmatch.service.stories import RATING_DECIMALS, shown_numbers
 from evenmatch.systems.system import Factor, FactorValue, System
 
 encoded = msgspec.json.Encoder().encode  # a number that is none becomes null
@@ -72,17 +76,18 @@ def rendered(receipt: Receipt) -> Rendered:
 def _lines(source: Told) -> list[Line]:
     """Every line."""
     records, system = source.records, source.rules.system
-    factors = [_factor(factor, records["factors"][factor.name].tolist()) for factor in system.factors]
+    factors = [_factor(factor, records["factors"][factor.name]) for factor in system.factors]
+    before, after = (np.round(records[name], RATING_DECIMALS) for name in ("before", "after"))
     return list(
         map(
             Line,
             source.player,
             source.team.tolist(),
-            records["before"].tolist(),
-            records["after"].tolist(),
-            (records["after"] - records["before"]).tolist(),
-            records["expected"].tolist(),
-            source.result.tolist(),
+            before.tolist(),
+            after.tolist(),
+            np.round(after - before, RATING_DECIMALS).tolist(),
+            shown_numbers(records["expected"]).tolist(),
+            shown_numbers(source.result).tolist(),
             map(_factors_of(system), *factors) if factors else [Struct()] * len(records),
             source.percentile,
             source.division,
@@ -96,5 +101,8 @@ def _factors_of(system: System) -> Callable[..., Struct]:
     return msgspec.defstruct("Factors", [(factor.name, FactorValue) for factor in system.factors], gc=False)
 
 
-def _factor(factor: Factor, values: list[float]) -> Sequence[FactorValue]:
-    return [factor.labels[int(value)] for value in values] if factor.labels else values
+def _factor(factor: Factor, values: NDArray[Any]) -> Sequence[FactorValue]:
+    if factor.labels:
+        return [factor.labels[int(value)] for value in values.tolist()]
+    listed: list[FactorValue] = (values if factor.flag else shown_numbers(values)).tolist()
+    return listed

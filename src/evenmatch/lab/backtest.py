@@ -10,6 +10,7 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -18,14 +19,17 @@ import numpy as np
 import pyarrow as pa
 
 from evenmatch import systems
+from evenmatch.compile_notice import compile_notice, is_cached, load_kernels
 from evenmatch.errors import InputError, UsageError
 from evenmatch.lab import findings
 from evenmatch.lab.cells import Cells, divide
 from evenmatch.lab.findings import Judged, Resamples, Variant
 from evenmatch.lab.judging import rateable_history, replay_and_judge, why_not
+from evenmatch.lab.metrics import judge
 from evenmatch.lab.order import neutral
 from evenmatch.systems.system import Rules, System
-from evenmatch.tables import MatchTable
+from evenmatch.tables import Frame, MatchTable, table_of
+from evenmatch.tables.display import as_html
 
 LEAST = 100  # judged matches, below which nothing is ranked
 SEED = 1
@@ -34,7 +38,7 @@ OUT_OF_RANGE = "its ratings leave the range of numbers on these matches"
 Progress = Callable[[str, float], None]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Backtest:
     """What a backtest found, as Arrow tables. All but `segments` are over the matches after the warm-up.
 
@@ -62,6 +66,14 @@ class Backtest:
     warm_up: int
     notes: tuple[str, ...] = field(default=())
 
+    def __repr__(self) -> str:
+        return f"backtest of {len(self.chosen)} systems on {self.matches!r}: {self.verdict[0]}"
+
+    def _repr_html_(self) -> str:
+        """The same for a notebook, with the scores of every variant."""
+        columns = ["system", "variant", "log_loss", "log_loss_low", "log_loss_high", "accuracy", "calibration_slope"]
+        return as_html(repr(self), self.scores.select(columns))
+
     @property
     def verdict(self) -> list[str]:
         """The findings in plain words, the most important first."""
@@ -83,8 +95,8 @@ class Backtest:
 
 
 def backtest(
-    matches: MatchTable,
-    by: Sequence[str | Rules] | None = None,
+    matches: MatchTable | Frame,
+    by: Sequence[str | Rules] | str | Rules | None = None,
     *,
     warm_up: float = 0.5,
     tune: float = 0.0,
@@ -95,6 +107,7 @@ def backtest(
 ) -> Backtest:
     """Predict recorded matches with several systems, and judge the predictions.
 
+    matches   a table, or a data frame in the tidy long form
     by        systems by name, by path of a file that defines one, or as rules, whose parameters are then tried besides
               the defaults and presets (as the variant "given"); None: all systems there are
     warm_up   share of the matches, 0 to 0.9, that is learned from but not judged
@@ -105,6 +118,7 @@ def backtest(
     Raises UnknownNameError for an unknown system, UsageError for other bad arguments, InputError where so few matches
     are left to judge that a ranking would be noise, or where no system can rate them.
     """
+    matches = table_of(matches)
     early = _warm_up(matches, warm_up, tune)
     say = progress or (lambda _what, _share: None)
     matches, word = neutral(matches)
@@ -277,8 +291,11 @@ def _judge_all(
 
 
 def _compile(matches: MatchTable, variants: Sequence[Variant], say: Progress) -> None:
-    """Have every system's kernels compiled, so that the seconds of its variants are those of rating."""
+    """Have every system's kernels loaded, so that the seconds of its variants are those of rating."""
     first = matches.history.take(slice(0, 1))
-    for rules in {variant.system: variant.rules for variant in variants}.values():
+    every = list({variant.system: variant.rules for variant in variants}.values())
+    for rules in every:
         say(f"compiling {rules.system.name}", 0.0)
-        replay_and_judge(rules, first, np.zeros(1, np.int32), 1)
+        load_kernels(rules)
+    with nullcontext() if is_cached(judge) else compile_notice("the measures"):
+        replay_and_judge(every[0], first, np.zeros(1, np.int32), 1)

@@ -25,11 +25,15 @@ AT_ONCE = 25_000  # matches in one transaction; with fewer, each page of the dat
 
 
 class Imported(NamedTuple):
-    """What an import did: matches added, those that were there already, and the last position now."""
+    """What an import did: matches added, those that were there already, and the last position now.
+
+    left_out  why matches were left out that the ladder cannot take, where bad ones are skipped
+    """
 
     added: int
     known: int
     position: int
+    left_out: tuple[Problem, ...] = ()
 
 
 def import_matches(
@@ -49,10 +53,12 @@ def import_matches(
     Raises BadRowsError with every such match before anything is added.
     """
     with database.read() as connection:
-        store = Store(connection, database.rows)
+        store, refused = Store(connection, database.rows), tuple[Problem, ...]()
         head = store.head(ladder)
         if rated:
+            read = len(matches.skipped)
             matches = rateable(matches, store.plan(head, head.planned).last_rules, skip_bad=skip_bad)
+            refused = matches.skipped[read:]
         conflicts = [*_conflicts(store, ladder, matches, rated), *_twice(store, matches), *_to_come(matches, clock())]
     if conflicts and not skip_bad:
         raise BadRowsError(matches.source.name, conflicts, all_bad=len(conflicts) == len(matches))
@@ -75,7 +81,7 @@ def import_matches(
         done += len(batch)
         if progress:
             progress(done)
-    return Imported(added, known, position)
+    return Imported(added, known, position, (*refused, *conflicts))
 
 
 def _checkpoint(store: Store, ladder: str) -> None:

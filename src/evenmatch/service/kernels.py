@@ -17,11 +17,11 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
-from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 from evenmatch import rating, systems
+from evenmatch.compile_notice import is_cached
 from evenmatch.errors import EvenmatchError, InputError
 from evenmatch.match import Appearance, Match, Team
 from evenmatch.matchmaking import Member, Met, Opening, Policy, Queue, Ticket, backfill, propose, why
@@ -56,13 +56,9 @@ def missing(parts: Iterable[str]) -> list[str]:
 
 def is_compiled(part: str) -> bool:
     """Whether the part's machine code is in the cache on disk, or cannot be kept there anyway."""
-    compiled: Any
     if part in MATCHMAKER:
-        compiled = make_matches if part == SEARCH else oldest_with
-    else:
-        compiled = loop.engine(systems.find(part)).replay
-    folder = compiled.stats.cache_path
-    return folder is None or any(Path(folder).glob(f"*.{compiled.py_func.__name__}-*.nbi"))
+        return is_cached(make_matches if part == SEARCH else oldest_with)
+    return is_cached(loop.engine(systems.find(part)).replay)
 
 
 def compile_part(part: str) -> None:

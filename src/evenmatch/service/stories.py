@@ -6,8 +6,14 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
+
+from evenmatch.history import Floats
 from evenmatch.systems.system import FactorValue
 
+RATING_DECIMALS = 2  # as ratings are shown everywhere; the journal of `evenmatch export` has them exactly
+SIGNIFICANT = 6  # digits of probabilities and factors
+SMALLEST, LARGEST = 1e-16, 1e22
 AS_EXPECTED, AGAINST_THE_ODDS = 0.55, 0.45  # of a winner's expected score; between them nobody was the favourite
 
 
@@ -47,6 +53,45 @@ def movement(before: float, after: float, *, quit_early: bool) -> str:
     """From where to where a rating went."""
     left = " (quit)" if quit_early else ""
     return f"{before:.2f} → {after:.2f}  {after - before:+.2f}{left}"
+
+
+class Movement(NamedTuple):
+    """Where a rating went, as it is shown: rounded, so that `before` and `change` add up to `after`."""
+
+    before: float
+    after: float
+    change: float
+
+    @classmethod
+    def of(cls, before: float, after: float) -> Movement:
+        """The movement between two exact ratings."""
+        start, end = round(before, RATING_DECIMALS), round(after, RATING_DECIMALS)
+        return cls(start, end, round(end - start, RATING_DECIMALS))
+
+
+def shown(value: FactorValue) -> FactorValue | None:
+    """A probability or a factor as it is shown; None where it is no number, which JSON does not have."""
+    if not isinstance(value, float):
+        return value
+    return shown_number(value) if math.isfinite(value) else None
+
+
+def shown_number(value: float) -> float:
+    """A probability or a factor to its significant digits."""
+    return float(shown_numbers(np.array([value]))[0])
+
+
+def shown_numbers(values: Floats) -> Floats:
+    """The same for a column; infinities and NaN stay as they are."""
+    size = np.abs(values)
+    usual = (size > SMALLEST) & (size < LARGEST)
+    places = SIGNIFICANT - 1 - np.floor(np.log10(np.where(usual, size, 1.0)))
+    power = 10.0 ** np.abs(places)  # exact here: a whole number divided by it is the nearest to the decimal
+    known = np.where(usual, values, 0.0)
+    rounded: Floats = np.where(places >= 0, np.round(known * power) / power, np.round(known / power) * power)
+    for place in np.flatnonzero(~usual):  # these are few
+        rounded[place] = float(f"{values[place]:.{SIGNIFICANT}g}")
+    return rounded
 
 
 def known(value: FactorValue) -> FactorValue | None:

@@ -283,6 +283,16 @@ def replay(
     return Replay(state, expected, Journal(before, after, factors) if journal else None)
 
 
+def load(rules: Rules) -> None:
+    """Have the loop of these rules' system loaded, or compiled where it never was, by a call without matches."""
+    system, none = rules.system, np.empty(0)
+    empty = History(Columns(*(np.zeros(1 if name.endswith("_start") else 0, int) for name in Columns._fields)))
+    factors, kept = np.zeros(0, system.factor_type), np.empty(0, system.state)
+    scratch, foretold = np.empty((0, system.scratch_columns)), np.empty((0, 2))
+    journal = (none, none, none, factors, scratch)
+    engine(system).replay(unsigned(empty.columns), 0, 0, rules.newcomers(0), rules.compiled, *journal, kept, foretold)
+
+
 def pair_count(history: History, start: int, stop: int) -> int:
     """How many pairs of teams these matches have."""
     teams = np.diff(history.columns.team_start[start : stop + 1]).astype(np.int64)

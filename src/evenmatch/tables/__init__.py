@@ -11,7 +11,7 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
-from evenmatch.errors import InputError
+from evenmatch.errors import InputError, UsageError
 from evenmatch.history import History
 from evenmatch.match import Match
 from evenmatch.tables.assemble import assemble
@@ -20,7 +20,18 @@ from evenmatch.tables.reading import read_matches
 from evenmatch.tables.source import Source
 from evenmatch.tables.table import COLUMNS, MatchTable
 
-__all__ = ["COLUMNS", "Frame", "MatchTable", "from_frame", "from_matches", "join", "read", "write", "write_arrow"]
+__all__ = [
+    "COLUMNS",
+    "Frame",
+    "MatchTable",
+    "from_frame",
+    "from_matches",
+    "join",
+    "read",
+    "table_of",
+    "write",
+    "write_arrow",
+]
 
 
 class Frame(Protocol):
@@ -48,6 +59,16 @@ def from_frame(frame: Frame, *, skip_bad: bool = False) -> MatchTable:
     except pa.ArrowException as error:  # for instance a pandas column of both numbers and text
         raise InputError(f"the data frame cannot be read as Arrow: {error}") from error
     return assemble(rows, Source("the data frame"), skip_bad=skip_bad)
+
+
+def table_of(matches: MatchTable | Frame) -> MatchTable:
+    """A table of matches as it is; a data frame as `from_frame` reads it. Raises UsageError for anything else."""
+    if isinstance(matches, MatchTable):
+        return matches
+    if hasattr(matches, "__arrow_c_stream__"):
+        return from_frame(matches)
+    kind = type(matches).__name__
+    raise UsageError(f"matches are a {kind}; accepted are a table from evenmatch.read, or a data frame")
 
 
 def from_matches(matches: Iterable[Match]) -> MatchTable:

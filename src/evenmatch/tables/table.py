@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from evenmatch.errors import Problem, UnknownNameError
 from evenmatch.history import Flags, Floats, History, Integers
+from evenmatch.tables.display import ROWS, as_html, counted, period
 
 if TYPE_CHECKING:
     from evenmatch.tables.source import Source
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 MICROSECONDS = pa.timestamp("us", "UTC")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class MatchTable:
     """Recorded matches, ready to rate: columns of numbers and the names they stand for.
 
@@ -52,6 +53,18 @@ class MatchTable:
 
     def __len__(self) -> int:
         return len(self.history)
+
+    def __repr__(self) -> str:
+        """25,557 matches, 4,960 players, 2004-07-09 to 2004-08-31."""
+        if not len(self):
+            return "0 matches"
+        told = [counted(len(self), "match", "matches"), counted(len(self.player), "player")]
+        told += [counted(len(self.ladders), "ladder")] if len(self.ladders) > 1 else []
+        return ", ".join([*told, period(self.history.columns.time)])
+
+    def _repr_html_(self) -> str:
+        """The same for a notebook, with the first rows as a file has them."""
+        return as_html(repr(self), self.take(slice(0, ROWS)).to_arrow())
 
     @cached_property
     def player_names(self) -> list[str]:

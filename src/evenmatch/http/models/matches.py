@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from evenmatch.http.models.base import Asked, Moment, Name, Seconds, Told, examples
+from evenmatch.http.models.problems import Problem
 
 PLAYED = "2026-11-21T18:30:00Z"
 TEAMS = [
@@ -152,7 +153,7 @@ class Outcome(Told):
 
     match_id: str
     receipt: Receipt | None = None
-    problem: dict[str, object] | None = None
+    problem: Problem | None = None
 
 
 class BatchOutcome(Told):

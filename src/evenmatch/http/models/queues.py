@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from evenmatch.http.models.base import Asked, Moment, Name, Told, examples
+from evenmatch.http.models.policies import PolicyOptions, QueuePolicy
 
 Ping = Annotated[float, Field(ge=0, le=1e9, description="Milliseconds.")]
 
@@ -158,9 +159,7 @@ class SetQueue(Asked):
 
     model_config = examples({"policy": {"preset": "balanced", "team_size": 6}, "rules": {"accept_within": 20}})
 
-    policy: dict[str, Any] = Field(
-        default_factory=dict, description="Options of a policy by name; `preset` names the one that it starts from."
-    )
+    policy: PolicyOptions = Field(default=PolicyOptions(), strict=False)
     rules: QueueRulesAsked = Field(default_factory=QueueRulesAsked)
 
 
@@ -170,7 +169,7 @@ class QueueTold(Told):
     ladder: str
     queue: str
     change: int
-    policy: dict[str, Any]
+    policy: QueuePolicy
     rules: dict[str, float | None]
     matchmaker: Literal["running", "starting"] = Field(
         default="running", description="Starting: no matches are made until it runs."

@@ -28,6 +28,7 @@ from evenmatch.service.callers.access import Caller
 from evenmatch.service.callers.deeds import Correcting, correcting
 from evenmatch.service.corrections import Ban, Move, Preview, Reinstate, Unvoid, Void
 from evenmatch.service.rulings import Ruling
+from evenmatch.service.stories import RATING_DECIMALS, Movement
 
 router = APIRouter(prefix="/v1/ladders/{ladder:text}", tags=["corrections"])
 MOST = 200  # moves that a preview tells
@@ -124,8 +125,9 @@ def foreseen(seen: Preview) -> Foreseen:
 
 
 def _move(move: Move) -> MoveTold:
-    both = None if move.before is None or move.after is None else move.after - move.before
-    return MoveTold(**move._asdict(), change=both)
+    before, after = (None if one is None else round(one, RATING_DECIMALS) for one in (move.before, move.after))
+    both = None if before is None or after is None else Movement.of(before, after).change
+    return MoveTold(**move._replace(before=before, after=after)._asdict(), change=both)
 
 
 async def _listed(request: Request, ladder: str, what: str, limit: int, cursor: str | None) -> Response:

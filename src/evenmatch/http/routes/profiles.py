@@ -26,7 +26,7 @@ from evenmatch.http.routes.standings import standing_told
 from evenmatch.http.site import Site, site_of
 from evenmatch.service.callers.access import Caller
 from evenmatch.service.recorded import Recorded
-from evenmatch.service.stories import known
+from evenmatch.service.stories import Movement, shown, shown_number
 
 router = APIRouter(prefix="/v1", tags=["players"])
 PLAYER = "/ladders/{ladder:text}/players/{player:text}"
@@ -117,6 +117,7 @@ def _match(match: Recorded, name: str) -> PlayerMatch:
     )
     appearance, line = match.sides[team].parts[at]
     change = None if line is None else line.change
+    moved = None if change is None else Movement.of(change.before, change.after)
     return PlayerMatch(
         match_id=match.match_id,
         position=match.position,
@@ -127,10 +128,10 @@ def _match(match: Recorded, name: str) -> PlayerMatch:
         teams=len(match.sides),
         place=match.sides[team].finish.place,
         quit=appearance.quit,
-        before=None if change is None else change.before,
-        after=None if change is None else change.after,
-        change=None if change is None else change.after - change.before,
-        expected=None if change is None else change.expected,
-        factors=None if change is None else {one: known(value) for one, value in change.factors.items()},
+        before=None if moved is None else moved.before,
+        after=None if moved is None else moved.after,
+        change=None if moved is None else moved.change,
+        expected=None if change is None else shown_number(change.expected),
+        factors=None if change is None else {name: shown(value) for name, value in change.factors.items()},
         sentence=match.reasons[team][at] if match.reasons else None,
     )

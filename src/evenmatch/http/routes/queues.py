@@ -8,6 +8,7 @@ from starlette.responses import Response
 from evenmatch.http.access import Admin, Queuer, Reader
 from evenmatch.http.doing import deed
 from evenmatch.http.models.base import moment
+from evenmatch.http.models.policies import QueuePolicy
 from evenmatch.http.models.queues import PenaltyTold, QueuesTold, QueueTold, SetQueue, TicketOf
 from evenmatch.http.replies import read, written
 from evenmatch.http.site import Site, site_of
@@ -35,10 +36,10 @@ async def queue(ladder: str, queue: str, request: Request, _: Reader) -> Respons
 async def set_queue(ladder: str, queue: str, body: SetQueue, request: Request, caller: Admin) -> Response:
     """Make a queue, or replace its policy and rules; who waits there goes on waiting."""
     site = site_of(request)
-    given = body.rules.model_dump(exclude_unset=True)
+    policy, given = (part.model_dump(exclude_unset=True) for part in (body.policy, body.rules))
     rules = QueueRules.from_data(given)
-    done = deed(request, caller, "queue.set", ladder, queue, {"policy": body.policy, "rules": given})
-    setup = await site.work(site.desk.noting(done).set_queue, ladder, queue, body.policy, rules)
+    done = deed(request, caller, "queue.set", ladder, queue, {"policy": policy, "rules": given})
+    setup = await site.work(site.desk.noting(done).set_queue, ladder, queue, policy, rules)
     return written(await site.work(_told, site, ladder, setup))
 
 
@@ -92,7 +93,7 @@ def _told(site: Site, ladder: str, setup: QueueSetup) -> QueueTold:
         ladder=ladder,
         queue=setup.name,
         change=setup.change,
-        policy=setup.policy.to_data(),
+        policy=QueuePolicy.model_validate(setup.policy.to_data()),
         rules=setup.rules.to_data(),  # type: ignore[arg-type] # numbers, or none
         matchmaker="running" if site.desk.is_matching(ladder) else "starting",
         tickets=0 if counts is None else counts.tickets,

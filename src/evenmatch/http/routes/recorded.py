@@ -26,7 +26,7 @@ from evenmatch.http.replies import read, written
 from evenmatch.http.site import site_of
 from evenmatch.service.lineups import Prospects
 from evenmatch.service.recorded import Part, Recorded, Side, sentences_of
-from evenmatch.service.stories import known
+from evenmatch.service.stories import Movement, shown, shown_number
 
 router = APIRouter(prefix="/v1/ladders/{ladder:text}", tags=["matches"])
 
@@ -104,7 +104,8 @@ def _told(ladder: str, system: str, match: Recorded) -> MatchTold:
 def _team(side: Side, reasons: tuple[str, ...]) -> TeamTold:
     label, place, score, expected = side.finish
     players = [_player(part, reason) for part, reason in zip(side.parts, reasons, strict=True)]
-    return TeamTold(label=label, place=place, score=score, expected=expected, players=players)
+    odds = None if expected is None else shown_number(expected)
+    return TeamTold(label=label, place=place, score=score, expected=odds, players=players)
 
 
 def _player(part: Part, reason: str) -> AppearanceTold:
@@ -121,12 +122,10 @@ def _player(part: Part, reason: str) -> AppearanceTold:
         return reported
     change = line.change
     moved = {
-        "before": change.before,
-        "after": change.after,
-        "change": change.after - change.before,
+        **Movement.of(change.before, change.after)._asdict(),
         "percentile": line.percentile,
         "division": line.division,
-        "factors": {name: known(value) for name, value in change.factors.items()},
+        "factors": {name: shown(value) for name, value in change.factors.items()},
         "sentences": sentences_of(part, reason),
     }
     return reported.model_copy(update=moved)

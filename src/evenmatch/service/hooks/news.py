@@ -14,6 +14,7 @@ from evenmatch.service.queueing import offers
 from evenmatch.service.queueing.offers import OfferRow
 from evenmatch.service.receipts import Line, Receipt
 from evenmatch.service.recording import first_receipts
+from evenmatch.service.stories import Movement, shown_number
 from evenmatch.service.times import iso_time
 
 TOGETHER = 500  # events of the ledger at a time
@@ -79,11 +80,10 @@ def _line(line: Line) -> Body:
     change = line.change
     return {
         "player": change.player,
-        "before": change.before,
-        "after": change.after,
+        **Movement.of(change.before, change.after)._asdict(),
         "percentile": line.percentile,
         "division": line.division,
-        "expected": change.expected,
+        "expected": shown_number(change.expected),
     }
 
 
