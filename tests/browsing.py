@@ -34,3 +34,10 @@ def words(page):
     """What a page says, without its elements."""
     body = re.sub(r"(?s)<(script|style)\b.*?</\1>", " ", page)
     return " ".join(unescape(re.sub(r"<[^>]*>", " ", body)).split())
+
+
+def field(page, name):
+    """What stands in a field of a form, and what is said to be wrong with it; None where nothing is."""
+    entry = re.search(rf'<input id="([^"]+)" name="{re.escape(name)}" value="([^"]*)"', page)
+    wrong = re.search(rf'<small class="wrong" id="{re.escape(entry[1])}-wrong"[^>]*>(.*?)</small>', page)
+    return unescape(entry[2]), wrong and words(wrong[1])

@@ -18,12 +18,15 @@ class UsageError(EvenmatchError):
 
 
 class UnknownNameError(UsageError):
-    """A system, preset, parameter, ladder or match that does not exist; names those that do."""
+    """A system, preset, parameter, ladder or match that does not exist; names those that do.
+
+    close  the known name that is most like it; None where none is
+    """
 
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
         self.kind, self.name, self.known = kind, name, tuple(known)
-        close = get_close_matches(name, self.known, n=1)
-        hint = f" (did you mean {close[0]!r}?)" if close else ""
+        self.close = next(iter(get_close_matches(name, self.known, n=1)), None)
+        hint = f" (did you mean {self.close!r}?)" if self.close else ""
         shown = ", ".join(self.known[:20]) + (", …" if len(self.known) > 20 else "")
         known_ones = f"; known: {shown}" if shown else ""
         what, of, whose = kind.partition(" of ")

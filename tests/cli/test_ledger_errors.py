@@ -85,7 +85,7 @@ def test_a_wrong_command_option_name_or_value_ends_with_2_and_changes_nothing(li
 
 
 CONFLICTS = [
-    ("ladder create duel --system elo", "there is a ladder 'duel' already"),
+    ("ladder create duel --system elo", "ladder 'duel' exists already"),
     ("reinstate a", "player 'a' is not banned"),
     ("reinstate --match d01", "match 'd01' is not void"),
     ("player rename a b", "another player's"),

@@ -175,6 +175,14 @@ def drawn(figure):
     return json.loads(figure.to_json())["data"]
 
 
+def axis(figure, name):
+    return json.loads(figure.to_json())["layout"][f"{name}axis"]
+
+
+def words(figure):
+    return [one["text"] for one in json.loads(figure.to_json())["layout"]["annotations"]]
+
+
 def test_the_figures_show_each_period(fortnight):
     mean, median = drawn(health_charts.levels(fortnight))
     assert (mean["name"], median["name"]) == ("mean", "median")
@@ -186,4 +194,26 @@ def test_the_figures_show_each_period(fortnight):
     assert [line["y"][0] for line in drawn(health_charts.activity(fortnight))] == [2, 3]
     assert health_charts.at_floor(fortnight) is None
     assert len(health_charts.levels(fortnight).to_json()) < 10_000
-    assert drawn(health_charts.reliability(fortnight))[1]["name"] == "elo"
+    assert words(health_charts.reliability(fortnight)) == ["No odds have 10 matches yet."]
+
+
+def test_odds_that_enough_matches_had_are_a_line():
+    found = measured(*(on(at // 4, at, (1 + at % 2, "ann"), (2 - at % 2, "bob")) for at in range(40)))
+    assert drawn(health_charts.reliability(found))[1]["name"] == "elo"
+
+
+def test_one_match_is_drawn_within_a_day_and_shares_and_counts_have_sensible_axes():
+    found = measured(on(0, 1, (1, "ann"), (2, "bob")))
+    for chart in (health_charts.levels, health_charts.troubles, health_charts.odds, health_charts.activity):
+        first, last = axis(chart(found), "x")["range"]
+        assert last - first == 86_400_000  # milliseconds
+        assert first < found.start[0] / 1000 < last
+    assert axis(health_charts.troubles(found), "y")["range"] == pytest.approx([0.0, 0.02])
+    assert axis(health_charts.odds(found), "y")["range"] == [0.0, 1.0]  # no favourite yet
+    players = axis(health_charts.activity(found), "y")
+    assert (players["dtick"], players["range"]) == (1, [0, 2.5])
+
+
+def test_shares_are_between_none_and_all(fortnight):
+    low, high = axis(health_charts.odds(fortnight), "y")["range"]
+    assert 0 <= low < 0.52301 < high == 1.0

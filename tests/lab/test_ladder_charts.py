@@ -43,8 +43,37 @@ def test_only_divisions_near_the_path_are_drawn():
     assert texts(player_path([fell], [("Low", 1480.0), ("High", 1620.0), ("Top", 1700.0)])) == ["Low", "High"]
 
 
-def test_a_path_of_no_matches_is_an_empty_figure():
-    assert read(player_path([]))["data"] == []
+def test_a_path_of_no_matches_says_so_without_axes():
+    empty = read(player_path([]))
+    assert empty["data"] == []
+    assert [one["text"] for one in empty["layout"]["annotations"]] == ["No rated match yet."]
+    assert empty["layout"]["xaxis"]["visible"] is empty["layout"]["yaxis"]["visible"] is False
+
+
+def test_one_match_is_drawn_within_a_day():
+    first, last = read(player_path(POINTS[:1]))["layout"]["xaxis"]["range"]
+    assert last - first == 86_400_000
+    assert first < 86_400_000 < last
+
+
+def test_a_season_is_a_line_at_which_the_path_goes_on_from_where_the_reset_left_it():
+    later = PathPoint("m5", 10 * DAY, 1499.5, 1515.0, "won")
+    figure = player_path([*POINTS, later], [], [("Summer <b>", 8 * DAY)])
+    line = read(figure)["data"][0]
+    assert list(zip(line["x"], line["y"], strict=True))[-3:] == [
+        (4 * 86_400_000, 1499.0),
+        (8 * 86_400_000, 1499.5),
+        (10 * 86_400_000, 1515.0),
+    ]
+    assert texts(figure) == ["Summer &lt;b&gt;"]
+    assert [one["x0"] for one in read(figure)["layout"]["shapes"]] == [8 * 86_400_000]
+
+
+def test_some_of_many_matches_are_told_to_be_some():
+    layout = read(player_path(POINTS, whole=985))["layout"]
+    assert layout["meta"] == {"more": True}
+    assert layout["title"]["text"] == "4 of 985 matches: every peak and every low."
+    assert "meta" not in read(player_path(POINTS, whole=4))["layout"]
 
 
 def test_a_long_path_is_small():
@@ -79,5 +108,16 @@ def test_who_looks_is_shown_where_they_are(you, mine, line):
 
 
 def test_nobody_is_spread_over_nothing():
-    (bars,) = read(spread([0.0, 1.0], [0], [], None))["data"]
-    assert bars["y"] == [0]
+    figure = spread([0.0, 1.0], [0], [], None)
+    assert (read(figure)["data"], texts(figure)) == ([], ["Nobody is active."])
+
+
+def test_a_few_players_are_counted_in_wholes():
+    layout = read(spread([1400.0, 1500.0, 1600.0], [1, 2], [], None))["layout"]
+    assert (layout["yaxis"]["dtick"], layout["yaxis"]["range"]) == (1, [0, 2.5])
+    assert "dtick" not in read(spread([1400.0, 1500.0, 1600.0], [10, 20], [], None))["layout"]["yaxis"]
+
+
+def test_divisions_whose_words_would_lie_on_one_another_are_told_by_the_highest():
+    cuts = [("Bronze", 1440.0), ("Silver", 1500.0), ("Gold", 1500.5), ("Champion", 1560.0)]
+    assert texts(spread([1400.0, 1500.0, 1600.0], [1, 2], cuts, None)) == ["Bronze", "Gold", "Champion"]

@@ -1,11 +1,9 @@
 """Whom a player met and when they did well, against counts made by hand."""
 
-from itertools import pairwise
-
 import pytest
 
 from evenmatch import rules
-from evenmatch.service.encounters import Tally, encounters, steps
+from evenmatch.service.encounters import Tally
 from evenmatch.service.reading import Reading
 from ledger.made import duel, match
 
@@ -60,20 +58,3 @@ def test_a_merged_player_has_the_matches_of_both(service, told):
     service.record_many("default", [duel(1, "ann", "bob"), duel(2, "anne", "bob")])
     service.merge("anne", "ann")
     assert told.encounters("default", "ann").whole.won == 2
-
-
-def test_steps_are_the_way_of_a_rating_in_order(service, told):
-    service.record_many("default", [duel(1, "ann", "bob"), match(2, (1, "ann"), (1, "bob")), duel(3, "bob", "ann")])
-    name, way = told.steps("default", "ann", 100)
-    assert name == "ann"
-    assert [(one.match_id, one.word) for one in way] == [("m1", "won"), ("m2", "drew"), ("m3", "lost")]
-    assert (way[0].before, way[0].after) == (1500.0, 1516.0)
-    assert all(one.after == two.before for one, two in pairwise(way))
-
-
-def test_a_long_way_is_told_by_steps_spread_evenly(service, told):
-    service.record_many("default", [duel(at, "ann", "bob") for at in range(1, 102)])
-    with service.reading("default") as (store, head):
-        chosen = steps(store, head, service.player("ann"), 11)
-        assert encounters(store, head, service.player("ann")).whole.won == 101
-    assert [one.match_id for one in chosen] == [f"m{at}" for at in range(1, 102, 10)]

@@ -197,23 +197,36 @@ def test_other_systems_show_their_own_parameters(anyone):
     assert 'name="p.k"' not in shown
     assert "Parameters of wager" in shown
     preset = page(anyone, f"{LADDER}/what-if", params={"system": "elo", "preset": "fide"})
-    assert "Parameters of elo as fide" in preset
+    assert "<option selected>fide</option>" in preset
     assert re.search(r'name="p.rule" value="fide"', preset)
+
+
+def test_a_choice_of_system_is_compared_without_a_detour(designer):
+    present = re.findall(r'name="(p\.\w+|shown_\w+)" value="([^"]*)"', page(designer, f"{LADDER}/what-if"))
+    form = dict(present) | {"system": "wager", "preset": ""}  # only the select was touched
+    assert "elo now, wager then" in " ".join(words(done(designer, f"{LADDER}/what-if", form)).split())
+    looked = sent(designer, f"{LADDER}/what-if", form | {"look": "1"})
+    assert "Parameters of wager" in page(designer, looked.headers["location"])
 
 
 def test_results_are_listed_the_latest_first(designer):
     shown = page(designer, f"{LADDER}/results")
     kinds = re.findall(r'results\?job=\w+">([^<]+)</a>', shown)
-    assert sorted(kinds) == ["Backtest", "Tuning", "What if"]
+    assert sorted(kinds) == ["Backtest", "Tuning", "What if", "What if"]
     assert kinds[0] in page(designer, LADDER)
 
 
 REFUSED = [
-    ("backtest", {}, 422, "no system is chosen; accepted is one or more"),
-    ("backtest", {"system": "/etc/x.py"}, 422, "unknown system '/etc/x.py'"),
-    ("backtest", {"system": "elo", "warm_up": "95"}, 422, "the warm-up is '95'; accepted is a whole number from 10"),
-    ("tuning", {"system": "elo", "seconds": "9999"}, 422, "accepted is a whole number from 5 to 120"),
-    ("what-if", {"system": "elo", "shown_system": "elo", "shown_preset": "", "p.k": "x"}, 422, "k=x for elo: accepted"),
+    ("backtest", {}, 422, "Choose at least one system"),
+    ("backtest", {"system": "/etc/x.py"}, 422, "Unknown system '/etc/x.py'"),
+    ("backtest", {"system": "elo", "warm_up": "95"}, 422, "Expected a whole number from 10 to 90, got '95'"),
+    ("tuning", {"system": "elo", "seconds": "9999"}, 422, "Expected a whole number from 5 to 120, got '9999'"),
+    (
+        "what-if",
+        {"system": "elo", "shown_system": "elo", "shown_preset": "", "p.k": "x"},
+        422,
+        "Expected a number from 0 to 10000, got 'x'",
+    ),
 ]
 
 

@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from browsing import RESULTS, Browsing, words
+from browsing import RESULTS, Browsing, field, words
 from evenmatch import rules
+from evenmatch.errors import ConflictError
 from evenmatch.http.app import application
 from evenmatch.service.hooks.deliveries import Deliverer
+from evenmatch.service.queueing.wishes import Join, Seeker
 from evenmatch.web.app import pages
 from ledger.made import duel, ratings
 
@@ -70,12 +72,15 @@ def test_a_banned_player_is_out_of_the_standings_until_reinstated(operator, leag
 @pytest.mark.parametrize(
     ("form", "told"),
     [
-        ({"what": "void", "match": "m99"}, "unknown match 'm99' of ladder 'league'"),
-        ({"what": "ban", "player": "nobody"}, "unknown player 'nobody'"),
-        ({"what": "ban", "player": "ann", "rule": "harsh"}, "rule is 'harsh'; accepted is void or refund"),
-        ({"what": "ban", "player": "ann", "since": "soon"}, "since is 'soon'; accepted is a day as 2026-11-21"),
-        ({"what": "other"}, "what is 'other'; accepted are void, unvoid, ban, reinstate"),
-        ({"what": "void"}, "nothing is named that could be corrected"),
+        ({"what": "void", "match": "m99"}, "Unknown match 'm99' of ladder 'league'"),
+        ({"what": "ban", "player": "nobody"}, "Unknown player 'nobody'"),
+        ({"what": "ban", "player": "ann", "rule": "harsh"}, "Rule is 'harsh'; accepted is void or refund"),
+        (
+            {"what": "ban", "player": "ann", "since": "soon"},
+            "Expected a day such as 2026-11-21, or nothing for all, got 'soon'",
+        ),
+        ({"what": "other"}, "what is 'other'; expected void, unvoid, ban, reinstate"),
+        ({"what": "void"}, "Name a match"),
     ],
 )
 def test_a_correction_that_cannot_be_is_refused_with_what_could(operator, league, form, told):
@@ -93,7 +98,7 @@ def test_settings_are_changed_and_noted(operator, league, service):
     assert (changed.title, changed.standings.placement, changed.team_size, changed.reset) == ("Spring", 3, 1, "full")
     assert "settings.changed" in words(operator.page("/operate/audit"))
     refused = operator.submit(f"{at}/settings", on=at, **{**form, "placement": "many"})
-    assert "placement is 'many'; accepted is a number" in words(refused.text)
+    assert "Expected a whole number, got 'many'" in words(refused.text)
 
 
 def test_other_rules_are_previewed_and_then_rate_the_ladder(operator, league, service):
@@ -113,18 +118,57 @@ def test_other_rules_are_previewed_and_then_rate_the_ladder(operator, league, se
     assert ratings(service, league) == pytest.approx(by_elo(RESULTS, 64.0))
 
 
-def test_a_parameter_out_of_range_is_told_with_what_is_accepted(operator, league):
-    told = words(
-        operator.page(f"/ladders/{league}/operate/rules?system=elo&shown_system=elo&shown_preset=&p.k=-1&look=1", 422)
-    )
-    assert "k=-1 for elo: accepted is a number from 0 to 10000" in told
+def test_a_parameter_out_of_range_is_told_beside_its_field(operator, league):
+    page = operator.page(f"/ladders/{league}/operate/rules?system=elo&shown_system=elo&shown_preset=&p.k=-1&look=1")
+    assert field(page, "p.k") == ("-1", "Expected a number from 0 to 10000, got '−1'")
+    assert "Rate by these rules" not in page
 
 
-def test_a_season_is_opened_from_the_page(operator, league, service):
-    at = f"/ladders/{league}/operate"
-    operator.submit(f"{at}/season", on=at, title="Summer", id="s1")
+def test_a_season_is_opened_once_its_end_was_shown_and_confirmed(operator, league, service):
+    at = f"/ladders/{league}/operate/season"
+    before = ratings(service, league)
+    seen = words(operator.page(at))
+    assert "The leaderboard will be empty." in seen
+    assert "after 1 completed match in the new season" in seen
+    half = {name: 1500 + (rating - 1500) / 2 for name, rating in before.items()}  # the reset is soft, by a half
+    top = max(before, key=before.get)
+    assert f"{top} {before[top]:,.0f} {half[top]:,.0f}" in seen
+    refused = operator.submit(at, title="Summer", confirm="Summer", id="s1")
+    assert refused.status_code == 422
+    assert field(refused.text, "confirm") == ("Summer", "Type league to confirm")
+    assert field(refused.text, "title")[0] == "Summer"
+    assert ratings(service, league) == before
+    assert operator.submit(at, title="Summer", confirm=" league ", id="s1").status_code == 303
     assert [one.title for one in service.seasons(league)] == ["Season 1", "Summer"]
+    assert ratings(service, league) == pytest.approx(half)
     assert "season.opened" in words(operator.page("/operate/audit"))
+
+
+def test_a_ladder_of_which_nothing_is_reset_keeps_its_leaderboard_and_the_page_says_so(operator, league, service):
+    service.change_settings(league, {"reset": "none"})
+    seen = words(operator.page(f"/ladders/{league}/operate/season"))
+    assert "The leaderboard will be empty" not in seen
+    assert "Ratings and placement go on as they are" in seen
+    operator.submit(f"/ladders/{league}/operate/season", confirm=league)
+    assert len(service.view(league).snapshot) == 4
+
+
+def test_an_archived_ladder_is_read_and_takes_nothing_more(operator, anyone, site, league, service):
+    site.desk.set_queue(league, "main", {"team_size": 1})
+    at = f"/ladders/{league}/operate/archive"
+    assert "You can reopen it at any time" in words(operator.page(at))
+    refused = operator.submit(at, do="archive", confirm="lea")
+    assert field(refused.text, "confirm") == ("lea", "Type league to confirm")
+    assert not service.ladder(league).settings.archived
+    operator.submit(at, do="archive", confirm=league)
+    with pytest.raises(ConflictError, match="archived"):
+        service.record(duel(20, "ann", "bob", ladder=league))
+    assert "This ladder is archived" in words(anyone.page(f"/ladders/{league}/standings"))
+    (told,) = site.desk.do(league, [Join(members=(Seeker(name="ann"),), queues=("main",))])
+    assert isinstance(told, ConflictError)
+    operator.submit(at, do="reopen")
+    service.record(duel(20, "ann", "bob", ladder=league))
+    assert "settings.changed" in words(operator.page("/operate/audit"))
 
 
 def test_a_ladder_is_verified_as_work_whose_end_is_told(operator, league):
@@ -139,29 +183,77 @@ def test_a_ladder_is_verified_as_work_whose_end_is_told(operator, league):
 
 
 def test_a_ladder_is_made(operator, service):
-    answer = operator.submit("/operate/ladders", on="/operate", name="new one", title="New", system="wager")
-    assert answer.headers["location"] == "/ladders/new%20one/operate"
-    assert service.ladder("new one").rules.values() == rules("wager").values()
+    answer = operator.submit("/operate/ladders", on="/operate", name="new-one", title="New", system="wager")
+    assert answer.headers["location"] == "/ladders/new-one/operate"
+    assert service.ladder("new-one").rules.values() == rules("wager").values()
     refused = operator.submit("/operate/ladders", on="/operate", name="x", title="", system="mine.py")
-    assert "unknown system" in words(refused.text)
+    assert "Unknown system" in words(refused.text)
 
 
-def test_a_key_is_made_shown_once_and_revoked(operator, site):
-    answer = operator.submit("/operate/keys", name="server", scope="report", days="7")
-    made = re.search(r"<code>(em_[^<]+)</code>", answer.text)[1]
+def test_a_ladder_name_for_people_is_refused_beside_its_field_with_one_for_programs(operator, service):
+    refused = operator.submit("/operate/ladders", on="/operate", name="My Cup!", title="My Cup", system="wager")
+    assert refused.status_code == 422
+    typed, wrong = field(refused.text, "name")
+    assert typed == "My Cup!"
+    assert wrong.endswith("such as my-cup")
+    assert field(refused.text, "title")[0] == "My Cup"
+    assert "<option selected>wager</option>" in refused.text
+    assert service.names() == []
+    again = operator.submit("/operate/ladders", on="/operate", name="my-cup", title="My Cup", system="wager")
+    assert again.status_code == 303
+    taken = operator.submit("/operate/ladders", on="/operate", name="my-cup", title="Other", system="wager")
+    assert taken.status_code == 409
+    assert field(taken.text, "name") == ("my-cup", "Ladder 'my-cup' exists already; choose another name")
+
+
+def test_a_key_is_made_shown_once_and_revoked_when_its_name_was_typed(operator, site):
+    assert operator.submit("/operate/keys", name="server", scope="report", days="7").status_code == 303
+    shown = operator.get("/operate/keys")
+    made = re.search(r"<code>(em_[^<]+)</code></p>", shown.text)[1]
+    assert shown.headers["cache-control"] == "no-store"
     assert site.keys.authenticate(made).scopes == {"report"}
-    assert made not in operator.page("/operate/keys")
-    operator.submit("/operate/keys/revoke", on="/operate/keys", key=made[:13])
+    reloaded = operator.page("/operate/keys")
+    assert made not in reloaded
+    assert [one.name for one in site.keys.list()].count("server") == 1
+    at = f"/operate/keys/{made[:13]}/revoke"
+    assert f'href="{at}"' in reloaded
+    assert "it may report on all ladders" in words(operator.page(at))
+    refused = operator.submit(at, confirm="serve")
+    assert field(refused.text, "confirm") == ("serve", "Type server to confirm")
+    assert site.keys.authenticate(made)
+    operator.submit(at, confirm="server")
     assert [one.state(site.service.clock()) for one in site.keys.list() if one.name == "server"] == ["revoked"]
     told = words(operator.page("/operate/audit"))
     assert "key.created" in told
     assert "key.revoked" in told
 
 
+def test_nobody_revokes_the_key_that_they_are_logged_in_with(operator, site, admin_key):
+    at = f"/operate/keys/{admin_key[:13]}/revoke"
+    assert at not in operator.page("/operate/keys")
+    assert "You are logged in with this key" in words(operator.page(at))
+    assert operator.submit(at, confirm="operator").status_code == 409
+    assert site.keys.authenticate(admin_key)
+
+
+def test_a_refused_key_is_shown_as_it_was_typed(operator, league):
+    refused = operator.submit("/operate/keys", name="server", ladder=league, days="soon", scope=["report", "read"])
+    assert refused.status_code == 422
+    assert field(refused.text, "days") == (
+        "soon",
+        "Expected whole days from 1 to 3,650, or nothing for ever, got 'soon'",
+    )
+    assert field(refused.text, "name")[0] == "server"
+    assert re.findall(r'name="(?:scope|ladder)" value="(\w+)" checked', refused.text) == ["report", "read", league]
+    assert "aria-invalid" in refused.text
+    assert "Choose what the key may do" in words(operator.submit("/operate/keys", name="server").text)
+
+
 def test_webhooks_are_added_and_their_failures_shown(operator, admin_key, site, league, service, clock):
     site.webhooks.allow_private = True
-    answer = operator.submit("/operate/webhooks", url="http://127.0.0.1:9/hook", event="match.rated", ladder=league)
-    assert re.search(r"<code>whs_[^<]+</code>", answer.text)
+    operator.submit("/operate/webhooks", url="http://127.0.0.1:9/hook", event="match.rated", ladder=league)
+    assert re.search(r"<code>whs_[^<]+</code>", operator.page("/operate/webhooks"))
+    assert not re.search(r"<code>whs_[^<]+</code>", operator.page("/operate/webhooks"))
 
     service.record(duel(20, "ann", "bob", ladder=league))
     deliverer = Deliverer(site.webhooks)

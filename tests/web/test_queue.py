@@ -112,9 +112,9 @@ def test_a_ticket_is_shown_to_its_own_party(anyone, site, queue):
 @pytest.mark.parametrize(
     ("form", "told"),
     [
-        ({"player": ""}, "accepted are 1 to 200 letters each"),
-        ({"player": "ann", "within": "wide"}, "the width of the filter is 'wide'; accepted is a number from 0 to 100"),
-        ({"player": "ann", "queue": "other"}, "unknown queue 'other'"),
+        ({"player": ""}, "1 to 200 letters"),
+        ({"player": "ann", "within": "wide"}, "Expected a number from 0 to 100, got 'wide'"),
+        ({"player": "ann", "queue": "other"}, "Unknown queue 'other'"),
         ({"player": "ann", "friends": "bob"}, "accepted"),
     ],
 )

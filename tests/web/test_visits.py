@@ -6,7 +6,7 @@ import jwt
 import pytest
 from plotly.offline import get_plotlyjs
 
-from browsing import Browsing, words
+from browsing import Browsing, field, words
 from evenmatch import rules
 from evenmatch.http.app import application
 from evenmatch.http.options import Options
@@ -129,7 +129,8 @@ def test_a_forged_session_is_nobody(site, admin_key):
 def test_a_form_without_the_proof_of_its_session_changes_nothing(operator, league):
     refused = operator.post(f"/ladders/{league}/operate/correct", data={"what": "void", "match": "m2"})
     assert refused.status_code == 403
-    assert "not of this session" in words(refused.text)
+    assert "Your session has changed since this form was opened" in words(refused.text)
+    assert field(refused.text, "match")[0] == "m2"
     other = operator.post(f"/ladders/{league}/operate/correct", data={"what": "void", "match": "m2", "proof": "0" * 64})
     assert other.status_code == 403
     assert "void" not in words(operator.page(f"/ladders/{league}/matches/m2")).split()
@@ -188,8 +189,8 @@ def test_a_key_that_only_reads_leads_to_the_ladders_and_is_shown_no_operating(si
 
 
 def test_a_page_that_shows_a_new_key_is_not_kept(operator):
-    answer = operator.submit("/operate/keys", name="server", scope="report")
-    assert answer.headers["cache-control"] == "no-store"
+    operator.submit("/operate/keys", name="server", scope="report")
+    assert operator.get("/operate/keys").headers["cache-control"] == "no-store"
     assert operator.get("/operate/keys").headers["cache-control"] == "private, no-cache"
 
 

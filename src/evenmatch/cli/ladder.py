@@ -84,7 +84,7 @@ def list_(db: Db = DATABASE, json: options.Json = False) -> None:
     if json:
         print_json([described(ladder) for ladder in ladders])
         return
-    heads = ("name", "title", "system", "matches", "players", "season", "rebuild")
+    heads = ("name", "title", "system", "matches", "players", "season", "state")
     rows = [
         [
             one.name,
@@ -93,11 +93,49 @@ def list_(db: Db = DATABASE, json: options.Json = False) -> None:
             f"{one.matches:,}",
             f"{one.players:,}",
             one.season,
-            "–" if one.due is None else "due",
+            "archived" if one.settings.archived else "open" if one.due is None else "rebuild due",
         ]
         for one in ladders
     ]
     print_table(f"{shown}: {counted(len(rows), 'ladder')}", heads, rows, right=("matches", "players", "season"))
+
+
+@app.command()
+def archive(name: Name, db: Db = DATABASE, json: options.Json = False) -> None:
+    """Archive a ladder: nothing is added to it any more, and it is read as before. `ladder reopen` takes that back.
+
+    Reports of new matches, imports and players who queue are refused; those who wait leave the queue.
+
+    [bold]Example[/bold]
+
+    evenmatch ladder archive duel
+    """
+    _set_archived(name, db, json, archived=True)
+
+
+@app.command()
+def reopen(name: Name, db: Db = DATABASE, json: options.Json = False) -> None:
+    """Reopen an archived ladder.
+
+    [bold]Example[/bold]
+
+    evenmatch ladder reopen duel
+    """
+    _set_archived(name, db, json, archived=False)
+
+
+def _set_archived(name: str, db: str, json: bool, *, archived: bool) -> None:
+    words = "archived" if archived else "open"
+    with opened(db) as service:
+        is_so = service.ladder(name).settings.archived == archived
+        if not is_so:
+            changes: dict[str, object] = {"archived": archived}
+            acting(service, "settings.changed", name, body=changes).change_settings(name, changes)
+        after = service.ladder(name)
+    if json:
+        print_json(described(after))
+    else:
+        print(printable(f"ladder {name}: {'is ' + words + ' already' if is_so else words}"))
 
 
 @app.command()

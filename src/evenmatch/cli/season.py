@@ -8,7 +8,8 @@ import typer
 
 from evenmatch.cli import options
 from evenmatch.cli.acting import acting
-from evenmatch.cli.database import DATABASE, Db, Id, OnLadder, counted, ladder_of, minutes_text, opened, typed
+from evenmatch.cli.correcting import ONLY_SEEN, as_document, print_preview
+from evenmatch.cli.database import DATABASE, Db, Id, OnLadder, Preview, counted, ladder_of, minutes_text, opened, typed
 from evenmatch.cli.output import beyond, note, print_json, print_table, printable, working
 from evenmatch.errors import UsageError
 
@@ -33,6 +34,7 @@ def open_(
         float | None,
         typer.Option("--factor", min=0, max=1, metavar="F", help="What a soft reset leaves of a lead, 0 to 1."),
     ] = None,
+    preview: Preview = False,
     event_id: Id = None,
     db: Db = DATABASE,
     json: options.Json = False,
@@ -47,11 +49,21 @@ def open_(
     evenmatch season open --ladder duel
 
     evenmatch season open --ladder duel --title "Winter 2026" --reset soft --factor 0.7
+
+    evenmatch season open --ladder duel --preview
     """
     if factor is not None and reset not in (None, "soft"):
         raise UsageError(f"--factor is what a soft reset leaves; with --reset {reset} it says nothing")
     with opened(db) as service:
         name = ladder_of(service, ladder)
+        if preview:
+            seen = service.preview_season(name, title=title, reset=reset, factor=factor)
+            if json:
+                print_json({"ladder": name, "preview": True, **as_document(seen)})
+            else:
+                print_preview(seen, preview=True)
+                note(ONLY_SEEN)
+            return
         before = service.ladder(name).season
         with working("opening a season"):
             told = {"title": title, "reset": reset, "factor": factor, "id": event_id}

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from html import escape
 from importlib import import_module
+from math import isfinite
 from typing import NamedTuple
 
 import numpy as np
@@ -32,6 +33,7 @@ DAY = 86_400_000  # milliseconds, plotly's unit
 THIN_PERIOD = 15  # the same of a period, which stands among others
 FEW = 10  # the same for a point of a reliability curve, which is read beside its neighbours
 STEPS = 400  # points of a rating path
+FEWEST_TICKS = 6  # of an axis that counts
 BARS = 30
 GREY = "#80868f"
 FAINT = "rgba(128,134,143,0.25)"
@@ -217,6 +219,33 @@ def new_figure(height: int) -> go.Figure:
             uirevision="kept",
         )
     )
+
+
+def nothing_yet(figure: go.Figure, words: str) -> go.Figure:
+    """The figure with these words instead of empty axes, which plotly begins in the year 2000."""
+    note = {"text": words, "xref": "paper", "yref": "paper", "x": 0.5, "y": 0.5, "showarrow": False}
+    figure.update_layout(annotations=[{**note, "font": {"size": 14, "color": GREY}}], height=160)
+    return figure.update_xaxes(visible=False).update_yaxes(visible=False)
+
+
+def wide_enough(first: int, last: int) -> list[int]:
+    """The range of an axis of times (milliseconds): a day at least, else plotly counts microseconds."""
+    room = max((DAY - (last - first)) // 2, (last - first) // 40, 0)
+    return [first - room, last + room]
+
+
+def whole_ticks(most: int) -> dict[str, object]:
+    """The ticks of an axis that counts up to this: plotly would mark 0.2 players."""
+    return {"dtick": 1, "range": [0, most + 0.5]} if most <= FEWEST_TICKS else {}
+
+
+def share_range(values: Sequence[float], *, from_zero: bool) -> list[float]:
+    """The range of an axis of shares, 0 to 1 at most; of few of them plotly shows −100 % to 400 %."""
+    known = [one for one in values if isfinite(one)]
+    if not known:
+        return [0.0, 1.0]
+    room = max(0.15 * (max(known) - min(known)), 0.02)
+    return [0.0 if from_zero else max(min(known) - room, 0.0), min(max(known) + room, 1.0)]
 
 
 def line_style(name: str, look: Look, shown: bool, *, marked: bool, shape: str = "linear") -> dict[str, object]:

@@ -14,11 +14,12 @@ import numpy as np
 import plotly.graph_objects as go
 
 from evenmatch.history import Floats
-from evenmatch.lab.charts import COLORS, FAINT, GREY, faded, label, new_figure
+from evenmatch.lab.charts import COLORS, FAINT, GREY, faded, label, new_figure, nothing_yet, whole_ticks, wide_enough
 
 BLUE, RED, _, OCHRE, _, _ = COLORS
 ROOM = 0.3  # of a path's own height: divisions that begin so far above or below it are shown
 LEAST_ROOM = 20  # so many parts of a rating are the height of a path that never moved
+LABEL = 0.03  # of a figure's width: what words along a line take
 # what a match was, its colour, its symbol, and in words
 MARKS = (
     ("won", BLUE, "triangle-up", "won"),
@@ -43,20 +44,34 @@ class PathPoint(NamedTuple):
 
 
 Cuts = Sequence[tuple[str, float]]  # divisions with the rating from which each is reached, the lowest first
+Openings = Sequence[tuple[str, int]]  # seasons with the microseconds since the epoch at which each opened
 
 
-def player_path(points: Sequence[PathPoint], cuts: Cuts = ()) -> go.Figure:
-    """A player's rating after each of these matches, in the order they were rated in, and where divisions begin."""
+def player_path(
+    points: Sequence[PathPoint], cuts: Cuts = (), openings: Openings = (), whole: int | None = None
+) -> go.Figure:
+    """A player's rating after each of these matches, in the order they were rated in, and where divisions begin.
+
+    openings  seasons that opened on the way: the rating goes on from where the reset left it
+    whole     how many matches there are, where `points` are some of them
+    """
     figure = new_figure(height=400)
     figure.update_layout(hovermode="closest")
     figure.update_xaxes(type="date", tickangle=0)
     figure.update_yaxes(title_text="rating")
     if not points:
-        return figure
+        return nothing_yet(figure, "No rated match yet.")
     when, after = _milliseconds(points), [_short(one.after) for one in points]
+    path = [(when[0], _short(points[0].before)), *zip(when, after, strict=True)]
+    for _, opened in openings:
+        reset = next((one.before for one in points if one.played_at >= opened), None)
+        if reset is not None:
+            path.append((opened // 1000, _short(reset)))
+    path.sort(key=lambda one: one[0])
+    figure.update_xaxes(range=wide_enough(when[0], when[-1]))
     figure.add_scatter(
-        x=[when[0], *when],
-        y=[_short(points[0].before), *after],
+        x=[time for time, _ in path],
+        y=[rating for _, rating in path],
         mode="lines",
         line={"color": GREY, "width": 1.5, "shape": "hv"},
         hoverinfo="skip",
@@ -75,13 +90,21 @@ def player_path(points: Sequence[PathPoint], cuts: Cuts = ()) -> go.Figure:
                 hovertemplate="%{customdata[0]}<br>%{customdata[1]}<br>%{customdata[2]}<extra>" + said + "</extra>",
             )
     figure.update_layout(showlegend=True)
+    if whole is not None and whole > len(points):
+        told = f"{len(points):,} of {whole:,} matches: every peak and every low."
+        figure.update_layout(meta={"more": True}, title={"text": told, "font": {"size": 12}, "x": 0, "xanchor": "left"})
     low, high = (choose(y for one in points for y in (one.before, one.after)) for choose in (min, max))
     room = ROOM * (high - low) or abs(high) / LEAST_ROOM or 1.0
     near = [(name, rating) for name, rating in cuts if low - room <= rating <= high + room]
+    turns = [(title, opened // 1000) for title, opened in openings]
     figure.update_layout(
-        shapes=[_line("y", rating, faded(BLUE, 0.45), 1) for _, rating in near],
+        shapes=[
+            *(_line("y", rating, faded(BLUE, 0.45), 1) for _, rating in near),
+            *(_line("x", opened, GREY, 1) for _, opened in turns),
+        ],
         annotations=[
-            {**_beside("y", rating, name), "x": 0, "xanchor": "left", "yanchor": "bottom"} for name, rating in near
+            *({**_beside("y", rating, name), "x": 0, "xanchor": "left", "yanchor": "bottom"} for name, rating in near),
+            *({**_beside("x", opened, title), "y": 1, "xanchor": "left", "yanchor": "top"} for title, opened in turns),
         ],
     )
     return figure
@@ -95,6 +118,8 @@ def spread(edges: Sequence[float] | Floats, counts: Sequence[int] | Floats, cuts
     """
     figure = new_figure(height=400)
     bounds, count = np.asarray(edges, np.float64), np.asarray(counts)
+    if not count.any():
+        return nothing_yet(figure, "Nobody is active.")
     drawn = _even(bounds)
     mine = None if you is None else int(np.clip(bounds.searchsorted(you, side="right") - 1, 0, len(count) - 1))
     colors = [OCHRE if at == mine else BLUE for at in range(len(count))]
@@ -106,7 +131,7 @@ def spread(edges: Sequence[float] | Floats, counts: Sequence[int] | Floats, cuts
         marker={"color": colors, "line": {"width": 0}},
         hovertemplate="%{y:,} with %{customdata[0]} to %{customdata[1]}<extra></extra>",
     )
-    inside = [(name, rating) for name, rating in cuts if drawn[0] < rating < drawn[-1]]
+    inside = _apart([(name, rating) for name, rating in cuts if drawn[0] < rating < drawn[-1]], drawn)
     lines = [_line("x", rating, GREY, 1) for _, rating in inside]
     notes = [
         {**_beside("x", rating, name), "y": 1, "textangle": -90, "xanchor": "left", "yanchor": "top"}
@@ -121,8 +146,18 @@ def spread(edges: Sequence[float] | Floats, counts: Sequence[int] | Floats, cuts
     figure.update_layout(shapes=lines, annotations=notes)
     figure.update_layout(bargap=0.04, showlegend=False, margin={"t": 30})
     figure.update_xaxes(title_text="rating", tickangle=0, gridcolor=FAINT)
-    figure.update_yaxes(title_text="players", rangemode="tozero")
+    figure.update_yaxes(title_text="players", rangemode="tozero", **whole_ticks(int(count.max())))
     return figure
+
+
+def _apart(cuts: Sequence[tuple[str, float]], drawn: Floats) -> list[tuple[str, float]]:
+    """Those of these divisions whose words do not lie on top of one another, the highest first of those that would."""
+    least = LABEL * float(drawn[-1] - drawn[0])
+    kept: list[tuple[str, float]] = []
+    for name, rating in reversed(cuts):
+        if not kept or kept[-1][1] - rating >= least:
+            kept.append((name, rating))
+    return kept[::-1]
 
 
 def _line(axis: str, at: float, color: str, width: int, dash: str = "dot") -> dict[str, object]:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import plotly.graph_objects as go
 
-from evenmatch.lab.charts import COLORS, GREY, SYMBOLS, new_figure
+from evenmatch.lab.charts import COLORS, GREY, SYMBOLS, new_figure, nothing_yet, wide_enough
 
 LEVELS = ((0, 20), (20, 50), (50, 80), (80, 101))  # percentiles, as they are told apart
 WINDOW = 30  # waits of which the middle line is the median
@@ -26,6 +26,8 @@ def waits_over_time(waits: Sequence[Waited]) -> go.Figure:
     """Every wait, told apart by level, with the median of those about the same time."""
     figure = new_figure(height=320)
     figure.update_layout(hovermode="closest", showlegend=True)
+    if not waits:
+        return nothing_yet(figure, "No match was offered yet.")
     ordered = sorted(waits)
     for at, (low, high) in enumerate(LEVELS):
         here = [one for one in ordered if low <= one.percentile < high]
@@ -51,6 +53,7 @@ def waits_over_time(waits: Sequence[Waited]) -> go.Figure:
             name=f"median of {WINDOW}",
             hovertemplate="half wait %{y:.0f} s or less<extra></extra>",
         )
-    figure.update_xaxes(type="date", tickangle=0)
+    ends = wide_enough(ordered[0].made_at // 1000, ordered[-1].made_at // 1000)
+    figure.update_xaxes(type="date", tickangle=0, range=ends)
     figure.update_yaxes(title_text="wait, seconds", rangemode="tozero")
     return figure

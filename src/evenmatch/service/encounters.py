@@ -82,7 +82,7 @@ def encounters(store: Store, head: Head, player: int, *, most: int = 12) -> Enco
     beside: dict[int, Tally] = defaultdict(Tally)
     hours = [Tally()] * HOURS
     whole = Tally()
-    for one in _rated(store, head, player, positions[:LATEST]):
+    for one in rated_matches(store, head, player, positions[:LATEST]):
         mine, team, score, expected = one.places[one.team], one.team, one.score, float(one.line["expected"])
         whole = whole.after(score, expected)
         hour = one.played_at // HOUR % HOURS
@@ -101,41 +101,14 @@ def encounters(store: Store, head: Head, player: int, *, most: int = 12) -> Enco
     return Encounters(whole, others, tuple(hours), len(positions) > LATEST)
 
 
-class Step(NamedTuple):
-    """A rated match of a player. word: won, drew or lost, by the mean over the rivals."""
-
-    match_id: str
-    played_at: int
-    before: float
-    after: float
-    word: str
-
-
-def steps(store: Store, head: Head, player: int, most: int) -> list[Step]:
-    """A player's rated matches in order, so many at most, spread evenly: the way of their rating."""
-    positions = positions_of_player(store, head, store.plan(head, head.planned), player)
-    if len(positions) > most:
-        positions = [positions[at] for at in np.linspace(0, len(positions) - 1, most).round().astype(int).tolist()]
-    return [
-        Step(
-            one.match_id,
-            one.played_at,
-            float(one.line["before"]),
-            float(one.line["after"]),
-            "won" if one.score > 0.5 else "lost" if one.score < 0.5 else "drew",
-        )
-        for one in sorted(_rated(store, head, player, positions), key=lambda one: one.position)
-    ]
-
-
 def last_loss(store: Store, head: Head, player: int) -> str | None:
     """The latest of a player's last matches in which their rating fell; None: it did not."""
     positions = positions_of_player(store, head, store.plan(head, head.planned), player, limit=LOOKED_AT)
-    fallen = [one for one in _rated(store, head, player, positions) if one.line["after"] < one.line["before"]]
+    fallen = [one for one in rated_matches(store, head, player, positions) if one.line["after"] < one.line["before"]]
     return max(fallen, key=lambda one: one.position).match_id if fallen else None
 
 
-class _Played(NamedTuple):
+class Played(NamedTuple):
     """A rated match of a player: everybody's id and team, the places of the teams, the own team, score and line."""
 
     position: int
@@ -149,7 +122,7 @@ class _Played(NamedTuple):
     line: np.void
 
 
-def _rated(store: Store, head: Head, player: int, positions: list[int]) -> Iterator[_Played]:
+def rated_matches(store: Store, head: Head, player: int, positions: list[int]) -> Iterator[Played]:
     """The matches of a player at these positions that are rated."""
     plan, lines = store.plan(head, head.planned), store.lines(head, positions)
     for block, rows in store.blocks_at(head, positions):
@@ -166,7 +139,7 @@ def _rated(store: Store, head: Head, player: int, positions: list[int]) -> Itera
             team = int(teams[slot])
             line = read_lines(plan.last_rules.system, told)[slot]
             played_at, score = int(block.played_at[at]), _score(places, team)
-            yield _Played(position, rows[at][0], played_at, players, teams, places, team, score, line)
+            yield Played(position, rows[at][0], played_at, players, teams, places, team, score, line)
 
 
 def _score(places: NDArray[np.int32], team: int) -> float:

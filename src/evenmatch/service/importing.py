@@ -19,6 +19,7 @@ from evenmatch.rating import rateable
 from evenmatch.service.appending import AHEAD, Batch, append, labels_of, to_come
 from evenmatch.service.rebuilding import APART
 from evenmatch.service.replaying import Progress
+from evenmatch.service.settings import Settings
 from evenmatch.tables import MatchTable
 
 AT_ONCE = 25_000  # matches in one transaction; with fewer, each page of the database is written more often
@@ -55,6 +56,7 @@ def import_matches(
     with database.read() as connection:
         store, refused = Store(connection, database.rows), tuple[Problem, ...]()
         head = store.head(ladder)
+        Settings.read(head.settings).check_open(ladder)
         if rated:
             read = len(matches.skipped)
             matches = rateable(matches, store.plan(head, head.planned).last_rules, skip_bad=skip_bad)

@@ -51,7 +51,7 @@ def create(store: Store, name: str, system: str, rules: Rules, settings: Setting
     check_text("the ladder's name", name, blank=False)
     store.hold_names()  # so that nobody else makes a ladder of that name at the same moment
     if store.all("SELECT 1 FROM ladder WHERE name = ?", name):
-        raise ConflictError(f"there is a ladder {name!r} already; accepted is another name, or `ladder change`")
+        raise ConflictError(f"ladder {name!r} exists already; choose another name")
     columns = ("name", "position", "generation", "corrected", "settings", "created_at", "divided_at")
     store.rows.insert(store.connection, schema.ladder, columns, [(name, 0, 1, 0, settings.write(), now, 0)])
     ladder: int = store.all("SELECT ladder FROM ladder WHERE name = ?", name)[0][0]

@@ -12,11 +12,11 @@ from evenmatch.ledger import people
 from evenmatch.ledger.store import Head, Store
 from evenmatch.service import ladders, recorded
 from evenmatch.service.boards import View
-from evenmatch.service.encounters import Encounters, Step, encounters, last_loss, steps
-from evenmatch.service.exporting import matches_at, positions_of_player
+from evenmatch.service.encounters import Encounters, encounters, last_loss
 from evenmatch.service.finding import search_ladder
 from evenmatch.service.ladders import Ladder
 from evenmatch.service.lineups import Prospects, prospects
+from evenmatch.service.rating_path import RatingPath, rating_path
 from evenmatch.service.recorded import Recorded
 from evenmatch.service.seasons import Final, Season, finals_from, seasons
 from evenmatch.service.service import Service
@@ -44,14 +44,6 @@ class Profile(NamedTuple):
     state: State
     banned: bool
     last_played: int | None
-
-
-class Point(NamedTuple):
-    """Where a match left a rating."""
-
-    match_id: str
-    played_at: int
-    rating: float
 
 
 class Whereabouts(NamedTuple):
@@ -165,29 +157,18 @@ class Reading(Transacting):
         with self._read(ladder) as (store, head):
             return last_loss(store, head, _find(store, head, name))
 
-    def path(self, ladder: str, name: str, points: int) -> tuple[str, list[Point]]:
-        """A player's present name and their rating over time, by so many matches at most, spread evenly."""
+    def path(
+        self, ladder: str, name: str, most: int, since: int | None = None, until: int | None = None
+    ) -> tuple[str, RatingPath]:
+        """A player's present name, and their rating over time; see rating_path."""
         with self._read(ladder) as (store, head):
             player = _find(store, head, name)
-            plan = store.plan(head, head.planned)
-            positions = positions_of_player(store, head, plan, player)
-            if len(positions) > points:
-                chosen = np.linspace(0, len(positions) - 1, points).round().astype(int).tolist()
-                positions = [positions[at] for at in chosen]
-            rows = [row for row in matches_at(store, head, plan, player, positions) if row["rated"]]
-            called = people.names_of(store, [player])[player]
-        return called, [_point(row) for row in reversed(rows)]
+            return people.names_of(store, [player])[player], rating_path(store, head, player, most, since, until)
 
     def encounters(self, ladder: str, name: str) -> Encounters:
         """Whom a player met in their latest matches, with what success, and at which hours."""
         with self._read(ladder) as (store, head):
             return encounters(store, head, _find(store, head, name))
-
-    def steps(self, ladder: str, name: str, most: int) -> tuple[str, list[Step]]:
-        """A player's present name, and their rated matches in order, so many at most, spread evenly."""
-        with self._read(ladder) as (store, head):
-            player = _find(store, head, name)
-            return people.names_of(store, [player])[player], steps(store, head, player, most)
 
     def search(self, text: str, limit: int, among: Collection[str] | None = None) -> list[str]:
         """Names that hold this text; of players with a rating on one of these ladders, where they are named."""
@@ -260,14 +241,6 @@ class Reading(Transacting):
         """The odds of a line-up as of now."""
         with self._read(ladder) as (store, head):
             return prospects(store, head, self.clock(), teams)
-
-
-def _point(row: dict[str, object]) -> Point:
-    """A row of matches_at, of a match that is rated."""
-    played_at, after = row["played_at"], row["after"]
-    assert isinstance(played_at, int)
-    assert isinstance(after, float)
-    return Point(str(row["match_id"]), played_at, after)
 
 
 def _find(store: Store, head: Head, name: str) -> int:

@@ -21,7 +21,7 @@ from evenmatch.service.appending import AHEAD, Batch, Live, append, to_come
 from evenmatch.service.boards import DIVIDE, Boards, View, divide, take
 from evenmatch.service.memory import Draft, Memory
 from evenmatch.service.receipts import Receipt, Told, receipts
-from evenmatch.service.settings import Settings
+from evenmatch.service.settings import Settings, archived
 from evenmatch.service.sheet import Sheet
 
 TOGETHER = 2000  # matches in one transaction at most
@@ -234,6 +234,10 @@ def record(
     batch = Batch.of_sheet(sheet)
     rules = plan.last_rules
     new, again, outcomes = _sort_out(store, head, plan, batch, now)
+    if new and view.settings.archived:
+        for at in new:
+            outcomes[at] = archived(head.name)
+        new = []
     told: Callable[[], list[Receipt]] = list
     if new:
         divisions = [one.name for one in view.settings.standings.divisions]

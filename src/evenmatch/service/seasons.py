@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+
 from evenmatch.errors import UnknownNameError
 from evenmatch.ledger import people, schema
 from evenmatch.ledger.events import Kind
 from evenmatch.ledger.replay import finish
 from evenmatch.ledger.store import Head, Store
 from evenmatch.service.boards import View
+from evenmatch.service.corrections import Move, Preview
 from evenmatch.service.ladders import correct
 
 
@@ -74,6 +77,22 @@ def open_season(
     store.run("UPDATE season SET closed_at = ? WHERE ladder = ? AND season = ?", now, head.ladder, last.number)
     store.add_season(head.ladder, number, named, position=position, now=now)
     return Season(number, named, position, now, None)
+
+
+def preview(store: Store, head: Head, title: str, factor: float) -> Preview:
+    """What the end of the season would do to everybody's rating and matches, the largest change first."""
+    rules = store.plan(head, head.planned).last_rules
+    roster = store.roster(head, rules)
+    before, matches = roster.records["rating"].copy(), roster.tally["matches"].copy()
+    if factor != 1:
+        roster.reset(rules, factor)
+    after = roster.records["rating"]
+    changed = np.flatnonzero((before != after) | (matches != roster.tally["matches"]))
+    changed = changed[np.argsort(-np.abs(after - before)[changed], kind="stable")]
+    names = people.names_of(store, roster.ids[changed].tolist())
+    columns = (roster.ids, before, matches, after, roster.tally["matches"])
+    rows = zip(*(column[changed].tolist() for column in columns), strict=True)
+    return Preview(f"{title} begins", [Move(names[player], *values) for player, *values in rows], len(roster), 0, 0)
 
 
 def _keep_standings(store: Store, head: Head, season: int, view: View) -> None:

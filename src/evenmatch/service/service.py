@@ -266,15 +266,21 @@ class Service(Transacting):
         """
         named = event_id or _id("season")
         with self._settled(ladder) as (store, head):
-            settings = Settings.read(head.settings)
-            left = reset_factor(
-                settings.reset if reset is None else reset, settings.factor if factor is None else factor
-            )
+            left = _left(Settings.read(head.settings), reset, factor)
             now = self.clock()
             made = seasons.open_season(store, head, take(store, ladder, now), title, left, named, now)
             self.note(store)
         self._boards.forget(ladder)
         return made
+
+    def preview_season(
+        self, ladder: str, *, title: str | None = None, reset: str | None = None, factor: float | None = None
+    ) -> Preview:
+        """What `open_season` would do to everybody; nothing is changed."""
+        with self._read(ladder) as (store, head):
+            number = seasons.seasons(store, head)[-1].number + 1
+            left = _left(Settings.read(head.settings), reset, factor)
+            return seasons.preview(store, head, title or f"Season {number}", left)
 
     @contextmanager
     def _settled(self, ladder: str) -> Iterator[tuple[Store, Head]]:
@@ -334,6 +340,11 @@ class Service(Transacting):
         for ladder in self.ladders():
             self._boards.forget(ladder.name)
         return pseudonym
+
+
+def _left(settings: Settings, reset: str | None, factor: float | None) -> float:
+    """What a season leaves of everybody's distance from the mean, as asked for or as the ladder has it."""
+    return reset_factor(settings.reset if reset is None else reset, settings.factor if factor is None else factor)
 
 
 def _id(what: str) -> str:

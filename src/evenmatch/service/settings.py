@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 
-from evenmatch.errors import BadParameterError, EvenmatchError, StoreError, UnknownNameError
+from evenmatch.errors import BadParameterError, ConflictError, EvenmatchError, StoreError, UnknownNameError
 from evenmatch.standings.board import StandingsRules
 from evenmatch.standings.division import Division
 
@@ -22,6 +22,7 @@ class Settings:
     team_size  players of a full team; None: any
     reset      how a season begins unless it says otherwise: "full", "soft" or "none"
     factor     of a soft reset: what is left of everybody's distance from the mean, 0..1
+    archived   nothing is added any more: no matches, no players in its queues; it can be read as before
     """
 
     title: str = ""
@@ -29,11 +30,19 @@ class Settings:
     team_size: int | None = None
     reset: str = "soft"
     factor: float = 0.5
+    archived: bool = False
 
     def __post_init__(self) -> None:
         if self.team_size is not None and self.team_size < 1:
             raise BadParameterError(f"team_size is {self.team_size}; accepted is a whole number from 1, or none")
+        if not isinstance(self.archived, bool):
+            raise BadParameterError(f"archived is {self.archived!r}; expected true or false")
         reset_factor(self.reset, self.factor)
+
+    def check_open(self, ladder: str) -> None:
+        """Raise ConflictError where the ladder is archived."""
+        if self.archived:
+            raise archived(ladder)
 
     def changed(self, changes: Mapping[str, object]) -> Settings:
         """These settings with others by name: those above, and those of StandingsRules (divisions as pairs, too)."""
@@ -59,6 +68,7 @@ class Settings:
             "active_days": rules.active_days,
             "divisions": [[one.name, one.lowest] for one in rules.divisions],
             "division_margin": rules.division_margin,
+            "archived": self.archived,
         }
 
     def write(self) -> str:
@@ -72,6 +82,11 @@ class Settings:
             return cls().changed(json.loads(text))
         except (ValueError, TypeError, AttributeError, EvenmatchError) as error:
             raise StoreError(f"the settings of a ladder are damaged ({error}); a backup has them") from error
+
+
+def archived(ladder: str) -> ConflictError:
+    """Why nothing is added to a ladder."""
+    return ConflictError(f"ladder {ladder!r} is archived, so nothing is added to it; an operator can reopen it")
 
 
 def _divisions(value: object) -> tuple[Division, ...]:

@@ -16,10 +16,12 @@ class Page(NamedTuple):
     """An address, and what answers there.
 
     scope    what a visitor must be allowed, on the ladder of the address if it has one; None: everybody may
-    methods  GET shows; POST is a form
+    methods  GET shows; POST takes a form
+    form     of a POST: the path of the page that shows the form, which is shown again where it is refused
     """
 
     path: str
     handler: Handler
     scope: str | None = "read"
     methods: tuple[str, ...] = ("GET",)
+    form: str | None = None

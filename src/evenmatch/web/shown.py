@@ -30,6 +30,7 @@ class LadderShown:
     placement: int
     tiers: Mapping[str, int]
     rebuild_due: bool
+    archived: bool
     seen: str
 
     @classmethod
@@ -46,6 +47,7 @@ class LadderShown:
             view.settings.standings.placement,
             tiers,
             head.due is not None,
+            view.settings.archived,
             seen_of(view),
         )
 

@@ -23,6 +23,7 @@ Values = Mapping[str, object]
 LONGEST = 60  # letters of a name in a row
 BELOW = re.compile(r"(?<![\w.-])-(?=\d)")
 MINUTE, HOUR, DAY = 60, 3600, 86_400
+EXACT = 20  # minutes up to which seconds are told
 
 
 def render(visit: Visit, template: str, values: Values) -> str:
@@ -111,9 +112,19 @@ def percent(share: float | None, digits: int = 0) -> str:
 
 
 def seconds(value: float | None) -> str:
-    """A time that passes: 12 s, 3 min, 2 h."""
+    """A time that passes: 12 s, 4 min 2 s, 25 min, 3 h."""
     if value is None or not math.isfinite(value):
         return "–"
+    if round(value) < 2 * MINUTE:
+        return f"{value:.0f} s"
+    if round(value) < EXACT * MINUTE:
+        minutes, rest = divmod(round(value), MINUTE)
+        return f"{minutes} min {rest} s" if rest else f"{minutes} min"
+    return roughly(value)
+
+
+def roughly(value: float) -> str:
+    """A time that passed, in one unit: 12 s, 4 min, 3 h. The pages' script says the same."""
     if value < 2 * MINUTE:
         return f"{value:.0f} s"
     if value < 2 * HOUR:
@@ -139,6 +150,6 @@ def ago(micros: int | None, now: int) -> Markup:
     if micros is None:
         return Markup("–")
     text, passed = iso_time(micros), (now - micros) / 1e6
-    told = "just now" if abs(passed) < MINUTE else f"{seconds(passed)} ago" if passed > 0 else f"in {seconds(-passed)}"
+    told = "just now" if abs(passed) < MINUTE else f"{roughly(passed)} ago" if passed > 0 else f"in {roughly(-passed)}"
     whole = text[:16].replace("T", " ")
-    return Markup('<time datetime="{}" title="{} UTC">{}</time>').format(text, whole, told)
+    return Markup('<time datetime="{}" title="{} UTC" data-ago>{}</time>').format(text, whole, told)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -11,7 +12,7 @@ from urllib.parse import parse_qsl, quote, urlencode
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from evenmatch.errors import AccessError, ForbiddenError, UsageError
+from evenmatch.errors import AccessError, EvenmatchError, ForbiddenError, StoreError, UsageError
 from evenmatch.http.access import allow
 from evenmatch.http.asked import asked_of
 from evenmatch.http.site import Site
@@ -20,10 +21,11 @@ from evenmatch.service.callers.access import ANYONE, Caller
 from evenmatch.service.callers.deeds import Deed
 from evenmatch.service.callers.sessions import LASTS, Session
 from evenmatch.service.reading import Reading
+from evenmatch.web.forms import Fields, Form, refused
 from evenmatch.web.shared import Shared
 from evenmatch.web.templates import Values, render
 
-SESSION, ME, NOTICE = "evenmatch-session", "evenmatch-me", "evenmatch-notice"  # cookies
+SESSION, ME, NOTICE, ONCE = "evenmatch-session", "evenmatch-me", "evenmatch-notice", "evenmatch-once"  # cookies
 YEAR = 365 * 86_400
 LONGEST_NAME = 200
 
@@ -50,11 +52,24 @@ def address(*parts: object, **query: object) -> str:
 
 @dataclass
 class Visit:
-    """A request for a page. Made for each request, by `app`."""
+    """A request for a page. Made for each request, by `app`.
+
+    sent     the fields of a form that this request sends, once they were read
+    refused  the form that this request sent, where it was refused: its page is shown again
+    here     the address of the page that is shown
+    """
 
     request: Request
     shared: Shared
     session: Session | None = None
+    sent: Fields | None = None
+    refused: Form | None = None
+    here: str = ""
+
+    def __post_init__(self) -> None:
+        query = self.request.url.query
+        path: str = self.request.scope["path"]
+        self.here = self.here or (f"{path}?{query}" if query else path)
 
     @property
     def site(self) -> Site:
@@ -160,10 +175,40 @@ class Visit:
         body = (await self.request.body()).decode("utf-8", errors="surrogateescape")
         sent = parse_qsl(body, keep_blank_values=True, errors="surrogateescape", max_num_fields=2000)
         if any(not is_text(value) for _, value in sent):
-            raise UsageError("the form holds what is no text; accepted is text that UTF-8 can hold")
+            raise UsageError("the form holds bytes that are not UTF-8; expected text")
+        self.sent = tuple(one for one in sent if one[0] != "proof")
         if proved and self.session is not None and not self.session.is_proved_by(dict(sent).get("proof", "")):
-            raise ForbiddenError("the form is not of this session; open the page again and send it from there")
-        return [one for one in sent if one[0] != "proof"]
+            raise ForbiddenError("your session has changed since this form was opened; check it and send it again")
+        return list(self.sent)
+
+    def form_at(self, *parts: object) -> Form:
+        """The form of this page that is sent to an address: as it was refused, or as it is at first."""
+        action = address(*parts)
+        return self.refused if self.refused is not None and self.refused.action == action else Form(action)
+
+    def form_here(self) -> Form:
+        """The form that a page sends to its own address."""
+        path = self.here.partition("?")[0]
+        if self.refused is not None and self.refused.action == path:
+            return self.refused
+        return Form(path, tuple(self.request.query_params.items()) or None)
+
+    @contextmanager
+    def previewing(self) -> Iterator[None]:
+        """Let an error in what a form asks for be shown in the form, whose page is shown nevertheless."""
+        try:
+            yield
+        except EvenmatchError as error:
+            if isinstance(error, StoreError):
+                raise
+            self.refused = self.refused or refused(self.here.partition("?")[0], tuple(self.typed.items()), error)
+
+    @property
+    def typed(self) -> Mapping[str, str]:
+        """What a visitor typed into this page's form: sent and refused, or behind the address."""
+        if self.refused is not None and self.refused.sent is not None:
+            return dict(self.refused.sent)
+        return {name: self.asked(name) for name in self.request.query_params}
 
     def _check_origin(self) -> None:
         """Raise ForbiddenError for a form of another site."""
@@ -204,6 +249,23 @@ class Visit:
         kept = self.request.cookies.get(NOTICE)
         text = "" if kept is None else as_meant(kept)
         return Notice(text[1:], text[0] == "+") if len(text) > 1 and is_text(text) else None
+
+    def show_once(self, answer: Response, text: str, path: str) -> None:
+        """Keep a text for the next page at this path, which shows it once: a reload does neither repeat nor show it."""
+        kept = quote(text, safe="")
+        answer.set_cookie(ONCE, kept, 60, path=path, httponly=True, samesite="strict", secure=self.is_secure)
+
+    def taken(self, answer: Response, path: str) -> None:
+        """Forget the text that was kept for this page."""
+        if ONCE in self.request.cookies:
+            answer.delete_cookie(ONCE, path=path, httponly=True, samesite="strict")
+
+    @property
+    def once(self) -> str | None:
+        """The text that was kept for this page."""
+        kept = self.request.cookies.get(ONCE)
+        text = "" if kept is None else as_meant(kept)
+        return text if text and is_text(text) else None
 
     @property
     def is_secure(self) -> bool:

@@ -49,6 +49,7 @@ class SettingsAsked(Asked):
     )
     reset: Literal["full", "soft", "none"] = Field(default="soft", description="How a season begins.")
     factor: Annotated[float, Field(ge=0, le=1)] = Field(default=0.5, description="What a soft reset leaves of a lead.")
+    archived: bool = Field(default=False, description="Nothing is added any more; it can be read as before.")
 
     def named(self) -> dict[str, object]:
         """The settings that were sent, as `Settings.changed` knows them."""
@@ -116,6 +117,7 @@ class SettingsTold(Told):
     team_size: int | None
     reset: str
     factor: float
+    archived: bool = False
 
 
 class LadderTold(Told):

@@ -71,11 +71,16 @@ async def player_matches(
 
 @router.get(f"{PLAYER}/path", response_model=PlayerPath, operation_id="player_path")
 async def player_path(ladder: str, player: str, request: Request, caller: Reader, points: Points = 200) -> Response:
-    """A player's rating over time, for a graph: of many matches some, evenly. A token is for its player alone."""
+    """A player's rating over time, for a graph: of many matches those that show every peak and every low.
+
+    A token tells of its player alone.
+    """
     site = site_of(request)
     _check_own(site, caller, player)
     name, found = await site.work(site.reading.path, ladder, player, points)
-    listed = [PathPoint(match_id=one.match_id, played_at=moment(one.played_at), rating=one.rating) for one in found]
+    listed = [
+        PathPoint(match_id=one.match_id, played_at=moment(one.played_at), rating=one.after) for one in found.steps
+    ]
     return read(request, PlayerPath(ladder=ladder, player=name, points=listed))
 
 

@@ -13,6 +13,7 @@ from evenmatch.service.playing import live
 from evenmatch.service.playing.live import Live, Slot, Start
 from evenmatch.service.queueing import queue_rules
 from evenmatch.service.queueing.lines import advance
+from evenmatch.service.settings import Settings
 from evenmatch.service.times import iso_time
 
 LONGEST = 7 * 86_400.0  # seconds until a match that is never closed expires, at most
@@ -48,6 +49,7 @@ def announce(
         return known
     if known is not None:
         return _confirm(store, head, known, start)
+    Settings.read(head.settings).check_open(head.name)
     if store.known(head, [match_id]):
         raise ConflictError(f"match {match_id!r} was reported already; accepted is another id")
     began = now if started_at is None else started_at

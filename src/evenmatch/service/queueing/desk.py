@@ -155,6 +155,7 @@ class Desk:
         granted: dict[int, Join] = {}
         for at, wish in wishes.items():
             try:
+                levels.view.settings.check_open(levels.view.head.name)
                 check_queues(wish, turn.setups)
             except EvenmatchError as error:
                 outcomes[at] = error

@@ -72,6 +72,8 @@ class Tick:
         mirror, now = self._mirror, self._now
         thought.lapsed = [one.offer for one in mirror.offers.values() if one.deadline < now]
         thought.dropped = dict(mirror.refused)
+        if levels.view.settings.archived:
+            thought.dropped |= dict.fromkeys(mirror.held, "the ladder was archived")
         self._think_of_unseen(thought)
         mirror.take(list(thought.dropped), thought.taken)
         self._think_of_openings(thought, levels)

@@ -38,11 +38,12 @@ PLAYERS = (
     Page(f"{LADDER}/matches/{{match:text}}", matches.match),
 )
 
+TICKET = f"{LADDER}/queue/tickets/{{ticket}}"
 QUEUE = (
     Page(f"{LADDER}/queue", queue.queue),
-    Page(f"{LADDER}/queue/join", queue.join, methods=("POST",)),
-    Page(f"{LADDER}/queue/tickets/{{ticket}}", queue.ticket),
-    Page(f"{LADDER}/queue/tickets/{{ticket}}", queue.answer, methods=("POST",)),
+    Page(f"{LADDER}/queue/join", queue.join, methods=("POST",), form=f"{LADDER}/queue"),
+    Page(TICKET, queue.ticket),
+    Page(TICKET, queue.answer, methods=("POST",), form=TICKET),
 )
 
 ADMIN, POST = "admin", ("POST",)
@@ -53,37 +54,42 @@ LAB = (
     Page(f"{LADDER}/lab/waits", lab.waits),
     Page(f"{LADDER}/lab/results", lab.results),
     Page(f"{LADDER}/lab/backtest", lab_forms.backtest_form),
-    Page(f"{LADDER}/lab/backtest", lab_forms.backtest, methods=POST),
+    Page(f"{LADDER}/lab/backtest", lab_forms.backtest, methods=POST, form=f"{LADDER}/lab/backtest"),
     Page(f"{LADDER}/lab/tuning", lab_forms.tuning_form),
-    Page(f"{LADDER}/lab/tuning", lab_forms.tuning, methods=POST),
+    Page(f"{LADDER}/lab/tuning", lab_forms.tuning, methods=POST, form=f"{LADDER}/lab/tuning"),
     Page(f"{LADDER}/lab/what-if", lab_forms.what_if_form),
-    Page(f"{LADDER}/lab/what-if", lab_forms.what_if, methods=POST),
+    Page(f"{LADDER}/lab/what-if", lab_forms.what_if, methods=POST, form=f"{LADDER}/lab/what-if"),
     Page(f"{LADDER}/lab/queue", lab_queue.queue),
 )
 
+OPERATE = f"{LADDER}/operate"
 OPERATORS = (
     Page("/login", entering.login_form, scope=None),
     Page("/login", entering.login, scope=None, methods=POST),
     Page("/logout", entering.logout, scope=None, methods=POST),
     Page("/operate", operators.operate, scope=None),  # for who operates any ladder: it shows those alone
-    Page("/operate/ladders", operators.create_ladder, ADMIN, POST),
+    Page("/operate/ladders", operators.create_ladder, ADMIN, POST, form="/operate"),
     Page("/operate/keys", operators.keys, ADMIN),
-    Page("/operate/keys", operators.create_key, ADMIN, POST),
-    Page("/operate/keys/revoke", operators.revoke_key, ADMIN, POST),
+    Page("/operate/keys", operators.create_key, ADMIN, POST, form="/operate/keys"),
+    Page("/operate/keys/{key}/revoke", operators.key_to_revoke, ADMIN),
+    Page("/operate/keys/{key}/revoke", operators.revoke_key, ADMIN, POST, form="/operate/keys/{key}/revoke"),
     Page("/operate/audit", operators.audit, scope=None),
     Page("/operate/webhooks", operators.webhooks, scope=None),
-    Page("/operate/webhooks", operators.add_webhook, scope=None, methods=POST),
+    Page("/operate/webhooks", operators.add_webhook, scope=None, methods=POST, form="/operate/webhooks"),
     Page("/operate/webhooks/{webhook}", operators.deliveries, scope=None),
     Page("/operate/webhooks/{webhook}/remove", operators.remove_webhook, scope=None, methods=POST),
     Page("/operate/webhooks/{webhook}/redeliver", operators.redeliver, scope=None, methods=POST),
-    Page(f"{LADDER}/operate", operating.ladder, ADMIN),
-    Page(f"{LADDER}/operate/correct", operating.correction, ADMIN),
-    Page(f"{LADDER}/operate/correct", operating.correct, ADMIN, POST),
-    Page(f"{LADDER}/operate/rules", operating.rules, ADMIN),
-    Page(f"{LADDER}/operate/rules", operating.change_rules, ADMIN, POST),
-    Page(f"{LADDER}/operate/settings", operating.settings, ADMIN, POST),
-    Page(f"{LADDER}/operate/season", operating.season, ADMIN, POST),
-    Page(f"{LADDER}/operate/jobs", operating.job, ADMIN, POST),
+    Page(OPERATE, operating.ladder, ADMIN),
+    Page(f"{OPERATE}/correct", operating.correction, ADMIN),
+    Page(f"{OPERATE}/correct", operating.correct, ADMIN, POST, form=f"{OPERATE}/correct"),
+    Page(f"{OPERATE}/rules", operating.rules, ADMIN),
+    Page(f"{OPERATE}/rules", operating.change_rules, ADMIN, POST, form=f"{OPERATE}/rules"),
+    Page(f"{OPERATE}/settings", operating.settings, ADMIN, POST, form=OPERATE),
+    Page(f"{OPERATE}/season", operating.season_to_open, ADMIN),
+    Page(f"{OPERATE}/season", operating.season, ADMIN, POST, form=f"{OPERATE}/season"),
+    Page(f"{OPERATE}/archive", operating.ladder_to_archive, ADMIN),
+    Page(f"{OPERATE}/archive", operating.archive, ADMIN, POST, form=f"{OPERATE}/archive"),
+    Page(f"{OPERATE}/jobs", operating.job, ADMIN, POST),
 )
 
 PAGES = (*PLAYERS, *QUEUE, *OPERATORS, *LAB)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from starlette.responses import Response
 
 from evenmatch.errors import EvenmatchError, UnknownNameError, UsageError
 from evenmatch.service.boards import View
 from evenmatch.service.listing import why_nobody
+from evenmatch.standings.board import Standing
 from evenmatch.web.shown import LadderShown
 from evenmatch.web.visit import LONGEST_NAME, Visit, address
 
@@ -25,22 +27,34 @@ async def front(visit: Visit) -> Response:
 def _front(visit: Visit) -> Mapping[str, object]:
     caller = visit.caller
     assert caller is not None
-    names = [one for one in visit.site.service.names() if caller.may("read", one)]
-    return {"cards": [_card(visit, name) for name in names]}
+    cards = [_card(visit, name) for name in visit.site.service.names() if caller.may("read", name)]
+    return {"cards": sorted(cards, key=lambda card: card.ladder.archived)}
 
 
-def _card(visit: Visit, name: str) -> Mapping[str, object]:
+class Card(NamedTuple):
+    """A ladder on the list of all; `best`: the first three players with their standings."""
+
+    ladder: LadderShown
+    players: int
+    listed: int
+    matches: int
+    best: Sequence[tuple[str, Standing]]
+    why_nobody: str | None
+    waiting: int | None
+
+
+def _card(visit: Visit, name: str) -> Card:
     view = visit.reading.view(name)
     best = visit.site.service.named(view.snapshot.page(1, 3)) if len(view.snapshot) else []
-    return {
-        "ladder": LadderShown.of(view),
-        "players": len(view.snapshot.board),
-        "listed": len(view.snapshot),
-        "matches": visit.reading.described(name).matches,
-        "best": best,
-        "why_nobody": why_nobody(view),
-        "waiting": waiting_in(visit, name),
-    }
+    return Card(
+        LadderShown.of(view),
+        len(view.snapshot.board),
+        len(view.snapshot),
+        visit.reading.described(name).matches,
+        best,
+        why_nobody(view),
+        waiting_in(visit, name),
+    )
 
 
 def waiting_in(visit: Visit, ladder: str) -> int | None:

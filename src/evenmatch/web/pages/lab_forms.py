@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from urllib.parse import urlencode
 
 from starlette.responses import Response
 
@@ -11,7 +12,8 @@ from evenmatch.errors import AccessError, UsageError
 from evenmatch.rating import rules
 from evenmatch.service.choosing import check_installed
 from evenmatch.service.jobs import Job, Work
-from evenmatch.web.choosing import chosen_rules, rules_form
+from evenmatch.web.choosing import base_rules, chosen_rules, rules_form
+from evenmatch.web.forms import about
 from evenmatch.web.pages.lab import KINDS, result_address
 from evenmatch.web.shown import LadderShown
 from evenmatch.web.visit import Visit
@@ -31,12 +33,13 @@ async def backtest(visit: Visit) -> Response:
     sent = await visit.fields()
     form = dict(sent)
     chosen = [value for name, value in sent if name == "system"]
-    if not chosen:
-        raise UsageError("no system is chosen; accepted is one or more")
+    with about("system"):
+        if not chosen:
+            raise UsageError("choose at least one system")
     own = (await visit.site.work(visit.reading.described, visit.ladder)).rules.system.name
     for one in chosen:
         _check(one, own)
-    warm_up = _whole(form.get("warm_up", "50"), "the warm-up", *WARM_UP) / 100
+    warm_up = _whole(form.get("warm_up", "50"), "warm_up", *WARM_UP) / 100
 
     def work(say: Say) -> Work:
         from evenmatch.web import experiments  # noqa: PLC0415 - the lab is loaded where somebody looks into it
@@ -54,7 +57,7 @@ async def tuning_form(visit: Visit) -> Response:
 async def tuning(visit: Visit) -> Response:
     """Begin a search for parameters that predict better."""
     form = await visit.form()
-    system, seconds = form.get("system", ""), _whole(form.get("seconds", "20"), "the time", LEAST, MOST)
+    system, seconds = form.get("system", ""), _whole(form.get("seconds", "20"), "seconds", LEAST, MOST)
     present = (await visit.site.work(visit.reading.described, visit.ladder)).rules
     _check(system, present.system.name)
 
@@ -72,8 +75,8 @@ async def what_if_form(visit: Visit) -> Response:
 
     def make() -> Mapping[str, object]:
         present = visit.reading.described(visit.ladder).rules
-        chosen = chosen_rules(dict(visit.request.query_params), present)
-        return _shared(visit) | {"form": rules_form(chosen), "chosen": chosen}
+        chosen = base_rules(visit.typed, present)
+        return _shared(visit) | {"rules": rules_form(chosen, visit.typed)}
 
     return await visit.show("lab_what_if", make)
 
@@ -81,11 +84,13 @@ async def what_if_form(visit: Visit) -> Response:
 async def what_if(visit: Visit) -> Response:
     """Begin a comparison of the standings by other rules with the present ones."""
     form = await visit.form()
+    if form.get("look"):  # where no script does so as soon as another system is chosen
+        return visit.go(f"{visit.here}?{urlencode({name: form.get(name, '') for name in ('system', 'preset')})}")
+    chosen = chosen_rules(form, (await visit.site.work(visit.reading.described, visit.ladder)).rules)
 
     def work(say: Say) -> Work:
         from evenmatch.web import experiments  # noqa: PLC0415
 
-        chosen = chosen_rules(form, visit.reading.described(visit.ladder).rules)
         return experiments.what_if_work(visit.site.service, visit.ladder, chosen, say)
 
     return await _begin(visit, "what-if", work)
@@ -104,6 +109,7 @@ def _shared(visit: Visit) -> dict[str, object]:
         "present": present,
         "systems": list(dict.fromkeys([*systems.names(), present.system.name])),
         "bounds": {"seconds": (LEAST, MOST), "warm_up": WARM_UP},
+        "form": visit.form_here(),
     }
 
 
@@ -126,7 +132,8 @@ async def _begin(visit: Visit, kind: str, work: Callable[[Say], Work]) -> Respon
     return visit.go(result_address(job))
 
 
-def _whole(text: str, what: str, low: int, high: int) -> int:
-    if not text.isdecimal() or not low <= int(text[:9]) <= high:
-        raise UsageError(f"{what} is {text[:20]!r}; accepted is a whole number from {low} to {high}")
+def _whole(text: str, field: str, low: int, high: int) -> int:
+    with about(field):
+        if not text.isdecimal() or not low <= int(text[:9]) <= high:
+            raise UsageError(f"expected a whole number from {low} to {high}, got {text[:20]!r}")
     return int(text)

@@ -14,16 +14,19 @@ from evenmatch.service.callers.deeds import Correcting, correcting
 from evenmatch.service.corrections import Ban, Reinstate, Unvoid, Void
 from evenmatch.service.ladders import ChangeRules, Ladder
 from evenmatch.service.replaying import Progress
-from evenmatch.service.settings import Settings
+from evenmatch.service.settings import Settings, reset_factor
 from evenmatch.systems.system import Rules
-from evenmatch.web.choosing import chosen_rules, rules_form
+from evenmatch.web.choosing import base_rules, chosen_rules, rules_form
+from evenmatch.web.forms import about
 from evenmatch.web.shown import LadderShown
 from evenmatch.web.visit import Visit, address
 
 JOBS = 6
 RULINGS = 25
 MOVES = 30  # that a preview lists
+LEADERS = 3
 LONGEST_ID = 200
+WHATS = ("void", "unvoid", "ban", "reinstate")
 
 
 async def ladder(visit: Visit) -> Response:
@@ -48,7 +51,7 @@ def _ladder(visit: Visit) -> Mapping[str, object]:
         "jobs": jobs,
         "runs": any(one.state == "running" for one in jobs),
         "queues": site.desk.queues(name),
-        "id": _new_id(),
+        "form": visit.form_at("ladders", name, "operate", "settings"),
     }
 
 
@@ -62,16 +65,23 @@ def _new_id() -> str:
 
 async def correction(visit: Visit) -> Response:
     """Ask for a correction: what it would do to whom, before it is done."""
-    return await visit.show("correct", lambda: _correction(visit, dict(visit.request.query_params)))
+    return await visit.show("correct", lambda: _correction(visit))
 
 
-def _correction(visit: Visit, asked: Mapping[str, str]) -> Mapping[str, object]:
-    wish = _wish(asked)
-    seen = None if wish is None else visit.site.service.preview(visit.ladder, wish)
+def _correction(visit: Visit) -> Mapping[str, object]:
+    asked, seen = visit.typed, None
+    what = asked.get("what", "void")
+    if what not in WHATS:
+        raise UsageError(f"what is {what[:20]!r}; expected {', '.join(WHATS)}")
+    if visit.refused is None:
+        with visit.previewing():
+            wish = _wish(asked)
+            with about("match" if what in ("void", "unvoid") else "player"):
+                seen = None if wish is None else visit.site.service.preview(visit.ladder, wish)
     return {
         "ladder": LadderShown.of(visit.reading.view(visit.ladder)),
-        "asked": asked,
-        "what": asked.get("what", "void"),
+        "form": visit.form_here(),
+        "what": what,
         "seen": seen,
         "moves": [] if seen is None else seen.moves[:MOVES],
         "id": _new_id(),
@@ -79,13 +89,15 @@ def _correction(visit: Visit, asked: Mapping[str, str]) -> Mapping[str, object]:
 
 
 async def correct(visit: Visit) -> Response:
-    """Do it."""
+    """Apply the correction."""
     form = await visit.form()
     caller, wish = visit.check("admin", visit.ladder), _wish(form)
-    if wish is None:
-        raise UsageError("nothing is named that could be corrected; accepted is a match or a player")
-    service = visit.site.service.noting(correcting(caller, visit.ladder, wish, visit.request_id))
-    made = await visit.site.work(service.correct, visit.ladder, wish, None, _event_id(form))
+    field = "match" if form.get("what", "void") in ("void", "unvoid") else "player"
+    with about(field):
+        if wish is None:
+            raise UsageError(f"name a {field}")
+        service = visit.site.service.noting(correcting(caller, visit.ladder, wish, visit.request_id))
+        made = await visit.site.work(service.correct, visit.ladder, wish, None, _event_id(form))
     said = "It was done already." if made is None else f"Done: {made.told}."
     return visit.go(address("ladders", visit.ladder, "operate"), said)
 
@@ -107,10 +119,12 @@ def _wish(asked: Mapping[str, str]) -> Correcting | None:
         case "unvoid":
             return Unvoid(match_id, reason) if match_id else None
         case "ban":
-            return Ban(player, asked.get("rule") or "void", _since(asked.get("since", "")), reason) if player else None
+            with about("since"):
+                since = _since(asked.get("since", ""))
+            return Ban(player, asked.get("rule") or "void", since, reason) if player else None
         case "reinstate":
             return Reinstate(player, reason) if player else None
-    raise UsageError(f"what is {what[:20]!r}; accepted are void, unvoid, ban, reinstate")
+    raise UsageError(f"what is {what[:20]!r}; expected {', '.join(WHATS)}")
 
 
 def _since(text: str) -> int | None:
@@ -119,7 +133,7 @@ def _since(text: str) -> int | None:
     try:
         day = datetime.fromisoformat(text.strip())
     except ValueError:
-        raise UsageError(f"since is {text[:40]!r}; accepted is a day as 2026-11-21, or nothing for all") from None
+        raise UsageError(f"expected a day such as 2026-11-21, or nothing for all, got {text[:40]!r}") from None
     return int((day if day.tzinfo else day.replace(tzinfo=UTC)).timestamp() * 1e6)
 
 
@@ -128,12 +142,14 @@ def _since(text: str) -> int | None:
 
 async def rules(visit: Visit) -> Response:
     """Choose other rules, and see who would move."""
-    return await visit.show("operate_rules", lambda: _rules(visit, dict(visit.request.query_params)))
+    return await visit.show("operate_rules", lambda: _rules(visit, visit.typed))
 
 
 def _rules(visit: Visit, sent: Mapping[str, str]) -> Mapping[str, object]:
     there = visit.reading.described(visit.ladder)
-    chosen = chosen_rules(sent, there.rules)
+    chosen, seen = base_rules(sent, there.rules), None
+    with visit.previewing():
+        chosen = chosen_rules(sent, there.rules)
     start = sent.get("begin", "start") == "start" or chosen.system.name != there.rules.system.name
     skip_bad = bool(sent.get("skip_bad"))
     is_same = (chosen.system.name, chosen.preset, chosen.values()) == (
@@ -141,14 +157,14 @@ def _rules(visit: Visit, sent: Mapping[str, str]) -> Mapping[str, object]:
         there.rules.preset,
         there.rules.values(),
     )
-    seen = None
-    if not is_same and start and sent.get("look"):
-        wish = ChangeRules(_found_by(there, chosen), chosen, start, skip_bad)
-        seen = visit.site.service.preview(visit.ladder, wish)
+    if not is_same and start and sent.get("look") and visit.refused is None:
+        with visit.previewing():
+            wish = ChangeRules(_found_by(there, chosen), chosen, start, skip_bad)
+            seen = visit.site.service.preview(visit.ladder, wish)
     return {
         "ladder": LadderShown.of(visit.reading.view(visit.ladder)),
-        "form": rules_form(chosen),
-        "sent": sent,
+        "form": visit.form_here(),
+        "rules": rules_form(chosen, sent),
         "start": start,
         "skip_bad": skip_bad,
         "is_same": is_same,
@@ -213,31 +229,91 @@ async def settings(visit: Visit) -> Response:
 
 def _settings(form: Mapping[str, str]) -> dict[str, object]:
     """The settings of a form. Raises UsageError for what is no number."""
-    changes: dict[str, object] = {"title": form.get("title", "").strip()}
+    changes: dict[str, object] = {"title": form.get("title", "").strip(), "reset": form.get("reset", "soft")}
     for name, read in (("placement", int), ("division_margin", int), ("active_days", float), ("factor", float)):
         text = form.get(name, "").strip()
-        try:
-            changes[name] = read(text)
-        except ValueError:
-            raise UsageError(f"{name.replace('_', ' ')} is {text[:20]!r}; accepted is a number") from None
+        with about(name):
+            try:
+                changes[name] = read(text)
+            except ValueError:
+                kind = "a whole number" if read is int else "a number"
+                raise UsageError(f"expected {kind}, got {text[:20]!r}") from None
+            Settings().changed({name: changes[name]})
     size = form.get("team_size", "").strip()
-    if size and not size.isdecimal():
-        raise UsageError(f"the team size is {size[:20]!r}; accepted is a whole number, or nothing for any")
-    changes["team_size"] = int(size[:6]) if size else None
-    changes["reset"] = form.get("reset", "soft")
+    with about("team_size"):
+        if size and not size.isdecimal():
+            raise UsageError(f"expected a whole number, or nothing for any, got {size[:20]!r}")
+        changes["team_size"] = int(size[:6]) if size else None
+        Settings().changed({"team_size": changes["team_size"]})
     Settings().changed(changes)
     return changes
+
+
+async def season_to_open(visit: Visit) -> Response:
+    """What the end of the season would do, before it is confirmed."""
+    return await visit.show("operate_season", lambda: _season_to_open(visit))
+
+
+def _season_to_open(visit: Visit) -> Mapping[str, object]:
+    view, title = visit.reading.view(visit.ladder), visit.typed.get("title", "").strip() or None
+    seen = visit.site.service.preview_season(visit.ladder, title=title)
+    settings = view.settings
+    return {
+        "ladder": LadderShown.of(view),
+        "view": view,
+        "form": visit.form_here(),
+        "present": visit.site.service.seasons(visit.ladder)[-1],
+        "leaders": visit.site.service.named(view.snapshot.page(1, LEADERS)),
+        "seen": seen,
+        "moves": seen.moves[:MOVES],
+        "settings": settings,
+        "empties": reset_factor(settings.reset, settings.factor) != 1,
+        "id": _new_id(),
+    }
 
 
 async def season(visit: Visit) -> Response:
     """End the season, keep its standings, and open the next."""
     form = await visit.form()
+    _confirm(form, visit.ladder)
     title = form.get("title", "").strip() or None
     done = visit.deed("season.opened", visit.ladder, body={"title": title})
     made = await visit.site.work(
         lambda: visit.site.service.noting(done).open_season(visit.ladder, title=title, event_id=_event_id(form))
     )
     return visit.go(address("ladders", visit.ladder, "operate"), f"{made.title} is open.")
+
+
+def _confirm(form: Mapping[str, str], name: str) -> None:
+    """Raise where the name was not typed as a confirmation."""
+    with about("confirm"):
+        if form.get("confirm", "").split() != name.split():  # what spaces are alike cannot be seen
+            raise UsageError(f"type {name} to confirm")
+
+
+async def ladder_to_archive(visit: Visit) -> Response:
+    """What it means to archive a ladder, or to reopen it."""
+
+    def make() -> Mapping[str, object]:
+        view = visit.reading.view(visit.ladder)
+        counts = visit.site.desk.counts(visit.ladder)
+        waiting = sum(one.players for one in counts.values())
+        return {"ladder": LadderShown.of(view), "form": visit.form_here(), "view": view, "waiting": waiting}
+
+    return await visit.show("operate_archive", make)
+
+
+async def archive(visit: Visit) -> Response:
+    """Archive a ladder, or reopen it."""
+    form = await visit.form()
+    wanted = form.get("do", "archive") == "archive"
+    if wanted:
+        _confirm(form, visit.ladder)
+    changes: dict[str, object] = {"archived": wanted}
+    service = visit.site.service.noting(visit.deed("settings.changed", visit.ladder, body=changes))
+    await visit.site.work(service.change_settings, visit.ladder, changes)
+    said = "The ladder is archived." if wanted else "The ladder is open again."
+    return visit.go(address("ladders", visit.ladder, "operate"), said)
 
 
 async def job(visit: Visit) -> Response:

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
 from starlette.responses import Response
 
-from evenmatch.errors import AccessError, ForbiddenError, UnknownNameError, UsageError
+from evenmatch.errors import AccessError, ConflictError, ForbiddenError, UnknownNameError, UsageError
 from evenmatch.rating import rules
 from evenmatch.service.callers.access import SCOPES
+from evenmatch.service.callers.keys import Key
 from evenmatch.service.choosing import check_installed
 from evenmatch.service.hooks.webhooks import EVENTS, Webhook
 from evenmatch.service.settings import Settings
 from evenmatch.systems import names as system_names
+from evenmatch.web.forms import about
 from evenmatch.web.shown import LadderShown
 from evenmatch.web.visit import Visit, address
 
+KEYS, WEBHOOKS = "/operate/keys", "/operate/webhooks"
+LADDER_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 SIZE = 50
 JOBS = 20
 FOREVER = 3650  # days
@@ -50,6 +55,7 @@ def _operate(visit: Visit) -> Mapping[str, object]:
         "runs": any(one.state == "running" for one in jobs),
         "systems": system_names(),
         "all": visit.may("admin"),
+        "form": visit.form_at("operate", "ladders"),
     }
 
 
@@ -58,33 +64,59 @@ async def create_ladder(visit: Visit) -> Response:
     form = await visit.form()
     visit.check("admin")
     name, system = form.get("name", "").strip(), form.get("system", "")
-    check_installed(system)
+    with about("name"):
+        _check_ladder_name(name)
+    with about("system"):
+        check_installed(system)
 
     def make() -> None:
         settings = Settings().changed({"title": form.get("title", "").strip()})
         by = rules(system)
         body = {"system": system, "preset": None, "parameters": by.values()}
         done = visit.deed("ladder.created", name, body=body)
-        visit.site.service.noting(done).create_ladder(name, system, by, settings)
+        with about("name"):
+            visit.site.service.noting(done).create_ladder(name, system, by, settings)
 
     await visit.site.work(make)
     visit.site.kernels.follow()
     return visit.go(address("ladders", name, "operate"), f"Ladder {name} is there.")
 
 
+def _check_ladder_name(name: str) -> None:
+    """Raise UsageError for a name that would be awkward in addresses, commands and programs."""
+    if not LADDER_NAME.fullmatch(name):
+        slug = re.sub(r"[^a-z0-9]+", "-", name.casefold()).strip("-")[:60]
+        such = f", such as {slug}" if LADDER_NAME.fullmatch(slug) else ""
+        raise UsageError(f"expected small letters, digits, - and _, beginning with a letter or digit{such}")
+
+
 # keys
 
 
 async def keys(visit: Visit) -> Response:
-    """The keys."""
-    return await visit.show("keys", lambda: _keys(visit))
+    """The keys; one that was just made is shown this once."""
+    answer = await visit.show("keys", lambda: _keys(visit), kept=visit.once is None)
+    visit.taken(answer, KEYS)
+    return answer
 
 
-def _keys(visit: Visit, made: str | None = None) -> Mapping[str, object]:
+def _keys(visit: Visit) -> Mapping[str, object]:
     visit.check("admin")
     now = visit.site.service.clock()
     listed = [(one, one.state(now)) for one in reversed(visit.site.keys.list())]
-    return {"keys": listed, "made": made, "scopes": SCOPES, "ladders": visit.site.service.names()}
+    return {
+        "keys": listed,
+        "made": visit.once,
+        "scopes": SCOPES,
+        "ladders": visit.site.service.names(),
+        "form": visit.form_at("operate", "keys"),
+        "own": _own_key(visit),
+    }
+
+
+def _own_key(visit: Visit) -> str | None:
+    """The key that the visitor is logged in with."""
+    return None if visit.session is None else visit.session.caller.key
 
 
 async def create_key(visit: Visit) -> Response:
@@ -92,29 +124,67 @@ async def create_key(visit: Visit) -> Response:
     sent = await visit.fields()
     caller, form = visit.check("admin"), dict(sent)
     days = form.get("days", "").strip()
-    if days and not (days.isdecimal() and 1 <= int(days[:6]) <= FOREVER):
-        raise UsageError(f"days is {days[:20]!r}; accepted are whole days from 1 to {FOREVER:,}, or nothing for ever")
+    with about("days"):
+        if days and not (days.isdecimal() and 1 <= int(days[:6]) <= FOREVER):
+            raise UsageError(f"expected whole days from 1 to {FOREVER:,}, or nothing for ever, got {days[:20]!r}")
+    scopes = [value for name, value in sent if name == "scope"]
+    with about("scope"):
+        if not scopes:
+            raise UsageError("choose what the key may do")
     ends = datetime.now(UTC) + timedelta(days=int(days)) if days else None
 
-    def make() -> Mapping[str, object]:
-        _, text = visit.site.keys.create(
-            form.get("name", ""),
-            [value for name, value in sent if name == "scope"],
-            [value for name, value in sent if name == "ladder"] or None,
-            None if ends is None else int(ends.timestamp() * 1e6),
-            by=caller,
-            request=visit.request_id,
-        )
-        return _keys(visit, text)
+    def make() -> str:
+        with about("name"):
+            _, text = visit.site.keys.create(
+                *(form.get("name", ""), scopes, [value for name, value in sent if name == "ladder"] or None),
+                None if ends is None else int(ends.timestamp() * 1e6),
+                by=caller,
+                request=visit.request_id,
+            )
+        return text
 
-    return await visit.show("keys", make, kept=False)
+    text = await visit.site.work(make)
+    answer = visit.go(KEYS)
+    visit.show_once(answer, text, KEYS)
+    return answer
+
+
+async def key_to_revoke(visit: Visit) -> Response:
+    """What stops when a key is revoked, before that is confirmed."""
+    return await visit.show("key_revoke", lambda: _key_to_revoke(visit))
+
+
+def _key_to_revoke(visit: Visit) -> Mapping[str, object]:
+    key = _key(visit)
+    return {
+        "key": key,
+        "state": key.state(visit.site.service.clock()),
+        "is_own": key.key == _own_key(visit),
+        "form": visit.form_here(),
+    }
+
+
+def _key(visit: Visit) -> Key:
+    """The key of the address. Raises UnknownNameError."""
+    visit.check("admin")
+    number = visit.part("key")
+    found = next((one for one in visit.site.keys.list() if one.key == number), None)
+    if found is None:
+        raise UnknownNameError("key", number[:40], ())
+    return found
 
 
 async def revoke_key(visit: Visit) -> Response:
-    """End a key."""
+    """Revoke a key whose name was typed as a confirmation; not the one that the visitor is logged in with."""
     form, caller = await visit.form(), visit.check("admin")
-    await visit.site.work(lambda: visit.site.keys.revoke(form.get("key", ""), by=caller, request=visit.request_id))
-    return visit.go("/operate/keys", f"The key {form.get('key', '')[:13]} is revoked.")
+    key = await visit.site.work(_key, visit)
+    if key.key == _own_key(visit):
+        raise ConflictError("you are logged in with this key; log in with another one to revoke it")
+    with about("confirm"):
+        if form.get("confirm", "").split() != key.name.split():
+            raise UsageError(f"type {key.name} to confirm")
+    await visit.site.work(lambda: visit.site.keys.revoke(key.key, by=caller, request=visit.request_id))
+    return visit.go(KEYS, f"The key {key.name} is revoked.")
 
 
 # audit
@@ -148,10 +218,12 @@ def _audit(visit: Visit) -> Mapping[str, object]:
 
 async def webhooks(visit: Visit) -> Response:
     """Who is told what happens, and where that fails."""
-    return await visit.show("webhooks", lambda: _webhooks(visit))
+    answer = await visit.show("webhooks", lambda: _webhooks(visit), kept=visit.once is None)
+    visit.taken(answer, WEBHOOKS)
+    return answer
 
 
-def _webhooks(visit: Visit, secret: str | None = None) -> Mapping[str, object]:
+def _webhooks(visit: Visit) -> Mapping[str, object]:
     mine = _ladders(visit)
     found = [one for one in visit.site.webhooks.list() if visit.may("admin", one.ladder)]
     rows = [
@@ -163,7 +235,11 @@ def _webhooks(visit: Visit, secret: str | None = None) -> Mapping[str, object]:
         }
         for one in found
     ]
-    return {"rows": rows, "events": EVENTS, "mine": mine, "all": visit.may("admin"), "secret": secret}
+    form = visit.form_at("operate", "webhooks")
+    return {
+        **{"rows": rows, "events": EVENTS, "mine": mine, "all": visit.may("admin")},
+        **{"secret": visit.once, "form": form},
+    }
 
 
 async def add_webhook(visit: Visit) -> Response:
@@ -174,12 +250,20 @@ async def add_webhook(visit: Visit) -> Response:
     visit.check("admin", ladder)
     events = [value for name, value in sent if name == "event"]
 
-    def add() -> Mapping[str, object]:
-        done = visit.deed("webhook.created", ladder, body={"url": url, "events": events})
-        _, secret = visit.site.webhooks.noting(done).add(url, events, ladder)
-        return _webhooks(visit, secret)
+    with about("event"):
+        if not events:
+            raise UsageError("choose at least one event")
 
-    return await visit.show("webhooks", add, kept=False)
+    def add() -> str:
+        done = visit.deed("webhook.created", ladder, body={"url": url, "events": events})
+        with about("url"):
+            _, secret = visit.site.webhooks.noting(done).add(url, events, ladder)
+        return secret
+
+    secret = await visit.site.work(add)
+    answer = visit.go(WEBHOOKS)
+    visit.show_once(answer, secret, WEBHOOKS)
+    return answer
 
 
 async def remove_webhook(visit: Visit) -> Response:

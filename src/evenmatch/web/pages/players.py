@@ -81,7 +81,10 @@ def _path_figure(visit: Visit) -> str:
     from evenmatch.lab import ladder_charts  # noqa: PLC0415 - charts are loaded where somebody looks at one
 
     view = visit.reading.view(visit.ladder)
-    _, steps = visit.reading.steps(visit.ladder, visit.part("player"), POINTS)
+    since, until = (visit.number(name, -1, -1, 2**53) for name in ("since", "until"))  # milliseconds, as charts count
+    bounds = [None if one < 0 else one * 1000 for one in (since, until)]
+    _, path = visit.reading.path(visit.ladder, visit.part("player"), POINTS, *bounds)
     cuts = [(one.division.name, one.rating) for one in view.snapshot.cuts() if one.rating is not None]
-    points = [ladder_charts.PathPoint(*one) for one in steps]
-    return str(ladder_charts.player_path(points, cuts).to_json())
+    points = [ladder_charts.PathPoint(*one) for one in path.steps]
+    figure = ladder_charts.player_path(points, cuts, path.openings, path.whole)
+    return str(figure.to_json())

@@ -12,6 +12,7 @@ from evenmatch.service.queueing import wishes
 from evenmatch.service.queueing.statuses import Status
 from evenmatch.standings.board import Standing
 from evenmatch.web import waits
+from evenmatch.web.forms import about
 from evenmatch.web.pages.front import own_standing
 from evenmatch.web.shown import LadderShown
 from evenmatch.web.visit import LONGEST_NAME, Visit, address
@@ -44,6 +45,7 @@ def _queue(visit: Visit) -> Mapping[str, object]:
         "levels": waits.by_level(recent),
         "may_queue": may_queue(visit),
         "ticket": _own_ticket(site, visit) if may_queue(visit) else None,
+        "form": visit.form_at("ladders", visit.ladder, "queue", "join"),
         "team_size": view.settings.team_size or max((one.policy.team_size for one in setups), default=1),
     }
 
@@ -71,10 +73,16 @@ async def join(visit: Visit) -> Response:
     form = dict(sent)
     name, friends = form.get("player", "").strip(), form.get("friends", "")
     names = list(dict.fromkeys(one for one in (name, *(part.strip() for part in friends.split(","))) if one))
-    if not name or any(len(one) > LONGEST_NAME for one in names):
-        raise InputError(f"the names are {', '.join(map(repr, names))}; accepted are 1 to {LONGEST_NAME} letters each")
+    with about("player"):
+        if not name or any(len(one) > LONGEST_NAME for one in names):
+            raise InputError(f"expected names of 1 to {LONGEST_NAME} letters each")
     queues = tuple(value for key, value in sent if key == "queue")
-    within, loose = _within(form.get("within", "5")), form.get("filter") != "strict"
+    with about("queue"):
+        if not queues:
+            raise InputError("choose a queue")
+    with about("within"):
+        within = _within(form.get("within", "5"))
+    loose = form.get("filter") != "strict"
     region = form.get("region")
     ping = {region: 30.0} if region else {}
     party = tuple(wishes.Seeker(name=one, within=within, loose=loose, ping=ping) for one in names)
@@ -90,7 +98,7 @@ def _within(text: str) -> float:
     except ValueError:
         within = -1.0
     if not 0 <= within <= 100:
-        raise InputError(f"the width of the filter is {text[:20]!r}; accepted is a number from 0 to 100")
+        raise InputError(f"expected a number from 0 to 100, got {text[:20]!r}")
     return within
 
 

@@ -1,10 +1,19 @@
 // What is live on the pages. Without it every page still says all it has to say, but for the curves.
 //
+// <body data-here="URL">           the address of this page, at which its regions are fetched again
+// <body data-now="…">              the service's clock when the page was made, in milliseconds
 // <body data-pulse="URL">          a stream of events `ladder` and `queue`, at which regions are fetched again
 // <… id data-live="ladder queue">  such a region: at which of the events
 // <… id data-every="2">            a region that is fetched again every so many seconds, while it says so
+// <… data-background>              such a region in a tab that nobody looks at too
+// <… data-title="…">               the title of the page while this is in it
+// <… data-alert data-alert-words>  a new value is told by a sound and, where it is allowed, a notification
+// <button data-notify>             asks whether notifications are allowed
+// <time data-ago>                  says how long ago it was
 // <… data-figure="URL">            a chart: plotly's figure at this address, or in the element that data-from names
 // <form data-redraw="id">          sends itself when a value changes, and shows the answer in this region
+// <select data-choose="id">        shows the fields that belong to another choice in this region
+// <… data-of="id">                 goes when something else is chosen or typed in the form of that region
 // <tr data-key data-value>         a row that is marked for a moment when its value has changed
 
 const NARROW = 520; // pixels, below which charts have fewer ticks
@@ -34,10 +43,15 @@ function loadLibrary() {
   return library;
 }
 
+const zooms = new WeakMap(); // the stretch of time that a chart shows, in milliseconds, where that is not all
+
 async function figureOf(chart) {
   const from = chart.dataset.from && document.getElementById(chart.dataset.from);
   if (from) return JSON.parse(from.textContent);
-  const answer = await fetch(chart.dataset.figure, { credentials: "same-origin" });
+  const url = new URL(chart.dataset.figure, location.href);
+  const zoom = zooms.get(chart);
+  if (zoom) ["since", "until"].forEach((name, at) => url.searchParams.set(name, Math.round(zoom[at])));
+  const answer = await fetch(url, { credentials: "same-origin" });
   if (!answer.ok) throw new Error(`the chart could not be read (${answer.status})`);
   return answer.json();
 }
@@ -66,7 +80,22 @@ function painted(figure, chart) {
     }
   }
   if (touch.matches) layout.dragmode = false;
+  else if (layout.meta?.more) layout.title.text += " Drag across a stretch to see all of it.";
+  if (layout.meta?.more || zooms.has(chart)) layout.yaxis.fixedrange = true; // a stretch of time is chosen
+  if (zooms.has(chart)) layout.xaxis.range = zooms.get(chart);
   return { data, layout };
+}
+
+// A chart of some of many points fetches those of the stretch that is zoomed into.
+function watchZoom(chart, [first, last]) {
+  const millis = (at) => typeof at === "number" ? at : Date.parse(at.includes(" ") ? `${at.replace(" ", "T")}Z` : at);
+  chart.on("plotly_relayout", () => {
+    const [since, until] = chart.layout.xaxis.range.map(millis);
+    const before = zooms.get(chart);
+    if (since <= first && until >= last) zooms.delete(chart);
+    else zooms.set(chart, [since, until]);
+    if (String(before) !== String(zooms.get(chart))) draw(chart);
+  });
 }
 
 async function draw(chart) {
@@ -75,6 +104,7 @@ async function draw(chart) {
     const { data, layout } = painted(figure, chart);
     if (!chart.dataset.drawn) chart.replaceChildren();
     await plotly.react(chart, data, layout, { displayModeBar: false, displaylogo: false, responsive: true });
+    if (!chart.dataset.drawn && layout.meta?.more) watchZoom(chart, layout.xaxis.range);
     chart.dataset.drawn = "true";
   } catch (error) {
     if (!chart.dataset.drawn) chart.textContent = `${error.message}.`; // one that is drawn stays as it was
@@ -178,6 +208,8 @@ async function fetchPage(url, ids) {
     const [old, fresh] = [document.getElementById(id), page.getElementById(id)];
     if (old && fresh) swap(old, fresh);
   }
+  tellTitle();
+  tellAlert();
 }
 
 let wanted = new Set();
@@ -185,31 +217,37 @@ let gathering = null;
 
 function refresh(ids) {
   ids.forEach((id) => wanted.add(id));
-  if (gathering || document.hidden || !wanted.size) return;
+  if (gathering || !due().length) return;
   gathering = setTimeout(async () => {
-    const now = [...wanted];
-    wanted = new Set();
+    const now = due();
+    now.forEach((id) => wanted.delete(id));
     try {
-      await fetchPage(location.href, now);
+      await fetchPage(document.body.dataset.here, now);
     } catch {
       now.forEach((id) => wanted.add(id)); // the service is away: at the next event
     }
     gathering = null;
-    if (wanted.size) setTimeout(() => refresh([]), 3000);
+    if (due().length) setTimeout(() => refresh([]), 3000);
   }, GATHER);
 }
+
+// Those wanted that are fetched now: where nobody looks at the tab, only what somebody waits for.
+const due = () => [...wanted].filter((id) => !document.hidden || document.getElementById(id)?.matches("[data-background]"));
+
+let stream = null;
+let retry = null;
 
 function listen(wait = AGAIN[0], lost = false) {
   const url = document.body.dataset.pulse;
   if (!url || !regions("[data-live]").length) return;
-  const all = () => regions("[data-live]").map((one) => one.id);
-  const stream = new EventSource(url);
-  const leave = () => stream.close();
+  clearTimeout(retry);
+  stream?.close();
+  stream = new EventSource(url);
   for (const what of ["ladder", "queue"]) {
     stream.addEventListener(what, () => refresh(regions(`[data-live~="${what}"]`).map((one) => one.id)));
   }
   stream.addEventListener("open", () => {
-    if (lost) refresh(all()); // what was missed meanwhile
+    if (lost) refresh(regions("[data-live]").map((one) => one.id)); // what was missed meanwhile
     [lost, wait] = [false, AGAIN[0]];
     document.documentElement.dataset.stream = "open";
   });
@@ -217,18 +255,102 @@ function listen(wait = AGAIN[0], lost = false) {
     lost = true;
     document.documentElement.dataset.stream = "lost";
     if (stream.readyState !== EventSource.CLOSED) return; // the browser tries again by itself
-    removeEventListener("pagehide", leave);
-    setTimeout(() => listen(Math.min(2 * wait, AGAIN[1]), true), wait * (0.5 + Math.random()));
+    retry = setTimeout(() => listen(Math.min(2 * wait, AGAIN[1]), true), wait * (0.5 + Math.random()));
   });
-  addEventListener("pagehide", leave);
 }
 
-function beat() {
-  let second = 0;
-  setInterval(() => {
-    second += 1;
-    refresh(regions("[data-every]").filter((one) => second % Number(one.dataset.every) === 0).map((one) => one.id));
-  }, 1000);
+function leave() {
+  clearTimeout(retry);
+  stream?.close(); // a page with an open stream is not kept for the back button
+}
+
+function comeBack(event) {
+  if (!event.persisted) return; // the page begins anyway
+  listen(AGAIN[0], true);
+  tick();
+}
+
+let second = 0;
+
+function tick() {
+  second += 1;
+  refresh(regions("[data-every]").filter((one) => second % Number(one.dataset.every) === 0).map((one) => one.id));
+  if (!document.hidden) document.querySelectorAll("time[data-ago]").forEach(tellAgo);
+}
+
+// Times that pass
+
+const [MINUTE, HOUR, DAY] = [60, 3600, 86_400];
+const ahead = Number(document.body.dataset.now) - Date.now(); // of the service's clock, in milliseconds
+
+function roughly(seconds) {
+  const [size, unit] =
+    seconds < 2 * MINUTE ? [1, "s"] : seconds < 2 * HOUR ? [MINUTE, "min"] : seconds < 2 * DAY ? [HOUR, "h"] : [DAY, "days"];
+  return `${Math.round(seconds / size)} ${unit}`;
+}
+
+function tellAgo(time) {
+  const passed = (Date.now() + ahead - Date.parse(time.dateTime)) / 1000;
+  const told = Math.abs(passed) < MINUTE ? "just now" : passed > 0 ? `${roughly(passed)} ago` : `in ${roughly(-passed)}`;
+  if (time.textContent !== told) time.textContent = told;
+}
+
+// What must not be missed: in the title, by a sound, by a notification
+
+const title = document.title;
+let alerted = document.querySelector("[data-alert]")?.dataset.alert;
+
+function tellTitle() {
+  document.title = document.querySelector("[data-title]")?.dataset.title ?? title;
+}
+
+function tellAlert() {
+  const found = document.querySelector("[data-alert]");
+  if (!found || found.dataset.alert === alerted) return;
+  alerted = found.dataset.alert;
+  ring();
+  if (document.hidden && mayNotify()) notify(found.dataset.alertWords);
+}
+
+async function ring() {
+  try {
+    const sound = new AudioContext();
+    await sound.resume(); // waits for good where a page may not sound before it is touched
+    for (const [at, pitch] of [[0, 660], [0.18, 880]]) {
+      const [tone, volume] = [sound.createOscillator(), sound.createGain()];
+      tone.frequency.value = pitch;
+      volume.gain.setValueAtTime(0.2, sound.currentTime + at);
+      volume.gain.exponentialRampToValueAtTime(0.001, sound.currentTime + at + 0.4);
+      tone.connect(volume).connect(sound.destination);
+      tone.start(sound.currentTime + at);
+      tone.stop(sound.currentTime + at + 0.4);
+    }
+    setTimeout(() => sound.close(), 1000);
+  } catch {
+    // a browser without sound: the title tells it
+  }
+}
+
+const mayNotify = () => "Notification" in window && Notification.permission === "granted";
+
+function notify(words) {
+  try {
+    const note = new Notification("evenmatch", { body: words, tag: "evenmatch-offer", requireInteraction: true });
+    note.onclick = () => { focus(); note.close(); };
+    document.addEventListener("visibilitychange", () => note.close(), { once: true });
+  } catch {
+    // some browsers of phones have notifications for installed pages alone
+  }
+}
+
+function offerNotifications() {
+  const button = document.querySelector("[data-notify]");
+  if (!button) return;
+  button.hidden = !("Notification" in window) || Notification.permission !== "default";
+  button.onclick = async () => {
+    await Notification.requestPermission();
+    offerNotifications();
+  };
 }
 
 // Forms that answer at once
@@ -256,6 +378,7 @@ function watchForm(form) {
       if (fresh) swap(region, fresh);
       else region.textContent = page.querySelector("main")?.textContent.trim() ?? "";
       history.replaceState(null, "", url);
+      document.body.dataset.here = url;
     } catch {
       region.textContent = "The service did not answer.";
     } finally {
@@ -274,10 +397,43 @@ function watchForm(form) {
   tellValues(form);
 }
 
+// Fields that depend on a choice
+
+function watchChoices(region) {
+  const drop = () => document.querySelectorAll(`[data-of="${region.id}"]`).forEach((one) => one.remove());
+  let asked = 0;
+  region.closest("form").addEventListener("input", drop);
+  region.addEventListener("change", async ({ target }) => {
+    if (target.dataset.choose !== region.id) return;
+    const mine = ++asked;
+    region.setAttribute("aria-busy", "true");
+    const chosen = [...region.querySelectorAll("[data-choose]")].map((one) => [one.name, one.value]);
+    try {
+      const answer = await fetch(`${document.body.dataset.here.split("?")[0]}?${new URLSearchParams(chosen)}`);
+      const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+      const fresh = page.getElementById(region.id);
+      if (mine !== asked || !fresh) return;
+      region.replaceChildren(...fresh.childNodes);
+      document.getElementById(target.id)?.focus({ preventScroll: true });
+    } catch {
+      // the parameters stay those of the choice before; the service shows the others when the form is sent
+    } finally {
+      if (mine === asked) region.removeAttribute("aria-busy");
+    }
+  });
+}
+
 document.documentElement.classList.add("live");
 drawAll();
 document.querySelectorAll("form[data-redraw]").forEach(watchForm);
+new Set([...document.querySelectorAll("[data-choose]")].map((one) => one.dataset.choose)).forEach((id) => {
+  watchChoices(document.getElementById(id));
+});
 dark.addEventListener("change", () => drawAll());
 document.addEventListener("visibilitychange", () => refresh([]));
+addEventListener("pagehide", leave);
+addEventListener("pageshow", comeBack);
+offerNotifications();
+tellTitle();
 listen();
-beat();
+setInterval(tick, 1000);
