@@ -49,6 +49,7 @@ def test_create_makes_the_file_and_show_tells_every_setting_and_parameter(run, t
         "active_days": 7.5,
         "divisions": [["low", 1], ["high", 60]],
         "division_margin": 1,
+        "archived": False,
     }
     assert (told["system"], told["parameters"]["k"], told["parameters"]["start"]) == ("elo", 20, 1000)
     assert (told["matches"], told["players"], told["season"], told["rebuild_due_from"]) == (0, 0, 1, None)
@@ -90,7 +91,33 @@ def test_list_counts_what_each_ladder_holds(run, league):
     ]
     lines = run("ladder", "list").out.splitlines()
     assert lines[0] == "league.db: 2 ladders"
-    assert lines[2].split() == ["duel", "duel", "elo", "11", "6", "1", "–"]
+    assert lines[2].split() == ["duel", "duel", "elo", "11", "6", "1", "open"]
+
+
+def test_an_archived_ladder_is_read_takes_nothing_and_is_reopened(run, league, tmp_path):
+    assert run("ladder", "archive", "duel").out == "ladder duel: archived\n"
+    assert run("ladder", "archive", "duel").out == "ladder duel: is archived already\n"
+    assert run("ladder", "list").out.splitlines()[2].split()[-1] == "archived"
+    more = tmp_path / "more.csv"
+    more.write_text("match_id,played_at,player,team,place\nx1,2026-03-01,ann,1,1\nx1,2026-03-01,bob,2,2\n")
+    refused = run("import", more, "--ladder", "duel")
+    assert refused.code != 0
+    assert "is archived" in refused.err
+    assert run("standings", "--ladder", "duel").code == 0
+    assert run("ladder", "reopen", "duel").code == 0
+    assert run("import", more, "--ladder", "duel").code == 0
+
+
+def test_the_end_of_a_season_is_seen_before_it_is_made(run, league):
+    before = ratings(run)
+    seen = json.loads(run("season", "open", "--preview", "--json").out)
+    assert {one["player"]: one["before"] for one in seen["moves"]} == pytest.approx(before)
+    start = 1500.0
+    assert {one["player"]: one["after"] for one in seen["moves"]} == pytest.approx(
+        {player: start + (rating - start) / 2 for player, rating in before.items()}
+    )
+    assert ratings(run) == before
+    assert len(json.loads(run("season", "list", "--json").out)["seasons"]) == 1
 
 
 def test_import_gives_what_elo_by_hand_gives(run, league):

@@ -80,7 +80,7 @@ def test_a_reported_match_tells_what_it_changed_and_why(serving, make_ladder):
     assert caught.value.status == 409
     assert caught.value.problem.type == "urn:evenmatch:problem:conflict"
     assert (told.recorded, told.refused) == (1, 1)
-    assert told.outcomes[1].problem["status"] == 422
+    assert told.outcomes[1].problem.status == 422
 
 
 def test_a_signed_report_is_accepted_and_one_with_another_byte_is_not(serving, make_ladder):
