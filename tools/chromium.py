@@ -40,7 +40,12 @@ def lacking() -> str | None:
 def chromium() -> Iterator[Browser]:
     """A browser, until the block ends; `lacking` says before whether there can be one."""
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=_program(), args=FLAGS, timeout=PATIENCE)
+        browser = playwright.chromium.launch(
+            executable_path=_program(),
+            args=FLAGS,
+            ignore_default_args=["--disable-back-forward-cache"],  # people have it
+            timeout=PATIENCE,
+        )
         try:
             yield browser
         finally:

@@ -17,6 +17,7 @@ from evenmatch.service.queueing.wishes import Join, Seeker
 from evenmatch.service.service import Service
 from evenmatch.service.settings import Settings
 from evenmatch.standings.board import StandingsRules
+from ledger.made import Clock
 
 OWNED = "document.title='owned';alert(1)"
 BLANKS = ("\u200b", "\u2800", "\u3164")  # of each nothing is seen
@@ -45,6 +46,8 @@ HOSTILE = (
 )
 ARENA, DUELS, BRAWL, RELAY = "arena", "duels", "brawl", f'relay/1 "><b>{OWNED[:20]}</b>?#'
 LADDERS = (ARENA, DUELS, BRAWL, RELAY)
+MARATHON, RUNNERS = "marathon", ("Long one", "Long two")  # who played each other every hour
+HOURS = 420
 TITLES = {ARENA: "Arena 6v6", DUELS: "Duels", BRAWL: "Brawl", RELAY: f"<script>{OWNED}</script> \u202erelay"}
 ANYBODY = {"max_odds": "none", "even_spread": 100.0, "steps": [[0, 100]], "rematch_wait": 0.0, "party_wait": 0.0}
 APART = {**ANYBODY, "steps": [[0, 1]]}  # those who wait here wait on
@@ -74,6 +77,7 @@ def make(path):
     rng = np.random.default_rng(7)
     played = {ARENA: arena(), DUELS: duels(rng), BRAWL: brawl(rng), RELAY: relay(rng)}
     systems = {ARENA: "wager", DUELS: "battlepoints", BRAWL: "scorefactor", RELAY: "prav"}
+    marathon(path, rng)
     with Service.open(str(path)) as service:
         for name, matches in played.items():
             settings = Settings(
@@ -195,6 +199,29 @@ def relay(rng):
     return listed
 
 
+def marathon(path, rng):
+    """A ladder of many matches of two, with a season that opened half way."""
+    ends = hours()
+    listed = []
+    for number, end in enumerate(ends):
+        places = rng.permutation([1, 2]).tolist()
+        teams = tuple(Team.of(who, place=place) for who, place in zip(RUNNERS, places, strict=True))
+        listed.append(Match(f"run-{number}", end, teams))
+    clock = Clock(ends[HOURS // 2])
+    with Service.open(str(path), clock) as service:
+        service.create_ladder(MARATHON, "elo", rules("elo"))
+        service.import_matches(MARATHON, from_matches(listed[: HOURS // 2]))
+        service.open_season(MARATHON, title="Second half")
+        clock.move(days=HOURS)
+        service.import_matches(MARATHON, from_matches(listed[HOURS // 2 :]))
+
+
+def hours():
+    """When the matches of the marathon ended, the last one an hour ago at most."""
+    last = datetime.now(UTC).replace(minute=0, second=0, microsecond=0)
+    return [last - timedelta(hours=HOURS - 1 - at) for at in range(HOURS)]
+
+
 def queues(service):
     """Some who wait, and two who are asked whether they want a match; of ladders with queues a ticket that waits."""
     desk = Desk(service)
@@ -219,4 +246,18 @@ def join(desk, ladder, queue, *members):
     return told.ticket
 
 
-__all__ = ["ARENA", "BLANKS", "BRAWL", "DUELS", "HOSTILE", "LADDERS", "OWNED", "RELAY", "World", "make"]
+__all__ = [
+    "ARENA",
+    "BLANKS",
+    "BRAWL",
+    "DUELS",
+    "HOSTILE",
+    "HOURS",
+    "LADDERS",
+    "MARATHON",
+    "OWNED",
+    "RELAY",
+    "RUNNERS",
+    "World",
+    "make",
+]

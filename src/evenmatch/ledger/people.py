@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from evenmatch.ledger.store import Store
 from evenmatch.ledger.text import check_texts
 
 LAST = "\U0010ffff"  # no name has a letter after it
+BEGINNING, SIMILAR = 3, 3  # letters that similar names share at least, and how many names are told
 
 
 def ids_of(store: Store, names: Sequence[str]) -> dict[str, int]:
@@ -58,9 +60,18 @@ def find(store: Store, name: str) -> int:
     """The id behind a name. Raises UnknownNameError where nobody has it."""
     found = ids_of(store, [name])
     if name not in found:
-        close = [row[0] for row in search(store, name[:3], 200)] if name else []
-        raise UnknownNameError("player", name, close)
+        raise UnknownNameError("player", name, similar(store, name))
     return found[name]
+
+
+def similar(store: Store, name: str, ladder: int | None = None) -> list[str]:
+    """Names that were perhaps meant by one that nobody has, the most similar first; ladder: its players alone."""
+    for length in (len(name) // 2 + 1, BEGINNING):
+        beginning = name[:length]
+        known = [one for one, _ in search(store, beginning, 200, ladder, inside=False)] if beginning else []
+        if found := get_close_matches(name, known, n=SIMILAR):
+            return found
+    return []
 
 
 def search(

@@ -254,4 +254,4 @@ def _find(store: Store, head: Head, name: str) -> int:
                 return player
         if player in store.plan(head, head.corrected).bans:
             return player
-    raise UnknownNameError(f"player of ladder {head.name!r}", name, ())
+    raise UnknownNameError(f"player of ladder {head.name!r}", name, people.similar(store, name, head.ladder))

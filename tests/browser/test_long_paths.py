@@ -1,0 +1,51 @@
+"""A rating over many matches: every peak is drawn, seasons are marked, and a stretch that is dragged across has all."""
+
+import re
+
+import pytest
+
+from browser.test_live import wait_for
+from browser.watched import settled
+from browser.world import HOURS, MARATHON, RUNNERS
+from evenmatch.web.visit import address
+
+POINTS = """(chart) => chart.data.filter((one) => one.mode === 'markers').reduce((sum, one) => sum + one.x.length, 0)"""
+HIGHEST = """(chart) => Math.max(...chart.data.filter((one) => one.mode === 'markers').flatMap((one) => one.y))"""
+
+
+@pytest.fixture
+def chart(page):
+    page.goto(address("ladders", MARATHON, "players", RUNNERS[0]))
+    settled(page)
+    return page.locator("#path-figure")
+
+
+def drag(page, chart, first, last):
+    """Drag across a stretch, in shares of the width of the axes."""
+    box = chart.locator(".nsewdrag").first.bounding_box()
+    middle = box["y"] + box["height"] / 2
+    page.mouse.move(box["x"] + first * box["width"], middle)
+    page.mouse.down()
+    page.mouse.move(box["x"] + last * box["width"], middle, steps=4)
+    page.mouse.up()
+
+
+def test_all_matches_of_a_stretch_come_when_it_is_zoomed_into(page, chart):
+    title = chart.locator(".gtitle").text_content()
+    some, whole = map(int, re.match(r"(\d+) of (\d+) matches: every peak and every low\. Drag", title).groups())
+    assert chart.evaluate(POINTS) == some < whole == HOURS
+    highest = chart.evaluate(HIGHEST)
+    drag(page, chart, 0.4, 0.6)
+    wait_for(lambda: chart.locator(".gtitle").count() == 0)
+    since, until = chart.evaluate("(chart) => chart.layout.xaxis.range.map(Number)")
+    hours = (until - since) / 3_600_000
+    assert hours > 60
+    assert chart.evaluate(POINTS) == pytest.approx(hours, abs=1)
+    box = chart.locator(".nsewdrag").first.bounding_box()
+    page.mouse.dblclick(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    wait_for(lambda: chart.evaluate(POINTS) == some)
+    assert chart.evaluate(HIGHEST) == highest
+
+
+def test_seasons_are_marked(chart):
+    assert "Second half" in chart.inner_text()

@@ -1,0 +1,55 @@
+"""Tables on a phone: nothing is cut off, no column is one word wide, and a match says who played."""
+
+import pytest
+
+from browser.world import ARENA, DUELS
+from evenmatch.web.visit import address
+
+WIDE = 360
+
+
+@pytest.fixture
+def phone(visitor):
+    return visitor(width=WIDE, height=740).page()
+
+
+def cut(table):
+    """Whether part of a table is beyond the edge of what scrolls it."""
+    return table.evaluate("(one) => one.scrollWidth > one.clientWidth")
+
+
+def test_the_matches_of_a_player_say_why_in_lines_as_wide_as_the_phone(phone):
+    phone.goto(address("ladders", DUELS, "players", "Duellist 01"))
+    region = phone.get_by_role("region", name="Matches of this player")
+    assert not cut(region)
+    rows = region.locator("tbody tr")
+    assert rows.count() >= 5
+    for row in rows.all():
+        assert row.locator("td").last.bounding_box()["width"] > 0.7 * WIDE
+        assert row.bounding_box()["height"] < 200
+    change = rows.first.locator("td.num").bounding_box()
+    when = rows.first.locator("td").first.bounding_box()
+    assert change["y"] == pytest.approx(when["y"], abs=12)
+    assert change["x"] > when["x"] + when["width"]
+
+
+@pytest.mark.parametrize(("ladder", "path", "name"), [(ARENA, "matches", "Matches"), (DUELS, "matches", "Matches")])
+def test_lists_of_matches_fit_and_name_the_teams(phone, ladder, path, name):
+    phone.goto(address("ladders", ladder, path))
+    region = phone.get_by_role("region", name=name)
+    assert not cut(region)
+    assert region.locator("tbody tr").first.locator("td.whole").bounding_box()["width"] > 0.7 * WIDE
+
+
+def test_a_match_says_who_played(phone, known):
+    phone.goto(address("ladders", DUELS, "matches", known.match[DUELS]))
+    region = phone.get_by_role("region", name="Teams and odds")
+    assert not cut(region)
+    for row in region.locator("tbody tr").all():
+        assert row.get_by_role("link").first.is_visible()
+        assert row.locator("td").last.evaluate("(one) => getComputedStyle(one, '::before').content") == '"Score: "'
+
+
+def test_what_the_matchmaker_offered_fits(phone):
+    phone.goto(address("ladders", DUELS, "queue"))
+    assert not cut(phone.locator("#offers .scroll"))

@@ -1,0 +1,121 @@
+"""Forms that are refused: the page stays, with what was typed, and says beside the field what is wrong."""
+
+import pytest
+
+from browser.axe import violations
+from browser.test_live import wait_for
+from browser.world import DUELS
+from evenmatch.web.visit import address
+
+AT = address("ladders", DUELS, "operate")
+REFUSED = {
+    "a ladder": (
+        "/operate",
+        "Make it",
+        {"Name, for programs": "My Cup!", "Title, for people": "My Cup"},
+        "such as my-cup",
+    ),
+    "a key": ("/operate/keys", "Make it", {"Who or what it is for": "us", "Days until": "soon"}, "expected whole days"),
+    "a webhook": ("/operate/webhooks", "Add it", {"Address": "ftp://example.com/"}, "http"),
+    "a correction": (
+        f"{AT}/correct?what=void",
+        "Show who would move",
+        {"Why": "a test", "Match": "duel-9999"},
+        "unknown match",
+    ),
+    "a season": (
+        f"{AT}/season",
+        "End this season",
+        {"Title": "Summer", "Type the name": "duel"},
+        "type duels to confirm",
+    ),
+    "an archive": (f"{AT}/archive", "Archive it", {"Type the name": "duel"}, "type duels to confirm"),
+    "a queue": (address("ladders", DUELS, "queue"), "Find me a match", {"Your name": "x", "How near": "7"}, "choose"),
+}
+
+
+@pytest.fixture
+def refusing(visitor, session):
+    """A tab of an operator, whose browser may note that forms are refused."""
+    watched = visitor(cookies=session)
+    yield watched.page()
+    watched.troubles[:] = [one for one in watched.troubles if "the server responded with a status of 4" not in one]
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_a_refused_form_keeps_what_was_typed_and_says_beside_the_field_what_is_wrong(what, refusing):
+    where, button, typed, said = REFUSED[what]
+    refusing.goto(where)
+    tabs = refusing.get_by_role("navigation", name="Ladder").count()
+    form = refusing.locator("form", has=refusing.get_by_role("button", name=button, exact=False)).last
+    for label, text in typed.items():
+        form.get_by_label(label).fill(text)
+    for box in form.get_by_role("checkbox").all():
+        box.set_checked(what not in ("a queue",) and box.get_attribute("name") in ("scope", "event"))
+    form.get_by_role("button", name=button).click()
+    refusing.locator(".wrong").wait_for()
+    for label, text in typed.items():
+        assert form.get_by_label(label).input_value() == text
+    (wrong,) = refusing.locator(".wrong").all()
+    assert said in wrong.inner_text().lower()
+    near = wrong.locator("xpath=ancestor::*[self::fieldset or contains(@class, 'field')][1]")
+    assert near.locator("input").count() >= 1
+    if (invalid := refusing.locator("[aria-invalid=true]")).count():
+        assert wrong.get_attribute("id") in invalid.get_attribute("aria-describedby").split()
+    assert refusing.get_by_role("navigation", name="Ladder").count() == tabs
+    assert violations(refusing) == []
+
+
+def test_a_name_that_was_probably_meant_is_a_link(refusing):
+    refusing.goto(address("ladders", DUELS, "players", "Duelist 03"))
+    refusing.get_by_role("navigation", name="Ladder").wait_for()
+    refusing.get_by_role("link", name="Did you mean “Duellist 03”?").click()
+    refusing.get_by_role("heading", name="Duellist 03").wait_for()
+    refusing.goto(f"{AT}/correct?what=ban")
+    refusing.get_by_label("Player").fill("Duelist 03")
+    refusing.get_by_role("button", name="Show who would move").click()
+    refusing.get_by_role("main").get_by_role("link", name="Duellist 03").click()
+    assert refusing.get_by_role("textbox", name="Player").input_value() == "Duellist 03"
+
+
+def test_a_key_is_made_once_and_shown_once(refusing):
+    refusing.goto("/operate/keys")
+    refusing.get_by_label("Who or what it is for").fill("once")
+    refusing.get_by_label("read", exact=True).check()
+    refusing.get_by_role("button", name="Make it").click()
+    assert refusing.get_by_role("status").locator("code").inner_text().startswith("em_")
+    refusing.reload()
+    assert refusing.get_by_role("status").count() == 0
+    rows = refusing.get_by_role("region", name="Keys").get_by_role("rowheader", name="once", exact=True)
+    assert rows.count() == 1
+    refusing.get_by_role("link", name="Revoke once").click()
+    refusing.get_by_label("Type the name of the key to confirm: once").fill("once")
+    refusing.get_by_role("button", name="Revoke it").click()
+    assert refusing.get_by_role("status").inner_text() == "The key once is revoked."
+    assert refusing.get_by_role("link", name="Revoke once").count() == 0
+
+
+def test_what_another_system_takes_is_shown_as_soon_as_it_is_chosen(refusing):
+    for where in (address("ladders", DUELS, "lab", "what-if"), f"{AT}/rules"):
+        refusing.goto(where)
+        assert refusing.locator("input[name='p.rule']").count() == 0
+        system = refusing.get_by_label("Rating system")
+        system.focus()
+        system.select_option("elo")
+        refusing.locator("#parameters summary", has_text="Parameters of elo").wait_for()
+        assert refusing.locator("input[name='p.k']").input_value() == "32"
+        assert refusing.evaluate("document.activeElement.id") == "system"
+        refusing.get_by_label("Preset").select_option("fide")
+        wait_for(lambda: refusing.locator("input[name='p.rule']").input_value() == "fide")
+
+
+def test_the_preview_of_other_rules_goes_when_something_else_is_chosen(refusing):
+    refusing.goto(f"{AT}/rules")
+    refusing.get_by_label("Rating system").select_option("elo")
+    refusing.locator("#parameters summary", has_text="Parameters of elo").wait_for()
+    refusing.get_by_role("button", name="Show who would move").click()
+    change = refusing.get_by_role("button", name="Rate by these rules")
+    change.wait_for()
+    refusing.get_by_label("Rating system").select_option("glicko")
+    refusing.locator("#parameters summary", has_text="Parameters of glicko").wait_for()
+    assert change.count() == 0
