@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from browsing import Browsing, words
+from browsing import Browsing, field, words
 from evenmatch.http.app import application
 from evenmatch.http.options import Options
 from evenmatch.service.queueing.matchmaker import Matchmaker
@@ -85,6 +85,40 @@ def test_a_guest_queues_up_is_asked_accepts_and_plays(anyone, site, queue, match
     assert "You are playing" in told
     assert "bob" in told
     assert f'href="{ticket}"' in anyone.page(QUEUE)
+
+
+def test_an_offer_is_in_the_title_and_announced_and_without_scripts_the_page_loads_again(
+    anyone, site, queue, matchmaker, clock
+):
+    ticket = joined(anyone, "ann")
+    waiting = anyone.page(ticket)
+    assert "data-alert" not in waiting
+    assert '<noscript><meta http-equiv="refresh" content="3"></noscript>' in waiting
+    site.desk.do(queue, [Join(members=(Seeker(name="bob"),), queues=("main",))])
+    clock.move(seconds=20)
+    matchmaker.step(queue)
+    offered = anyone.page(ticket)
+    region = re.search(r'<section class="card" id="ticket"[^>]*>', offered)[0]
+    assert "data-background" in region
+    assert re.search(r'data-title="\(\d+ s\) Accept your match', region)
+    assert re.search(r'data-alert="\d+" data-alert-words="A match is found', region)
+    anyone.submit(ticket, say="accept")
+    assert "data-alert" not in anyone.page(ticket)
+    anyone.submit(ticket, say="leave")
+
+
+def test_a_refused_wish_stands_as_it_was_typed(anyone, queue):
+    answer = anyone.submit(f"{QUEUE}/join", on=QUEUE, queue="main", player="ann", within="101", filter="strict")
+    assert answer.status_code == 422
+    assert field(answer.text, "player")[0] == "ann"
+    assert field(answer.text, "within") == ("101", "Expected a number from 0 to 100, got '101'")
+    assert '<option value="strict" selected>' in answer.text
+
+
+def test_only_operators_read_how_to_make_a_queue(anyone, operator, league):
+    assert "evenmatch queue set" not in words(anyone.page(f"/ladders/{league}/queue"))
+    assert "its matches are arranged elsewhere" in words(anyone.page(f"/ladders/{league}/queue"))
+    assert "evenmatch queue set league main" in words(operator.page(f"/ladders/{league}/queue"))
 
 
 def test_a_guest_leaves_the_queue(anyone, queue):

@@ -13,6 +13,8 @@ from evenmatch.http.options import Options
 from evenmatch.http.serving import site_over
 from evenmatch.web.app import pages
 from evenmatch.web.pages import PAGES
+from evenmatch.web.templates import seconds
+from ledger.made import duel
 
 POLICY = "content-security-policy"
 
@@ -197,3 +199,69 @@ def test_a_page_that_shows_a_new_key_is_not_kept(operator):
 @pytest.mark.parametrize("number", ["9" * 27, "0" * 20 + "9" * 27, "-1", "1e3"])
 def test_a_number_that_no_page_has_is_refused_in_words(anyone, league, number):
     assert "accepted is a whole number" in words(anyone.page(f"/ladders/{league}/matches?before={number}", 422))
+
+
+def test_a_ladder_is_found_whatever_the_case_of_its_name_and_with_a_slash_behind(anyone, league, service):
+    led = anyone.get("/ladders/League/standings?around=ann")
+    assert (led.status_code, led.headers["location"]) == (302, f"/ladders/{league}/standings?around=ann")
+    led = anyone.get(f"/ladders/{league}/?x=1")
+    assert (led.status_code, led.headers["location"]) == (308, f"/ladders/{league}?x=1")
+    assert anyone.get("/nothing/").status_code == 404
+    service.create_ladder("LEAGUE", "elo", rules("elo"))
+    assert anyone.get("/ladders/League").status_code == 404  # which of the two is not clear
+    assert anyone.get("/ladders/LEAGUE").status_code == 200
+
+
+def test_another_spelling_leads_to_no_ladder_that_may_not_be_read(site, league, service):
+    service.create_ladder("Secret", "elo", rules("elo"))
+    browsing = Browsing(application(site_over(service, Options(matchmaker=False)), pages=pages))
+    assert browsing.get("/ladders/secret").headers["location"].startswith("/login")
+    browsing.close()
+
+
+def test_an_error_on_a_ladder_keeps_its_navigation_and_links_what_was_meant(anyone, league, service):
+    service.record(duel(9, "Ravi Ink", "bob", ladder=league))
+    page = anyone.page(f"/ladders/{league}/players/Ravi%20Inc", 404)
+    assert f'<a href="/ladders/{league}/standings"' in page
+    assert f'<a class="button" href="/ladders/{league}/players/Ravi%20Ink">Did you mean “Ravi Ink”?</a>' in page
+    around = anyone.page(f"/ladders/{league}/standings?around=Ravi+Inc", 404)
+    assert f'href="/ladders/{league}/standings?around=Ravi+Ink"' in around
+    nobody = anyone.page(f"/ladders/{league}/players/completely%20different", 404)
+    assert "Did you mean" not in nobody
+
+
+def test_no_name_of_an_unreadable_ladder_is_suggested(anyone, league, service):
+    service.create_ladder("other", "elo", rules("elo"))
+    service.record(duel(9, "Ravi Ink", "bob", ladder="other"))
+    assert "Ravi Ink" not in anyone.page(f"/ladders/{league}/players/Ravi%20Inc", 404)
+
+
+def test_whose_session_ended_while_a_form_was_open_can_log_in_again_and_go_on(operator, league, clock):
+    at = f"/ladders/{league}/operate/correct"
+    proof = re.search(r'name="proof" value="([^"]+)"', operator.page(f"{at}?what=void&match=m2"))[1]
+    clock.move(seconds=12 * 3600 + 1)
+    answer = operator.post(at, data={"proof": proof, "what": "void", "match": "m2"})
+    assert answer.status_code == 403
+    assert re.search(r'href="/login\?to=[^"]*correct"', answer.text)
+    assert "Log in again" in words(answer.text)
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        (0.4, "0 s"),
+        (119.4, "119 s"),
+        (119.6, "2 min"),
+        (241, "4 min 1 s"),
+        (242, "4 min 2 s"),
+        (1199, "19 min 59 s"),
+        (1200, "20 min"),
+        (7199, "120 min"),
+        (7200, "2 h"),
+        (172_800, "2 days"),
+        (None, "–"),
+        (float("inf"), "–"),
+    ],
+)
+def test_times_that_pass_are_told_to_the_second_where_seconds_matter(value, told):
+    assert seconds(value) == told
