@@ -82,7 +82,9 @@ def test_a_file_rates_with_every_system_whose_needs_it_meets(file, system, tmp_p
     if (file, system) in REFUSED:
         assert told.code == 1
         assert REFUSED[file, system] in told.err
-        assert told.out == ""
+        refusal = json.loads(told.out)
+        assert refusal["outcome"] == "nothing was rated"
+        assert 1 <= len(refusal["bad_matches"]) <= FILES[file]
         assert not out.exists()
         assert not journal.exists()
         if (file, system) != ("cod_cwl", "scorefactor"):

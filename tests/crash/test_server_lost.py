@@ -125,9 +125,9 @@ def test_a_server_that_is_shut_down_and_started_again(service: Service, durable:
 
 
 def cut_connections(service: Service) -> int:
-    """End every other connection to the database; how many there were."""
+    """End every other connection to the database, and wait until it has ended; how many there were."""
     sql = (
-        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+        "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity "
         "WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'"
     )
     return len(rows(shown_url(service), sql))
