@@ -181,6 +181,34 @@ def offer(wait, percentile):
     return Recent(1, "main", "made", 0, 0.5, 1.0, None, 2, (wait,), (percentile,))
 
 
+def test_how_even_matches_were_counts_every_offer_and_the_favourite_of_either_side():
+    made = [
+        Recent(at, "main", "made", 0, odds, spread, None, 2, (wait, wait + 1), (40.0, 60.0))
+        for at, (odds, spread, wait) in enumerate([(0.5, 1, 0), (0.4, 2, 2), (0.55, 3, 4), (0.3, 9, 6), (0.52, 4, 8)])
+    ]
+    few = [Recent(9, "side", "made", 0, 0.9, 50.0, None, 2, (9.0, 9.0), (1.0, 99.0))] * 4
+    (found,) = waits.evenness([*made, *few]).items()
+    assert found[0] == "main"
+    assert found[1].matches == 5
+    assert found[1].spread == pytest.approx((3.0, 7.0))  # of 1, 2, 3, 4, 9: the middle, and 0.6 of the way from 4 to 9
+    assert found[1].favourite == pytest.approx((0.55, 0.66))  # of .5, .52, .55, .6, .7
+    assert found[1].wait == pytest.approx((4.5, 8.1))  # of 0 … 9
+
+
+def test_the_page_shows_how_even_its_matches_were(anyone, site, queue, matchmaker, clock):
+    assert "How even" not in words(anyone.page(QUEUE))
+    for pair in range(5):
+        joining = [Join(members=(Seeker(name=f"{name} {pair}"),), queues=("main",)) for name in ("x", "y")]
+        site.desk.do(queue, joining)
+        clock.move(seconds=3)
+        matchmaker.step(queue)
+    shown = words(anyone.page(QUEUE))
+    assert "How even the matches are" in shown
+    assert "The last 5 matches offered" in shown
+    assert "Foretold odds of the favourite 50 % 50 %" in shown
+    assert "Wait of each party 3 s 3 s" in shown
+
+
 def test_the_wait_of_a_level_is_that_of_the_nearest_who_are_enough():
     near = [offer(float(at), 50.0 + at % 3) for at in range(1, 12)]  # 1 … 11 s
     far = [offer(100.0, 90.0) for _ in range(20)]

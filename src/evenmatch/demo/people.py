@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from evenmatch.demo.games import GAMES
 from evenmatch.demo.names import player_names
 
-PEOPLE = 360
-LIVES = {"eu": 0.5, "us": 0.35, "asia": 0.15}  # shares
+PEOPLE = 960
+LIVES = {"eu": 0.6, "us": 0.28, "asia": 0.12}  # shares
 OWN_SHARE = 0.6  # of a skill that is the game's own
-FRIENDS = 4  # at most
+FRIENDS = 3
 HOUR_SWING = 0.25  # between a player's usual and best hour
 
 
@@ -36,7 +36,7 @@ class Person:
     within: float
     loose: bool
     ladders: tuple[str, ...]
-    friends: tuple[str, ...] = field(repr=False)
+    friends: tuple[str, ...] = field(default=(), repr=False)
 
     def skill_at(self, ladder: str, hour: float) -> float:
         """Their skill at an hour of the day, 0..24."""
@@ -49,21 +49,32 @@ def make_people(seed: int, count: int = PEOPLE) -> list[Person]:
     rng = np.random.default_rng([seed, 0])
     names = player_names(count, rng)
     talent = rng.normal(size=count)
-    return [_person(rng, names, talent, at) for at in range(count)]
+    people = [_person(rng, names[at], talent[at]) for at in range(count)]
+    return [replace(one, friends=friends) for one, friends in zip(people, _friends(people), strict=True)]
 
 
-def _person(rng: np.random.Generator, names: list[str], talent: np.ndarray, at: int) -> Person:
+def _friends(people: Sequence[Person]) -> list[tuple[str, ...]]:
+    """Of each the friends, who are about as good at all that both play: parties of the best and the worst are rare."""
+    skill = np.array([[one.skill.get(game.ladder, np.nan) for game in GAMES] for one in people])
+    apart = np.abs(skill[:, None] - skill[None])
+    farthest = np.where(np.isnan(apart), -np.inf, apart).max(axis=2)
+    farthest[farthest < 0] = np.inf  # no game in common
+    np.fill_diagonal(farthest, np.inf)
+    nearest = np.argsort(farthest, axis=1, kind="stable")[:, :FRIENDS]
+    return [tuple(people[other].name for other in row) for row in nearest]
+
+
+def _person(rng: np.random.Generator, name: str, talent: float) -> Person:
     ladders = [game.ladder for game in GAMES if rng.random() < game.share]
     if not ladders:
         ladders = [GAMES[int(rng.integers(len(GAMES)))].ladder]
     own = rng.normal(size=len(GAMES))
     region = str(rng.choice(list(LIVES), p=list(LIVES.values())))
-    near = {one: float(rng.integers(15, 60) if one == region else rng.integers(90, 180)) for one in LIVES}
-    others = rng.choice(len(names), FRIENDS, replace=False)
+    near = {one: float(rng.integers(15, 60) if one == region else rng.integers(80, 170)) for one in LIVES}
     return Person(
-        name=names[at],
+        name=name,
         skill={
-            game.ladder: float((1 - OWN_SHARE**2) ** 0.5 * talent[at] + OWN_SHARE * own[number])
+            game.ladder: float((1 - OWN_SHARE**2) ** 0.5 * talent + OWN_SHARE * own[number])
             for number, game in enumerate(GAMES)
             if game.ladder in ladders
         },
@@ -71,8 +82,7 @@ def _person(rng: np.random.Generator, names: list[str], talent: np.ndarray, at: 
         best_hour=float(rng.uniform(0, 24)),
         region=region,
         ping=near,
-        within=float(rng.choice([2, 5, 10, 20])),
-        loose=bool(rng.random() < 0.93),
+        within=float(rng.choice([5, 10, 20])),
+        loose=bool(rng.random() < 0.95),
         ladders=tuple(ladders),
-        friends=tuple(names[other] for other in others if other != at),
     )

@@ -16,14 +16,12 @@ from evenmatch.demo.seeding import QUEUE
 from evenmatch.errors import EvenmatchError
 
 ARRIVE = 12.0  # seconds in which all have come
-REST = 25.0  # seconds between two matches, on average
-BORED = 90.0  # seconds after which the impatient give up
-WAIT = 2.0  # seconds of one look
-AWAY = 2.5  # seconds between two looks, on average: the service works for everybody who looks
-OTHERS = 3.0  # seconds in which the others answer an offer, mostly: each answer is a change, and worth no look
+REST = 15.0  # seconds between two matches, on average
+PATIENCE = (120.0, 180.0)  # seconds of waiting after which somebody gives up
+BETWEEN = (2.0, 6.0)  # seconds between two looks at a ticket: the service works for everybody who looks
 LONG = 40.0  # seconds of one look while a match is played
-DECLINES, IS_SILENT, IS_IMPATIENT = 0.015, 0.005, 0.1
-WITH_FRIENDS = 0.3
+DECLINES, IS_SILENT = 0.006, 0.002
+WITH_FRIENDS = 0.05
 FAILURES = (EvenmatchError, OSError)
 
 
@@ -77,21 +75,20 @@ class Seekers:
         """Queue, wait, answer, and stay until the match is over."""
         game = self._game
         members = [_seeker(one, game) for one in party]
-        ladder, patience = game.ladder, BORED if self._rng.random() < IS_IMPATIENT else np.inf
+        ladder, patience = game.ladder, self._rng.uniform(*PATIENCE)
         joined = await self._client.join_queue(ladder, JoinQueue(queues=[QUEUE], members=members))
         seen = await self._client.ticket(ladder, joined.ticket)
         while seen.state not in OVER:
-            if seen.offer is not None and not all(seen.offer.own.values()):
-                await asyncio.sleep(self._rng.uniform(0.3, 3.0))
-                if not await self._answer(ladder, joined.ticket, seen.offer.offer):
-                    return
-                await asyncio.sleep(OTHERS)
+            if seen.offer is not None:
+                if not all(seen.offer.own.values()):
+                    await asyncio.sleep(self._rng.uniform(0.3, 3.0))
+                    if not await self._answer(ladder, joined.ticket, seen.offer.offer):
+                        return
             elif seen.waited is not None and seen.waited > patience:
                 await self._client.leave_queue(ladder, joined.ticket)
                 return
-            else:
-                await asyncio.sleep(self._rng.uniform(0, 2 * AWAY))
-            seen = await self._client.ticket(ladder, joined.ticket, after=seen.change, wait=WAIT)
+            await asyncio.sleep(self._rng.uniform(*BETWEEN))
+            seen = await self._client.ticket(ladder, joined.ticket)
         if seen.match is not None:
             await self._stay(ladder, seen.match.match_id, game.length[0])
 

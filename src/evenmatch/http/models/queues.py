@@ -84,7 +84,9 @@ class OfferTold(Told):
     teams: list[int] = Field(description="How many players of each team are asked.")
     match_id: str | None
     region: str | None
-    odds: float = Field(description="The chance of the first team.")
+    odds: float = Field(
+        description="The chance of the first team; of the strongest against the weakest where there are more than two."
+    )
     spread: float = Field(description="Percentiles between its lowest and its highest player.")
     costs: dict[str, float] = Field(description="In seconds of waiting that they are worth.")
 

@@ -16,7 +16,8 @@ class Recent(NamedTuple):
     """An offer as it was made.
 
     state        open, made (the match began) or off
-    odds         the chance of the first team;  spread: percentiles between the lowest and the highest player
+    odds         the chance of the first team; of the strongest against the weakest where there are more than two
+    spread       percentiles between the lowest and the highest player
     players      how many were asked; of a running match with open seats, those who would come in
     waits        seconds, of each of its tickets that is still kept, in the order of the teams
     percentiles  the mean of each of these tickets' players, as they were on joining

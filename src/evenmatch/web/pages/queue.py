@@ -41,6 +41,7 @@ def _queue(visit: Visit) -> Mapping[str, object]:
         "offers": recent[:SHOWN],
         "mine": mine,
         "level": level,
+        "evenness": waits.evenness(recent),
         "expected": waits.expected(recent, level),
         "levels": waits.by_level(recent),
         "may_queue": may_queue(visit),
