@@ -11,7 +11,7 @@ import pytest
 
 import evenmatch
 from evenmatch import Match, Rater, Team, backtest, explain, from_matches, rate, read, rules
-from evenmatch.errors import UsageError
+from evenmatch.errors import BadRowsError, UsageError
 
 PLAYED = datetime(2004, 7, 9, 18, tzinfo=UTC)
 
@@ -34,6 +34,16 @@ def test_a_frame_and_the_name_of_a_system_rate_as_a_table_and_rules_do(library, 
     story, same = explain(frame, "wager", "m17"), explain(season, rules("wager"), "m17")
     assert story.changes(0) == same.changes(0)
     assert Rater("wager").rating("anybody") == 1.0
+
+
+def test_bad_rows_of_a_frame_are_left_out_where_that_is_asked_for(beside_docs):
+    frame = pandas.read_csv(beside_docs / "season.csv", dtype={"seconds": str})
+    frame.loc[frame.match_id == "m3", "seconds"] = "long"
+    with pytest.raises(BadRowsError, match="long"):
+        rate(frame, "wager")
+    rated = rate(frame, "wager", skip_bad=True)
+    assert len(rated.matches) == 23
+    assert rated.matches.skipped_matches == 1
 
 
 def test_backtest_takes_a_frame_and_one_name():

@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 from evenmatch.systems import loop
@@ -29,9 +28,14 @@ def load_kernels(by: Rules) -> None:
 
 
 def is_cached(compiled: Any) -> bool:  # noqa: ANN401 - numba names no type for what it compiles
-    """Whether numba's cache on disk has this function; True where it cannot be cached at all."""
-    folder = compiled.stats.cache_path
-    return folder is None or any(Path(folder).glob(f"*.{compiled.py_func.__name__}-*.nbi"))
+    """Whether numba's cache on disk has this function; True where it cannot be cached at all.
+
+    What another version of Python, numba or the source, or another processor, left in the cache does not count.
+    """
+    if compiled.stats.cache_path is None:
+        return True
+    here = compiled.targetctx.codegen().magic_tuple()
+    return any(key[1] == here for key in compiled._cache._cache_file._load_index())
 
 
 @contextmanager

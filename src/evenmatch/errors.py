@@ -17,6 +17,14 @@ class UsageError(EvenmatchError):
     """A wrong name, option or value; the command line exits with 2."""
 
 
+def similar_names(name: str, known: Iterable[str], count: int = 1) -> list[str]:
+    """Those of the known names that are most like this one, whatever their case; the most similar first."""
+    folded: dict[str, str] = {}
+    for other in known:
+        folded.setdefault(other.casefold(), other)
+    return [folded[found] for found in get_close_matches(name.casefold(), folded, n=count)]
+
+
 class UnknownNameError(UsageError):
     """A system, preset, parameter, ladder or match that does not exist; names those that do.
 
@@ -25,7 +33,7 @@ class UnknownNameError(UsageError):
 
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
         self.kind, self.name, self.known = kind, name, tuple(known)
-        self.close = next(iter(get_close_matches(name, self.known, n=1)), None)
+        self.close = next(iter(similar_names(name, self.known)), None)
         hint = f" (did you mean {self.close!r}?)" if self.close else ""
         shown = ", ".join(self.known[:20]) + (", …" if len(self.known) > 20 else "")
         known_ones = f"; known: {shown}" if shown else ""

@@ -166,11 +166,11 @@ def rate(
 
     matches   a table, or a data frame in the tidy long form
     by        rules, or the name of a system with its default parameters
-    skip_bad  leave out the matches that the system cannot rate (`.matches.skipped` says which and why)
+    skip_bad  leave out bad rows of a data frame and matches that the system cannot rate (`.matches.skipped` lists them)
     progress  called now and then with the number of matches rated so far
     Raises BadRowsError with every match that the system cannot rate, before anything is rated.
     """
-    matches, by = table_of(matches), rules_of(by)
+    matches, by = table_of(matches, skip_bad=skip_bad), rules_of(by)
     matches = rateable(matches, by, skip_bad=skip_bad)
     load_kernels(by)
     state = by.newcomers(len(matches.player))

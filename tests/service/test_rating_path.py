@@ -50,10 +50,10 @@ def test_of_a_stretch_of_time_all_matches_are_there(service, told):
     service.record_many("default", [duel(at, "ann", "bob") for at in range(1, 102)])
     steps = told.path("default", "ann", 500)[1].steps
     since, until = steps[30].played_at, steps[49].played_at
-    _, path = told.path("default", "ann", 20, since, until)
-    assert [one.match_id for one in path.steps] == [f"m{at}" for at in range(31, 51)]
-    assert path.whole == 20
-    assert told.path("default", "ann", 20, until + HOUR * 1000, None)[1] == ([], [], 0)
+    _, path = told.path("default", "ann", 30, since, until)
+    assert [one.match_id for one in path.steps] == [f"m{at}" for at in range(30, 52)]  # and one on either side
+    assert path.whole == 22
+    assert [one.match_id for one in told.path("default", "ann", 20, until + HOUR * 1000, None)[1].steps] == ["m101"]
 
 
 def test_a_season_that_opens_on_the_way_is_marked_and_its_first_match_is_kept(service, told):

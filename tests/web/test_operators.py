@@ -315,3 +315,54 @@ def test_a_ladder_of_a_system_of_its_own_has_pages_and_keeps_its_file(operator, 
         time.sleep(0.1)
     assert service.ladder("own").system == own
     assert service.ladder("own").rules.values()[field[2:]] == int(value) + 1
+
+
+def test_a_link_fills_no_confirmation(operator, site, league):
+    key = site.keys.create("servers", ["report"])[0].key
+    for page in (f"/ladders/{league}/operate/season", f"/ladders/{league}/operate/archive"):
+        assert field(operator.page(f"{page}?confirm={league}"), "confirm") == ("", None)
+    assert field(operator.page(f"/operate/keys/{key}/revoke?confirm=servers"), "confirm") == ("", None)
+
+
+def test_an_archived_ladder_offers_neither_a_queue_nor_a_season(operator, site, league, service):
+    site.desk.set_queue(league, "main", {"team_size": 1})
+    at = f"/ladders/{league}/operate"
+    assert "End it, with a preview" in words(operator.page(at))
+    assert "Find me a match" in words(operator.page(f"/ladders/{league}/queue"))
+    service.change_settings(league, {"archived": True})
+    assert "End it, with a preview" not in words(operator.page(at))
+    assert "its queues are closed" in words(operator.page(f"/ladders/{league}/queue"))
+    with pytest.raises(ConflictError, match="archived"):
+        service.open_season(league)
+    with pytest.raises(ConflictError, match="archived"):
+        service.preview_season(league)
+
+
+def test_before_a_ladder_is_archived_the_matches_that_are_played_on_it_are_counted(operator, site, league):
+    assert "being played" not in words(operator.page(f"/ladders/{league}/operate/archive"))
+    site.running.announce(league, "live-1", [["ann"], ["bob"]])
+    assert "1 match is being played" in words(operator.page(f"/ladders/{league}/operate/archive"))
+
+
+def test_a_form_on_a_ladder_with_a_name_for_people_keeps_what_was_typed(operator, service):
+    service.create_ladder("My Cup!", "elo", rules("elo"))
+    refused = operator.submit(
+        "/ladders/My%20Cup!/operate/settings", on="/ladders/My%20Cup%21/operate", title="New", placement="-1"
+    )
+    assert refused.status_code == 422
+    assert field(refused.text, "title")[0] == "New"
+    assert field(refused.text, "placement")[0] == "-1"
+    assert field(refused.text, "placement")[1]
+
+
+def test_a_refused_form_shows_no_page_that_its_sender_may_not_see(site, league):
+    key = site.keys.create("reader", ["read"])[1]
+    browsing = Browsing(application(site, pages=pages))
+    browsing.post("/login", data={"key": key, "to": "/"})
+    proof = re.search(r'name="proof" value="([^"]+)"', browsing.page("/"))[1]
+    for address in ("/operate/keys", f"/ladders/{league}/operate/settings", f"/ladders/{league}/operate/season"):
+        answer = browsing.post(address, data={"proof": proof, "name": "x", "title": "x"})
+        assert answer.status_code == 403
+        assert '<form method="post" action="/operate' not in answer.text
+        assert "That is not allowed" in words(answer.text)
+    browsing.close()

@@ -7,6 +7,7 @@ import pytest
 from browsing import Browsing, field, words
 from evenmatch.http.app import application
 from evenmatch.http.options import Options
+from evenmatch.http.serving import site_over
 from evenmatch.service.queueing.matchmaker import Matchmaker
 from evenmatch.service.queueing.recently import Recent
 from evenmatch.service.queueing.wishes import Accept, Join, Seeker
@@ -222,3 +223,20 @@ def test_the_wait_of_a_level_is_that_of_the_nearest_who_are_enough():
 def test_waits_by_level_leave_out_levels_where_too_few_waited():
     listed = waits.by_level([offer(10.0, 30.0)] * 8 + [offer(5.0, 100.0)] * 8 + [offer(1.0, 70.0)] * 7)
     assert [(one.low, one.high, one.half) for one in listed] == [(20, 40, 10.0), (80, 100, 5.0)]
+
+
+def test_an_answer_that_comes_too_late_is_refused_in_words(anyone, queue):
+    ticket = joined(anyone, "ann")
+    answer = anyone.submit(ticket, say="accept")
+    assert answer.status_code == 409
+    assert re.search(r'<p class="told bad" role="alert">[^<]*waits, and is not asked', answer.text)
+
+
+def test_who_may_not_queue_any_more_is_told_so(anyone, site, queue):
+    proof = anyone.page(QUEUE)
+    assert "Find me a match" in proof
+    strict = Browsing(application(site_over(site.service, Options(matchmaker=False, open_reads=True)), pages=pages))
+    refused = strict.post(f"{QUEUE}/join", data={"player": "ann", "queue": "main"})
+    assert refused.status_code == 403
+    assert "queueing up on this page is for" in words(refused.text).lower()
+    strict.close()

@@ -8,9 +8,11 @@ from plotly.offline import get_plotlyjs
 
 from browsing import Browsing, field, words
 from evenmatch import rules
+from evenmatch.errors import StoreError
 from evenmatch.http.app import application
 from evenmatch.http.options import Options
 from evenmatch.http.serving import site_over
+from evenmatch.service.service import Service
 from evenmatch.web.app import pages
 from evenmatch.web.pages import PAGES
 from evenmatch.web.templates import seconds
@@ -226,6 +228,10 @@ def test_an_error_on_a_ladder_keeps_its_navigation_and_links_what_was_meant(anyo
     assert f'<a class="button" href="/ladders/{league}/players/Ravi%20Ink">Did you mean “Ravi Ink”?</a>' in page
     around = anyone.page(f"/ladders/{league}/standings?around=Ravi+Inc", 404)
     assert f'href="/ladders/{league}/standings?around=Ravi+Ink"' in around
+    spelled = anyone.page(f"/ladders/{league}/players/RAVI%20INK", 404)
+    assert f'<a class="button" href="/ladders/{league}/players/Ravi%20Ink">' in spelled
+    searched = anyone.page(f"/ladders/{league}/standings?search=Ravi+Inc")
+    assert f'Did you mean <a href="/ladders/{league}/players/Ravi%20Ink">' in searched
     nobody = anyone.page(f"/ladders/{league}/players/completely%20different", 404)
     assert "Did you mean" not in nobody
 
@@ -244,6 +250,23 @@ def test_whose_session_ended_while_a_form_was_open_can_log_in_again_and_go_on(op
     assert answer.status_code == 403
     assert re.search(r'href="/login\?to=[^"]*correct"', answer.text)
     assert "Log in again" in words(answer.text)
+    assert "What you typed what void match m2" in words(answer.text)
+
+
+def test_a_form_that_came_while_the_database_did_not_answer_can_be_sent_again(operator, league, service, monkeypatch):
+    at = f"/ladders/{league}/operate/correct"
+    proof = re.search(r'name="proof" value="([^"]+)"', operator.page(f"{at}?what=void&match=m2"))[1]
+
+    def refuse(*_, **__):
+        raise StoreError("the connection was lost or refused")
+
+    monkeypatch.setattr(Service, "noting", refuse)
+    answer = operator.post(at, data={"proof": proof, "what": "void", "match": "m2", "reason": '"x" <b>'})
+    assert answer.status_code == 503
+    assert '<input type="hidden" name="match" value="m2">' in answer.text
+    assert '<input type="hidden" name="reason" value="&#34;x&#34; &lt;b&gt;">' in answer.text
+    assert f'name="proof" value="{proof}"' in answer.text
+    assert "Send it again" in words(answer.text)
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import numpy as np
 
 from evenmatch.client import AsyncClient
 from evenmatch.client.calls.tickets import OVER
+from evenmatch.client.errors import ProblemError
 from evenmatch.client.models import JoinQueue, Say, Seeker
 from evenmatch.demo.games import Game
 from evenmatch.demo.people import Person
@@ -22,6 +23,7 @@ BETWEEN = (2.0, 6.0)  # seconds between two looks at a ticket: the service works
 LONG = 40.0  # seconds of one look while a match is played
 DECLINES, IS_SILENT = 0.006, 0.002
 WITH_FRIENDS = 0.05
+CONFLICT = 409
 FAILURES = (EvenmatchError, OSError)
 
 
@@ -100,7 +102,11 @@ class Seekers:
             return False
         if luck > 1 - IS_SILENT:
             return False
-        await self._client.accept_offer(ladder, ticket, Say(offer=offer))
+        try:
+            await self._client.accept_offer(ladder, ticket, Say(offer=offer))
+        except ProblemError as error:
+            if error.status != CONFLICT:  # somebody else declined meanwhile
+                raise
         return True
 
     async def _stay(self, ladder: str, match_id: str, length: float) -> None:

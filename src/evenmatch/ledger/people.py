@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from difflib import get_close_matches
 
 import numpy as np
 
-from evenmatch.errors import ConflictError, UnknownNameError
+from evenmatch.errors import ConflictError, UnknownNameError, similar_names
 from evenmatch.ledger import schema
 from evenmatch.ledger.codec import ID
 from evenmatch.ledger.events import Kind
@@ -69,7 +68,7 @@ def similar(store: Store, name: str, ladder: int | None = None) -> list[str]:
     for length in (len(name) // 2 + 1, BEGINNING):
         beginning = name[:length]
         known = [one for one, _ in search(store, beginning, 200, ladder, inside=False)] if beginning else []
-        if found := get_close_matches(name, known, n=SIMILAR):
+        if found := similar_names(name, known, SIMILAR):
             return found
     return []
 

@@ -22,7 +22,7 @@ from typing import Self
 
 from evenmatch import rating, systems
 from evenmatch.compile_notice import is_cached
-from evenmatch.errors import EvenmatchError, InputError
+from evenmatch.errors import EvenmatchError, InputError, StoreError, UsageError
 from evenmatch.match import Appearance, Match, Team
 from evenmatch.matchmaking import Member, Met, Opening, Policy, Queue, Ticket, backfill, propose, why
 from evenmatch.matchmaking.overdue import oldest_with
@@ -40,6 +40,7 @@ PROCESSES = 2  # children at most: more parts than that rarely lack at once
 SECOND = 1_000_000
 NOW = 1000 * SECOND
 PATIENCE = 5.0  # seconds that a child has to end
+RETRY = 2.0  # seconds until a database that did not answer is asked again
 PLAYED = datetime(2026, 1, 1, tzinfo=UTC)
 DUEL = Match(
     "warm-up", PLAYED, tuple(Team((Appearance(name, score=1.0),), place) for place, name in ((1, "a"), (2, "b")))
@@ -110,9 +111,12 @@ class Compilation:
         for part in set(wanted).difference(self._left):
             self._done[part].set()
         self._children: list[subprocess.Popen[str]] = []
+        self._feeding = 0  # children that still take parts
+        self._lock = threading.Lock()
 
     def __enter__(self) -> Self:
-        for _ in range(min(PROCESSES, os.cpu_count() or 1, len(self._left))):
+        self._feeding = min(PROCESSES, os.cpu_count() or 1, len(self._left))
+        for _ in range(self._feeding):
             command = [sys.executable, "-m", __name__]
             child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
             self._children.append(child)
@@ -147,21 +151,28 @@ class Compilation:
         progress(len(self._done) - self.left)
 
     def _feed(self, child: subprocess.Popen[str]) -> None:
-        """Give a child one part after the other; where it dies, its part is compiled by whoever needs it."""
+        """Give a child one part after the other; parts left when every child has died are compiled on first use."""
         assert child.stdin is not None
         assert child.stdout is not None
-        with suppress(OSError), child.stdin as parts, child.stdout as answers:
-            while self._left:
-                try:
-                    part = self._left.popleft()
-                except IndexError:  # the other child took the last one
-                    return
-                try:
-                    parts.write(f"{part}\n")
-                    parts.flush()
-                    answers.readline()
-                finally:
-                    self._done[part].set()
+        try:
+            with suppress(OSError), child.stdin as parts, child.stdout as answers:
+                while (part := self._next()) is not None:
+                    try:
+                        parts.write(f"{part}\n")
+                        parts.flush()
+                        if not answers.readline():
+                            break
+                    finally:
+                        self._done[part].set()
+        finally:
+            with self._lock:
+                self._feeding -= 1
+            while not self._feeding and (part := self._next()) is not None:
+                self._done[part].set()
+
+    def _next(self) -> str | None:
+        with self._lock:
+            return self._left.popleft() if self._left else None
 
 
 class Kernels:
@@ -213,6 +224,8 @@ class Kernels:
         """Compile what this machine lacks, then load everything; what cannot be loaded is told, and left out."""
         with self._guard:
             rules = self._read()
+            if rules is None:
+                return
             wanted = [name for name in sorted(rules) if name not in self._loaded]
             parts = [*([] if self.matchmaker_loaded.is_set() else MATCHMAKER), *wanted]
             self._compile([part for part in parts if part in MATCHMAKER or self._is_there(part)])
@@ -220,19 +233,32 @@ class Kernels:
                 if self._stop.is_set():
                     return
                 self._loaded.add(name)
-                with suppress(EvenmatchError):  # already told by `_is_there`
-                    load_system(rules[name])
+                self._load(name, rules[name])
             if not self.matchmaker_loaded.is_set() and not self._stop.is_set():
                 load_matchmaker()
                 self.matchmaker_loaded.set()
             self.ready.set()
 
-    def _read(self) -> dict[str, Rules]:
+    def _read(self) -> dict[str, Rules] | None:
+        """The rules by name; tried again until the database answers, None once this is to stop."""
+        while True:
+            try:
+                return self._named()
+            except StoreError as error:
+                self._failed(error)
+                if self._stop.wait(RETRY):
+                    return None
+            except EvenmatchError as error:
+                self._failed(error)
+                return {}
+
+    def _load(self, name: str, rules: Rules) -> None:
         try:
-            return self._named()
-        except EvenmatchError as error:
-            self._failed(error)
-            return {}
+            load_system(rules)
+        except EvenmatchError:
+            pass  # reported by `_is_there`
+        except Exception as error:
+            self._failed(UsageError(f"rating system {name!r} does not work: {type(error).__name__}: {error}"))
 
     def _is_there(self, part: str) -> bool:
         try:

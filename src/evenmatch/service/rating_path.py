@@ -44,7 +44,10 @@ class RatingPath(NamedTuple):
 def rating_path(
     store: Store, head: Head, player: int, most: int, since: int | None = None, until: int | None = None
 ) -> RatingPath:
-    """The rating of a player after each rated match within these times (microseconds), by so many matches at most."""
+    """The rating of a player after each rated match within these times (microseconds), by so many matches at most.
+
+    The matches before the first and after the last are among them, so that the line goes on to both edges.
+    """
     positions = positions_of_player(store, head, store.plan(head, head.planned), player, limit=LONGEST)
     found = sorted(rated_matches(store, head, player, positions), key=lambda one: one.position)
     after_opening, steps = set[int](), list[Step]()
@@ -52,13 +55,15 @@ def rating_path(
     place = 0
     for one in found:
         place_now = sum(season.position < one.position for season in listed)
-        if (since is None or one.played_at >= since) and (until is None or one.played_at <= until):
-            if place_now != place:
-                after_opening.add(len(steps))
-            word = "won" if one.score > 0.5 else "lost" if one.score < 0.5 else "drew"
-            before, after = float(one.line["before"]), float(one.line["after"])
-            steps.append(Step(one.match_id, one.played_at, before, after, word))
+        if place_now != place:
+            after_opening.add(len(steps))
+        word = "won" if one.score > 0.5 else "lost" if one.score < 0.5 else "drew"
+        before, after = float(one.line["before"]), float(one.line["after"])
+        steps.append(Step(one.match_id, one.played_at, before, after, word))
         place = place_now
+    first = 0 if since is None else max(sum(step.played_at < since for step in steps) - 1, 0)
+    end = len(steps) if until is None else sum(step.played_at <= until for step in steps) + 1
+    steps, after_opening = steps[first:end], {at - first for at in after_opening if first <= at < end}
     chosen = thinned([step.after for step in steps], most, after_opening)
     within = (steps[0].played_at, steps[-1].played_at) if steps else (0, -1)
     openings = [Opening(one.title, one.opened_at) for one in listed if within[0] <= one.opened_at <= within[1]]

@@ -185,6 +185,11 @@ class Reading(Transacting):
             names = people.names_of(store, list(found))
         return [names[player] for player in found][:limit]
 
+    def similar(self, ladder: str, name: str) -> list[str]:
+        """Names of a ladder's players that were perhaps meant by one that none of them has, the most similar first."""
+        with self._reading() as store:
+            return people.similar(store, name, store.head(ladder).ladder)
+
     def whereabouts(self, name: str, among: Collection[str] | None = None) -> Whereabouts:
         """A player and the ladders that know them, of these. Raises UnknownNameError where none of these does."""
         with self._reading() as store:

@@ -263,10 +263,13 @@ class Service(Transacting):
         """End the present season, keep its standings, begin the next; reset and factor are the ladder's by default.
 
         event_id  chosen by the caller: the same again opens no other season, and gives the one it opened
+        Raises ConflictError where the ladder is archived.
         """
         named = event_id or _id("season")
         with self._settled(ladder) as (store, head):
-            left = _left(Settings.read(head.settings), reset, factor)
+            settings = Settings.read(head.settings)
+            settings.check_open(ladder)
+            left = _left(settings, reset, factor)
             now = self.clock()
             made = seasons.open_season(store, head, take(store, ladder, now), title, left, named, now)
             self.note(store)
@@ -279,7 +282,9 @@ class Service(Transacting):
         """What `open_season` would do to everybody; nothing is changed."""
         with self._read(ladder) as (store, head):
             number = seasons.seasons(store, head)[-1].number + 1
-            left = _left(Settings.read(head.settings), reset, factor)
+            settings = Settings.read(head.settings)
+            settings.check_open(ladder)
+            left = _left(settings, reset, factor)
             return seasons.preview(store, head, title or f"Season {number}", left)
 
     @contextmanager

@@ -22,7 +22,7 @@ class Settings:
     team_size  players of a full team; None: any
     reset      how a season begins unless it says otherwise: "full", "soft" or "none"
     factor     of a soft reset: what is left of everybody's distance from the mean, 0..1
-    archived   nothing is added any more: no matches, no players in its queues; it can be read as before
+    archived   nothing is added any more: no matches, no players in its queues, no seasons; it can be read as before
     """
 
     title: str = ""

@@ -61,12 +61,12 @@ def from_frame(frame: Frame, *, skip_bad: bool = False) -> MatchTable:
     return assemble(rows, Source("the data frame"), skip_bad=skip_bad)
 
 
-def table_of(matches: MatchTable | Frame) -> MatchTable:
+def table_of(matches: MatchTable | Frame, *, skip_bad: bool = False) -> MatchTable:
     """A table of matches as it is; a data frame as `from_frame` reads it. Raises UsageError for anything else."""
     if isinstance(matches, MatchTable):
         return matches
     if hasattr(matches, "__arrow_c_stream__"):
-        return from_frame(matches)
+        return from_frame(matches, skip_bad=skip_bad)
     kind = type(matches).__name__
     raise UsageError(f"matches are a {kind}; accepted are a table from evenmatch.read, or a data frame")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from urllib.parse import urlencode
 
 from starlette.requests import Request
@@ -38,6 +39,7 @@ HEADERS = (
     (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
 )
 CACHES = (b"cache-control", b"private, no-cache")
+PASSING = (429, 500, 502, 503, 504)  # statuses of what may be done in a moment
 FORMS = {page.path: page for page in PAGES if "GET" in page.methods}
 
 
@@ -66,16 +68,27 @@ async def _answered(shared: Shared, request: Request, page: Page) -> Response:
         visit = Visit(request, shared, await _session(shared.site, request))
         asked_of(request.scope).actor = None if visit.session is None else visit.session.caller.actor
         visit.allow()
-        if page.scope is not None:
-            visit.check(page.scope, visit.ladder if "ladder" in request.path_params else None)
+        _check(visit, page)
         return await page.handler(visit)
     except EvenmatchError as error:
         return await _refused(visit, page, error)
     except Exception as error:
         log.error("bug", request=visit.request_id, method=request.method, path=request.url.path, exc_info=error)
         said = f"This is a bug of ours. The log has it under {visit.request_id}."
-        shown = {"title": "Something went wrong on our side", "told": said, "meant": None}
+        shown = {
+            "title": "Something went wrong on our side",
+            "told": said,
+            "meant": None,
+            "typed": visit.sent,
+            "is_passing": True,
+        }
         return await visit.show("error", shown, 500)
+
+
+def _check(visit: Visit, page: Page) -> None:
+    """Raise AccessError or ForbiddenError where the visitor may not see a page."""
+    if page.scope is not None:
+        visit.check(page.scope, visit.ladder if "ladder" in visit.request.path_params else None)
 
 
 async def _session(site: Site, request: Request) -> Session | None:
@@ -86,10 +99,15 @@ async def _session(site: Site, request: Request) -> Session | None:
 async def _refused(visit: Visit, page: Page, error: EvenmatchError) -> Response:
     """The page of a refused form again, with what was typed and what is wrong; without a form, the error's own page."""
     status = kind_of(error.error if isinstance(error, FieldError) else error).status
-    if page.form is not None and visit.sent is not None and status not in (401, 429) and status < 500:
+    is_kept = page.form is not None and (status == 401 or status in PASSING)  # shown on the error's page
+    if is_kept and visit.sent is None:  # refused before it was read
+        with suppress(EvenmatchError):
+            await visit.fields(proved=False)
+    if page.form is not None and visit.sent is not None and not is_kept:
         visit.refused = refused(visit.request.scope["path"], visit.sent, error)
         visit.here = _filled(visit, page.form)
         try:
+            _check(visit, FORMS[page.form])
             answer = await FORMS[page.form].handler(visit)
         except EvenmatchError:  # the page itself cannot be shown, as where its ladder is not there
             visit.refused = None
@@ -125,7 +143,14 @@ async def told(visit: Visit, error: EvenmatchError, page: Page | None = None) ->
     if kind.status >= 500:
         log.error("page", request=visit.request_id, error=said)
         said = f"{kind.title}. Nothing was half done: try again."
-    shown = {"title": title, "told": said, "meant": meant, **await visit.site.work(_ladder_of, visit)}
+    shown = {
+        "title": title,
+        "told": said,
+        "meant": meant,
+        "typed": visit.sent if page is not None and page.form is not None and kind.status != 404 else None,
+        "is_passing": kind.status in PASSING,
+        **await visit.site.work(_ladder_of, visit),
+    }
     return await visit.show("error", shown, kind.status)
 
 

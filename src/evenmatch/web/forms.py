@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from evenmatch.errors import EvenmatchError, UnknownNameError
 
+CONFIRM = "confirm"  # the field of a name that is typed as a confirmation: no link fills it
 Fields = tuple[tuple[str, str], ...]  # names and values, as they were sent
 
 

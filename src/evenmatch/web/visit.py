@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
-from urllib.parse import parse_qsl, quote, urlencode
+from urllib.parse import parse_qsl, quote, unquote, urlencode
 
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
@@ -21,7 +21,7 @@ from evenmatch.service.callers.access import ANYONE, Caller
 from evenmatch.service.callers.deeds import Deed
 from evenmatch.service.callers.sessions import LASTS, Session
 from evenmatch.service.reading import Reading
-from evenmatch.web.forms import Fields, Form, refused
+from evenmatch.web.forms import CONFIRM, Fields, Form, refused
 from evenmatch.web.shared import Shared
 from evenmatch.web.templates import Values, render
 
@@ -48,6 +48,10 @@ def address(*parts: object, **query: object) -> str:
     path = "/" + "/".join(quote(one, safe="") for one in kept)
     asked = {name: value for name, value in query.items() if value is not None}
     return f"{path}?{urlencode(asked)}" if asked else path
+
+
+def _decoded(path: str) -> list[str]:
+    return [unquote(part) for part in path.split("/")]
 
 
 @dataclass
@@ -184,14 +188,19 @@ class Visit:
     def form_at(self, *parts: object) -> Form:
         """The form of this page that is sent to an address: as it was refused, or as it is at first."""
         action = address(*parts)
-        return self.refused if self.refused is not None and self.refused.action == action else Form(action)
+        return self.refused if self._was_refused(action) and self.refused is not None else Form(action)
 
     def form_here(self) -> Form:
         """The form that a page sends to its own address."""
         path = self.here.partition("?")[0]
-        if self.refused is not None and self.refused.action == path:
+        if self.refused is not None and self._was_refused(path):
             return self.refused
-        return Form(path, tuple(self.request.query_params.items()) or None)
+        typed = tuple(item for item in self.request.query_params.items() if item[0] != CONFIRM)
+        return Form(path, typed or None)
+
+    def _was_refused(self, action: str) -> bool:
+        """Whether the form that this request sent to an address was refused, however the address is encoded."""
+        return self.refused is not None and _decoded(self.refused.action) == _decoded(action)
 
     @contextmanager
     def previewing(self) -> Iterator[None]:

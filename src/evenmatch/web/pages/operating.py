@@ -17,7 +17,7 @@ from evenmatch.service.replaying import Progress
 from evenmatch.service.settings import Settings, reset_factor
 from evenmatch.systems.system import Rules
 from evenmatch.web.choosing import base_rules, chosen_rules, rules_form
-from evenmatch.web.forms import about
+from evenmatch.web.forms import CONFIRM, about
 from evenmatch.web.shown import LadderShown
 from evenmatch.web.visit import Visit, address
 
@@ -286,8 +286,8 @@ async def season(visit: Visit) -> Response:
 
 def _confirm(form: Mapping[str, str], name: str) -> None:
     """Raise where the name was not typed as a confirmation."""
-    with about("confirm"):
-        if form.get("confirm", "").split() != name.split():  # what spaces are alike cannot be seen
+    with about(CONFIRM):
+        if form.get(CONFIRM, "").split() != name.split():  # what spaces are alike cannot be seen
             raise UsageError(f"type {name} to confirm")
 
 
@@ -298,7 +298,13 @@ async def ladder_to_archive(visit: Visit) -> Response:
         view = visit.reading.view(visit.ladder)
         counts = visit.site.desk.counts(visit.ladder)
         waiting = sum(one.players for one in counts.values())
-        return {"ladder": LadderShown.of(view), "form": visit.form_here(), "view": view, "waiting": waiting}
+        return {
+            "ladder": LadderShown.of(view),
+            "form": visit.form_here(),
+            "view": view,
+            "waiting": waiting,
+            "running": len(visit.site.running.on(visit.ladder)),
+        }
 
     return await visit.show("operate_archive", make)
 

@@ -16,7 +16,7 @@ from evenmatch.service.choosing import check_installed
 from evenmatch.service.hooks.webhooks import EVENTS, Webhook
 from evenmatch.service.settings import Settings
 from evenmatch.systems import names as system_names
-from evenmatch.web.forms import about
+from evenmatch.web.forms import CONFIRM, about
 from evenmatch.web.shown import LadderShown
 from evenmatch.web.visit import Visit, address
 
@@ -180,8 +180,8 @@ async def revoke_key(visit: Visit) -> Response:
     key = await visit.site.work(_key, visit)
     if key.key == _own_key(visit):
         raise ConflictError("you are logged in with this key; log in with another one to revoke it")
-    with about("confirm"):
-        if form.get("confirm", "").split() != key.name.split():
+    with about(CONFIRM):
+        if form.get(CONFIRM, "").split() != key.name.split():
             raise UsageError(f"type {key.name} to confirm")
     await visit.site.work(lambda: visit.site.keys.revoke(key.key, by=caller, request=visit.request_id))
     return visit.go(KEYS, f"The key {key.name} is revoked.")

@@ -54,7 +54,9 @@ def _standings(visit: Visit) -> Mapping[str, object]:
         "cuts": {one.division.name: one for one in view.snapshot.cuts()},
     }
     if shared["search"]:
-        return shared | {"bands": _banded(_found(visit, view, str(shared["search"])))}
+        text = str(shared["search"])
+        bands = _banded(_found(visit, view, text))
+        return shared | {"bands": bands, "similar": [] if bands else visit.reading.similar(visit.ladder, text)}
     if visit.asked("around"):
         name, standing, rows = visit.reading.around(visit.ladder, visit.asked("around"), EACH_SIDE)
         why = None if standing is None else why_not(view, standing)

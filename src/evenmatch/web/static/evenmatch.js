@@ -18,6 +18,7 @@
 
 const NARROW = 520; // pixels, below which charts have fewer ticks
 const SETTLE = 250; // milliseconds after the last change of a slider
+const SOON = 5000; // milliseconds: the same where somebody waits for what the stream tells
 const AGAIN = [2000, 60_000]; // milliseconds until a lost stream is tried again: at first, and at most
 const GATHER = 400; // milliseconds in which further events count as one
 const dark = matchMedia("(prefers-color-scheme: dark)");
@@ -98,9 +99,14 @@ function watchZoom(chart, [first, last]) {
   });
 }
 
+const drawings = new WeakMap(); // how often a chart was drawn: an answer that is overtaken is left out
+
 async function draw(chart) {
+  const drawing = (drawings.get(chart) ?? 0) + 1;
+  drawings.set(chart, drawing);
   try {
     const [plotly, figure] = await Promise.all([loadLibrary(), figureOf(chart)]);
+    if (drawings.get(chart) !== drawing) return;
     const { data, layout } = painted(figure, chart);
     if (!chart.dataset.drawn) chart.replaceChildren();
     await plotly.react(chart, data, layout, { displayModeBar: false, displaylogo: false, responsive: true });
@@ -255,7 +261,8 @@ function listen(wait = AGAIN[0], lost = false) {
     lost = true;
     document.documentElement.dataset.stream = "lost";
     if (stream.readyState !== EventSource.CLOSED) return; // the browser tries again by itself
-    retry = setTimeout(() => listen(Math.min(2 * wait, AGAIN[1]), true), wait * (0.5 + Math.random()));
+    const longest = document.querySelector("[data-background]") ? SOON : AGAIN[1];
+    retry = setTimeout(() => listen(Math.min(2 * wait, longest), true), wait * (0.5 + Math.random()));
   });
 }
 
@@ -313,9 +320,12 @@ function tellAlert() {
 }
 
 async function ring() {
+  if (navigator.userActivation?.hasBeenActive === false) return; // a page may not sound before it is touched
+  let sound = null;
   try {
-    const sound = new AudioContext();
-    await sound.resume(); // waits for good where a page may not sound before it is touched
+    sound = new AudioContext();
+    await Promise.race([sound.resume(), new Promise((done) => setTimeout(done, 1000))]);
+    if (sound.state !== "running") throw new Error("no sound");
     for (const [at, pitch] of [[0, 660], [0.18, 880]]) {
       const [tone, volume] = [sound.createOscillator(), sound.createGain()];
       tone.frequency.value = pitch;
@@ -325,9 +335,11 @@ async function ring() {
       tone.start(sound.currentTime + at);
       tone.stop(sound.currentTime + at + 0.4);
     }
-    setTimeout(() => sound.close(), 1000);
+    await new Promise((done) => setTimeout(done, 1000));
   } catch {
     // a browser without sound: the title tells it
+  } finally {
+    sound?.close();
   }
 }
 

@@ -1,0 +1,73 @@
+"""Compiling beside the service: children that die, systems that do not work, databases that do not answer at once."""
+
+import sys
+import threading
+
+import pytest
+
+from evenmatch import rules
+from evenmatch.compile_notice import is_cached
+from evenmatch.errors import StoreError
+from evenmatch.matchmaking.passes import make_matches
+from evenmatch.service import kernels
+from evenmatch.service.kernels import MATCHMAKER, Compilation, Kernels, load_matchmaker
+
+PATIENCE = 20.0  # seconds
+
+
+@pytest.mark.parametrize("processors", [1, 2])
+def test_the_wait_for_children_that_die_at_once_ends(monkeypatch, processors):
+    parts = ["elo", "wager", "prav", "trueskill", *MATCHMAKER]
+    monkeypatch.setattr(kernels, "missing", list)
+    monkeypatch.setattr(kernels.os, "cpu_count", lambda: processors)
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    with Compilation(parts) as compilation:
+        waiting = threading.Thread(target=compilation.wait, daemon=True)
+        waiting.start()
+        waiting.join(PATIENCE)
+        assert not waiting.is_alive()
+        assert compilation.left == 0
+
+
+def test_a_system_that_does_not_work_keeps_no_other_ladder_from_being_served(tmp_path, monkeypatch):
+    failed = []
+    loaded = []
+
+    def load(by):
+        loaded.append(by.system.name)
+        if by.system.name == "elo":
+            raise ZeroDivisionError("float division")
+
+    monkeypatch.setattr(kernels, "load_system", load)
+    service = Kernels(lambda: {"elo": rules("elo"), "wager": rules("wager")}, failed=failed.append)
+    service.load()
+    assert service.ready.is_set()
+    assert service.matchmaker_loaded.is_set()
+    assert loaded == ["elo", "wager"]
+    assert [str(error) for error in failed] == ["rating system 'elo' does not work: ZeroDivisionError: float division"]
+
+
+def test_a_database_that_does_not_answer_is_asked_again_before_the_service_is_ready(monkeypatch):
+    monkeypatch.setattr(kernels, "RETRY", 0.01)
+    answers = iter([StoreError("the connection was refused"), StoreError("the connection was refused"), {}])
+    failed = []
+
+    def named():
+        answer = next(answers)
+        if isinstance(answer, StoreError):
+            assert not service.ready.is_set()
+            raise answer
+        return answer
+
+    service = Kernels(named, failed=failed.append)
+    service.load()
+    assert len(failed) == 2
+    assert service.ready.is_set()
+
+
+def test_what_another_processor_left_in_the_cache_does_not_count(monkeypatch):
+    load_matchmaker()
+    assert is_cached(make_matches)
+    codegen = make_matches.targetctx.codegen()
+    monkeypatch.setattr(type(codegen), "magic_tuple", lambda self: ("x86_64-unknown-linux-gnu", "i486", "+nothing"))
+    assert not is_cached(make_matches)
