@@ -29,10 +29,11 @@ from dev import fail, say
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "screenshots"
 LIMIT = 150_000  # bytes of a picture
 COLOURS = (256, 128, 64)  # of the palette, until it is small enough
-START, LIFE = 90.0, 90.0  # seconds until the demo serves, and until its queues have made matches
+START, LIFE = 90.0, 240.0  # seconds until the demo serves, and until its queues have made matches
 READY = """() => !document.querySelector('[data-every]')
     && [...document.querySelectorAll('[data-figure], [data-from]')].every((one) => one.dataset.drawn)"""
-LADDER, QUEUE = "arena", "duel"
+LADDER = "arena"
+OFFERED = 40  # matches
 
 
 class Picture(NamedTuple):
@@ -89,11 +90,13 @@ def ask(demo: Demo, path: str) -> list[dict[str, Any]]:
 
 
 def wait_for_life(page: Page) -> None:
-    """Until matches were offered and accepted, and somebody waits."""
+    """Until enough matches were offered, and somebody waits."""
     deadline = time.monotonic() + LIFE
     while time.monotonic() < deadline:
-        page.goto(f"/ladders/{QUEUE}/queue")
-        if page.locator("#offers td", has_text="accepted").count() >= 5 and page.locator("#waiting svg").count():
+        page.goto(f"/ladders/{LADDER}/queue")
+        head = page.locator("#even th").first
+        offered = re.search(r"\d+", head.inner_text()) if head.count() else None
+        if offered and int(offered[0]) >= OFFERED and page.locator("#waiting svg").count():
             return
         page.wait_for_timeout(2000)
     fail(f"nobody played in the demo within {LIFE:g} s")
@@ -113,7 +116,7 @@ def pictures(demo: Demo) -> Sequence[Picture]:
         Picture("standings", f"{base}/standings"),
         Picture("player", player),
         Picture("match", why),
-        Picture("queue", f"/ladders/{QUEUE}/queue"),
+        Picture("queue", f"{base}/queue", height=1500),
         Picture("lab", f"{base}/lab"),
         Picture("simulator", f"{base}/lab/queue"),
         Picture("operators", f"{base}/operate"),
