@@ -139,6 +139,7 @@ def test_connections_that_are_cut_lose_nothing(service: Service):
         while cut < 30:  # now and then there is none to cut, since the last one has just been given up
             senders.wait_for(1 + cut % 3)
             cut += cut_connections(service)
+        senders.wait_for(5)  # so that a sender has met the last cut, and not the check below
     assert senders.refusals
     check(service, senders)
 
