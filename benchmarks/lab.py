@@ -10,8 +10,8 @@ from benchmarks.figure import ROOT, Figure, Section, best_in_turn
 from benchmarks.matches import DUELS, as_table, play
 from benchmarks.rate import texts
 from evenmatch import systems
-from evenmatch.lab.backtest import backtest
-from evenmatch.lab.tune import Tuned, tune
+from evenmatch.lab.backtests.backtest import backtest
+from evenmatch.lab.backtests.tune import Tuned, tune
 from evenmatch.tables import MatchTable
 
 FOOTBALL = ROOT.parent / "shared" / "data" / "intl_football.parquet"
@@ -34,17 +34,18 @@ def run() -> Section:
         Figure(f"tuning prav, {TRIALS} passes: both cores", single / pair, "times as fast", 1.8, True, None, ""),
     ]
     notes = [
-        "Tuning: `evenmatch.lab.tune.tune` on a million duels among 50,000 players; every pass rates all of them and "
-        f"judges the last three quarters. Best of {ROUNDS}, two workers and one in turn, equal numbers of passes.",
+        "Tuning: `evenmatch.lab.backtests.tune.tune` on a million duels among 50,000 players; every pass rates all "
+        f"of them and judges the last three quarters. Best of {ROUNDS}, two workers and one in turn, equal numbers "
+        "of passes.",
     ]
     if FOOTBALL.exists():
         football = evenmatch.read(FOOTBALL)
         every = systems.names()
         notes.append(
-            f"Backtest: `evenmatch.lab.backtest.backtest` of {len(football):,} international football matches by "
-            f"{len(every)} systems with their defaults and presets, kernels compiled before. Best of {ROUNDS}. The "
-            "reference is the time of rating and judging alone, summed over the variants: the rest is the intervals "
-            "of all metrics over all parts of the matches."
+            f"Backtest: `evenmatch.lab.backtests.backtest.backtest` of {len(football):,} international football "
+            f"matches by {len(every)} systems with their defaults and presets, kernels compiled before. Best of "
+            f"{ROUNDS}. The reference is the time of rating and judging alone, summed over the variants: the rest is "
+            "the intervals of all metrics over all parts of the matches."
         )
         figures.append(judge_all(football, every))
     else:

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from benchmarks.figure import Figure, Section
 from benchmarks.matches import SEED
-from evenmatch.lab.queue_others import others
-from evenmatch.lab.queue_scenario import Scenario
-from evenmatch.lab.queue_simulation import simulate
+from evenmatch.lab.queue.rival_matchmakers import others
+from evenmatch.lab.queue.scenario import Scenario
+from evenmatch.lab.queue.simulation import simulate
 from evenmatch.matchmaking import Member, Policy, Proposals, Queue, Ticket, Tickets, propose
 from evenmatch.matchmaking.tickets import FOREVER
 from evenmatch.standings.percentile import queue_percentiles

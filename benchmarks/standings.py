@@ -11,7 +11,7 @@ import numpy as np
 
 from benchmarks.figure import Figure, Section, best_in_turn
 from benchmarks.matches import SEED, START
-from evenmatch.standings.activity import DAY
+from evenmatch.durations import DAY
 from evenmatch.standings.board import Board, Snapshot, StandingsRules, snapshot
 
 PLAYERS = 1_000_000

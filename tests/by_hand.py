@@ -2,7 +2,7 @@
 
 import pytest
 
-from slow.model import SlowMatch, SlowPlayer, SlowTeam
+from reference.model import SlowMatch, SlowPlayer, SlowTeam
 
 DAY = 86400.0
 AHEAD, LEVEL, BEHIND = (1, 2), (1, 1), (2, 1)  # places of the first team and of the second

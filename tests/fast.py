@@ -10,7 +10,7 @@ from evenmatch.errors import RatingRangeError
 from evenmatch.match import Appearance, Match, Team
 from evenmatch.rating import check_range
 from evenmatch.systems import loop
-from slow.model import SlowChange, SlowMatch
+from reference.model import SlowChange, SlowMatch
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

@@ -4,7 +4,7 @@ import random
 
 from evenmatch import from_matches
 from fast import as_match
-from slow.model import SlowMatch, SlowPlayer, SlowTeam
+from reference.model import SlowMatch, SlowPlayer, SlowTeam
 
 DAY = 86400.0
 DUELLISTS = ("wager", "trophies")  # rate matches of exactly two teams

@@ -114,11 +114,11 @@ def test_freezing_leaves_the_array_of_the_caller_writable():
     ("changes", "said"),
     [
         ({"time": [20, 10]}, "is earlier than the one before it"),
-        ({"duration": [60.0]}, "column duration has 1 entries; 2 were expected"),
-        ({"score": [1.0] * 5}, "column score has 5 entries; 6 were expected"),
-        ({"team_score": [1.0] * 6}, "column team_score has 6 entries; 5 were expected"),
-        ({"keep": [True] * 7}, "column keep has 7 entries; 6 were expected"),
-        ({"team_start": [0, 5]}, "column team_start has 2 entries; 3 were expected"),
+        ({"duration": [60.0]}, "column duration has 1 entries; expected 2"),
+        ({"score": [1.0] * 5}, "column score has 5 entries; expected 6"),
+        ({"team_score": [1.0] * 6}, "column team_score has 6 entries; expected 5"),
+        ({"keep": [True] * 7}, "column keep has 7 entries; expected 6"),
+        ({"team_start": [0, 5]}, "column team_start has 2 entries; expected 3"),
         ({"team_start": [0, 1, 5]}, "team_start must run from 0 to 5 in steps of at least 2"),
         ({"team_start": [1, 3, 5]}, "team_start must run from 0 to 5"),
         ({"team_start": [0, 2, 4]}, "team_start must run from 0 to 5"),
@@ -208,7 +208,7 @@ def test_match_objects_become_columns():
 
 def test_match_objects_out_of_order_are_refused():
     teams = Team.of("ann", place=1), Team.of("bob", place=2)
-    with pytest.raises(InputError, match="not in order of time"):
+    with pytest.raises(InputError, match="not in time order"):
         History.of([match(1, *teams), match(0, *teams)], lambda _, name: 0)
 
 

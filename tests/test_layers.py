@@ -13,23 +13,27 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 
 # Each part of the package and the parts it may import; `rating` and `online` put the pure parts together.
 BELOW = {
+    "durations": [],
+    "whole_file": ["errors"],
     "__main__": ["cli"],
     "errors": [],
     "match": ["errors"],
     "history": ["errors", "match"],
-    "tables": ["errors", "match", "history"],
+    "tables": ["whole_file", "errors", "match", "history"],
     "systems": ["errors", "match", "history"],
-    "standings": ["errors", "match", "history", "systems"],
+    "standings": ["durations", "errors", "match", "history", "systems"],
     "compile_notice": ["history", "systems"],
     "rating": ["errors", "match", "history", "tables", "systems", "standings", "compile_notice"],
     "online": ["errors", "match", "history", "systems", "rating", "compile_notice"],
-    "matchmaking": ["errors", "history"],  # tickets carry numbers: no rating system, no standings
+    "matchmaking": ["durations", "errors", "history"],  # tickets carry numbers: no rating system, no standings
     "lab": [
+        *("durations", "whole_file"),
         *("errors", "match", "history", "tables", "systems", "standings", "rating", "online", "matchmaking"),
         *("compile_notice", "__version__"),
     ],
     "ledger": ["errors", "match", "history", "systems", "standings", "rating"],
     "service": [
+        *("durations", "whole_file"),
         *("errors", "match", "history", "tables", "systems", "standings", "rating", "online", "matchmaking"),
         *("compile_notice", "ledger"),
     ],
@@ -40,16 +44,19 @@ BELOW = {
         *("lab", "service", "http"),  # of http what answers a request: the site, who asks, the log
     ],
     "demo": [
+        *("durations", "whole_file"),
         *("errors", "match", "tables", "systems", "standings", "rating", "online", "matchmaking"),
         *("service", "http", "client", "web"),
     ],
     "cli": [
+        *("durations", "whole_file"),
         *("errors", "match", "history", "tables", "systems", "standings", "rating", "online", "matchmaking"),
         *("lab", "service", "http", "web", "demo"),
         "__version__",
     ],
 }
 PURE = [
+    "durations",
     "errors",
     "match",
     "history",
@@ -60,6 +67,8 @@ PURE = [
     "matchmaking",
 ]  # and tables, but for reading files
 THIRD_PARTY = {
+    "durations": [],
+    "whole_file": [],
     "__main__": [],
     "errors": [],
     "match": [],

@@ -65,10 +65,10 @@ def test_backtest_takes_a_frame_and_one_name():
 
 
 WRONG = [
-    (lambda: rate([1, 2], "elo"), "matches are a list; accepted are a table from evenmatch.read, or a data frame"),
+    (lambda: rate([1, 2], "elo"), "the matches are a list; expected a table from evenmatch.read, or a data frame"),
     (lambda: rate("season.csv", "elo"), "matches are a str; "),
-    (lambda: rate(from_matches(duels(2)), 7), "what to rate by is a int; accepted is a system's name"),
-    (lambda: Rater(None), "what to rate by is a NoneType"),
+    (lambda: rate(from_matches(duels(2)), 7), "the rules are a int; expected a system's name"),
+    (lambda: Rater(None), "the rules are a NoneType"),
 ]
 
 

@@ -118,13 +118,13 @@ def test_odds_of_newcomers_are_even_and_of_three_teams_sum_up():
 
 
 def test_a_line_up_that_the_system_cannot_rate_is_an_error():
-    with pytest.raises(InputError, match="accepted are 2 teams"):
+    with pytest.raises(InputError, match="expected 2 teams"):
         Rater(rules("wager")).odds([["ann"], ["bob"], ["cat"]])
 
 
 def test_a_match_of_another_ladder_is_refused():
     rater = Rater(rules("wager"), "duels")
-    with pytest.raises(InputError, match="ladder 'default'; accepted are those of 'duels'"):
+    with pytest.raises(InputError, match="ladder 'default'; expected a match of 'duels'"):
         rater.rate(duel(1, "ann", "bob"))
 
 
@@ -142,5 +142,5 @@ def test_a_rater_goes_on_from_recorded_matches(name, played):
 
 @pytest.mark.parametrize("teams", [[], [["ann"]], [["ann"], []], [["ann"], ["bob", "ann"]]])
 def test_no_line_up_is_an_error(teams):
-    with pytest.raises(InputError, match="accepted"):
+    with pytest.raises(InputError, match="expected"):
         Rater(rules("wager")).odds(teams)

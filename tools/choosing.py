@@ -19,7 +19,7 @@ import numpy as np
 
 import evenmatch
 from evenmatch import Backtest
-from evenmatch.lab.findings import Variant
+from evenmatch.lab.backtests.findings import Variant
 from evenmatch.systems.parameter import shown
 from evenmatch.tables import write_arrow
 

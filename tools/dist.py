@@ -20,7 +20,8 @@ ROOT = Path(__file__).resolve().parent.parent
 DIST = ROOT / "dist"
 BIN = Path(sys.executable).parent
 TRIED = ("--version", "systems", "policies", "serve --help")  # commands of the installed wheel
-IMPORTED = "evenmatch.web.app, evenmatch.client, evenmatch.lab.report, evenmatch.demo.running, psycopg, matplotlib"
+MODULES = ("web.app", "client", "lab.backtests.report", "demo.demo_server")
+IMPORTED = ", ".join([*(f"evenmatch.{module}" for module in MODULES), "psycopg", "matplotlib"])
 
 
 def fail(line: str) -> NoReturn:

@@ -14,11 +14,11 @@ import matplotlib as mpl
 from matplotlib import pyplot
 
 from evenmatch.lab.picture import INKS
-from evenmatch.lab.queue_others import others
-from evenmatch.lab.queue_picture import draw_wait_against_evenness, draw_wait_by_decile
-from evenmatch.lab.queue_run import Run
-from evenmatch.lab.queue_scenario import Scenario
-from evenmatch.lab.queue_simulation import simulate
+from evenmatch.lab.queue.picture import draw_wait_against_evenness, draw_wait_by_decile
+from evenmatch.lab.queue.rival_matchmakers import others
+from evenmatch.lab.queue.run import Run
+from evenmatch.lab.queue.scenario import Scenario
+from evenmatch.lab.queue.simulation import simulate
 from evenmatch.matchmaking import Policy, presets, propose
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"

@@ -4,7 +4,7 @@
     ratings = evenmatch.rate(matches, evenmatch.rules("wager"))
     ratings.standings()
 
-Each name is imported when it is first used, so that importing evenmatch costs next to nothing.
+Names are imported on first use, so that `import evenmatch` is fast.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from evenmatch.errors import EvenmatchError as EvenmatchError
-    from evenmatch.lab.backtest import Backtest as Backtest
-    from evenmatch.lab.backtest import backtest as backtest
+    from evenmatch.lab.backtests.backtest import Backtest as Backtest
+    from evenmatch.lab.backtests.backtest import backtest as backtest
     from evenmatch.match import Appearance as Appearance
     from evenmatch.match import Match as Match
     from evenmatch.match import Team as Team
@@ -37,8 +37,8 @@ __version__ = "0.1.0"
 
 _HOME = {
     "EvenmatchError": "errors",
-    "Backtest": "lab.backtest",
-    "backtest": "lab.backtest",
+    "Backtest": "lab.backtests.backtest",
+    "backtest": "lab.backtests.backtest",
     "Appearance": "match",
     "Match": "match",
     "Team": "match",
@@ -56,7 +56,7 @@ _HOME = {
     "read": "tables",
     "write": "tables",
 }
-__all__ = [*_HOME, "__version__"]  # noqa: PLE0604 - the names are texts
+__all__ = [*_HOME, "__version__"]  # noqa: PLE0604 - the names are strings
 
 
 def __getattr__(name: str) -> object:

@@ -1,4 +1,4 @@
-"""`python -m evenmatch` is the command line."""
+"""Entry point of `python -m evenmatch`: the command line."""
 
 from evenmatch.cli import main
 

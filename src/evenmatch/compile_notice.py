@@ -1,4 +1,4 @@
-"""Load rating kernels, and say on standard error when they must be compiled first: it takes seconds, once."""
+"""Load rating kernels, with a notice on standard error if they must be compiled first (seconds, once)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SECOND = 1.0  # between two updates of the elapsed time
 
 
 def load_kernels(by: Rules) -> None:
-    """Load the kernels of a system into this process; where this machine lacks them, compile them and say so."""
+    """Load the kernels of a system into this process; compile them, with a notice, if they are not cached."""
     replay: Any = loop.engine(by.system).replay
     if replay.signatures:
         return
@@ -28,36 +28,36 @@ def load_kernels(by: Rules) -> None:
 
 
 def is_cached(compiled: Any) -> bool:  # noqa: ANN401 - numba names no type for what it compiles
-    """Whether numba's cache on disk has this function; True where it cannot be cached at all.
+    """Whether numba's disk cache has this function; True if it cannot be cached at all.
 
-    What another version of Python, numba or the source, or another processor, left in the cache does not count.
+    Entries of another Python, numba, source version or processor do not count.
     """
     if compiled.stats.cache_path is None:
         return True
-    here = compiled.targetctx.codegen().magic_tuple()
-    return any(key[1] == here for key in compiled._cache._cache_file._load_index())
+    machine = compiled.targetctx.codegen().magic_tuple()
+    return any(key[1] == machine for key in compiled._cache._cache_file._load_index())
 
 
 @contextmanager
 def compile_notice(what: str) -> Iterator[None]:
-    """Say on standard error that something is compiled while the block does so; count seconds where a person looks."""
-    words, over, begin = f"evenmatch: compiling {what}, once per installation", threading.Event(), time.monotonic()
-    is_watched = sys.stderr.isatty() or "ipykernel" in sys.modules  # a notebook's standard error is no terminal
+    """Report on standard error that the block compiles `what`; with elapsed seconds on a terminal or in a notebook."""
+    message, is_done, begin = f"evenmatch: compiling {what}, once per installation", threading.Event(), time.monotonic()
+    is_watched = sys.stderr.isatty() or "ipykernel" in sys.modules  # the standard error of a notebook is not a terminal
 
     def count() -> None:
-        while not over.wait(SECOND):
-            sys.stderr.write(f"\r{words}: {time.monotonic() - begin:.0f} s")
+        while not is_done.wait(SECOND):
+            sys.stderr.write(f"\r{message}: {time.monotonic() - begin:.0f} s")
             sys.stderr.flush()
 
-    sys.stderr.write(f"{words} …" if is_watched else f"{words}\n")
+    sys.stderr.write(f"{message} …" if is_watched else f"{message}\n")
     sys.stderr.flush()
-    counting = threading.Thread(target=count, name="evenmatch-compile-notice", daemon=True)
+    counter = threading.Thread(target=count, name="evenmatch-compile-notice", daemon=True)
     if is_watched:
-        counting.start()
+        counter.start()
     try:
         yield
     finally:
-        over.set()
+        is_done.set()
         if is_watched:
-            counting.join()
-            sys.stderr.write(f"\r{words}: done in {time.monotonic() - begin:.0f} s\n")
+            counter.join()
+            sys.stderr.write(f"\r{message}: done in {time.monotonic() - begin:.0f} s\n")

@@ -1,4 +1,4 @@
-"""Every error evenmatch raises on purpose. Anything else is a bug."""
+"""All errors that evenmatch raises deliberately. Any other exception is a bug."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from difflib import get_close_matches
 
 
 class EvenmatchError(Exception):
-    """The root: catching it catches every error raised on purpose."""
+    """Base class of all evenmatch errors."""
 
 
 class UsageError(EvenmatchError):
-    """A wrong name, option or value; the command line exits with 2."""
+    """An invalid name, option or value; the command line exits with status 2."""
 
 
 def similar_names(name: str, known: Iterable[str], count: int = 1) -> list[str]:
-    """Those of the known names that are most like this one, whatever their case; the most similar first."""
+    """The known names most similar to `name`, ignoring case, the most similar first."""
     folded: dict[str, str] = {}
     for other in known:
         folded.setdefault(other.casefold(), other)
-    return [folded[found] for found in get_close_matches(name.casefold(), folded, n=count)]
+    return [folded[match] for match in get_close_matches(name.casefold(), folded, n=count)]
 
 
 class UnknownNameError(UsageError):
-    """A system, preset, parameter, ladder or match that does not exist; names those that do.
+    """A system, preset, parameter, ladder or match that does not exist; the message lists the known names.
 
-    close  the known name that is most like it; None where none is
+    close  the most similar known name; None if there is none
     """
 
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
@@ -36,14 +36,14 @@ class UnknownNameError(UsageError):
         self.close = next(iter(similar_names(name, self.known)), None)
         hint = f" (did you mean {self.close!r}?)" if self.close else ""
         shown = ", ".join(self.known[:20]) + (", …" if len(self.known) > 20 else "")
-        known_ones = f"; known: {shown}" if shown else ""
-        what, of, whose = kind.partition(" of ")
-        named = f"{what} {name!r}{of}{whose}" if "'" in whose else f"{kind} {name!r}"  # of ladder 'duel', of elo
-        super().__init__(f"unknown {named}{hint}{known_ones}")
+        listing = f"; known: {shown}" if shown else ""
+        thing, of, owner = kind.partition(" of ")
+        label = f"{thing} {name!r}{of}{owner}" if "'" in owner else f"{kind} {name!r}"  # of ladder 'duel', of elo
+        super().__init__(f"unknown {label}{hint}{listing}")
 
 
 class BadParameterError(UsageError):
-    """A parameter's value outside what it accepts."""
+    """A parameter value outside the allowed range."""
 
 
 class MissingExtraError(UsageError):
@@ -58,7 +58,7 @@ class MissingExtraError(UsageError):
 
 @contextmanager
 def needing(extra: str, part: str) -> Iterator[None]:
-    """Import what an optional part of evenmatch needs. Raises MissingExtraError where a library of its is missing."""
+    """Wrap the imports of an optional part of evenmatch; a missing library raises MissingExtraError."""
     try:
         yield
     except ModuleNotFoundError as error:
@@ -69,14 +69,14 @@ def needing(extra: str, part: str) -> Iterator[None]:
 
 
 class InputError(EvenmatchError):
-    """The contents of a file, a data frame or a match; the command line exits with 1."""
+    """Invalid contents of a file, a data frame or a match; the command line exits with status 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One reason why a match cannot be read or rated, and where it stands."""
+    """One reason why a match cannot be read or rated, with its location."""
 
-    line: int | None  # counted from 1: the line of a file, the row of a table (`unit` says which)
+    line: int | None  # counted from 1: a line of a file or a row of a table, see `unit`
     match_id: str | None
     reason: str
     unit: str = "line"
@@ -89,41 +89,41 @@ class Problem:
 
 
 _VALUES = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|-?\b\d[\d.,:T+-]*(?:e[+-]?\d+)?Z?\b|\b(?:nan|inf)\b""")
-LISTED = 20  # problems that are listed one by one; of more, those of a kind are told together
-EXAMPLES = 3
-NAMED = 10  # matches
+LISTED = 20  # up to this many problems are listed one by one; more are grouped by kind
+EXAMPLES = 3  # problems shown per group
+NAMED = 10  # match ids shown
 
 
 @dataclass(frozen=True)
 class ProblemGroup:
-    """Problems of one kind: `reason` has … where they differ in a value."""
+    """Problems of one kind; `reason` has … in place of the values that differ."""
 
     reason: str
     problems: tuple[Problem, ...]
 
     @property
     def matches(self) -> list[str]:
-        """The ids of their matches, each once."""
+        """The ids of the matches concerned, without duplicates."""
         return matches_of(self.problems)
 
 
 def group_problems(problems: Iterable[Problem]) -> list[ProblemGroup]:
-    """Problems by column and reason, the most frequent first."""
+    """Group problems by column and reason, the most frequent first."""
     groups: dict[str, list[Problem]] = {}
     for problem in problems:
-        said, semicolon, expected = problem.reason.partition(";")
-        groups.setdefault(_VALUES.sub("…", said) + semicolon + expected, []).append(problem)
-    listed = [ProblemGroup(reason, tuple(found)) for reason, found in groups.items()]
-    return sorted(listed, key=lambda group: -len(group.problems))
+        fault, semicolon, expected = problem.reason.partition(";")
+        groups.setdefault(_VALUES.sub("…", fault) + semicolon + expected, []).append(problem)
+    grouped = [ProblemGroup(reason, tuple(members)) for reason, members in groups.items()]
+    return sorted(grouped, key=lambda group: -len(group.problems))
 
 
 def matches_of(problems: Iterable[Problem]) -> list[str]:
-    """The ids of the matches that have these problems, each once, in order."""
+    """The ids of the matches with these problems, in order, without duplicates."""
     return list(dict.fromkeys(problem.match_id for problem in problems if problem.match_id is not None))
 
 
 def problem_lines(problems: Sequence[Problem]) -> list[str]:
-    """Problems for people: each in a line where they are few, else by kind with examples; and their matches."""
+    """Problems as text lines: one line each if few, otherwise grouped with examples and a list of bad matches."""
     if len(problems) <= LISTED:
         return [f"  {problem}" for problem in problems]
     lines = []
@@ -136,10 +136,11 @@ def problem_lines(problems: Sequence[Problem]) -> list[str]:
 
 
 class BadRowsError(InputError):
-    """Rows that cannot be read or rated: all of them, in `problems`. None of the others was rated or added either.
+    """Rows that cannot be read or rated, all of them in `problems`. No other row was rated or added either.
 
-    `all_bad` says that without them nothing would be left. Whoever passes it on may say what became of the work in
-    `outcome`, and in `of` what a bad row spoils.
+    all_bad  every match has a bad row, so skipping them would leave nothing
+    outcome  what happened to the operation, for the message; callers may set it
+    of       what one bad row invalidates, for the message; callers may set it
     """
 
     outcome = "nothing was rated"
@@ -151,20 +152,20 @@ class BadRowsError(InputError):
 
     @property
     def count(self) -> str:
-        """How many problems there are, in words."""
+        """The number of problems as text: "3 problems"."""
         return f"{len(self.problems):,} problem{'' if len(self.problems) == 1 else 's'}"
 
 
 class RatingRangeError(InputError):
-    """A rating left the range in which the system's numbers are exact or finite."""
+    """A rating left the range in which the system can represent it exactly, or became infinite."""
 
 
 class ConflictError(InputError):
-    """The same id with other content, or a correction that contradicts what the ledger holds. Nothing was changed."""
+    """An id reused with different content, or a correction that contradicts the ledger. Nothing was changed."""
 
 
 class NotYetError(ConflictError):
-    """What may be done later: a player waits out a penalty, or is in a match. `until`: microseconds since the epoch."""
+    """Not allowed yet: the player has a penalty or is in a match. `until`: microseconds since the epoch."""
 
     def __init__(self, message: str, until: int) -> None:
         self.until = until
@@ -172,15 +173,15 @@ class NotYetError(ConflictError):
 
 
 class AccessError(EvenmatchError):
-    """Nobody who is known asks: no key or token, or one that is wrong, revoked or expired."""
+    """Authentication failed: key or token missing, invalid, revoked or expired."""
 
 
 class ForbiddenError(AccessError):
-    """Somebody who is known asks for what they may not do."""
+    """The caller is authenticated but lacks the permission."""
 
 
 class RateLimitError(AccessError):
-    """Somebody asks too often. `retry_after`: seconds until they may again."""
+    """Too many requests. `retry_after`: seconds until the next request is allowed."""
 
     def __init__(self, message: str, retry_after: float) -> None:
         self.retry_after = retry_after
@@ -188,11 +189,11 @@ class RateLimitError(AccessError):
 
 
 class StoreError(EvenmatchError):
-    """The database cannot be opened, read or written; the command line exits with 3.
+    """The database cannot be opened, read or written; the command line exits with status 3.
 
-    Nothing was half done: what was not acknowledged can be sent again under the same id.
+    Writes are atomic: anything not acknowledged can be sent again under the same id.
     """
 
 
 class EvenmatchWarning(UserWarning):
-    """Something that was noticed and did not stop the work."""
+    """A problem that was reported but did not stop the operation."""

@@ -1,4 +1,4 @@
-"""History: matches in order of time, as columns of numbers that the kernels read."""
+"""History: matches in time order, as numeric columns for the rating kernels."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Flags = NDArray[np.bool_]
 
 
 class Columns(NamedTuple):
-    """The arrays of a History of M matches, T teams and S slots (a player in a match); all read-only.
+    """The read-only arrays of a History with M matches, T teams and S slots (one player in one match).
 
     time         int64   (M,)    microseconds since the Unix epoch, UTC, non-decreasing
     team_start   int32   (M+1,)  first team of each match
@@ -31,8 +31,8 @@ class Columns(NamedTuple):
     player       int32   (S,)    index of the rated player (a player on another ladder is another index)
     score, seconds, performance  float64 (S,)  NaN where not recorded
     quit         bool    (S,)    left early
-    duration     float64 (M,)    seconds; the longest of any player where not recorded, NaN where that is not either
-    keep         bool    (S,)    False: this player's state is put back after the update
+    duration     float64 (M,)    seconds; if not recorded, the longest `seconds` of any player; NaN if neither is known
+    keep         bool    (S,)    False: this player's state is restored after the update
     """
 
     time: Times
@@ -54,7 +54,7 @@ _KINDS = dict(zip(Columns._fields, ["i8", "i4", "i4", "f8", "i4", "i4", "f8", "f
 
 @dataclass(frozen=True, eq=False)
 class History:
-    """Columns that were checked for shape and order and frozen, so that each kernel compiles for one signature."""
+    """Validated, read-only columns of fixed types, so that each kernel compiles for a single signature."""
 
     columns: Columns
 
@@ -68,34 +68,34 @@ class History:
 
     @cached_property
     def players(self) -> int:
-        """How many rows a state must have: the highest player index and one."""
+        """Number of rows that a state array needs: the highest player index plus one."""
         return int(self.columns.player.max(initial=-1)) + 1
 
     @cached_property
     def largest(self) -> int:
-        """How many slots the largest match has."""
+        """Number of slots of the largest match."""
         if len(self) == 1:
             return len(self.columns.player)
         return int(np.diff(self.match_slots).max(initial=0))
 
     @cached_property
     def match_slots(self) -> Integers:
-        """First slot of each match, int32 (M+1,)."""
+        """Index of the first slot of each match, int32 (M+1,)."""
         return self.columns.slot_start[self.columns.team_start]
 
     @cached_property
     def slot_match(self) -> Integers:
-        """Match of each slot, int32 (S,)."""
+        """Index of the match of each slot, int32 (S,)."""
         return np.repeat(np.arange(len(self), dtype=np.int32), np.diff(self.match_slots))
 
     @cached_property
     def slot_team(self) -> Integers:
-        """Team of each slot, counted through the whole history, int32 (S,)."""
+        """Index of the team of each slot, over the whole history, int32 (S,)."""
         sizes = np.diff(self.columns.slot_start)
         return np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
 
     def take(self, matches: slice | NDArray[np.integer] | Flags) -> History:
-        """These matches alone, by slice, ascending indices or mask; player indices stay as they are."""
+        """Return only these matches, given by slice, ascending indices or mask; player indices do not change."""
         chosen = np.arange(len(self))[matches]
         c = self.columns
         teams = ranges(c.team_start, chosen)
@@ -118,9 +118,9 @@ class History:
         )
 
     def join(self, later: History) -> History:
-        """This history followed by a later one whose player indices mean the same players.
+        """Return this history followed by a later one with the same player indices.
 
-        Raises InputError where `later` begins before this one ends.
+        Raises InputError if `later` begins before this one ends.
         """
         a, b = self.columns, later.columns
         joined = {name: np.concatenate((getattr(a, name), getattr(b, name))) for name in Columns._fields}
@@ -134,10 +134,10 @@ class History:
         number: Callable[[str, str], int],
         not_before: int | None = None,
     ) -> History:
-        """A history of these matches, which must be in order of time.
+        """Create a history from matches in time order.
 
-        number      the index of a player: called with ladder and player
-        not_before  microseconds; a match that ended earlier counts as ended then
+        number      function of (ladder, player) that returns the player's index
+        not_before  microseconds since the epoch; a match that ended earlier is dated to this time
         """
         nan = np.nan
         teams = [team for match in matches for team in match.teams]
@@ -146,8 +146,8 @@ class History:
         player = [
             number(match.ladder, slot.player) for match in matches for team in match.teams for slot in team.players
         ]
-        team_start = _running([len(match.teams) for match in matches])
-        slot_start = _running([len(team.players) for team in teams])
+        team_start = _running_total([len(match.teams) for match in matches])
+        slot_start = _running_total([len(team.players) for team in teams])
         history = History._trusted(
             Columns(
                 time=np.array(time, np.int64),
@@ -165,12 +165,12 @@ class History:
             )
         )
         if any(later < earlier for earlier, later in pairwise(time)):
-            raise InputError("the matches are not in order of time")
+            raise InputError("the matches are not in time order")
         return history
 
     @classmethod
     def _trusted(cls, columns: Columns) -> History:
-        """Columns that are right by construction: frozen, not checked (which costs more than rating one match)."""
+        """Skip validation for columns that are correct by construction: it costs more than rating one match."""
         for array in columns:
             array.flags.writeable = False
         history = object.__new__(cls)
@@ -179,7 +179,7 @@ class History:
 
 
 def fill_duration(duration: Floats, seconds: Floats, match_slots: Integers) -> Floats:
-    """Each match's duration, the longest `seconds` of any of its players where it is NaN."""
+    """Replace NaN durations by the longest `seconds` of any player of the match."""
     if not len(duration) or not np.isnan(duration).any():
         return duration
     longest = np.fmax.reduceat(seconds, match_slots[:-1])
@@ -187,7 +187,7 @@ def fill_duration(duration: Floats, seconds: Floats, match_slots: Integers) -> F
 
 
 def ranges(start: NDArray[np.integer], chosen: NDArray[np.integer]) -> NDArray[np.int64]:
-    """Members of the chosen groups, where group g owns start[g] up to start[g + 1]."""
+    """Indices of the members of the chosen groups; group g has the members start[g] up to start[g + 1]."""
     first = start[chosen].astype(np.int64)
     size = start[chosen + 1] - first
     ends = np.cumsum(size)
@@ -199,11 +199,11 @@ def ranges(start: NDArray[np.integer], chosen: NDArray[np.integer]) -> NDArray[n
 def _duration(match: Match) -> float:
     if match.duration is not None:
         return match.duration
-    told = [slot.seconds for team in match.teams for slot in team.players if slot.seconds is not None]
-    return max(told, default=np.nan)
+    seconds = [slot.seconds for team in match.teams for slot in team.players if slot.seconds is not None]
+    return max(seconds, default=np.nan)
 
 
-def _running(sizes: list[int]) -> list[int]:
+def _running_total(sizes: list[int]) -> list[int]:
     return [0, *accumulate(sizes)]
 
 
@@ -230,10 +230,10 @@ def _check_shape(c: Columns) -> None:
     }
     for name, size in sizes.items():
         if len(getattr(c, name)) != size:
-            raise InputError(f"column {name} has {len(getattr(c, name))} entries; {size} were expected")
+            raise InputError(f"column {name} has {len(getattr(c, name))} entries; expected {size}")
     for name, start, total, least in (("team_start", c.team_start, teams, 2), ("slot_start", c.slot_start, slots, 1)):
         if start[0] != 0 or start[-1] != total or (np.diff(start) < least).any():
             raise InputError(f"{name} must run from 0 to {total} in steps of at least {least}")
-    back = np.flatnonzero(np.diff(c.time) < 0)
-    if len(back):
-        raise InputError(f"match {back[0] + 1} is earlier than the one before it; matches must be in order of time")
+    earlier = np.flatnonzero(np.diff(c.time) < 0)
+    if len(earlier):
+        raise InputError(f"match {earlier[0] + 1} is earlier than the one before it; matches must be in time order")

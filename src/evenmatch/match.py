@@ -1,4 +1,4 @@
-"""The domain's frozen records: a Match of Teams of Appearances. Whatever was constructed is valid."""
+"""Immutable domain records: a Match has Teams, a Team has Appearances. Constructors validate their arguments."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ LARGEST_PLACE = 2**31 - 1
 
 @dataclass(frozen=True, slots=True)
 class Appearance:
-    """One player in one match. None: not recorded.
+    """One player in one match. None means not recorded.
 
-    score        points of the player in the match
-    seconds      in the game, 0 or more
+    score        points the player scored
+    seconds      time in the game, 0 or more
     quit         left before the end and did not come back; a late joiner is not a quitter
-    performance  −1 (as poor as can be) to 1 (as good as can be), 0 is an average game
+    performance  from -1 (worst) to 1 (best); 0 is an average game
     keep         False: the match does not change this player's rating (a refund, an unrated guest)
     """
 
@@ -36,19 +36,19 @@ class Appearance:
     keep: bool = True
 
     def __post_init__(self) -> None:
-        _named("a player's name", self.player)
-        _finite("score", self.score, self.player)
-        _at_least_zero("seconds", self.seconds, self.player)
+        _check_name("a player's name", self.player)
+        _check_finite("score", self.score, self.player)
+        _check_not_negative("seconds", self.seconds, self.player)
         if self.performance is not None and not -1 <= self.performance <= 1:
-            raise InputError(f"performance of {self.player!r} is {self.performance}; accepted is a number from -1 to 1")
+            raise InputError(f"performance of {self.player!r} is {self.performance}; expected a number from -1 to 1")
 
 
 @dataclass(frozen=True, slots=True)
 class Team:
-    """A side of a match: who was on it and how it finished.
+    """One side of a match: its players and its result.
 
     place  1 is best, equal places are a draw; None: derived from the teams' scores
-    score  the team's, for instance rounds won; higher is better
+    score  the team's score, for instance rounds won; higher is better
     """
 
     players: tuple[Appearance, ...]
@@ -58,28 +58,28 @@ class Team:
     def __post_init__(self) -> None:
         object.__setattr__(self, "players", tuple(self.players))
         if not self.players:
-            raise InputError("a team has no players; accepted are one or more")
-        stranger = next((one for one in self.players if not isinstance(one, Appearance)), None)
-        if stranger is not None:
-            raise InputError(f"a team holds {stranger!r}; accepted are Appearances, or names by Team.of")
+            raise InputError("a team has no players; expected at least one")
+        invalid = next((entry for entry in self.players if not isinstance(entry, Appearance)), None)
+        if invalid is not None:
+            raise InputError(f"a team contains {invalid!r}; expected Appearance objects, or use Team.of for names")
         if self.place is not None and not (_is_whole(self.place) and 1 <= self.place <= LARGEST_PLACE):
-            accepted = f"whole numbers from 1 (the best) to {LARGEST_PLACE}"
-            raise InputError(f"place is {self.place!r}; accepted are {accepted}")
-        _finite("score", self.score, "a team")
+            expected = f"a whole number from 1 (the best) to {LARGEST_PLACE}"
+            raise InputError(f"place is {self.place!r}; expected {expected}")
+        _check_finite("score", self.score, "a team")
 
     @classmethod
     def of(cls, *players: str, place: int | None = None, score: float | None = None) -> Self:
-        """A team of players of whom only the names are recorded."""
+        """Create a team from player names alone."""
         return cls(tuple(Appearance(player) for player in players), place, score)
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A finished match. `played_at` is when it ended, taken as UTC where it names no zone.
+    """A finished match. `played_at` is when it ended; a datetime without time zone is UTC.
 
-    teams     two or more, in the order in which they are listed (the first is the home side)
+    teams     two or more; the first is the home side
     duration  seconds, 0 or more; None: the longest `seconds` of any player
-    places    finishing place per team, derived from the scores where the teams name none
+    places    finishing place of each team, derived from the scores if the teams have none
     """
 
     id: str
@@ -90,29 +90,29 @@ class Match:
     places: tuple[int, ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        _named("a match's id", self.id)
-        _named("a ladder's name", self.ladder)
+        _check_name("a match's id", self.id)
+        _check_name("a ladder's name", self.ladder)
         object.__setattr__(self, "teams", tuple(self.teams))
         if not isinstance(self.played_at, datetime):
-            raise InputError(f"played_at of match {self.id!r} is {self.played_at!r}; accepted is a datetime")
+            raise InputError(f"played_at of match {self.id!r} is {self.played_at!r}; expected a datetime")
         if len(self.teams) < 2:
-            raise InputError(f"match {self.id!r} has {len(self.teams)} team; accepted are two or more")
+            raise InputError(f"match {self.id!r} has {len(self.teams)} team; expected two or more")
         names = [appearance.player for team in self.teams for appearance in team.players]
         if len(set(names)) < len(names):
             twice = next(name for name, count in Counter(names).items() if count > 1)
-            raise InputError(f"player {twice!r} appears more than once in match {self.id!r}; accepted is once")
-        _at_least_zero("duration", self.duration, f"match {self.id!r}")
+            raise InputError(f"player {twice!r} appears more than once in match {self.id!r}; expected once")
+        _check_not_negative("duration", self.duration, f"match {self.id!r}")
         object.__setattr__(self, "places", _places(self.id, self.teams))
 
     @property
     def time(self) -> int:
-        """When the match ended, in microseconds since the Unix epoch."""
+        """The end of the match in microseconds since the Unix epoch."""
         moment = self.played_at if self.played_at.tzinfo else self.played_at.replace(tzinfo=UTC)
         return (moment - _EPOCH) // _MICROSECOND
 
 
 def places_by_score(scores: Iterable[float]) -> tuple[int, ...]:
-    """Places of teams with these scores, higher is better: (3, 5, 3) gives (2, 1, 2)."""
+    """Places for these team scores, higher is better: (3, 5, 3) gives (2, 1, 2)."""
     listed = list(scores)
     return tuple(1 + sum(other > score for other in listed) for score in listed)
 
@@ -133,21 +133,21 @@ def _is_whole(number: object) -> bool:
     return isinstance(number, Integral) and not isinstance(number, bool)
 
 
-def _named(what: str, text: str) -> None:
+def _check_name(what: str, text: str) -> None:
     if not text:
-        raise InputError(f"{what} is empty; accepted is any text with at least one character")
+        raise InputError(f"{what} is empty; expected at least one character")
     if not text.isascii():
         try:
             text.encode()
         except UnicodeEncodeError:
-            raise InputError(f"{what}, {text!r}, holds half a letter; accepted is text that UTF-8 can hold") from None
+            raise InputError(f"{what}, {text!r}, is not valid Unicode; expected text that UTF-8 can encode") from None
 
 
-def _finite(what: str, value: float | None, whose: str) -> None:
+def _check_finite(what: str, value: float | None, owner: str) -> None:
     if value is not None and not math.isfinite(value):
-        raise InputError(f"{what} of {whose!r} is {value}; accepted is a finite number, or None where not recorded")
+        raise InputError(f"{what} of {owner!r} is {value}; expected a finite number, or None if not recorded")
 
 
-def _at_least_zero(what: str, value: float | None, whose: str) -> None:
+def _check_not_negative(what: str, value: float | None, owner: str) -> None:
     if value is not None and not 0 <= value < math.inf:
-        raise InputError(f"{what} of {whose!r} is {value}; accepted is a number from 0, or None where not recorded")
+        raise InputError(f"{what} of {owner!r} is {value}; expected a number from 0, or None if not recorded")

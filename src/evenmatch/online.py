@@ -18,7 +18,7 @@ from evenmatch.systems.system import Change, Records, Rules
 
 @dataclass(frozen=True)
 class Receipt:
-    """What a match did: the changes of its players, team by team, in the order of the match."""
+    """The result of rating one match: the rating changes of its players by team, in the order of the match."""
 
     match_id: str
     teams: tuple[tuple[Change, ...], ...]
@@ -26,11 +26,11 @@ class Receipt:
 
 @dataclass(frozen=True)
 class Odds:
-    """What is expected of a line-up.
+    """The predicted result of a line-up.
 
-    expected  each team's expected score: the mean of win + draw/2 over its rivals
+    expected  each team's expected score: the mean of win + draw/2 over its opponents
     win       win[a][b]: the probability that team a finishes ahead of team b
-    draw      draw[a][b]: that they draw
+    draw      draw[a][b]: the probability that they draw
     """
 
     expected: tuple[float, ...]
@@ -39,13 +39,13 @@ class Odds:
 
 
 class Rater:
-    """The players of one ladder, held in memory and rated match by match. One thread at a time.
+    """The players of one ladder in memory, rated match by match. Not thread-safe.
 
-    A match that is reported late counts as though it had ended with the latest one before it.
+    A match reported late is dated to the latest match rated before it.
     """
 
     def __init__(self, by: Rules | str, ladder: str = "default") -> None:
-        """An empty ladder: every player begins as a newcomer. by: rules, or the name of a system."""
+        """Create an empty ladder. by: rules, or the name of a system."""
         by = rules_of(by)
         load_kernels(by)
         self.rules, self.ladder = by, ladder
@@ -56,15 +56,15 @@ class Rater:
 
     @classmethod
     def after(cls, ratings: Ratings, ladder: str = "default") -> Rater:
-        """A ladder as it stands after recorded matches. Raises UnknownNameError where they have no such ladder."""
+        """Create the ladder from rated matches. Raises UnknownNameError if they do not contain this ladder."""
         table = ratings.matches
         if ladder not in table.ladders:
             raise UnknownNameError("ladder", ladder, table.ladders)
         code = table.ladders.index(ladder)
         rater = cls(ratings.rules, ladder)
-        here = np.flatnonzero(table.player_ladder == code)
-        rater._rows = {table.player_names[row]: at for at, row in enumerate(here.tolist())}
-        rater._state = ratings.state[here]
+        members = np.flatnonzero(table.player_ladder == code)
+        rater._rows = {table.player_names[player]: row for row, player in enumerate(members.tolist())}
+        rater._state = ratings.state[members]
         rater._time = int(table.history.columns.time[table.ladder == code].max())
         return rater
 
@@ -80,17 +80,17 @@ class Rater:
         return len(self._rows)
 
     def rating(self, player: str) -> float:
-        """The shown rating; a newcomer's for a player who never played here."""
+        """The displayed rating; the newcomer rating for a player without a match here."""
         row = self._rows.get(player)
         return float((self._newcomer[0] if row is None else self._state[row])["rating"])
 
     def rate(self, match: Match) -> Receipt:
-        """Rate a match and return what it did; where the system cannot rate it, BadRowsError, and nothing changes."""
+        """Rate a match and return its changes. Raises BadRowsError, changing nothing, if the system cannot rate it."""
         if match.ladder != self.ladder:
-            raise InputError(f"match {match.id!r} is of ladder {match.ladder!r}; accepted are those of {self.ladder!r}")
+            raise InputError(f"match {match.id!r} is on ladder {match.ladder!r}; expected a match of {self.ladder!r}")
         names = [slot.player for team in match.teams for slot in team.players]
-        local = {name: at for at, name in enumerate(names)}
-        history = History.of([match], lambda _, player: local[player], not_before=self._time)
+        index = {name: position for position, name in enumerate(names)}
+        history = History.of([match], lambda _, player: index[player], not_before=self._time)
         refused = [reason for _, reason in self.rules.system.refusals(history.columns, self.rules.parameters)]
         if refused:
             raise BadRowsError("the match", [Problem(None, match.id, reason) for reason in refused])
@@ -104,16 +104,16 @@ class Rater:
         return Receipt(match.id, tuple(tuple(team) for team in receipt))
 
     def odds(self, teams: Sequence[Sequence[str]], at: int | None = None) -> Odds:
-        """The odds of a line-up of two teams or more, at a time in microseconds (None: after the latest match)."""
+        """The odds of a line-up of two or more teams at a time in microseconds (None: that of the latest match)."""
         names = check_line_up(self.rules, teams)
         return odds(self.rules, self._gather(names), [len(team) for team in teams], self._time if at is None else at)
 
     def _gather(self, names: Sequence[str]) -> Records:
         rows = [self._rows.get(name, -1) for name in names]
         state: Records = self._state[rows]
-        for at, row in enumerate(rows):
+        for position, row in enumerate(rows):
             if row < 0:
-                state[at] = self._newcomer[0]
+                state[position] = self._newcomer[0]
         return state
 
     def _scatter(self, names: Sequence[str], state: Records) -> None:
@@ -125,20 +125,20 @@ class Rater:
 
 
 def check_line_up(by: Rules, teams: Sequence[Sequence[str]]) -> list[str]:
-    """All players of a line-up. Raises InputError where the system rates no such teams, or a player is there twice."""
+    """Return all players of a line-up. Raises InputError for unsupported team counts or a repeated player."""
     names = [player for team in teams for player in team]
     exact = by.system.teams
     if len(teams) < 2 or not all(teams) or exact not in (None, len(teams)):
-        accepted = f"{exact or 'two or more'} teams of one player or more"
-        raise InputError(f"a line-up of teams of {[len(team) for team in teams]} players; accepted are {accepted}")
+        expected = f"{exact or 'two or more'} teams of at least one player"
+        raise InputError(f"the line-up has teams of {[len(team) for team in teams]} players; expected {expected}")
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        raise InputError(f"player {twice!r} stands in the line-up more than once; accepted is once")
+        raise InputError(f"player {twice!r} is in the line-up more than once; expected once")
     return names
 
 
 def odds(by: Rules, state: Records, sizes: Sequence[int], at: int) -> Odds:
-    """The odds between teams of these sizes, whose players' records follow one another in `state`."""
+    """The odds between teams of these sizes; `state` has the records of their players, team after team."""
     ends = np.cumsum(sizes)
     teams = [list(range(end - size, end)) for size, end in zip(sizes, ends.tolist(), strict=True)]
     count = len(teams)

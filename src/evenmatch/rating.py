@@ -1,4 +1,4 @@
-"""Rate a table of recorded matches: ratings, standings, the journal, and the story of one match."""
+"""Rate a table of recorded matches: ratings, standings, journal, and the explanation of one match."""
 
 from __future__ import annotations
 
@@ -29,29 +29,29 @@ TEXT = pa.large_string()
 
 
 def rules(system: str, preset: str | None = None, **parameters: object) -> Rules:
-    """What to rate by: a system by name (or a path to a .py file that defines one), a preset, parameters by name.
+    """Create the rules of a rating system from its name (or the path of a .py file), a preset and parameters.
 
-    Raises UnknownNameError or BadParameterError, which say what is accepted.
+    Raises UnknownNameError or BadParameterError.
     """
     return Rules.of(systems.find(system), preset, **parameters)
 
 
 def rules_of(by: Rules | str) -> Rules:
-    """Rules as they are; those of a system by its name, with its default parameters."""
+    """Return rules unchanged; turn a system name into its rules with default parameters."""
     if isinstance(by, Rules):
         return by
     if isinstance(by, str):
         return rules(by)
-    raise UsageError(f"what to rate by is a {type(by).__name__}; accepted is a system's name or evenmatch.rules(…)")
+    raise UsageError(f"the rules are a {type(by).__name__}; expected a system's name or evenmatch.rules(…)")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Ratings:
-    """What came of rating matches.
+    """The result of rating matches.
 
-    state     a record per player of the table, `rating` is the shown number
-    expected  float64 (T,)  each team's expected score, said before its match was learned from
-    journal   what every match did to everybody, where asked for
+    state     one record per player of the table; its field `rating` is the displayed rating
+    expected  float64 (T,)  each team's expected score, predicted before its match was rated
+    journal   the effect of every match on every player, if requested
     """
 
     matches: MatchTable
@@ -61,11 +61,11 @@ class Ratings:
     journal: Journal | None
 
     def __repr__(self) -> str:
-        """ratings of 4,960 players by elo, after 25,557 matches, …"""
+        """Summary line: ratings of 4,960 players by elo, after 25,557 matches, …"""
         return f"ratings of {counted(len(self.state), 'player')} by {self.rules.system.name}, after {self.matches!r}"
 
     def _repr_html_(self) -> str:
-        """The same for a notebook, with the players of the highest rating."""
+        """Summary for notebooks, with the highest-rated players."""
         return as_html(repr(self), self.standings())
 
     def standings(
@@ -76,27 +76,27 @@ class Ratings:
         active_days: float = 30,
         divisions: Sequence[Division] = DIVISIONS,
     ) -> pa.Table:
-        """One row per ladder and player, sorted by ladder, then rating downwards, then player.
+        """One row per ladder and player, sorted by ladder, then descending rating, then player.
 
         as_of        microseconds since the epoch, not before the last match; None: each ladder's last match
-        placement    matches to complete before the percentile and the division are shown
-        active_days  a player counts in the percentiles who completed a match in so many days before `as_of`
+        placement    completed matches required before percentile and division are shown
+        active_days  the percentiles count players who completed a match in this many days before `as_of`
         Columns: ladder, player, rating, matches, last_played, percentile (null unless placed and active), placed,
         division, then the system's own.
         """
         table, activity = self.matches, Activity.of(self.matches.history)
         if as_of is not None and len(table) and as_of < table.history.columns.time[-1]:
-            raise InputError("as_of is before the last match that was rated; rate only the matches until then")
+            raise InputError("as_of is before the last match that was rated; rate only the matches up to that time")
         rating = self.state["rating"]
         last = np.array(
-            [table.history.columns.time[table.ladder == at].max(initial=0) for at in range(len(table.ladders))]
+            [table.history.columns.time[table.ladder == code].max(initial=0) for code in range(len(table.ladders))]
         )
         now = last[table.player_ladder] if as_of is None else np.full(len(rating), as_of)
         active, placed = activity.active(now, active_days), activity.placed(placement)
         percentile = np.ones(len(rating), np.int64)
-        for at in range(len(table.ladders)):
-            here = table.player_ladder == at
-            percentile[here] = percentiles(rating[here], active[here])
+        for code in range(len(table.ladders)):
+            members = table.player_ladder == code
+            percentile[members] = percentiles(rating[members], active[members])
         hidden = ~(active & placed)
         order = self._order()
         division = np.array([d.name for d in divisions], object)[division_of(percentile, divisions)]
@@ -134,21 +134,21 @@ class Ratings:
         return pa.table(columns)
 
     def changes(self, match: int) -> list[list[Change]]:
-        """What a match (by number) did to each player, team by team; needs the journal."""
+        """The rating changes of one match (by index), team by team; requires the journal."""
         return changes(
             self.rules, self.matches.history, self.expected, self._journal(), match, self.matches.player_names
         )
 
     def _journal(self) -> Journal:
         if self.journal is None:
-            raise InputError("these ratings were made without a journal; rate with journal=True")
+            raise InputError("these ratings have no journal; call rate with journal=True")
         return self.journal
 
     def _order(self) -> NDArray[np.intp]:
         table = self.matches
         by_name = np.empty(len(table.player), np.int64)
         by_name[pc.sort_indices(table.player).to_numpy()] = np.arange(len(table.player))
-        ladders = sorted(range(len(table.ladders)), key=lambda at: table.ladders[at])
+        ladders = sorted(range(len(table.ladders)), key=lambda code: table.ladders[code])
         rank = np.empty(len(ladders), np.int64)
         rank[ladders] = np.arange(len(ladders))
         return np.lexsort((by_name, -self.state["rating"], rank[table.player_ladder]))
@@ -162,13 +162,13 @@ def rate(
     skip_bad: bool = False,
     progress: Progress | None = None,
 ) -> Ratings:
-    """Rate every match in order, from newcomers on.
+    """Rate all matches in time order; every player starts as a newcomer.
 
     matches   a table, or a data frame in the tidy long form
     by        rules, or the name of a system with its default parameters
-    skip_bad  leave out bad rows of a data frame and matches that the system cannot rate (`.matches.skipped` lists them)
-    progress  called now and then with the number of matches rated so far
-    Raises BadRowsError with every match that the system cannot rate, before anything is rated.
+    skip_bad  leave out bad rows of a data frame and matches the system cannot rate (listed in `.matches.skipped`)
+    progress  called from time to time with the number of matches rated so far
+    Raises BadRowsError with every match the system cannot rate, before anything is rated.
     """
     matches, by = table_of(matches, skip_bad=skip_bad), rules_of(by)
     matches = rateable(matches, by, skip_bad=skip_bad)
@@ -182,7 +182,7 @@ def rate(
 
 
 def rateable(matches: MatchTable, by: Rules, *, skip_bad: bool = False) -> MatchTable:
-    """The same matches, or without those that the system cannot rate. Raises BadRowsError as `rate` does."""
+    """Check the matches, or drop those the system cannot rate if `skip_bad`; raises BadRowsError like `rate`."""
     problems = matches.problems(by.system.refusals(matches.history.columns, by.parameters))
     if not problems:
         return matches
@@ -202,7 +202,7 @@ def check_range(
     player: Callable[[int], str],
     match: Callable[[int], str],
 ) -> None:
-    """Raise RatingRangeError, with player and match, where a rating has left the range of the system's numbers."""
+    """Raise RatingRangeError, naming player and match, if a rating left the range of the system."""
     if np.isfinite(result.state["rating"]).all():
         return
     after = result.journal.after if result.journal else loop.replay(by, history, state, journal=True).journal.after  # type: ignore[union-attr]
@@ -216,35 +216,35 @@ def check_range(
 def changes(
     by: Rules, history: History, expected: Floats, journal: Journal, match: int, names: Sequence[str]
 ) -> list[list[Change]]:
-    """The changes of one match (by number), team by team."""
+    """The rating changes of one match (by index), team by team."""
     c = history.columns
     first, end = c.team_start[match : match + 2].tolist()
     starts = c.slot_start[first : end + 1].tolist()
-    here = slice(starts[0], starts[-1])
-    before, after = journal.before[here].tolist(), journal.after[here].tolist()
-    players, factors = c.player[here].tolist(), by.system.name_factors(journal.factors[here].tolist())
-    places, foretold = c.place[first:end].tolist(), expected[first:end].tolist()
+    slots = slice(starts[0], starts[-1])
+    before, after = journal.before[slots].tolist(), journal.after[slots].tolist()
+    players, factors = c.player[slots].tolist(), by.system.name_factors(journal.factors[slots].tolist())
+    places, predicted = c.place[first:end].tolist(), expected[first:end].tolist()
     listed: list[list[Change]] = []
-    at = 0
+    first_slot = 0
     for team, place in enumerate(places):
         result = sum((other > place) + 0.5 * (other == place) for other in places) - 0.5
         result /= end - first - 1
         size = starts[team + 1] - starts[team]
         listed.append([])
-        for slot in range(at, at + size):
+        for slot in range(first_slot, first_slot + size):
             change = Change(
-                names[players[slot]], team, before[slot], after[slot], foretold[team], result, factors[slot]
+                names[players[slot]], team, before[slot], after[slot], predicted[team], result, factors[slot]
             )
             listed[team].append(change)
-        at += size
+        first_slot += size
     return listed
 
 
 def explain(matches: MatchTable | Frame, by: Rules | str, match_id: str) -> Ratings:
-    """The ratings of one match alone, with its journal, after all matches before it were rated.
+    """Rate all matches before this one, then this one, and return its ratings with their journal.
 
-    matches, by  as `rate` takes them
-    Raises UnknownNameError where there is no such match, BadRowsError where the system cannot rate one of the matches.
+    matches, by  as for `rate`
+    Raises UnknownNameError for an unknown match id, BadRowsError if the system cannot rate one of the matches.
     """
     matches, by = table_of(matches), rules_of(by)
     matches = rateable(matches, by)

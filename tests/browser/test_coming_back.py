@@ -7,8 +7,8 @@ import pytest
 
 from browser.test_live import cells, find_a_match, game, mark, report, stayed, wait_for
 from browser.world import DUELS
+from evenmatch.web.page_request import address
 from evenmatch.web.templates import ago
-from evenmatch.web.visit import address
 from ledger.made import micros
 
 __all__ = ["game"]

@@ -8,8 +8,8 @@ import pytest
 from browser.addresses import filled, shown
 from browser.watched import Watched, check_harmless, settled
 from browser.world import ARENA, BLANKS, DUELS, HOSTILE, RELAY
-from evenmatch.lab.plain import BLANK, plain
-from evenmatch.web.visit import address
+from evenmatch.lab.safe_names import BLANK, plain
+from evenmatch.web.page_request import address
 
 
 @pytest.fixture(scope="module")

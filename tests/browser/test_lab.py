@@ -5,7 +5,7 @@ import pytest
 from browser.axe import violations
 from browser.watched import check_harmless, overflow, settled
 from browser.world import DUELS
-from evenmatch.web.visit import address
+from evenmatch.web.page_request import address
 
 LONGEST = 90_000  # milliseconds: systems may have to be compiled first
 

@@ -7,7 +7,7 @@ import pytest
 
 from browser.watched import settled
 from browser.world import DUELS
-from evenmatch.web.visit import address
+from evenmatch.web.page_request import address
 from served import ask
 
 DRAWN = "(all) => all.map((one) => one.dataset.drawn === 'true' && one.data ? JSON.stringify(one.data) : null)"

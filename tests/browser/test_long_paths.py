@@ -7,7 +7,7 @@ import pytest
 from browser.test_live import wait_for
 from browser.watched import settled
 from browser.world import HOURS, MARATHON, RUNNERS
-from evenmatch.web.visit import address
+from evenmatch.web.page_request import address
 
 POINTS = """(chart) => chart.data.filter((one) => one.mode === 'markers').reduce((sum, one) => sum + one.x.length, 0)"""
 HIGHEST = """(chart) => Math.max(...chart.data.filter((one) => one.mode === 'markers').flatMap((one) => one.y))"""

@@ -9,7 +9,7 @@ from browser.addresses import filled, sent
 from browser.conftest import log_in
 from browser.watched import Watched
 from browser.world import ARENA, DUELS
-from evenmatch.web.visit import address
+from evenmatch.web.page_request import address
 
 
 def ratings(page, ladder):

@@ -3,7 +3,7 @@
 import pytest
 
 from browser.world import ARENA, DUELS
-from evenmatch.web.visit import address
+from evenmatch.web.page_request import address
 from served import ask as api
 
 ME = "Duellist 03"

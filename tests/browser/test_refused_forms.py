@@ -5,14 +5,14 @@ import pytest
 from browser.axe import violations
 from browser.test_live import wait_for
 from browser.world import DUELS
-from evenmatch.web.visit import address
+from evenmatch.web.page_request import address
 
 AT = address("ladders", DUELS, "operate")
 REFUSED = {
     "a ladder": (
         "/operate",
         "Make it",
-        {"Name, for programs": "My Cup!", "Title, for people": "My Cup"},
+        {"Name (used in URLs": "My Cup!", "Title (shown to players)": "My Cup"},
         "such as my-cup",
     ),
     "a key": ("/operate/keys", "Make it", {"Who or what it is for": "us", "Days until": "soon"}, "expected whole days"),

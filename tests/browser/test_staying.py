@@ -5,7 +5,7 @@ import pytest
 from browser.test_live import cells, find_a_match, game, mark, report, stayed, wait_for
 from browser.watched import settled
 from browser.world import DUELS
-from evenmatch.web.visit import address
+from evenmatch.web.page_request import address
 
 __all__ = ["game"]
 HELD = "() => document.activeElement.value ?? document.activeElement.getAttribute('aria-label')"
@@ -104,7 +104,7 @@ def test_a_drawn_chart_outlives_a_figure_that_is_refused(shaky, game):
     with shaky.expect_response(lambda response: response.status == 429):
         report(game, "unseen", "Duellist 03", "Duellist 04")
     wait_for(lambda: latest.inner_text() != row, lambda: row)
-    assert "could not be read" not in chart.inner_text()
+    assert "could not be loaded" not in chart.inner_text()
     assert shaky.evaluate("window.drawing.isConnected && window.drawing.getBoundingClientRect().height > 100")
     assert chart.evaluate(POINTS) == before
     report(game, "drawn", "Duellist 04", "Duellist 03")

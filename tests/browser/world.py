@@ -10,12 +10,12 @@ from evenmatch import Appearance, Match, Team, from_matches, rules
 from evenmatch.lab.season import season
 from evenmatch.service.callers.keys import Keys
 from evenmatch.service.corrections import Ban, Void
-from evenmatch.service.hooks.webhooks import Webhooks
-from evenmatch.service.queueing.desk import Desk
-from evenmatch.service.queueing.queue_rules import QueueRules
-from evenmatch.service.queueing.wishes import Join, Seeker
+from evenmatch.service.queues.queue_rules import QueueRules
+from evenmatch.service.queues.queue_service import QueueService
+from evenmatch.service.queues.requests import Join, QueuedPlayer
 from evenmatch.service.service import Service
 from evenmatch.service.settings import Settings
+from evenmatch.service.webhooks.subscriptions import Webhooks
 from evenmatch.standings.board import StandingsRules
 from ledger.made import Clock
 
@@ -224,23 +224,25 @@ def hours():
 
 def queues(service):
     """Some who wait, and two who are asked whether they want a match; of ladders with queues a ticket that waits."""
-    desk = Desk(service)
+    queue_service = QueueService(service)
     for ladder, size in ((ARENA, 6), (DUELS, 1), (RELAY, 4)):
-        desk.set_queue(ladder, "ranked", {**APART, "team_size": size}, LONG)
-    desk.set_queue(DUELS, "quick", {**ANYBODY, "team_size": 1}, LONG)
+        queue_service.set_queue(ladder, "ranked", {**APART, "team_size": size}, LONG)
+    queue_service.set_queue(DUELS, "quick", {**ANYBODY, "team_size": 1}, LONG)
     for at in (1, 2):
-        told = join(desk, DUELS, "quick", Seeker(name=f"Duellist {at:02}", ping={"eu": 15.0}))
+        told = join(queue_service, DUELS, "quick", QueuedPlayer(name=f"Duellist {at:02}", ping={"eu": 15.0}))
     waits = {DUELS: told}
     for ladder in (ARENA, RELAY):
         for at, name in enumerate(HOSTILE[4:12]):
             ping = {"eu": 20.0 + at, "us": 120.0}
-            waits[ladder] = join(desk, ladder, "ranked", Seeker(name=f"{name}{ladder[0]}", loose=False, ping=ping))
+            waits[ladder] = join(
+                queue_service, ladder, "ranked", QueuedPlayer(name=f"{name}{ladder[0]}", loose=False, ping=ping)
+            )
     return waits
 
 
-def join(desk, ladder, queue, *members):
+def join(queue_service, ladder, queue, *members):
     """The number of the ticket of a party that joins."""
-    (told,) = desk.do(ladder, [Join(members=members, queues=(queue,))])
+    (told,) = queue_service.do(ladder, [Join(members=members, queues=(queue,))])
     if isinstance(told, Exception):
         raise told
     return told.ticket

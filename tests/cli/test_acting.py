@@ -2,7 +2,7 @@
 
 import pytest
 
-from evenmatch.service.callers.audit import Audit
+from evenmatch.service.callers.audit_trail import Audit
 from evenmatch.service.service import Service
 
 

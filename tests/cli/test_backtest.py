@@ -226,8 +226,8 @@ WRONG = [
     ("PLAYED -s nowhere.py", 2, "nowhere.py"),
     ("PLAYED -s elo --param elo.kk=3", 2, "unknown parameter of elo 'kk'"),
     ("PLAYED -s elo --param elo.k=lots", 2, "k=lots for elo: accepted is"),
-    ("PLAYED -s elo --param k=3", 2, "--param k=3: accepted is SYSTEM.NAME=VALUE"),
-    ("PLAYED -s elo --param elo.k", 2, "accepted is SYSTEM.NAME=VALUE"),
+    ("PLAYED -s elo --param k=3", 2, "--param k=3: expected SYSTEM.NAME=VALUE"),
+    ("PLAYED -s elo --param elo.k", 2, "expected SYSTEM.NAME=VALUE"),
     ("PLAYED -s elo --param eloo.k=3", 2, "unknown system 'eloo'"),
     ("PLAYED -s elo --warmup 0.95", 2, "--warmup"),
     ("PLAYED -s elo --warmup -0.1", 2, "--warmup"),
@@ -240,17 +240,17 @@ WRONG = [
     ("PLAYED -s elo --segments x.txt", 2, "suffix '.txt'"),
     ("PLAYED -s elo --segments NOWHERE/x.csv", 2, "cannot be written"),
     ("PLAYED -s elo --report NOWHERE/x.html", 2, "cannot be written"),
-    ("PLAYED -s elo --report x.pdf", 2, "accepted is a name ending in .html"),
+    ("PLAYED -s elo --report x.pdf", 2, "expected a name ending in .html"),
     ("PLAYED -s elo --report FOLDER", 2, "folder"),
     ("PLAYED -s elo --out same.csv --segments same.csv", 2, "name the same file"),
     ("PLAYED -s elo --out PLAYED", 2, "name the same file"),
     ("PLAYED -s elo --report x.html --players p1,nobody", 2, "unknown player 'nobody'"),
-    ("PLAYED -s elo --players p1", 2, "--players are shown in the report"),
-    ("PLAYED -s elo --trials kept", 2, "--trials is where tuning keeps what it tries"),
+    ("PLAYED -s elo --players p1", 2, "--players needs --report FILE.html"),
+    ("PLAYED -s elo --trials kept", 2, "--trials needs --tune SECONDS"),
     ("PLAYED -s elo --ladder threes", 2, "unknown ladder 'threes'; known: ones, twos"),
-    ("PLAYED -s elo --tune 1 --trials PLAYED/x", 2, "trials cannot be kept there"),
+    ("PLAYED -s elo --tune 1 --trials PLAYED/x", 2, "trials cannot be stored there"),
     ("NOWHERE.csv -s elo", 2, "No such file"),
-    ("FEW -s elo", 1, "150 matches, 75 of them after the warm-up: too few to tell systems apart"),
+    ("FEW -s elo", 1, "150 matches, 75 of them after the warm-up: too few to compare systems"),
     ("FEW -s elo --warmup 0.3 --tune 1", 1, "too few to tune on"),
     ("PLAYED -s elo --warmup 0 --tune 1", 1, "too few to tune on"),
 ]
@@ -289,7 +289,9 @@ def test_a_report_is_one_file_that_names_the_command(run, played, tmp_path):
 
 
 def test_without_what_reports_need_nothing_is_computed_in_vain(run, played, tmp_path, monkeypatch):
-    for name in [name for name in sys.modules if re.match(r"plotly(\.|$)|evenmatch\.lab\.(report|charts)$", name)]:
+    for name in [
+        name for name in sys.modules if re.match(r"plotly(\.|$)|evenmatch\.lab\.(backtests\.report|charts)$", name)
+    ]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "plotly", None)
     ended = run("backtest", played, "-s", "elo", "--report", tmp_path / "fit.html", "--out", tmp_path / "x.csv")
@@ -331,16 +333,14 @@ def test_a_tuning_run_that_was_interrupted_goes_on_where_it_was(run, played, tmp
         told, said = process.communicate(timeout=60)
     assert process.returncode == 130, said
     assert told == ""
-    assert said.strip() == (
-        f"interrupted; the trials that ended are kept in {kept}, and the same command goes on from there"
-    )
+    assert said.strip() == (f"interrupted; finished trials are stored in {kept}, the same command continues from there")
     assert not out.exists()
     before = lines_of(kept)
     assert len(before) >= 12
     used = json.loads(before[-1])["elapsed"]
     ended = run(*arguments, f"{used + 0.5:.3f}")
     assert ended.code == 0
-    assert f"tuning of elo took up {len(before)} trials of an earlier run" in ended.err
+    assert f"tuning of elo continued from {len(before)} trials of an earlier run" in ended.err
     after = lines_of(kept)
     assert after[: len(before)] == before
     assert len(after) > len(before)

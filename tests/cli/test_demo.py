@@ -95,4 +95,4 @@ def test_a_port_that_is_taken_is_refused_where_it_was_asked_for(spawn):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         told = spawn("demo", "--port", taken.getsockname()[1])
     assert told.code == 2
-    assert "cannot be listened on" in told.err
+    assert "cannot listen on" in told.err

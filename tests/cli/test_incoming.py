@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from evenmatch.service import importing
+from evenmatch.service.recording import imports
 
 HEAD = "match_id,played_at,team,player,place\n"
 THREE = HEAD + (
@@ -102,7 +102,7 @@ def test_ratings_to_start_from_may_come_through_a_pipe(run, league, piped):
     assert ended.err.startswith("error: standard input: 1 problem; nothing was added\n  line 3: rating of 'yan'")
     assert "(--skip-bad leaves such rows out)" in ended.err
     piped("player,rating\nzoë,1700\n")
-    assert run("import", "-", "--ratings").out == "ladder duel: 1 player begins from this file\n"
+    assert run("import", "-", "--ratings").out == "ladder duel: 1 player starts with a rating from this file\n"
 
 
 @pytest.mark.parametrize("command", ["import", "record"])
@@ -110,7 +110,7 @@ def test_one_ladder_of_several_goes_into_a_ladder_of_another_name(command, run, 
     run("ladder", "create", "mixed", "--system", "elo")
     ended = run(command, season, "--ladder", "mixed")
     assert ended.code == 2
-    assert "has the ladders duel, team, and none is 'mixed'; accepted is one of them as --from LADDER" in ended.err
+    assert "has the ladders duel, team, and none is 'mixed'; choose one by --from LADDER" in ended.err
     assert ("--pool-ladders" in ended.err) is (command == "import")
     ended = run(command, season, "--ladder", "mixed", "--from", "tem")
     assert ended.code == 2
@@ -133,14 +133,17 @@ def test_ratings_of_one_ladder_of_several_start_another(run, league, tmp_path):
     )
     ended = run("import", "r.csv", "--ratings")
     assert ended.code == 2
-    assert "has the ladders old, team, and none is 'duel'; accepted is one of them as --from LADDER" in ended.err
-    assert run("import", "r.csv", "--ratings", "--from", "team").out == "ladder duel: 1 player begins from this file\n"
+    assert "has the ladders old, team, and none is 'duel'; choose one by --from LADDER" in ended.err
+    assert (
+        run("import", "r.csv", "--ratings", "--from", "team").out
+        == "ladder duel: 1 player starts with a rating from this file\n"
+    )
     assert ratings(run)["zoë"] == 1200
 
 
 CONTRADICTIONS = [
-    (["--from", "team", "--pool-ladders"], "--from takes one ladder of the file"),
-    (["--id", "x"], "--id is about --ratings"),
+    (["--from", "team", "--pool-ladders"], "--from imports one ladder of the file"),
+    (["--id", "x"], "--id is only for --ratings"),
 ]
 
 
@@ -162,13 +165,13 @@ def test_ratings_that_the_system_cannot_hold_are_all_named_by_line_and_player(ru
     assert "player 'zoë', starting rating -5.0: accepted is a number from 0" in lines[1]
     assert "player 'xu', starting rating -0.5" in lines[2]
     ended = run("import", "start.csv", "--ratings", "--ladder", "cards", "--skip-bad")
-    assert ended.out == "ladder cards: 1 player begins from this file; 3 bad rows left out\n"
+    assert ended.out == "ladder cards: 1 player starts with a rating from this file; 3 bad rows left out\n"
 
 
 def test_ratings_sent_again_under_the_same_id_change_nothing(run, league, tmp_path):
     (tmp_path / "start.csv").write_text("player,rating\nzoë,1700\nyan,1300\n", encoding="utf-8")
     send = ["import", "start.csv", "--ratings", "--id", "from-the-old-site"]
-    assert run(*send).out == "ladder duel: 2 players begin from this file\n"
+    assert run(*send).out == "ladder duel: 2 players start with a rating from this file\n"
     (tmp_path / "three.csv").write_text(THREE, encoding="utf-8")
     assert run("import", "three.csv").code == 0
     before = ratings(run)
@@ -199,7 +202,7 @@ def test_many_bad_rows_are_told_by_kind_with_examples_and_json_names_every_match
     line = [command, many, *(["-s", "elo"] if command == "rate" else [])]
     lines = run(*line).err.splitlines()
     nothing = "nothing was rated" if command == "rate" else "nothing was added"
-    accepted = "accepted is a whole number from 1 (the best) upwards"
+    accepted = "expected a whole number from 1 (the best) upwards"
     assert lines[:5] == [
         f"error: {many}: 1,192 problems; {nothing}",
         f"  1,190 × place is …; {accepted}",
@@ -207,7 +210,7 @@ def test_many_bad_rows_are_told_by_kind_with_examples_and_json_names_every_match
         "      line 4, match 'm1': place is 0",
         "      line 6, match 'm2': place is 0",
     ]
-    assert lines[5].startswith("  2 × played_at is …; accepted is a timestamp")
+    assert lines[5].startswith("  2 × played_at is …; expected a timestamp")
     assert lines[6:8] == [
         "      line 8, match 'm3': played_at is 'yesterday'",
         "      line 20, match 'm9': played_at is '2026-02-31'",
@@ -215,7 +218,7 @@ def test_many_bad_rows_are_told_by_kind_with_examples_and_json_names_every_match
     ten = ", ".join(f"'m{number}'" for number in range(10))
     assert lines[8:] == [
         f"  bad matches: {ten}, and 1,180 more",
-        "  (--json names all of them)",
+        "  (--json lists all of them)",
         "  (without them no match is left)",
     ]
     document = json.loads(run(*line, "--json").out)
@@ -232,14 +235,14 @@ def test_fifty_refused_matches_are_shown_and_all_with_json(run, league, many):
     lines = ended.err.splitlines()
     assert ended.code == 1
     assert lines[49].startswith("refused: line 100, match 'm49': ")
-    assert lines[50:] == ["… and 1,140 more refused (--json names all)"]
+    assert lines[50:] == ["… and 1,140 more refused (--json lists all)"]
     assert len(json.loads(run("record", many, "--json").out)["refused"]) == 1190
 
 
 def test_an_interrupted_import_says_how_much_is_in_and_goes_on(run, league, tmp_path, monkeypatch):
     rows = [f"n{n},2026-02-01,1,{'abcd'[n % 3]},1\nn{n},2026-02-01,2,d,2\n" for n in range(9)]
     (tmp_path / "more.csv").write_text(HEAD + "".join(rows))
-    add, calls = importing.append, []
+    add, calls = imports.append, []
 
     def interrupted(*given):
         calls.append(given)
@@ -247,16 +250,16 @@ def test_an_interrupted_import_says_how_much_is_in_and_goes_on(run, league, tmp_
             raise KeyboardInterrupt
         return add(*given)
 
-    monkeypatch.setattr(importing, "AT_ONCE", 2)
-    monkeypatch.setattr(importing, "append", interrupted)
+    monkeypatch.setattr(imports, "AT_ONCE", 2)
+    monkeypatch.setattr(imports, "append", interrupted)
     ended = run("import", "more.csv")
-    assert ended == (130, "", "interrupted; 4 matches are in, the same command goes on\n")
+    assert ended == (130, "", "interrupted; 4 matches were added, the same command continues\n")
     assert held(run) == (15, 6)
     assert run("import", "more.csv").out == "ladder duel: 5 matches added; 4 there already\n"
     calls[:] = [1, 1]
     (tmp_path / "last.csv").write_text(HEAD + "z,2026-02-01,1,a,1\nz,2026-02-01,2,d,2\n")
     ended = run("import", "last.csv")
-    assert ended == (130, "", "interrupted; nothing was added, the same command goes on\n")
+    assert ended == (130, "", "interrupted; nothing was added, the same command continues\n")
 
 
 @pytest.mark.parametrize(
@@ -277,11 +280,11 @@ def test_an_interrupted_command_says_so_and_ends_with_130(line, where, run, leag
 
 
 VALUES = [
-    ("rate season.csv -s elo --placement -1", "'--placement': '-1'; accepted is a number from 0 upwards"),
-    ("rate season.csv -s elo --active-days nan", "'--active-days': 'nan'; accepted is a number from 0 upwards"),
+    ("rate season.csv -s elo --placement -1", "'--placement': '-1'; expected a number from 0 upwards"),
+    ("rate season.csv -s elo --active-days nan", "'--active-days': 'nan'; expected a number from 0 upwards"),
     ("rate season.csv -s elo --placement 1.5", "'--placement': '1.5': Input should be a valid integer"),
-    ("standings --page 0", "'--page': '0'; accepted is a number from 1 upwards"),
-    ("ladder create x --system elo --factor 2", "'--factor': '2'; accepted is a number from 0 to 1"),
+    ("standings --page 0", "'--page': '0'; expected a number from 1 upwards"),
+    ("ladder create x --system elo --factor 2", "'--factor': '2'; expected a number from 0 to 1"),
 ]
 
 

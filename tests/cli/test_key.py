@@ -9,7 +9,7 @@ import pytest
 from evenmatch.errors import AccessError
 from evenmatch.service.callers.access import Caller
 from evenmatch.service.callers.keys import Keys
-from evenmatch.service.opening import open_existing
+from evenmatch.service.open_database import open_existing
 from evenmatch.service.service import microseconds
 
 SHAPE = re.compile(r"em_[a-z2-7]{10}_[A-Za-z0-9_-]{43}\n")
@@ -32,7 +32,7 @@ def test_the_key_alone_goes_to_standard_output_and_works(run, league):
     key = made.out[:13]
     assert made.err == (
         f"key {key} (game server): may report, queue on duel\n"
-        f"keep it now, it cannot be shown again; to end it: evenmatch key revoke {key}\n"
+        f"store it now, it cannot be shown again; to revoke it: evenmatch key revoke {key}\n"
     )
     scopes = frozenset({"report", "queue"})
     assert who(made.out.strip()) == Caller(f"key {key}", scopes, frozenset({"duel"}), None, key)
@@ -73,7 +73,7 @@ def test_the_list_shows_every_key_and_no_secret(run, league):
     shown = run("key", "list").out
     lines = shown.splitlines()
     assert lines[0] == "3 keys"
-    assert lines[1].split() == ["key", "name", "scopes", "ladders", "made", "(UTC)", "state"]
+    assert lines[1].split() == ["key", "name", "scopes", "ladders", "created", "(UTC)", "state"]
     rows = {line.split()[0]: line for line in lines[2:] if line}
     assert set(rows) == {text[:13] for text in texts}
     assert re.search(r"first +read +all ladders .*revoked \d{4}-\d\d-\d\d \d\d:\d\d$", rows[texts[0][:13]])
@@ -102,9 +102,9 @@ WRONG = [
         "unknown scope 'reports' (did you mean 'report'?); known: report, queue, read, admin",
     ),
     ("create game --scope read --ladder deul", "unknown ladder 'deul' (did you mean 'duel'?); known: duel"),
-    ("create game --scope read --expires soon", "--expires soon: accepted is a span, as 90d, 12h, 30m or 4w"),
+    ("create game --scope read --expires soon", "--expires soon: expected a span like 90d, 12h, 30m or 4w"),
     ("create game --scope read --expires 0d", "--expires 0d"),
-    ("create game --scope read --expires 2020-01-01", "a time to come, ISO 8601"),
+    ("create game --scope read --expires 2020-01-01", "a future ISO 8601 time"),
     ("create game --scope read --expires 999999w", "up to the year 9999"),
     ("create game --scope read --db nowhere.db", "there is no such database"),
     ("revoke em_aaaaaaaaaa", "unknown key 'em_aaaaaaaaaa'"),

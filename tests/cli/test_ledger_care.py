@@ -48,7 +48,7 @@ def test_a_rebuild_that_is_due_is_said_and_done(run, league):
     assert "a rebuild is due" in run("ladder", "show", "duel").out
     assert "waits for a rebuild" in run("standings", "--as-of", "last").err
     ended = run("rebuild")
-    assert ended.out.startswith("ladder duel: 11 matches rated anew; 0 changed")
+    assert ended.out.startswith("ladder duel: 11 matches rated again; 0 changed")
     assert run("rebuild").out == "ladder duel: no rebuild was due\n"
     assert json.loads(run("rebuild", "--json").out) == {"ladders": [{"ladder": "duel", "rebuilt": None}]}
     assert run("standings", "--as-of", "last").out == before
@@ -59,7 +59,7 @@ def test_a_ledger_that_is_damaged_is_mended_by_a_backup_and_not_by_a_rebuild(run
     ended = run("verify")
     assert ended.code == 1
     assert ended.out.startswith("ladder duel: its ledger is damaged\n  ")
-    assert ended.out.endswith("\n  no rebuild mends that; go back to a backup from before\n")
+    assert ended.out.endswith("\n  a rebuild cannot repair that; restore a backup from before the damage\n")
     assert "evenmatch rebuild" not in ended.out
     ended = run("verify", "--json")
     assert ended.code == 1
@@ -111,7 +111,7 @@ def test_for_postgresql_it_says_what_to_type(tmp_path):
 SLOWLY = """
 import sys, time
 from evenmatch.cli import main
-from evenmatch.service import importing
+from evenmatch.service.recording import imports as importing
 importing.AT_ONCE = 40
 append = importing.append
 def slowly(*arguments):

@@ -85,7 +85,7 @@ def test_the_table_shows_the_twenty_who_move_most(run, league, tmp_path):
     (tmp_path / "more.csv").write_text("\n".join(rows))
     run("import", "more.csv")
     ended = run("void", "x00", "--preview")
-    assert "the 20 who move most are shown" in ended.out
+    assert "the 20 largest changes are shown" in ended.out
     assert len(ended.out.strip().splitlines()) == 22
     assert len(json.loads(run("void", "x00", "--preview", "--json").out)["moves"]) == 31
 
@@ -135,7 +135,7 @@ def test_seasons_are_told_by_their_number_once_and_pages_have_an_end(run, league
     ended = run("season", "open")
     assert (ended.out, ended.err) == (
         "ladder duel: Season 2 is open\n",
-        "the standings of the one before: evenmatch season show 1 --ladder duel\n",
+        "the final standings of the season before: evenmatch season show 1 --ladder duel\n",
     )
     assert run("season", "open", "--title", "Spring").out == "ladder duel: Spring is open, its season 3\n"
     assert run("season", "show", "1").out.startswith("Duel 1v1: Season 1, as it ended on ")
@@ -154,7 +154,7 @@ def test_a_ban_from_a_time_to_come_says_that_nothing_is_touched_yet(run, league)
     ended = run("ban", "b", "--since", "2140-01-01")
     assert ended.code == 0
     assert "no rating moves" in ended.out
-    assert "--since 2140-01-01 is a time to come: no match so far is touched" in ended.err
+    assert "--since 2140-01-01 is in the future: no match so far is changed" in ended.err
     assert run("ban", "c", "--since", "2026-01-05").err == ""
 
 
@@ -163,7 +163,7 @@ def test_the_id_of_a_match_given_as_a_player_is_understood(run, league):
     for match in ("d03", "d04"):
         ended = run("reinstate", match)
         assert (ended.code, ended.out) == (2, "")
-        assert f"there is no player '{match}', but a match of that id; to let it count: " in ended.err
+        assert f"there is no player '{match}', but a match with this id; to let it count: " in ended.err
         assert f"evenmatch reinstate --match {match}\n" in ended.err
     assert "unknown player 'd99'" in run("reinstate", "d99").err
 

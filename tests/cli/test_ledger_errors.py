@@ -17,57 +17,57 @@ WRONG = [
     ("ladder create x", "--system"),
     ("ladder create x --system wagr", "did you mean 'wager'?"),
     ("ladder create x --system elo --param q=1", "unknown parameter"),
-    ("ladder create x --system elo --reset half", "accepted is full, soft or none"),
+    ("ladder create x --system elo --reset half", "expected full, soft or none"),
     ("ladder create x --system elo --factor 2", "--factor"),
     ("ladder create x --system elo --placement -1", "--placement"),
     ("ladder create x --system elo --divisions nowhere.csv", "No such file"),
-    ("ladder create x --system elo --db no/such/folder/x.db", "the folder no/such/folder is not there"),
-    ("ladder create x --system elo --db mysql://h/d", "no database of ours"),
+    ("ladder create x --system elo --db no/such/folder/x.db", "the folder no/such/folder does not exist"),
+    ("ladder create x --system elo --db mysql://h/d", "is not a supported database"),
     ("ladder show duell", "unknown ladder 'duell' (did you mean 'duel'?); known: duel"),
     ("ladder change duel", "nothing to change was named"),
-    ("ladder change duel --param k=20 --from tomorrow", "--from tomorrow: accepted is start or now"),
-    ("ladder change duel --system glicko2 --from now", "another system rates from the start"),
+    ("ladder change duel --param k=20 --from tomorrow", "--from tomorrow: expected start or now"),
+    ("ladder change duel --system glicko2 --from now", "another system cannot rate from now on"),
     ("ladder change duel --param kk=20", "did you mean 'k'?"),
     ("ladder change duel --preset nope", "unknown preset of elo 'nope'"),
     ("import nowhere.csv", "No such file"),
     ("import SEASON --ladder duell", "did you mean 'duel'?"),
-    ("import SEASON --ratings --unrated", "--ratings is about no matches"),
+    ("import SEASON --ratings --unrated", "--ratings imports no matches"),
     ("record nowhere.csv", "No such file"),
     ("export", "nothing to export was named"),
-    ("export --counted --ratings r.csv", "--counted is about --matches"),
+    ("export --counted --ratings r.csv", "--counted needs --matches"),
     ("export --ratings r.txt", "suffix '.txt'"),
     ("export --ratings no/r.csv", "cannot be written"),
     ("export --ratings r.csv --journal ./r.csv", "two of the files are the same"),
     ("void d3", "unknown match 'd3' of ladder 'duel'"),
     ("void d3", "did you mean 'd03'?"),
     ("ban aa --rule void", "unknown player 'aa'"),
-    ("ban a --rule forgive", "--rule forgive: accepted is void or refund"),
-    ("ban a --since yesterday", "--since yesterday: accepted is ISO 8601"),
-    ("reinstate", "accepted is either a player who is banned, or --match"),
-    ("reinstate a --match d01", "accepted is either a player who is banned, or --match"),
+    ("ban a --rule forgive", "--rule forgive: expected void or refund"),
+    ("ban a --since yesterday", "--since yesterday: expected ISO 8601"),
+    ("reinstate", "expected either a banned player, or --match"),
+    ("reinstate a --match d01", "expected either a banned player, or --match"),
     ("reinstate nobody", "unknown player 'nobody'"),
-    ("season open --reset half", "accepted is full, soft or none"),
-    ("season open --reset full --factor 0.5", "--factor is what a soft reset leaves"),
+    ("season open --reset half", "expected full, soft or none"),
+    ("season open --reset full --factor 0.5", "--factor is only for a soft reset"),
     ("season show 1", "season 1 has not ended"),
     ("season show 7", "unknown ended season '7'"),
     ("standings --page 0", "--page"),
-    ("standings --page 1 --around a", "--page and --around are two questions"),
+    ("standings --page 1 --around a", "--page and --around cannot be combined"),
     ("standings --around nobody", "unknown player 'nobody'"),
     ("standings --friends a,nobody", "unknown player 'nobody'"),
-    ("standings --friends ,", "accepted are names by commas"),
+    ("standings --friends ,", "expected names separated by commas"),
     ("standings --as-of soon", "--as-of soon"),
     ("player show nobody", "unknown player 'nobody'"),
     ("player show a --ladder duell", "unknown ladder 'duell'"),
     ("player merge a --into nobody --yes", "unknown player 'nobody'"),
-    ("player merge a --into f", "accepted is --yes"),
-    ("player export a --out a.csv", "accepted is .json"),
+    ("player merge a --into f", "give --yes"),
+    ("player export a --out a.csv", "expected .json"),
     ("player export a --out no/a.json", "cannot be written"),
-    ("player erase a", "accepted is --yes"),
+    ("player erase a", "give --yes"),
     ("verify --ladder duell", "unknown ladder"),
     ("rebuild --ladder duell", "unknown ladder"),
-    ("backup no/b.db", "the folder no is not there"),
+    ("backup no/b.db", "the folder no does not exist"),
     ("backup league.db", "is the database itself"),
-    ("backup season.csv", "is there already"),
+    ("backup season.csv", "exists already"),
     ("backup .", "is a folder"),
 ]
 
@@ -88,7 +88,7 @@ CONFLICTS = [
     ("ladder create duel --system elo", "ladder 'duel' exists already"),
     ("reinstate a", "player 'a' is not banned"),
     ("reinstate --match d01", "match 'd01' is not void"),
-    ("player rename a b", "another player's"),
+    ("player rename a b", "another player"),
     ("player merge a --into a --yes", "the same player"),
     ("player merge a --into b --yes", "met in match 'd01'"),
 ]
@@ -131,7 +131,7 @@ def test_a_file_that_is_no_database_ends_with_3(run, tmp_path):
     for line in (["ladder", "list"], ["ladder", "create", "x", "--system", "elo"]):
         ended = run(*line, "--db", tmp_path / "x.db")
         assert (ended.code, ended.out) == (3, "")
-        assert "not a database of ours" in ended.err
+        assert "not an evenmatch database" in ended.err
 
 
 def test_a_database_of_something_else_ends_with_3_and_stays_as_it_is(run, tmp_path):
@@ -140,7 +140,7 @@ def test_a_database_of_something_else_ends_with_3_and_stays_as_it_is(run, tmp_pa
     other.close()
     ended = run("ladder", "create", "x", "--system", "elo", "--db", tmp_path / "x.db")
     assert ended.code == 3
-    assert "holds something else (recipes)" in ended.err
+    assert "contains other tables (recipes)" in ended.err
 
 
 @pytest.fixture

@@ -37,7 +37,7 @@ def test_create_makes_the_file_and_show_tells_every_setting_and_parameter(run, t
         *("--division-margin", 1, "--team-size", 6, "--reset", "full", "--factor", 0.25, "--db", db),
     )
     assert (made.code, db.exists()) == (0, True)
-    assert made.out == f"ladder arena: made in {db}, rated by elo\n"
+    assert made.out == f"ladder arena: created in {db}, rated by elo\n"
     assert made.err == f"next: evenmatch import MATCHES --ladder arena --db {db}\n"
     told = json.loads(run("ladder", "show", "arena", "--db", db, "--json").out)
     assert told["settings"] == {
@@ -54,7 +54,7 @@ def test_create_makes_the_file_and_show_tells_every_setting_and_parameter(run, t
     assert (told["system"], told["parameters"]["k"], told["parameters"]["start"]) == ("elo", 20, 1000)
     assert (told["matches"], told["players"], told["season"], told["rebuild_due_from"]) == (0, 0, 1, None)
     shown = run("ladder", "show", "arena", "--db", db).out
-    for words in ("Arena 6v6", "low from 1, high from 60", "as the ledger says", "scale", "400"):
+    for words in ("Arena 6v6", "low from 1, high from 60", "up to date with the ledger", "scale", "400"):
         assert words in shown
 
 
@@ -63,7 +63,7 @@ def test_a_database_is_shown_as_it_was_typed(run, tmp_path, monkeypatch):
     for db in ("ünï 100%.db", "sqlite:///two.db"):
         told = db.removeprefix("sqlite:///")
         assert run("ladder", "create", "duel", "--system", "elo", "--db", db).out.startswith(
-            f"ladder duel: made in {told}, "
+            f"ladder duel: created in {told}, "
         )
         assert run("ladder", "list", "--db", db).out.startswith(f"{told}: 1 ladder\n")
         assert run("backup", "copy.db", "--db", db, "--replace").out.startswith(f"copy.db: a copy of {told}, ")
@@ -208,7 +208,7 @@ def test_rules_that_can_rate_none_of_the_matches_are_refused(run, tmp_path, monk
         assert "none of its 1 matches can be rated" in ended.err
 
 
-PREVIEW = "this is a preview, nothing was changed; the same without --preview does it\n"
+PREVIEW = "this is a preview, nothing was changed; run it again without --preview to apply it\n"
 
 
 def test_one_note_says_that_a_preview_changed_nothing(run, league):
@@ -235,7 +235,7 @@ def test_a_change_to_what_is_so_already_is_said_and_not_recorded(named, run, lea
     before = league.read_bytes()
     for more in ([], ["--preview"], ["--id", "mine"]):
         ended = run("ladder", "change", "duel", *named, *more)
-        assert (ended.code, ended.out) == (0, "ladder duel: nothing to change, all of this is so already\n")
+        assert (ended.code, ended.out) == (0, "ladder duel: nothing to change, all of these values are set already\n")
     told = json.loads(run("ladder", "change", "duel", *named, "--json").out)
     assert (told["moves"], told["changes"], told["ladder"]["events"]) == ([], [], 12)
     assert league.read_bytes() == before
@@ -259,7 +259,7 @@ def test_active_days_of_more_than_a_century_are_refused(days, run, league):
     for line in (["ladder", "create", "x", "--system", "elo"], ["ladder", "change", "duel"]):
         ended = run(*line, "--active-days", days)
         assert (ended.code, ended.out) == (2, "")
-        assert f"active_days is {float(days)}; accepted are up to 36,525, a century" in ended.err
+        assert f"active_days is {float(days)}; expected at most 36,525, a century" in ended.err
     assert run("ladder", "change", "duel", "--active-days", 36_525).code == 0
 
 

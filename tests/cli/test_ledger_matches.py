@@ -125,7 +125,7 @@ def test_unrated_matches_are_kept_and_change_no_rating(run, league, tmp_path):
 def test_ratings_to_start_from_are_where_newcomers_begin(run, league, tmp_path):
     (tmp_path / "start.csv").write_text("player,rating,note\nzoë,1700,x\nyan,1300.5,\n", encoding="utf-8")
     ended = run("import", "start.csv", "--ratings")
-    assert (ended.code, ended.out) == (0, "ladder duel: 2 players begin from this file\n")
+    assert (ended.code, ended.out) == (0, "ladder duel: 2 players start with a rating from this file\n")
     (tmp_path / "new.jsonl").write_text(NEW, encoding="utf-8")
     d = ratings(run)["d"]
     assert run("import", "new.jsonl").code == 0
@@ -149,9 +149,9 @@ def test_bad_rows_of_ratings_are_all_named(run, league, tmp_path):
     for line in (3, 4, 5, 6, 7):
         assert f"line {line}: " in ended.err
     ended = run("import", "start.csv", "--ratings", "--skip-bad")
-    assert ended.out == "ladder duel: 1 player begins from this file; 5 bad rows left out\n"
+    assert ended.out == "ladder duel: 1 player starts with a rating from this file; 5 bad rows left out\n"
     (tmp_path / "none.csv").write_text("name,elo\nzoë,1700\n", encoding="utf-8")
-    assert "has the columns name, elo; accepted are player and rating" in run("import", "none.csv", "--ratings").err
+    assert "has the columns name, elo; expected player and rating" in run("import", "none.csv", "--ratings").err
 
 
 def test_a_player_who_has_played_does_not_start_anew(run, league, tmp_path):
@@ -261,7 +261,7 @@ def test_of_several_files_all_are_written_or_none(run, league, monkeypatch):
     def broken(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("evenmatch.service.writing.CsvWriter.write", broken)
+    monkeypatch.setattr("evenmatch.service.export.table_writer.CsvWriter.write", broken)
     names = {path.name for path in league.parent.iterdir()}
     ended = run("export", "--matches", "m.parquet", "--ratings", "r.csv")
     assert ended.code == 2

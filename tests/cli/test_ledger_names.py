@@ -119,11 +119,11 @@ def test_a_command_that_a_hint_names_works_as_it_is_typed(name, given, run, tmp_
     assert asked[1:4] == ["rebuild", "--ladder", name]
     told, ended = follow(["verify", "--ladder", name])
     assert told == asked
-    assert "rated anew" in ended.out
+    assert "rated again" in ended.out
     told, ended = follow(["reinstate", "--ladder", name, "d01"])
     assert (told[1:4], ended.err) == (
         ["reinstate", "--match", "d01"],
-        "error: match 'd01' is not void; accepted is one that was voided by its id\n",
+        "error: match 'd01' is not void; only a match voided by its id can be reinstated\n",
     )
 
 

@@ -45,7 +45,7 @@ def test_a_renamed_player_is_reached_by_both_names(run, league, season):
     ended = run("player", "rename", "a", "Ann the Great")
     assert (ended.code, ended.out) == (
         0,
-        "player a is Ann the Great now; matches reported for a still go to them\n",
+        "player a is now named Ann the Great; matches reported for a still count for them\n",
     )
     assert shown(run, "a") == shown(run, "Ann the Great")
     assert shown(run, "a")["names"] == ["Ann the Great", "a"]
@@ -55,7 +55,7 @@ def test_a_renamed_player_is_reached_by_both_names(run, league, season):
 
 def test_two_who_never_met_become_one(run, league):
     ended = run("player", "merge", "f", "--into", "b", "--yes")
-    assert (ended.code, ended.out) == (0, "f and b are one player now, b; rated anew: duel\n")
+    assert (ended.code, ended.out) == (0, "f and b are now one player, b; rated again: duel\n")
     (on,) = shown(run, "f")["ladders"]
     assert [row["match_id"] for row in on["matches"]] == ["d11", "d07", "d06", "d05", "d01"]
     assert on["standing"]["matches"] == 5
@@ -78,7 +78,7 @@ def test_export_holds_all_that_is_known(run, league):
     run("season", "open")
     run("ban", "b", "--rule", "refund", "--reason", "aimbot")
     ended = run("player", "export", "b", "--out", "b.json")
-    assert (ended.code, ended.out) == (0, "b.json: all that is known of b\n")
+    assert (ended.code, ended.out) == (0, "b.json: all data about b\n")
     with open("b.json", encoding="utf-8") as file:
         told = json.load(file)
     assert (told["player"], told["names"]) == ("b", ["b", "f", "fay"])
@@ -94,7 +94,7 @@ def test_erase_leaves_no_trace_of_the_name_and_nobody_elses_rating_moves(run, le
     run("export", "--ratings", "before.jsonl")
     ended = run("player", "erase", "quixotic", "--yes")
     assert ended.code == 0
-    pseudonym = ended.out.removeprefix("erased; their matches are ").removesuffix("'s now\n")
+    pseudonym = ended.out.removeprefix("erased; their matches now belong to ").removesuffix("\n")
     run("export", "--ratings", "after.jsonl", "--matches", "matches.jsonl")
     before, after = (
         {row["player"]: row["rating"] for row in map(json.loads, (league.parent / name).read_text().splitlines())}
@@ -113,7 +113,7 @@ def test_a_name_that_a_player_has_already_is_said_and_nothing_is_recorded(run, l
     before = league.read_bytes()
     for old in ("a", "Ann"):
         ended = run("player", "rename", old, "Ann")
-        assert (ended.code, ended.out) == (0, f"player {old} is called Ann already; nothing is changed\n")
+        assert (ended.code, ended.out) == (0, f"player {old} is already named Ann; nothing is changed\n")
     assert json.loads(run("ladder", "show", "duel", "--json").out)["events"] == 13
     assert league.read_bytes() == before
 
@@ -139,5 +139,5 @@ def test_every_command_on_players_prints_one_document_with_json(run, league):
 def test_nobody_is_asked_in_a_script(run, league, monkeypatch):
     monkeypatch.setattr(sys.stdin, "isatty", lambda: False, raising=False)
     for line in (["player", "erase", "a"], ["player", "merge", "a", "--into", "f"]):
-        assert "accepted is --yes" in run(*line).err
+        assert "give --yes" in run(*line).err
     assert len(shown(run, "a")["ladders"]) == 1

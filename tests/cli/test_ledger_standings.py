@@ -38,14 +38,14 @@ def test_as_of_a_later_time_those_are_listed_who_are_active_then_if_nobody_plays
     assert names(run, "--as-of", "2026-02-10T06:00:00Z") == ["a"]
     assert names(run, "--as-of", "2026-02-09T06:00:00Z") == ["a", "d", "e"]
     assert names(run, "--as-of", "2026-01-11T12:00:00Z") == ["a", "b", "c", "d", "e"]
-    assert run("standings", "--as-of", "2026-03-01").err.startswith("nobody completed a match in the 30 days before")
+    assert run("standings", "--as-of", "2026-03-01").err.startswith("no player completed a match in the 30 days before")
 
 
 def test_as_of_a_time_before_the_last_match_is_refused_for_who_was_active_then_is_not_kept(run, league):
     ended = run("standings", "--as-of", "2026-01-11T11:59:59Z")  # a and f had played before, and would be dropped
     assert (ended.code, ended.out) == (2, "")
     assert "as of 2026-01-11T11:59:59Z: the last match of ladder duel ended at 2026-01-11T12:00:00Z" in ended.err
-    assert "accepted is that time or a later one, or last" in ended.err
+    assert "expected that time, a later one, or last" in ended.err
     assert "evenmatch export --counted --matches FILE --ladder duel, then evenmatch rate FILE --system S" in ended.err
 
 
@@ -81,14 +81,17 @@ def test_who_is_not_listed_is_told_why_and_shown_the_place_of_their_rating(run, 
         assert names(run, *asked) == shown
         ended = run("standings", *asked)
         assert ended.code == 0
-        assert ended.err.startswith(f"{why}; shown are those around the place of their rating, 1")
+        assert ended.err.startswith(f"{why}; the players around their rating, 1")
 
 
 def test_where_nobody_is_placed_yet_around_shows_those_who_are_active(run, league):
     run("ladder", "change", "duel", "--placement", 9)  # a, b, f, c, d, e by rating
     asked = ["--as-of", "last", "--around", "f", "--size", 3]
     assert names(run, *asked) == ["b", "f", "c"]
-    assert run("standings", *asked).err == "nobody completed 9 placement matches yet: all who are active are shown\n"
+    assert (
+        run("standings", *asked).err
+        == "no player has completed 9 placement matches yet: all active players are shown\n"
+    )
 
 
 @pytest.mark.parametrize(
@@ -115,7 +118,7 @@ def test_a_search_without_a_hit_and_a_player_of_another_ladder_are_told_apart(ru
     assert run("standings", *on, "--around", "g").err == "g has no rating on ladder duel\n"
     assert (
         run("standings", *on, "--search", "zz").err
-        == "nobody in the standings of ladder duel has a name with 'zz' in it\n"
+        == "no player in the standings of ladder duel has a name that contains 'zz'\n"
     )
 
 
@@ -194,7 +197,7 @@ def test_bins_of_one_width_have_both_ends(run, league):
 def test_where_nobody_is_placed_all_who_are_active_are_shown(run, league):
     run("ladder", "change", "duel", "--placement", 9)
     ended = run("standings", "--as-of", "last")
-    assert ended.err == "nobody completed 9 placement matches yet: all who are active are shown\n"
+    assert ended.err == "no player has completed 9 placement matches yet: all active players are shown\n"
     assert [line.split()[1] for line in ended.out.splitlines()[2:8]] == ["a", "b", "f", "c", "d", "e"]
     assert "placement 5 of 9" in ended.out
 

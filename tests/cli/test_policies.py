@@ -47,7 +47,7 @@ def test_the_presets_are_listed_with_what_differs(run):
     assert "0s:2 15s:5 30s:10 60s:20 120s:40" in rows["steps"]
     assert "max_ping" not in rows  # none has it
     assert list(rows)[:4] == ["team_size", "teams", "steps", "even_spread"]
-    assert lines[-1].endswith("costs in seconds of waiting that they are worth.")
+    assert lines[-1].endswith("costs in the equivalent seconds of waiting.")
 
 
 @pytest.mark.parametrize("name", presets())
@@ -83,17 +83,17 @@ def test_a_file_says_only_what_differs_from_the_preset_it_names(written):
 
 # What stands in the file, its name, and what is said besides the path
 WRONG = [
-    ("team_size = 99", "a.toml", "team_size=99: accepted is a whole number from 1 to 50"),
-    ("team_size = 2.5", "a.toml", "team_size=2.5: accepted is a whole number"),
-    ("max_odds = nan", "a.toml", "max_odds=nan: accepted is a number from 0.5 to 1, or none"),
-    ('{"max_odds": true}', "a.json", "max_odds=True: accepted is"),
+    ("team_size = 99", "a.toml", "team_size=99: expected a whole number from 1 to 50"),
+    ("team_size = 2.5", "a.toml", "team_size=2.5: expected a whole number"),
+    ("max_odds = nan", "a.toml", "max_odds=nan: expected a number from 0.5 to 1, or none"),
+    ('{"max_odds": true}', "a.json", "max_odds=True: expected"),
     ("steps = [[0, 2], [0, 5]]", "a.toml", "steps has [0, 5] after [0, 2]"),
     ("teamsize = 6", "a.toml", "unknown option of a policy 'teamsize' (did you mean 'team_size'?)"),
     ('preset = "fiar"', "a.toml", "unknown policy 'fiar' (did you mean 'fair'?)"),
     ("team_size = ", "a.toml", "is not readable as TOML"),
     ('{"team_size": 6', "a.json", "is not readable as JSON"),
     ("[" * 100_000, "a.json", "is not readable as JSON"),
-    ("[1, 2]", "a.json", "holds [1, 2]; accepted is a table"),
+    ("[1, 2]", "a.json", "contains [1, 2]; expected a table"),
 ]
 
 
@@ -111,7 +111,7 @@ def test_what_is_no_policy_is_a_wrong_value(tmp_path, written):
         policies.find("balanecd")
     with pytest.raises(UsageError, match="No such file"):
         policies.find(str(tmp_path / "nosuch.toml"))
-    with pytest.raises(UsageError, match=r"suffix '.yaml'; accepted is a policy in a .toml or .json"):
+    with pytest.raises(UsageError, match=r"suffix '.yaml'; expected a policy in a .toml or .json"):
         policies.find(str(written("team_size = 6", "mine.yaml")))
     (tmp_path / "bytes.toml").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(InputError, match="not a text file"):
@@ -123,7 +123,7 @@ def test_exit_codes_tell_a_wrong_name_from_wrong_contents(run, written):
     assert run("policies", "nosuch.toml").code == 2
     ended = run("policies", written("max_odds = 3"))
     assert (ended.code, ended.out) == (1, "")
-    assert "max_odds=3: accepted is a number from 0.5 to 1, or none" in ended.err
+    assert "max_odds=3: expected a number from 0.5 to 1, or none" in ended.err
 
 
 def test_policies_are_called_by_their_file_as_it_was_told_where_another_is_called_so(tmp_path, written):

@@ -52,7 +52,7 @@ def test_a_queue_is_removed(queue):
     [
         ("set none ranked", "unknown ladder 'none'"),
         ("set duel ranked --policy unfair", "unknown policy 'unfair'"),
-        ("set duel ranked --rule accept_within=soon", "accepted is NAME=SECONDS"),
+        ("set duel ranked --rule accept_within=soon", "expected NAME=SECONDS"),
         ("set duel ranked --rule accept_within=0", "accept_within"),
         ("set duel ranked --rule speed=1", "unknown rule of a queue 'speed'"),
     ],

@@ -60,7 +60,7 @@ def test_the_table_holds_the_twenty_best_of_those_who_are_placed(run, tmp_path):
 
 def test_where_nobody_is_placed_the_table_says_so_and_shows_all(run, season):
     out = run("rate", season, "-s", "wager", "--ladder", "team").out
-    assert "nobody completed 10 matches yet: all are shown" in out
+    assert "no player has completed 10 matches yet: all are shown" in out
     assert len(out.strip().splitlines()) == 6
 
 
@@ -309,19 +309,19 @@ def test_divisions_are_read_from_a_file(run, season, tmp_path):
 
 # What is in the file of divisions, and what is said of it
 WRONG_DIVISIONS = [
-    (b"", "accepted are name and lowest"),
-    (b"name,from\nWood,1\n", "accepted are name and lowest"),
-    (b"name,lowest\n", "accepted is 1"),
-    (b"name,lowest\nWood,2\n", "begins at 2; accepted is 1"),
-    (b"name,lowest\nWood,one\n", "line 2: lowest is 'one'; accepted is a whole percentile"),
+    (b"", "expected name and lowest"),
+    (b"name,from\nWood,1\n", "expected name and lowest"),
+    (b"name,lowest\n", "expected 1"),
+    (b"name,lowest\nWood,2\n", "begins at 2; expected 1"),
+    (b"name,lowest\nWood,one\n", "line 2: lowest is 'one'; expected a whole percentile"),
     (b"name,lowest\nWood,1\nIron,50.5\n", "line 3: lowest is '50.5'"),
     (b"name,lowest\nWood,1\nIron\n", "line 3"),
-    (b"name,lowest\nWood,1\nIron,50\nGold,50\n", "accepted are rising percentiles"),
-    (b"name,lowest\nWood,1\nIron,101\n", "accepted is up to 100"),
+    (b"name,lowest\nWood,1\nIron,50\nGold,50\n", "expected ascending percentiles"),
+    (b"name,lowest\nWood,1\nIron,101\n", "expected at most 100"),
     (b"name,lowest\nWood,1\n,50\n", "empty or used twice"),
     (b"name,lowest\nWood,1\nWood,50\n", "empty or used twice"),
     (b"\xff\xfe\x00", "not a text file"),
-    (b"name,lowest\n" + b"x" * 200_000 + b",2\n", "accepted is 1"),
+    (b"name,lowest\n" + b"x" * 200_000 + b",2\n", "expected 1"),
 ]
 
 

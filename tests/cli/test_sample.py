@@ -24,4 +24,4 @@ def test_a_folder_that_cannot_be_made_is_a_wrong_value(run, tmp_path):
     (tmp_path / "file").write_text("")
     told = run("sample", "--folder", tmp_path / "file")
     assert told.code == 2
-    assert "accepted is a folder that can be made" in told.err
+    assert "expected a folder that can be created" in told.err

@@ -102,7 +102,7 @@ def test_a_new_user_is_told_the_address_and_how_to_make_a_key_that_then_works(se
     service = serve("--log-format", "text")
     assert re.fullmatch(r"serving at http://127\.0\.0\.1:\d+\n", service.line)
     assert wait_until_ready(service.address).status_code == 200
-    assert "to make one: evenmatch key create operator --scope admin\n" in service.told()
+    assert "to create one: evenmatch key create operator --scope admin\n" in service.told()
     refused = httpx.post(f"{service.address}/v1/ladders", json=LADDER)
     assert (refused.status_code, refused.headers["content-type"]) == (401, "application/problem+json")
     assert httpx.post(f"{service.address}/v1/ladders", json=LADDER, headers=key()).status_code == 201
@@ -189,7 +189,7 @@ def test_a_port_in_use_and_a_wrong_setting_are_said_in_words(spawn, tmp_path):
         port = taken.getsockname()[1]
         ended = spawn("serve", "--db", tmp_path / "e.db", "--port", port)
     assert (ended.code, ended.out) == (2, "")
-    assert f"127.0.0.1:{port} cannot be listened on: Address already in use; accepted is" in ended.err
+    assert f"cannot listen on 127.0.0.1:{port}: Address already in use; choose" in ended.err
     assert not (tmp_path / "e.db").exists()
     ended = spawn("serve", "--db", tmp_path / "e.db", EVENMATCH_RATE="often")
     assert (ended.code, ended.out) == (2, "")

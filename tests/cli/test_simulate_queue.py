@@ -8,9 +8,9 @@ import pytest
 
 from evenmatch import __version__
 from evenmatch.cli import queue_runs
-from evenmatch.lab.queue_others import others
-from evenmatch.lab.queue_scenario import REGION_MIXES, Scenario
-from evenmatch.lab.queue_simulation import simulate
+from evenmatch.lab.queue.rival_matchmakers import others
+from evenmatch.lab.queue.scenario import REGION_MIXES, Scenario
+from evenmatch.lab.queue.simulation import simulate
 from evenmatch.matchmaking.policy import presets
 from evenmatch.matchmaking.propose import propose
 
@@ -146,15 +146,15 @@ def test_the_table_is_aligned_and_followed_by_what_it_means(run):
     assert [row.split()[0] for row in rows] == ["balanced", "quick", *others()]
     assert all(row[end - 1].isdigit() and row[end] == " " for row in rows)
     said = " ".join(lines[len(rows) + 2 :])
-    assert lines[len(rows) + 3].startswith("45–55%: matches with such odds by the ratings")
+    assert lines[len(rows) + 3].startswith("45–55%: share of matches with such odds by the known ratings")
     assert "true: by true skill" in said
-    assert "Odds do not tell these matchmakers apart" in said
+    assert "These matchmakers have similar odds" in said
     assert "balanced: half of the players who found a match waited" in said
     assert "tenth of the ranks" in said
     assert "No rule was broken by balanced, quick" in said
     assert "Rules were broken by fifo (" in said
     assert "outside their own filter" in said
-    assert "pivot: The longest-waiting ticket's widened filter decides" in said
+    assert "pivot: The longest-waiting ticket is matched with the nearest players" in said
     assert ended.err == f"to repeat it with evenmatch {__version__}: {command_of(*told)} --seed 1\n"
 
 
@@ -166,35 +166,35 @@ def command_of(*arguments):
 WRONG = [
     ("--policy balanecd", "unknown policy 'balanecd' (did you mean 'balanced'?)"),
     ("--policy nosuch.toml", "nosuch.toml: No such file"),
-    ("--team-size 0", "--team-size 0: team_size=0: accepted is a whole number from 1 to 50"),
+    ("--team-size 0", "--team-size 0: team_size=0: expected a whole number from 1 to 50"),
     ("--team-size many", "many"),
-    ("--teams 1", "--teams 1: teams=1: accepted is a whole number from 2"),
+    ("--teams 1", "--teams 1: teams=1: expected a whole number from 2"),
     ("--teams 200 --team-size 6", "200"),
     ("--policy ", "unknown policy ''; known: balanced, quick, fair, a .toml or .json file"),
-    ("--policy nosuch.yaml", "nosuch.yaml: suffix '.yaml'; accepted is a policy in a .toml or .json file"),
-    ("--arrivals 0", "--arrivals 0: accepted is a number from 0.0001 to 100,000\n"),
-    ("--arrivals nan", "--arrivals nan: accepted"),
-    ("--minutes -1", "--minutes -1: accepted"),
-    ("--minutes 0.01", "--minutes 0.01: accepted is a number from 0.02"),
-    ("--minutes 0.02 --scenario slow.toml", "--minutes 0.02: accepted is at least one tick, of 3 seconds"),
-    ("--period 60", "--period 60: accepted is it with --kind daily alone"),
-    ("--players 0", "--players 0: accepted is a whole number from 2 to 20,000,000\n"),
-    ("--kind recorded", "--kind recorded: accepted is poisson, daily or bursts; recorded arrivals are"),
-    ("--seed -1", "--seed -1: accepted is a whole number from 0"),
+    ("--policy nosuch.yaml", "nosuch.yaml: suffix '.yaml'; expected a policy in a .toml or .json file"),
+    ("--arrivals 0", "--arrivals 0: expected a number from 0.0001 to 100,000\n"),
+    ("--arrivals nan", "--arrivals nan: expected"),
+    ("--minutes -1", "--minutes -1: expected"),
+    ("--minutes 0.01", "--minutes 0.01: expected a number from 0.02"),
+    ("--minutes 0.02 --scenario slow.toml", "--minutes 0.02: expected at least one tick of 3 seconds"),
+    ("--period 60", "--period 60: only allowed with --kind daily"),
+    ("--players 0", "--players 0: expected a whole number from 2 to 20,000,000\n"),
+    ("--kind recorded", "--kind recorded: expected poisson, daily or bursts; recorded arrivals are"),
+    ("--seed -1", "--seed -1: expected a whole number from 0"),
     ("--seed 1.5", "1.5"),
-    ("--strict 1.5", "--strict 1.5: accepted is a number from 0 to 1"),
-    ("--kind sometimes", "--kind sometimes: accepted is poisson, daily or bursts\n"),
+    ("--strict 1.5", "--strict 1.5: expected a number from 0 to 1"),
+    ("--kind sometimes", "--kind sometimes: expected poisson, daily or bursts\n"),
     ("--parties often", "unknown mix of parties 'often'"),
-    ("--parties 1,x2", "--parties 1,x2: accepted is none, some, many, or weights"),
-    ("--parties 0,0", "--parties 0,0: accepted"),
+    ("--parties 1,x2", "--parties 1,x2: expected none, some, many, or weights"),
+    ("--parties 0,0", "--parties 0,0: expected"),
     ("--parties 1,1,1 --team-size 2", "parties of up to 3 do not fit into teams of 2"),
-    ("--regions eu=much", "--regions eu=much: accepted is none, four"),
-    ("--regions eu=-1", "regions has 'eu': -1.0; accepted"),
+    ("--regions eu=much", "--regions eu=much: expected none, four"),
+    ("--regions eu=-1", "regions has 'eu': -1.0; expected"),
     ("--regions fuor", "unknown mix of regions 'fuor' (did you mean 'four'?)"),
-    ("--patience 0", "--patience 0: accepted is a number from 0.001 to 1,000,000,000\n"),
-    ("--report page.pdf", "page.pdf: the report is a page; accepted is a name ending in .html"),
+    ("--patience 0", "--patience 0: expected a number from 0.001 to 1,000,000,000\n"),
+    ("--report page.pdf", "page.pdf: the report is a web page; expected a name ending in .html"),
     ("--report nowhere/page.html", "nowhere/page.html: cannot be written"),
-    ("--journal page.html", "page.html: suffix '.html'; accepted is a journal in a .jsonl file"),
+    ("--journal page.html", "page.html: suffix '.html'; expected a journal in a .jsonl file"),
     ("--scenario s.yaml", "s.yaml: suffix '.yaml'"),
     ("--scenario nosuch.toml", "nosuch.toml: No such file"),
 ]
@@ -253,7 +253,7 @@ def test_a_run_that_fails_leaves_the_old_journal(run, tmp_path, monkeypatch):
     def fail(*_, **__):
         raise MemoryError
 
-    monkeypatch.setattr("evenmatch.lab.queue_simulation.simulate", fail)
+    monkeypatch.setattr("evenmatch.lab.queue.simulation.simulate", fail)
     with pytest.raises(MemoryError):
         run("simulate-queue", *SHORT, "--journal", "j.jsonl")
     assert (tmp_path / "j.jsonl").read_text() == "old"
@@ -320,7 +320,7 @@ def test_a_damaged_journal_ends_with_one_and_names_the_line(run, recorded, tmp_p
     ended = run("replay-queue", "nosuch.jsonl")
     assert (ended.code, ended.err) == (2, "error: nosuch.jsonl: No such file or directory\n")
     (tmp_path / "empty.jsonl").touch()
-    assert "empty.jsonl is empty; accepted is a journal of a queue" in run("replay-queue", "empty.jsonl").err
+    assert "empty.jsonl is empty; expected a queue journal" in run("replay-queue", "empty.jsonl").err
     assert run("replay-queue", recorded[0], "--policy", "nope").code == 2
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from evenmatch.client import Client
-from evenmatch.client.models import JoinQueue, QueueRulesAsked, Seeker, SetQueue, TokenAsked
+from evenmatch.client.models import JoinRequest, PartyMember, QueueRulesIn, SetQueue, TokenRequest
 
 PAGES = Path(__file__).parents[2] / "docs" / "how-to"
 LUA = "cjson", "socket.http", "openssl.digest"
@@ -105,7 +105,7 @@ def arena(tmp_path_factory):
     folder = tmp_path_factory.mktemp("arena")
     key = shell("evenmatch ladder create arena --system wager >&2; evenmatch key create all --scope admin", folder)
     with served(folder) as url:
-        rules = QueueRulesAsked(tick=0.2, accept_within=60)
+        rules = QueueRulesIn(tick=0.2, accept_within=60)
         policy = {"preset": "quick", "team_size": 1, "steps": [[0, 100]], "even_spread": 100, "newcomer_wait": 0}
         with Client(url, key.strip()) as client:
             client.set_queue("arena", "main", SetQueue(policy=policy, rules=rules))
@@ -150,8 +150,8 @@ def test_the_lua_programs_report_by_a_key_and_signed_and_play(arena):
     assert shell(f"{lua()} signed.lua", folder, EVENMATCH_URL=url, EVENMATCH_KEY=key).count("not placed yet") == 4
     write_lua(folder)
     with Client(url, key) as client:
-        token = client.issue_token(TokenAsked(player="ann")).token
-        rival = client.join_queue("arena", JoinQueue(queues=["main"], members=[Seeker(player="zoe")])).ticket
+        token = client.issue_token(TokenRequest(player="ann")).token
+        rival = client.join_queue("arena", JoinRequest(queues=["main"], members=[PartyMember(player="zoe")])).ticket
         ended = []
         waiting = threading.Thread(
             target=lambda: ended.append(client.wait_for_match("arena", rival, accept=True, timeout=60))

@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from evenmatch.client import AsyncClient, Client, Problem, ProblemError, UnreachableError
-from evenmatch.client.models import AppearanceReport, JoinQueue, KeyAsked, MatchReport, Seeker, TeamReport
+from evenmatch.client.models import AppearanceReport, JoinRequest, KeyCreate, MatchReport, PartyMember, TeamReport
 from evenmatch.client.talk import Patience
 from evenmatch.errors import UsageError
 
@@ -77,7 +77,7 @@ def test_a_report_is_sent_again_as_it_was():
 
 
 def test_a_join_is_sent_again_only_under_an_id_of_its_own():
-    party = JoinQueue(members=[Seeker(player="ann")], queues=["main"])
+    party = JoinRequest(members=[PartyMember(player="ann")], queues=["main"])
     with flaky(DROP, (201, DONE, {})) as (url, asked), Client(url) as client:
         with pytest.raises(UnreachableError, match="POST /v1/ladders/arena/tickets"):
             client.join_queue("arena", party)
@@ -90,7 +90,7 @@ def test_a_join_is_sent_again_only_under_an_id_of_its_own():
 def test_what_may_not_be_done_twice_is_sent_once():
     with flaky(problem(503, retry_after=0.01), (200, "{}", {})) as (url, asked), Client(url) as client:
         with pytest.raises(ProblemError) as caught:
-            client.create_key(KeyAsked(name="server", scopes=["report"]))
+            client.create_key(KeyCreate(name="server", scopes=["report"]))
         assert caught.value.status == 503
         assert len(asked) == 1
 
@@ -209,12 +209,12 @@ def test_pauses_grow_up_to_a_limit_and_end_with_patience():
 
 
 BAD = [
-    (("ranks.example",), "accepted is the address of a service"),
-    (("ftp://ranks.example",), "accepted is the address of a service"),
-    (("http://",), "accepted is the address of a service"),
-    (("http://ranks.example/?a=1",), "accepted is the address of a service"),
-    (("http://ranks.example", "em_abc\n"), "accepted is a key as it was shown"),
-    (("http://ranks.example", ""), "accepted is a key as it was shown"),
+    (("ranks.example",), "expected the address of a service"),
+    (("ftp://ranks.example",), "expected the address of a service"),
+    (("http://",), "expected the address of a service"),
+    (("http://ranks.example/?a=1",), "expected the address of a service"),
+    (("http://ranks.example", "em_abc\n"), "expected a key as it was shown"),
+    (("http://ranks.example", ""), "expected a key as it was shown"),
 ]
 
 

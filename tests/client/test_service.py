@@ -12,31 +12,31 @@ from evenmatch.client import AsyncClient, Client, ProblemError
 from evenmatch.client.models import (
     Announce,
     AppearanceReport,
+    AttendanceChange,
+    AttendanceReport,
     BatchReport,
     Close,
-    Coming,
-    JoinQueue,
-    KeyAsked,
-    LadderAsked,
+    JoinRequest,
+    KeyCreate,
+    LadderCreate,
     LineUp,
     LiveTeam,
     MatchReport,
-    Presences,
-    QueueRulesAsked,
-    RulesAsked,
-    Say,
-    Seeker,
+    OfferAnswer,
+    PartyMember,
+    QueueRulesIn,
+    RulesChange,
     SetQueue,
-    SettingsAsked,
+    SettingsChange,
     TeamLineUp,
     TeamReport,
     TeamResult,
-    TokenAsked,
-    VoidAsked,
+    TokenRequest,
+    VoidRequest,
 )
 
 NOW = datetime(2026, 11, 21, 18, 30, tzinfo=UTC)
-DUEL = SetQueue(policy={"preset": "quick", "team_size": 1}, rules=QueueRulesAsked(tick=0.2, accept_within=60))
+DUEL = SetQueue(policy={"preset": "quick", "team_size": 1}, rules=QueueRulesIn(tick=0.2, accept_within=60))
 
 
 def duel(name, winner, loser, minutes=0):
@@ -58,8 +58,8 @@ def make_ladder(admin):
     """Makes a ladder of a name, rated by Elo with k 32, whose players are listed from their first match on."""
 
     def make(name):
-        settings = SettingsAsked(placement=0, active_days=36_500)
-        admin.create_ladder(LadderAsked(name=name, system="elo", parameters={"k": 32}, settings=settings))
+        settings = SettingsChange(placement=0, active_days=36_500)
+        admin.create_ladder(LadderCreate(name=name, system="elo", parameters={"k": 32}, settings=settings))
         return name
 
     return make
@@ -110,10 +110,10 @@ def test_players_queue_by_tokens_of_their_own_and_play(serving, admin, make_ladd
     ladder = make_ladder("duel")
     admin.set_queue(ladder, "main", DUEL)
     backend = Client(serving.url, serving.keys["queue"])
-    players = [Client(serving.url, backend.issue_token(TokenAsked(player=one)).token) for one in ("ann", "bob")]
+    players = [Client(serving.url, backend.issue_token(TokenRequest(player=one)).token) for one in ("ann", "bob")]
     tickets = [
         player.join_queue(
-            ladder, JoinQueue(queues=["main"], members=[Seeker(player=name)], request_id=f"{name}-1")
+            ladder, JoinRequest(queues=["main"], members=[PartyMember(player=name)], request_id=f"{name}-1")
         ).ticket
         for player, name in zip(players, ("ann", "bob"), strict=True)
     ]
@@ -127,7 +127,7 @@ def test_players_queue_by_tokens_of_their_own_and_play(serving, admin, make_ladd
     offered = players[0].ticket(ladder, tickets[0])
     while offered.offer is None:
         offered = players[0].ticket(ladder, tickets[0], after=offered.change, wait=20)
-    players[0].accept_offer(ladder, tickets[0], Say(player="ann"))
+    players[0].accept_offer(ladder, tickets[0], OfferAnswer(player="ann"))
     matched = players[1].wait_for_match(ladder, tickets[1], accept=True, timeout=60)
     watching.join(30)
     assert matched.state == "matched"
@@ -142,7 +142,7 @@ def test_players_queue_by_tokens_of_their_own_and_play(serving, admin, make_ladd
     begun = server.announce_match(ladder, waiting.match_id, Announce(teams=teams))
     assert begun.confirmed
     loser = teams[1].players[0]
-    server.tell_presence(ladder, waiting.match_id, Presences(players=[Coming(player=loser)]))
+    server.tell_presence(ladder, waiting.match_id, AttendanceReport(players=[AttendanceChange(player=loser)]))
     receipt = server.close_match(ladder, waiting.match_id, Close(teams=[TeamResult(place=1), TeamResult(place=2)]))
     assert [line.change for (line,) in receipt.teams] == [16.0, -16.0]
     assert server.get_match(ladder, waiting.match_id).teams[1].players[0].quit
@@ -153,7 +153,7 @@ def test_players_queue_by_tokens_of_their_own_and_play(serving, admin, make_ladd
 def test_a_wait_without_a_match_ends_in_time_and_leaving_ends_it_for_good(serving, admin, make_ladder):
     ladder = make_ladder("lonely")
     admin.set_queue(ladder, "main", DUEL)
-    ticket = admin.join_queue(ladder, JoinQueue(queues=["main"], members=[Seeker(player="ann")])).ticket
+    ticket = admin.join_queue(ladder, JoinRequest(queues=["main"], members=[PartyMember(player="ann")])).ticket
     assert admin.wait_for_match(ladder, ticket, timeout=0.3).state == "waiting"
     admin.heartbeat(ladder, ticket)
     assert admin.leave_queue(ladder, ticket).state == "gone"
@@ -199,19 +199,19 @@ def test_names_may_hold_anything_that_an_address_holds_otherwise(admin, make_lad
 def test_operators_correct_and_wait_for_what_takes_longer(admin, make_ladder):
     ladder = make_ladder("operated")
     admin.report_matches(ladder, BatchReport(matches=[duel("o-1", "ann", "bob"), duel("o-2", "eve", "ann", 1)]))
-    seen = admin.void_match(ladder, VoidAsked(match_id="o-1"), preview=True)
+    seen = admin.void_match(ladder, VoidRequest(match_id="o-1"), preview=True)
     assert seen.preview
     assert seen.foreseen.moved > 0
-    assert not admin.void_match(ladder, VoidAsked(match_id="o-1", id="c-1")).there_already
-    assert admin.void_match(ladder, VoidAsked(match_id="o-1", id="c-1")).there_already
+    assert not admin.void_match(ladder, VoidRequest(match_id="o-1", id="c-1")).there_already
+    assert admin.void_match(ladder, VoidRequest(match_id="o-1", id="c-1")).there_already
     assert [one.match_id for one in admin.list_voids(ladder).items] == ["o-1"]
     listed(admin, ladder, 2)  # bob is out: the only match of his is void
     assert admin.get_player(ladder, "eve").standing.rating - admin.get_player(ladder, "ann").standing.rating == 32.0
     assert admin.wait_for_job(admin.rebuild_ladder(ladder).job).state == "done"
-    job = admin.wait_for_job(admin.change_rules(ladder, RulesAsked(parameters={"k": 16})).job)
+    job = admin.wait_for_job(admin.change_rules(ladder, RulesChange(parameters={"k": 16})).job)
     assert job.state == "done"
     assert admin.get_ladder(ladder).parameters["k"] == 16
-    assert admin.change_settings(ladder, SettingsAsked(title="Duels")).settings.placement == 0  # stays as it was
+    assert admin.change_settings(ladder, SettingsChange(title="Duels")).settings.placement == 0  # stays as it was
 
 
 def test_what_monitors_ask_is_answered(serving, admin):
@@ -224,11 +224,11 @@ def test_what_monitors_ask_is_answered(serving, admin):
 
 
 def test_a_key_is_shown_once_and_its_end_is_heeded(serving, admin):
-    made = admin.create_key(KeyAsked(name="for a while", scopes=["read"]))
+    made = admin.create_key(KeyCreate(name="for a while", scopes=["read"]))
     with Client(serving.url, made.text) as reader:
         reader.list_ladders()
         with pytest.raises(ProblemError) as caught:
-            reader.create_ladder(LadderAsked(name="x", system="elo"))
+            reader.create_ladder(LadderCreate(name="x", system="elo"))
         assert caught.value.status == 403
     assert admin.revoke_key(made.key).state == "revoked"
     assert made.key in {one.key for one in admin.all(admin.list_keys, limit=2)}
@@ -240,14 +240,14 @@ def test_everything_can_be_awaited(serving, admin, make_ladder):
     admin.set_queue(ladder, "main", DUEL)
 
     async def play(client, player):
-        joined = await client.join_queue(ladder, JoinQueue(queues=["main"], members=[Seeker(player=player)]))
+        joined = await client.join_queue(ladder, JoinRequest(queues=["main"], members=[PartyMember(player=player)]))
         return await client.wait_for_match(ladder, joined.ticket, accept=True, timeout=60)
 
     async def watch(client, player):
-        joined = await client.join_queue(ladder, JoinQueue(queues=["main"], members=[Seeker(player=player)]))
+        joined = await client.join_queue(ladder, JoinRequest(queues=["main"], members=[PartyMember(player=player)]))
         async for told in client.watch_ticket(ladder, joined.ticket):
             if told.offer is not None and not told.offer.own[player]:
-                await client.accept_offer(ladder, joined.ticket, Say(player=player))
+                await client.accept_offer(ladder, joined.ticket, OfferAnswer(player=player))
             last = told
         return last
 

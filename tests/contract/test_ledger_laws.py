@@ -1,7 +1,7 @@
 """What holds for a ledger whatever happens to it: its ratings are those of a plain-Python replay from nothing.
 
 A state machine does everything that a service can do to a ladder, in any order, on both databases, and asks the slow
-twin (slow/ledger.py) after each step. With EVENMATCH_SOAK=1 it goes on for much longer.
+twin (reference/ledger.py) after each step. With EVENMATCH_SOAK=1 it goes on for much longer.
 """
 
 import itertools
@@ -18,11 +18,11 @@ from evenmatch import from_matches
 from evenmatch.errors import BadRowsError, ConflictError, InputError
 from evenmatch.match import Appearance, Match, Team
 from evenmatch.service.corrections import Ban, Reinstate, Unvoid, Void
-from evenmatch.service.receipts import Receipt
+from evenmatch.service.recording.receipts import MatchReceipt
 from evenmatch.service.service import Service
 from ledger.made import START, Clock, everybody, micros
 from postgres import postgres  # noqa: F401
-from slow.ledger import NEVER, SlowLedger, System, can_rate
+from reference.ledger import NEVER, SlowLedger, System, can_rate
 
 SOAK = os.environ.get("EVENMATCH_SOAK") == "1"
 LONG = settings(
@@ -81,7 +81,7 @@ class Anything(RuleBasedStateMachine):
         self.ladder = f"ladder {next(self.numbers)}"
         self.count = itertools.count(1)
         self.matches: dict[str, tuple[Match, bool]] = {}
-        self.receipts: dict[str, Receipt] = {}
+        self.receipts: dict[str, MatchReceipt] = {}
         self.season = 1
 
     @initialize(system=systems, told=st.lists(lineups(), min_size=3, max_size=8))
@@ -112,13 +112,13 @@ class Anything(RuleBasedStateMachine):
         matches = [self.made(one) for one in told]
         outcomes = self.service.record_many(self.ladder, [*matches, matches[0]], rated=rated)
         first, again = outcomes[0], outcomes[-1]
-        if isinstance(first, Receipt):
+        if isinstance(first, MatchReceipt):
             assert self.nameless(again) == self.nameless(first)
         for match, outcome in zip(matches, outcomes, strict=False):
             if rated and not can_rate(self.system, match):
                 assert isinstance(outcome, BadRowsError)
             else:
-                assert isinstance(outcome, Receipt)
+                assert isinstance(outcome, MatchReceipt)
                 self.keep(match, rated, outcome)
         self.check()
 

@@ -26,8 +26,8 @@ from postgres import find_place
 # How to mount a filesystem that nobody else sees: in a user namespace, as anybody; where those are forbidden, as root.
 MOUNTERS = (("unshare", "--user", "--map-root-user", "--mount"), ("unshare", "--mount"))
 MOUNT = 'mount -t tmpfs -o mode=755,size=$0 tmpfs "$1" && shift && exec "$@"'
-FULL = "the disk is full; nothing of this was kept. Make room and send it again"
-CLOSED = "the file or its folder cannot be written to; allow writing and send it again"
+FULL = "the disk is full; nothing was saved. Free some space and try again"
+CLOSED = "the file or its folder is not writable; allow writing and try again"
 
 
 def may_mount(alone: tuple[str, ...]) -> bool:
@@ -130,7 +130,7 @@ def test_a_read_only_folder_can_be_read(path: Path):
     """As one that was put there from a backup, with nothing beside it."""
     path.chmod(0o444)
     path.parent.chmod(0o555)
-    unopened = "the file cannot be opened; accepted is a file in a folder that can be written to"
+    unopened = "the file cannot be opened; expected a file in a writable folder"
     assert unopened in str(check_read_only(path)["new"])
 
 
@@ -150,7 +150,7 @@ def test_a_lock_that_stays_is_named_and_writing_goes_on_after_it(path: Path, mon
     monkeypatch.setattr(database, "PATIENCE", 0.2)
     with Service.open(str(path)) as service, Child(hold_lock, str(path)) as other:
         assert other.next() == "ready"
-        with pytest.raises(StoreError, match=r"another process has been writing for .* nothing of this was kept"):
+        with pytest.raises(StoreError, match=r"another process has been writing for .* nothing was saved"):
             service.record(match_of(50))
         assert len(service.view(LADDER).snapshot.board) > 30
         other.pipe.send("let go")
@@ -172,7 +172,7 @@ def test_a_damaged_page_is_named(path: Path, table: str):
         file.write(bytes(range(256)) * 16)
     with (
         Service.open(str(path)) as service,
-        pytest.raises(StoreError, match="the file is not a database of ours, or it was damaged"),
+        pytest.raises(StoreError, match="the file is not an evenmatch database, or it is damaged"),
     ):
         service.verify(LADDER)
 
@@ -180,7 +180,7 @@ def test_a_damaged_page_is_named(path: Path, table: str):
 def test_a_file_that_is_no_database_is_named(tmp_path: Path):
     file = tmp_path / "ladders.db"
     file.write_bytes(b"match_id,played_at\n" * 1000)
-    with pytest.raises(StoreError, match="not a database of ours"):
+    with pytest.raises(StoreError, match="not an evenmatch database"):
         Service.open(str(file))
 
 
@@ -206,7 +206,7 @@ CHANGES = [
     *[("state", column, BUSIEST, "has another state than a replay") for column in ("matches", "completed")],
     *[("state", column, BUSIEST, "has another state than a replay") for column in ("last_played", "last_completed")],
     ("checkpoint", "states", LIVE, "the checkpoint at position 54 is not what a replay gives"),
-    ("appearance", "position", SEEN, "who appeared where"),
+    ("appearance", "position", SEEN, "the table of appearances"),
     ("generation", "time", LIVE, "the last effective time is"),
 ]
 

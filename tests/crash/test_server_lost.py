@@ -11,7 +11,7 @@ from crash.matches import LADDER, match_of, matches_of
 from crash.worker import SYSTEM, correct_match
 from evenmatch import rules
 from evenmatch.errors import StoreError
-from evenmatch.service.receipts import Receipt
+from evenmatch.service.recording.receipts import MatchReceipt
 from evenmatch.service.service import Service
 from postgres import Postgres
 
@@ -40,7 +40,7 @@ class Senders:
     """Threads that report matches one after the other, each again until it is acknowledged."""
 
     def __init__(self, service: Service, count: int = 3) -> None:
-        self.receipts: dict[int, Receipt] = {}
+        self.receipts: dict[int, MatchReceipt] = {}
         self.refusals: list[str] = []
         self.faults: list[BaseException] = []
         self._service, self._stop = service, threading.Event()

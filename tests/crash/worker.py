@@ -24,9 +24,10 @@ from crash.matches import LADDER, PLAYERS, match_of, matches_of
 from evenmatch import rules, tables
 from evenmatch.errors import ConflictError, StoreError, UnknownNameError
 from evenmatch.ledger import store
-from evenmatch.service import importing, rebuilding, recording
 from evenmatch.service.corrections import Ban, Reinstate, Unvoid, Void
-from evenmatch.service.receipts import Receipt
+from evenmatch.service.recording import imports, recorder
+from evenmatch.service.recording.receipts import MatchReceipt
+from evenmatch.service.replay import rebuild
 from evenmatch.service.service import Service
 
 SYSTEM = "glicko2"
@@ -65,11 +66,11 @@ def in_small_steps() -> Iterator[None]:
     """Transactions and checkpoints so small that a short ladder needs many, as a long one does."""
     sizes = {
         (store, "BATCH"): 300,
-        (importing, "AT_ONCE"): 40,
-        (importing, "APART"): 400,
-        (rebuilding, "AT_ONCE"): 60,
-        (rebuilding, "APART"): 500,
-        (recording, "CHECKPOINT"): 200,
+        (imports, "AT_ONCE"): 40,
+        (imports, "APART"): 400,
+        (rebuild, "AT_ONCE"): 60,
+        (rebuild, "APART"): 500,
+        (recorder, "CHECKPOINT"): 200,
     }
     before = {key: getattr(*key) for key in sizes}
     for (module, name), size in sizes.items():
@@ -149,7 +150,7 @@ class Sender:
 
 def received(outcome: object) -> Plain:
     """What the receipt tells, as it goes through a pipe; a refusal ends the child, and its parent fails."""
-    if not isinstance(outcome, Receipt):
+    if not isinstance(outcome, MatchReceipt):
         raise TypeError(f"refused: {outcome}")
     return outcome.match_id, outcome.ladder, outcome.position, outcome.rated, outcome.teams
 

@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 import pytest
 
 from evenmatch.client import Client
-from evenmatch.client.models import JoinQueue, Seeker
-from evenmatch.demo.crowd import Crowd
+from evenmatch.client.models import JoinRequest, PartyMember
+from evenmatch.demo.crowd import SimulatedCrowd
+from evenmatch.demo.demo_ladders import QUEUE, make_ladder, play_seasons
 from evenmatch.demo.games import LADDERS
-from evenmatch.demo.seeding import QUEUE, make_ladder, play_seasons
 from evenmatch.service.callers.keys import Keys
 from evenmatch.service.service import Service
 from served import Served
@@ -31,7 +31,7 @@ def playing(tmp_path_factory):
     with Service.open(str(path)) as service:
         key = Keys(service.database, service.clock).create("crowd", ["report", "queue"])[1]
     with Served(str(path), folder) as served, Client(served.address, key) as client:
-        crowd = Crowd(served.address, key, SEED, [GAME])
+        crowd = SimulatedCrowd(served.address, key, SEED, [GAME])
         crowd.begin()
         yield client
         crowd.end()
@@ -72,7 +72,7 @@ def test_who_leaves_has_quit_and_was_there_for_a_shorter_time(playing):
 @pytest.mark.slow
 def test_a_visitor_who_queues_is_matched_with_the_crowd_and_the_match_is_played(playing):
     ticket = playing.join_queue(
-        "duel", JoinQueue(queues=[QUEUE], members=[Seeker(player="a visitor", within=50)])
+        "duel", JoinRequest(queues=[QUEUE], members=[PartyMember(player="a visitor", within=50)])
     ).ticket
     told = playing.wait_for_match("duel", ticket, accept=True, timeout=SLOWEST)
     assert told.state == "matched"

@@ -7,13 +7,13 @@ from math import comb, exp
 import numpy as np
 import pytest
 
+from evenmatch.demo.demo_ladders import QUEUE, make_ladder, missing, play_seasons
 from evenmatch.demo.games import GAMES, LADDERS
 from evenmatch.demo.names import HOSTILE, player_names
-from evenmatch.demo.people import make_people
-from evenmatch.demo.seeding import QUEUE, make_ladder, missing, play_seasons
+from evenmatch.demo.population import make_people
 from evenmatch.errors import UsageError
 from evenmatch.rating import rules
-from evenmatch.service.queueing.desk import Desk
+from evenmatch.service.queues.queue_service import QueueService
 from evenmatch.service.service import Service
 
 ENDS = datetime(2026, 11, 20, 19, tzinfo=UTC)
@@ -58,7 +58,7 @@ def test_a_season_was_closed_thirty_days_ago_with_its_standings_kept(made, game)
 
 @pytest.mark.parametrize("game", SHORT, ids=lambda game: game.ladder)
 def test_its_queue_makes_matches_of_the_game(made, game):
-    queue = Desk(made).queue(game.ladder, QUEUE)
+    queue = QueueService(made).queue(game.ladder, QUEUE)
     assert (queue.policy.teams, queue.policy.team_size) == (game.teams, game.team_size)
 
 
@@ -113,7 +113,7 @@ def test_a_database_that_holds_another_ladder_is_refused_and_one_of_the_demo_is_
     path = tmp_path / "other.db"
     with Service.open(str(path)) as service:
         service.create_ladder("chess", "elo", rules("elo"))
-    with pytest.raises(UsageError, match="holds the ladder 'chess'"):
+    with pytest.raises(UsageError, match="contains the ladder 'chess'"):
         missing(path)
     assert missing(made.database.shown) == []
     assert missing(tmp_path / "new.db") == list(GAMES)

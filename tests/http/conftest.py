@@ -6,7 +6,7 @@ import pytest
 
 from evenmatch.http.app import application
 from evenmatch.http.options import Options
-from evenmatch.http.serving import site_over
+from evenmatch.http.server import site_over
 from evenmatch.ledger.database import Database
 from evenmatch.service.callers.access import SCOPES
 from evenmatch.service.service import Service

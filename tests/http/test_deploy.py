@@ -12,7 +12,7 @@ import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
 from evenmatch.http.options import Options
-from evenmatch.http.serving import workers
+from evenmatch.http.server import workers
 from evenmatch.service.callers.access import SCOPES
 from evenmatch.service.callers.keys import Keys
 

@@ -14,13 +14,14 @@ from pydantic import ValidationError
 
 from evenmatch import rules
 from evenmatch.errors import InputError, StoreError
-from evenmatch.http import express, wire
+from evenmatch.http import fast_requests
 from evenmatch.http.app import application
+from evenmatch.http.middleware import fast_path
 from evenmatch.http.models.matches import BatchReport, MatchReport, Receipt
-from evenmatch.http.models.queues import JoinQueue
+from evenmatch.http.models.queues import JoinRequest
 from evenmatch.http.routes.matches import match_of
-from evenmatch.service.sheet import Sheet
-from evenmatch.service.stories import shown_numbers
+from evenmatch.service.queries.match_explanations import shown_numbers
+from evenmatch.service.recording.report_batch import ReportBatch
 from evenmatch.systems import names as system_names
 from http_asking import Asking
 
@@ -54,13 +55,13 @@ def either(admin, monkeypatch):
     What is asked with a query is left to the endpoint.
     """
     taken = []
-    real = express.send_at_once
+    real = fast_path.send_at_once
 
     async def noted(send, status, *rest):
         taken.append(status)
         await real(send, status, *rest)
 
-    monkeypatch.setattr(express, "send_at_once", noted)
+    monkeypatch.setattr(fast_path, "send_at_once", noted)
 
     def send(address, body):
         taken.clear()
@@ -233,14 +234,14 @@ def test_more_matches_than_a_batch_may_have_are_refused_before_any_is_recorded(e
     site.options = site.options.model_copy(update={"batch_limit": 3})
     first, second, _ = either(f"{MATCHES}/batch", {"matches": [report(f"m-{at}") for at in range(4)]})
     assert first.status_code == 422
-    assert "4 matches in one batch; accepted are at most 3" in first.json()["detail"]
+    assert "4 matches in one batch; the limit is 3" in first.json()["detail"]
     alike(first, second)
     assert service.ladder("duel").position == 1
 
 
 @pytest.fixture
 def queue(site, ladder):
-    site.desk.set_queue(ladder, "main", {"team_size": 2})
+    site.queue_service.set_queue(ladder, "main", {"team_size": 2})
     return "main"
 
 
@@ -341,7 +342,7 @@ def by_model(bodies):
     """As the endpoint reads them; None where it refuses one."""
     try:
         read = [MatchReport.model_validate(one) for one in bodies]
-        return Sheet.of([match_of("duel", one) for one in read], [one.rated for one in read])
+        return ReportBatch.of([match_of("duel", one) for one in read], [one.rated for one in read])
     except (ValidationError, InputError):
         return None
 
@@ -350,7 +351,7 @@ def by_model(bodies):
 @given(match)
 def test_the_lane_reads_a_report_as_the_model_does(body):
     text = json.dumps(body).encode()
-    sheet = wire.read_match(text)
+    sheet = fast_requests.read_match(text)
     if sheet is not None:
         assert repr(sheet) == repr(by_model([json.loads(text)]))
 
@@ -359,7 +360,7 @@ def test_the_lane_reads_a_report_as_the_model_does(body):
 @given(st.lists(match, max_size=3))
 def test_the_lane_reads_a_batch_as_the_model_does(bodies):
     text = json.dumps({"matches": bodies}).encode()
-    sheet = wire.read_batch(text)
+    sheet = fast_requests.read_batch(text)
     if sheet is not None:
         assert BatchReport.model_validate(json.loads(text))
         assert repr(sheet) == repr(by_model(json.loads(text)["matches"]))
@@ -389,7 +390,7 @@ def test_the_lane_reads_whatever_the_model_accepts_unless_it_holds_nul(body):
     text = json.dumps(body).encode()
     read = by_model([json.loads(text)])
     if read is not None and b"\\u0000" not in text:
-        assert repr(wire.read_match(text)) == repr(read)
+        assert repr(fast_requests.read_match(text)) == repr(read)
 
 
 seeker = st.fixed_dictionaries(
@@ -414,10 +415,10 @@ seeker = st.fixed_dictionaries(
 )
 def test_the_lane_reads_a_party_as_the_model_does(body):
     text = json.dumps(body).encode()
-    wish = wire.read_party(text)
+    wish = fast_requests.read_party(text)
     if wish is None:
         return
-    model = JoinQueue.model_validate(json.loads(text))
+    model = JoinRequest.model_validate(json.loads(text))
     assert (list(wish.queues), wish.request) == (model.queues, model.request_id)
     for one, other in zip(wish.members, model.members, strict=True):
         assert (one.name, one.within, one.loose, one.max_ping) == (

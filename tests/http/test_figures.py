@@ -6,13 +6,13 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from evenmatch import rules
 from evenmatch.errors import StoreError
-from evenmatch.http.figures import Figures, TimedMatchmaker
-from evenmatch.http.metrics import Metrics
-from evenmatch.service.activity import Watch
-from evenmatch.service.queueing.desk import Desk
-from evenmatch.service.queueing.leases import Leases
-from evenmatch.service.queueing.queue_rules import QueueRules
-from evenmatch.service.queueing.wishes import Accept, Decline, Join, Seeker
+from evenmatch.http.metrics import HttpMetrics
+from evenmatch.http.service_metrics import Figures, TimedMatchmaker
+from evenmatch.service.queries.activity import Watch
+from evenmatch.service.queues.leases import Leases
+from evenmatch.service.queues.queue_rules import QueueRules
+from evenmatch.service.queues.queue_service import QueueService
+from evenmatch.service.queues.requests import Accept, Decline, Join, QueuedPlayer
 
 
 @pytest.fixture
@@ -21,16 +21,16 @@ def database_url(either_database):
 
 
 @pytest.fixture
-def desk(site, service):
+def queue_service(site, service):
     service.create_ladder("duel", "elo", rules("elo"))
-    site.desk.set_queue("duel", "ranked", {"team_size": 1}, QueueRules(accept_within=20, heartbeat=None))
-    return site.desk
+    site.queue_service.set_queue("duel", "ranked", {"team_size": 1}, QueueRules(accept_within=20, heartbeat=None))
+    return site.queue_service
 
 
 @pytest.fixture
 def figures(site):
     registry = CollectorRegistry()
-    registry.register(Figures(Watch(site.desk)))
+    registry.register(Figures(Watch(site.queue_service)))
 
     def read():
         found = {}
@@ -45,35 +45,35 @@ def figures(site):
     return read
 
 
-def join(desk, *names):
-    wishes = [Join(members=(Seeker(name=name),), queues=("ranked",)) for name in names]
-    return [outcome.ticket for outcome in desk.do("duel", wishes)]
+def join(queue_service, *names):
+    wishes = [Join(members=(QueuedPlayer(name=name),), queues=("ranked",)) for name in names]
+    return [outcome.ticket for outcome in queue_service.do("duel", wishes)]
 
 
-def test_they_tell_who_waits_what_was_offered_and_how_it_ended(desk, figures, clock):
-    maker = TimedMatchmaker(desk, Metrics())
+def test_they_tell_who_waits_what_was_offered_and_how_it_ended(queue_service, figures, clock):
+    maker = TimedMatchmaker(queue_service, HttpMetrics())
     figures()  # what happened before is not counted
-    ann, bob, kim = join(desk, "ann", "bob", "kim")
+    ann, bob, kim = join(queue_service, "ann", "bob", "kim")
     clock.move(seconds=3)
-    desk.mirror("duel").catch_up(clock())
+    queue_service.queue_state("duel").catch_up(clock())
     told = figures()
     assert told["players_seated", "duel", "waiting"] == 3
     assert told["queue_tickets", "duel", "ranked"] == 3
     assert told["queue_oldest_seconds", "duel", "ranked"] == 3
     assert ("offers_total", "duel", "made", "ranked") not in told
 
-    offered = asked(desk, maker, [ann, bob, kim])
+    offered = asked(queue_service, maker, [ann, bob, kim])
     assert figures()["offers_total", "duel", "made", "ranked"] == 1
-    desk.do("duel", [Accept(offered[0]), Decline(offered[1])])
+    queue_service.do("duel", [Accept(offered[0]), Decline(offered[1])])
     clock.move(seconds=1)
-    offered = asked(desk, maker, [one for one in (ann, bob, kim) if one != offered[1]])
-    desk.do("duel", [Accept(one) for one in offered])
-    sue, joe = join(desk, "sue", "joe")
-    asked(desk, maker, [sue, joe])
+    offered = asked(queue_service, maker, [one for one in (ann, bob, kim) if one != offered[1]])
+    queue_service.do("duel", [Accept(one) for one in offered])
+    sue, joe = join(queue_service, "sue", "joe")
+    asked(queue_service, maker, [sue, joe])
     clock.move(seconds=21)
     maker.step("duel")
 
-    desk.mirror("duel").catch_up(clock())
+    queue_service.queue_state("duel").catch_up(clock())
     told = figures()
     ended = {labels[2]: value for labels, value in told.items() if labels[0] == "offers_total"}
     assert ended == {"made": 3, "declined": 1, "accepted": 1, "lapsed": 1}
@@ -83,16 +83,16 @@ def test_they_tell_who_waits_what_was_offered_and_how_it_ended(desk, figures, cl
     assert figures()["offers_total", "duel", "made", "ranked"] == 3  # nothing is counted twice
 
 
-def asked(desk, maker, tickets):
+def asked(queue_service, maker, tickets):
     """Those of these tickets that are asked after a tick."""
     maker.step("duel")
-    told = desk.statuses("duel", tickets)
+    told = queue_service.statuses("duel", tickets)
     found = [one for one in tickets if told[one].state == "offered"]
     assert len(found) == 2
     return found
 
 
-def test_a_ladder_whose_ratings_other_kernels_made_is_due(desk, service, figures):
+def test_a_ladder_whose_ratings_other_kernels_made_is_due(queue_service, service, figures):
     assert figures()["ladder_rebuild_due", "duel"] == 0
     assert figures()["ladder_position", "duel"] == 1  # the ladder's own making
     with service.database.write() as connection:
@@ -102,7 +102,7 @@ def test_a_ladder_whose_ratings_other_kernels_made_is_due(desk, service, figures
     assert figures()["ladder_rebuild_due", "duel"] == 0
 
 
-def test_deliveries_that_wait_and_that_are_dead_are_told_apart(desk, service, figures):
+def test_deliveries_that_wait_and_that_are_dead_are_told_apart(queue_service, service, figures):
     with service.database.write() as connection:
         for delivery, next_at, delivered_at in (
             (1, "5", "NULL"),
@@ -118,7 +118,7 @@ def test_deliveries_that_wait_and_that_are_dead_are_told_apart(desk, service, fi
     assert (told["webhook_deliveries", "waiting"], told["webhook_deliveries", "dead"]) == (2, 1)
 
 
-def test_where_the_database_does_not_answer_that_alone_is_told(desk, service, figures, monkeypatch):
+def test_where_the_database_does_not_answer_that_alone_is_told(queue_service, service, figures, monkeypatch):
     assert figures()["database_up",] == 1
 
     def fail():
@@ -128,16 +128,16 @@ def test_where_the_database_does_not_answer_that_alone_is_told(desk, service, fi
     assert figures() == {("database_up",): 0}
 
 
-def test_a_process_tells_whether_it_runs_the_matchmaker_and_how_long_its_ticks_take(desk):
-    metrics = Metrics()
-    maker = TimedMatchmaker(desk, metrics)
+def test_a_process_tells_whether_it_runs_the_matchmaker_and_how_long_its_ticks_take(queue_service):
+    metrics = HttpMetrics()
+    maker = TimedMatchmaker(queue_service, metrics)
     maker.step("duel")
     of = metrics.registry.get_sample_value
     assert of("evenmatch_matchmaker_running", {"ladder": "duel"}) == 1
     assert of("evenmatch_tick_seconds_count", {"ladder": "duel"}) == 1
 
-    others = Metrics()
-    other = TimedMatchmaker(Desk(desk.service), others)
+    others = HttpMetrics()
+    other = TimedMatchmaker(QueueService(queue_service.service), others)
     assert isinstance(other.leases, Leases)
     assert other.step("duel") is None
     assert others.registry.get_sample_value("evenmatch_matchmaker_running", {"ladder": "duel"}) == 0

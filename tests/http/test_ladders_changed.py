@@ -32,7 +32,7 @@ REFUSED = [  # what is sent, the status, words of the answer
     ({**DUEL, "name": " "}, 422, "name"),
     ({**DUEL, "name": "a\0b"}, 422, "name"),
     ({**DUEL, "settings": {"placement": "10"}}, 422, "settings.placement"),
-    ({**DUEL, "settings": {"divisions": [{"name": "Top", "lowest": 5}]}}, 422, "accepted is 1"),
+    ({**DUEL, "settings": {"divisions": [{"name": "Top", "lowest": 5}]}}, 422, "expected 1"),
     ({**DUEL, "settings": {"reset": "half"}}, 422, "settings.reset"),
     ({**DUEL, "extra": 1}, 422, "extra"),
     ({**DUEL, "settings": {"title": "a\0b"}}, 422, "without NUL"),

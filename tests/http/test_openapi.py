@@ -17,7 +17,7 @@ from schemathesis.specs.openapi.checks import (
 from evenmatch.http.app import application
 from evenmatch.http.models.matches import MatchReport
 from evenmatch.http.options import Options
-from evenmatch.http.serving import site_over
+from evenmatch.http.server import site_over
 from evenmatch.ledger.database import Database
 from evenmatch.matchmaking.policy import OTHER_OPTIONS, options
 from evenmatch.service.service import Service

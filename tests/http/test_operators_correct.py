@@ -93,9 +93,9 @@ def test_each_deed_is_in_the_trail_once_with_who_did_it(admin, played):
     told = [admin.post(f"{LADDER}/voids", json=void, headers={"X-Request-Id": f"r{at}"}) for at in range(2)]
     assert [one.headers["x-request-id"] for one in told] == ["r0", "r1"]
     found = admin.get("/v1/audit", params={"ladder": "duel"}).json()["items"]
-    (deed,) = [one for one in found if one["action"] == "match.voided"]
-    assert (deed["target"], deed["ladder"], deed["request"]) == ("m2", "duel", "r0")
-    assert deed["actor"].startswith("key em_")
+    (audit_entry,) = [one for one in found if one["action"] == "match.voided"]
+    assert (audit_entry["target"], audit_entry["ladder"], audit_entry["request"]) == ("m2", "duel", "r0")
+    assert audit_entry["actor"].startswith("key em_")
 
 
 def test_a_refused_correction_leaves_no_trace(admin, played):

@@ -90,7 +90,7 @@ def test_a_job_whose_process_is_silent_for_a_minute_has_failed_and_can_be_asked_
     assert admin.post("/v1/ladders/duel/rebuild").json()["job"] == "job_lost"
     clock.move(seconds=1)
     lost = admin.get("/v1/jobs/job_lost").json()
-    assert (lost["state"], lost["told"]) == ("failed", "the process that did it ended; ask for it again")
+    assert (lost["state"], lost["told"]) == ("failed", "the process that ran this job has ended; request it again")
     assert ended(admin, admin.post("/v1/ladders/duel/rebuild"))["state"] == "done"
 
 
@@ -106,7 +106,7 @@ def test_a_process_that_stops_ends_its_jobs_and_says_so(site, service, played):
     assert reached.wait(10)
     jobs.stop(10)
     found = site.jobs.find(job.job)
-    assert (found.state, found.told) == ("failed", "the process that did it was asked to stop; ask for it again")
+    assert (found.state, found.told) == ("failed", "the process that ran this job was stopped; request the job again")
 
 
 def test_an_error_is_told_and_a_bug_is_told_without_its_insides(admin, site, played):

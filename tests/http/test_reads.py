@@ -8,9 +8,9 @@ import pytest
 
 from evenmatch import rules
 from evenmatch.http.app import application
-from evenmatch.http.models import catalog, matches, profiles, standings
+from evenmatch.http.models import ladders, matches, players, standings
 from evenmatch.http.options import Options
-from evenmatch.http.serving import site_over
+from evenmatch.http.server import site_over
 from evenmatch.match import Match, Team
 from evenmatch.service.callers.access import SCOPES
 from evenmatch.service.corrections import Ban, Void
@@ -120,7 +120,7 @@ def test_pages_of_standings_follow_one_another_without_repeats_or_gaps(league):
 def test_a_cursor_that_nobody_gave_is_refused(league):
     for cursor in ("x", "WzFd", "W10", "bm8", "é", "A" * 2000):
         told = league.get("/v1/ladders/duel/standings", status=422, params={"cursor": cursor})
-        assert "the `next` of a page before" in told["detail"]
+        assert "the `next` of a previous page" in told["detail"]
 
 
 def test_standings_that_are_known_are_not_sent_again(league):
@@ -164,7 +164,7 @@ def test_friends_stand_by_their_ranks_and_strangers_are_named_as_missing(league)
 
 
 def test_ratings_are_spread_over_round_ranges(league):
-    found = standings.DistributionTold.model_validate(league.get("/v1/ladders/duel/distribution?bins=10"))
+    found = standings.DistributionOut.model_validate(league.get("/v1/ladders/duel/distribution?bins=10"))
     rating, _ = by_hand()
     everybody = [*rating.values(), 1500.0, 1500.0]
     assert found.active == sum(one.players for one in found.bins) == 5
@@ -176,7 +176,7 @@ def test_ratings_are_spread_over_round_ranges(league):
 
 
 def test_a_player_is_told_where_they_stand(league):
-    found = profiles.PlayerProfile.model_validate(league.get("/v1/ladders/duel/players/bob"))
+    found = players.PlayerProfile.model_validate(league.get("/v1/ladders/duel/players/bob"))
     assert (found.player, found.names, found.banned, found.state) == ("Bobby", None, False, {})
     assert found.standing is not None
     assert (found.standing.rank, found.standing.matches) == (2, 2)
@@ -213,12 +213,12 @@ def test_a_player_of_another_ladder_is_not_known_here(league):
 
 
 def test_the_matches_of_a_player_say_what_each_did_to_them(league):
-    found = profiles.PlayerMatches.model_validate(league.get("/v1/ladders/duel/players/ann/matches"))
+    found = players.PlayerMatches.model_validate(league.get("/v1/ladders/duel/players/ann/matches"))
     _, gains = by_hand()
     assert [one.match_id for one in found.items] == ["m6", "m5", "m2", "m1"]
     assert [one.state for one in found.items] == ["unrated", "void", "rated", "rated"]
     assert [one.reason for one in found.items] == [
-        *("it was sent as a match that is not rated", "the match was voided: wrong score"),
+        *("it was sent as an unrated match", "the match was voided: wrong score"),
         *(None, None),
     ]
     assert [one.change for one in found.items[2:]] == [round(gains[1], 2), round(gains[0], 2)]
@@ -252,7 +252,7 @@ def test_pages_of_matches_follow_one_another(league):
 
 
 def test_a_path_leads_from_the_first_rated_match_to_the_last(league):
-    found = profiles.PlayerPath.model_validate(league.get("/v1/ladders/duel/players/ann/path"))
+    found = players.PlayerPath.model_validate(league.get("/v1/ladders/duel/players/ann/path"))
     _, gains = by_hand()
     assert [one.match_id for one in found.points] == ["m1", "m2"]
     assert [one.rating for one in found.points] == pytest.approx([1516, 1516 + gains[1]], abs=1e-9)
@@ -276,13 +276,13 @@ def test_a_name_with_a_slash_and_what_looks_like_commands_is_a_name(league):
 
 
 def test_a_player_is_known_to_ladders(league):
-    assert profiles.PlayerTold.model_validate(league.get("/v1/players/ann")).ladders == ["arena", "duel"]
+    assert players.PlayerOut.model_validate(league.get("/v1/players/ann")).ladders == ["arena", "duel"]
     assert league.get("/v1/players/eve")["ladders"] == ["duel"]
     league.get("/v1/players/nobody", status=404)
 
 
 def test_a_match_is_told_with_its_odds_changes_and_reasons(league):
-    found = matches.MatchTold.model_validate(league.get("/v1/ladders/duel/matches/m2"))
+    found = matches.MatchOut.model_validate(league.get("/v1/ladders/duel/matches/m2"))
     _, gains = by_hand()
     expected = 1 / (1 + 10 ** (-16 / 400))
     assert (found.state, found.reason, found.system, found.position) == ("rated", None, "elo", 3)
@@ -303,12 +303,12 @@ def test_a_match_is_told_with_its_odds_changes_and_reasons(league):
     ("match_id", "state", "reason"),
     [
         ("m5", "void", "the match was voided: wrong score"),
-        ("m6", "unrated", "it was sent as a match that is not rated"),
+        ("m6", "unrated", "it was sent as an unrated match"),
         ("m7", "void", "eve is banned: aimbot"),
     ],
 )
 def test_a_match_that_changed_nothing_says_why(league, match_id, state, reason):
-    found = matches.MatchTold.model_validate(league.get(f"/v1/ladders/duel/matches/{match_id}"))
+    found = matches.MatchOut.model_validate(league.get(f"/v1/ladders/duel/matches/{match_id}"))
     assert (found.state, found.reason) == (state, reason)
     assert found.sentences[-1] == f"It changed no rating: {reason}."
     assert all(one.change is None and one.sentences == [] for team in found.teams for one in team.players)
@@ -358,8 +358,8 @@ def test_odds_are_those_of_the_ladders_system(league):
 
 # line-ups that are none, and a part of what is said
 WRONG = [
-    ([["ann"], ["ann"]], "'ann' stands in the line-up more than once"),
-    ([["bob"], ["Bobby"]], "are the same player's"),
+    ([["ann"], ["ann"]], "'ann' is in the line-up more than once"),
+    ([["bob"], ["Bobby"]], "belong to the same player"),
     ([["ann"], ["a\0b"]], "NUL"),
     ([["ann"]], "teams"),
     ([["ann"], []], "teams.1.players"),
@@ -375,18 +375,18 @@ def test_a_line_up_that_is_none_is_refused(league, teams, said):
 
 
 def test_ladders_come_in_pages_by_name(league):
-    page = catalog.LaddersPage.model_validate(league.get("/v1/ladders?limit=1"))
+    page = ladders.LaddersPage.model_validate(league.get("/v1/ladders?limit=1"))
     assert [one.name for one in page.items] == ["arena"]
     assert [one["name"] for one in league.get(f"/v1/ladders?cursor={page.next}")["items"]] == ["duel"]
     assert page.items[0].matches == 1
 
 
 def test_a_ladder_is_told_with_its_rules_in_the_systems_words(league):
-    found = catalog.LadderDetails.model_validate(league.get("/v1/ladders/duel"))
+    found = ladders.LadderDetails.model_validate(league.get("/v1/ladders/duel"))
     assert (found.title, found.matches, found.players, found.present_season.number) == ("Duel 1v1", 7, 5, 1)
     assert found.rules.parameters["k"].value == 32
     assert found.rules.parameters["k"].meaning
-    told = catalog.LadderRules.model_validate(league.get("/v1/ladders/duel/rules"))
+    told = ladders.LadderRules.model_validate(league.get("/v1/ladders/duel/rules"))
     assert [(one.name, one.lowest) for one in told.settings.divisions] == [("Low", 1), ("High", 51)]
     assert told.settings.placement == 2
     assert set(told.rules.factors) == {one.name for one in rules("elo").system.factors}
@@ -394,16 +394,16 @@ def test_a_ladder_is_told_with_its_rules_in_the_systems_words(league):
 
 def test_systems_and_policies_are_told_as_the_command_line_tells_them(league):
 
-    found = catalog.SystemsPage.model_validate(league.get("/v1/systems"))
+    found = ladders.SystemsPage.model_validate(league.get("/v1/systems"))
     assert "wager" in [one.name for one in found.items]
-    policies = catalog.PoliciesPage.model_validate(league.get("/v1/policies"))
+    policies = ladders.PoliciesPage.model_validate(league.get("/v1/policies"))
     assert [one.name for one in policies.items] == ["balanced", "quick", "fair"]
     assert set(policies.items[0].options) == set(policies.options)
     assert policies.items[0].options["team_size"] == 6
 
 
 def test_seasons_are_listed(league):
-    (season,) = catalog.SeasonsPage.model_validate(league.get("/v1/ladders/duel/seasons")).items
+    (season,) = ladders.SeasonsPage.model_validate(league.get("/v1/ladders/duel/seasons")).items
     assert (season.number, season.title, season.closed_at) == (1, "Season 1", None)
     assert league.get("/v1/ladders/duel/standings?season=1") == league.get("/v1/ladders/duel/standings")
     assert league.get("/v1/ladders/duel/standings?season=2", status=404)["detail"].startswith("unknown ended season")
@@ -427,7 +427,7 @@ def test_a_players_token_reads_standings_matches_and_that_player_alone(league):
     for address in ("standings", "standings/around/bob", "matches", "matches/m3", "players/ann", "players/ann/path"):
         league.get(f"/v1/ladders/duel/{address}", "ann")
     for address in ("players/cat", "players/cat/matches", "players/cat/path"):
-        assert "'ann' alone" in league.get(f"/v1/ladders/duel/{address}", "ann", status=403)["detail"]
+        assert "only valid for 'ann'" in league.get(f"/v1/ladders/duel/{address}", "ann", status=403)["detail"]
     league.get("/v1/players/cat", "ann", status=403)
 
 
@@ -436,7 +436,7 @@ def test_what_is_answered_is_what_the_document_says(league):
     document = league.asking.get("/v1/openapi.json").json()
     for path in ("/v1/ladders/{ladder}/standings", "/v1/ladders/{ladder}/players/{player}", "/v1/systems"):
         assert path in document["paths"]
-    for module in (catalog, matches, profiles, standings):
+    for module in (ladders, matches, players, standings):
         for model in vars(module).values():
             extra = getattr(model, "model_config", {}).get("json_schema_extra") or {}
             for example in extra.get("examples", []):

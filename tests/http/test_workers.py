@@ -2,18 +2,18 @@
 
 import threading
 
-from evenmatch.http import serving
+from evenmatch.http import server
 
 
 def test_a_worker_that_has_nothing_to_do_ends():
     """As who listens for other processes on SQLite, where nobody tells anything."""
     calls = []
-    serving.guarded("hearing", calls.append, threading.Event())
+    server.guarded("hearing", calls.append, threading.Event())
     assert len(calls) == 1
 
 
 def test_a_worker_that_a_bug_ends_is_begun_anew(monkeypatch):
-    monkeypatch.setattr(serving, "AGAIN", 0.0)
+    monkeypatch.setattr(server, "AGAIN", 0.0)
     calls = []
 
     def run(stop):
@@ -21,12 +21,12 @@ def test_a_worker_that_a_bug_ends_is_begun_anew(monkeypatch):
         if len(calls) < 3:
             raise ZeroDivisionError
 
-    serving.guarded("matchmaker", run, threading.Event())
+    server.guarded("matchmaker", run, threading.Event())
     assert len(calls) == 3
 
 
 def test_a_worker_is_not_begun_anew_once_the_process_stops(monkeypatch):
-    monkeypatch.setattr(serving, "AGAIN", 60.0)
+    monkeypatch.setattr(server, "AGAIN", 60.0)
     stop, calls = threading.Event(), []
 
     def run(told):
@@ -34,5 +34,5 @@ def test_a_worker_is_not_begun_anew_once_the_process_stops(monkeypatch):
         stop.set()
         raise ZeroDivisionError
 
-    serving.guarded("matchmaker", run, stop)
+    server.guarded("matchmaker", run, stop)
     assert len(calls) == 1

@@ -15,16 +15,16 @@ from scipy.stats import norm
 import evenmatch
 from evenmatch import backtest, from_matches, rules, systems
 from evenmatch.errors import EvenmatchError, InputError, UnknownNameError, UsageError
-from evenmatch.lab import tune as tuning
-from evenmatch.lab.findings import Variant
-from evenmatch.lab.judging import rateable_history, replay_and_judge
+from evenmatch.lab.backtests import tune as tuning
+from evenmatch.lab.backtests.evaluation import rateable_history, replay_and_judge
+from evenmatch.lab.backtests.findings import Variant
 from evenmatch.match import Appearance, Match, Team
 from evenmatch.systems import loop
 from evenmatch.systems.system import Rules
 from fast import as_match
 from made_up import DUELLISTS, made_up, made_up_table
 from planted import START, duel, duels, table
-from slow import elo, judging, trueskill
+from reference import elo, judging, trueskill
 
 LEAGUE = Path(__file__).parents[2] / "docs" / "how-to" / "league_points.py"
 METRICS = ("log_loss", "three_way_log_loss", "brier", "accuracy", "calibration_slope")
@@ -664,10 +664,10 @@ def test_a_set_too_small_to_judge_is_refused_instead_of_ranked(count, share):
 
 # arguments and what is said
 WRONG = [
-    ({"warm_up": -0.1}, "warm_up=-0.1: accepted is a share from 0 to 0.9"),
+    ({"warm_up": -0.1}, "warm_up=-0.1: must be a share from 0 to 0.9"),
     ({"warm_up": 0.91}, "from 0 to 0.9"),
     ({"warm_up": math.nan}, "from 0 to 0.9"),
-    ({"tune": -1}, "tune=-1: accepted"),
+    ({"tune": -1}, "tune=-1: must be"),
     ({"tune": math.nan}, "tune=nan"),
     ({"tune": math.inf}, "tune=inf"),
     ({"by": []}, "no system was named"),
@@ -719,7 +719,7 @@ def test_the_only_system_is_said_to_be_the_only_one():
 
 def test_where_nothing_beats_a_coin_the_verdict_says_so():
     found = backtest(table(7, 600), ["elo", "glicko"])
-    assert found.verdict[0].startswith("No system can be told from a coin on these matches; ")
+    assert found.verdict[0].startswith("No system can be distinguished from a coin on these matches; ")
 
 
 def test_a_twin_of_a_system_cannot_be_told_from_it(own):
@@ -827,6 +827,6 @@ def test_a_preset_that_did_better_is_named_but_not_chosen():
     changed = [row if row["variant"] != "friday" else row | better for row in rows]
     says = dataclasses.replace(found, scores=pa.Table.from_pylist(changed, schema=found.scores.schema)).verdict
     assert says[-1] == (
-        f"The friday variant of planeswalker did better still here ({better['log_loss']:.4f}), but was picked out with "
-        "hindsight."
+        f"The friday variant of planeswalker did even better here ({better['log_loss']:.4f}), but choosing it "
+        "afterwards would be hindsight."
     )

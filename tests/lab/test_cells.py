@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from evenmatch import from_matches
-from evenmatch.lab.cells import divide, fewest_matches
+from evenmatch.lab.backtests.match_cells import divide, fewest_matches
 from made_up import made_up_table
 from planted import START, duel, duels, table
-from slow import judging
+from reference import judging
 
 
 def at_times(*times):

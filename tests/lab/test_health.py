@@ -8,9 +8,9 @@ import pytest
 
 from evenmatch import from_matches, rules
 from evenmatch.errors import InputError
-from evenmatch.lab import health_charts
-from evenmatch.lab.health import favourites, floor_of, health, periods
-from evenmatch.lab.health_findings import health_findings
+from evenmatch.lab.ladder import health_charts
+from evenmatch.lab.ladder.health import favourites, floor_of, health, periods
+from evenmatch.lab.ladder.health_findings import health_findings
 from evenmatch.lab.season import season
 from evenmatch.match import Match
 from ledger.made import match, micros
@@ -151,23 +151,23 @@ def test_the_findings_say_what_the_figures_mean():
     told = health_findings(measured(*[on(day, day, (1, "ann"), (2, "bob")) for day in range(12)], system="trophies"))
     assert told[0].startswith("The mean rating rose")
     assert " in 12 days" in told[0]
-    assert told[1].endswith("are made by it.")
-    assert "50.0% of those who played lately stand at the floor, which is many: they have nothing to lose." in told
-    assert told[-1] == "0.0% of the matches were drawn, and somebody left 0.0% of them early."
+    assert told[1].endswith("are created.")
+    assert "50.0% of the players who played lately are at the floor, which is many: they have nothing to lose." in told
+    assert told[-1] == "0.0% of the matches were drawn, and in 0.0% of them a player left early."
 
 
 def test_the_findings_of_a_steady_ladder_are_calm(fortnight):
     told = health_findings(fortnight)
     assert told[0] == "The mean rating hardly moved in 12 days: 1,500 at first, 1,497 at last."  # bob brings 1484
-    assert told[1] == "What winners gain, losers give: matches neither make points nor take them away."
-    assert told[2] == "25.0% of the matches were drawn, and somebody left 25.0% of them early."
+    assert told[1] == "Winners gain what losers lose: matches neither create nor remove points."
+    assert told[2] == "25.0% of the matches were drawn, and in 25.0% of them a player left early."
     assert len(told) == 3  # two favourites say nothing
 
 
 def test_odds_that_are_too_timid_are_called_so():
     # ann wins each of sixty matches, and Elo with a small k gives her little more than half
     told = health_findings(measured(*[on(0, n, (1, "ann"), (2, "bob")) for n in range(60)], k=2))
-    assert told[0] == "All matches are of one period: nothing can be said of changes yet."
+    assert told[0] == "All matches are in one period: changes cannot be measured yet."
     assert told[-1].endswith("and scored 100.0%: the odds are too timid.")
 
 

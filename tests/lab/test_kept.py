@@ -5,7 +5,9 @@ import json
 import pytest
 
 from evenmatch import backtest, from_matches, rules
-from evenmatch.lab.kept import (
+from evenmatch.lab.ladder.what_if import what_if
+from evenmatch.lab.season import season
+from evenmatch.lab.stored_results import (
     backtest_figures,
     keep_backtest,
     keep_tuning,
@@ -13,8 +15,6 @@ from evenmatch.lab.kept import (
     tuning_figures,
     what_if_figures,
 )
-from evenmatch.lab.season import season
-from evenmatch.lab.what_if import what_if
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +44,7 @@ def test_a_backtest_keeps_its_table_and_its_figures(league):
     }
     figures = backtest_figures(kept)
     assert [one["name"] for one in data(figures["reliability"])] == [
-        "as foretold",
+        "as predicted",
         kept["chosen"][0][0],
         kept["chosen"][1][0],
     ]

@@ -5,15 +5,15 @@ import math
 
 import pytest
 
-from evenmatch.lab.ladder_charts import PathPoint, player_path, spread
+from evenmatch.lab.ladder.player_charts import ChartPoint, player_path, spread
 
 DAY = 86_400_000_000
 CUTS = [("Bronze", 900.0), ("Silver", 1495.0), ("Gold", 1520.0), ("Champion", 2400.0)]
 POINTS = [
-    PathPoint("m1", 1 * DAY, 1500.0, 1516.0, "won"),
-    PathPoint("m2", 2 * DAY, 1516.0, 1498.25, "lost"),
-    PathPoint("m3", 3 * DAY, 1498.25, 1499.0, "drew"),
-    PathPoint("m4", 4 * DAY, 1499.0, 1499.0, "void"),
+    ChartPoint("m1", 1 * DAY, 1500.0, 1516.0, "won"),
+    ChartPoint("m2", 2 * DAY, 1516.0, 1498.25, "lost"),
+    ChartPoint("m3", 3 * DAY, 1498.25, 1499.0, "drew"),
+    ChartPoint("m4", 4 * DAY, 1499.0, 1499.0, "void"),
 ]
 
 
@@ -39,7 +39,7 @@ def test_a_path_rises_and_falls_with_each_match():
 def test_only_divisions_near_the_path_are_drawn():
     assert texts(player_path(POINTS, CUTS)) == ["Silver", "Gold"]
     assert texts(player_path(POINTS[3:], CUTS)) == ["Silver", "Gold"]  # a path that never moved has room, too
-    fell = PathPoint("m5", 5 * DAY, 1600.0, 1500.0, "lost")
+    fell = ChartPoint("m5", 5 * DAY, 1600.0, 1500.0, "lost")
     assert texts(player_path([fell], [("Low", 1480.0), ("High", 1620.0), ("Top", 1700.0)])) == ["Low", "High"]
 
 
@@ -57,7 +57,7 @@ def test_one_match_is_drawn_within_a_day():
 
 
 def test_a_season_is_a_line_at_which_the_path_goes_on_from_where_the_reset_left_it():
-    later = PathPoint("m5", 10 * DAY, 1499.5, 1515.0, "won")
+    later = ChartPoint("m5", 10 * DAY, 1499.5, 1515.0, "won")
     figure = player_path([*POINTS, later], [], [("Summer <b>", 8 * DAY)])
     line = read(figure)["data"][0]
     assert list(zip(line["x"], line["y"], strict=True))[-3:] == [
@@ -78,7 +78,7 @@ def test_some_of_many_matches_are_told_to_be_some():
 
 def test_a_long_path_is_small():
     long = [
-        PathPoint(f"season-4-match-{at:06}", at * DAY // 7, 1500 + math.sin(at), 1500 + math.sin(at + 1), "won")
+        ChartPoint(f"season-4-match-{at:06}", at * DAY // 7, 1500 + math.sin(at), 1500 + math.sin(at + 1), "won")
         for at in range(400)
     ]
     assert len(player_path(long, CUTS).to_json()) < 60_000

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import integrate, optimize, stats
 
-from evenmatch.lab.metrics import (
+from evenmatch.lab.backtests.metrics import (
     BINS,
     Measure,
     calibration_slopes,
@@ -17,7 +17,7 @@ from evenmatch.lab.metrics import (
     reliability,
     resample,
 )
-from slow import judging
+from reference import judging
 
 ln = math.log
 NAMES = ("matches", "log_loss", "three_way_log_loss", "brier", "accuracy")

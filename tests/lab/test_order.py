@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from evenmatch import backtest, from_matches
-from evenmatch.lab.order import neutral, told_by_order
+from evenmatch.lab.backtests.team_order import neutral, told_by_order
 from evenmatch.match import Appearance, Team
 from planted import duels
 

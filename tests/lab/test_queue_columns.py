@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from evenmatch.lab.queue_columns import append, pick
+from evenmatch.lab.queue.ticket_columns import append, pick
 from evenmatch.matchmaking.ticket import Member, Met, Ticket
 from evenmatch.matchmaking.tickets import Tickets
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from evenmatch.lab.queue_figures import FIRST
-from evenmatch.lab.queue_matches import Matches, weigh
-from evenmatch.lab.queue_run import CANCELLED, EXPIRED, MATCHED, OVERTAKEN, WAITING, Run
+from evenmatch.lab.queue.matches import RunMatches, weigh
+from evenmatch.lab.queue.run import CANCELLED, EXPIRED, MATCHED, OVERTAKEN, WAITING, Run
+from evenmatch.lab.queue.run_metrics import FIRST
 from evenmatch.matchmaking.policy import Policy
 from evenmatch.matchmaking.ticket import Member, Ticket
 from evenmatch.matchmaking.tickets import Tickets
@@ -46,7 +46,7 @@ def run_of(rows=ROWS, *, skill=True):
         for number, queued, percentiles, ratings, *_ in rows
     ]
     matched = any(row[5] == MATCHED for row in rows)
-    matches = Matches(
+    matches = RunMatches(
         time=np.array([10, 20]) * SECOND if matched else NONE,
         start=np.array([0, 3, 7]) if matched else np.zeros(1, np.int64),
         ticket=np.arange(7) if matched else NONE,
@@ -187,7 +187,7 @@ def test_the_winner_is_drawn_by_the_odds_of_true_skill():
         *(np.arange(2 * count), np.zeros(2 * count, np.int64), np.arange(2 * count), np.full(2 * count, 50.0)),
         *(np.full(2 * count, 1500.0), np.full(2 * count, 5.0), np.ones(2 * count, np.bool_)),
     )
-    matches = Matches(
+    matches = RunMatches(
         np.zeros(count, np.int64),
         np.arange(0, 2 * count + 1, 2),
         np.arange(2 * count),

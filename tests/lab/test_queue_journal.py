@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from evenmatch.errors import InputError, UsageError
-from evenmatch.lab.queue_journal import Writer
-from evenmatch.lab.queue_others import others
-from evenmatch.lab.queue_reading import load_journal, read_journal
-from evenmatch.lab.queue_replay import first_difference, replay
-from evenmatch.lab.queue_run import MATCHED, OVERTAKEN
-from evenmatch.lab.queue_scenario import Scenario
-from evenmatch.lab.queue_simulation import simulate
-from evenmatch.lab.queue_teams import line_up, proposals
+from evenmatch.lab.queue.journal import JournalWriter
+from evenmatch.lab.queue.journal_reader import load_journal, read_journal
+from evenmatch.lab.queue.replay import first_difference, replay
+from evenmatch.lab.queue.rival_matchmakers import others
+from evenmatch.lab.queue.run import MATCHED, OVERTAKEN
+from evenmatch.lab.queue.scenario import Scenario
+from evenmatch.lab.queue.simulation import simulate
+from evenmatch.lab.queue.team_building import line_up, proposals
 from evenmatch.matchmaking.policy import Policy, presets
 from evenmatch.matchmaking.propose import propose
 from evenmatch.matchmaking.queue import Queue
@@ -120,7 +120,7 @@ def ticket(number, player, percentile, queued=0):
 def write(*ticks, policy):
     """A journal of ticks at 1, 2 … seconds: tickets that join, and who makes the matches."""
     file, queue = io.StringIO(), Queue()
-    writer = Writer(file, "by hand", policy, None)
+    writer = JournalWriter(file, "by hand", policy, None)
     for at, (joining, maker) in enumerate(ticks, 1):
         joined = Tickets.of(joining)
         queue.join_all(joined)
@@ -189,23 +189,23 @@ def test_a_journal_that_was_cut_off_is_refused(lines):
 
 
 def test_lines_that_are_missing_doubled_or_behind_the_end_are_noticed(lines):
-    with pytest.raises(InputError, match="the end tells of 60 ticks, but 59 stand before it"):
+    with pytest.raises(InputError, match="the end states 60 ticks, but the journal has 59"):
         read_journal([*lines[:5], *lines[6:]])
-    with pytest.raises(InputError, match="line 7: now is 5000000; accepted is a time after 5000000"):
+    with pytest.raises(InputError, match="line 7: now is 5000000; expected a time after 5000000"):
         read_journal([*lines[:6], *lines[5:]])
-    with pytest.raises(InputError, match="line 63: stands behind the end"):
+    with pytest.raises(InputError, match="line 63: follows the end"):
         read_journal([*lines, lines[5]])
 
 
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda head: head.update(journal="other"), "not the head"),
+        (lambda head: head.update(journal="other"), "not the header"),
         (lambda head: head.update(format=2), "format=1"),
         (lambda head: head.pop("policy"), "lacks policy"),
         (lambda head: head["policy"].update(team_size=0), "team_size=0"),
         (lambda head: head["scenario"].update(arrivals=-1), "arrivals=-1"),
-        (lambda head: head.update(policy=[]), "accepted as tables"),
+        (lambda head: head.update(policy=[]), "must be tables"),
     ],
 )
 def test_a_head_that_cannot_be_is_refused(lines, change, words):
@@ -223,8 +223,8 @@ def test_a_head_that_cannot_be_is_refused(lines, change, words):
         (lambda tick: tick.update(joyn=[]), "has 'joyn'"),
         (lambda tick: tick.update(join=[1]), "columns of tickets"),
         (lambda tick: tick.update(cancel=[-1]), "cancel: has -1"),
-        (lambda tick: tick.update(cancel=3), "row of whole numbers"),
-        (lambda tick: tick.update(matches=[[]]), "rows of teams"),
+        (lambda tick: tick.update(cancel=3), "list of whole numbers"),
+        (lambda tick: tick.update(matches=[[]]), "lists of teams"),
         (lambda tick: tick.update(matches=[[[1.5]]]), "a team: has 1.5"),
         (lambda tick: tick["join"].pop("rating"), "lacks rating"),
         (lambda tick: tick["join"]["id"].__setitem__(0, 1.5), "id: has 1.5"),
@@ -241,7 +241,10 @@ def test_a_head_that_cannot_be_is_refused(lines, change, words):
         (lambda tick: tick["join"]["roles"].__setitem__(0, 1), "without a name"),
         (lambda tick: tick["join"].update(regions=["eu", "eu"]), "different names"),
         (lambda tick: tick["join"].update(regions=["eu"]), "ping"),
-        (lambda tick: tick["join"].update(regions=["eu"], ping=[[None]] * len(tick["join"]["id"])), "one is a number"),
+        (
+            lambda tick: tick["join"].update(regions=["eu"], ping=[[None]] * len(tick["join"]["id"])),
+            "at least one number",
+        ),
         (lambda tick: tick["join"].update(regions=["eu"], ping=[["a"]] * len(tick["join"]["id"])), "has 'a'"),
         (lambda tick: tick["join"].update(regions=["eu"], ping=[[-1]] * len(tick["join"]["id"])), "from 0"),
         (lambda tick: tick["join"].update(named=[1]), "starts"),

@@ -6,11 +6,11 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from evenmatch.lab.queue_others import others
-from evenmatch.lab.queue_rules import broken
-from evenmatch.lab.queue_scenario import PARTY_MIXES, REGION_MIXES, Scenario
-from evenmatch.lab.queue_simulation import simulate
-from evenmatch.lab.queue_teams import fill, line_up, split
+from evenmatch.lab.queue.rival_matchmakers import others
+from evenmatch.lab.queue.rule_checks import broken
+from evenmatch.lab.queue.scenario import PARTY_MIXES, REGION_MIXES, Scenario
+from evenmatch.lab.queue.simulation import simulate
+from evenmatch.lab.queue.team_building import fill, line_up, split
 from evenmatch.matchmaking.policy import Policy
 from evenmatch.matchmaking.queue import Queue
 from evenmatch.matchmaking.ticket import Member, Ticket

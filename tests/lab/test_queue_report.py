@@ -8,15 +8,17 @@ import xml.etree.ElementTree as ET
 import numpy as np
 import pytest
 
+from evenmatch.lab.queue import verdict
+
 pytest.importorskip("plotly", reason="reports need plotly (the extra lab)")
 pytest.importorskip("jinja2", reason="reports need jinja2 (the extra lab)")
 
 from evenmatch.errors import UsageError
-from evenmatch.lab import queue_charts, queue_picture, queue_report, queue_verdict
-from evenmatch.lab.queue_marks import marks
-from evenmatch.lab.queue_others import others
-from evenmatch.lab.queue_scenario import Scenario
-from evenmatch.lab.queue_simulation import simulate
+from evenmatch.lab.queue import charts, picture, report
+from evenmatch.lab.queue.picture_marks import marks
+from evenmatch.lab.queue.rival_matchmakers import others
+from evenmatch.lab.queue.scenario import Scenario
+from evenmatch.lab.queue.simulation import simulate
 from evenmatch.matchmaking.policy import Policy
 from evenmatch.matchmaking.propose import propose
 from lab.test_queue_figures import run_of
@@ -50,24 +52,24 @@ def text(runs, tmp_path_factory):
 
 def written(runs, folder, **options):
     path = folder / "report.html"
-    queue_report.write_queue_report(runs, path, **{"title": "2v2", **options})
+    report.write_queue_report(runs, path, **{"title": "2v2", **options})
     assert [file.name for file in folder.iterdir()] == ["report.html"]
     return path.read_text("utf-8")
 
 
 def test_a_report_tells_the_verdict_and_the_figures_of_every_run(runs, tmp_path):
     page = Page(written(runs, tmp_path, command="evenmatch simulate-queue --seed 3", notes=["Nothing differs."]))
-    for sentence in queue_verdict.verdict(runs[:1]):
+    for sentence in verdict.verdict(runs[:1]):
         if "rule" not in sentence:  # of which all runs have a part
             assert sentence in page.text
     for run in runs:
         found = run.summary()
-        assert f"{found['matches']} matches {queue_verdict.seconds(found['wait_p50'])}" in page.text
+        assert f"{found['matches']} matches {verdict.seconds(found['wait_p50'])}" in page.text
         assert f"{found['violations']:,} {found['unmatched']:,}" in page.text
     assert "evenmatch simulate-queue --seed 3" in page.text
     assert "Nothing differs." in page.text
-    assert f"players who came {int(runs[0].sizes.sum()):,}" in page.text  # each once
-    assert "fifo First in, first out; ranks are not looked at." in page.text
+    assert f"players who joined {int(runs[0].sizes.sum()):,}" in page.text  # each once
+    assert "fifo First in, first out; ranks are ignored." in page.text
     assert "seed 3" in page.text
     assert "By size of party" in page.headings
 
@@ -119,10 +121,10 @@ def test_the_same_runs_give_the_same_report(runs, text, tmp_path):
 
 
 def test_a_report_that_cannot_be_written_is_told(runs, tmp_path):
-    with pytest.raises(UsageError, match=r"accepted are .html"):
-        queue_report.write_queue_report(runs, tmp_path / "report.pdf", title="")
+    with pytest.raises(UsageError, match=r"expected .html"):
+        report.write_queue_report(runs, tmp_path / "report.pdf", title="")
     with pytest.raises(UsageError, match="No such file"):
-        queue_report.write_queue_report(runs, tmp_path / "nosuch" / "report.html", title="")
+        report.write_queue_report(runs, tmp_path / "nosuch" / "report.html", title="")
 
 
 def test_a_queue_without_a_match_has_a_report(tmp_path):
@@ -147,24 +149,24 @@ def players_of(run):
 def test_waits_are_drawn_as_players_waited(runs):
     run = runs[0]
     waits = sorted(wait for *_, wait in players_of(run))
-    line = queue_charts.wait_shares(runs).data[0]
+    line = charts.wait_shares(runs).data[0]
     assert (line.x[0], line.x[-1], line.y[-1]) == (waits[0], waits[-1], 100)
-    assert line.x[queue_charts.STEPS // 2] == pytest.approx(np.median(waits))
+    assert line.x[charts.STEPS // 2] == pytest.approx(np.median(waits))
 
 
 def test_waits_by_decile_and_party_are_drawn_as_players_waited(runs):
     run = runs[0]
     fourth = [wait for percentile, _, wait in players_of(run) if 30 <= percentile < 40]
-    line = queue_charts.wait_by_decile(runs, 50).data[0]
+    line = charts.wait_by_decile(runs, 50).data[0]
     assert line.y[list(line.x).index(4)] == pytest.approx(np.median(fourth))
     pairs = [wait for _, size, wait in players_of(run) if size == 2]
-    line = queue_charts.wait_by_party_size(runs).data[0]
+    line = charts.wait_by_party_size(runs).data[0]
     assert line.x == (1, 2)
     assert line.y[1] == pytest.approx(np.percentile(pairs, 95))
 
 
 def test_a_mark_is_open_where_rules_were_broken_and_its_lines_end_at_95_of_100(runs):
-    figure = queue_charts.wait_against_evenness(runs)
+    figure = charts.wait_against_evenness(runs)
     assert [line.marker.symbol.endswith("-open") for line in figure.data] == [False, False, True]
     found, line = runs[2].summary(), figure.data[2]
     assert (line.x[0], line.y[0]) == (found["wait_p50"], found["spread_p50"])
@@ -180,51 +182,51 @@ def test_names_of_near_marks_go_to_different_sides(runs):
 
 
 def test_the_queue_is_drawn_as_long_as_it_was(runs):
-    line = queue_charts.queue_length(runs).data[0]
-    assert len(line.x) == queue_charts.PERIODS
+    line = charts.queue_length(runs).data[0]
+    assert len(line.x) == charts.PERIODS
     assert np.mean(line.y) == pytest.approx(runs[0].waiting.mean())  # 120 ticks in 120 periods
     assert line.y[0] == runs[0].waiting[0]
 
 
 def test_true_odds_are_those_of_the_stronger_team(runs):
-    line = queue_charts.true_odds(runs).data[2]
+    line = charts.true_odds(runs).data[2]
     odds = runs[2].worth.true_odds
     assert line.x[-1] == pytest.approx(100 * max(odds.max(), 1 - odds.min()))
     assert line.x[0] >= 50
 
 
 def test_the_verdict_names_who_waits_longest_and_what_was_broken(runs):
-    told = " ".join(queue_verdict.verdict([runs[0], runs[2]]))
-    deciles = [one for one in runs[0].summary()["by_decile"] if one["matched"] >= queue_verdict.LEAST]
+    told = " ".join(verdict.verdict([runs[0], runs[2]]))
+    deciles = [one for one in runs[0].summary()["by_decile"] if one["matched"] >= verdict.LEAST]
     slowest = max(deciles, key=lambda one: one["wait_p95"])["decile"]
     assert re.search(rf"\b{slowest}(st|nd|rd|th) tenth of the ranks \(percentiles {slowest * 10 - 10} to ", told)
     assert "No rule was broken by balanced:" in told
     broken = runs[2].summary()
-    share = queue_verdict.percent(broken["violations"] / broken["matched"])
-    assert f"Rules were broken by fifo ({share} of its players): these were put with somebody outside" in told
+    share = verdict.percent(broken["violations"] / broken["matched"])
+    assert f"Rules were broken by fifo ({share} of its players): these were put with a player outside" in told
     assert "By size of party, those of" in told
 
 
 def test_the_verdict_warns_of_players_who_are_stuck_and_says_what_they_are():
-    told = queue_verdict.verdict([run_of()])
+    told = verdict.verdict([run_of()])
     assert "Too few players found a match to compare waits by rank." in told
     assert "That is 15% of all joins: " in " ".join(told)  # 2 of 13
     assert (
-        "Mind that the waits above leave them out: 2 of the 2 who still wait have waited longer than 10 s already. "
-        "With all who wait counted in, the wait of 95 of 100 is at least 25 s."
+        "The waits above do not include them: 2 of the 2 players still waiting have waited longer than 10 s already. "
+        "With all waiting players included, the wait of 95 of 100 is at least 25 s."
     ) in told
     assert "Of those 2, 100% are in parties of 2 (31% of all joins)." in told
 
 
 def test_the_verdict_compares_ranks_where_most_of_them_have_players(runs):
     few = simulate(Scenario(minutes=0.6), propose, POLICY, name="balanced")
-    assert not [told for told in queue_verdict.verdict([few]) if "of the ranks" in told]
-    assert [told for told in queue_verdict.verdict(runs) if "of the ranks" in told]
+    assert not [told for told in verdict.verdict([few]) if "of the ranks" in told]
+    assert [told for told in verdict.verdict(runs) if "of the ranks" in told]
 
 
 def test_what_more_players_would_do_is_said_of_a_steady_queue_alone(solo):
     def said(run):
-        return [told for told in queue_verdict.verdict([run]) if told.endswith("product of wait and spread doubles.")]
+        return [told for told in verdict.verdict([run]) if told.endswith("product of wait and spread doubles.")]
 
     assert len(said(solo)) == 1
     assert not said(dataclasses.replace(solo, scenario=Scenario(minutes=2, kind="bursts")))
@@ -232,20 +234,20 @@ def test_what_more_players_would_do_is_said_of_a_steady_queue_alone(solo):
 
 
 def test_shares_are_never_rounded_to_all_or_nothing():
-    told = [queue_verdict.percent(share) for share in (None, 0.0, 0.0004, 0.004, 0.5, 0.994, 0.9999, 1.0)]
+    told = [verdict.percent(share) for share in (None, 0.0, 0.0004, 0.004, 0.5, 0.994, 0.9999, 1.0)]
     assert told == ["–", "0%", "0.1%", "0.4%", "50%", "99.4%", "99.9%", "100%"]
 
 
 def test_seconds_have_a_digit_where_they_are_few():
-    told = [queue_verdict.seconds(value) for value in (None, 0.04, 9.94, 9.96, 1234.5)]
+    told = [verdict.seconds(value) for value in (None, 0.04, 9.94, 9.96, 1234.5)]
     assert told == ["–", "0.0 s", "9.9 s", "10 s", "1,234 s"]
 
 
 def test_tenths_are_counted_as_people_do():
-    assert [queue_verdict.ordinal(at) for at in (1, 2, 3, 4, 10)] == ["1st", "2nd", "3rd", "4th", "10th"]
+    assert [verdict.ordinal(at) for at in (1, 2, 3, 4, 10)] == ["1st", "2nd", "3rd", "4th", "10th"]
 
 
-@pytest.mark.parametrize("draw", [queue_picture.draw_wait_against_evenness, queue_picture.draw_wait_by_decile])
+@pytest.mark.parametrize("draw", [picture.draw_wait_against_evenness, picture.draw_wait_by_decile])
 def test_pictures_are_drawn_without_a_browser_and_always_the_same(draw, runs, tmp_path):
     pytest.importorskip("matplotlib", reason="pictures need matplotlib (the extra plot)")
     plain = [runs[0], dataclasses.replace(runs[2], name="first in")]
@@ -293,5 +295,5 @@ def test_a_page_without_a_match_starts_without_an_error(browser, tmp_path):
 
 
 def test_figures_can_be_told_as_json(runs):
-    for figure in (queue_charts.foretold(runs), queue_charts.true_odds(runs)):
+    for figure in (charts.foretold(runs), charts.true_odds(runs)):
         assert figure is None or json.loads(figure.to_json())["data"]

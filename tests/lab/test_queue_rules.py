@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from evenmatch.lab.queue_matches import Matches
-from evenmatch.lab.queue_rules import broken
+from evenmatch.lab.queue.matches import RunMatches
+from evenmatch.lab.queue.rule_checks import broken
 from evenmatch.matchmaking.policy import Policy
 from evenmatch.matchmaking.ticket import Member, Met, Ticket
 from evenmatch.matchmaking.tickets import Tickets, starts
@@ -37,7 +37,7 @@ def played(now, *matches, region=None, names=(), roles=None, role_names=()):
     tickets = [ticket for match in matches for team in match for ticket in team]
     team = [at for match in matches for at, one in enumerate(match) for _ in one]
     players = sum(len(ticket.members) for ticket in tickets)
-    return Matches(
+    return RunMatches(
         time=np.full(len(matches), now * SECOND),
         start=starts(np.array([sum(map(len, match)) for match in matches])),
         ticket=np.arange(len(tickets)),
@@ -226,7 +226,7 @@ def test_the_count_is_that_of_a_slow_twin(seed):
     sizes = rng.integers(1, 6, 60)
     sizes = sizes[np.cumsum(sizes) <= 300]
     used = int(sizes.sum())
-    matches = Matches(
+    matches = RunMatches(
         time=np.full(len(sizes), 300 * SECOND),
         start=starts(sizes),
         ticket=order[:used],

@@ -7,16 +7,9 @@ import numpy as np
 import pytest
 
 from evenmatch.errors import BadParameterError, UnknownNameError
-from evenmatch.lab.queue_arrivals import EXPECTED, arrival_times
-from evenmatch.lab.queue_population import populate
-from evenmatch.lab.queue_scenario import (
-    OTHER_OPTIONS,
-    PARTY_MIXES,
-    REGION_MIXES,
-    Scenario,
-    options,
-    party_mix,
-)
+from evenmatch.lab.queue.arrivals import EXPECTED, arrival_times
+from evenmatch.lab.queue.population import populate
+from evenmatch.lab.queue.scenario import OTHER_OPTIONS, PARTY_MIXES, REGION_MIXES, Scenario, options, party_mix
 from evenmatch.matchmaking.tickets import FOREVER
 
 SECOND = 1_000_000
@@ -44,13 +37,13 @@ def test_every_value_says_what_it_does():
         ({"share_strict": 1.1}, "0 to 1"),
         ({"kind": "weekly"}, "poisson, daily, bursts, recorded"),
         ({"kind": "recorded"}, "times is empty"),
-        ({"times": (1.0,)}, "kind='recorded' alone"),
+        ({"times": (1.0,)}, "only allowed with kind='recorded'"),
         ({"kind": "recorded", "times": (-1.0,)}, "seconds from 0"),
         ({"parties": (0.5, 0.4)}, "add up to 1"),
         ({"parties": ()}, "add up to 1"),
         ({"regions": {"moon": 0.0}}, "a number above 0"),
         ({"roles": {"healer": 1.5}}, "above 0 to 1"),
-        ({"tick": 2000.0}, "minutes=20: accepted is at least one tick, of 2000 seconds"),
+        ({"tick": 2000.0}, "minutes=20: expected at least one tick of 2000 seconds"),
         ({"players": 1}, "or none"),
         ({"tell_deviation": 1}, "true or false"),
     ],

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from evenmatch.errors import BadParameterError
-from evenmatch.lab.queue_trial import Crowd, Steps, policy_of, steps_of, try_preset, try_steps
-from evenmatch.lab.wait_charts import Waited, waits_over_time
+from evenmatch.lab.ladder.wait_charts import Waited, waits_over_time
+from evenmatch.lab.queue.trial import Steps, TrialCrowd, policy_of, steps_of, try_preset, try_steps
 from evenmatch.matchmaking.policy import presets
 
 SECOND = 1_000_000
@@ -25,20 +25,20 @@ def test_steps_are_put_in_order(times, widths, later, wider):
 
 def test_a_policy_is_balanced_but_for_its_steps():
     balanced = presets()["balanced"]
-    made = policy_of(Crowd(team_size=6), steps_of(balanced))
+    made = policy_of(TrialCrowd(team_size=6), steps_of(balanced))
     assert made.to_data() == balanced.to_data()
-    assert policy_of(Crowd(team_size=3), Steps((0, 20), (2, 9))).overdue_after == 20
+    assert policy_of(TrialCrowd(team_size=3), Steps((0, 20), (2, 9))).overdue_after == 20
     with pytest.raises(BadParameterError, match="steps"):
-        policy_of(Crowd(), Steps((0.0, 20.0), (2.0, 900.0)))
+        policy_of(TrialCrowd(), Steps((0.0, 20.0), (2.0, 900.0)))
 
 
 @pytest.mark.parametrize(("arrivals", "minutes"), [(0.5, 12.0), (5.0, 10.0), (20.0, 6.0)])
 def test_the_more_come_the_shorter_they_are_watched(arrivals, minutes):
-    assert Crowd(arrivals=arrivals).scenario.minutes == minutes
+    assert TrialCrowd(arrivals=arrivals).scenario.minutes == minutes
 
 
 def test_yours_and_a_preset_meet_the_same_players():
-    crowd = Crowd(arrivals=2.0, team_size=1, patience=60.0)
+    crowd = TrialCrowd(arrivals=2.0, team_size=1, patience=60.0)
     yours, balanced = try_steps(crowd, steps_of(presets()["balanced"])), try_preset(crowd, "balanced")
     assert (yours.name, balanced.name) == ("yours", "balanced")
     assert (yours.tickets.player == balanced.tickets.player).all()

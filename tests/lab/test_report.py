@@ -17,10 +17,11 @@ from browser.watched import Watched
 from chromium import chromium, lacking
 from evenmatch import Appearance, Match, Team, from_matches, rate, rules
 from evenmatch.errors import UnknownNameError, UsageError
-from evenmatch.lab import charts, report
-from evenmatch.lab.backtest import backtest
-from evenmatch.lab.findings import TRIALS, Variant
-from evenmatch.lab.plain import DIRECTIONS, plain
+from evenmatch.lab import charts
+from evenmatch.lab.backtests import report
+from evenmatch.lab.backtests.backtest import backtest
+from evenmatch.lab.backtests.findings import TRIALS, Variant
+from evenmatch.lab.safe_names import DIRECTIONS, plain
 from evenmatch.lab.season import season
 
 SYSTEMS = ("elo", "glicko2", "wager")
@@ -149,7 +150,7 @@ def test_a_report_is_built_of_landmarks_headings_captions_and_named_charts(found
     tags = [tag for tag, _ in page.elements]
     assert page.all("html") == [{"lang": "en"}]
     assert [tags.count(tag) for tag in ("header", "main", "footer", "h1")] == [1, 1, 1, 1]
-    assert page.headings[:3] == ["Verdict", "Ranking", "Are the odds honest?"]
+    assert page.headings[:3] == ["Verdict", "Ranking", "Are the odds right?"]
     assert tags.count("caption") == tags.count("table") >= 4
     shown = [attributes for attributes in page.all("div") if attributes.get("class") == "chart"]
     assert all(attributes["role"] == "img" and attributes["aria-label"] for attributes in shown)
@@ -171,7 +172,7 @@ def test_a_report_needs_no_network(found, hostile, tmp_path):
 
 def test_hostile_names_are_shown_letter_by_letter_and_start_nothing(hostile, tmp_path, monkeypatch):
     said = f"best on <script>{OWNED}</script>\u202e"
-    monkeypatch.setattr("evenmatch.lab.verdict.verdict", lambda _: [said], raising=False)
+    monkeypatch.setattr("evenmatch.lab.backtests.verdict.verdict", lambda _: [said], raising=False)
     text = written(hostile, tmp_path, players=NAMES, command=f"evenmatch backtest '<script>{OWNED}'")
     page = Page(text)
     assert len(page.all("script")) == 3  # the figures, plotly, our own
@@ -232,7 +233,7 @@ def test_an_unknown_player_is_named_before_anything_is_written(found, tmp_path):
 
 @pytest.mark.parametrize(
     ("name", "reason"),
-    [("nosuch/report.html", "No such file"), ("folder.html", "is a folder"), ("report.pdf", "accepted are .html")],
+    [("nosuch/report.html", "No such file"), ("folder.html", "is a folder"), ("report.pdf", "expected .html")],
 )
 def test_a_path_that_cannot_be_written_is_told_before_the_work_begins(name, reason, found, tmp_path, monkeypatch):
     (tmp_path / "folder.html").mkdir()
@@ -267,7 +268,7 @@ def test_a_tuned_backtest_tells_what_tuning_changed(tuned, tmp_path):
     assert "What tuning changed" in page.headings
     assert f"elo 7 trials {loss:.4f} → {loss - 0.01:.4f} k 32 48" in page.text
     assert "tuning stopped early: the time was over" in page.text
-    assert "Tuning saw only those." in page.text
+    assert "Tuning used only those." in page.text
 
 
 def test_looks_are_all_different_and_follow_the_order():

@@ -13,8 +13,8 @@ pytest.importorskip("optuna", reason="tuning needs optuna (the extra lab)")
 
 from evenmatch import backtest, from_matches, rules, systems
 from evenmatch.errors import BadParameterError, UsageError
-from evenmatch.lab.judging import rateable_history, replay_and_judge
-from evenmatch.lab.tune import LEARNED, tune
+from evenmatch.lab.backtests.evaluation import rateable_history, replay_and_judge
+from evenmatch.lab.backtests.tune import LEARNED, tune
 from evenmatch.systems.parameter import Number, Numbers, specs
 from made_up import made_up_table
 from planted import duels, table
@@ -224,14 +224,14 @@ def test_parameters_whose_ratings_run_away_are_no_success(own):
 def test_a_search_goes_on_where_it_was(tmp_path):
     matches = table(1, 300, k=40, players=8)
     first = search(matches, most=7, trials=tmp_path)
-    assert notes_of(first, "took up") == []
+    assert notes_of(first, "continued from") == []
     lines = the_file_in(tmp_path).read_text().splitlines()
     assert [(json.loads(line)["log_loss"], json.loads(line)["values"]) for line in lines] == tried(first)
     second = search(matches, most=12, trials=tmp_path)
     assert tried(second)[:7] == tried(first)
     assert len(second.trials) == 12
-    (told,) = notes_of(second, "took up")
-    assert told == "tuning of elo took up 7 trials of an earlier run"
+    (told,) = notes_of(second, "continued from")
+    assert told == "tuning of elo continued from 7 trials of an earlier run"
     third = search(matches, most=12, trials=tmp_path)
     assert tried(third) == tried(second)
     assert third.rules.values() == second.rules.values()
@@ -345,7 +345,7 @@ def test_trials_of_another_history_or_another_system_are_not_taken_up(tmp_path, 
 @pytest.mark.parametrize("below", ["", "deep/down"])
 def test_a_folder_that_cannot_be_written_is_refused(below, tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(UsageError, match=r"trials cannot be kept there: \w+"):
+    with pytest.raises(UsageError, match=r"trials cannot be stored there: \w+"):
         search(table(1, 200), trials=tmp_path / "file" / below)
 
 

@@ -9,9 +9,9 @@ from scipy.stats import spearmanr
 
 from evenmatch import backtest, from_matches, rate, rules
 from evenmatch.errors import BadParameterError, InputError
+from evenmatch.lab.ladder.what_if import what_if
+from evenmatch.lab.ladder.what_if_report import ranks, what_if_findings
 from evenmatch.lab.season import season
-from evenmatch.lab.what_if import what_if
-from evenmatch.lab.what_if_told import ranks, what_if_findings
 from evenmatch.match import Match
 from evenmatch.standings.board import StandingsRules
 from evenmatch.standings.division import Division
@@ -48,7 +48,7 @@ def test_who_moves_is_told_by_both_standings():
     bob, ann = sorted(found.movers(10), key=lambda one: one.rank_then)
     assert (bob.player, bob.up, ann.player, ann.up) == ("bob", 1, "ann", -1)
     assert (bob.division_now, bob.division_then, found.changed_division) == ("High", "High", 0.0)
-    assert "Farthest moves one who is at percentile" in what_if_findings(found)[-1]
+    assert "The largest move is from percentile" in what_if_findings(found)[-1]
 
 
 def test_standings_are_those_of_rate(league):
@@ -103,7 +103,7 @@ def test_divisions_that_change_are_counted():
     assert (found.changed_division, found.now.division.tolist(), found.then.division.tolist()) == (1.0, [1, 0], [0, 1])
     assert found.scores is None
     told = what_if_findings(found)
-    assert told[0] == "With 2 matches to judge by it cannot be said which rules predict better; that takes 100."
+    assert told[0] == "2 matches are too few to say which rules predict better: at least 100 are needed."
     assert "100% of them would be in another division." in told
 
 

@@ -4,8 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 import sqlalchemy as sa
 
+from evenmatch.durations import DAY
 from evenmatch.match import Appearance, Match, Team
-from evenmatch.standings.activity import DAY
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -4,9 +4,9 @@ import threading
 
 import pytest
 
-from evenmatch.service import boards
-from evenmatch.service.boards import View
 from evenmatch.service.corrections import Void
+from evenmatch.service.queries import standings
+from evenmatch.service.queries.standings import View
 from ledger.made import duel
 
 
@@ -56,7 +56,7 @@ def test_a_view_that_was_being_made_when_the_ladder_was_corrected_is_not_kept(se
     service.record(duel(1, "ann", "bob"))
     service.view("default")
     begun, go = threading.Event(), threading.Event()
-    take = boards.take
+    take = standings.take
 
     def slowly(*arguments):
         made = take(*arguments)
@@ -65,7 +65,7 @@ def test_a_view_that_was_being_made_when_the_ladder_was_corrected_is_not_kept(se
         return made
 
     with monkeypatch.context() as patch:
-        patch.setattr(boards, "take", slowly)
+        patch.setattr(standings, "take", slowly)
         age(1.5)
         service.young_view("default")
         assert begun.wait(20)

@@ -4,11 +4,11 @@ import pytest
 
 from evenmatch import rules
 from evenmatch.errors import BadRowsError, ConflictError, EvenmatchError, InputError, RatingRangeError, UnknownNameError
-from evenmatch.service import recording
 from evenmatch.service.corrections import Ban, Reinstate, Unvoid, Void
-from evenmatch.service.rebuilding import Build
+from evenmatch.service.recording import recorder
+from evenmatch.service.replay.rebuild import RebuildRun
 from ledger.made import after, duel, dump, everybody, match, micros, ratings
-from slow.ledger import SlowLedger, System
+from reference.ledger import SlowLedger, System
 
 HALF = {"ann": 1516.0, "bob": 1484.0}  # after the first duel, Elo with K = 32
 
@@ -224,7 +224,7 @@ def test_a_change_under_which_a_rating_leaves_its_range_is_refused_and_leaves_no
 
 
 def test_a_ladder_with_checkpoints_is_rebuilt_from_the_last_one_before_the_change(service, ladder, monkeypatch):
-    monkeypatch.setattr(recording, "CHECKPOINT", 5)
+    monkeypatch.setattr(recorder, "CHECKPOINT", 5)
     twin = SlowLedger(System("elo"))
     for at in range(60):
         one = duel(at, *(("a", "b"), ("b", "c"), ("a", "c"))[at % 3])
@@ -243,7 +243,7 @@ def test_a_ladder_with_checkpoints_is_rebuilt_from_the_last_one_before_the_chang
 def test_a_correction_that_was_interrupted_changed_nothing_and_can_be_made_again(played, monkeypatch):
     rows = lasting(played)
     with monkeypatch.context() as patch:
-        patch.setattr(Build, "swap", stop)
+        patch.setattr(RebuildRun, "swap", stop)
         with pytest.raises(KeyboardInterrupt):
             played.correct("default", Void("m3"))
     assert lasting(played) == rows

@@ -44,7 +44,7 @@ LEDGER = {
     "a torn correction": ("UPDATE event SET body = '{' WHERE position = 1", "ladder-changed 'ladder:default'"),
     "a lost match": ("DELETE FROM event WHERE position = 5", "positions 5 to 5 have no event"),
     "the last one lost": ("DELETE FROM event WHERE position = 9", "positions 9 to 9 have no event"),
-    "a correction that is not listed": ("DELETE FROM correction WHERE position = 8", "the list of corrections"),
+    "a correction that is not listed": ("DELETE FROM correction WHERE position = 8", "the table of corrections"),
     "settings": ("UPDATE ladder SET settings = 'x'", "the settings of a ladder are damaged"),
 }
 

@@ -4,11 +4,11 @@ import pytest
 
 from evenmatch import rules
 from evenmatch.errors import UnknownNameError
-from evenmatch.ledger import people
+from evenmatch.ledger import player_identities
 from evenmatch.ledger.store import Store
-from evenmatch.service import boards, dossier, finding
-from evenmatch.service.boards import Boards
 from evenmatch.service.corrections import Ban
+from evenmatch.service.queries import player_profile, player_search, standings
+from evenmatch.service.queries.standings import StandingsCache
 from ledger.made import duel, match
 
 OTHERS = 10_001  # names on another ladder
@@ -16,7 +16,7 @@ OTHERS = 10_001  # names on another ladder
 
 def everything(service, name, ladder="default", kept=None):
     """All that is told of a player on one ladder."""
-    told = dossier.everything(service.database, name, service.clock(), boards=kept)
+    told = player_profile.everything(service.database, name, service.clock(), boards=kept)
     return next(one for one in told["ladders"] if one["ladder"] == ladder)
 
 
@@ -49,7 +49,7 @@ def read_whole(monkeypatch):
     asked, read = [], Store.all
 
     def spied(store, sql, *values):
-        if sql.startswith(boards._COLUMNS):
+        if sql.startswith(standings._COLUMNS):
             asked.append(values)
         return read(store, sql, *values)
 
@@ -60,7 +60,7 @@ def read_whole(monkeypatch):
 def plain(told):
     """Ladders, standings and matches, without numbers that are not equal to themselves."""
     return [
-        (on.ladder.name, on.standing, on.banned, [dossier.plain_match(row) for row in on.matches])
+        (on.ladder.name, on.standing, on.banned, [player_profile.plain_match(row) for row in on.matches])
         for on in told.ladders
     ]
 
@@ -71,25 +71,25 @@ def test_who_keeps_views_is_told_the_same_without_reading_everybody(service, lad
         service.record(duel(number, *pair))
     service.record(duel(9, "a", "d", ladder="other"))
     service.correct("default", Ban("b", "refund"))
-    kept, now = Boards(service.database), service.clock()
-    wanted = {name: plain(dossier.dossier(service.database, name, now)) for name in "abcd"}
-    documents = {name: dossier.everything(service.database, name, now) for name in "abcd"}
+    kept, now = StandingsCache(service.database), service.clock()
+    wanted = {name: plain(player_profile.dossier(service.database, name, now)) for name in "abcd"}
+    documents = {name: player_profile.everything(service.database, name, now) for name in "abcd"}
     assert [len(wanted[name]) for name in "abcd"] == [2, 1, 1, 1]
     read_whole.clear()
     for name in "abcd":
-        assert plain(dossier.dossier(service.database, name, now, boards=kept)) == wanted[name]
-        assert dossier.everything(service.database, name, now, boards=kept) == documents[name]
-    one = dossier.dossier(service.database, "a", now, ladder="other", matches=0, boards=kept)
+        assert plain(player_profile.dossier(service.database, name, now, boards=kept)) == wanted[name]
+        assert player_profile.everything(service.database, name, now, boards=kept) == documents[name]
+    one = player_profile.dossier(service.database, "a", now, ladder="other", matches=0, boards=kept)
     assert [(on.ladder.name, on.matches) for on in one.ladders] == [("other", [])]
     assert len(read_whole) == 2  # once each ladder
 
 
 @pytest.mark.parametrize("least", [0.0, 1000.0])
 def test_a_kept_view_never_tells_a_standing_of_before_the_last_match(service, ladder, read_whole, monkeypatch, least):
-    monkeypatch.setattr(boards, "LEAST", least)  # seconds that a view is kept for whoever takes an old one
+    monkeypatch.setattr(standings, "LEAST", least)  # seconds that a view is kept for whoever takes an old one
     for number, pair in enumerate(("ab", "ac", "cb"), 1):
         service.record(duel(number, *pair))
-    kept = Boards(service.database)
+    kept = StandingsCache(service.database)
     assert everything(service, "a", kept=kept)["standing"]["matches"] == 2
     service.record(duel(4, "b", "a"))
     service.record(duel(5, "new", "a"))
@@ -107,9 +107,9 @@ def test_a_kept_view_never_tells_a_standing_of_before_the_last_match(service, la
 
 def found(service, text, limit=20, ladder="default"):
     """The names that a search on a ladder finds, in its order."""
-    ids = finding.search_ladder(service.database, service.view(ladder), text, limit)
+    ids = player_search.search_ladder(service.database, service.view(ladder), text, limit)
     with service.database.read() as connection:
-        names = people.names_of(Store(connection, service.database.rows), ids)
+        names = player_identities.names_of(Store(connection, service.database.rows), ids)
     return [names[one] for one in ids]
 
 

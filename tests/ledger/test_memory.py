@@ -6,10 +6,10 @@ import pytest
 
 from evenmatch import rules
 from evenmatch.errors import InputError, StoreError
-from evenmatch.ledger import people
+from evenmatch.ledger import player_identities
 from evenmatch.ledger.store import Store
-from evenmatch.service import memory, recording
 from evenmatch.service.corrections import Ban, Void
+from evenmatch.service.recording import player_state_cache, recorder
 from evenmatch.service.service import Service
 from ledger.made import duel, match, ratings
 
@@ -25,7 +25,7 @@ def other(service, clock):
 def read(monkeypatch):
     """The names, and the ids of players whose states were looked for in the database."""
     seen = []
-    admit, roster = people.admit, Store.roster
+    admit, roster = player_identities.admit, Store.roster
 
     def admitting(store, names, **more):
         seen.extend(names)
@@ -35,7 +35,7 @@ def read(monkeypatch):
         seen.extend([] if ids is None else ids.tolist())
         return roster(store, head, by, ids)
 
-    monkeypatch.setattr(memory.people, "admit", admitting)
+    monkeypatch.setattr(player_state_cache.player_identities, "admit", admitting)
     monkeypatch.setattr(Store, "roster", calling)
     return seen
 
@@ -131,8 +131,8 @@ def test_what_was_not_committed_is_not_remembered(service, monkeypatch):
         raise StoreError("the database has gone")
 
     with monkeypatch.context() as patch:
-        patch.setattr(recording, "_checkpoint", lost)
-        patch.setattr(recording, "CHECKPOINT", 1)
+        patch.setattr(recorder, "_checkpoint", lost)
+        patch.setattr(recorder, "CHECKPOINT", 1)
         with pytest.raises(StoreError):
             service.record(duel(2, "ann", "new"))
     receipt = service.record(duel(3, "ann", "new"))
@@ -154,7 +154,7 @@ def test_a_match_that_is_refused_among_others_leaves_them_right(service):
 
 @pytest.mark.usefixtures("ladder")
 def test_more_players_than_are_remembered_are_rated_as_well(service, monkeypatch):
-    monkeypatch.setattr(memory, "MOST", 3)
+    monkeypatch.setattr(player_state_cache, "MOST", 3)
     for number in range(1, 12):
         service.record(duel(number, f"p{number % 5}", f"p{(number + 2) % 5}"))
     check(service)

@@ -19,11 +19,11 @@ from evenmatch.errors import (
     UnknownNameError,
     UsageError,
 )
-from evenmatch.service.receipts import Receipt
-from evenmatch.service.recording import Line, Submission
+from evenmatch.service.recording.receipts import MatchReceipt
+from evenmatch.service.recording.recorder import CommitQueue, Submission
+from evenmatch.service.recording.report_batch import ReportBatch
 from evenmatch.service.service import Service
 from evenmatch.service.settings import Settings
-from evenmatch.service.sheet import Sheet
 from evenmatch.standings.board import StandingsRules
 from evenmatch.standings.division import Division
 from ledger.made import after, duel, dump, everybody, match, positions, ratings
@@ -131,7 +131,7 @@ def test_a_rating_out_of_range_is_the_fault_of_its_match_alone(service):
     service.start_ratings("default", dict.fromkeys(("rich", "richer"), 8.9e11))  # wager ends at 9e11
     told = [duel(1, "ann", "bob"), duel(2, "rich", "richer"), duel(3, "cat", "ann")]
     outcomes = service.record_many("default", told)
-    assert [type(one) for one in outcomes] == [Receipt, RatingRangeError, Receipt]
+    assert [type(one) for one in outcomes] == [MatchReceipt, RatingRangeError, MatchReceipt]
     assert "'m2'" in str(outcomes[1])
     assert "'rich'" in str(outcomes[1])
     assert ratings(service)["rich"] == 8.9e11
@@ -154,7 +154,7 @@ def test_two_ladders_are_independent_and_share_their_players(service, ladder):
 def test_a_ladder_or_a_match_of_another_ladder_is_refused(service, ladder):
     with pytest.raises(UnknownNameError, match="did you mean 'default'"):
         service.record(duel(1, "ann", "bob", ladder="defualt"))
-    with pytest.raises(UsageError, match="accepted are those of 'default'"):
+    with pytest.raises(UsageError, match="all must be of ladder 'default'"):
         service.record_many("default", [duel(1, "ann", "bob", ladder="other")])
 
 
@@ -284,8 +284,8 @@ LONG = "x" * 257
 def test_a_text_that_no_database_could_find_again_is_refused_and_spares_the_others(service, ladder):
     bad = [duel(1, LONG, "b"), Match(LONG, after(1), duel(1, "a", "b").teams)]
     told = service.record_many("default", [duel(0, "a", "b"), *bad, *(duel(at, "a", "c") for at in range(2, 9))])
-    assert [isinstance(one, Receipt) for one in told] == [True, False, False, *[True] * 7]
-    assert all("257 letters; accepted are up to 256" in str(told[at]) for at in (1, 2))
+    assert [isinstance(one, MatchReceipt) for one in told] == [True, False, False, *[True] * 7]
+    assert all("257 characters; expected at most 256" in str(told[at]) for at in (1, 2))
     assert positions(service) == list(range(1, 10))
     assert service.record(duel(9, LONG[1:], "b")).rated
 
@@ -313,7 +313,7 @@ def test_who_gives_up_waiting_leaves_the_line_to_the_others(service, ladder):
         holder.start()
         assert held.wait(20)
         leader.start()
-        while "default" not in service._recorder._lines:
+        while "default" not in service._recorder._queues:
             time.sleep(0.01)
         alarm.start()
         with pytest.raises(GaveUpError):
@@ -336,12 +336,12 @@ def test_an_interrupted_leader_does_not_interrupt_those_whom_it_records_for(serv
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    together = [Submission(Sheet.of([duel(at, "a", "b")], [True])) for at in (1, 2)]
+    together = [Submission(ReportBatch.of([duel(at, "a", "b")], [True])) for at in (1, 2)]
     recorder = service._recorder
     with monkeypatch.context() as patch:
         patch.setattr(recorder, "_commit", interrupted)
         with pytest.raises(KeyboardInterrupt):
-            recorder._lead("default", Line(), together)
+            recorder._lead("default", CommitQueue(), together)
     assert all(isinstance(one.failure, StoreError) and "send it again" in str(one.failure) for one in together)
     assert service.record(duel(1, "a", "b")).position == 2
 
@@ -350,4 +350,4 @@ def test_ladders_that_are_not_there_leave_nothing_behind(service, ladder):
     for number in range(5):
         with pytest.raises(UnknownNameError):
             service.record(duel(1, "a", "b", ladder=f"no {number}"))
-    assert service._recorder._lines == {}
+    assert service._recorder._queues == {}

@@ -6,10 +6,10 @@ from dataclasses import replace
 import pytest
 
 from evenmatch import rules
+from evenmatch.durations import DAY
 from evenmatch.errors import BadParameterError, UnknownNameError
 from evenmatch.service.corrections import Ban, Reinstate, Void
 from evenmatch.service.settings import Settings
-from evenmatch.standings.activity import DAY
 from evenmatch.standings.board import StandingsRules
 from evenmatch.standings.division import Division
 from ledger.made import Clock, after, duel, everybody, match, micros, ratings

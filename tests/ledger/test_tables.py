@@ -9,8 +9,9 @@ from evenmatch import from_frame, from_matches, rate, rules, systems
 from evenmatch.errors import BadRowsError
 from evenmatch.ledger import store as ledger_store
 from evenmatch.ledger.store import Store
-from evenmatch.service import exporting, importing
 from evenmatch.service.corrections import Ban, Void
+from evenmatch.service.export import tables
+from evenmatch.service.recording import imports
 from evenmatch.tables.files import write_arrow
 from ledger.made import after, duel, dump, everybody, match, positions, ratings
 from made_up import made_up_table
@@ -39,7 +40,7 @@ def sorted_rows(table):
 
 
 def test_an_import_gives_the_bits_of_rate_in_ratings_and_journal(service, monkeypatch):
-    monkeypatch.setattr(importing, "AT_ONCE", 37)  # several transactions
+    monkeypatch.setattr(imports, "AT_ONCE", 37)  # several transactions
     for name in systems.names():
         table = made_up_table(name, 7, 90)
         service.create_ladder(name, name, rules(name))
@@ -48,7 +49,7 @@ def test_an_import_gives_the_bits_of_rate_in_ratings_and_journal(service, monkey
         assert records(service, name) == {
             player: record.tobytes() for player, record in zip(wanted.matches.player_names, wanted.state, strict=True)
         }
-        journal = exported(service, exporting.journal_tables, ladder=name)
+        journal = exported(service, tables.journal_tables, ladder=name)
         factors = [factor.name for factor in wanted.rules.system.factors]
         told = wanted.journal_table()
         for column in CORE + factors:
@@ -146,7 +147,7 @@ def corrected(service, ladder, clock):
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".jsonl"])
 def test_what_counts_is_exported_so_that_rate_makes_the_same_ratings(corrected, tmp_path, suffix):
     file = tmp_path / f"counted{suffix}"
-    write_arrow(exported(corrected, exporting.match_tables, counted=True), file)
+    write_arrow(exported(corrected, tables.match_tables, counted=True), file)
     made = rate(evenmatch.read(file), rules("elo"))
     wanted = {name: one.rating for name, one in everybody(corrected).items() if one.matches}
     got = dict(zip(made.matches.player_names, made.state["rating"].tolist(), strict=True))
@@ -176,7 +177,7 @@ def test_a_match_that_counts_is_as_late_as_those_before_it_that_count(
         service.record(told, rated=number not in unrated)
     for number in void:
         service.correct("default", Void(f"m{number}"))
-    table = exported(service, exporting.match_tables, counted=True)
+    table = exported(service, tables.match_tables, counted=True)
     rated = [number for number in range(len(days)) if number not in void + unrated]
     assert table["match_id"].to_pylist()[::2] == [f"m{number}" for number in rated]
     assert [at.timestamp() for at in table["played_at"].to_pylist()[::2]] == [
@@ -193,11 +194,11 @@ def test_a_ladder_exported_and_imported_has_the_same_matches_and_ratings(service
     service.import_matches("default", made_up_table("elo", 4, 60))
     service.record(match(2000, (1, "p1", "new~"), (2, "p2*")))
     file = tmp_path / f"matches{suffix}"
-    write_arrow(exported(service, exporting.match_tables), file)
+    write_arrow(exported(service, tables.match_tables), file)
     service.create_ladder("copy", "elo", rules("elo"))
     assert service.import_matches("copy", evenmatch.read(file)).added == 61
     assert ratings(service, "copy") == ratings(service)
-    write_arrow(exported(service, exporting.match_tables, ladder="copy"), tmp_path / f"again{suffix}")
+    write_arrow(exported(service, tables.match_tables, ladder="copy"), tmp_path / f"again{suffix}")
     again, first = (
         evenmatch.read(tmp_path / f"{name}{suffix}").to_arrow().drop(["ladder"]) for name in ("again", "matches")
     )
@@ -208,7 +209,7 @@ def test_an_export_tells_when_late_matches_were_played_and_all_that_was_sent(ser
     told = [duel(5, "a", "b", duration=61.5), match(2, (3, "a", "c*"), (7, "b~"))]
     for one in told:
         service.record(one)
-    table = exported(service, exporting.match_tables)
+    table = exported(service, tables.match_tables)
     assert table["match_id"].to_pylist() == ["m5", "m5", "m2", "m2", "m2"]
     assert [at.timestamp() for at in table["played_at"].to_pylist()] == [after(h).timestamp() for h in (5, 5, 2, 2, 2)]
     assert table["place"].to_pylist() == [1, 2, 3, 3, 7]
@@ -217,7 +218,7 @@ def test_an_export_tells_when_late_matches_were_played_and_all_that_was_sent(ser
 
 
 def test_the_journal_and_a_players_matches_tell_how_they_are_rated_now(corrected):
-    journal = exported(corrected, exporting.journal_tables)
+    journal = exported(corrected, tables.journal_tables)
     last = {row["player"]: row["after"] for row in journal.to_pylist()}
     now = everybody(corrected)
     assert {name: last[name] for name in now if name in last} == {
@@ -226,7 +227,7 @@ def test_the_journal_and_a_players_matches_tell_how_they_are_rated_now(corrected
     assert "7" not in set(journal["match_id"].to_pylist())
     with corrected.database.read() as connection:
         store = Store(connection, corrected.database.rows)
-        rows = exporting.matches_of_player(store, store.head("default"), corrected.player("zoe"))
+        rows = tables.matches_of_player(store, store.head("default"), corrected.player("zoe"))
     assert [row["match_id"] for row in rows] == ["m2000", "m7", "m6", "m5"]
     assert [row["rated"] for row in rows] == [True, False, True, True]
     assert rows[0]["after"] == now["zoe"].rating
@@ -247,7 +248,7 @@ def test_names_in_corrections_are_asked_for_once(corrected, monkeypatch):
     monkeypatch.setattr(kind, "among", lambda *arguments: asked.append(arguments) or among(*arguments))
     with corrected.database.read() as connection:
         store = Store(connection, corrected.database.rows)
-        rows = exporting.correction_rows(store, store.head("default"))
+        rows = tables.correction_rows(store, store.head("default"))
     assert len(asked) == 1
     told = [(row["kind"], row.get("player"), row.get("rule")) for row in rows]
     assert told == [
@@ -263,6 +264,6 @@ def test_a_table_of_ratings_reads_the_corrections_once(corrected, monkeypatch):
     view, asked, read = corrected.view("default"), [], Store.corrections
     monkeypatch.setattr(Store, "corrections", lambda *arguments: asked.append(arguments) or read(*arguments))
     with corrected.database.read() as connection:
-        table = exporting.rating_table(Store(connection, corrected.database.rows), view)
+        table = tables.rating_table(Store(connection, corrected.database.rows), view)
     assert len(asked) == 1
     assert set(table["player"].to_pylist()) == set(ratings(corrected))

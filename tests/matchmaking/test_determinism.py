@@ -18,7 +18,7 @@ from evenmatch.matchmaking.proposal import Proposals
 from evenmatch.matchmaking.propose import propose
 from evenmatch.matchmaking.queue import Queue
 from evenmatch.matchmaking.tickets import Tickets
-from slow import matchmaking as slow
+from reference import matchmaking as slow
 
 SECOND = 1_000_000
 NOW = 1_700_000_000 * SECOND

@@ -131,7 +131,7 @@ BAD_STEPS = [
 def test_steps_begin_at_zero_and_widen_as_time_goes(steps, named):
     with pytest.raises(BadParameterError, match=named) as caught:
         Policy.from_data({"steps": steps})
-    assert "accepted" in str(caught.value)
+    assert "expected" in str(caught.value)
 
 
 @pytest.mark.parametrize("steps", [(5,), None, 5, "fast", ((0, 2), 7)])
@@ -165,7 +165,7 @@ BAD_ROLES = [
 def test_roles_are_counts_that_a_team_has_players_for(make, roles, named):
     with pytest.raises(BadParameterError, match=named) as caught:
         make(team_size=4, roles=roles)
-    assert "accepted" in str(caught.value)
+    assert "expected" in str(caught.value)
 
 
 @pytest.mark.parametrize("roles", [{1: 1}, {1: 1, "tank": 1}])
@@ -182,7 +182,7 @@ def test_roles_fit_the_smallest_team_too():
 
 def test_nine_roles_are_too_many_even_where_they_fit():
     assert len(Policy(team_size=9, roles={f"role {at}": 1 for at in range(8)}).roles) == 8
-    with pytest.raises(BadParameterError, match="9 roles; accepted are at most 8"):
+    with pytest.raises(BadParameterError, match="9 roles; expected at most 8"):
         Policy(team_size=9, roles={f"role {at}": 1 for at in range(9)})
 
 

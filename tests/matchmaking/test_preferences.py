@@ -417,7 +417,7 @@ def test_odds_of_the_policy_decide_and_must_be_chances():
         lambda first, second: first * np.nan,
         lambda first, second: np.array([0.5, 0.5, 0.5]),
     ):
-        with pytest.raises(BadParameterError, match=r"chance of 0\.\.1"):
+        with pytest.raises(BadParameterError, match=r"chances from 0 to 1"):
             proposed(pair, plain(odds=wrong))
 
 

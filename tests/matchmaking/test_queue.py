@@ -196,12 +196,12 @@ def test_who_waits_already_is_refused_and_nothing_changes():
     queue = queue_of(solo(1, 10), party(2, [20, 30], avoid=(7,), ping={"eu": 20.0}))
     before = rows(queue.told(queue.ids))
     cases = [
-        ([solo(1, 50)], "ticket 1 waits already"),
-        ([solo(9, 50, ping={"us": 1.0}, roles=("tank",)), solo(2, 50)], "ticket 2 waits already"),
-        ([party(9, [50], players=[201])], "player 201 waits already, in ticket 2"),
-        ([solo(8, 50), party(9, [50, 51], players=[5, 1])], "player 1 waits already, in ticket 1"),
-        ([solo(8, 50), solo(8, 51)], "ticket 8 waits already"),
-        ([party(8, [50], players=[5]), party(9, [50], players=[5])], "player 5 waits already;"),
+        ([solo(1, 50)], "ticket 1 is already waiting"),
+        ([solo(9, 50, ping={"us": 1.0}, roles=("tank",)), solo(2, 50)], "ticket 2 is already waiting"),
+        ([party(9, [50], players=[201])], "player 201 is already waiting, in ticket 2"),
+        ([solo(8, 50), party(9, [50, 51], players=[5, 1])], "player 1 is already waiting, in ticket 1"),
+        ([solo(8, 50), solo(8, 51)], "ticket 8 is already waiting"),
+        ([party(8, [50], players=[5]), party(9, [50], players=[5])], "player 5 is already waiting;"),
     ]
     for tickets, named in cases:
         with pytest.raises(InputError, match=named):
@@ -247,10 +247,10 @@ def test_wrong_columns_are_refused_before_anything_changes():
 def test_leaving_is_refused_where_one_does_not_wait_and_nothing_changes():
     queue = queue_of(solo(1, 10), solo(2, 20), solo(3, 30))
     for wrong, named in (
-        ((1, 9), "ticket 9 does not wait here"),
-        ((2, 2), "told twice"),
-        (np.array([3, 4]), "ticket 4 does not wait"),
-        (("1",), "ticket 1 does not wait|ticket '1' does not wait"),
+        ((1, 9), "ticket 9 is not waiting here"),
+        ((2, 2), "given twice"),
+        (np.array([3, 4]), "ticket 4 is not waiting"),
+        (("1",), "ticket 1 is not waiting|ticket '1' is not waiting"),
     ):
         for call in (queue.leave_all, queue.told, queue.take):
             with pytest.raises(InputError, match=named):
@@ -258,7 +258,7 @@ def test_leaving_is_refused_where_one_does_not_wait_and_nothing_changes():
         assert queue.ids == [1, 2, 3]
         assert queue.players == 3
     queue.leave(2)
-    with pytest.raises(InputError, match="ticket 2 does not wait here; accepted is one that does"):
+    with pytest.raises(InputError, match="ticket 2 is not waiting here; expected a waiting ticket"):
         queue.leave(2)
     queue.leave_all(())
     assert queue.ids == [1, 3]

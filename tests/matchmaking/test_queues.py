@@ -85,7 +85,7 @@ def test_an_offer_lapses_at_its_deadline_and_takes_out_who_said_nothing():
     assert late.offers == ()
     assert waiting(all_queues) == {"duel": [2]}
     for call in (all_queues.accept, all_queues.decline):
-        with pytest.raises(InputError, match="player 1 is not asked"):
+        with pytest.raises(InputError, match="player 1 has no open offer"):
             call(1)
 
 
@@ -140,7 +140,7 @@ def test_leaving_while_asked_is_declining():
     all_queues.leave(1)
     assert all_queues.offers == ()
     assert waiting(all_queues) == {"duel": [2]}
-    with pytest.raises(InputError, match="ticket 1 does not wait"):
+    with pytest.raises(InputError, match="ticket 1 is not waiting"):
         all_queues.leave(1)
 
 
@@ -160,10 +160,10 @@ def test_what_cannot_join_is_refused_and_nothing_changes():
     all_queues = queues(duel=DUEL, teams=TEAMS)
     all_queues.join({"duel": solo(1, 50), "teams": solo(1, 50)})
     cases = [
-        ({"teams": solo(1, 50)}, InputError, "ticket 1 waits already"),
-        ({"teams": party(5, [50, 50], players=[6, 1])}, InputError, "player 1 waits already, in ticket 1"),
+        ({"teams": solo(1, 50)}, InputError, "ticket 1 is already waiting"),
+        ({"teams": party(5, [50, 50], players=[6, 1])}, InputError, "player 1 is already waiting, in ticket 1"),
         ({"duel": solo(5, 50), "team": solo(5, 50)}, UnknownNameError, r"unknown queue 'team' \(did you mean 'teams'"),
-        ({}, InputError, "no queue is named"),
+        ({}, InputError, "no queue is given"),
         ({"duel": solo(5, 50), "teams": solo(6, 50)}, InputError, "ticket 5 differs between queues"),
         ({"duel": solo(5, 50), "teams": solo(5, 50, waited=1)}, InputError, "ticket 5 differs between queues"),
         (
@@ -194,8 +194,8 @@ def test_a_queue_that_refuses_keeps_the_ticket_out_of_the_others_too():
 def test_who_is_asked_can_neither_join_again_nor_be_joined():
     all_queues, _ = pair_asked()
     for ticket, named in (
-        (solo(1, 50), "ticket 1 waits already"),
-        (party(9, [50, 50], players=[8, 2]), "player 2 waits already, in ticket 2"),
+        (solo(1, 50), "ticket 1 is already waiting"),
+        (party(9, [50, 50], players=[8, 2]), "player 2 is already waiting, in ticket 2"),
     ):
         with pytest.raises(InputError, match=named):
             all_queues.join({"duel": ticket})
@@ -206,13 +206,13 @@ def test_answers_of_those_who_are_not_asked_are_refused():
     all_queues.join({"duel": solo(3, 90)})
     for player in (3, 77):
         for call in (all_queues.accept, all_queues.decline):
-            with pytest.raises(InputError, match=f"player {player} is not asked about a match; accepted is one who is"):
+            with pytest.raises(InputError, match=f"player {player} has no open offer; expected a player with one"):
                 call(player)
     assert len(all_queues.offers) == 1
 
 
 def test_queues_need_a_policy():
-    with pytest.raises(InputError, match="no queue; accepted is one policy at the least"):
+    with pytest.raises(InputError, match="no queue is given; expected at least one policy"):
         Queues({})
 
 

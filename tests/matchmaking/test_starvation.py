@@ -13,7 +13,7 @@ from evenmatch.matchmaking.propose import propose
 from evenmatch.matchmaking.queue import Queue
 from evenmatch.matchmaking.ticket import Member, Ticket
 from evenmatch.matchmaking.tickets import Tickets
-from slow import matchmaking as slow
+from reference import matchmaking as slow
 
 SECOND = 1_000_000
 STEPS = ((0.0, 2.0), (10.0, 10.0), (20.0, 40.0), (40.0, 100.0))

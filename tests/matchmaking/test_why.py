@@ -101,7 +101,7 @@ def test_who_cannot_be_matched_at_all_is_told_why():
     assert (large.within, large.estimate, large.widens_in) == (0, None, None)
     late = told(solo(1, 50, waited=61), policy=plain(max_wait=60))
     assert "61 s" in late.sentences[0]
-    assert "after 60 s" in late.sentences[0]
+    assert "longest wait in this queue is 60 s" in late.sentences[0]
     far = told(solo(1, 50, ping={"eu": 90.0, "us": 120.0}), policy=plain(max_ping=80))
     assert "region" in far.sentences[0]
     assert told(solo(1, 50, ping={"eu": 90.0, "us": 80.0}), policy=plain(max_ping=80)).hindrances == ()
@@ -112,7 +112,7 @@ def test_sentences_name_what_is_waited_for():
     first, second, third = told(solo(1, 1.5), solo(2, 1.0), policy=plain(team_size=2)).sentences
     assert "3 more" in first
     assert "0 and 3.5" in first  # shown inside 0..100
-    assert "1 of those" in first
+    assert "1 of the waiting players" in first
     assert "in 15 s" in second
     assert "0 to 6.5" in second
     assert "about" in third
@@ -128,7 +128,7 @@ def test_where_nobody_came_near_there_is_no_estimate():
 
 
 def test_a_ticket_that_does_not_wait_is_refused():
-    with pytest.raises(InputError, match="ticket 7 does not wait here"):
+    with pytest.raises(InputError, match="ticket 7 is not waiting here"):
         why(7, queue_of(solo(1, 50)), NOW, plain())
 
 
@@ -148,8 +148,8 @@ def simulated(seconds=1800, rate=5.0, seed=3):
     draw = np.random.default_rng(seed)
     count = draw.poisson(rate * seconds)
     at, percentile = np.sort(draw.uniform(0, seconds, count)), draw.uniform(0, 100, count)
-    bell = NormalDist(1500, 300)
-    rating = np.array([bell.inv_cdf(min(max(p / 100, 1e-6), 1 - 1e-6)) for p in percentile])
+    notifier = NormalDist(1500, 300)
+    rating = np.array([notifier.inv_cdf(min(max(p / 100, 1e-6), 1 - 1e-6)) for p in percentile])
     strict = draw.uniform(size=count) < 0.25
     queued = NOW + (at * SECOND).astype(np.int64)
     queue, policy = Queue(), Policy()

@@ -5,8 +5,8 @@ from collections import Counter
 
 import sqlalchemy as sa
 
-from evenmatch.service.queueing.desk import lease_of
-from evenmatch.service.queueing.wishes import Accept, Decline, Join, Leave, Seeker
+from evenmatch.service.queues.queue_service import lease_of
+from evenmatch.service.queues.requests import Accept, Decline, Join, Leave, QueuedPlayer
 
 ANYBODY = {"max_odds": "none", "even_spread": 100.0, "steps": [[0, 100]], "rematch_wait": 0.0, "party_wait": 0.0}
 DUEL = {**ANYBODY, "team_size": 1}
@@ -15,16 +15,16 @@ PAIRS = {**ANYBODY, "team_size": 2}
 
 def party(*names, queues=("ranked",), request=None, **wishes):
     """A wish to join; names are players who all wish the same."""
-    return Join(members=tuple(Seeker(name=name, **wishes) for name in names), queues=queues, request=request)
+    return Join(members=tuple(QueuedPlayer(name=name, **wishes) for name in names), queues=queues, request=request)
 
 
 def solos(*names, **wishes):
     return [party(name, **wishes) for name in names]
 
 
-def join(desk, ladder, *wishes):
+def join(queue_service, ladder, *wishes):
     """The numbers of their tickets."""
-    return [granted(told).ticket for told in desk.do(ladder, wishes)]
+    return [granted(told).ticket for told in queue_service.do(ladder, wishes)]
 
 
 def granted(told):
@@ -33,19 +33,19 @@ def granted(told):
     return told
 
 
-def one(desk, ladder, wish):
+def one(queue_service, ladder, wish):
     """What becomes of a wish; raises why it is refused."""
-    (told,) = desk.do(ladder, [wish])
+    (told,) = queue_service.do(ladder, [wish])
     return granted(told)
 
 
-def accept_all(desk, ladder, tickets):
-    return [granted(told) for told in desk.do(ladder, [Accept(ticket) for ticket in tickets])]
+def accept_all(queue_service, ladder, tickets):
+    return [granted(told) for told in queue_service.do(ladder, [Accept(ticket) for ticket in tickets])]
 
 
-def hold_lease(desk, ladder):
+def hold_lease(queue_service, ladder):
     """Let the desk's process hold the lease of a ladder's matchmaker, as if one ran."""
-    assert desk.leases.hold(lease_of(desk.levels.of(ladder).ladder))
+    assert queue_service.leases.hold(lease_of(queue_service.levels.of(ladder).ladder))
 
 
 def rows(service, sql, **values):
@@ -119,4 +119,4 @@ def check_everything(service):
             assert said == set(chairs)
 
 
-__all__ = ["ANYBODY", "DUEL", "PAIRS", "Accept", "Decline", "Join", "Leave", "Seeker"]
+__all__ = ["ANYBODY", "DUEL", "PAIRS", "Accept", "Decline", "Join", "Leave", "QueuedPlayer"]

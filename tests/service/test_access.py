@@ -48,13 +48,13 @@ def test_what_is_no_one_ladders_takes_an_admin_of_all_ladders():
 def test_the_refusal_says_who_has_what_and_what_is_needed():
     with pytest.raises(ForbiddenError) as told:
         caller("report", "queue").check("admin", "duel")
-    assert str(told.value) == "key em_abcdefghij has the scope report and queue; needed is admin"
+    assert str(told.value) == "key em_abcdefghij has the scope report and queue; the scope admin is required"
     with pytest.raises(ForbiddenError) as told:
         caller("admin", ladders=["team", "duel"]).check("report", "o'hara")
     assert str(told.value) == (
-        "key em_abcdefghij may act on 'duel', 'team'; needed is the scope report on ladder \"o'hara\""
+        "key em_abcdefghij may act on 'duel', 'team'; the scope report on ladder \"o'hara\" is required"
     )
-    with pytest.raises(ForbiddenError, match="needed is the scope admin on all ladders"):
+    with pytest.raises(ForbiddenError, match=r"the scope admin on all ladders .* is required"):
         caller("admin", ladders=["duel"]).check("admin")
 
 
@@ -62,7 +62,7 @@ def test_a_player_speaks_for_nobody_else_and_a_key_for_everybody():
     ann = caller("queue", player="ann")
     ann.speaks_for("ann")
     caller("queue").speaks_for("bob")
-    with pytest.raises(ForbiddenError, match="asks as 'Ann'; a player's token is for 'ann' alone"):
+    with pytest.raises(ForbiddenError, match="cannot act for 'Ann': the token is only valid for 'ann'"):
         ann.speaks_for("Ann")
 
 

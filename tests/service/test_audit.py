@@ -5,7 +5,7 @@ import pytest
 from evenmatch.errors import EvenmatchError, InputError
 from evenmatch.ledger.store import Store
 from evenmatch.service.callers.access import OPERATOR, Caller
-from evenmatch.service.callers.audit import Audit, note
+from evenmatch.service.callers.audit_trail import Audit, note
 
 ANN = Caller("player ann", frozenset({"queue"}), player="ann")
 
@@ -74,5 +74,5 @@ def test_what_is_taken_back_is_not_in_the_trail(service, clock):
 
 @pytest.mark.parametrize("told", [{"target": "a\0b"}, {"request": "x" * 257}, {"target": "\ud800"}])
 def test_what_no_database_can_keep_is_refused(told, add):
-    with pytest.raises(InputError, match="accepted"):
+    with pytest.raises(InputError, match="expected"):
         add("match.voided", **told)

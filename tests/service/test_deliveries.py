@@ -12,16 +12,16 @@ import pytest
 import sqlalchemy as sa
 
 from evenmatch import rules
-from evenmatch.ledger import people
+from evenmatch.ledger import player_identities
 from evenmatch.ledger.store import Store
 from evenmatch.match import Match, Team
-from evenmatch.service.hooks import deliveries as module
-from evenmatch.service.hooks import news, outbox, sending
-from evenmatch.service.hooks.deliveries import Deliverer
-from evenmatch.service.hooks.webhooks import Webhooks
-from evenmatch.service.queueing import offers
-from evenmatch.service.queueing.leases import Leases
-from evenmatch.service.queueing.lines import advance
+from evenmatch.service.queues import offers
+from evenmatch.service.queues.change_lock import advance
+from evenmatch.service.queues.leases import Leases
+from evenmatch.service.webhooks import deliveries as module
+from evenmatch.service.webhooks import http_sender, outbox, payloads
+from evenmatch.service.webhooks.deliveries import Deliverer
+from evenmatch.service.webhooks.subscriptions import Webhooks
 from ledger.made import START, after, duel
 
 SECOND = 1_000_000
@@ -112,7 +112,7 @@ def make_offer(service, ladder, teams, match=None):
     with service.database.write() as connection:
         store = Store(connection, service.database.rows)
         number = store.head(ladder).ladder
-        ids, _ = people.admit(store, [name for team in teams for name in team])
+        ids, _ = player_identities.admit(store, [name for team in teams for name in team])
         change = advance(store, number, 1)
         chairs = [[{"player": one, "id": ids[one], "ticket": 3, "role": None} for one in team] for team in teams]
         body = {"teams": chairs, "match": match, "region": "eu", "ping": 40.0, "odds": 0.525, "spread": 4.5}
@@ -301,7 +301,7 @@ def test_a_ladder_that_is_made_later_is_told_from_its_beginning(service, webhook
 def test_two_that_make_at_once_make_everything_once_and_in_order(
     service, other_service, webhooks, deliverer, ladder, monkeypatch
 ):
-    monkeypatch.setattr(news, "TOGETHER", 3)
+    monkeypatch.setattr(payloads, "TOGETHER", 3)
     hooks = [webhooks.add(f"http://hooks.example/{number}", ["match.rated"])[0] for number in range(3)]
     other = Deliverer(Webhooks(other_service))
     stop, made, failed = threading.Event(), Counter(), []
@@ -438,7 +438,7 @@ def test_a_name_that_leads_inside_when_it_is_sent_to_gets_nothing(service, recei
     leads[0] = "127.0.0.1"
     send_all(deliverer)
     (told,) = webhooks.deliveries(hook.webhook)
-    assert "leads to 127.0.0.1, which is no public address" in told.error
+    assert "resolves to 127.0.0.1, which is not a public address" in told.error
     leads.clear()
     webhooks.redeliver(told.delivery)
     send_all(deliverer)
@@ -461,7 +461,7 @@ def test_the_second_address_of_a_host_is_tried_where_the_first_refuses(service, 
 
 @ONE_DATABASE
 def test_a_receiver_that_never_answers_is_given_up(service, webhooks, receiver, ladder, monkeypatch):
-    monkeypatch.setattr(sending, "PATIENCE", 0.2)
+    monkeypatch.setattr(http_sender, "PATIENCE", 0.2)
     hook, _ = webhooks.add(receiver.url, ["match.rated"])
     service.record(duel(1, "ann", "bob", ladder))
     deliverer = Deliverer(webhooks)

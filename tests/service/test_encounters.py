@@ -3,8 +3,8 @@
 import pytest
 
 from evenmatch import rules
-from evenmatch.service.encounters import Tally
-from evenmatch.service.reading import Reading
+from evenmatch.service.queries.ladder_queries import Reading
+from evenmatch.service.queries.opponents import Tally
 from ledger.made import duel, match
 
 

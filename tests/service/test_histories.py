@@ -6,7 +6,7 @@ import pytest
 from evenmatch import rate, rules
 from evenmatch.errors import InputError, UnknownNameError
 from evenmatch.service.corrections import Ban, Void
-from evenmatch.service.histories import read_history
+from evenmatch.service.replay.history_cache import read_history
 from ledger.made import after, duel, match, micros, ratings
 
 
@@ -73,10 +73,10 @@ def test_the_latest_matches_alone_are_read_where_fewer_are_asked_for(service, pl
 
 def test_why_a_replay_gives_other_ratings_is_said(service, played):
     service.open_season(played, title="two")
-    assert "drew its ratings together" in read_history(service.database, played).notes[0]
+    assert "New seasons reset the ratings" in read_history(service.database, played).notes[0]
     service.start_ratings(played, {"gus": 1700.0})
     service.change_rules(played, "elo", rules("elo", k=20))
-    assert [note.split()[0] for note in read_history(service.database, played).notes] == ["The", "Some"]
+    assert [note.split()[0] for note in read_history(service.database, played).notes] == ["New", "Some"]
 
 
 def test_how_far_the_reading_is_can_be_followed(service, played):
@@ -86,7 +86,7 @@ def test_how_far_the_reading_is_can_be_followed(service, played):
 
 
 def test_a_ladder_without_matches_says_so(service, ladder):
-    with pytest.raises(InputError, match="ladder 'duel' has no match that is rated"):
+    with pytest.raises(InputError, match="ladder 'duel' has no rated match"):
         read_history(service.database, ladder)
     with pytest.raises(UnknownNameError):
         read_history(service.database, "nowhere")

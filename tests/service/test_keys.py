@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from evenmatch.errors import AccessError, ForbiddenError, InputError, StoreError, UnknownNameError, UsageError
 from evenmatch.service.callers import signing
 from evenmatch.service.callers.access import Caller
-from evenmatch.service.callers.audit import Audit
+from evenmatch.service.callers.audit_trail import Audit
 from evenmatch.service.callers.keys import Keys
 from evenmatch.service.times import iso_time
 
@@ -115,12 +115,12 @@ def test_only_the_hash_of_the_whole_text_is_kept_and_nothing_tells_the_secret(ke
 def test_what_a_key_must_be_is_said_by_whoever_refuses_another(keys, clock, ladder):
     for asked, error, said in (
         (("game", ["reports"]), UnknownNameError, "unknown scope 'reports' .*; known: report, queue, read, admin"),
-        (("game", []), UsageError, "accepted are report, queue, read, admin"),
+        (("game", []), UsageError, "at least one scope: report, queue, read, admin"),
         (("game", ["read"], ["duel", "team"]), UnknownNameError, "unknown ladder 'team'; known: duel"),
-        (("game", ["read"], []), UsageError, "accepted are one or more"),
-        (("game", ["read"], None, clock.now), UsageError, "accepted is a time to come"),
+        (("game", ["read"], []), UsageError, "at least one ladder"),
+        (("game", ["read"], None, clock.now), UsageError, "must be in the future"),
         (("game", ["read"], None, 2**63), UsageError, "up to the year 9999"),
-        ((" ", ["read"]), InputError, "accepted is text with at least one letter"),
+        ((" ", ["read"]), InputError, "expected text with at least one letter"),
         (("a\0b", ["read"]), InputError, "NUL"),
     ):
         with pytest.raises(error, match=said):
@@ -151,7 +151,7 @@ def test_an_expired_key_is_refused_from_that_very_moment_though_it_is_remembered
     clock.move(seconds=0.999999)
     assert keys.authenticate(text).key == key.key
     clock.move(seconds=0.000001)
-    with pytest.raises(AccessError, match=f"expired at {iso_time(key.expires_at)}; accepted is another one"):
+    with pytest.raises(AccessError, match=f"expired at {iso_time(key.expires_at)}; use another key"):
         keys.authenticate(text)
     assert key.state(clock.now) == "expired"
 
@@ -278,11 +278,11 @@ def test_a_signed_request_is_its_keys_whose_text_does_not_travel(keys, clock):
     key, text = keys.create("game", ["report"])
     now = clock.now // 1_000_000
     assert keys.authenticate_signed(*sign(text, now)) == keys.authenticate(text)
-    header = signing.read(signing.write(signing.Signed(*sign(text, now)[:3])))
+    header = signing.read(signing.write(signing.SignedRequest(*sign(text, now)[:3])))
     assert keys.authenticate_signed(*header, "POST", "/v1/x?a=1", BODY).key == key.key
     with pytest.raises(AccessError, match="does not fit"):
         keys.authenticate_signed(*header, "POST", "/v1/x?a=2", BODY)
-    with pytest.raises(AccessError, match="301 s ago; accepted are 300 s"):
+    with pytest.raises(AccessError, match="301 s ago; at most 300 s are allowed"):
         keys.authenticate_signed(*sign(text, now - 301))
     with pytest.raises(AccessError, match="does not fit"):
         keys.authenticate_signed(*sign(other_secret(text), now))

@@ -10,17 +10,17 @@ import sqlalchemy as sa
 
 from evenmatch import rules
 from evenmatch.errors import BadRowsError, ConflictError, InputError, UnknownNameError
-from evenmatch.ledger import people
+from evenmatch.ledger import player_identities
 from evenmatch.ledger.store import Store
 from evenmatch.match import Appearance, Match, Team
 from evenmatch.matchmaking import Policy
-from evenmatch.service.playing import closing, live, striking
-from evenmatch.service.playing import running as looping
-from evenmatch.service.playing.presence import Ending, PlayerEnd, Presence, TeamEnd
-from evenmatch.service.playing.running import Running
-from evenmatch.service.queueing import queue_rules
-from evenmatch.service.queueing.lines import advance
-from evenmatch.service.queueing.queue_rules import QueueRules, QueueSetup
+from evenmatch.service.live_matches import closure, match_rows, strikes
+from evenmatch.service.live_matches import live_match_service as looping
+from evenmatch.service.live_matches.attendance import Ending, PlayerEnd, Presence, TeamEnd
+from evenmatch.service.live_matches.live_match_service import Running
+from evenmatch.service.queues import queue_rules
+from evenmatch.service.queues.change_lock import advance
+from evenmatch.service.queues.queue_rules import QueueRules, QueueSetup
 
 SECOND = 1_000_000
 ONE_DATABASE = pytest.mark.parametrize("store_url", ["sqlite"], indirect=True)  # what is tried is not its
@@ -83,7 +83,7 @@ def make_match(service, clock, match_id="q-1", ladder="duel", queue="ranked", te
     with service.database.write() as connection:
         store = Store(connection, service.database.rows)
         number = store.head(ladder).ladder
-        ids, _ = people.admit(store, [name for team in teams for name in team])
+        ids, _ = player_identities.admit(store, [name for team in teams for name in team])
         change = advance(store, number, 1)
         body = {
             "teams": [[{"player": one, "id": ids[one], "ticket": 7, "role": None} for one in team] for team in teams],
@@ -91,8 +91,8 @@ def make_match(service, clock, match_id="q-1", ladder="duel", queue="ranked", te
             "odds": 0.5,
             "spread": 3.0,
         }
-        live.begin(store, number, match_id, change, queue, clock.now, clock.now + 7200 * SECOND, body)
-        live.take_seats(store, number, match_id, list(ids.values()))
+        match_rows.begin(store, number, match_id, change, queue, clock.now, clock.now + 7200 * SECOND, body)
+        match_rows.take_seats(store, number, match_id, list(ids.values()))
 
 
 def penalties(service):
@@ -267,7 +267,7 @@ def test_a_close_that_was_cut_off_after_its_match_was_recorded_is_finished_by_th
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(closing, "settle", dies)
+        patch.setattr(closure, "settle", dies)
         with pytest.raises(KeyboardInterrupt):
             running.close(ladder, "m1", WON)
     assert len(seats(service)) == 2
@@ -307,13 +307,13 @@ REFUSED = [
     (lambda r, t: r.announce("duel", "m9", [["n"], ["o"]], started_at=t + 86_401 * SECOND), InputError, "a day from"),
     (lambda r, t: r.announce("duel", "m9", [["n"], ["o"]], started_at=t - 7201 * SECOND), InputError, "have expired"),
     (lambda r, _: r.announce("duel", "old", [["n"], ["o"]]), ConflictError, "'old' was reported already"),
-    (lambda r, _: r.leaves("duel", "m9", [Presence("ann")]), UnknownNameError, "unknown running match 'm9' of ladder"),
+    (lambda r, _: r.leaves("duel", "m9", [Presence("ann")]), UnknownNameError, "unknown live match 'm9' of ladder"),
     (lambda r, _: r.leaves("duel", "m1", [Presence("zoe")]), UnknownNameError, "unknown player 'zoe' of match 'm1'"),
     (lambda r, _: r.leaves("duel", "m1", [Presence("zoe", back=True)]), UnknownNameError, "known: ann, bob, cid, dan"),
     (
         lambda r, _: r.leaves("duel", "m1", [Presence("zoe", back=True, team=2)]),
         InputError,
-        "no team 2; accepted are 0",
+        "no team 2; its teams are 0",
     ),
     (
         lambda r, _: r.leaves("duel", "m1", [Presence("eve", back=True, team=0)]),
@@ -323,16 +323,16 @@ REFUSED = [
     (
         lambda r, t: r.leaves("duel", "m1", [Presence("ann", t, back=True)]),
         ConflictError,
-        "'ann' is there in match 'm1'",
+        "'ann' has been in match 'm1'",
     ),
-    (lambda r, t: r.leaves("duel", "m1", [Presence("ann", t - 361 * SECOND)]), InputError, "'ann' came at"),
-    (lambda r, t: r.leaves("duel", "m1", [Presence("ann", t + 86_401 * SECOND)]), InputError, "is to come"),
+    (lambda r, t: r.leaves("duel", "m1", [Presence("ann", t - 361 * SECOND)]), InputError, "'ann' joined at"),
+    (lambda r, t: r.leaves("duel", "m1", [Presence("ann", t + 86_401 * SECOND)]), InputError, "is in the future"),
     (lambda r, _: r.close("duel", "m1", Ending((TeamEnd(1),))), InputError, "2 teams and 1 results"),
-    (lambda r, t: r.close("duel", "m1", Ending(WON.teams, ended_at=t - 61 * SECOND)), InputError, "accepted is an end"),
+    (lambda r, t: r.close("duel", "m1", Ending(WON.teams, ended_at=t - 61 * SECOND)), InputError, "it cannot end at"),
     (lambda r, _: r.close("duel", "m1", Ending(WON.teams, {"zoe": PlayerEnd()})), UnknownNameError, "'zoe'"),
     (lambda r, _: r.close("duel", "m1", Ending((TeamEnd(1), TeamEnd()))), InputError, "a place for 1 of 2 teams"),
     (lambda r, _: r.close("duel", "m9", WON), UnknownNameError, "'m9'"),
-    (lambda r, _: r.openings("duel", "m1", None, [1, 0]), InputError, "made by no queue"),
+    (lambda r, _: r.openings("duel", "m1", None, [1, 0]), InputError, "not created by a queue"),
     (lambda r, _: r.openings("duel", "m1", "none", [1, 0]), UnknownNameError, "unknown queue 'none'"),
 ]
 
@@ -413,7 +413,7 @@ def test_a_match_that_a_queue_made_is_confirmed_with_its_own_players_and_queue_a
     make_queue(service)
     make_queue(service, name="casual")
     make_match(service, clock)
-    with pytest.raises(ConflictError, match="was made with other teams; accepted are ann, bob against cid, dan"):
+    with pytest.raises(ConflictError, match="was created with other teams: ann, bob against cid, dan"):
         running.announce(ladder, "q-1", [["ann", "bob"], ["cid", "eve"]])
     with pytest.raises(ConflictError, match="of queue 'ranked', not 'casual'"):
         running.announce(ladder, "q-1", TEAMS, queue="casual")
@@ -468,8 +468,8 @@ def test_a_strike_stays_where_another_one_came_since(service, running, ladder, c
     running.leaves(ladder, "q-1", [Presence("ann")])
     with service.database.write() as connection:  # she declines what she is offered meanwhile
         store = Store(connection, service.database.rows)
-        ids = people.ids_of(store, ["ann"])
-        striking.penalties.strike(store, store.head(ladder).ladder, list(ids.values()), clock.now, QueueRules())
+        ids = player_identities.ids_of(store, ["ann"])
+        strikes.penalties.strike(store, store.head(ladder).ladder, list(ids.values()), clock.now, QueueRules())
     running.leaves(ladder, "q-1", [Presence("ann", back=True)])
     assert penalties(service) == {"ann": (2.0, at(start, 60))}
 
@@ -623,7 +623,7 @@ def test_openings_are_wished_for_filled_and_gone(service, running, ladder, clock
             head = store.head(ladder)
             change = advance(store, head.ladder, 1)
             slot = {"player": name, "id": number, "ticket": 9, "role": "tank"}
-            return live.fill(store, head.ladder, "q-1", change, team, [slot], clock.now)
+            return match_rows.fill(store, head.ladder, "q-1", change, team, [slot], clock.now)
 
     ids = dict(rows(service, "SELECT name, player FROM player"))
     assert not fill(2, "eve", 99)  # there is no such team

@@ -5,69 +5,82 @@ import pytest
 from evenmatch import rules
 from evenmatch.errors import ConflictError, InputError, NotYetError, UnknownNameError
 from evenmatch.service.corrections import Ban
-from evenmatch.service.playing.running import Running
-from evenmatch.service.queueing.desk import Desk
-from evenmatch.service.queueing.queue_rules import QueueRules
+from evenmatch.service.live_matches.live_match_service import Running
+from evenmatch.service.queues.queue_rules import QueueRules
+from evenmatch.service.queues.queue_service import QueueService
 from ledger.made import duel
-from service.queued import DUEL, PAIRS, Join, Leave, Seeker, check_everything, hold_lease, join, one, party, rows, solos
+from service.queued import (
+    DUEL,
+    PAIRS,
+    Join,
+    Leave,
+    QueuedPlayer,
+    check_everything,
+    hold_lease,
+    join,
+    one,
+    party,
+    rows,
+    solos,
+)
 
 
 @pytest.fixture
-def desk(service, ladder):
-    made = Desk(service)
+def queue_service(service, ladder):
+    made = QueueService(service)
     made.set_queue(ladder, "ranked", PAIRS)
     hold_lease(made, ladder)
     return made
 
 
-def test_parties_join_and_get_numbers_that_rise(desk, ladder, service):
-    first, second = join(desk, ladder, party("ann", "bob"), party("cat"))
+def test_parties_join_and_get_numbers_that_rise(queue_service, ladder, service):
+    first, second = join(queue_service, ladder, party("ann", "bob"), party("cat"))
     assert second == first + 1
-    told = desk.status(ladder, first)
+    told = queue_service.status(ladder, first)
     assert (told.state, told.players, told.queues) == ("waiting", ("ann", "bob"), ("ranked",))
     assert told.change == first
     assert told.waiting["ranked"].needed == 2
     check_everything(service)
 
 
-def test_time_passes_in_a_status(desk, ladder, clock):
-    (ticket,) = join(desk, ladder, party("ann"))
+def test_time_passes_in_a_status(queue_service, ladder, clock):
+    (ticket,) = join(queue_service, ladder, party("ann"))
     clock.move(seconds=12.5)
-    assert desk.status(ladder, ticket).waited == 12.5
+    assert queue_service.status(ladder, ticket).waited == 12.5
 
 
-def test_a_player_stands_where_they_stand_on_the_ladder(desk, ladder, service):
+def test_a_player_stands_where_they_stand_on_the_ladder(queue_service, ladder, service):
     """Elo 1500 and k = 32: ann beats bob, so 1516 and 1484; each stands in the middle of a half."""
     service.record(duel(1, "ann", "bob", ladder))
     service.record(duel(2, "ann", "bob", ladder))
     service.view(ladder)  # or one that is some milliseconds old would do
-    join(desk, ladder, *solos("ann", "bob", "new"))
-    mirror = desk.mirror(ladder)
-    mirror.catch_up(service.clock())
-    members = {held.party.names[0]: held.party.members[0] for held in mirror.held.values()}
+    join(queue_service, ladder, *solos("ann", "bob", "new"))
+    queue_state = queue_service.queue_state(ladder)
+    queue_state.catch_up(service.clock())
+    members = {held.party.names[0]: held.party.members[0] for held in queue_state.held.values()}
     assert {name: one["percentile"] for name, one in members.items()} == {"ann": 75.0, "bob": 25.0, "new": 50.0}
     assert {name: one["newcomer"] for name, one in members.items()} == {"ann": False, "bob": False, "new": True}
     assert members["new"]["rating"] == 1500
     assert members["ann"]["rating"] == service.view(ladder).snapshot.standing(members["ann"]["id"]).rating
 
 
-def test_one_who_is_refused_spoils_no_other(desk, ladder, service):
-    told = desk.do(ladder, [party("ann"), party("ann", "bob"), party("cat", queues=("casual",)), party("dan")])
+def test_one_who_is_refused_spoils_no_other(queue_service, ladder, service):
+    told = queue_service.do(ladder, [party("ann"), party("ann", "bob"), party("cat", queues=("casual",)), party("dan")])
     assert [isinstance(each, Exception) for each in told] == [False, True, True, False]
     assert sorted(name for (name,) in rows(service, "SELECT name FROM player")) == ["ann", "bob", "dan"]
     check_everything(service)
 
 
-enemies = Join(members=(Seeker(name="ann", avoid=("bob",)), Seeker(name="bob")), queues=("ranked",))
+enemies = Join(members=(QueuedPlayer(name="ann", avoid=("bob",)), QueuedPlayer(name="bob")), queues=("ranked",))
 REFUSED = [
     (party("ann", queues=("rankd",)), UnknownNameError, "unknown queue 'rankd' (did you mean 'ranked'?)"),
-    (party("ann", queues=()), InputError, "no queue is named"),
+    (party("ann", queues=()), InputError, "name at least one queue"),
     (party("ann", queues=("ranked", "ranked")), InputError, "queue 'ranked' is named twice"),
-    (party("a", "b", "c"), InputError, "a party of 3 wants to join queue 'ranked'; accepted are at most 2"),
+    (party("a", "b", "c"), InputError, "a party of 3 is too large for queue 'ranked'; its teams have 2 players"),
     (party("ann", "ann"), InputError, "player 'ann' is in the party twice"),
     (party(), InputError, "the party has 0 members"),
-    (party("ann\0"), InputError, "holds the character NUL"),
-    (party("ann", within=101.0), InputError, "player 'ann': within is 101.0; accepted is a number from 0 to 100"),
+    (party("ann\0"), InputError, "contains the character NUL"),
+    (party("ann", within=101.0), InputError, "player 'ann': within is 101.0; expected a number from 0 to 100"),
     (party("bob", "ann", ping={"eu": -1.0}), InputError, "player 'bob': ping to 'eu' is -1.0"),
     (party("ann", ping={"eu": 90.0}, max_ping=50.0), InputError, "no region is within the ping limits"),
     (party("ann", roles=("tank",)), InputError, "offers the role 'tank'; none of its queues has roles"),
@@ -77,122 +90,127 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("wish", "kind", "said"), REFUSED, ids=[said for _, _, said in REFUSED])
-def test_what_cannot_be_is_refused_with_its_reason(desk, ladder, service, wish, kind, said):
+def test_what_cannot_be_is_refused_with_its_reason(queue_service, ladder, service, wish, kind, said):
     with pytest.raises(kind) as refused:
-        one(desk, ladder, wish)
+        one(queue_service, ladder, wish)
     assert said in str(refused.value)
     assert rows(service, "SELECT * FROM seat") == []
     assert rows(service, "SELECT * FROM player") == []
 
 
-def test_a_role_of_one_of_its_queues_is_accepted(desk, ladder):
-    desk.set_queue(ladder, "roles", {**PAIRS, "roles": {"tank": 1}})
-    (ticket,) = join(desk, ladder, party("ann", queues=("ranked", "roles"), roles=("tank",)))
-    assert set(desk.status(ladder, ticket).waiting) == {"ranked", "roles"}
-    with pytest.raises(InputError, match="offers the role 'mage'; accepted are tank"):
-        one(desk, ladder, party("bob", queues=("roles",), roles=("mage",)))
+def test_a_role_of_one_of_its_queues_is_accepted(queue_service, ladder):
+    queue_service.set_queue(ladder, "roles", {**PAIRS, "roles": {"tank": 1}})
+    (ticket,) = join(queue_service, ladder, party("ann", queues=("ranked", "roles"), roles=("tank",)))
+    assert set(queue_service.status(ladder, ticket).waiting) == {"ranked", "roles"}
+    with pytest.raises(InputError, match="offers the role 'mage'; the roles are tank"):
+        one(queue_service, ladder, party("bob", queues=("roles",), roles=("mage",)))
 
 
-def test_who_waits_cannot_join_again_here_or_on_another_ladder(desk, ladder, service):
+def test_who_waits_cannot_join_again_here_or_on_another_ladder(queue_service, ladder, service):
     service.create_ladder("arena", "elo", rules("elo"))
-    desk.set_queue("arena", "ranked", DUEL)
-    (ticket,) = join(desk, ladder, party("ann", "bob"))
+    queue_service.set_queue("arena", "ranked", DUEL)
+    (ticket,) = join(queue_service, ladder, party("ann", "bob"))
     said = f"player 'bob' waits in ticket {ticket} of ladder '{ladder}'"
     for where in (ladder, "arena"):
         with pytest.raises(ConflictError, match=said):
-            one(desk, where, party("bob"))
-    one(desk, ladder, Leave(ticket))
-    join(desk, "arena", party("bob"))
+            one(queue_service, where, party("bob"))
+    one(queue_service, ladder, Leave(ticket))
+    join(queue_service, "arena", party("bob"))
     check_everything(service)
 
 
-def test_the_same_request_gives_the_same_ticket(desk, ladder, service, clock):
-    first, second = join(desk, ladder, party("ann", "bob", request="r1"), party("bob", "ann", request="r1"))
+def test_the_same_request_gives_the_same_ticket(queue_service, ladder, service, clock):
+    first, second = join(queue_service, ladder, party("ann", "bob", request="r1"), party("bob", "ann", request="r1"))
     assert first == second
     clock.move(seconds=5)
-    assert join(desk, ladder, party("ann", "bob", request="r1")) == [first]
+    assert join(queue_service, ladder, party("ann", "bob", request="r1")) == [first]
     for other in (party("ann", "bob", request="r2"), party("ann", request="r1"), party("ann", "bob")):
         with pytest.raises(ConflictError, match="waits in ticket"):
-            one(desk, ladder, other)
-    one(desk, ladder, Leave(first))
-    assert join(desk, ladder, party("ann", "bob", request="r1")) != [first]
+            one(queue_service, ladder, other)
+    one(queue_service, ladder, Leave(first))
+    assert join(queue_service, ladder, party("ann", "bob", request="r1")) != [first]
     check_everything(service)
 
 
-def test_two_names_of_one_player_are_one_player(desk, ladder, service):
-    join(desk, ladder, party("ann"))
+def test_two_names_of_one_player_are_one_player(queue_service, ladder, service):
+    join(queue_service, ladder, party("ann"))
     service.rename("ann", "anna")
     with pytest.raises(ConflictError, match="'anna' waits in ticket"):
-        one(desk, ladder, party("anna"))
+        one(queue_service, ladder, party("anna"))
     (ticket,) = [number for (number,) in rows(service, "SELECT ticket FROM ticket")]
-    one(desk, ladder, Leave(ticket, "anna"))
+    one(queue_service, ladder, Leave(ticket, "anna"))
     with pytest.raises(InputError, match="under two names"):
-        one(desk, ladder, party("ann", "anna"))
+        one(queue_service, ladder, party("ann", "anna"))
 
 
-def test_the_banned_are_refused(desk, ladder, service):
+def test_the_banned_are_refused(queue_service, ladder, service):
     service.record(duel(1, "ann", "bob", ladder))
     service.correct(ladder, Ban("bob", rule="void"))
     with pytest.raises(ConflictError, match="'bob' is banned"):
-        one(desk, ladder, party("bob"))
-    join(desk, ladder, party("ann"))
+        one(queue_service, ladder, party("bob"))
+    join(queue_service, ladder, party("ann"))
 
 
-def test_who_plays_is_told_until_when(desk, ladder, service, clock):
+def test_who_plays_is_told_until_when(queue_service, ladder, service, clock):
     Running(service).announce(ladder, "m1", [["ann"], ["bob"]], expires_in=600.0)
     with pytest.raises(NotYetError, match="'bob' plays match 'm1' of ladder 'duel' until") as refused:
-        one(desk, ladder, party("bob"))
+        one(queue_service, ladder, party("bob"))
     assert refused.value.until == clock() + 600_000_000
 
 
-def test_only_who_is_in_a_ticket_speaks_for_it(desk, ladder):
-    (ticket,) = join(desk, ladder, party("ann", "bob"))
+def test_only_who_is_in_a_ticket_speaks_for_it(queue_service, ladder):
+    (ticket,) = join(queue_service, ladder, party("ann", "bob"))
     with pytest.raises(InputError, match="player 'eve' is not in ticket"):
-        one(desk, ladder, Leave(ticket, "eve"))
+        one(queue_service, ladder, Leave(ticket, "eve"))
     with pytest.raises(UnknownNameError, match="unknown ticket '999'"):
-        one(desk, ladder, Leave(999))
-    told = one(desk, ladder, Leave(ticket, "bob"))
+        one(queue_service, ladder, Leave(999))
+    told = one(queue_service, ladder, Leave(ticket, "bob"))
     assert told.state == "gone"
-    assert one(desk, ladder, Leave(ticket)).state == "gone"
-    assert desk.status(ladder, ticket).ended == "left the queue"
+    assert one(queue_service, ladder, Leave(ticket)).state == "gone"
+    assert queue_service.status(ladder, ticket).ended == "left the queue"
 
 
-def test_a_queue_is_replaced_and_removed(desk, ladder, service):
-    (ticket,) = join(desk, ladder, party("ann"))
-    desk.set_queue(ladder, "ranked", DUEL, QueueRules(tick=0.5, heartbeat=None))
-    assert desk.queue(ladder, "ranked").policy.team_size == 1
-    assert desk.queue(ladder, "ranked").rules == QueueRules(tick=0.5, heartbeat=None)
-    assert desk.status(ladder, ticket).waiting["ranked"].needed == 1
+def test_a_queue_is_replaced_and_removed(queue_service, ladder, service):
+    (ticket,) = join(queue_service, ladder, party("ann"))
+    queue_service.set_queue(ladder, "ranked", DUEL, QueueRules(tick=0.5, heartbeat=None))
+    assert queue_service.queue(ladder, "ranked").policy.team_size == 1
+    assert queue_service.queue(ladder, "ranked").rules == QueueRules(tick=0.5, heartbeat=None)
+    assert queue_service.status(ladder, ticket).waiting["ranked"].needed == 1
     with pytest.raises(ConflictError, match="1 ticket waits in queue 'ranked'"):
-        desk.remove_queue(ladder, "ranked")
-    assert desk.remove_queue(ladder, "ranked", force=True) == 1
-    assert desk.status(ladder, ticket).ended == "queue 'ranked' was removed"
-    assert desk.queues(ladder) == []
+        queue_service.remove_queue(ladder, "ranked")
+    assert queue_service.remove_queue(ladder, "ranked", force=True) == 1
+    assert queue_service.status(ladder, ticket).ended == "queue 'ranked' was removed"
+    assert queue_service.queues(ladder) == []
     with pytest.raises(UnknownNameError, match="unknown queue 'ranked'"):
-        one(desk, ladder, party("ann"))
+        one(queue_service, ladder, party("ann"))
     check_everything(service)
 
 
-def test_a_queue_has_teams_of_the_ladders_size_unless_it_says_otherwise(desk, ladder, service):
+def test_a_queue_has_teams_of_the_ladders_size_unless_it_says_otherwise(queue_service, ladder, service):
     service.change_settings(ladder, {"team_size": 3})
-    assert desk.set_queue(ladder, "threes", {}).policy.team_size == 3
-    assert desk.set_queue(ladder, "twos", {"team_size": 2}).policy.team_size == 2
+    assert queue_service.set_queue(ladder, "threes", {}).policy.team_size == 3
+    assert queue_service.set_queue(ladder, "twos", {"team_size": 2}).policy.team_size == 2
 
 
-def test_who_waits_is_counted_by_queue_band_and_region(desk, ladder, clock):
-    desk.set_queue(ladder, "casual", PAIRS)
-    join(desk, ladder, party("ann", "bob", ping={"eu": 20.0, "us": 90.0}), party("cat", queues=("ranked", "casual")))
+def test_who_waits_is_counted_by_queue_band_and_region(queue_service, ladder, clock):
+    queue_service.set_queue(ladder, "casual", PAIRS)
+    join(
+        queue_service,
+        ladder,
+        party("ann", "bob", ping={"eu": 20.0, "us": 90.0}),
+        party("cat", queues=("ranked", "casual")),
+    )
     clock.move(seconds=3)
-    counts = desk.counts(ladder)
+    counts = queue_service.counts(ladder)
     assert (counts["ranked"].tickets, counts["ranked"].players, counts["ranked"].oldest) == (2, 3, 3.0)
     assert counts["ranked"].bands == (0, 0, 0, 0, 0, 3, 0, 0, 0, 0)
     assert counts["ranked"].regions == {"eu": 2, "us": 2}
     assert counts["casual"].players == 1
 
 
-def test_a_restart_loses_nobodys_place(desk, ladder, service, clock):
-    (ticket,) = join(desk, ladder, party("ann", "bob"))
+def test_a_restart_loses_nobodys_place(queue_service, ladder, service, clock):
+    (ticket,) = join(queue_service, ladder, party("ann", "bob"))
     clock.move(seconds=20)
-    told = Desk(service).status(ladder, ticket)
+    told = QueueService(service).status(ladder, ticket)
     assert (told.state, told.waited) == ("waiting", 20.0)
     assert told.waiting["ranked"].waited == 20.0

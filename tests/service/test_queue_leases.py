@@ -2,7 +2,7 @@
 
 import pytest
 
-from evenmatch.service.queueing.leases import Leases
+from evenmatch.service.queues.leases import Leases
 
 
 class Seconds:

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
 from evenmatch import rules
-from evenmatch.service.playing.running import Running
-from evenmatch.service.queueing.desk import Desk
-from evenmatch.service.queueing.leases import Leases
-from evenmatch.service.queueing.matchmaker import Matchmaker
-from evenmatch.service.queueing.queue_rules import QueueRules
+from evenmatch.service.live_matches.live_match_service import Running
+from evenmatch.service.queues.leases import Leases
+from evenmatch.service.queues.matchmaker import Matchmaker
+from evenmatch.service.queues.queue_rules import QueueRules
+from evenmatch.service.queues.queue_service import QueueService
 from evenmatch.service.service import Service
 from ledger.made import Clock
 from service.queued import DUEL, PAIRS, Accept, Decline, Leave, check_everything, party, rows
@@ -34,12 +34,12 @@ class Queues(RuleBasedStateMachine):
         self.clock = Clock()
         path = str(Path(self.folder) / f"{next(NUMBER)}.db")
         self.services = [Service.open(path, self.clock) for _ in range(2)]
-        self.desks = [Desk(service) for service in self.services]
+        self.desks = [QueueService(service) for service in self.services]
         self.makers = []
-        for desk in self.desks:
-            leases = Leases(desk.service.database, "always")
+        for queue_service in self.desks:
+            leases = Leases(queue_service.service.database, "always")
             leases.hold = lambda _: True
-            self.makers.append(Matchmaker(desk, leases))
+            self.makers.append(Matchmaker(queue_service, leases))
         for ladder in LADDERS:
             self.services[0].create_ladder(ladder, "elo", rules("elo"))
             self.desks[0].set_queue(ladder, "pairs", PAIRS, QueueRules(penalty=5, penalty_fades=60))
@@ -101,7 +101,7 @@ class Queues(RuleBasedStateMachine):
 
     @rule(at=st.integers(0, 1))
     def restart(self, at):
-        self.desks[at] = Desk(self.services[at])
+        self.desks[at] = QueueService(self.services[at])
         self.makers[at] = Matchmaker(self.desks[at], self.makers[at].leases)
 
     @invariant()

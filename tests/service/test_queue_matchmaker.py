@@ -6,12 +6,12 @@ import pytest
 
 from evenmatch import rules
 from evenmatch.errors import StoreError
-from evenmatch.service.playing.presence import Presence
-from evenmatch.service.playing.running import Running
-from evenmatch.service.queueing.desk import Desk, lease_of
-from evenmatch.service.queueing.leases import Leases
-from evenmatch.service.queueing.matchmaker import Matchmaker
-from evenmatch.service.queueing.queue_rules import QueueRules
+from evenmatch.service.live_matches.attendance import Presence
+from evenmatch.service.live_matches.live_match_service import Running
+from evenmatch.service.queues.leases import Leases
+from evenmatch.service.queues.matchmaker import Matchmaker
+from evenmatch.service.queues.queue_rules import QueueRules
+from evenmatch.service.queues.queue_service import QueueService, lease_of
 from ledger.made import duel
 from service.queued import (
     ANYBODY,
@@ -31,45 +31,45 @@ from service.queued import (
 
 
 @pytest.fixture
-def desk(service, ladder):
-    made = Desk(service)
+def queue_service(service, ladder):
+    made = QueueService(service)
     made.set_queue(ladder, "ranked", DUEL, QueueRules(heartbeat=30))
     return made
 
 
 @pytest.fixture
-def maker(desk):
-    return Matchmaker(desk)
+def maker(queue_service):
+    return Matchmaker(queue_service)
 
 
-def always(desk):
+def always(queue_service):
     """A matchmaker that believes it holds every lease: the worst that two processes can do to one another."""
-    leases = Leases(desk.service.database, "always")
+    leases = Leases(queue_service.service.database, "always")
     leases.hold = lambda _: True
-    return Matchmaker(desk, leases)
+    return Matchmaker(queue_service, leases)
 
 
-def test_who_gives_no_sign_of_life_is_dropped(desk, ladder, service, clock, maker):
-    desk.set_queue(ladder, "ranked", PAIRS)
-    silent, looking = join(desk, ladder, *solos("ann", "bob"))
+def test_who_gives_no_sign_of_life_is_dropped(queue_service, ladder, service, clock, maker):
+    queue_service.set_queue(ladder, "ranked", PAIRS)
+    silent, looking = join(queue_service, ladder, *solos("ann", "bob"))
     for _ in range(3):
         maker.step(ladder)
         clock.move(seconds=15)
-        desk.status(ladder, looking)
-        desk.flush_seen()
+        queue_service.status(ladder, looking)
+        queue_service.flush_seen()
     assert maker.step(ladder).dropped == (silent,)
-    assert desk.status(ladder, silent).ended == "no sign of life for 45 s"
-    assert desk.status(ladder, looking).state == "waiting"
+    assert queue_service.status(ladder, silent).ended == "no sign of life for 45 s"
+    assert queue_service.status(ladder, looking).state == "waiting"
     assert rows(service, "SELECT * FROM penalty") == []
-    join(desk, ladder, party("ann"))
+    join(queue_service, ladder, party("ann"))
     check_everything(service)
 
 
-def test_after_a_restart_everybody_has_the_time_of_a_heartbeat_anew(desk, ladder, service, clock):
-    desk.set_queue(ladder, "ranked", PAIRS)
-    (ticket,) = join(desk, ladder, party("ann"))
+def test_after_a_restart_everybody_has_the_time_of_a_heartbeat_anew(queue_service, ladder, service, clock):
+    queue_service.set_queue(ladder, "ranked", PAIRS)
+    (ticket,) = join(queue_service, ladder, party("ann"))
     clock.move(seconds=3600)
-    maker = Matchmaker(Desk(service))
+    maker = Matchmaker(QueueService(service))
     assert maker.step(ladder).dropped == ()
     clock.move(seconds=29)
     assert maker.step(ladder).dropped == ()
@@ -77,129 +77,131 @@ def test_after_a_restart_everybody_has_the_time_of_a_heartbeat_anew(desk, ladder
     assert maker.step(ladder).dropped == (ticket,)
 
 
-def test_time_before_the_first_matchmaker_does_not_count_as_waiting(desk, ladder, service, clock, maker):
-    (early,) = join(desk, ladder, party("ann"))
+def test_time_before_the_first_matchmaker_does_not_count_as_waiting(queue_service, ladder, service, clock, maker):
+    (early,) = join(queue_service, ladder, party("ann"))
     clock.move(seconds=40)
-    told = desk.status(ladder, early)
+    told = queue_service.status(ladder, early)
     assert (told.state, told.waited, told.is_matching, told.waiting) == ("waiting", 0.0, False, {})
     maker.step(ladder)
     clock.move(seconds=3)
-    (late,) = join(desk, ladder, party("bob", within=0.0))
-    told = desk.status(ladder, early)
+    (late,) = join(queue_service, ladder, party("bob", within=0.0))
+    told = queue_service.status(ladder, early)
     assert (told.waited, told.is_matching, told.waiting["ranked"].waited) == (3.0, True, 3.0)
     assert maker.step(ladder).offers != ()
-    assert sorted(desk.recent(ladder, 1)[0].waits) == [0.0, 3.0]
-    assert desk.status(ladder, late).state == "offered"
+    assert sorted(queue_service.recent(ladder, 1)[0].waits) == [0.0, 3.0]
+    assert queue_service.status(ladder, late).state == "offered"
     check_everything(service)
 
 
-def test_a_pause_of_the_matchmaker_does_not_count_and_earlier_waiting_does(desk, ladder, service, other_service, clock):
+def test_a_pause_of_the_matchmaker_does_not_count_and_earlier_waiting_does(
+    queue_service, ladder, service, other_service, clock
+):
     """ann waits for 7 s, then nobody makes matches for 60 s; bob joins in the middle of it, and cat 10 s after it."""
-    desk.set_queue(ladder, "ranked", {**PAIRS, "team_size": 5})
-    first, mirror = Matchmaker(desk), desk.mirror(ladder)
+    queue_service.set_queue(ladder, "ranked", {**PAIRS, "team_size": 5})
+    first, queue_state = Matchmaker(queue_service), queue_service.queue_state(ladder)
     first.step(ladder)
-    (ann,) = join(desk, ladder, party("ann"))
+    (ann,) = join(queue_service, ladder, party("ann"))
     clock.move(seconds=7)
-    first.leases.release(lease_of(mirror.ladder))
+    first.leases.release(lease_of(queue_state.ladder))
     clock.move(seconds=30)
-    (bob,) = join(desk, ladder, party("bob"))
+    (bob,) = join(queue_service, ladder, party("bob"))
     clock.move(seconds=30)
-    other = Desk(other_service)
+    other = QueueService(other_service)
     assert [other.status(ladder, ticket).waited for ticket in (ann, bob)] == [0.0, 0.0]
     second = Matchmaker(other)
     second.step(ladder)
     clock.move(seconds=10)
-    (cat,) = join(desk, ladder, party("cat"))
-    mirror.catch_up(clock())
-    for seen in (desk, other):
+    (cat,) = join(queue_service, ladder, party("cat"))
+    queue_state.catch_up(clock())
+    for seen in (queue_service, other):
         assert [seen.status(ladder, ticket).waited for ticket in (ann, bob, cat)] == [10.0, 10.0, 0.0]
     check_everything(service)
 
 
-def test_a_takeover_within_seconds_changes_no_waiting_time(desk, ladder, other_service, clock):
-    Matchmaker(desk).step(ladder)
-    (ticket,) = join(desk, ladder, party("ann"))
+def test_a_takeover_within_seconds_changes_no_waiting_time(queue_service, ladder, other_service, clock):
+    Matchmaker(queue_service).step(ladder)
+    (ticket,) = join(queue_service, ladder, party("ann"))
     clock.move(seconds=4)
-    desk.leases.release(lease_of(desk.mirror(ladder).ladder))
-    Matchmaker(Desk(other_service)).step(ladder)
-    assert desk.status(ladder, ticket).waited == 4.0
+    queue_service.leases.release(lease_of(queue_service.queue_state(ladder).ladder))
+    Matchmaker(QueueService(other_service)).step(ladder)
+    assert queue_service.status(ladder, ticket).waited == 4.0
 
 
-def test_where_one_of_its_queues_asks_for_no_sign_a_ticket_stays(desk, ladder, clock, maker):
-    desk.set_queue(ladder, "slow", PAIRS, QueueRules(heartbeat=None))
-    join(desk, ladder, party("ann", queues=("slow",)), party("bob", queues=("slow", "ranked")))
+def test_where_one_of_its_queues_asks_for_no_sign_a_ticket_stays(queue_service, ladder, clock, maker):
+    queue_service.set_queue(ladder, "slow", PAIRS, QueueRules(heartbeat=None))
+    join(queue_service, ladder, party("ann", queues=("slow",)), party("bob", queues=("slow", "ranked")))
     maker.step(ladder)
     clock.move(seconds=1000)
     assert maker.step(ladder).dropped == ()
 
 
-def test_who_has_waited_as_long_as_anybody_may_is_given_up(desk, ladder, service, clock, maker):
-    desk.set_queue(ladder, "ranked", {**PAIRS, "max_wait": 20.0})
+def test_who_has_waited_as_long_as_anybody_may_is_given_up(queue_service, ladder, service, clock, maker):
+    queue_service.set_queue(ladder, "ranked", {**PAIRS, "max_wait": 20.0})
     maker.step(ladder)
-    (ticket,) = join(desk, ladder, party("ann"))
+    (ticket,) = join(queue_service, ladder, party("ann"))
     clock.move(seconds=20)
     assert maker.step(ladder).dropped == (ticket,)
-    assert desk.status(ladder, ticket).ended.startswith("nobody fit in 20 s")
+    assert queue_service.status(ladder, ticket).ended.startswith("no match was found in 20 s")
     check_everything(service)
 
 
-def test_only_who_holds_the_lease_makes_matches(desk, ladder, service, other_service, maker):
-    other = Matchmaker(Desk(other_service))
+def test_only_who_holds_the_lease_makes_matches(queue_service, ladder, service, other_service, maker):
+    other = Matchmaker(QueueService(other_service))
     assert maker.step(ladder) is not None
     assert other.step(ladder) is None
-    join(other.desk, ladder, *solos("ann", "bob"))
+    join(other.queue_service, ladder, *solos("ann", "bob"))
     assert len(maker.step(ladder).offers) == 1
-    maker.leases.release(f"matchmaker of ladder {maker.desk.mirror(ladder).ladder}")
+    maker.leases.release(f"matchmaker of ladder {maker.queue_service.queue_state(ladder).ladder}")
 
 
-def test_a_region_too_many_is_told_and_not_kept_waiting_for_ever(desk, ladder, service, maker):
-    desk.set_queue(ladder, "ranked", PAIRS)
+def test_a_region_too_many_is_told_and_not_kept_waiting_for_ever(queue_service, ladder, service, maker):
+    queue_service.set_queue(ladder, "ranked", PAIRS)
     many = [party(f"p{at}", ping={f"r{at}": 10.0}) for at in range(61)]
-    tickets = join(desk, ladder, *many)
+    tickets = join(queue_service, ladder, *many)
     assert maker.step(ladder).dropped == (tickets[60],)
-    assert "accepted are at most 60 in a queue" in desk.status(ladder, tickets[60]).ended
+    assert "expected at most 60 in a queue" in queue_service.status(ladder, tickets[60]).ended
     check_everything(service)
 
 
-def test_two_matchmakers_in_turn_never_offer_a_ticket_twice(desk, ladder, service, other_service):
+def test_two_matchmakers_in_turn_never_offer_a_ticket_twice(queue_service, ladder, service, other_service):
     """Each thinks of what it read before the other wrote: what no longer holds is left out when it writes."""
-    makers = [always(desk), always(Desk(other_service))]
+    makers = [always(queue_service), always(QueueService(other_service))]
     for number in range(20):
         names = [f"p{number}-{at}" for at in range(5)]
-        tickets = join(desk, ladder, *solos(*names))
+        tickets = join(queue_service, ladder, *solos(*names))
         for maker in makers if number % 2 else makers[::-1]:
             maker.step(ladder)
-        one(desk, ladder, Leave(tickets[4]))
+        one(queue_service, ladder, Leave(tickets[4]))
         check_everything(service)
 
 
-def test_what_changed_while_it_was_thinking_is_left_out(desk, ladder, service, other_service):
+def test_what_changed_while_it_was_thinking_is_left_out(queue_service, ladder, service, other_service):
     """Between the thinking and the writing of one matchmaker the other makes its offers, and a player leaves."""
-    slow, quick = always(desk), always(Desk(other_service))
-    mirror = desk.mirror(ladder)
-    think = mirror.propose
+    slow, quick = always(queue_service), always(QueueService(other_service))
+    queue_state = queue_service.queue_state(ladder)
+    think = queue_state.propose
 
     def think_long(now, taken):
         found = think(now, taken)
         quick.step(ladder)
-        join(quick.desk, ladder, party("eve"))
+        join(quick.queue_service, ladder, party("eve"))
         return found
 
-    tickets = join(desk, ladder, *solos("ann", "bob", "cat"))
-    mirror.propose = think_long
+    tickets = join(queue_service, ladder, *solos("ann", "bob", "cat"))
+    queue_state.propose = think_long
     assert slow.step(ladder).offers == ()
     check_everything(service)
-    states = [each.state for each in desk.statuses(ladder, tickets).values()]
+    states = [each.state for each in queue_service.statuses(ladder, tickets).values()]
     assert sorted(states) == ["offered", "offered", "waiting"]
-    mirror.propose = think
+    queue_state.propose = think
     assert len(slow.step(ladder).offers) == 1  # who was left over, and who came
     check_everything(service)
 
 
-def test_a_ladder_that_fails_keeps_no_other_from_its_matches(desk, ladder, service, monkeypatch):
+def test_a_ladder_that_fails_keeps_no_other_from_its_matches(queue_service, ladder, service, monkeypatch):
     service.create_ladder("arena", "elo", rules("elo"))
-    desk.set_queue("arena", "ranked", DUEL, QueueRules(tick=0.05))
-    maker, stop, asked = Matchmaker(desk), threading.Event(), threading.Event()
+    queue_service.set_queue("arena", "ranked", DUEL, QueueRules(tick=0.05))
+    maker, stop, asked = Matchmaker(queue_service), threading.Event(), threading.Event()
     step = maker.step
 
     def failing(where):
@@ -208,8 +210,8 @@ def test_a_ladder_that_fails_keeps_no_other_from_its_matches(desk, ladder, servi
         return step(where)
 
     monkeypatch.setattr(maker, "step", failing)
-    desk.listen(lambda *_: asked.set())
-    join(desk, ladder, *solos("ann", "bob"))
+    queue_service.listen(lambda *_: asked.set())
+    join(queue_service, ladder, *solos("ann", "bob"))
     loop = threading.Thread(target=maker.run, args=(stop,))
     loop.start()
     try:
@@ -222,25 +224,25 @@ def test_a_ladder_that_fails_keeps_no_other_from_its_matches(desk, ladder, servi
 def test_two_processes_at_once_put_nobody_in_two_matches(service, other_service, ladder):
     """Two matchmakers that both believe in their lease, and players who join, accept and leave through both desks."""
     service.create_ladder("arena", "elo", rules("elo"))
-    desks = [Desk(service), Desk(other_service)]
+    desks = [QueueService(service), QueueService(other_service)]
     for where in (ladder, "arena"):
         desks[0].set_queue(where, "ranked", PAIRS)
     over, failures = threading.Event(), []
 
-    def make(desk):
-        maker = always(desk)
+    def make(queue_service):
+        maker = always(queue_service)
         while not over.is_set():
             for where in (ladder, "arena"):
                 maker.step(where)
 
-    def play(desk, number):
+    def play(queue_service, number):
         for turn in range(12):
             where = (ladder, "arena")[(turn + number) % 2]
             names = [f"p{(number + turn + at) % 8}" for at in range(3)]
-            told = desk.do(where, solos(*names))
+            told = queue_service.do(where, solos(*names))
             mine = [each.ticket for each in told if not isinstance(each, Exception)]
-            desk.do(where, [Accept(ticket) for ticket in mine])
-            desk.do(where, [Leave(ticket) for ticket in mine[: turn % 3]])
+            queue_service.do(where, [Accept(ticket) for ticket in mine])
+            queue_service.do(where, [Leave(ticket) for ticket in mine[: turn % 3]])
 
     def guarded(work, *values):
         try:
@@ -249,7 +251,7 @@ def test_two_processes_at_once_put_nobody_in_two_matches(service, other_service,
             failures.append(error)
 
     players = [threading.Thread(target=guarded, args=(play, desks[at % 2], at)) for at in range(4)]
-    makers = [threading.Thread(target=guarded, args=(make, desk)) for desk in desks]
+    makers = [threading.Thread(target=guarded, args=(make, queue_service)) for queue_service in desks]
     for thread in (*makers, *players):
         thread.start()
     for thread in players:
@@ -261,39 +263,39 @@ def test_two_processes_at_once_put_nobody_in_two_matches(service, other_service,
     check_everything(service)
 
 
-def test_the_loop_makes_matches_and_lets_go_when_it_stops(desk, ladder, service, other_service):
-    desk.set_queue(ladder, "ranked", DUEL, QueueRules(tick=0.05))
+def test_the_loop_makes_matches_and_lets_go_when_it_stops(queue_service, ladder, service, other_service):
+    queue_service.set_queue(ladder, "ranked", DUEL, QueueRules(tick=0.05))
     asked, stop = threading.Event(), threading.Event()
-    tickets = join(desk, ladder, *solos("ann", "bob"))
-    desk.listen(lambda *_: asked.set())
-    loop = threading.Thread(target=Matchmaker(desk).run, args=(stop,))
+    tickets = join(queue_service, ladder, *solos("ann", "bob"))
+    queue_service.listen(lambda *_: asked.set())
+    loop = threading.Thread(target=Matchmaker(queue_service).run, args=(stop,))
     loop.start()
     try:
         assert asked.wait(20)
     finally:
         stop.set()
         loop.join()
-    assert desk.status(ladder, tickets[0]).state == "offered"
-    assert Matchmaker(Desk(other_service)).step(ladder) is not None
+    assert queue_service.status(ladder, tickets[0]).state == "offered"
+    assert Matchmaker(QueueService(other_service)).step(ladder) is not None
 
 
-def test_other_processes_hear_of_changes(desk, ladder, other_service, request):
+def test_other_processes_hear_of_changes(queue_service, ladder, other_service, request):
     if "sqlite" in request.node.name:
         pytest.skip("SQLite tells nothing")
     heard, told, stop = [], threading.Event(), threading.Event()
-    other = Desk(other_service)
+    other = QueueService(other_service)
     other.listen(lambda where, tickets: (heard.append((where, tickets)), told.set()))
-    tickets = join(desk, ladder, *solos("ann", "bob"))
+    tickets = join(queue_service, ladder, *solos("ann", "bob"))
     thread = threading.Thread(target=other.hear, args=(stop,))
     thread.start()
     try:
         for _ in range(100):
-            one(desk, ladder, Leave(join(desk, ladder, party("cat"))[0]))
+            one(queue_service, ladder, Leave(join(queue_service, ladder, party("cat"))[0]))
             if told.wait(0.1):
                 break
         heard.clear()
         told.clear()
-        Matchmaker(desk).step(ladder)
+        Matchmaker(queue_service).step(ladder)
         assert told.wait(10)
         assert (ladder, tickets) in heard
     finally:
@@ -301,81 +303,83 @@ def test_other_processes_hear_of_changes(desk, ladder, other_service, request):
         thread.join()
 
 
-def test_an_open_seat_is_filled(desk, ladder, service, clock, maker):
+def test_an_open_seat_is_filled(queue_service, ladder, service, clock, maker):
     """bob leaves a match of two against two; dan, who waits, is asked and comes into bob's team."""
-    desk.set_queue(ladder, "ranked", PAIRS, QueueRules(heartbeat=None))
-    tickets = join(desk, ladder, party("ann", "bob"), party("cat", "eve"))
+    queue_service.set_queue(ladder, "ranked", PAIRS, QueueRules(heartbeat=None))
+    tickets = join(queue_service, ladder, party("ann", "bob"), party("cat", "eve"))
     maker.step(ladder)
-    match_id = [granted(each).match_id for each in desk.do(ladder, [Accept(ticket) for ticket in tickets])][1]
+    match_id = [granted(each).match_id for each in queue_service.do(ladder, [Accept(ticket) for ticket in tickets])][1]
     running = Running(service)
     clock.move(seconds=30)
     running.leaves(ladder, match_id, [Presence("bob", clock(), back=False)])
-    seats = [int("bob" in team) for team in desk.status(ladder, tickets[0]).match.teams]
+    seats = [int("bob" in team) for team in queue_service.status(ladder, tickets[0]).match.teams]
     running.openings(ladder, match_id, "ranked", seats)
     check_everything(service)
-    (waiting,) = join(desk, ladder, party("dan"))
+    (waiting,) = join(queue_service, ladder, party("dan"))
     (offer,) = maker.step(ladder).offers
-    (later,) = join(desk, ladder, party("fay"))
+    (later,) = join(queue_service, ladder, party("fay"))
     assert maker.step(ladder).offers == ()  # the seat is offered already
-    one(desk, ladder, Leave(later))
-    asked = desk.status(ladder, waiting).offer
+    one(queue_service, ladder, Leave(later))
+    asked = queue_service.status(ladder, waiting).offer
     assert (asked.offer, asked.match, asked.players) == (offer, match_id, 1)
-    assert one(desk, ladder, Accept(waiting)).match_id == match_id
-    teams = desk.status(ladder, waiting).match.teams
+    assert one(queue_service, ladder, Accept(waiting)).match_id == match_id
+    teams = queue_service.status(ladder, waiting).match.teams
     assert sorted(map(sorted, teams)) == [["ann", "bob", "dan"], ["cat", "eve"]]
     check_everything(service)
     assert maker.step(ladder).offers == ()
 
 
-def test_who_left_a_match_is_not_offered_a_seat_of_it_in_another_team(desk, ladder, service, clock, maker):
+def test_who_left_a_match_is_not_offered_a_seat_of_it_in_another_team(queue_service, ladder, service, clock, maker):
     """bob leaves; later eve's team lacks one, and bob waits alone: nobody is asked, until dan comes."""
-    desk.set_queue(ladder, "ranked", DUEL, QueueRules(heartbeat=None, penalty=0.0))
+    queue_service.set_queue(ladder, "ranked", DUEL, QueueRules(heartbeat=None, penalty=0.0))
     running = Running(service)
     running.announce(ladder, "m1", [["ann", "bob"], ["cat", "eve"]], queue="ranked")
-    desk.set_queue(ladder, "ranked", PAIRS, QueueRules(heartbeat=None, penalty=0.0))
+    queue_service.set_queue(ladder, "ranked", PAIRS, QueueRules(heartbeat=None, penalty=0.0))
     running.leaves(ladder, "m1", [Presence(one_, clock(), back=False) for one_ in ("bob", "eve")])
     running.openings(ladder, "m1", "ranked", [0, 1])
     clock.move(seconds=1)
-    (bob,) = join(desk, ladder, party("bob", within=100.0))
+    (bob,) = join(queue_service, ladder, party("bob", within=100.0))
     assert maker.step(ladder).offers == ()
-    assert desk.status(ladder, bob).state == "waiting"
-    (dan,) = join(desk, ladder, party("dan", within=100.0))
+    assert queue_service.status(ladder, bob).state == "waiting"
+    (dan,) = join(queue_service, ladder, party("dan", within=100.0))
     assert len(maker.step(ladder).offers) == 1
-    assert (desk.status(ladder, bob).state, desk.status(ladder, dan).state) == ("waiting", "offered")
+    assert (queue_service.status(ladder, bob).state, queue_service.status(ladder, dan).state) == ("waiting", "offered")
     check_everything(service)
 
 
-def test_a_seat_whose_match_is_over_is_not_given(desk, ladder, service, clock, maker):
-    desk.set_queue(ladder, "ranked", DUEL, QueueRules(heartbeat=None))
+def test_a_seat_whose_match_is_over_is_not_given(queue_service, ladder, service, clock, maker):
+    queue_service.set_queue(ladder, "ranked", DUEL, QueueRules(heartbeat=None))
     running = Running(service)
     running.announce(ladder, "m1", [["ann"], ["bob"]], queue="ranked")
     running.leaves(ladder, "m1", [Presence("bob", clock(), back=False)])
     running.openings(ladder, "m1", "ranked", [0, 1])
-    (waiting,) = join(desk, ladder, party("dan", within=100.0))
+    (waiting,) = join(queue_service, ladder, party("dan", within=100.0))
     assert len(maker.step(ladder).offers) == 1
     running.cancel(ladder, "m1", "the server fell over")
-    told = one(desk, ladder, Accept(waiting))
+    told = one(queue_service, ladder, Accept(waiting))
     assert (told.state, told.match_id) == ("waiting", None)
     assert maker.step(ladder).offers == ()
     check_everything(service)
 
 
-def test_what_is_long_over_is_forgotten(desk, ladder, service, clock):
-    tickets = join(desk, ladder, *solos("ann", "bob", "cat"))
-    Matchmaker(desk).step(ladder)
-    accept_all(desk, ladder, [one_.ticket for one_ in desk.statuses(ladder, tickets).values() if one_.offer])
+def test_what_is_long_over_is_forgotten(queue_service, ladder, service, clock):
+    tickets = join(queue_service, ladder, *solos("ann", "bob", "cat"))
+    Matchmaker(queue_service).step(ladder)
+    accept_all(
+        queue_service, ladder, [one_.ticket for one_ in queue_service.statuses(ladder, tickets).values() if one_.offer]
+    )
     clock.move(days=1, seconds=1)
-    Matchmaker(Desk(service), always(desk).leases).step(ladder)
+    Matchmaker(QueueService(service), always(queue_service).leases).step(ladder)
     assert rows(service, "SELECT state FROM ticket") == [("waiting",)]
     assert rows(service, "SELECT * FROM offer") == []
 
 
-def test_odds_are_the_ladders_own(service, ladder, maker, desk):
+def test_odds_are_the_ladders_own(service, ladder, maker, queue_service):
     """Elo's: of ratings 1516 and 1484 the better one is expected to get 1 / (1 + 10^(-32/400)) = 0.5459."""
     service.record(duel(1, "ann", "bob", ladder))
     service.view(ladder)
-    desk.set_queue(ladder, "ranked", {**ANYBODY, "team_size": 1, "odds_scale": 5.0})
-    tickets = join(desk, ladder, *solos("ann", "bob"))
+    queue_service.set_queue(ladder, "ranked", {**ANYBODY, "team_size": 1, "odds_scale": 5.0})
+    tickets = join(queue_service, ladder, *solos("ann", "bob"))
     maker.step(ladder)
-    odds = desk.status(ladder, tickets[0]).offer.odds
+    odds = queue_service.status(ladder, tickets[0]).offer.odds
     assert max(odds, 1 - odds) == pytest.approx(0.5459, abs=1e-3)

@@ -3,11 +3,11 @@
 import pytest
 
 from evenmatch.errors import ConflictError, InputError, NotYetError
-from evenmatch.service.playing.running import Running
-from evenmatch.service.queueing import penalties
-from evenmatch.service.queueing.desk import Desk
-from evenmatch.service.queueing.matchmaker import Matchmaker
-from evenmatch.service.queueing.queue_rules import QueueRules
+from evenmatch.service.live_matches.live_match_service import Running
+from evenmatch.service.queues import penalties
+from evenmatch.service.queues.matchmaker import Matchmaker
+from evenmatch.service.queues.queue_rules import QueueRules
+from evenmatch.service.queues.queue_service import QueueService
 from service.queued import (
     DUEL,
     PAIRS,
@@ -28,125 +28,132 @@ SECOND = 1_000_000
 
 
 @pytest.fixture
-def desk(service, ladder):
-    made = Desk(service)
+def queue_service(service, ladder):
+    made = QueueService(service)
     made.set_queue(ladder, "ranked", PAIRS, QueueRules(accept_within=20, penalty=30, penalty_most=100))
     return made
 
 
 @pytest.fixture
-def maker(desk):
-    return Matchmaker(desk)
+def maker(queue_service):
+    return Matchmaker(queue_service)
 
 
 @pytest.fixture
-def four(desk, ladder, maker):
+def four(queue_service, ladder, maker):
     """Two solo players and a party of two, who are asked."""
-    tickets = join(desk, ladder, party("ann"), party("bob"), party("cat", "dan"))
+    tickets = join(queue_service, ladder, party("ann"), party("bob"), party("cat", "dan"))
     stepped = maker.step(ladder)
     assert len(stepped.offers) == 1
     return tickets
 
 
-def test_who_accepts_together_plays_together(desk, ladder, service, clock, four):
-    asked = desk.status(ladder, four[2])
+def test_who_accepts_together_plays_together(queue_service, ladder, service, clock, four):
+    asked = queue_service.status(ladder, four[2])
     assert (asked.state, asked.offer.players, asked.offer.accepted) == ("offered", 4, 0)
     assert asked.offer.own == {"cat": False, "dan": False}
     assert asked.offer.deadline == clock() + 20 * SECOND
     assert asked.offer.odds == 0.5
-    told = desk.do(ladder, [Accept(four[0]), Accept(four[1]), Accept(four[2], "cat")])
+    told = queue_service.do(ladder, [Accept(four[0]), Accept(four[1]), Accept(four[2], "cat")])
     assert {granted(one_).state for one_ in told} == {"offered"}
-    assert desk.status(ladder, four[2]).offer.own == {"cat": True, "dan": False}
-    assert desk.status(ladder, four[2]).change > asked.change
-    made = one(desk, ladder, Accept(four[2], "dan"))
+    assert queue_service.status(ladder, four[2]).offer.own == {"cat": True, "dan": False}
+    assert queue_service.status(ladder, four[2]).change > asked.change
+    made = one(queue_service, ladder, Accept(four[2], "dan"))
     assert made.state == "matched"
-    status = desk.status(ladder, four[0])
+    status = queue_service.status(ladder, four[0])
     assert (status.state, status.match.match_id, status.match.state) == ("matched", made.match_id, "open")
     assert made.match_id.startswith(f"ranked-{asked.offer.offer}-")
     assert sorted(map(sorted, status.match.teams)) == [["ann", "bob"], ["cat", "dan"]]
     ((expires_at, queue),) = rows(service, "SELECT expires_at, queue FROM live")
     assert (expires_at, queue) == (clock() + 7200 * SECOND, "ranked")
     with pytest.raises(NotYetError, match=f"'ann' plays match '{made.match_id}'"):
-        one(desk, ladder, party("ann"))
-    assert one(desk, ladder, Accept(four[0])) == granted(desk.do(ladder, [Accept(four[0], "ann")])[0])
+        one(queue_service, ladder, party("ann"))
+    assert one(queue_service, ladder, Accept(four[0])) == granted(queue_service.do(ladder, [Accept(four[0], "ann")])[0])
     check_everything(service)
 
 
-def test_who_declines_is_gone_and_the_others_keep_their_age(desk, ladder, service, clock, maker, four):
+def test_who_declines_is_gone_and_the_others_keep_their_age(queue_service, ladder, service, clock, maker, four):
     clock.move(seconds=5)
-    one(desk, ladder, Accept(four[2], "cat"))
-    told = one(desk, ladder, Decline(four[2], "dan"))
+    one(queue_service, ladder, Accept(four[2], "cat"))
+    told = one(queue_service, ladder, Decline(four[2], "dan"))
     assert told.state == "gone"
-    assert desk.status(ladder, four[2]).ended == "dan declined an offered match"
-    assert [(each.state, each.waited) for each in desk.statuses(ladder, four[:2]).values()] == [("waiting", 5.0)] * 2
-    assert desk.penalties(ladder, "dan") == penalties.Penalty(1.0, clock() + 30 * SECOND)
-    assert desk.penalties(ladder, "cat") is None
-    with pytest.raises(NotYetError, match="'dan' let others down") as refused:
-        one(desk, ladder, party("cat", "dan"))
+    assert queue_service.status(ladder, four[2]).ended == "dan declined an offered match"
+    assert [(each.state, each.waited) for each in queue_service.statuses(ladder, four[:2]).values()] == [
+        ("waiting", 5.0)
+    ] * 2
+    assert queue_service.penalties(ladder, "dan") == penalties.Penalty(1.0, clock() + 30 * SECOND)
+    assert queue_service.penalties(ladder, "cat") is None
+    with pytest.raises(NotYetError, match="'dan' declined, missed or left a match") as refused:
+        one(queue_service, ladder, party("cat", "dan"))
     assert refused.value.until == clock() + 30 * SECOND
-    join(desk, ladder, party("cat"), party("eve"))
+    join(queue_service, ladder, party("cat"), party("eve"))
     assert len(maker.step(ladder).offers) == 1
     clock.move(seconds=30)
     check_everything(service)
 
 
-def test_silence_costs_a_strike_and_the_ticket(desk, ladder, service, clock, maker, four):
-    accept_all(desk, ladder, four[:1])
-    one(desk, ladder, Accept(four[2], "cat"))
+def test_silence_costs_a_strike_and_the_ticket(queue_service, ladder, service, clock, maker, four):
+    accept_all(queue_service, ladder, four[:1])
+    one(queue_service, ladder, Accept(four[2], "cat"))
     clock.move(seconds=20)
     assert maker.step(ladder).lapsed == ()
     clock.move(seconds=1)
     with pytest.raises(ConflictError, match="open until"):
-        one(desk, ladder, Accept(four[1]))
+        one(queue_service, ladder, Accept(four[1]))
     assert len(maker.step(ladder).lapsed) == 1
-    found = desk.statuses(ladder, four)
+    found = queue_service.statuses(ladder, four)
     assert [found[ticket].state for ticket in four] == ["waiting", "gone", "gone"]
     assert found[four[0]].waited == 21.0
     assert found[four[2]].ended == "dan did not answer an offered match in time"
-    assert [desk.penalties(ladder, name) is None for name in ("ann", "bob", "cat", "dan")] == [True, False, True, False]
+    assert [queue_service.penalties(ladder, name) is None for name in ("ann", "bob", "cat", "dan")] == [
+        True,
+        False,
+        True,
+        False,
+    ]
     check_everything(service)
 
 
-def test_leaving_while_asked_is_declining(desk, ladder, service, four):
-    accept_all(desk, ladder, [four[2]])
-    one(desk, ladder, Leave(four[2]))
-    assert desk.status(ladder, four[2]).ended == "cat, dan left while a match was offered"
-    assert desk.penalties(ladder, "cat").strikes == desk.penalties(ladder, "dan").strikes == 1.0
-    assert desk.status(ladder, four[0]).state == "waiting"
+def test_leaving_while_asked_is_declining(queue_service, ladder, service, four):
+    accept_all(queue_service, ladder, [four[2]])
+    one(queue_service, ladder, Leave(four[2]))
+    assert queue_service.status(ladder, four[2]).ended == "cat, dan left while a match was offered"
+    assert queue_service.penalties(ladder, "cat").strikes == queue_service.penalties(ladder, "dan").strikes == 1.0
+    assert queue_service.status(ladder, four[0]).state == "waiting"
     check_everything(service)
 
 
-def test_who_speaks_for_a_party_declines_for_those_who_have_not_accepted(desk, ladder, service, four):
-    one(desk, ladder, Accept(four[2], "cat"))
-    one(desk, ladder, Decline(four[2]))
-    assert desk.status(ladder, four[2]).ended == "dan declined an offered match"
-    assert [desk.penalties(ladder, name) is None for name in ("cat", "dan")] == [True, False]
+def test_who_speaks_for_a_party_declines_for_those_who_have_not_accepted(queue_service, ladder, service, four):
+    one(queue_service, ladder, Accept(four[2], "cat"))
+    one(queue_service, ladder, Decline(four[2]))
+    assert queue_service.status(ladder, four[2]).ended == "dan declined an offered match"
+    assert [queue_service.penalties(ladder, name) is None for name in ("cat", "dan")] == [True, False]
     check_everything(service)
 
 
-def test_an_answer_must_be_to_the_present_offer(desk, ladder, service, maker, four):
-    number = desk.status(ladder, four[0]).offer.offer
-    with pytest.raises(ConflictError, match=f"is asked about offer {number}, not {number + 7}"):
-        one(desk, ladder, Accept(four[0], None, number + 7))
+def test_an_answer_must_be_to_the_present_offer(queue_service, ladder, service, maker, four):
+    number = queue_service.status(ladder, four[0]).offer.offer
+    with pytest.raises(ConflictError, match=f"has the offer {number}, not {number + 7}"):
+        one(queue_service, ladder, Accept(four[0], None, number + 7))
     with pytest.raises(InputError, match="player 'bob' is not in ticket"):
-        one(desk, ladder, Accept(four[0], "bob"))
-    one(desk, ladder, Decline(four[1], "bob", number))
-    assert one(desk, ladder, Decline(four[1], "bob", number)).state == "gone"
+        one(queue_service, ladder, Accept(four[0], "bob"))
+    one(queue_service, ladder, Decline(four[1], "bob", number))
+    assert one(queue_service, ladder, Decline(four[1], "bob", number)).state == "gone"
     with pytest.raises(ConflictError, match=f"offer {number} is off"):
-        one(desk, ladder, Accept(four[0], "ann", number))
+        one(queue_service, ladder, Accept(four[0], "ann", number))
     with pytest.raises(ConflictError, match="is gone"):
-        one(desk, ladder, Accept(four[1]))
+        one(queue_service, ladder, Accept(four[1]))
 
 
-def test_who_plays_neither_leaves_nor_declines(desk, ladder, four):
-    accept_all(desk, ladder, four)
+def test_who_plays_neither_leaves_nor_declines(queue_service, ladder, four):
+    accept_all(queue_service, ladder, four)
     for wish in (Leave(four[0]), Decline(four[0])):
-        with pytest.raises(ConflictError, match="has its match"):
-            one(desk, ladder, wish)
+        with pytest.raises(ConflictError, match="already has its match"):
+            one(queue_service, ladder, wish)
 
 
-def test_answers_in_one_transaction_see_one_another(desk, ladder, service, four):
-    told = desk.do(ladder, [Accept(four[0]), Decline(four[1]), Accept(four[2]), party("fay"), party("bob")])
+def test_answers_in_one_transaction_see_one_another(queue_service, ladder, service, four):
+    told = queue_service.do(ladder, [Accept(four[0]), Decline(four[1]), Accept(four[2]), party("fay"), party("bob")])
     assert granted(told[0]).state == "offered"
     assert granted(told[1]).state == "gone"
     assert isinstance(told[2], ConflictError)
@@ -155,7 +162,7 @@ def test_answers_in_one_transaction_see_one_another(desk, ladder, service, four)
     check_everything(service)
 
 
-def test_strikes_grow_and_fade(desk, ladder, clock, maker):
+def test_strikes_grow_and_fade(queue_service, ladder, clock, maker):
     """penalty 30, at most 100, half of the strikes forgotten in 3600 s: 30 for the first; an hour later 1.5 strikes.
 
     30 · 2^0.5 = 42.426; in the minute they wait a little fades, so 1 + 1.5 · 2^(-60/3600) = 2.48277, 30 · 2^1.48277 =
@@ -164,74 +171,78 @@ def test_strikes_grow_and_fade(desk, ladder, clock, maker):
     waits = []
     for pause in (0, 3600, 60, 120):
         clock.move(seconds=pause)
-        tickets = join(desk, ladder, *solos("ann", "bob", "cat", "dan"))
+        tickets = join(queue_service, ladder, *solos("ann", "bob", "cat", "dan"))
         maker.step(ladder)
-        one(desk, ladder, Decline(tickets[0]))
-        waits.append((desk.penalties(ladder, "ann").until - clock()) / SECOND)
+        one(queue_service, ladder, Decline(tickets[0]))
+        waits.append((queue_service.penalties(ladder, "ann").until - clock()) / SECOND)
         for ticket in tickets[1:]:
-            one(desk, ladder, Leave(ticket))
+            one(queue_service, ladder, Leave(ticket))
     assert waits == pytest.approx([30, 42.4264, 83.8459, 100], abs=1e-3)
-    assert desk.penalties(ladder, "ann").strikes == pytest.approx(3.42605, abs=1e-4)
+    assert queue_service.penalties(ladder, "ann").strikes == pytest.approx(3.42605, abs=1e-4)
     clock.move(seconds=7200)
-    assert desk.penalties(ladder, "ann").strikes == pytest.approx(3.42605 / 4, abs=1e-4)
+    assert queue_service.penalties(ladder, "ann").strikes == pytest.approx(3.42605 / 4, abs=1e-4)
 
 
-def test_a_penalty_is_forgiven(desk, ladder, four):
-    one(desk, ladder, Decline(four[0]))
-    assert desk.forgive(ladder, "ann")
-    assert not desk.forgive(ladder, "ann")
-    join(desk, ladder, party("ann"))
+def test_a_penalty_is_forgiven(queue_service, ladder, four):
+    one(queue_service, ladder, Decline(four[0]))
+    assert queue_service.forgive(ladder, "ann")
+    assert not queue_service.forgive(ladder, "ann")
+    join(queue_service, ladder, party("ann"))
 
 
-def test_a_ticket_in_two_queues_is_taken_by_one(desk, ladder, service, maker):
-    desk.set_queue(ladder, "duels", DUEL, QueueRules(accept_within=5))
+def test_a_ticket_in_two_queues_is_taken_by_one(queue_service, ladder, service, maker):
+    queue_service.set_queue(ladder, "duels", DUEL, QueueRules(accept_within=5))
     both = ("ranked", "duels")
-    tickets = join(desk, ladder, *(party(name, queues=both) for name in "abc"), party("d"))
+    tickets = join(queue_service, ladder, *(party(name, queues=both) for name in "abc"), party("d"))
     stepped = maker.step(ladder)
     assert len(stepped.offers) == 1
-    assert [each.state for each in desk.statuses(ladder, tickets).values()].count("offered") in (2, 4)
-    asked = [each for each in desk.statuses(ladder, tickets).values() if each.offer is not None]
+    assert [each.state for each in queue_service.statuses(ladder, tickets).values()].count("offered") in (2, 4)
+    asked = [each for each in queue_service.statuses(ladder, tickets).values() if each.offer is not None]
     assert {each.offer.queue for each in asked} == {"duels"}  # both have waited as long, and d comes before r
-    one(desk, ladder, Decline(asked[0].ticket))
-    other = desk.status(ladder, asked[1].ticket)
+    one(queue_service, ladder, Decline(asked[0].ticket))
+    other = queue_service.status(ladder, asked[1].ticket)
     assert other.state == "waiting"
     assert set(other.waiting) == set(both)
     check_everything(service)
 
 
 def test_who_met_lately_is_not_met_again_at_once(service, ladder, clock):
-    desk = Desk(service)
-    desk.set_queue(ladder, "ranked", {**DUEL, "rematch_wait": 60.0, "rematch_fade": 600.0}, QueueRules(heartbeat=None))
-    maker = Matchmaker(desk)
-    accept_all(desk, ladder, _asked(desk, maker, ladder, "ann", "bob"))
+    queue_service = QueueService(service)
+    queue_service.set_queue(
+        ladder, "ranked", {**DUEL, "rematch_wait": 60.0, "rematch_fade": 600.0}, QueueRules(heartbeat=None)
+    )
+    maker = Matchmaker(queue_service)
+    accept_all(queue_service, ladder, _asked(queue_service, maker, ladder, "ann", "bob"))
     _over(service, ladder)
     clock.move(seconds=60)
-    tickets = join(desk, ladder, *solos("ann", "bob"))
-    for other in (maker, Matchmaker(Desk(service), maker.leases)):  # as it followed, and as it is read anew
+    tickets = join(queue_service, ladder, *solos("ann", "bob"))
+    for other in (maker, Matchmaker(QueueService(service), maker.leases)):  # as it followed, and as it is read anew
         assert other.step(ladder).offers == ()
     clock.move(seconds=100)
     assert len(maker.step(ladder).offers) == 1
-    assert desk.status(ladder, tickets[0]).state == "offered"
+    assert queue_service.status(ladder, tickets[0]).state == "offered"
 
 
 def test_a_meeting_is_as_long_ago_as_the_match_is_over(service, ladder, clock):
     """A match of 700 s, after which it is minded for 600 s."""
-    desk = Desk(service)
-    desk.set_queue(ladder, "ranked", {**DUEL, "rematch_wait": 60.0, "rematch_fade": 600.0}, QueueRules(heartbeat=None))
-    maker = Matchmaker(desk)
-    accept_all(desk, ladder, _asked(desk, maker, ladder, "ann", "bob"))
+    queue_service = QueueService(service)
+    queue_service.set_queue(
+        ladder, "ranked", {**DUEL, "rematch_wait": 60.0, "rematch_fade": 600.0}, QueueRules(heartbeat=None)
+    )
+    maker = Matchmaker(queue_service)
+    accept_all(queue_service, ladder, _asked(queue_service, maker, ladder, "ann", "bob"))
     maker.step(ladder)
     clock.move(seconds=700)
     _over(service, ladder)
     maker.step(ladder)
-    join(desk, ladder, *solos("ann", "bob"))
+    join(queue_service, ladder, *solos("ann", "bob"))
     assert maker.step(ladder).offers == ()
     clock.move(seconds=100)
     assert len(maker.step(ladder).offers) == 1
 
 
-def _asked(desk, maker, ladder, *names):
-    tickets = join(desk, ladder, *solos(*names))
+def _asked(queue_service, maker, ladder, *names):
+    tickets = join(queue_service, ladder, *solos(*names))
     assert len(maker.step(ladder).offers) == 1
     return tickets
 
@@ -241,19 +252,19 @@ def _over(service, ladder):
     Running(service).cancel(ladder, match_id, "test")
 
 
-def test_listeners_hear_of_every_ticket_that_changed(desk, ladder, maker):
+def test_listeners_hear_of_every_ticket_that_changed(queue_service, ladder, maker):
     heard = []
-    desk.listen(lambda where, tickets: heard.append((where, tickets)))
-    tickets = join(desk, ladder, *solos("ann", "bob", "cat", "dan"))
+    queue_service.listen(lambda where, tickets: heard.append((where, tickets)))
+    tickets = join(queue_service, ladder, *solos("ann", "bob", "cat", "dan"))
     maker.step(ladder)
     assert heard == [(ladder, tickets)]
-    one(desk, ladder, Accept(tickets[0]))
+    one(queue_service, ladder, Accept(tickets[0]))
     assert heard[1:] == [(ladder, tickets)]
 
 
-def test_removing_a_queue_takes_its_offers_back_without_strikes(desk, ladder, service, four):
-    desk.set_queue(ladder, "casual", PAIRS)
-    assert desk.remove_queue(ladder, "ranked", force=True) == 3
-    assert {each.state for each in desk.statuses(ladder, four).values()} == {"gone"}
+def test_removing_a_queue_takes_its_offers_back_without_strikes(queue_service, ladder, service, four):
+    queue_service.set_queue(ladder, "casual", PAIRS)
+    assert queue_service.remove_queue(ladder, "ranked", force=True) == 3
+    assert {each.state for each in queue_service.statuses(ladder, four).values()} == {"gone"}
     assert rows(service, "SELECT * FROM penalty") == []
     check_everything(service)

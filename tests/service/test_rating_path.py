@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenmatch import rules
-from evenmatch.service.rating_path import thinned
-from evenmatch.service.reading import Reading
+from evenmatch.service.queries.ladder_queries import Reading
+from evenmatch.service.queries.rating_path import thinned
 from ledger.made import duel, match
 
 HOUR = 3_600_000_000  # microseconds

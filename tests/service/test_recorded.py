@@ -3,10 +3,10 @@
 import pytest
 
 from evenmatch import rules
-from evenmatch.service import recorded
 from evenmatch.service.corrections import Ban, Unvoid, Void
 from evenmatch.service.ladders import correct
-from evenmatch.service.reading import Reading
+from evenmatch.service.queries import match_profiles
+from evenmatch.service.queries.ladder_queries import Reading
 from ledger.made import after, duel, match, micros
 
 
@@ -68,7 +68,7 @@ def test_what_waits_for_a_rebuild_says_so(service, ladder, reading):
     assert told(reading, "m3") == ("rated", None)
     service.rebuild(ladder)
     wished(service, ladder, Unvoid("m2"))
-    assert told(reading, "m2") == ("waits", "the ladder's ratings are being made anew")
+    assert told(reading, "m2") == ("waits", "the ladder's ratings are being recalculated")
     service.rebuild(ladder)
     assert told(reading, "m2") == ("rated", None)
 
@@ -113,7 +113,7 @@ def test_a_rating_that_began_elsewhere_is_no_match(service, ladder, reading):
 def test_a_search_by_times_looks_at_so_many_events_and_no_more(service, ladder, reading, monkeypatch):
     for number in range(1, 10):
         service.record(duel(number, "ann", f"p{number}", ladder))
-    monkeypatch.setattr(recorded, "SCAN", 4)
+    monkeypatch.setattr(match_profiles, "SCAN", 4)
     for player in (None, "ann"):
         pages, found, before = 0, [], None
         while before is not None or not pages:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from evenmatch.errors import AccessError
 from evenmatch.service.callers import signing
-from evenmatch.service.callers.signing import Signed
+from evenmatch.service.callers.signing import SignedRequest
 
 TEXT = "em_abcdefghij_" + "s" * 43
 KEY = hashlib.sha256(TEXT.encode()).digest()
@@ -29,7 +29,7 @@ MESSAGE = f"{AT}\nPOST\n{PATH}\n".encode() + BODY
 
 
 def signed(at=AT, key=KEY, method="POST", path=PATH, body=BODY):
-    return Signed("em_abcdefghij", at, signing.sign(key, at, method, path, body))
+    return SignedRequest("em_abcdefghij", at, signing.sign(key, at, method, path, body))
 
 
 def check(one, *, method="POST", path=PATH, body=BODY, now=AT):
@@ -82,7 +82,9 @@ def test_the_timestamp_may_be_300_seconds_off_and_no_more(ahead, good):
     if good:
         check(signed(), now=AT + ahead)
     else:
-        with pytest.raises(AccessError, match=f"{AT} is 300 s {'ago' if ahead > 0 else 'to come'}; accepted are 300 s"):
+        with pytest.raises(
+            AccessError, match=f"{AT} is 300 s {'ago' if ahead > 0 else 'in the future'}; at most 300 s"
+        ):
             check(signed(), now=AT + ahead)
 
 
@@ -95,17 +97,17 @@ def test_the_header_is_read_as_it_is_written_in_whatever_order():
 
 HEX = "0f" * 32
 WRONG = [
-    ("", "not signed by"),
-    ("Bearer em_abcdefghij_sss", "not signed by"),
+    ("", "not signed with"),
+    ("Bearer em_abcdefghij_sss", "not signed with"),
     ("Evenmatch-HMAC-SHA256", "each once"),
     (f"Evenmatch-HMAC-SHA256 key=em_a, timestamp=1, signature={HEX}, key=em_b", "each once"),
     (f"Evenmatch-HMAC-SHA256 key=em_a, key=em_a, signature={HEX}", "each once"),
     (f"Evenmatch-HMAC-SHA256 key=em_a timestamp=1 signature={HEX}", "each once"),
     (f"Evenmatch-HMAC-SHA256 key=em_a, timestamp=1, signature={HEX},", "each once"),
     (f'Evenmatch-HMAC-SHA256 key="em_a, timestamp=1, signature={HEX}', "each once"),
-    (f"Evenmatch-HMAC-SHA256 key=em_a, timestamp=01, signature={HEX}", "'01' is no number of seconds"),
-    (f"Evenmatch-HMAC-SHA256 key=em_a, timestamp=1e9, signature={HEX}", "'1e9' is no number of seconds"),
-    (f"Evenmatch-HMAC-SHA256 key=em_a, timestamp={'9' * 13}, signature={HEX}", "is no number of seconds"),
+    (f"Evenmatch-HMAC-SHA256 key=em_a, timestamp=01, signature={HEX}", "'01' is not a number of seconds"),
+    (f"Evenmatch-HMAC-SHA256 key=em_a, timestamp=1e9, signature={HEX}", "'1e9' is not a number of seconds"),
+    (f"Evenmatch-HMAC-SHA256 key=em_a, timestamp={'9' * 13}, signature={HEX}", "is not a number of seconds"),
     (f"Evenmatch-HMAC-SHA256 key=em_a, timestamp=٣, signature={HEX}", "each once"),
     ("Evenmatch-HMAC-SHA256 key=em_a, timestamp=1, signature=0f", "64 hexadecimal digits"),
     (f"Evenmatch-HMAC-SHA256 key=em_a, timestamp=1, signature={'g' * 64}", "64 hexadecimal digits"),
@@ -116,7 +118,7 @@ WRONG = [
 def test_a_header_that_is_no_signature_is_refused_and_told_what_is_accepted(header, said):
     with pytest.raises(AccessError, match=said) as told:
         signing.read(header)
-    assert "accepted is Evenmatch-HMAC-SHA256 key=em_…, timestamp=" in str(told.value)
+    assert "expected Evenmatch-HMAC-SHA256 key=em_…, timestamp=" in str(told.value)
     assert "sss" not in str(told.value)
 
 
@@ -137,4 +139,4 @@ def test_whatever_stands_in_a_header_is_refused_in_words(text):
 @example("GET", "/", "\ud800")
 def test_whatever_is_signed_wrongly_is_refused_in_words(method, path, signature):
     with pytest.raises(AccessError):
-        check(Signed("em_a", AT, signature), method=method, path=path)
+        check(SignedRequest("em_a", AT, signature), method=method, path=path)

@@ -5,7 +5,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from evenmatch import Appearance, Match, Team, from_matches
-from evenmatch.standings.activity import DAY, NEVER, Activity
+from evenmatch.durations import DAY
+from evenmatch.standings.activity import NEVER, Activity
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 ZERO = 1767225600_000000

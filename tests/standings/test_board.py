@@ -10,8 +10,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from evenmatch.durations import DAY
 from evenmatch.errors import BadParameterError, InputError
-from evenmatch.standings.activity import DAY, NEVER
+from evenmatch.standings.activity import NEVER
 from evenmatch.standings.board import Board, Cut, Standing, StandingsRules, snapshot
 from evenmatch.standings.distribution import Population
 from evenmatch.standings.division import DIVISIONS, FIFTY, Division
@@ -494,11 +495,11 @@ def test_a_distribution_counts_the_active_alone():
 # What is refused
 
 RULED_OUT = [
-    ({"placement": -1}, "placement is -1; accepted is 0 or more"),
+    ({"placement": -1}, "placement is -1; expected 0 or more"),
     ({"active_days": -0.5}, "active_days is -0.5"),
     ({"active_days": math.nan}, "active_days is nan"),
-    ({"active_days": math.inf}, "active_days is inf; accepted are up to 36,525, a century"),
-    ({"active_days": 36_525.5}, "active_days is 36525.5; accepted are up to 36,525"),
+    ({"active_days": math.inf}, "active_days is inf; expected at most 36,525, a century"),
+    ({"active_days": 36_525.5}, "active_days is 36525.5; expected at most 36,525"),
     ({"division_margin": -3}, "division_margin is -3"),
 ]
 
@@ -507,14 +508,14 @@ RULED_OUT = [
 def test_rules_that_cannot_hold_are_refused(rules, said):
     with pytest.raises(BadParameterError, match=said):
         StandingsRules(**rules)
-    with pytest.raises(InputError, match="begins at 2; accepted is 1"):
+    with pytest.raises(InputError, match="begins at 2; expected 1"):
         StandingsRules(divisions=(Division("all", 2),))
 
 
 BROKEN = [
-    ([One(1, 5.0), One(1, 6.0)], "player 1 comes after 1; accepted are rising ids"),
+    ([One(1, 5.0), One(1, 6.0)], "player 1 comes after 1; expected ascending ids"),
     ([One(4, 5.0), One(7, 6.0), One(5, 6.0)], "player 5 comes after 7"),
-    ([One(4, 5.0), One(7, math.nan)], "rating of player 7 is nan; accepted is a finite number"),
+    ([One(4, 5.0), One(7, math.nan)], "rating of player 7 is nan; expected a finite number"),
     ([One(4, -math.inf)], "rating of player 4 is -inf"),
 ]
 
@@ -528,18 +529,18 @@ def test_a_board_that_is_none_is_refused(players, said):
 def test_a_column_that_is_too_short_is_refused():
     board = board_of(LADDER)
     columns = {name: getattr(board, name) for name in Board.__dataclass_fields__}
-    with pytest.raises(InputError, match="column hidden has 7 entries; 8 were expected"):
+    with pytest.raises(InputError, match="column hidden has 7 entries; expected 8"):
         Board(**columns | {"hidden": board.hidden[1:]})
 
 
 def test_pages_and_bins_that_cannot_be_are_refused():
     found = taken(LADDER)
     for call, said in [
-        (lambda: found.page(0, 10), "number of a page is 0; accepted is 1 or more"),
+        (lambda: found.page(0, 10), "number of a page is 0; expected 1 or more"),
         (lambda: found.page(1, 0), "size of a page is 0"),
         (lambda: found.pages(-1), "size of a page is -1"),
-        (lambda: found.around(9, -1), "number on each side is -1; accepted is 0 or more"),
-        (lambda: found.distribution(1), "bins is 1; accepted are 2 or more"),
+        (lambda: found.around(9, -1), "number on each side is -1; expected 0 or more"),
+        (lambda: found.distribution(1), "bins is 1; expected 2 or more"),
     ]:
         with pytest.raises(BadParameterError, match=said):
             call()

@@ -10,11 +10,11 @@ from evenmatch.standings.division import DIVISIONS, FIFTY, Division, checked, di
 
 WRONG = [
     ([], "begins at nowhere"),
-    ([("a", 2)], "begins at 2; accepted is 1"),
-    ([("a", 0)], "begins at 0; accepted is 1"),
-    ([("a", 1), ("b", 1)], "'b' begins at 1, 'a' before it at 1; accepted are rising percentiles"),
+    ([("a", 2)], "begins at 2; expected 1"),
+    ([("a", 0)], "begins at 0; expected 1"),
+    ([("a", 1), ("b", 1)], "'b' begins at 1, 'a' before it at 1; expected ascending percentiles"),
     ([("a", 1), ("b", 50), ("c", 40)], "'c' begins at 40, 'b' before it at 50"),
-    ([("a", 1), ("b", 101)], "'b' begins at 101; accepted is up to 100"),
+    ([("a", 1), ("b", 101)], "'b' begins at 101; expected at most 100"),
     ([("a", 1), ("", 50)], "'' is empty or used twice"),
     ([("a", 1), ("b", 20), ("a", 50)], "'a' is empty or used twice"),
 ]

@@ -11,6 +11,6 @@ from fast import Fast
 def implementation(request, monkeypatch):
     """Put the package's systems, then their twins, into the test module under each of its NAMES."""
     for name in request.module.NAMES:
-        chosen = Fast(name) if request.param == "package" else importlib.import_module(f"slow.{name}")
+        chosen = Fast(name) if request.param == "package" else importlib.import_module(f"reference.{name}")
         monkeypatch.setattr(request.module, name, chosen)
     return request.param

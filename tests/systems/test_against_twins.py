@@ -73,7 +73,7 @@ def test_every_system_of_the_package_has_a_twin_and_cases():
 @pytest.mark.parametrize(("system", "parameters"), CASES)
 def test_the_kernel_and_its_twin_agree_on_every_change(system, parameters, seed):
     matches = made_up(system, seed)
-    twin = importlib.import_module(f"slow.{system}")
+    twin = importlib.import_module(f"reference.{system}")
     told = Fast(system).replay(matches, **parameters)
     known = twin.replay(matches, **parameters)
     assert all(math.isfinite(change.after) and math.isfinite(change.expected) for change in told)

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.usefixtures("implementation")
 
 # --- glicko and glicko2: a whole period (Glickman's example: Example of the Glicko-2 system, 2013; The Glicko system)
 
-HOME = {"package": "evenmatch.systems", "twin": "slow"}
+HOME = {"package": "evenmatch.systems", "twin": "reference"}
 PUBLISHED = [(1400, 30, 1), (1550, 100, 0), (1700, 300, 0)]
 
 

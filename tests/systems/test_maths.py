@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from evenmatch.systems.maths import logistic, normal_cdf, product_at_least, quick_cdf
 from fast import Fast
-from slow.model import SlowMatch, SlowPlayer, SlowTeam
+from reference.model import SlowMatch, SlowPlayer, SlowTeam
 
 factor = st.integers(0, 62).flatmap(lambda bits: st.integers(0, 2**bits - 1))
 four = st.tuples(factor, factor, factor, factor)

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from fast import Fast
-from slow.model import SlowMatch, SlowPlayer, SlowTeam
+from reference.model import SlowMatch, SlowPlayer, SlowTeam
 
 NAMES = ("wager", "scorefactor", "prav", "battlepoints")
 wager = scorefactor = prav = battlepoints = None  # each test is given both implementations in turn
@@ -22,7 +22,7 @@ APP = {"brackets": (2100, 2400, 2400), "k": (32, 24, 10, 10), "lopsided": (1, 1,
 def implementation(request, monkeypatch):
     """Each test runs twice: `wager` and the others are the package's, then their twins."""
     for name in NAMES:
-        twin = importlib.import_module(f"slow.{name}")
+        twin = importlib.import_module(f"reference.{name}")
         chosen = Fast(name) if request.param == "package" else twin
         monkeypatch.setattr(sys.modules[__name__], name, chosen, raising=False)
 

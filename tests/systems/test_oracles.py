@@ -17,7 +17,7 @@ from scipy.special import ndtr, ndtri
 from evenmatch import from_matches, rules
 from evenmatch.systems import glicko2, loop
 from fast import Fast, as_match
-from slow.model import SlowMatch, SlowPlayer, SlowTeam
+from reference.model import SlowMatch, SlowPlayer, SlowTeam
 
 DAY = 86400.0
 LENGTH = 600.0  # of a match
@@ -46,7 +46,7 @@ def package(system, matches, state, **parameters):
 
 def twin(system, matches, state, **parameters):
     """The same of the slow twin, which tells shown ratings only."""
-    replay = importlib.import_module(f"slow.{system}").replay
+    replay = importlib.import_module(f"reference.{system}").replay
     means = replay(matches, state=state, display=0.0, **parameters)
     lower = replay(matches, state=state, display=1.0, **parameters)
     return {
@@ -603,7 +603,7 @@ def replayed(implementation, matches, **parameters):
     """Changes of a system by its package or by its twin."""
     if implementation is package:
         return Fast("elommr").replay(matches, **parameters)
-    return importlib.import_module("slow.elommr").replay(matches, **parameters)
+    return importlib.import_module("reference.elommr").replay(matches, **parameters)
 
 
 def season(seed, matches, sides, size):

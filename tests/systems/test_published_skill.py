@@ -5,7 +5,7 @@ import importlib
 import pytest
 
 from fast import Fast
-from slow.model import SlowMatch, SlowPlayer, SlowTeam
+from reference.model import SlowMatch, SlowPlayer, SlowTeam
 
 BRADLEY_TERRY = {"variant": "bradley_terry_full", "tau": 0.0}
 STRONG = {"B": {"mean": 30.0, "deviation": 25 / 3}}
@@ -49,7 +49,9 @@ PRINTED = [
 @pytest.mark.parametrize("implementation", ["package", "twin"])
 @pytest.mark.parametrize(("system", "parameters", "teams", "state", "printed"), PRINTED)
 def test_means_and_deviations_are_those_that_are_printed(implementation, system, parameters, teams, state, printed):
-    replay = Fast(system).replay if implementation == "package" else importlib.import_module(f"slow.{system}").replay
+    replay = (
+        Fast(system).replay if implementation == "package" else importlib.import_module(f"reference.{system}").replay
+    )
     match = SlowMatch("1", 0.0, None, [SlowTeam(at, None, [SlowPlayer(p) for p in team]) for team, at in teams.items()])
 
     means = {change.player: change.after for change in replay([match], **parameters, display=0.0, state=state)}
@@ -65,7 +67,9 @@ def test_means_and_deviations_are_those_that_are_printed(implementation, system,
 @pytest.mark.parametrize("implementation", ["package", "twin"])
 @pytest.mark.parametrize("system", ["trueskill", "wenglin"])
 def test_three_deviations_below_the_mean_is_what_players_see(implementation, system):
-    replay = Fast(system).replay if implementation == "package" else importlib.import_module(f"slow.{system}").replay
+    replay = (
+        Fast(system).replay if implementation == "package" else importlib.import_module(f"reference.{system}").replay
+    )
     match = SlowMatch("1", 0.0, None, [SlowTeam(1, None, [SlowPlayer("A")]), SlowTeam(2, None, [SlowPlayer("B")])])
 
     winner, loser = replay([match])

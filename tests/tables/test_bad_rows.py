@@ -35,12 +35,12 @@ CASES = [
     ("player empty", {(5, "player"): None}, [(5, "player is empty")]),
     ("player without a letter", {(5, "player"): ""}, [(5, "player is empty")]),
     ("team empty", {(5, "team"): None}, [(5, "team is empty")]),
-    ("player twice on a team", {(5, "player"): "ann"}, [(5, "player 'ann' stands in this match twice")]),
-    ("player on both teams", {(6, "player"): "bob"}, [(6, "player 'bob' stands in this match twice")]),
+    ("player twice on a team", {(5, "player"): "ann"}, [(5, "player 'ann' is in this match twice")]),
+    ("player on both teams", {(6, "player"): "bob"}, [(6, "player 'bob' is in this match twice")]),
     (
         "one team only",
         {(row, name): value for row in (6, 7) for name, value in (("team", "a"), ("place", 1), ("team_score", 13.0))},
-        [(4, "the match has one team only")],
+        [(4, "the match has only one team")],
     ),
     (
         "neither place nor team_score",
@@ -89,7 +89,7 @@ def test_a_bad_row_is_reported_with_its_line_and_reason_and_nothing_else_is(cell
     assert [one[:3] for one in found] == [(row + FIRST.get(form, 1), "m2", unit) for row, _ in expected], found
     for problem, (_, reason) in zip(problems, expected, strict=True):
         assert re.match(reason, problem.reason, re.IGNORECASE), problem.reason
-        assert "accepted" in problem.reason or "needed" in problem.reason or "give all or none" in problem.reason
+        assert "expected" in problem.reason or "needed" in problem.reason or "give all or none" in problem.reason
 
 
 @pytest.mark.parametrize("form", EVERY_FORM)
@@ -131,16 +131,16 @@ def test_every_bad_row_is_reported_and_not_only_the_first(form, tmp_path):
 
 
 def test_a_message_of_many_problems_groups_them_while_the_error_holds_all():
-    problems = [Problem(at, f"m{at // 2}", f"score is {at}.5e+3; accepted is a word") for at in range(2, 40)]
-    problems += [Problem(41, None, "player is 'x y' and \"it's\"; accepted is one")]
+    problems = [Problem(at, f"m{at // 2}", f"score is {at}.5e+3; expected a word") for at in range(2, 40)]
+    problems += [Problem(41, None, "player is 'x y' and \"it's\"; expected one")]
     error = BadRowsError("a.csv", problems)
     assert error.problems == tuple(problems)
     assert str(error).splitlines()[:3] == [
         "a.csv: 39 problems",
-        "  38 × score is …; accepted is a word",
+        "  38 × score is …; expected a word",
         "      line 2, match 'm1': score is 2.5e+3",
     ]
-    assert "  1 × player is … and …; accepted is one" in str(error)
+    assert "  1 × player is … and …; expected one" in str(error)
     assert str(error).splitlines()[-1].endswith("'m10', and 9 more")
     few = BadRowsError("a.csv", problems[:20])
     assert str(few).splitlines()[1:] == [f"  {problem}" for problem in problems[:20]]

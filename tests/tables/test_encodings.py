@@ -17,10 +17,10 @@ LATIN = (  # as a spreadsheet writes it: every name with an accent is one byte
     + b"m4,2026-01-04,b,bob,2,Caf\xe9\nm4,2026-01-04,a,ann,1,x\n"
 )
 FOUND = [
-    (3, "m1", r"player is b'Zo\xeb', which is not UTF-8; accepted is a file in UTF-8"),
-    (6, "m2", "7 columns; accepted are 6, as in the first line"),
-    (7, "m\N{REPLACEMENT CHARACTER}3", r"match_id is b'm\xff3', which is not UTF-8; accepted is a file in UTF-8"),
-    (8, "m\N{REPLACEMENT CHARACTER}3", r"match_id is b'm\xff3', which is not UTF-8; accepted is a file in UTF-8"),
+    (3, "m1", r"player is b'Zo\xeb', which is not UTF-8; expected a file in UTF-8"),
+    (6, "m2", "7 columns; expected 6, as in the first line"),
+    (7, "m\N{REPLACEMENT CHARACTER}3", r"match_id is b'm\xff3', which is not UTF-8; expected a file in UTF-8"),
+    (8, "m\N{REPLACEMENT CHARACTER}3", r"match_id is b'm\xff3', which is not UTF-8; expected a file in UTF-8"),
 ]
 pytestmark = pytest.mark.filterwarnings("ignore:.*unknown column 'map'")
 
@@ -54,7 +54,7 @@ def test_random_bytes_are_an_input_error_that_names_a_line(suffix, tmp_path):
 def test_a_first_line_in_another_encoding_is_told(encoding, tmp_path):
     path = tmp_path / "x.csv"
     path.write_bytes("match_id,played_at,team,player,place,größe\nm,2026-01-01,a,ann,1,\n".encode(encoding))
-    with pytest.raises(InputError, match=r"x\.csv: line 1: b'.* is not UTF-8; accepted is CSV in UTF-8"):
+    with pytest.raises(InputError, match=r"x\.csv: line 1: b'.* is not UTF-8; expected CSV in UTF-8"):
         read(path)
 
 
@@ -67,7 +67,7 @@ def test_json_lines_that_are_no_text_are_told_by_their_lines(tmp_path):
         read(path)
     (problem,) = caught.value.problems
     assert (problem.line, problem.match_id) == (3, "m2")
-    assert problem.reason.endswith("is not UTF-8; accepted is a file in UTF-8")
+    assert problem.reason.endswith("is not UTF-8; expected a file in UTF-8")
     assert read(path, skip_bad=True).match_id.to_pylist() == ["m1"]
 
 
@@ -76,10 +76,10 @@ def test_json_lines_that_are_no_text_are_told_by_their_lines(tmp_path):
     [
         (b"\xef\xbb\xbf", "the pipe is empty"),
         (b" \n", "the pipe is empty"),
-        (b"PAR1", "the pipe: not readable as Parquet, as which it begins"),
+        (b"PAR1", "the pipe: not readable as Parquet, the format detected from its first line"),
         (b"a,b\n1,2\n", "the pipe lacks the columns match_id"),
         (b"match_id;played_at\n", "columns must be separated by commas"),
-        (b"[1,2]\n", r"'\[1,2\]' is not a JSON object; accepted is one per line"),
+        (b"[1,2]\n", r"'\[1,2\]' is not a JSON object; expected one per line"),
         (b"hello\n", "'hello' is not a JSON object"),
         (b"{}\n", "the pipe lacks the columns match_id"),
     ],

@@ -132,12 +132,12 @@ def test_a_frame_is_named_in_messages_and_its_rows_are_counted_from_1():
 
 
 def test_bytes_are_no_names():
-    with pytest.raises(InputError, match="column player holds binary; accepted is text or whole numbers"):
+    with pytest.raises(InputError, match="column player contains binary; expected text or whole numbers"):
         from_frame(pa.table(WHOLE | {"player": [b"\xff"] * 12}))
 
 
 def test_a_true_or_false_place_is_an_input_error():
-    with pytest.raises(InputError, match="column place holds true and false"):
+    with pytest.raises(InputError, match="column place contains true and false"):
         from_frame(pa.table(WHOLE | {"place": [True] * 12}))
 
 

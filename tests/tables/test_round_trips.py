@@ -176,7 +176,7 @@ def test_joining_with_nothing_changes_nothing():
 
 
 def test_an_id_in_two_tables_is_an_error():
-    with pytest.raises(InputError, match="match id 'm0' stands in more than one table"):
+    with pytest.raises(InputError, match="match id 'm0' is in more than one table"):
         join(from_matches(duels(1)), from_matches(duels(2)))
 
 

@@ -6,7 +6,7 @@ from browsing import RESULTS, Browsing
 from evenmatch import rules
 from evenmatch.http.app import application
 from evenmatch.http.options import Options
-from evenmatch.http.serving import site_over
+from evenmatch.http.server import site_over
 from evenmatch.service.service import Service
 from evenmatch.service.settings import Settings
 from evenmatch.web.app import pages

@@ -11,10 +11,10 @@ import pytest
 from evenmatch import backtest, from_matches, rules
 from evenmatch.http.app import application
 from evenmatch.http.options import Options
-from evenmatch.http.serving import site_over
+from evenmatch.http.server import site_over
 from evenmatch.lab.season import season
-from evenmatch.service.queueing.matchmaker import Matchmaker
-from evenmatch.service.queueing.wishes import Join, Seeker
+from evenmatch.service.queues.matchmaker import Matchmaker
+from evenmatch.service.queues.requests import Join, QueuedPlayer
 from evenmatch.service.service import Service
 from evenmatch.web.app import pages
 from http_asking import Asking
@@ -45,10 +45,10 @@ def site(tmp_path_factory):
         service.record_many("6v6", matches())
         service.view("6v6")  # pages may show standings that are a twentieth of a second old
         made = site_over(service, options)
-        made.desk.set_queue("6v6", "main", {"team_size": 1, "steps": [[0, 100]], "max_odds": "none"})
-        seekers = [Join(members=(Seeker(name=f"w{at}"),), queues=("main",)) for at in range(40)]
-        made.desk.do("6v6", seekers)
-        Matchmaker(made.desk).step("6v6")
+        made.queue_service.set_queue("6v6", "main", {"team_size": 1, "steps": [[0, 100]], "max_odds": "none"})
+        seekers = [Join(members=(QueuedPlayer(name=f"w{at}"),), queues=("main",)) for at in range(40)]
+        made.queue_service.do("6v6", seekers)
+        Matchmaker(made.queue_service).step("6v6")
         yield made
         made.jobs.stop(10)
         made.threads.shutdown(wait=True)
@@ -116,7 +116,7 @@ def test_the_overview_opens_at_once_and_has_the_findings_soon(anyone, site):
         assert time.monotonic() < until
         time.sleep(0.2)
         shown = page(anyone, LADDER)
-    assert "What winners gain, losers give: matches neither make points nor take them away." in words(shown)
+    assert "Winners gain what losers lose: matches neither create nor remove points." in words(shown)
 
 
 @pytest.mark.parametrize("of", ["levels", "odds", "reliability", "troubles", "activity"])
@@ -138,13 +138,13 @@ def test_figures_that_are_not_there_are_told(anyone):
     assert anyone.get(f"{LADDER}/health", params={"of": "x"}).status_code == 404
     answer = anyone.get("/ladders/new/lab/health")
     assert answer.status_code == 422
-    assert "has no match that is rated" in unescape(answer.text)
+    assert "has no rated match" in unescape(answer.text)
     assert "It has no rated match yet." in page(anyone, "/ladders/new/lab")
 
 
 def test_the_waits_of_those_who_were_offered_a_match_are_drawn(anyone, site):
     data = anyone.get(f"{LADDER}/waits").json()["data"]
-    offers = site.desk.recent("6v6", 100)
+    offers = site.queue_service.recent("6v6", 100)
     assert sum(len(one["x"]) for one in data if one["mode"] == "markers") == sum(len(one.waits) for one in offers) > 0
 
 
@@ -254,7 +254,7 @@ def test_a_result_is_shown_on_its_own_ladder_alone(anyone, site):
 
 def test_a_failed_job_says_why(designer):
     shown = done(designer, "/ladders/new/lab/backtest", {"system": "elo"})
-    assert "ladder 'new' has no match that is rated" in words(shown)
+    assert "ladder 'new' has no rated match" in words(shown)
 
 
 def figures(shown):

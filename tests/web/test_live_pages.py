@@ -2,41 +2,41 @@
 
 import asyncio
 
-from evenmatch.service.queueing.wishes import Join, Seeker
-from evenmatch.web.pages import live
-from evenmatch.web.pulses import Pulses
-from evenmatch.web.shown import seen_of
+from evenmatch.service.queues.requests import Join, QueuedPlayer
+from evenmatch.web.change_stream import ChangeStream
+from evenmatch.web.pages import change_stream
+from evenmatch.web.view_models import seen_of
 from ledger.made import duel
 
 
-async def heard(site, league, seen, deeds):
+async def heard(site, league, seen, audit_entries):
     """What a page hears that shows this state of the ladder, while these things are done."""
-    pulses, told = Pulses(site), []
+    change_stream, told = ChangeStream(site), []
 
     async def listen():
-        async for what in pulses.of(league, seen):
+        async for what in change_stream.of(league, seen):
             told.append(what)  # noqa: PERF401 - what was told is needed where this is cancelled
 
     listening = asyncio.create_task(listen())
     await asyncio.sleep(1.5)
-    for deed in deeds:
-        await asyncio.to_thread(deed)
+    for audit_entry in audit_entries:
+        await asyncio.to_thread(audit_entry)
         await asyncio.sleep(2.5)
-    assert len(pulses) == 1
+    assert len(change_stream) == 1
     listening.cancel()
     await asyncio.gather(listening, return_exceptions=True)
-    assert len(pulses) == 0
+    assert len(change_stream) == 0
     return told
 
 
 def test_a_page_hears_of_matches_and_of_the_queue(site, league, service):
-    site.desk.set_queue(league, "main", {"team_size": 1})
-    deeds = [
+    site.queue_service.set_queue(league, "main", {"team_size": 1})
+    audit_entries = [
         lambda: service.record(duel(30, "joe", "ann", ladder=league)),
-        lambda: site.desk.do(league, [Join(members=(Seeker(name="zoe"),), queues=("main",))]),
+        lambda: site.queue_service.do(league, [Join(members=(QueuedPlayer(name="zoe"),), queues=("main",))]),
     ]
     seen = seen_of(service.view(league))
-    assert asyncio.run(heard(site, league, seen, deeds)) == ["ladder", "queue"]
+    assert asyncio.run(heard(site, league, seen, audit_entries)) == ["ladder", "queue"]
 
 
 def test_a_page_that_shows_what_was_before_hears_so_at_once(site, league, service):
@@ -58,18 +58,18 @@ def test_there_is_no_stream_of_a_ladder_that_is_not_there(anyone, league):
 
 
 def test_one_address_holds_so_many_streams_and_no_more(anyone, site, league, monkeypatch):
-    monkeypatch.setattr(live, "EACH", 0)
+    monkeypatch.setattr(change_stream, "EACH", 0)
     answer = anyone.get(f"/ladders/{league}/pulse")
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "30")
 
 
 def test_streams_are_counted_by_address_while_they_are_open(site, league, service):
     async def count():
-        pulses = Pulses(site)
-        stream = pulses.of(league, "other", "1.2.3.4")
+        change_stream = ChangeStream(site)
+        stream = change_stream.of(league, "other", "1.2.3.4")
         assert await anext(stream) == "ladder"
-        during = pulses.count("1.2.3.4"), pulses.count("5.6.7.8")
+        during = change_stream.count("1.2.3.4"), change_stream.count("5.6.7.8")
         await stream.aclose()
-        return during, pulses.count("1.2.3.4")
+        return during, change_stream.count("1.2.3.4")
 
     assert asyncio.run(count()) == ((1, 0), 0)

@@ -10,8 +10,8 @@ from browsing import RESULTS, Browsing, field, words
 from evenmatch import rules
 from evenmatch.errors import ConflictError
 from evenmatch.http.app import application
-from evenmatch.service.hooks.deliveries import Deliverer
-from evenmatch.service.queueing.wishes import Join, Seeker
+from evenmatch.service.queues.requests import Join, QueuedPlayer
+from evenmatch.service.webhooks.deliveries import Deliverer
 from evenmatch.web.app import pages
 from ledger.made import duel, ratings
 
@@ -72,7 +72,7 @@ def test_a_banned_player_is_out_of_the_standings_until_reinstated(operator, leag
 def test_the_form_of_a_ban_says_who_will_read_its_reason(operator, anyone, league):
     at = f"/ladders/{league}/operate/correct"
     assert "Everybody who may read this ladder can read it" in words(operator.page(f"{at}?what=ban"))
-    assert "Kept in the ledger, for operators" in words(operator.page(f"{at}?what=reinstate"))
+    assert "Stored in the ledger, for operators" in words(operator.page(f"{at}?what=reinstate"))
     operator.submit(at, on=at, what="ban", player="ann", rule="void", reason="boosting since May")
     assert "boosting since May" in words(anyone.page(f"/ladders/{league}/matches/m1"))
 
@@ -82,13 +82,13 @@ def test_the_form_of_a_ban_says_who_will_read_its_reason(operator, anyone, leagu
     [
         ({"what": "void", "match": "m99"}, "Unknown match 'm99' of ladder 'league'"),
         ({"what": "ban", "player": "nobody"}, "Unknown player 'nobody'"),
-        ({"what": "ban", "player": "ann", "rule": "harsh"}, "Rule is 'harsh'; accepted is void or refund"),
+        ({"what": "ban", "player": "ann", "rule": "harsh"}, "Rule is 'harsh'; expected void or refund"),
         (
             {"what": "ban", "player": "ann", "since": "soon"},
-            "Expected a day such as 2026-11-21, or nothing for all, got 'soon'",
+            "Expected a day such as 2026-11-21, or an empty field for all, got 'soon'",
         ),
         ({"what": "other"}, "what is 'other'; expected void, unvoid, ban, reinstate"),
-        ({"what": "void"}, "Name a match"),
+        ({"what": "void"}, "Enter a match"),
     ],
 )
 def test_a_correction_that_cannot_be_is_refused_with_what_could(operator, league, form, told):
@@ -156,13 +156,13 @@ def test_a_ladder_of_which_nothing_is_reset_keeps_its_leaderboard_and_the_page_s
     service.change_settings(league, {"reset": "none"})
     seen = words(operator.page(f"/ladders/{league}/operate/season"))
     assert "The leaderboard will be empty" not in seen
-    assert "Ratings and placement go on as they are" in seen
+    assert "Ratings and placement stay as they are" in seen
     operator.submit(f"/ladders/{league}/operate/season", confirm=league)
     assert len(service.view(league).snapshot) == 4
 
 
 def test_an_archived_ladder_is_read_and_takes_nothing_more(operator, anyone, site, league, service):
-    site.desk.set_queue(league, "main", {"team_size": 1})
+    site.queue_service.set_queue(league, "main", {"team_size": 1})
     at = f"/ladders/{league}/operate/archive"
     assert "You can reopen it at any time" in words(operator.page(at))
     refused = operator.submit(at, do="archive", confirm="lea")
@@ -172,7 +172,7 @@ def test_an_archived_ladder_is_read_and_takes_nothing_more(operator, anyone, sit
     with pytest.raises(ConflictError, match="archived"):
         service.record(duel(20, "ann", "bob", ladder=league))
     assert "This ladder is archived" in words(anyone.page(f"/ladders/{league}/standings"))
-    (told,) = site.desk.do(league, [Join(members=(Seeker(name="ann"),), queues=("main",))])
+    (told,) = site.queue_service.do(league, [Join(members=(QueuedPlayer(name="ann"),), queues=("main",))])
     assert isinstance(told, ConflictError)
     operator.submit(at, do="reopen")
     service.record(duel(20, "ann", "bob", ladder=league))
@@ -225,7 +225,7 @@ def test_a_key_is_made_shown_once_and_revoked_when_its_name_was_typed(operator, 
     assert [one.name for one in site.keys.list()].count("server") == 1
     at = f"/operate/keys/{made[:13]}/revoke"
     assert f'href="{at}"' in reloaded
-    assert "it may report on all ladders" in words(operator.page(at))
+    assert "The key may report on all ladders" in words(operator.page(at))
     refused = operator.submit(at, confirm="serve")
     assert field(refused.text, "confirm") == ("serve", "Type server to confirm")
     assert site.keys.authenticate(made)
@@ -249,7 +249,7 @@ def test_a_refused_key_is_shown_as_it_was_typed(operator, league):
     assert refused.status_code == 422
     assert field(refused.text, "days") == (
         "soon",
-        "Expected whole days from 1 to 3,650, or nothing for ever, got 'soon'",
+        "Expected whole days from 1 to 3,650, or an empty field, got 'soon'",
     )
     assert field(refused.text, "name")[0] == "server"
     assert re.findall(r'name="(?:scope|ladder)" value="(\w+)" checked', refused.text) == ["report", "read", league]
@@ -277,7 +277,7 @@ def test_webhooks_are_added_and_their_failures_shown(operator, admin_key, site, 
     number = re.search(r"/operate/webhooks/(\d+)", operator.page("/operate/webhooks"))[1]
     assert "failed" in words(operator.page(f"/operate/webhooks/{number}?state=dead"))
     operator.submit(f"/operate/webhooks/{number}/remove", on="/operate/webhooks")
-    assert "Nobody is told anything yet" in words(operator.page("/operate/webhooks"))
+    assert "There are no webhooks yet" in words(operator.page("/operate/webhooks"))
 
 
 def test_who_operates_one_ladder_sees_and_changes_no_other(site, league, service):
@@ -325,7 +325,7 @@ def test_a_link_fills_no_confirmation(operator, site, league):
 
 
 def test_an_archived_ladder_offers_neither_a_queue_nor_a_season(operator, site, league, service):
-    site.desk.set_queue(league, "main", {"team_size": 1})
+    site.queue_service.set_queue(league, "main", {"team_size": 1})
     at = f"/ladders/{league}/operate"
     assert "End it, with a preview" in words(operator.page(at))
     assert "Find me a match" in words(operator.page(f"/ladders/{league}/queue"))

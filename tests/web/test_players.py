@@ -41,7 +41,7 @@ def test_the_standings_list_players_by_rating(anyone, league):
 
 def test_players_are_found_by_a_part_of_their_name_and_around_one(anyone, league):
     assert [name for name, _ in rows(anyone.page(f"/ladders/{league}/standings?search=AN"))] == ["ann"]
-    assert "No player of this ladder has such a name" in anyone.page(f"/ladders/{league}/standings?search=zzz")
+    assert "No player of this ladder has a name like that" in anyone.page(f"/ladders/{league}/standings?search=zzz")
     around = words(anyone.page(f"/ladders/{league}/standings?around=joe"))
     assert "joe stands at #4 of 4 with a rating of" in around
 
@@ -61,13 +61,13 @@ def test_pages_say_why_nobody_is_listed(anyone, service, clock):
         service.view(ladder)
         assert [page for page in pages if sentence not in words(anyone.page(page))] == []
 
-    told("No match was rated on this ladder yet.")
+    told("No match has been rated on this ladder yet.")
     service.record(duel(1, "ann", "bob", ladder=ladder))
-    told("Nobody is listed yet: that takes 2 completed matches, and nobody has more than 1.")
+    told("No player is listed yet: that takes 2 completed matches, and no player has more than 1.")
     service.record(duel(2, "ann", "bob", ladder=ladder))
     clock.move(days=47)
     told(
-        "Nobody is listed: of 2 players with enough matches, nobody has completed one in the last 3 days. "
+        "No player is listed: of 2 players with enough matches, none has completed a match in the last 3 days. "
         "The last match was on 2026-01-01."
     )
 
@@ -79,7 +79,7 @@ def test_the_page_around_a_player_says_why_they_are_not_listed(anyone, service, 
     clock.move(days=20)
     service.view(ladder)
     around = f"/ladders/{ladder}/standings?around="
-    assert "That takes 2 completed matches, and they have 1." in words(anyone.page(f"{around}cat"))
+    assert "A player is listed after 2 completed matches, and they have 1." in words(anyone.page(f"{around}cat"))
     last = "Their last completed match was 29 days ago, and players are listed for 10 days after one."
     assert last in words(anyone.page(f"{around}ann"))
 
@@ -94,7 +94,7 @@ def test_the_median_of_two_is_between_them(anyone, service):
 def test_a_page_beyond_the_last_says_so_and_a_page_that_is_no_number_is_refused(anyone, league):
     assert "There is no such page" in anyone.page(f"/ladders/{league}/standings?page=99")
     told = words(anyone.page(f"/ladders/{league}/standings?page=two", 422))
-    assert "page is 'two'; accepted is a whole number from 1 to 1,000,000,000" in told
+    assert "page is 'two'; it must be a whole number from 1 to 1,000,000,000" in told
 
 
 def test_a_player_sees_rank_form_record_and_every_change(anyone, league):
@@ -132,7 +132,7 @@ def test_the_three_questions_lead_to_their_answers(anyone, league):
     assert asked("why") == f"/ladders/{league}/matches/m6?player=ann"
     assert asked("wait") == f"/ladders/{league}/queue"
     assert asked("standing", "nobody") == f"/ladders/{league}/standings?search=nobody"
-    assert "want is 'else'; accepted are standing, why, wait" in words(
+    assert "want is 'else'; expected standing, why, wait" in words(
         anyone.page(f"/ladders/{league}/me?want=else&player=ann", 422)
     )
 

@@ -7,11 +7,11 @@ import pytest
 from browsing import Browsing, field, words
 from evenmatch.http.app import application
 from evenmatch.http.options import Options
-from evenmatch.http.serving import site_over
-from evenmatch.service.queueing.matchmaker import Matchmaker
-from evenmatch.service.queueing.recently import Recent
-from evenmatch.service.queueing.wishes import Accept, Join, Seeker
-from evenmatch.web import waits
+from evenmatch.http.server import site_over
+from evenmatch.service.queues.matchmaker import Matchmaker
+from evenmatch.service.queues.recent_offers import Recent
+from evenmatch.service.queues.requests import Accept, Join, QueuedPlayer
+from evenmatch.web import queue_statistics
 from evenmatch.web.app import pages
 
 QUEUE = "/ladders/league/queue"
@@ -24,13 +24,15 @@ def options():
 
 @pytest.fixture
 def queue(site, league):
-    site.desk.set_queue(league, "main", {"team_size": 1, "steps": [[0, 100]], "max_odds": "none", "even_spread": 100})
+    site.queue_service.set_queue(
+        league, "main", {"team_size": 1, "steps": [[0, 100]], "max_odds": "none", "even_spread": 100}
+    )
     return league
 
 
 @pytest.fixture
 def matchmaker(site):
-    return Matchmaker(site.desk)
+    return Matchmaker(site.queue_service)
 
 
 def joined(anyone, name, **form):
@@ -60,7 +62,9 @@ def test_queue_and_ticket_say_that_the_matchmaker_is_getting_ready_until_it_runs
 
 
 def test_who_waits_is_shown_by_percentile(anyone, site, queue):
-    site.desk.do(queue, [Join(members=(Seeker(name=one),), queues=("main",)) for one in ("ann", "joe", "zoe")])
+    site.queue_service.do(
+        queue, [Join(members=(QueuedPlayer(name=one),), queues=("main",)) for one in ("ann", "joe", "zoe")]
+    )
     page = anyone.page(QUEUE)
     assert "3 players in 3 parties" in words(page)
     shares = dict(
@@ -75,13 +79,13 @@ def test_a_guest_queues_up_is_asked_accepts_and_plays(anyone, site, queue, match
     ticket = joined(anyone, "ann", filter="loose", within="5")
     assert "Waiting" in words(anyone.page(ticket))
     assert 'data-every="1"' in anyone.page(ticket)
-    (other,) = site.desk.do(queue, [Join(members=(Seeker(name="bob"),), queues=("main",))])
+    (other,) = site.queue_service.do(queue, [Join(members=(QueuedPlayer(name="bob"),), queues=("main",))])
     clock.move(seconds=20)
     matchmaker.step(queue)
     assert "A match is found" in words(anyone.page(ticket))
     assert anyone.submit(ticket, say="accept").status_code == 303
-    assert "You have accepted; the others are asked" in words(anyone.page(ticket))
-    site.desk.do(queue, [Accept(other.ticket)])
+    assert "You have accepted; waiting for the others" in words(anyone.page(ticket))
+    site.queue_service.do(queue, [Accept(other.ticket)])
     told = words(anyone.page(ticket))
     assert "You are playing" in told
     assert "bob" in told
@@ -95,7 +99,7 @@ def test_an_offer_is_in_the_title_and_announced_and_without_scripts_the_page_loa
     waiting = anyone.page(ticket)
     assert "data-alert" not in waiting
     assert '<noscript><meta http-equiv="refresh" content="3"></noscript>' in waiting
-    site.desk.do(queue, [Join(members=(Seeker(name="bob"),), queues=("main",))])
+    site.queue_service.do(queue, [Join(members=(QueuedPlayer(name="bob"),), queues=("main",))])
     clock.move(seconds=20)
     matchmaker.step(queue)
     offered = anyone.page(ticket)
@@ -131,9 +135,9 @@ def test_a_guest_leaves_the_queue(anyone, queue):
 
 
 def test_friends_queue_as_one_party(anyone, site, league):
-    site.desk.set_queue(league, "main", {"team_size": 3})
+    site.queue_service.set_queue(league, "main", {"team_size": 3})
     ticket = joined(anyone, "ann", friends="bob, zoe ,ann")
-    assert site.desk.status(league, int(ticket.rpartition("/")[2])).players == ("ann", "bob", "zoe")
+    assert site.queue_service.status(league, int(ticket.rpartition("/")[2])).players == ("ann", "bob", "zoe")
 
 
 def test_a_ticket_is_shown_to_its_own_party(anyone, site, queue):
@@ -150,7 +154,7 @@ def test_a_ticket_is_shown_to_its_own_party(anyone, site, queue):
         ({"player": ""}, "1 to 200 letters"),
         ({"player": "ann", "within": "wide"}, "Expected a number from 0 to 100, got 'wide'"),
         ({"player": "ann", "queue": "other"}, "Unknown queue 'other'"),
-        ({"player": "ann", "friends": "bob"}, "accepted"),
+        ({"player": "ann", "friends": "bob"}, "is too large for queue"),
     ],
 )
 def test_what_cannot_queue_is_refused_in_words(anyone, queue, form, told):
@@ -188,7 +192,7 @@ def test_how_even_matches_were_counts_every_offer_and_the_favourite_of_either_si
         for at, (odds, spread, wait) in enumerate([(0.5, 1, 0), (0.4, 2, 2), (0.55, 3, 4), (0.3, 9, 6), (0.52, 4, 8)])
     ]
     few = [Recent(9, "side", "made", 0, 0.9, 50.0, None, 2, (9.0, 9.0), (1.0, 99.0))] * 4
-    (found,) = waits.evenness([*made, *few]).items()
+    (found,) = queue_statistics.evenness([*made, *few]).items()
     assert found[0] == "main"
     assert found[1].matches == 5
     assert found[1].spread == pytest.approx((3.0, 7.0))  # of 1, 2, 3, 4, 9: the middle, and 0.6 of the way from 4 to 9
@@ -199,29 +203,29 @@ def test_how_even_matches_were_counts_every_offer_and_the_favourite_of_either_si
 def test_the_page_shows_how_even_its_matches_were(anyone, site, queue, matchmaker, clock):
     assert "How even" not in words(anyone.page(QUEUE))
     for pair in range(5):
-        joining = [Join(members=(Seeker(name=f"{name} {pair}"),), queues=("main",)) for name in ("x", "y")]
-        site.desk.do(queue, joining)
+        joining = [Join(members=(QueuedPlayer(name=f"{name} {pair}"),), queues=("main",)) for name in ("x", "y")]
+        site.queue_service.do(queue, joining)
         clock.move(seconds=3)
         matchmaker.step(queue)
     shown = words(anyone.page(QUEUE))
     assert "How even the matches are" in shown
     assert "The last 5 matches offered" in shown
-    assert "Foretold odds of the favourite 50 % 50 %" in shown
+    assert "Predicted odds of the favourite 50 % 50 %" in shown
     assert "Wait of each party 3 s 3 s" in shown
 
 
 def test_the_wait_of_a_level_is_that_of_the_nearest_who_are_enough():
     near = [offer(float(at), 50.0 + at % 3) for at in range(1, 12)]  # 1 … 11 s
     far = [offer(100.0, 90.0) for _ in range(20)]
-    found = waits.expected(near + far, 51.0)
+    found = queue_statistics.expected(near + far, 51.0)
     assert (found.low, found.high, found.tickets) == (46.0, 56.0, 11)
     assert (found.half, found.most) == (6.0, 10.0)  # of 1 … 11: the middle, and nine of ten
-    assert waits.expected(near + far, 88.0).half == 100.0
-    assert waits.expected(near[:5], 51.0) is None
+    assert queue_statistics.expected(near + far, 88.0).half == 100.0
+    assert queue_statistics.expected(near[:5], 51.0) is None
 
 
 def test_waits_by_level_leave_out_levels_where_too_few_waited():
-    listed = waits.by_level([offer(10.0, 30.0)] * 8 + [offer(5.0, 100.0)] * 8 + [offer(1.0, 70.0)] * 7)
+    listed = queue_statistics.by_level([offer(10.0, 30.0)] * 8 + [offer(5.0, 100.0)] * 8 + [offer(1.0, 70.0)] * 7)
     assert [(one.low, one.high, one.half) for one in listed] == [(20, 40, 10.0), (80, 100, 5.0)]
 
 
@@ -229,7 +233,7 @@ def test_an_answer_that_comes_too_late_is_refused_in_words(anyone, queue):
     ticket = joined(anyone, "ann")
     answer = anyone.submit(ticket, say="accept")
     assert answer.status_code == 409
-    assert re.search(r'<p class="told bad" role="alert">[^<]*waits, and is not asked', answer.text)
+    assert re.search(r'<p class="told bad" role="alert">[^<]*still waits and has no open offer', answer.text)
 
 
 def test_who_may_not_queue_any_more_is_told_so(anyone, site, queue):
@@ -238,5 +242,5 @@ def test_who_may_not_queue_any_more_is_told_so(anyone, site, queue):
     strict = Browsing(application(site_over(site.service, Options(matchmaker=False, open_reads=True)), pages=pages))
     refused = strict.post(f"{QUEUE}/join", data={"player": "ann", "queue": "main"})
     assert refused.status_code == 403
-    assert "queueing up on this page is for" in words(refused.text).lower()
+    assert "to join a queue on this page" in words(refused.text).lower()
     strict.close()

@@ -11,7 +11,7 @@ from evenmatch import rules
 from evenmatch.errors import StoreError
 from evenmatch.http.app import application
 from evenmatch.http.options import Options
-from evenmatch.http.serving import site_over
+from evenmatch.http.server import site_over
 from evenmatch.service.service import Service
 from evenmatch.web.app import pages
 from evenmatch.web.pages import PAGES
@@ -86,13 +86,13 @@ class TestClosed:
         assert "The league" in anyone.page("/")
         assert "other" not in words(anyone.page("/"))
         assert "may act on 'league'" in words(anyone.page("/ladders/other", 403))
-        assert "needed is admin" in words(anyone.page(f"/ladders/{league}/operate", 403))
+        assert "the scope admin is required" in words(anyone.page(f"/ladders/{league}/operate", 403))
 
 
 def test_a_wrong_key_is_told_and_begins_no_session(anyone):
     answer = anyone.post("/login", data={"key": "em_wrong"})
     assert answer.status_code == 403
-    assert "this is no key" in words(answer.text)
+    assert "this is not a key" in words(answer.text)
     assert "set-cookie" not in answer.headers
 
 
@@ -200,7 +200,7 @@ def test_a_page_that_shows_a_new_key_is_not_kept(operator):
 
 @pytest.mark.parametrize("number", ["9" * 27, "0" * 20 + "9" * 27, "-1", "1e3"])
 def test_a_number_that_no_page_has_is_refused_in_words(anyone, league, number):
-    assert "accepted is a whole number" in words(anyone.page(f"/ladders/{league}/matches?before={number}", 422))
+    assert "must be a whole number" in words(anyone.page(f"/ladders/{league}/matches?before={number}", 422))
 
 
 def test_a_ladder_is_found_whatever_the_case_of_its_name_and_with_a_slash_behind(anyone, league, service):

@@ -28,21 +28,21 @@ from evenmatch.errors import (
 
 __all__ = ["app", "main"]
 
-CODES = {UsageError: 2, StoreError: 3}  # of other errors of ours: 1
+CODES = {UsageError: 2, StoreError: 3}  # other EvenmatchErrors: 1
 INTERRUPTED = 130
 
 
 def main() -> None:
-    """Run a command.
+    """Run the command line.
 
-    Exit code 0: done; 1: the contents of a file or of the ledger; 2: a wrong command, option, name or value; 3: the
-    database cannot be opened, read or written; 130: interrupted, as by Ctrl-C.
+    Exit codes: 0 success; 1 invalid contents of a file or of the ledger; 2 wrong command, option, name or value; 3 the
+    database cannot be opened, read or written; 130 interrupted, for example by Ctrl-C.
     """
     warnings.showwarning = _show
     warnings.simplefilter("always", EvenmatchWarning)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a letter that the terminal lacks is no reason to stop
+            stream.reconfigure(errors="replace")  # print a replacement for characters that the terminal cannot encode
     try:
         try:
             _command()()
@@ -53,35 +53,35 @@ def main() -> None:
         sys.exit(next((code for kind, code in CODES.items() if isinstance(error, kind)), 1))
     except BrokenPipeError:
         _hang_up()
-    except OSError as error:  # the disk that standard output goes to is full
+    except OSError as error:  # for example: standard output is a file on a full disk
         print(f"error: {error}", file=sys.stderr)
         sys.exit(1)
     except SystemExit as end:
-        if isinstance(end.__context__, BrokenPipeError):  # typer makes it an exit with 1
+        if isinstance(end.__context__, BrokenPipeError):  # typer turns it into exit code 1
             _hang_up()
         cause = end.__context__ and end.__context__.__cause__
-        if isinstance(cause, KeyboardInterrupt):  # typer makes it an exit with 130
-            _tell_interrupted(cause)
+        if isinstance(cause, KeyboardInterrupt):  # typer turns it into exit code 130
+            _note_interruption(cause)
         raise
-    except KeyboardInterrupt as interrupt:  # before a command or after it
-        _tell_interrupted(interrupt)
+    except KeyboardInterrupt as interrupt:  # before or after the command itself
+        _note_interruption(interrupt)
         sys.exit(INTERRUPTED)
 
 
 @cache
 def _command() -> Callable[[], object]:
-    """All commands, put together once however often `main` is called, as tests do."""
+    """The click command of the app, built once even if `main` is called repeatedly, as in tests."""
     return get_command(app)
 
 
 def _hang_up() -> None:
-    """The reader, for instance `head`, has seen enough: end well, and leave nothing to flush."""
+    """Exit with 0 after the reader of standard output (such as `head`) closed it; nothing is left to flush."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     sys.exit(0)
 
 
 def _fail(error: EvenmatchError) -> None:
-    """Print an error, and the bad rows that it knows of; with --json all of these as a document, too."""
+    """Print an error and its bad rows; with --json also all bad rows as a JSON document."""
     if not isinstance(error, BadRowsError):
         fail(error)
         return
@@ -91,13 +91,13 @@ def _fail(error: EvenmatchError) -> None:
     for line in problem_lines(error.problems):
         note(line)
     if len(matches_of(error.problems)) > NAMED and "--json" not in sys.argv:
-        note("  (--json names all of them)")
+        note("  (--json lists all of them)")
     plural = "matches" if error.of == "match" else f"{error.of}s"
     note(f"  (without them no {error.of} is left)" if error.all_bad else f"  (--skip-bad leaves such {plural} out)")
 
 
-def _tell_interrupted(interrupt: KeyboardInterrupt) -> None:
-    """That the command was interrupted, and what a command that caught it had to say."""
+def _note_interruption(interrupt: KeyboardInterrupt) -> None:
+    """Print that the command was interrupted, and the message that the command attached to the interrupt."""
     note("; ".join(("interrupted", *map(str, interrupt.args))))
 
 

@@ -1,4 +1,4 @@
-"""The commands, put together."""
+"""The command line application: all commands and their order in the help."""
 
 from __future__ import annotations
 
@@ -47,16 +47,16 @@ SERVICE = "A service"
 
 
 class Ordered(typer.core.TyperGroup):
-    """The commands in the order in which people meet them."""
+    """Command group that lists its commands in the order of use instead of alphabetically."""
 
     def list_commands(self, ctx: object) -> list[str]:
-        """Groups first where they are in the same panel: `ladder create` is where ladders begin."""
+        """File commands first, then groups, so that `ladder create` comes before commands that need a ladder."""
         files = [name for name in self.commands if name in panels[FILES] or name in panels[MATCHMAKING]]
         groups = [name for name in groups_of_commands if name in self.commands]
         return [*files, *groups, *(name for name in self.commands if name not in {*files, *groups})]
 
-    def invoke(self, ctx: typer.Context) -> object:  # type: ignore[override]  # typer keeps the class of it private
-        """Run a command; a wrong value of one of its options is named."""
+    def invoke(self, ctx: typer.Context) -> object:  # type: ignore[override]  # the class that typer declares is private
+        """Run a command; messages about a wrong option value include this value."""
         try:
             return super().invoke(ctx)
         except typer.BadParameter as error:
@@ -67,7 +67,7 @@ class Ordered(typer.core.TyperGroup):
 app = typer.Typer(
     name="evenmatch",
     cls=Ordered,
-    help="Rate players from recorded matches, keep ladders, explain every change, show which system fits a game.",
+    help="Rate players from recorded matches, run ladders, explain every change, show which system fits a game.",
     epilog="Begin with: evenmatch rate matches.csv --system wager, or: evenmatch ladder create NAME --system wager",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -116,17 +116,18 @@ for name, group in groups_of_commands.items():
 
 
 def flowing(text: str) -> str:
-    """A docstring whose paragraphs break where the terminal ends, and not where our lines do."""
+    """Join the lines of each paragraph of a docstring, so that the help wraps at the width of the terminal."""
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in inspect.cleandoc(text).split("\n\n"))
 
 
 for registered in (app, *groups_of_commands.values()):
-    for one in registered.registered_commands:
-        one.help = flowing(one.callback.__doc__ or "") if one.callback else None
+    for registered_command in registered.registered_commands:
+        callback = registered_command.callback
+        registered_command.help = flowing(callback.__doc__ or "") if callback else None
 
 
-def _version(asked: bool) -> None:
-    if asked:
+def _version(requested: bool) -> None:
+    if requested:
         print(f"evenmatch {__version__}")
         raise typer.Exit
 

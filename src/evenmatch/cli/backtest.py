@@ -1,4 +1,4 @@
-"""evenmatch backtest: which rating system predicts a game's recorded matches best."""
+"""evenmatch backtest: compare how well rating systems predict recorded matches."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from evenmatch.cli.output import compile_ahead, note, note_skipped, print_json, 
 from evenmatch.errors import UnknownNameError, UsageError
 
 if TYPE_CHECKING:
-    from evenmatch.lab.backtest import Backtest
+    from evenmatch.lab.backtests.backtest import Backtest
     from evenmatch.systems.system import Rules
     from evenmatch.tables import MatchTable
 
@@ -32,31 +32,41 @@ def command(
     ] = "all",
     param: Annotated[
         list[str] | None,
-        typer.Option("--param", metavar="S.K=V", help="A parameter of a system to try too, as elo.k=20; repeatable."),
+        typer.Option(
+            "--param", metavar="S.K=V", help="An additional variant of a system, for example elo.k=20; repeatable."
+        ),
     ] = None,
     warm_up: Annotated[
-        float, typer.Option("--warmup", min=0, max=0.9, metavar="SHARE", help="Matches learned from but not judged.")
+        float,
+        typer.Option(
+            "--warmup", min=0, max=0.9, metavar="SHARE", help="Share of matches that are learned from but not scored."
+        ),
     ] = 0.5,
     tune: Annotated[
         float,
-        typer.Option("--tune", min=0, metavar="SECONDS", help="Tune all systems, on the warm-up part, so long in all."),
+        typer.Option(
+            "--tune", min=0, metavar="SECONDS", help="Tune all systems on the warm-up part, for this time in total."
+        ),
     ] = 0,
     report: Annotated[
-        Path | None, typer.Option("--report", metavar="FILE", help="Write the findings as one .html file.")
+        Path | None, typer.Option("--report", metavar="FILE", help="Write a report as one .html file.")
     ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write the scores: .csv, .parquet or .jsonl.")
     ] = None,
     segments: Annotated[
         Path | None,
-        typer.Option("--segments", metavar="FILE", help="Write them by ladder, experience and period, likewise."),
+        typer.Option("--segments", metavar="FILE", help="Write the scores by ladder, experience and period."),
     ] = None,
     players: Annotated[
-        str, typer.Option("--players", metavar="NAMES", help="Whose rating paths the report shows, by commas.")
+        str,
+        typer.Option(
+            "--players", metavar="NAMES", help="Players whose ratings the report shows over time, separated by commas."
+        ),
     ] = "",
     trials: Annotated[
         Path | None,
-        typer.Option("--trials", metavar="FOLDER", help="Where tuning keeps its trials; by default the user's cache."),
+        typer.Option("--trials", metavar="FOLDER", help="Where tuning stores its trials; by default the user's cache."),
     ] = None,
     ladder: options.Ladder = None,
     pool_ladders: options.PoolLadders = False,
@@ -65,9 +75,9 @@ def command(
 ) -> None:
     """Show which rating system fits a game.
 
-    Every match is predicted before it is learned from; all systems are judged on the same matches, those after the
-    warm-up share. Each is tried with its defaults, each preset and, with --tune, the best parameters found on the
-    warm-up part. A tuning run that was interrupted goes on where it was when it is started again.
+    Every match is predicted before it is learned from. All systems are scored on the same matches, those after the
+    warm-up share. Each system is tried with its defaults, each preset and, with --tune, the best parameters found on
+    the warm-up part. An interrupted tuning run continues where it stopped when it is started again.
 
     [bold]Examples[/bold]
 
@@ -77,59 +87,59 @@ def command(
 
     evenmatch backtest season.parquet --systems elo,wager --param elo.k=16 --out scores.csv
     """
-    from evenmatch.lab.backtest import backtest
+    from evenmatch.lab.backtests.backtest import backtest
     from evenmatch.tables.files import write_arrow
 
     by = _systems(systems, param or [])
     if players and report is None:
-        raise UsageError("--players are shown in the report; accepted is to give --report FILE.html too")
+        raise UsageError("--players needs --report FILE.html, which shows them")
     if trials is not None and not tune:
-        raise UsageError("--trials is where tuning keeps what it tries; accepted is to give --tune SECONDS too")
+        raise UsageError("--trials needs --tune SECONDS, whose trials it stores")
     _check_files(matches, out, segments, report)
     recorded = options.matches_of(matches, ladder, pool_ladders, None, skip_bad)
     chosen = _check_players(recorded, players)
-    kept = (trials if trials is not None else _cache() / "trials") if tune else None
+    trials_folder = (trials if trials is not None else _cache() / "trials") if tune else None
     compile_ahead([name for name in by if isinstance(name, str)], "rating systems")
     try:
         with working("backtest", STEPS) as progress:
-            found = backtest(
+            result = backtest(
                 recorded,
                 by,
                 warm_up=warm_up,
                 tune=tune,
-                trials=kept,
+                trials=trials_folder,
                 progress=lambda what, share: progress(int(share * STEPS), what),
             )
     except KeyboardInterrupt:
-        if kept is not None:
-            note(f"interrupted; the trials that ended are kept in {kept}, and the same command goes on from there")
+        if trials_folder is not None:
+            note(f"interrupted; finished trials are stored in {trials_folder}, the same command continues from there")
             raise typer.Exit(130) from None
         raise
     note_skipped(recorded.skipped, recorded.skipped_matches)
-    for text in found.notes:
+    for text in result.notes:
         note(text)
     if out is not None:
-        write_arrow(found.scores, out)
+        write_arrow(result.scores, out)
     if segments is not None:
-        write_arrow(found.segments, segments)
+        write_arrow(result.segments, segments)
     if report is not None:
         with working("writing the report"):
-            found.report(report, players=chosen, command=shlex.join(["evenmatch", *sys.argv[1:]]))
+            result.report(report, players=chosen, command=shlex.join(["evenmatch", *sys.argv[1:]]))
     if json:
-        print_json(_document(found, recorded))
+        print_json(_document(result, recorded))
         return
-    _print(found)
+    _print(result)
     for path in (out, segments, report):
         if path is not None:
             note(f"{path}: written")
 
 
-def _systems(told: str, params: list[str]) -> list[str | Rules]:
-    """The systems of --systems, and those of --param with their parameters."""
+def _systems(listed: str, params: list[str]) -> list[str | Rules]:
+    """The systems of --systems, and additional variants with the parameters of --param."""
     from evenmatch import systems
 
-    names = [name.strip() for name in told.split(",") if name.strip()]
-    names = [one for name in names for one in (systems.names() if name.lower() == "all" else [name])]
+    names = [name.strip() for name in listed.split(",") if name.strip()]
+    names = [system for name in names for system in (systems.names() if name.lower() == "all" else [name])]
     files = {Path(name).stem: name for name in names if name.lower().endswith(".py")}
     by: list[str | Rules] = list(names)
     given: dict[str, list[str]] = {}
@@ -137,14 +147,13 @@ def _systems(told: str, params: list[str]) -> list[str | Rules]:
         left, equals, value = text.partition("=")
         system, dot, name = left.rpartition(".")
         if not equals or not dot:
-            raise UsageError(f"--param {text}: accepted is SYSTEM.NAME=VALUE, for instance elo.k=20")
+            raise UsageError(f"--param {text}: expected SYSTEM.NAME=VALUE, for example elo.k=20")
         system = files.get(system.strip(), system.strip())
         given.setdefault(system, []).append(f"{name}={value}")
     return by + [options.rules_of(system, None, values) for system, values in given.items()]
 
 
-def _print(found: Backtest) -> None:
-    """The scores and the verdict."""
+def _print(result: Backtest) -> None:
     rows = [
         [
             row["system"],
@@ -156,34 +165,35 @@ def _print(found: Backtest) -> None:
             row["calibration_slope"],
             f"{row['seconds']:.2g}",
         ]
-        for row in found.scores.to_pylist()
+        for row in result.scores.to_pylist()
     ]
-    judged = len(found.matches) - found.warm_up
-    title = f"{Path(found.matches.source.name).name}: judged on {judged:,} matches, after {found.warm_up:,} of warm-up"
+    judged = len(result.matches) - result.warm_up
+    title = (
+        f"{Path(result.matches.source.name).name}: judged on {judged:,} matches, after {result.warm_up:,} of warm-up"
+    )
     print_table(title, HEADS, rows, right=HEADS[2:])
-    for sentence in found.verdict:
+    for sentence in result.verdict:
         print(printable(sentence))
 
 
-def _document(found: Backtest, recorded: MatchTable) -> dict[str, object]:
-    """What --json prints."""
-    scores = [{**row, "parameters": loads(row["parameters"])} for row in found.scores.to_pylist()]
+def _document(result: Backtest, recorded: MatchTable) -> dict[str, object]:
+    scores = [{**row, "parameters": loads(row["parameters"])} for row in result.scores.to_pylist()]
     return {
         "source": recorded.source.name,
         "matches": len(recorded),
-        "warm_up": found.warm_up,
+        "warm_up": result.warm_up,
         "players": len(set(recorded.player_names)),
         "skipped_matches": recorded.skipped_matches,
-        "verdict": found.verdict,
+        "verdict": result.verdict,
         "scores": scores,
-        "against_best": found.against_best.to_pylist(),
-        "left_out": [{"name": name, "reason": reason} for name, reason in found.left_out],
-        "notes": list(found.notes),
+        "against_best": result.against_best.to_pylist(),
+        "left_out": [{"name": name, "reason": reason} for name, reason in result.left_out],
+        "notes": list(result.notes),
     }
 
 
 def _check_files(matches: Path, out: Path | None, segments: Path | None, report: Path | None) -> None:
-    """Raise UsageError now, and not after a long run, where a file could not be written."""
+    """Raise UsageError before the long run if a file cannot be written."""
     from evenmatch.tables.files import check_folder, check_writable
 
     for path in (out, segments):
@@ -191,17 +201,17 @@ def _check_files(matches: Path, out: Path | None, segments: Path | None, report:
             check_writable(path)
     if report is not None:
         if report.suffix.lower() not in (".html", ".htm"):
-            raise UsageError(f"{report}: the report is a page; accepted is a name ending in .html")
+            raise UsageError(f"{report}: the report is a web page; expected a name ending in .html")
         check_folder(report)
-        import_module("evenmatch.lab.report")  # says now, and not after a long run, what is not installed
+        import_module("evenmatch.lab.backtests.report")  # raises before the long run if a library is missing
     written = [path.resolve() for path in (out, segments, report, matches) if path is not None]
     if len(set(written)) < len(written):
-        raise UsageError("--out, --segments, --report and MATCHES name the same file; accepted are different ones")
+        raise UsageError("--out, --segments, --report and MATCHES name the same file; expected different ones")
 
 
-def _check_players(recorded: MatchTable, told: str) -> list[str]:
-    """The names in a list by commas, which must be players. Raises UnknownNameError."""
-    names = [name.strip() for name in told.split(",") if name.strip()]
+def _check_players(recorded: MatchTable, listed: str) -> list[str]:
+    """The names of a comma-separated list. Raises UnknownNameError for a name that is not a player."""
+    names = [name.strip() for name in listed.split(",") if name.strip()]
     for name in names:
         if name not in recorded.player_names:
             raise UnknownNameError("player", name, recorded.player_names)
@@ -209,6 +219,6 @@ def _check_players(recorded: MatchTable, told: str) -> list[str]:
 
 
 def _cache() -> Path:
-    """The user's folder for what can be made again."""
+    """The cache folder of the user."""
     base = os.environ.get("XDG_CACHE_HOME")
     return (Path(base) if base else Path.home() / ".cache") / "evenmatch"

@@ -1,4 +1,4 @@
-"""evenmatch backup: a copy of the whole database while others write."""
+"""evenmatch backup: copy the whole database while it is in use."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from evenmatch.cli.output import print_json, printable, working
 
 
 def command(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="The copy; an SQLite database as the one it is of.")],
-    replace: Annotated[bool, typer.Option("--replace", help="Take the place of a file that is there.")] = False,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The copy, an SQLite database.")],
+    replace: Annotated[bool, typer.Option("--replace", help="Replace an existing file.")] = False,
     db: Db = DATABASE,
     json: options.Json = False,
 ) -> None:
-    """Copy the database as it is at this moment, while others read and write.
+    """Copy the database as it is at this moment, while other processes read and write.
 
-    To go back to a copy, use it as --db, or put it in the place of the database while nothing runs. PostgreSQL has a
-    tool of its own, pg_dump; for such a database this command says what to type.
+    To restore a copy, use it as --db, or put it in the place of the database while no process uses that. PostgreSQL has
+    its own tool, pg_dump; for a PostgreSQL database this command prints what to type.
 
     [bold]Examples[/bold]
 

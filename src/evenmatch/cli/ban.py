@@ -1,4 +1,4 @@
-"""evenmatch ban: take a cheater's matches out of a ladder."""
+"""evenmatch ban: remove the effect of a cheater's matches from a ladder."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from evenmatch.cli import options
-from evenmatch.cli.correcting import correct
+from evenmatch.cli.correction_options import correct
 from evenmatch.cli.database import DATABASE, Db, Id, OnLadder, Preview, Reason
 from evenmatch.cli.output import note
 from evenmatch.errors import UsageError
@@ -21,12 +21,14 @@ def command(
         typer.Option(
             "--rule",
             metavar="RULE",
-            help="void: their matches count for nothing; refund: who lost to them keeps what they had.",
+            help="void: their matches do not count; refund: players who lost to them keep their rating.",
         ),
     ] = "void",
     since: Annotated[
         str | None,
-        typer.Option("--since", metavar="TIME", help="ISO 8601 or epoch seconds; matches that ended before stay."),
+        typer.Option(
+            "--since", metavar="TIME", help="ISO 8601 or epoch seconds; matches that ended earlier stay unchanged."
+        ),
     ] = None,
     reason: Reason = None,
     preview: Preview = False,
@@ -34,11 +36,11 @@ def command(
     db: Db = DATABASE,
     json: options.Json = False,
 ) -> None:
-    """Ban a player from a ladder, and rate all that they had a part in anew.
+    """Ban a player from a ladder, and recalculate the ratings that their matches affected.
 
-    By the rule void, their matches count for nothing. By the rule refund, their matches stay, and players of teams that
-    finished behind theirs keep the rating they had. A banned player is in no standings; `evenmatch reinstate PLAYER`
-    makes all of it as though it had never been.
+    With rule void, their matches do not count. With rule refund, their matches stay, but players of teams that finished
+    behind theirs keep the rating they had. A banned player is not in the standings; `evenmatch reinstate PLAYER` undoes
+    the ban and all its effects.
 
     [bold]Examples[/bold]
 
@@ -47,13 +49,11 @@ def command(
     evenmatch ban mallory --ladder duel --rule refund --since 2026-11-01 --reason "aimbot"
     """
     if rule not in ("void", "refund"):
-        raise UsageError(f"--rule {rule}: accepted is void or refund")
+        raise UsageError(f"--rule {rule}: expected void or refund")
     begin = options.moment(since, "--since")
     from evenmatch.service.corrections import Ban
     from evenmatch.service.service import microseconds
 
-    seen = correct(db, ladder, Ban(player, rule, begin, reason), preview, json, event_id)
-    if begin is not None and begin > microseconds() and not seen.moves and not seen.done:
-        note(
-            f"--since {since} is a time to come: no match so far is touched; the player is in no standings all the same"
-        )
+    effect = correct(db, ladder, Ban(player, rule, begin, reason), preview, json, event_id)
+    if begin is not None and begin > microseconds() and not effect.moves and not effect.done:
+        note(f"--since {since} is in the future: no match so far is changed, but the player is not in the standings")

@@ -1,4 +1,4 @@
-"""Options of the commands that work on a database of ladders, and what they stand for."""
+"""Options and helpers of the commands that work on a database of ladders."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 Db = Annotated[
     str,
     typer.Option(
-        "--db", metavar="URL", envvar=VARIABLE, help="An SQLite file, or a URL as postgresql://user@host/name."
+        "--db", metavar="URL", envvar=VARIABLE, help="An SQLite file, or a URL like postgresql://user@host/name."
     ),
 ]
 OnLadder = Annotated[
     str | None,
-    typer.Option("--ladder", "-l", metavar="L", help="The ladder; may be left out where there is only one."),
+    typer.Option("--ladder", "-l", metavar="L", help="The ladder; may be omitted if there is only one."),
 ]
 Reason = Annotated[
-    str | None, typer.Option("--reason", "-r", metavar="TEXT", help="Why; kept in the ledger with the correction.")
+    str | None, typer.Option("--reason", "-r", metavar="TEXT", help="Why; stored in the ledger with the correction.")
 ]
-Preview = Annotated[bool, typer.Option("--preview", help="Only show who would move and by how much; change nothing.")]
+Preview = Annotated[bool, typer.Option("--preview", help="Only show how ratings would change; change nothing.")]
 
 
 def _not_blank(text: str | None) -> str | None:
-    """The id of --id; an empty one would be taken for none."""
+    """Return the id of --id. Raises UsageError for an empty one, which would count as no id."""
     if text is not None and not text.strip():
-        raise UsageError(f"--id {shlex.quote(text)}: accepted is any text with a letter, or no --id")
+        raise UsageError(f"--id {shlex.quote(text)}: expected text that is not blank, or no --id")
     return text
 
 
@@ -49,48 +49,46 @@ Id = Annotated[
     typer.Option(
         "--id",
         metavar="ID",
-        help="An id of your choice: sending the same again changes nothing.",
+        help="An id of your choice: repeating the command with the same id changes nothing.",
         callback=_not_blank,
     ),
 ]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
 
 
 class _NoLadderError(Exception):
-    """There is no ladder yet: `opened` knows on which database to make one."""
+    """The database has no ladder yet; `opened` turns this into a UsageError that names the database."""
 
 
 @contextmanager
 def opened(db: str) -> Iterator[Service]:
-    """The database of --db, which must be there."""
-    from evenmatch.service.opening import open_existing
+    """Open the database of --db. Raises UsageError if it does not exist."""
+    from evenmatch.service.open_database import open_existing
 
-    make = f"To make it: {typed(db, 'ladder create NAME --system S')}"
+    create = f"To create it: {typed(db, 'ladder create NAME --system S')}"
     if db.strip() and "://" not in db and not Path(db).exists():
-        raise UsageError(
-            f"{db}: there is no such database; accepted is one that is there, by --db or {VARIABLE}. {make}"
-        )
+        raise UsageError(f"{db}: there is no such database; give an existing one by --db or {VARIABLE}. {create}")
     with open_existing(db) as service:
         try:
             yield service
         except _NoLadderError:
-            raise UsageError(f"{shown_database(service)} holds no ladder yet. {make}") from None
+            raise UsageError(f"{shown_database(service)} has no ladder yet. {create}") from None
 
 
 def shown_database(service: Service) -> str:
-    """The database as a person would type it, without its password."""
+    """The database as one would type it, without its password."""
     return service.database.shown
 
 
 def typed(db: str, command: str, *words: object, names: Sequence[str] = ()) -> str:
-    """A command that works as it stands when it is typed into a shell, on the same database.
+    """A command line for the same database, quoted so that it can be pasted into a shell.
 
-    words  options with their values, and arguments that cannot be taken for an option;  names  other arguments
-    --db stands there only where the command would not find the database without it, and never with a password.
+    words  options with their values, and arguments that cannot be mistaken for an option;  names  other arguments
+    --db is included only if the command would not find the database without it, and never with a password.
     """
     line = ["evenmatch", *command.split(), *map(str, words)]
     if db != (os.environ.get(VARIABLE) or DATABASE):
-        from evenmatch.service.opening import without_password
+        from evenmatch.service.open_database import without_password
 
         line += ["--db", without_password(db)]
     if any(name.startswith("-") for name in names):
@@ -98,10 +96,10 @@ def typed(db: str, command: str, *words: object, names: Sequence[str] = ()) -> s
     return shlex.join([*line, *names])
 
 
-def ladder_of(service: Service, told: str | None) -> str:
-    """The ladder of --ladder, or the only one. Raises UsageError where there are none or several."""
-    if told is not None:
-        return service.ladder(told).name
+def ladder_of(service: Service, given: str | None) -> str:
+    """The ladder of --ladder, or the only one. Raises UsageError if it is omitted and there are none or several."""
+    if given is not None:
+        return service.ladder(given).name
     names = [ladder.name for ladder in service.ladders()]
     if len(names) == 1:
         return names[0]
@@ -111,11 +109,11 @@ def ladder_of(service: Service, told: str | None) -> str:
 
 
 def ask(question: str, yes: bool) -> None:
-    """Go on only if the person agrees, or has agreed by --yes."""
+    """Ask for confirmation unless --yes was given; exit with 1 if it is refused."""
     if yes:
         return
     if not sys.stdin.isatty():
-        raise UsageError("nobody can be asked here; accepted is --yes, which says that it is meant")
+        raise UsageError("standard input is not a terminal, so confirmation is not possible; give --yes to confirm")
     if not typer.confirm(question, err=True):
         raise typer.Exit(1)
 
@@ -126,12 +124,12 @@ def minutes_text(micros: int) -> str:
 
 
 def check_unlike(*files: Path | None) -> None:
-    """Raise UsageError now where two of these are the same file."""
+    """Raise UsageError if two of these are the same file."""
     named = [path.resolve() for path in files if path is not None]
     if len(set(named)) < len(named):
-        raise UsageError("two of the files are the same; accepted are different ones")
+        raise UsageError("two of the files are the same; expected different files")
 
 
 def counted(number: int, noun: str, plural: str = "") -> str:
-    """A number of things: 1 match, 2 matches."""
+    """A count with its noun: 1 match, 2 matches."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"

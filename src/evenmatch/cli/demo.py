@@ -1,4 +1,4 @@
-"""evenmatch demo: four ladders with a past, and a crowd that queues, plays and reports while one watches."""
+"""evenmatch demo: the web site with four ladders, and simulated players who queue, play and report."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from evenmatch.http.options import Options
 
-PORT = 8080  # the usual one; another where it is taken
+PORT = 8080  # default; a free port if it is in use
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
@@ -37,24 +37,24 @@ def command(
             min=0,
             max=65535,
             metavar="N",
-            help="Port: 8080, or a free one where that is taken; 0 takes one.",
+            help="Port: 8080, or a free one if that is in use; 0: a free one.",
         ),
     ] = None,
     db: Annotated[
         Path | None,
-        typer.Option("--db", metavar="FILE", help="Keep the ladders in this SQLite file, and use them again from it."),
+        typer.Option("--db", metavar="FILE", help="Store the ladders in this SQLite file, and reuse them later."),
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Another seed is another season of other players.")] = 1,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Another seed gives other players and matches.")] = 1,
     players: Annotated[
-        bool, typer.Option("--players/--no-players", help="Whether simulated players queue and play meanwhile.")
+        bool, typer.Option("--players/--no-players", help="Whether simulated players queue and play.")
     ] = True,
 ) -> None:
-    """Show the web site at work: four games with a season behind them, and a crowd that plays, until Ctrl-C.
+    """Run the web site with four finished seasons and simulated players, until Ctrl-C.
 
-    A ladder each for wager, scorefactor, prav and battlepoints. Simulated players queue, are matched, play, sometimes
-    quit, and report through the HTTP API, as a game would; on the pages you can queue up among them. All of it is in a
-    temporary folder that is removed at the end, unless --db names a file. The first start compiles what ladders are
-    rated by.
+    There is one ladder each for wager, scorefactor, prav and battlepoints. Simulated players queue, are matched, play,
+    sometimes quit, and report through the HTTP API, as a game would; on the pages you can join their queues. All data
+    is in a temporary folder that is removed at the end, unless --db names a file. The first start compiles the rating
+    systems.
 
     [bold]Examples[/bold]
 
@@ -69,16 +69,16 @@ def command(
     except KeyboardInterrupt:
         note("ended before it was ready")
         sys.stdout.flush()
-        os._exit(0)  # an interrupt that came during an import would make an exit code of the signal out of this
+        os._exit(0)  # sys.exit after an interrupted import would end with the exit code of the signal
 
 
 def _prepare_and_serve(host: str | None, port: int | None, db: Path | None, seed: int, *, players: bool) -> None:
     with needing("serve", "the demo"):
+        from evenmatch.demo.demo_ladders import make_ladder, missing, play_seasons
+        from evenmatch.demo.demo_server import serve_demo
         from evenmatch.demo.games import GAMES
-        from evenmatch.demo.running import serve_demo
-        from evenmatch.demo.seeding import make_ladder, missing, play_seasons
         from evenmatch.http.options import read_options
-        from evenmatch.http.serving import address_of
+        from evenmatch.http.server import address_of
         from evenmatch.service.kernels import MATCHMAKER, Compilation
 
     given: dict[str, object] = {"open_reads": True, "guests": True, "log_level": "warning", "log_format": "text"}
@@ -91,7 +91,7 @@ def _prepare_and_serve(host: str | None, port: int | None, db: Path | None, seed
             db = Path(ending.enter_context(tempfile.TemporaryDirectory(prefix="evenmatch-demo-"))) / "demo.db"
         systems = [game.system for game in GAMES]
         compilation = ending.enter_context(Compilation([*systems, *MATCHMAKER]))
-        with working("playing a season of each game"):
+        with working("simulating a season of each game"):
             games = missing(db)
             seasons = play_seasons(seed, games)
             check()
@@ -105,19 +105,19 @@ def _prepare_and_serve(host: str | None, port: int | None, db: Path | None, seed
                 check()
 
         def ready(key: str) -> None:
-            _tell(address_of(listening), key if options.host in LOOPBACK else None, players)
+            _print_addresses(address_of(listening), key if options.host in LOOPBACK else None, players)
             if compilation.left:
-                note("the matchmaker is still being compiled, once per installation: matches begin after that")
+                note("the matchmaker is still being compiled, once per installation: matches start after that")
 
         serve_demo(db, seed, options, listening, compilation, players=players, ready=ready)
 
 
-def _tell(address: str, key: str | None, players: bool) -> None:
-    """What there is to see, and for whoever sits at this machine the key of an operator."""
+def _print_addresses(address: str, key: str | None, players: bool) -> None:
+    """Print the addresses of pages and, if the server listens on this machine only, an operator's key."""
     print(f"serving at {address}", flush=True)
-    note(f"  {address}/  the ladders of four games{', played while you look' if players else ''}")
-    note(f"  {address}/ladders/arena  who stands where; a player's name leads to their matches, each with its reasons")
-    note(f"  {address}/ladders/duel/queue  who waits, and a place among them for you")
+    note(f"  {address}/  the ladders of four games{', with players who play now' if players else ''}")
+    note(f"  {address}/ladders/arena  standings; a player's name leads to their matches, each with its reasons")
+    note(f"  {address}/ladders/duel/queue  the waiting players; you can join them")
     if key is not None:
         note(f"operators: log in at {address}/login with {key}")
     note("Ctrl-C ends it")
@@ -125,8 +125,8 @@ def _tell(address: str, key: str | None, players: bool) -> None:
 
 @contextmanager
 def _listening(options: Options, port: int | None) -> Iterator[socket.socket]:
-    """A socket at the port that was asked for, else at the usual one, else at a free one."""
-    from evenmatch.http.serving import listen
+    """Listen on the given port; without one, on PORT or, if that is in use, on a free port."""
+    from evenmatch.http.server import listen
 
     try:
         listening = listen(options.model_copy(update={"port": PORT if port is None else port}))
@@ -140,10 +140,10 @@ def _listening(options: Options, port: int | None) -> Iterator[socket.socket]:
 
 @contextmanager
 def _ended_by_signals() -> Iterator[Callable[[], None]]:
-    """Have SIGTERM and Ctrl-C end the block by KeyboardInterrupt, so that what it made is removed.
+    """Let SIGTERM and Ctrl-C raise KeyboardInterrupt in the block, so that its temporary files are removed.
 
-    Gives a function that raises it again: Python swallows an exception that is raised in a destructor or the callback
-    of a weak reference, which is where a signal may come.
+    Yields a function that raises it again after a signal: Python swallows an exception that is raised in a destructor
+    or in the callback of a weak reference, where a signal may arrive.
     """
     interrupted = False
 

@@ -1,4 +1,4 @@
-"""evenmatch explain: one match as a person would tell it."""
+"""evenmatch explain: one match and its rating changes in words."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from evenmatch.service.service import Service
     from evenmatch.systems.system import Rules
 
-Story = dict[str, Any]  # as --json prints it
+Story = dict[str, Any]  # the document that --json prints
 OF_FILES = "--system, --preset, --param, --pool-ladders and --skip-bad"
 
 
@@ -25,11 +25,13 @@ def command(
     match: Annotated[str, typer.Option("--match", "-m", metavar="ID", help="The match_id of the match.")],
     matches: Annotated[
         Path | None,
-        typer.Argument(metavar="MATCHES", help="Recorded matches in a file; left out: those of a ladder."),
+        typer.Argument(
+            metavar="MATCHES", help="A file of recorded matches; if omitted, the match of a ladder is explained."
+        ),
     ] = None,
     system: Annotated[
         str | None,
-        typer.Option("--system", "-s", metavar="NAME", help="With MATCHES: a system, or your own .py file."),
+        typer.Option("--system", "-s", metavar="NAME", help="With MATCHES: a rating system, or your own .py file."),
     ] = None,
     preset: options.Preset = None,
     param: options.Param = None,
@@ -39,9 +41,9 @@ def command(
     db: Db = DATABASE,
     json: options.Json = False,
 ) -> None:
-    """Explain one match: line-ups, odds before, why each rating moved, and the factors of every change.
+    """Explain one match: line-ups, predicted odds, and why each rating changed, with the factors of the change.
 
-    Of a ladder, or of a file that is rated with --system.
+    The match is on a ladder, or in a file that is rated with --system.
 
     [bold]Examples[/bold]
 
@@ -51,16 +53,14 @@ def command(
     """
     if matches is None:
         if system or preset or param or pool_ladders or skip_bad:
-            raise UsageError(
-                "--system, --preset, --param, --pool-ladders and --skip-bad are about a file; name MATCHES"
-            )
+            raise UsageError("--system, --preset, --param, --pool-ladders and --skip-bad apply to a file; name MATCHES")
         with opened(db) as service:
             story = _of_ladder(service, ladder_of(service, ladder), match)
     else:
         if ladder is not None:
-            raise UsageError(f"--ladder is about a database, {matches} is a file; accepted is one of the two")
+            raise UsageError(f"--ladder is for a database, {matches} is a file; use only one of the two")
         if system is None:
-            raise UsageError(f"{matches} is rated by no system yet; name one with --system")
+            raise UsageError(f"{matches} needs a rating system; name one with --system")
         by = options.rules_of(system, preset, param)
         compile_ahead([system], by.system.name)
         story = _of_file(matches, by, match, pool_ladders, skip_bad)
@@ -71,41 +71,41 @@ def command(
 
 
 def _of_ladder(service: Service, ladder: str, match: str) -> Story:
-    """The story of a match as the ladder rates it now."""
-    from evenmatch.service.reading import Reading
-    from evenmatch.service.stories import known
+    """The match as the ladder rates it now."""
+    from evenmatch.service.queries.ladder_queries import Reading
+    from evenmatch.service.queries.match_explanations import known
     from evenmatch.service.times import iso_time
 
     rules = service.ladder(ladder).rules
-    _, found = Reading(service).match(ladder, match)
+    _, details = Reading(service).match(ladder, match)
     teams = []
-    for team, side in enumerate(found.sides):
+    for team, side in enumerate(details.sides):
         players: list[dict[str, object]] = []
         for place, (appearance, line) in enumerate(side.parts):
-            told: dict[str, object] = {"player": appearance.player, "seconds": appearance.seconds}
-            told |= {"quit": appearance.quit, "before": None, "after": None}
+            document: dict[str, object] = {"player": appearance.player, "seconds": appearance.seconds}
+            document |= {"quit": appearance.quit, "before": None, "after": None}
             if line is not None:
                 factors = {name: known(value) for name, value in line.change.factors.items()}
-                told |= {"before": line.change.before, "after": line.change.after}
-                told |= {"factors": factors, "reason": found.reasons[team][place]}
-            players.append(told)
+                document |= {"before": line.change.before, "after": line.change.after}
+                document |= {"factors": factors, "reason": details.reasons[team][place]}
+            players.append(document)
         label, finish, score, expected = side.finish
         teams.append({"team": label, "place": finish, "team_score": score, "expected": expected, "players": players})
     return {
-        "match_id": found.match_id,
+        "match_id": details.match_id,
         "ladder": ladder,
-        "played_at": iso_time(found.played_at),
+        "played_at": iso_time(details.played_at),
         "system": rules.system.name,
         "preset": rules.preset,
         "parameters": rules.values(),
-        "state": found.state,
-        "reason": found.reason,
+        "state": details.state,
+        "reason": details.reason,
         "teams": teams,
     }
 
 
 def _of_file(matches: Path, by: Rules, match: str, pool_ladders: bool, skip_bad: bool) -> Story:
-    """The story of a match of a file, in which all matches before it are rated first."""
+    """The match after rating all earlier matches of the file."""
     from evenmatch.rating import explain, rateable
 
     recorded = rateable(options.matches_of(matches, None, pool_ladders, None, skip_bad), by, skip_bad=skip_bad)
@@ -114,29 +114,29 @@ def _of_file(matches: Path, by: Rules, match: str, pool_ladders: bool, skip_bad:
         with working(f"rating with {by.system.name}"):
             return told(explain(recorded, by, match))
     except UnknownNameError:
-        raise UsageError(f"--match {match}: {matches} has no match of that id") from None
+        raise UsageError(f"--match {match}: {matches} has no match with this id") from None
 
 
 def told(ratings: Ratings) -> Story:
-    """The story of the one match that was rated, as data."""
+    """The first match of `ratings` and its rating changes, as JSON data."""
     table, by = ratings.matches, ratings.rules
     c = table.history.columns
     import pyarrow as pa
 
-    from evenmatch.service.stories import known, known_number
+    from evenmatch.service.queries.match_explanations import known, known_number
     from evenmatch.tables.files import iso_8601
     from evenmatch.tables.table import MICROSECONDS
 
     teams = []
-    for at, changes in enumerate(ratings.changes(0)):
-        seconds = c.seconds[c.slot_start[at] : c.slot_start[at + 1]].tolist()
-        quits = c.quit[c.slot_start[at] : c.slot_start[at + 1]].tolist()
+    for team, changes in enumerate(ratings.changes(0)):
+        seconds = c.seconds[c.slot_start[team] : c.slot_start[team + 1]].tolist()
+        quits = c.quit[c.slot_start[team] : c.slot_start[team + 1]].tolist()
         teams.append(
             {
-                "team": table.team[at].as_py(),
-                "place": int(c.place[at]),
-                "team_score": known_number(float(c.team_score[at])),
-                "expected": float(ratings.expected[at]),
+                "team": table.team[team].as_py(),
+                "place": int(c.place[team]),
+                "team_score": known_number(float(c.team_score[team])),
+                "expected": float(ratings.expected[team]),
                 "players": [
                     {
                         "player": change.player,
@@ -164,8 +164,8 @@ def told(ratings: Ratings) -> Story:
 
 
 def as_text(story: Story) -> str:
-    """The story in words."""
-    from evenmatch.service.stories import Finish, movement, outcome, standing_of
+    """The match as text for people."""
+    from evenmatch.service.queries.match_explanations import Finish, movement, outcome, standing_of
 
     teams = [
         Finish(printable(str(team["team"])), team["place"], team["team_score"], team["expected"])

@@ -1,4 +1,4 @@
-"""evenmatch export: a ladder's matches, ratings, journal and corrections into files."""
+"""evenmatch export: write a ladder's matches, ratings, journal and corrections to files."""
 
 from __future__ import annotations
 
@@ -19,24 +19,25 @@ def command(
         Path | None, typer.Option("--matches", metavar="FILE", help="Every recorded match, a row per player.")
     ] = None,
     only_counted: Annotated[
-        bool, typer.Option("--counted", help="Of the matches only those that count, refunds as column keep.")
+        bool, typer.Option("--counted", help="Only the matches that count, with refunds as column keep.")
     ] = False,
     ratings: Annotated[
-        Path | None, typer.Option("--ratings", metavar="FILE", help="Everybody's rating, rank, percentile, division.")
+        Path | None,
+        typer.Option("--ratings", metavar="FILE", help="Rating, rank, percentile and division of all players."),
     ] = None,
     journal: Annotated[
-        Path | None, typer.Option("--journal", metavar="FILE", help="Every change of a rating, with its factors.")
+        Path | None, typer.Option("--journal", metavar="FILE", help="Every rating change, with its factors.")
     ] = None,
     corrections: Annotated[
-        Path | None, typer.Option("--corrections", metavar="FILE", help="Voids, bans, changes of rules, seasons.")
+        Path | None, typer.Option("--corrections", metavar="FILE", help="Voids, bans, rule changes, seasons.")
     ] = None,
     db: Db = DATABASE,
     json: options.Json = False,
 ) -> None:
-    """Write a ladder as tables, all of one moment: .csv, .parquet or .jsonl, as the suffix says.
+    """Write a ladder as tables, all as of the same moment: .csv, .parquet or .jsonl, by the suffix.
 
-    Of several files all are written or none. With --counted, `evenmatch rate` makes the ladder's ratings of the
-    matches, unless it had seasons, starting ratings or parameters that changed from then on.
+    Either all named files are written or none. From matches exported with --counted, `evenmatch rate` calculates the
+    same ratings, unless the ladder had seasons, starting ratings or parameters that changed from some time on.
 
     [bold]Examples[/bold]
 
@@ -44,14 +45,14 @@ def command(
 
     evenmatch export --ladder duel --matches matches.parquet --journal changes.parquet --corrections log.jsonl
     """
-    from evenmatch.service.exports import Files, export
+    from evenmatch.service.export.files import Files, export
     from evenmatch.tables.files import check_writable
 
     named = [path for path in (matches, ratings, journal, corrections) if path is not None]
     if not named:
-        raise UsageError("nothing to export was named; accepted are --matches, --ratings, --journal, --corrections")
+        raise UsageError("nothing to export was named; give --matches, --ratings, --journal or --corrections")
     if only_counted and matches is None:
-        raise UsageError("--counted is about --matches; accepted is to give --matches FILE too")
+        raise UsageError("--counted needs --matches FILE")
     for path in named:
         check_writable(path)
     check_unlike(*named)

@@ -1,4 +1,4 @@
-"""evenmatch import: recorded matches, or ratings to start from, into a ladder."""
+"""evenmatch import: add recorded matches or starting ratings to a ladder."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from evenmatch.cli import options
-from evenmatch.cli.acting import acting
+from evenmatch.cli.audit import acting
 from evenmatch.cli.database import DATABASE, Db, OnLadder, counted, ladder_of, opened
-from evenmatch.cli.incoming import FILES, FromLadder, adding, matches_in, one_ladder, received
+from evenmatch.cli.input_files import FILES, FromLadder, adding, matches_in, one_ladder, received
 from evenmatch.cli.output import note_skipped, print_json, printable, problems_document, working
 from evenmatch.errors import UsageError, matches_of
 
 if TYPE_CHECKING:
-    from evenmatch.service.importing import Imported
+    from evenmatch.service.recording.imports import Imported
     from evenmatch.service.service import Service
     from evenmatch.tables import MatchTable
 
@@ -28,31 +28,29 @@ def command(
     ladder: OnLadder = None,
     from_ladder: FromLadder = None,
     ratings: Annotated[
-        bool, typer.Option("--ratings", help="FILE holds ratings to start from, columns player and rating.")
+        bool, typer.Option("--ratings", help="FILE contains starting ratings, columns player and rating.")
     ] = False,
     event_id: Annotated[
         str | None,
         typer.Option(
-            "--id", metavar="ID", help="With --ratings: an id of your choice; sending the same again changes nothing."
+            "--id", metavar="ID", help="With --ratings: an id of your choice; repeating the same id changes nothing."
         ),
     ] = None,
-    unrated: Annotated[bool, typer.Option("--unrated", help="Record the matches, but let them change no rating.")] = (
-        False
-    ),
+    unrated: Annotated[bool, typer.Option("--unrated", help="Record the matches without changing ratings.")] = (False),
     skip_bad: options.SkipBad = False,
     pool_ladders: Annotated[
-        bool, typer.Option("--pool-ladders", help="Take the matches of all ladders of the file.")
+        bool, typer.Option("--pool-ladders", help="Import the matches of all ladders in the file.")
     ] = False,
     db: Db = DATABASE,
     json: options.Json = False,
 ) -> None:
-    """Add recorded matches to a ladder: all of a file or, if one cannot be rated, none.
+    """Add recorded matches to a ladder: all matches of a file or, if one cannot be rated, none.
 
-    Matches that are on the ladder already change nothing, so after an interruption the same command goes on. A file
-    with one ladder goes into L whatever it is called there; of several, the one that is called L, or --from.
+    Matches that are already on the ladder are skipped, so an interrupted import continues with the same command. A file
+    with one ladder is imported into L whatever its name in the file; of several ladders, --from or else L is imported.
 
-    With --ratings, FILE says where players begin who have not played on this ladder, for instance as another system
-    left them. What `evenmatch export --ratings` and `evenmatch rate --out` write is such a file.
+    With --ratings, FILE contains starting ratings for players who have not played on this ladder, for example their
+    ratings from another system. `evenmatch export --ratings` and `evenmatch rate --out` write such files.
 
     [bold]Examples[/bold]
 
@@ -65,37 +63,37 @@ def command(
     evenmatch import start.csv --ladder duel --ratings
     """
     if ratings and (unrated or pool_ladders):
-        raise UsageError("--ratings is about no matches; accepted is to leave out --unrated and --pool-ladders")
+        raise UsageError("--ratings imports no matches; leave out --unrated and --pool-ladders")
     if event_id is not None and not ratings:
-        raise UsageError("--id is about --ratings; matches have ids of their own")
+        raise UsageError("--id is only for --ratings; matches have their own ids")
     if pool_ladders and from_ladder is not None:
-        raise UsageError("--from takes one ladder of the file, --pool-ladders all of them; accepted is one of these")
+        raise UsageError("--from imports one ladder of the file, --pool-ladders all; use only one of the two")
     with opened(db) as service, received(file) as (path, called), adding("row" if ratings else "match"):
         name = ladder_of(service, ladder)
         if ratings:
             _start(service, name, path, called, from_ladder, event_id, skip_bad, json)
         else:
             read = matches_in(path, called, skip_bad)
-            either = ", or --pool-ladders to take all as one"
+            either = ", or --pool-ladders to import all as one"
             matches = read.pooled() if pool_ladders else one_ladder(read, name, from_ladder, either)
             done = _import(service, name, matches, not unrated, skip_bad)
             _print(name, matches, done, not unrated, json)
 
 
 def _import(service: Service, ladder: str, matches: MatchTable, rated: bool, skip_bad: bool) -> Imported:
-    through = 0
+    imported = 0
     with working(f"importing into {ladder}", len(matches)) as progress:
 
-        def keep(done: int) -> None:
-            nonlocal through
-            through = done
+        def update(done: int) -> None:
+            nonlocal imported
+            imported = done
             progress(done)
 
         try:
-            return service.import_matches(ladder, matches, rated=rated, skip_bad=skip_bad, progress=keep)
+            return service.import_matches(ladder, matches, rated=rated, skip_bad=skip_bad, progress=update)
         except KeyboardInterrupt:
-            told = f"{counted(through, 'match', 'matches')} are in" if through else "nothing was added"
-            raise KeyboardInterrupt(f"{told}, the same command goes on") from None
+            added = counted(imported, "match was", "matches were") if imported else "nothing was"
+            raise KeyboardInterrupt(f"{added} added, the same command continues") from None
 
 
 def _print(ladder: str, matches: MatchTable, done: Imported, rated: bool, json: bool) -> None:
@@ -107,12 +105,12 @@ def _print(ladder: str, matches: MatchTable, done: Imported, rated: bool, json: 
         skipped = {"skipped_matches": matches.skipped_matches, **problems_document(problems)}
         print_json({**document, "rated": rated, **skipped, "events": done.position})
         return
-    told = [f"{counted(done.added, 'match', 'matches')} added{'' if rated else ', unrated'}"]
+    parts = [f"{counted(done.added, 'match', 'matches')} added{'' if rated else ', unrated'}"]
     if done.known:
-        told.append(f"{done.known:,} there already")
+        parts.append(f"{done.known:,} there already")
     if left_out:
-        told.append(f"{left_out:,} left out that cannot be rated or are there with other content")
-    print(printable(f"ladder {ladder}: {'; '.join(told)}"))
+        parts.append(f"{left_out:,} left out that cannot be rated or have the id of a different match")
+    print(printable(f"ladder {ladder}: {'; '.join(parts)}"))
 
 
 def _start(
@@ -125,7 +123,7 @@ def _start(
     skip_bad: bool,
     json: bool,
 ) -> None:
-    from evenmatch.cli.starting import read_ratings
+    from evenmatch.cli.starting_ratings import read_ratings
 
     with working(f"reading {called or path.name}"):
         rules = service.ladder(ladder).rules
@@ -137,8 +135,8 @@ def _start(
         document = {"ladder": ladder, "players": count, "there_already": len(start) - count}
         print_json({**document, **problems_document(problems)})
         return
-    told = f"{counted(count, 'player')} begin{'s' if count == 1 else ''} from this file"
+    result = f"{counted(count, 'player')} start{'s' if count == 1 else ''} with a rating from this file"
     if not count:
-        told = f"nothing was added, id {event_id} is there already with the same ratings"
+        result = f"nothing was added, id {event_id} is there already with the same ratings"
     left_out = f"; {counted(len(problems), 'bad row')} left out" if problems else ""
-    print(printable(f"ladder {ladder}: {told}{left_out}"))
+    print(printable(f"ladder {ladder}: {result}{left_out}"))

@@ -1,4 +1,4 @@
-"""evenmatch key: make, list and revoke the keys by which programs use the service."""
+"""evenmatch key: create, list and revoke the API keys of programs that use the service."""
 
 from __future__ import annotations
 
@@ -18,32 +18,34 @@ if TYPE_CHECKING:
 
 UNITS = {"m": 60, "h": 3600, "d": 86_400, "w": 604_800}  # seconds
 
-app = typer.Typer(help="Make, list and revoke the keys by which programs use the service.", no_args_is_help=True)
+app = typer.Typer(help="Create, list and revoke the API keys of programs that use the service.", no_args_is_help=True)
 
 
 @app.command()
 def create(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="What people know the key by, as the server it is for.")],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="A name for people, for example of the server that uses it.")
+    ],
     scope: Annotated[
         list[str],
-        typer.Option("--scope", "-s", metavar="S", help=f"{', '.join(SCOPES)}; may be given several times."),
+        typer.Option("--scope", "-s", metavar="S", help=f"{', '.join(SCOPES)}; repeatable."),
     ],
     ladder: Annotated[
         list[str] | None,
-        typer.Option("--ladder", "-l", metavar="L", help="For this ladder alone; may be given several times."),
+        typer.Option("--ladder", "-l", metavar="L", help="Only for this ladder; repeatable."),
     ] = None,
     expires: Annotated[
         str | None,
-        typer.Option("--expires", metavar="WHEN", help="After 90d, 12h or the like, or at a time, ISO 8601."),
+        typer.Option("--expires", metavar="WHEN", help="After a time like 90d or 12h, or at an ISO 8601 time."),
     ] = None,
     db: Db = DATABASE,
     json: options.Json = False,
 ) -> None:
-    """Make a key, and show it: this once, since only its hash is kept.
+    """Create an API key and print it. It is printed only this once, since only its hash is stored.
 
-    The scopes: report matches; queue players and issue tokens to them; read; admin, which may do everything. Report and
-    queue may read too. Without --ladder a key is for all ladders, those to come too; as an admin, such a key alone may
-    make ladders and keys. The key goes to standard output, all else to standard error.
+    The scopes: `report` matches; `queue` players and issue tokens to them; `read`; `admin`, which may do everything.
+    Report and queue include read. Without --ladder a key is for all present and future ladders; only such a key with
+    scope admin may create ladders and keys. The key goes to standard output, everything else to standard error.
 
     [bold]Examples[/bold]
 
@@ -55,19 +57,19 @@ def create(
 
     with opened(db) as service:
         ends = _moment(expires, service.clock())
-        made, text = Keys(service.database, service.clock).create(name, scope, ladder or None, ends)
+        created, text = Keys(service.database, service.clock).create(name, scope, ladder or None, ends)
     if json:
-        print_json({**plain_key(made), "text": text})
+        print_json({**plain_key(created), "text": text})
         return
     print(text)
-    until = "" if made.expires_at is None else f", until {minutes_text(made.expires_at)} UTC"
-    note(f"key {made.key} ({made.name}): may {_scopes(made)} on {_ladders(made)}{until}")
-    note(f"keep it now, it cannot be shown again; to end it: {typed(db, 'key revoke', made.key)}")
+    until = "" if created.expires_at is None else f", until {minutes_text(created.expires_at)} UTC"
+    note(f"key {created.key} ({created.name}): may {_scopes(created)} on {_ladders(created)}{until}")
+    note(f"store it now, it cannot be shown again; to revoke it: {typed(db, 'key revoke', created.key)}")
 
 
 @app.command(name="list")
 def list_(db: Db = DATABASE, json: options.Json = False) -> None:
-    """List the keys, those that were revoked or have expired among them.
+    """List the keys, including revoked and expired ones.
 
     [bold]Example[/bold]
 
@@ -78,12 +80,12 @@ def list_(db: Db = DATABASE, json: options.Json = False) -> None:
     with opened(db) as service:
         keys, now = Keys(service.database, service.clock).list(), service.clock()
     if json:
-        print_json([{**plain_key(one), "state": one.state(now)} for one in keys])
+        print_json([{**plain_key(key), "state": key.state(now)} for key in keys])
         return
     rows = [
-        [one.key, one.name, _scopes(one), _ladders(one), minutes_text(one.created_at), _state(one, now)] for one in keys
+        [key.key, key.name, _scopes(key), _ladders(key), minutes_text(key.created_at), _state(key, now)] for key in keys
     ]
-    print_table(counted(len(rows), "key"), ("key", "name", "scopes", "ladders", "made (UTC)", "state"), rows)
+    print_table(counted(len(rows), "key"), ("key", "name", "scopes", "ladders", "created (UTC)", "state"), rows)
 
 
 @app.command()
@@ -92,7 +94,7 @@ def revoke(
     db: Db = DATABASE,
     json: options.Json = False,
 ) -> None:
-    """End a key, and the players' tokens it issued, for ever; every process heeds it within two seconds.
+    """Revoke a key permanently, with the player tokens it issued; all processes refuse it within 2 seconds.
 
     [bold]Example[/bold]
 
@@ -110,17 +112,17 @@ def revoke(
 
 
 def plain_key(key: Key) -> dict[str, object]:
-    """A key as data."""
+    """A key as JSON data, without its text."""
     from evenmatch.service.times import iso_time
 
     times = {"created_at": key.created_at, "expires_at": key.expires_at, "revoked_at": key.revoked_at}
-    told = {name: None if at is None else iso_time(at) for name, at in times.items()}
+    times_text = {name: None if time is None else iso_time(time) for name, time in times.items()}
     ladders = None if key.ladders is None else list(key.ladders)
-    return {"key": key.key, "name": key.name, "scopes": list(key.scopes), "ladders": ladders, **told}
+    return {"key": key.key, "name": key.name, "scopes": list(key.scopes), "ladders": ladders, **times_text}
 
 
 def _moment(text: str | None, now: int) -> int | None:
-    """The time of --expires, in microseconds: so long after now, or as it says."""
+    """The time of --expires in microseconds; `now` is the start of a span."""
     if text is None:
         return None
     span = re.fullmatch(r"([1-9][0-9]{0,5})([mhdw])", text)
@@ -131,7 +133,7 @@ def _moment(text: str | None, now: int) -> int | None:
     except UsageError:
         moment = None
     if moment is None or moment <= now:
-        raise UsageError(f"--expires {text}: accepted is a span, as 90d, 12h, 30m or 4w, or a time to come, ISO 8601")
+        raise UsageError(f"--expires {text}: expected a span like 90d, 12h, 30m or 4w, or a future ISO 8601 time")
     return moment
 
 
@@ -144,7 +146,7 @@ def _ladders(key: Key) -> str:
 
 
 def _state(key: Key, now: int) -> str:
-    at = {"revoked": key.revoked_at, "expired": key.expires_at}.get(key.state(now))
-    if at is not None:
-        return f"{key.state(now)} {minutes_text(at)}"
+    ended_at = {"revoked": key.revoked_at, "expired": key.expires_at}.get(key.state(now))
+    if ended_at is not None:
+        return f"{key.state(now)} {minutes_text(ended_at)}"
     return "good" if key.expires_at is None else f"good until {minutes_text(key.expires_at)}"

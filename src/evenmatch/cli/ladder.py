@@ -1,4 +1,4 @@
-"""evenmatch ladder: make ladders, look at them, change them."""
+"""evenmatch ladder: create, show and change ladders."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from evenmatch.cli import options, settings
-from evenmatch.cli.acting import acting
-from evenmatch.cli.correcting import NOTHING, ONLY_SEEN, as_document, carry_out, print_preview
+from evenmatch.cli.audit import acting
+from evenmatch.cli.correction_options import NOTHING, ONLY_SEEN, as_document, carry_out, print_preview
+from evenmatch.cli.correction_words import about, changed_by, differences, in_words
 from evenmatch.cli.database import DATABASE, Db, Id, Preview, counted, minutes_text, opened, shown_database, typed
 from evenmatch.cli.output import compile_ahead, note, print_json, print_table, printable
 from evenmatch.cli.season import plain_season
-from evenmatch.cli.trail import about, changed_by, differences, in_words
 from evenmatch.errors import UsageError
 
 if TYPE_CHECKING:
     from evenmatch.service.ladders import Ladder
     from evenmatch.service.seasons import Season
 
-app = typer.Typer(help="Make ladders, look at them, change them.", no_args_is_help=True)
+app = typer.Typer(help="Create, show and change ladders.", no_args_is_help=True)
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The ladder's name.")]
 
@@ -41,7 +41,7 @@ def create(
     db: Db = DATABASE,
     json: options.Json = False,
 ) -> None:
-    """Make a ladder, and the database where it is not there yet.
+    """Create a ladder, and the database if it does not exist.
 
     [bold]Examples[/bold]
 
@@ -66,7 +66,7 @@ def create(
     if json:
         print_json(described(made))
         return
-    print(printable(f"ladder {made.name}: made in {shown}, rated by {by.system.name}"))
+    print(printable(f"ladder {made.name}: created in {shown}, rated by {by.system.name}"))
     note(f"next: {typed(db, 'import MATCHES', '--ladder', made.name)}")
 
 
@@ -87,24 +87,24 @@ def list_(db: Db = DATABASE, json: options.Json = False) -> None:
     heads = ("name", "title", "system", "matches", "players", "season", "state")
     rows = [
         [
-            one.name,
-            one.title,
-            one.rules.system.name,
-            f"{one.matches:,}",
-            f"{one.players:,}",
-            one.season,
-            "archived" if one.settings.archived else "open" if one.due is None else "rebuild due",
+            ladder.name,
+            ladder.title,
+            ladder.rules.system.name,
+            f"{ladder.matches:,}",
+            f"{ladder.players:,}",
+            ladder.season,
+            "archived" if ladder.settings.archived else "open" if ladder.due is None else "rebuild due",
         ]
-        for one in ladders
+        for ladder in ladders
     ]
     print_table(f"{shown}: {counted(len(rows), 'ladder')}", heads, rows, right=("matches", "players", "season"))
 
 
 @app.command()
 def archive(name: Name, db: Db = DATABASE, json: options.Json = False) -> None:
-    """Archive a ladder: nothing is added to it any more, and it is read as before. `ladder reopen` takes that back.
+    """Archive a ladder: it can still be read, but nothing can be added to it. `ladder reopen` undoes this.
 
-    Reports of new matches, imports and players who queue are refused; those who wait leave the queue.
+    New matches, imports and queue requests are refused; waiting players leave the queues.
 
     [bold]Example[/bold]
 
@@ -125,28 +125,28 @@ def reopen(name: Name, db: Db = DATABASE, json: options.Json = False) -> None:
 
 
 def _set_archived(name: str, db: str, json: bool, *, archived: bool) -> None:
-    words = "archived" if archived else "open"
+    state = "archived" if archived else "open"
     with opened(db) as service:
-        is_so = service.ladder(name).settings.archived == archived
-        if not is_so:
+        unchanged = service.ladder(name).settings.archived == archived
+        if not unchanged:
             changes: dict[str, object] = {"archived": archived}
             acting(service, "settings.changed", name, body=changes).change_settings(name, changes)
         after = service.ladder(name)
     if json:
         print_json(described(after))
     else:
-        print(printable(f"ladder {name}: {'is ' + words + ' already' if is_so else words}"))
+        print(printable(f"ladder {name}: {'is ' + state + ' already' if unchanged else state}"))
 
 
 @app.command()
 def show(name: Name, db: Db = DATABASE, json: options.Json = False) -> None:
-    """Show a ladder: its settings, its system with every parameter, its numbers, its seasons and corrections.
+    """Show a ladder: settings, system and parameters, counts, seasons and corrections.
 
     [bold]Example[/bold]
 
     evenmatch ladder show duel
     """
-    from evenmatch.service.exports import corrections_of
+    from evenmatch.service.export.files import corrections_of
 
     with opened(db) as service:
         ladder = service.ladder(name)
@@ -154,14 +154,15 @@ def show(name: Name, db: Db = DATABASE, json: options.Json = False) -> None:
         corrections = corrections_of(service.database, name)
     changed = changed_by(corrections)
     made, *later = [
-        {**row, "changes": [one.plain() for one in own]} for row, own in zip(corrections, changed, strict=True)
+        {**row, "changes": [difference.plain() for difference in own]}
+        for row, own in zip(corrections, changed, strict=True)
     ]
     if json:
         ended = list(map(plain_season, seasons))
         print_json({**described(ladder), "made_at": made["recorded_at"], "seasons": ended, "corrections": later})
         return
     _print(ladder, seasons[-1], str(made["recorded_at"]), len(later), db)
-    heads = ("position", "recorded at", "what", "whom, or what changed", "reason")
+    heads = ("position", "recorded at", "kind", "subject or change", "reason")
     rows = [
         [row["position"], row["recorded_at"], row["kind"], about(row, own), row["reason"]]
         for row, own in zip(later, changed[1:], strict=True)
@@ -173,12 +174,12 @@ def show(name: Name, db: Db = DATABASE, json: options.Json = False) -> None:
 def change(
     name: Name,
     system: Annotated[
-        str | None, typer.Option("--system", "-s", metavar="S", help="Rate by another system, from the start.")
+        str | None, typer.Option("--system", "-s", metavar="S", help="Rate all matches by another system.")
     ] = None,
     preset: options.Preset = None,
     param: options.Param = None,
     begin: Annotated[
-        str, typer.Option("--from", metavar="WHEN", help="Other parameters hold from the start, or from now on.")
+        str, typer.Option("--from", metavar="WHEN", help="When other parameters take effect: start or now.")
     ] = "start",
     skip_bad: Annotated[
         bool, typer.Option("--skip-bad", help="Leave matches unrated that the new rules cannot rate.")
@@ -198,9 +199,9 @@ def change(
 ) -> None:
     """Change a ladder: its settings, or what its matches are rated by.
 
-    What is not named stays as it is; another system, or a preset, begins with its own values. From the start, all
-    matches are rated anew; --from now leaves the ratings there are and changes later matches alone. Where all is so
-    already, nothing is recorded.
+    What is not named stays unchanged; another system or preset starts with its own values. By default, all matches are
+    rated again from the start; --from now leaves present ratings and applies only to later matches. If nothing would
+    change, nothing is recorded.
 
     [bold]Examples[/bold]
 
@@ -211,38 +212,38 @@ def change(
     evenmatch ladder change duel --system glicko2 --preview
     """
     if begin not in ("start", "now"):
-        raise UsageError(f"--from {begin}: accepted is start or now")
+        raise UsageError(f"--from {begin}: expected start or now")
     changes = settings.settings_of(title, placement, active_days, divisions, division_margin, team_size, reset, factor)
     if not changes and system is None and preset is None and not param:
-        raise UsageError("nothing to change was named; accepted are --system, --preset, --param and settings")
-    from evenmatch.service.choosing import choose
+        raise UsageError("nothing to change was named; give --system, --preset, --param or settings")
+    from evenmatch.service.rule_overrides import choose
 
     with opened(db) as service:
         before = service.ladder(name)
-        wanted = before.settings.changed(changes)  # raises for what it does not accept, before anything is changed
+        wanted = before.settings.changed(changes)  # raises for invalid values before anything is changed
         changed = differences(before.settings.plain(), wanted.plain())
-        wish = choose(
+        correction = choose(
             *(service, before, system, preset, options.values_of(param)), start=begin == "start", skip_bad=skip_bad
         )
-        seen = None if wish is None else carry_out(service, name, wish, preview, event_id)
+        seen = None if correction is None else carry_out(service, name, correction, preview, event_id)
         if changed and not preview:
-            is_second = system is not None or preset is not None or bool(param)  # each event has an id of its own
+            is_second = system is not None or preset is not None or bool(param)  # each event needs its own id
             own_id = f"{event_id}:settings" if event_id is not None and is_second else event_id
-            values = {one.name: changes[one.name] for one in changed}
-            said = {one.name: wanted.plain()[one.name] for one in changed}
-            acting(service, "settings.changed", name, body=said).change_settings(name, values, own_id)
+            values = {difference.name: changes[difference.name] for difference in changed}
+            body = {difference.name: wanted.plain()[difference.name] for difference in changed}
+            acting(service, "settings.changed", name, body=body).change_settings(name, values, own_id)
         after = service.ladder(name)
     if json:
         document = NOTHING if seen is None else as_document(seen)
-        told = [one.plain() for one in changed]
-        print_json({"preview": preview, **document, "changes": told, "ladder": described(after)})
+        plain_changes = [difference.plain() for difference in changed]
+        print_json({"preview": preview, **document, "changes": plain_changes, "ladder": described(after)})
         return
     if seen is not None:
         print_preview(seen, preview)
-    for one in changed:
-        print(printable(str(one)))
+    for difference in changed:
+        print(printable(str(difference)))
     if seen is None and not changed:
-        print(printable(f"ladder {name}: nothing to change, all of this is so already"))
+        print(printable(f"ladder {name}: nothing to change, all of these values are set already"))
     elif preview:
         note(ONLY_SEEN)
     elif changed or (seen is not None and not seen.done):
@@ -250,7 +251,7 @@ def change(
 
 
 def described(ladder: Ladder) -> dict[str, object]:
-    """A ladder as data."""
+    """A ladder as JSON data."""
     return {
         "name": ladder.name,
         "settings": ladder.settings.plain(),
@@ -272,12 +273,12 @@ def _print(ladder: Ladder, season: Season, made_at: str, corrections: int, db: s
     due = f"a rebuild is due; type: {typed(db, 'rebuild', '--ladder', ladder.name)}"
     rows = [
         ["title", ladder.title],
-        ["made", made_at],
+        ["created", made_at],
         ["matches", f"{ladder.matches:,}, and {others}"],
         ["players", f"{ladder.players:,}"],
         ["season", f"{season.title}, since {minutes_text(season.opened_at)} UTC"],
         ["system", ladder.system + (f", preset {ladder.rules.preset}" if ladder.rules.preset else "")],
-        ["ratings", "as the ledger says" if ladder.due is None else due],
+        ["ratings", "up to date with the ledger" if ladder.due is None else due],
     ]
     rows += [[name, in_words(value, name)] for name, value in ladder.settings.plain().items() if name != "title"]
     print_table(f"Ladder {ladder.name}", ("", ""), rows)

@@ -1,4 +1,4 @@
-"""evenmatch odds: what is to be expected of a line-up after a recorded history."""
+"""evenmatch odds: predicted odds of a line-up after recorded matches."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def command(
     matches: options.Matches,
     system: options.System,
     teams: Annotated[
-        str, typer.Option("--teams", "-t", metavar='"A,B vs C,D"', help='Players by comma, teams by " vs ".')
+        str, typer.Option("--teams", "-t", metavar='"A,B vs C,D"', help='Players separated by commas, teams by " vs ".')
     ],
     preset: options.Preset = None,
     param: options.Param = None,
@@ -27,9 +27,9 @@ def command(
     skip_bad: options.SkipBad = False,
     json: options.Json = False,
 ) -> None:
-    """Tell the win and draw odds of a line-up after the recorded matches. An unknown player is a newcomer.
+    """Predict win and draw odds of a line-up after the recorded matches. Unknown players count as newcomers.
 
-    A name with a comma goes in double quotes, as in CSV.
+    Put a name that contains a comma in double quotes, as in CSV.
 
     [bold]Example[/bold]
 
@@ -47,12 +47,12 @@ def command(
     note_skipped(recorded.skipped, recorded.skipped_matches)
     if len(recorded.ladders) > 1 and ladder is None:
         listed = ", ".join(sorted(recorded.ladders))
-        raise UsageError(f"the file has the ladders {listed}; name one with --ladder, or take all by --pool-ladders")
+        raise UsageError(f"the file has the ladders {listed}; name one with --ladder, or use all by --pool-ladders")
     compile_ahead([system], by.system.name)
     with working(f"rating with {by.system.name}", len(recorded)) as progress:
         ratings = rate(recorded, by, progress=progress)
     rater = Rater.after(ratings, recorded.ladders[0])
-    found = rater.odds(line_up, now)
+    odds = rater.odds(line_up, now)
     players = [player for team in line_up for player in team]
     newcomers = [player for player in players if player not in rater]
     rating = {player: rater.rating(player) for player in players}
@@ -66,9 +66,9 @@ def command(
                     "players": [
                         {"player": player, "rating": rating[player], "newcomer": player in newcomers} for player in team
                     ],
-                    "expected": found.expected[number],
-                    "win": list(found.win[number]),
-                    "draw": list(found.draw[number]),
+                    "expected": odds.expected[number],
+                    "win": list(odds.win[number]),
+                    "draw": list(odds.draw[number]),
                 }
                 for number, team in enumerate(line_up)
             ],
@@ -82,9 +82,9 @@ def command(
         rows: list[list[object]] = [
             [
                 _named(team, rating),
-                f"{found.win[a][1 - a]:.1%}",
-                f"{found.draw[a][1 - a]:.1%}",
-                f"{found.win[1 - a][a]:.1%}",
+                f"{odds.win[a][1 - a]:.1%}",
+                f"{odds.draw[a][1 - a]:.1%}",
+                f"{odds.win[1 - a][a]:.1%}",
             ]
             for a, team in enumerate(line_up)
         ]
@@ -93,8 +93,8 @@ def command(
         rows = [
             [
                 _named(team, rating),
-                f"{found.expected[a]:.1%}",
-                *("–" if a == b else f"{found.win[a][b]:.1%}" for b in range(len(line_up))),
+                f"{odds.expected[a]:.1%}",
+                *("–" if a == b else f"{odds.win[a][b]:.1%}" for b in range(len(line_up))),
             ]
             for a, team in enumerate(line_up)
         ]
@@ -102,19 +102,19 @@ def command(
 
 
 def parse_teams(text: str) -> list[list[str]]:
-    """ "a,b vs c,d" as [["a", "b"], ["c", "d"]]. Raises UsageError where it is no line-up."""
+    """ "a,b vs c,d" as [["a", "b"], ["c", "d"]]. Raises UsageError if it is not a line-up of two or more teams."""
     sides = re.split(r"\s+vs\s+", text.strip())
-    accepted = 'accepted is "a,b vs c,d": players by comma, two teams or more by " vs "'
+    expected = 'expected "a,b vs c,d": players separated by commas, two or more teams by " vs "'
     try:
         teams = [[name.strip() for name in next(csv.reader([side], skipinitialspace=True), [])] for side in sides]
     except csv.Error as error:
-        raise UsageError(f"--teams {text}: {accepted}") from error
+        raise UsageError(f"--teams {text}: {expected}") from error
     if len(teams) < 2 or not all(team and all(team) for team in teams):
-        raise UsageError(f"--teams {text}: {accepted}")
+        raise UsageError(f"--teams {text}: {expected}")
     names = [name for team in teams for name in team]
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise UsageError(f"--teams {text}: {twice!r} stands in it more than once; accepted is once")
+    duplicate = next((name for name in names if names.count(name) > 1), None)
+    if duplicate is not None:
+        raise UsageError(f"--teams {text}: {duplicate!r} is in it more than once")
     return teams
 
 

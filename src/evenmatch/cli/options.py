@@ -1,4 +1,4 @@
-"""Options that several commands share, and what they stand for."""
+"""Options that several commands share, and their values."""
 
 from __future__ import annotations
 
@@ -20,11 +20,15 @@ Matches = Annotated[
     ),
 ]
 System = Annotated[
-    str, typer.Option("--system", "-s", metavar="NAME", help="A system of `evenmatch systems`, or your own .py file.")
+    str,
+    typer.Option(
+        "--system", "-s", metavar="NAME", help="A system listed by `evenmatch systems`, or your own .py file."
+    ),
 ]
 Preset = Annotated[str | None, typer.Option("--preset", "-p", metavar="P", help="A named set of parameters.")]
 Param = Annotated[
-    list[str] | None, typer.Option("--param", metavar="K=V", help="A parameter by name; may be given several times.")
+    list[str] | None,
+    typer.Option("--param", metavar="K=V", help="A parameter of the system, for example k=20; repeatable."),
 ]
 Ladder = Annotated[str | None, typer.Option("--ladder", metavar="L", help="Only the matches of this ladder.")]
 PoolLadders = Annotated[bool, typer.Option("--pool-ladders", help="Rate all ladders of the file as one.")]
@@ -33,45 +37,45 @@ AsOf = Annotated[
     typer.Option("--as-of", metavar="TIME", help="ISO 8601 or epoch seconds; later matches are left out."),
 ]
 SkipBad = Annotated[
-    bool, typer.Option("--skip-bad", help="Leave out bad matches, and say how many, instead of stopping.")
+    bool, typer.Option("--skip-bad", help="Leave out bad matches and report their number, instead of stopping.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 
 
 def rules_of(system: str, preset: str | None, params: list[str] | None) -> Rules:
-    """The rules that --system, --preset and --param name."""
+    """The rules given by --system, --preset and --param."""
     from evenmatch.rating import rules
 
     return rules(system, preset, **values_of(params))
 
 
 def values_of(params: list[str] | None) -> dict[str, object]:
-    """The parameters that --param names."""
+    """The parameter values given by --param, by name."""
     values: dict[str, object] = {}
     for text in params or []:
         name, equals, value = text.partition("=")
         if not equals:
-            raise UsageError(f"--param {text}: accepted is NAME=VALUE, for instance k=20")
+            raise UsageError(f"--param {text}: expected NAME=VALUE, for example k=20")
         values[name.strip()] = value.strip()
     return values
 
 
 def naming_value(error: typer.BadParameter) -> str:
-    """The message of an error about an option, with the value that was given, which typer leaves out."""
-    problems = getattr(error.__cause__, "errors", None)  # of pydantic, by which typer reads values
+    """The message of an error about an option, extended by the given value, which typer omits."""
+    problems = getattr(error.__cause__, "errors", None)  # pydantic, which typer uses to parse values
     if problems is None:
         return error.message
     problem = problems()[0]
     value, limits = str(problem["input"]), problem.get("ctx", {})
     if "ge" in limits or "le" in limits:
         low, high = (getattr(error.param, end, None) for end in ("min", "max"))
-        accepted = f"a number from {low} {'upwards' if high is None else f'to {high}'}"
-        return f"{value!r}; accepted is {accepted}" if low is not None else f"{value!r}; accepted is at most {high}"
+        expected = f"a number from {low} {'upwards' if high is None else f'to {high}'}"
+        return f"{value!r}; expected {expected}" if low is not None else f"{value!r}; expected at most {high}"
     return f"{value!r}: {error.message}"
 
 
 def moment(text: str | None, option: str = "--as-of") -> int | None:
-    """A time in microseconds; `option` is what the message names."""
+    """Parse a time into microseconds since 1970. option: its name in the UsageError."""
     from evenmatch.tables.columns import FIRST_TIME, LAST_TIME, parse_time
 
     if text is None:
@@ -81,12 +85,12 @@ def moment(text: str | None, option: str = "--as-of") -> int | None:
     except (ValueError, OverflowError):
         micros = LAST_TIME + 1
     if not FIRST_TIME <= micros <= LAST_TIME:
-        raise UsageError(f"{option} {text}: accepted is ISO 8601, as 2026-11-21T18:30:00Z, or epoch seconds")
+        raise UsageError(f"{option} {text}: expected ISO 8601, for example 2026-11-21T18:30:00Z, or epoch seconds")
     return micros
 
 
 def matches_of(path: Path, ladder: str | None, pool: bool, as_of: int | None, skip_bad: bool) -> MatchTable:
-    """The matches that the options name, read under a progress bar; later than `as_of` left out."""
+    """Read the matches that the options select, with a progress bar; those later than `as_of` are left out."""
     from evenmatch.cli.output import note, working
     from evenmatch.tables import read
 
@@ -97,10 +101,10 @@ def matches_of(path: Path, ladder: str | None, pool: bool, as_of: int | None, sk
         if pool:
             matches = matches.pooled()
         if as_of is not None:
-            known = matches.history.columns.time <= as_of
-            if not known.any():
-                raise UsageError("--as-of is before the first match; accepted is a time at which a match was played")
-            if not known.all():
-                note(f"{(~known).sum():,} matches later than --as-of are left out")
-                matches = matches.take(known)
+            included = matches.history.columns.time <= as_of
+            if not included.any():
+                raise UsageError("--as-of is before the first match; expected a time at or after it")
+            if not included.all():
+                note(f"{(~included).sum():,} matches later than --as-of are left out")
+                matches = matches.take(included)
     return matches

@@ -1,4 +1,4 @@
-"""What people see: tables, notes, progress. Results go to standard output, everything else to standard error."""
+"""Output of the commands: results to standard output; notes, errors and progress to standard error."""
 
 from __future__ import annotations
 
@@ -11,35 +11,35 @@ from contextlib import contextmanager
 
 from evenmatch.errors import EXAMPLES, EvenmatchError, Problem, group_problems, matches_of, problem_lines
 
-PATIENCE = 1.0  # seconds before a progress bar shows
-FIRST_LINE, NEXT_LINE = 10.0, 30.0  # seconds before lines of progress, where there is no terminal
+PATIENCE = 1.0  # seconds before a progress bar appears
+FIRST_LINE, NEXT_LINE = 10.0, 30.0  # seconds between lines of progress if there is no terminal
 
 
 def fail(error: EvenmatchError) -> None:
-    """An error; those that hold bad rows are told by whoever knows what was to be done with them."""
+    """Print an error. The caller prints the bad rows of a BadRowsError."""
     _say("error", str(error), "bold red")
 
 
 def warn(text: str) -> None:
-    """Something that did not stop the work."""
+    """Print a warning."""
     _say("warning", text, "bold yellow")
 
 
 def note(text: str) -> None:
-    """Something good to know."""
+    """Print a note."""
     print(printable(text.rstrip()), file=sys.stderr)
 
 
 def beyond(page: int, rows: int, size: int) -> str:
-    """Why a page is empty."""
+    """The reason why a page is empty."""
     if not rows:
-        return "there is nobody to show"
+        return "there are no players to show"
     pages = -(-rows // size)
     return f"page {page:,} is beyond the end: there {'is 1 page' if pages == 1 else f'are {pages:,} pages'} of {size:,}"
 
 
 def note_skipped(problems: Sequence[Problem], matches: int | None = None) -> None:
-    """Say which matches --skip-bad left out, and why. matches: how many, where some have no id."""
+    """Print which matches --skip-bad left out, and why. matches: their number, needed if some have no id."""
     if problems:
         count = len(matches_of(problems)) if matches is None else matches
         listed = f"{len(problems):,} problem{'s' if len(problems) > 1 else ''}"
@@ -49,7 +49,7 @@ def note_skipped(problems: Sequence[Problem], matches: int | None = None) -> Non
 
 
 def problems_document(problems: Sequence[Problem]) -> dict[str, object]:
-    """Problems for --json: the ids of all bad matches, and what is wrong by column and reason."""
+    """Problems as JSON data: the ids of all bad matches, and the problems grouped by column and reason."""
     groups = [
         {
             "reason": group.reason,
@@ -63,14 +63,14 @@ def problems_document(problems: Sequence[Problem]) -> dict[str, object]:
 
 
 def print_json(document: object) -> None:
-    """The one document of --json."""
+    """Print the JSON document of a command."""
     plain = (sys.stdout.encoding or "ascii").lower().replace("-", "") != "utf8"
     json.dump(document, sys.stdout, ensure_ascii=plain, indent=2, allow_nan=False)
     print()
 
 
 def print_table(title: str, heads: Sequence[str], rows: Sequence[Sequence[object]], right: Sequence[str] = ()) -> None:
-    """A table: drawn on a terminal, aligned plain text in a pipe. `right` names the columns aligned to the right."""
+    """Print a table: styled on a terminal, aligned plain text in a pipe. right: the columns aligned to the right."""
     title = printable(title)
     cells = [[_cell(value) for value in row] for row in rows]
     if sys.stdout.isatty():
@@ -98,7 +98,7 @@ def print_table(title: str, heads: Sequence[str], rows: Sequence[Sequence[object
 
 
 def _width(text: str) -> int:
-    """How many cells of a terminal a text takes: wide letters and emoji take two, combining ones none."""
+    """The width of a text in terminal cells: wide characters and emoji take two, combining ones none."""
     if text.isascii():
         return len(text)
     from rich.cells import cell_len
@@ -115,8 +115,8 @@ def _cell(value: object) -> str:
 
 
 def printable(text: str) -> str:
-    """Text of strangers without control characters, which could move the cursor or paint the screen."""
-    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
+    """Untrusted text with control characters replaced, which could move the cursor or change the screen."""
+    return "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text)
 
 
 def _say(word: str, text: str, style: str) -> None:
@@ -132,10 +132,10 @@ def _say(word: str, text: str, style: str) -> None:
 
 @contextmanager
 def working(what: str, total: int | None = None) -> Iterator[Callable[..., None]]:
-    """Show progress on standard error while the block runs, if it takes long.
+    """Show progress on standard error while the block runs, if it takes long enough.
 
-    On a terminal: a bar, after a second. Elsewhere: a line after ten seconds, and one each half minute.
-    Gives a function to call with how much of `total` is done, and with a new description where that changed.
+    On a terminal: a bar, after 1 s. Elsewhere: a line after 10 s, and then every 30 s.
+    Yields a function to call with the completed part of `total` and, optionally, a new description.
     """
     with _bar(what, total) if sys.stderr.isatty() else _lines(what, total) as progress:
         yield progress
@@ -169,27 +169,27 @@ def _bar(what: str, total: int | None) -> Iterator[Callable[..., None]]:
 
 @contextmanager
 def _lines(what: str, total: int | None) -> Iterator[Callable[..., None]]:
-    told, over, begin = {"what": what, "done": 0}, threading.Event(), time.monotonic()
+    state, finished, begin = {"what": what, "done": 0}, threading.Event(), time.monotonic()
 
-    def tell() -> None:
+    def report() -> None:
         wait = FIRST_LINE
-        while not over.wait(wait):
-            share = f", {told['done']:,} of {total:,}" if total else ""
-            note(f"{told['what']} ({time.monotonic() - begin:.0f} s{share})")
+        while not finished.wait(wait):
+            share = f", {state['done']:,} of {total:,}" if total else ""
+            note(f"{state['what']} ({time.monotonic() - begin:.0f} s{share})")
             wait = NEXT_LINE
 
     def progress(done: int, now: str | None = None) -> None:
-        told.update(done=done, what=told["what"] if now is None else now)
+        state.update(done=done, what=state["what"] if now is None else now)
 
-    threading.Thread(target=tell, name="evenmatch-progress", daemon=True).start()
+    threading.Thread(target=report, name="evenmatch-progress", daemon=True).start()
     try:
         yield progress
     finally:
-        over.set()
+        finished.set()
 
 
 def compile_ahead(parts: Sequence[str], what: str) -> None:
-    """Compile kernels that this machine lacks, so that nobody waits for them later; see service.kernels.missing."""
+    """Compile the kernels of `parts` that are missing on this machine, so that no later request waits for them."""
     from evenmatch.service.kernels import Compilation, missing
 
     lacking = missing(parts)

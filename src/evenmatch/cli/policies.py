@@ -1,4 +1,4 @@
-"""evenmatch policies: the matchmaker's presets, and policies as files."""
+"""evenmatch policies: presets of the matchmaker, and policy files."""
 
 from __future__ import annotations
 
@@ -19,21 +19,22 @@ if TYPE_CHECKING:
     from evenmatch.matchmaking.policy import Option, Policy
 
 SUFFIXES = (".toml", ".json")
-ALWAYS = ("team_size", "teams", "steps")  # listed even where all presets agree
-WEIGHTIEST = (*ALWAYS, "even_spread", "spread_share")  # listed first
-UNITS = "Times are in seconds, widths in percentiles, costs in seconds of waiting that they are worth."
-LINE = 116  # letters of a comment
+ALWAYS = ("team_size", "teams", "steps")  # listed even if all presets have the same value
+LISTED_FIRST = (*ALWAYS, "even_spread", "spread_share")
+UNITS = "Times are in seconds, widths in percentiles, costs in the equivalent seconds of waiting."
+LINE = 116  # characters in a line of a TOML comment
 
 
 def command(
     name: Annotated[
-        str | None, typer.Argument(metavar="[NAME]", help="A preset, or a .toml or .json file of yours; without: all.")
+        str | None,
+        typer.Argument(metavar="[NAME]", help="A preset, or your own .toml or .json file; if omitted: all presets."),
     ] = None,
     json: options.Json = False,
 ) -> None:
-    """List the matchmaker's policies, or print one in full: a file to edit and to give to --policy.
+    """List the matchmaker's presets, or print one policy completely, as a file to edit and use with --policy.
 
-    A policy file holds the options that differ from a preset, `preset = "quick"`, or from balanced where it names none.
+    A policy file contains the options that differ from its preset, for example `preset = "quick"`; default: balanced.
 
     [bold]Examples[/bold]
 
@@ -52,25 +53,25 @@ def command(
         else:
             print(as_toml(policy, name), end="")
     elif json:
-        print_json([{"name": one, "options": policy.to_data()} for one, policy in presets().items()])
+        print_json([{"name": preset, "options": policy.to_data()} for preset, policy in presets().items()])
     else:
         _print(presets())
 
 
-def find(told: str) -> Policy:
-    """The preset of this name, or the policy in a file.
+def find(named: str) -> Policy:
+    """The preset with this name, or the policy in a file.
 
-    Raises UnknownNameError for another name, UsageError where a file cannot be read, InputError for what stands in it.
+    Raises UnknownNameError for an unknown name, UsageError for an unreadable file, InputError for invalid contents.
     """
     from evenmatch.matchmaking.policy import Policy, presets
 
-    if told in presets():
-        return presets()[told]
-    path = Path(told)
+    if named in presets():
+        return presets()[named]
+    path = Path(named)
     if path.suffix.lower() not in SUFFIXES:
-        if told and (path.exists() or path.suffix or len(path.parts) > 1):
-            raise UsageError(f"{told}: suffix {path.suffix!r}; accepted is a policy in a {' or '.join(SUFFIXES)} file")
-        raise UnknownNameError("policy", told, (*presets(), f"a {' or '.join(SUFFIXES)} file"))
+        if named and (path.exists() or path.suffix or len(path.parts) > 1):
+            raise UsageError(f"{named}: suffix {path.suffix!r}; expected a policy in a {' or '.join(SUFFIXES)} file")
+        raise UnknownNameError("policy", named, (*presets(), f"a {' or '.join(SUFFIXES)} file"))
     document = read_document(path, "a policy")
     try:
         return Policy.from_data(document)
@@ -78,44 +79,44 @@ def find(told: str) -> Policy:
         raise InputError(f"{path}: {error}") from None
 
 
-def gather(told: Sequence[str], team_size: int | None, teams: int | None) -> dict[str, Policy]:
-    """The policies that --policy names, with --team-size and --teams where these are given, by what they are called.
+def gather(named: Sequence[str], team_size: int | None, teams: int | None) -> dict[str, Policy]:
+    """The policies given by --policy, changed by --team-size and --teams, by their displayed name.
 
-    A file is called by its name with its suffix, or as it was told where another is called so. Raises as `find` does,
-    and BadParameterError where a policy cannot have such teams.
+    A policy file is displayed by its file name, or by its path as given if two files have the same name. Raises as
+    `find` does, and BadParameterError if a policy does not allow such teams.
     """
     policies: dict[str, Policy] = {}
-    changes = {name: value for name, value in (("team_size", team_size), ("teams", teams)) if value is not None}
-    for one in dict.fromkeys(told):
-        policy = find(one)
+    changes = {option: value for option, value in (("team_size", team_size), ("teams", teams)) if value is not None}
+    for name in dict.fromkeys(named):
+        policy = find(name)
         try:
             policy = dataclasses.replace(policy, **changes)  # type: ignore[arg-type]
         except BadParameterError as error:
-            raise BadParameterError(f"policy {one} with {_as_options(changes)}: {error}") from None
-        policies[_called(one, told)] = policy
+            raise BadParameterError(f"policy {name} with {_as_options(changes)}: {error}") from None
+        policies[_displayed(name, named)] = policy
     return policies
 
 
 def read_document(path: Path, what: str) -> dict[str, object]:
-    """The table in a .toml or .json file. Raises UsageError where it cannot be read, InputError where it is none."""
+    """The table in a .toml or .json file. Raises UsageError for an unreadable file, InputError for other contents."""
     try:
         text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
-        raise InputError(f"{path} is not a text file; accepted is {what} as TOML or JSON") from error
+        raise InputError(f"{path} is not a text file; expected {what} as TOML or JSON") from error
     form = path.suffix.lower().removeprefix(".").upper()
     try:
         document = tomllib.loads(text) if form == "TOML" else texts.loads(text)
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{path} is not readable as {form}: {error}; accepted is {what}") from error
+        raise InputError(f"{path} is not readable as {form}: {error}; expected {what}") from error
     if not isinstance(document, dict):
-        raise InputError(f"{path} holds {texts.dumps(document)[:40]}; accepted is a table of options and values")
+        raise InputError(f"{path} contains {texts.dumps(document)[:40]}; expected a table of options and values")
     return document
 
 
 def as_toml(policy: Policy, name: str) -> str:
-    """The policy as a TOML document that says what each option does; read again it is the same policy."""
+    """The policy as a TOML document with comments on each option; reading it gives the same policy."""
     from evenmatch.matchmaking.policy import OTHER_OPTIONS
     from evenmatch.matchmaking.policy import options as numbers
 
@@ -125,24 +126,24 @@ def as_toml(policy: Policy, name: str) -> str:
 
 
 def described(numbers: Mapping[str, Option], others: Mapping[str, str]) -> dict[str, str]:
-    """What each option does and accepts, by name."""
+    """The effect and accepted values of each option, by name."""
     return {name: f"{option.effect} Accepted: {option.accepts}." for name, option in numbers.items()} | dict(others)
 
 
 def document_as_toml(head: str, data: Mapping[str, object], effects: Mapping[str, str]) -> str:
-    """Options and values as TOML, each after what it does; no table is left open, so the order does not matter."""
+    """Options and values as TOML, each after a comment on its effect; tables are inline, so any order is valid."""
     lines = _comment(head)
     for name, value in data.items():
         lines += ["", *_comment(effects[name]), f"{name} = {_value(value)}"]
     return "\n".join(lines) + "\n"
 
 
-def _called(told: str, all_told: Sequence[str]) -> str:
-    """Never as a preset, a matchmaker of --compare or another file: those have no suffix, and another's name counts."""
-    if Path(told).suffix.lower() not in SUFFIXES:
-        return told
-    files = [Path(one).name for one in dict.fromkeys(all_told)]
-    return Path(told).name if files.count(Path(told).name) == 1 else told
+def _displayed(named: str, all_named: Sequence[str]) -> str:
+    """A unique name: presets and matchmakers of --compare have no suffix; files with equal names keep their path."""
+    if Path(named).suffix.lower() not in SUFFIXES:
+        return named
+    files = [Path(name).name for name in dict.fromkeys(all_named)]
+    return Path(named).name if files.count(Path(named).name) == 1 else named
 
 
 def _as_options(changes: dict[str, int]) -> str:
@@ -150,16 +151,16 @@ def _as_options(changes: dict[str, int]) -> str:
 
 
 def _print(policies: dict[str, Policy]) -> None:
-    """The options in which the presets differ, and what these are for."""
+    """Print the options in which the presets differ, with their effects."""
     from evenmatch.matchmaking.policy import OTHER_OPTIONS
     from evenmatch.matchmaking.policy import options as numbers
 
     effects = {name: option.effect for name, option in numbers().items()} | OTHER_OPTIONS
     data = [policy.to_data() for policy in policies.values()]
     rows = [
-        [name, *(_shown(one[name]) for one in data), effects[name]]
-        for name in dict.fromkeys((*WEIGHTIEST, *data[0]))
-        if name in ALWAYS or any(one[name] != data[0][name] for one in data)
+        [name, *(_shown(values[name]) for values in data), effects[name]]
+        for name in dict.fromkeys((*LISTED_FIRST, *data[0]))
+        if name in ALWAYS or any(values[name] != data[0][name] for values in data)
     ]
     print_table("Policies (evenmatch policies NAME prints all options of one)", ("option", *policies, "effect"), rows)
     print(UNITS)
@@ -184,9 +185,9 @@ def _value(value: object) -> str:
     if value is None or isinstance(value, bool):
         return {None: '"none"', True: "true", False: "false"}[value]
     if isinstance(value, list):
-        return f"[{', '.join(_value(one) for one in value)}]"
+        return f"[{', '.join(_value(item) for item in value)}]"
     if isinstance(value, dict):
-        return f"{{ {', '.join(f'{_text(key)} = {_value(one)}' for key, one in value.items())} }}" if value else "{}"
+        return f"{{ {', '.join(f'{_text(key)} = {_value(item)}' for key, item in value.items())} }}" if value else "{}"
     if isinstance(value, str):
         return _text(value)
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
@@ -195,6 +196,10 @@ def _value(value: object) -> str:
 
 
 def _text(text: str) -> str:
-    """A TOML string; what does not print, which could move a terminal's cursor, stands as its number."""
-    kept = text.replace("\\", "\\\\").replace('"', '\\"')
-    return '"' + "".join(one if one.isprintable() else f"\\U{ord(one):08X}" for one in kept) + '"'
+    """A TOML string; characters that are not printable are escaped, since they could move a terminal's cursor."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return (
+        '"'
+        + "".join(character if character.isprintable() else f"\\U{ord(character):08X}" for character in escaped)
+        + '"'
+    )

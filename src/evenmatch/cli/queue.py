@@ -1,4 +1,4 @@
-"""evenmatch queue: the queues of a ladder, in which the service's matchmaker makes matches."""
+"""evenmatch queue: create, list and remove the matchmaking queues of a ladder."""
 
 from __future__ import annotations
 
@@ -8,16 +8,18 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from evenmatch.cli import options
-from evenmatch.cli.acting import deed
+from evenmatch.cli.audit import audit_entry
 from evenmatch.cli.database import DATABASE, Db, OnLadder, counted, ladder_of, opened, typed
 from evenmatch.cli.output import compile_ahead, note, print_json, print_table, printable
 from evenmatch.cli.policies import find, read_document
 from evenmatch.errors import UsageError
 
 if TYPE_CHECKING:
-    from evenmatch.service.queueing.queue_rules import QueueRules, QueueSetup
+    from evenmatch.service.queues.queue_rules import QueueRules, QueueSetup
 
-app = typer.Typer(help="Make, list and remove the queues of a ladder, for the service.", no_args_is_help=True)
+app = typer.Typer(
+    help="Create, list and remove the matchmaking queues of a ladder, for the service.", no_args_is_help=True
+)
 
 OfLadder = Annotated[str, typer.Argument(metavar="LADDER", help="The ladder's name.")]
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The queue's name.")]
@@ -32,21 +34,23 @@ def set_(
     ] = "balanced",
     team_size: Annotated[
         int | None,
-        typer.Option("--team-size", min=1, metavar="N", help="Players in a team; otherwise the policy's or ladder's."),
+        typer.Option(
+            "--team-size", min=1, metavar="N", help="Players in a team; default: as the policy or ladder says."
+        ),
     ] = None,
     rule: Annotated[
         list[str] | None,
         typer.Option(
-            "--rule", "-r", metavar="K=V", help="As accept_within=15, in seconds; may be given several times."
+            "--rule", "-r", metavar="K=V", help="A rule in seconds, for example accept_within=15; repeatable."
         ),
     ] = None,
     db: Db = DATABASE,
     json: options.Json = False,
 ) -> None:
-    """Make a queue, or replace its policy; who waits there goes on waiting. Rules that are not named stay as they are.
+    """Create a queue, or replace its policy; waiting players keep their place. Rules not named stay unchanged.
 
-    The rules, in seconds: accept_within (20), heartbeat (30, or none), tick (1), penalty (30), penalty_most (900),
-    penalty_fades (3600), longest_match (7200).
+    The rules and their defaults, in seconds: accept_within (20), heartbeat (30, or none), tick (1), penalty (30),
+    penalty_most (900), penalty_fades (3600), longest_match (7200).
 
     [bold]Examples[/bold]
 
@@ -57,20 +61,22 @@ def set_(
     data = _policy(policy) | ({} if team_size is None else {"team_size": team_size})
     named = _named(rule)
     from evenmatch.service.kernels import MATCHMAKER
-    from evenmatch.service.queueing.desk import Desk
-    from evenmatch.service.queueing.queue_rules import QueueRules
+    from evenmatch.service.queues.queue_rules import QueueRules
+    from evenmatch.service.queues.queue_service import QueueService
 
     with opened(db) as service:
-        desk = Desk(service)
-        before = next((one.rules for one in desk.queues(ladder) if one.name == name), QueueRules())
-        done = deed("queue.set", ladder, name, {"policy": data, "rules": named})
-        made = desk.noting(done).set_queue(ladder, name, data, QueueRules.from_data(before.to_data() | named))
+        queue_service = QueueService(service)
+        before = next((queue.rules for queue in queue_service.queues(ladder) if queue.name == name), QueueRules())
+        entry = audit_entry("queue.set", ladder, name, {"policy": data, "rules": named})
+        created = queue_service.noting(entry).set_queue(
+            ladder, name, data, QueueRules.from_data(before.to_data() | named)
+        )
     compile_ahead(MATCHMAKER, "the matchmaker")
     if json:
-        print_json(_document(ladder, made))
+        print_json(_document(ladder, created))
         return
-    print(printable(f"queue {name} of ladder {ladder}: {_shape(made)}, {_told(made.rules)}"))
-    note(f"players join by the service: {typed(db, 'serve')}")
+    print(printable(f"queue {name} of ladder {ladder}: {_shape(created)}, {_rules_text(created.rules)}"))
+    note(f"players join through the service: {typed(db, 'serve')}")
 
 
 @app.command(name="list")
@@ -81,15 +87,15 @@ def list_(ladder: OnLadder = None, db: Db = DATABASE, json: options.Json = False
 
     evenmatch queue list --ladder arena
     """
-    from evenmatch.service.queueing.desk import Desk
+    from evenmatch.service.queues.queue_service import QueueService
 
     with opened(db) as service:
         name = ladder_of(service, ladder)
-        queues = Desk(service).queues(name)
+        queues = QueueService(service).queues(name)
     if json:
-        print_json([_document(name, one) for one in queues])
+        print_json([_document(name, queue) for queue in queues])
         return
-    rows = [[one.name, _shape(one), _told(one.rules)] for one in queues]
+    rows = [[queue.name, _shape(queue), _rules_text(queue.rules)] for queue in queues]
     print_table(f"{name}: {counted(len(rows), 'queue')}", ("queue", "matches", "rules"), rows)
 
 
@@ -97,40 +103,39 @@ def list_(ladder: OnLadder = None, db: Db = DATABASE, json: options.Json = False
 def remove(
     ladder: OfLadder,
     name: Name,
-    force: Annotated[bool, typer.Option("--force", help="Even if players wait there: their tickets are gone.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Even if players wait in it: their tickets end.")] = False,
     db: Db = DATABASE,
     json: options.Json = False,
 ) -> None:
-    """Remove a queue, in which nobody may wait.
+    """Remove a queue in which no players wait.
 
     [bold]Example[/bold]
 
     evenmatch queue remove arena quick
     """
-    from evenmatch.service.queueing.desk import Desk
+    from evenmatch.service.queues.queue_service import QueueService
 
     with opened(db) as service:
-        done = deed("queue.removed", ladder, name, {"force": force})
-        gone = Desk(service).noting(done).remove_queue(ladder, name, force=force)
+        entry = audit_entry("queue.removed", ladder, name, {"force": force})
+        removed = QueueService(service).noting(entry).remove_queue(ladder, name, force=force)
     if json:
-        print_json({"ladder": ladder, "queue": name, "tickets_gone": gone})
+        print_json({"ladder": ladder, "queue": name, "tickets_gone": removed})
         return
-    told = f"; {counted(gone, 'ticket')} that waited there {'is' if gone == 1 else 'are'} gone" if gone else ""
-    print(printable(f"queue {name} of ladder {ladder}: removed{told}"))
+    tickets = f"; {counted(removed, 'waiting ticket')} ended" if removed else ""
+    print(printable(f"queue {name} of ladder {ladder}: removed{tickets}"))
 
 
-def _policy(told: str) -> dict[str, object]:
-    """What --policy names, as a document; without team_size where it names none, so that the ladder's holds."""
+def _policy(named: str) -> dict[str, object]:
+    """The policy of --policy as data; without team_size if it has none, so that the ladder's applies."""
     from evenmatch.matchmaking.policy import presets
 
-    if told in presets():
-        return {"preset": told}
-    find(told)  # raises for what is no policy
-    return read_document(Path(told), "a policy")
+    if named in presets():
+        return {"preset": named}
+    find(named)  # raises for anything that is not a policy
+    return read_document(Path(named), "a policy")
 
 
 def _named(rules: list[str] | None) -> dict[str, object]:
-    """The rules that --rule names."""
     values: dict[str, object] = {}
     for text in rules or []:
         name, equals, value = text.partition("=")
@@ -139,7 +144,7 @@ def _named(rules: list[str] | None) -> dict[str, object]:
         except ValueError:
             equals = ""
         if not equals:
-            raise UsageError(f"--rule {text}: accepted is NAME=SECONDS, for instance accept_within=15")
+            raise UsageError(f"--rule {text}: expected NAME=SECONDS, for example accept_within=15")
     return values
 
 
@@ -147,9 +152,9 @@ def _shape(setup: QueueSetup) -> str:
     return " v ".join([str(setup.policy.team_size)] * setup.policy.teams)
 
 
-def _told(rules: QueueRules) -> str:
-    beat = "no heartbeat" if rules.heartbeat is None else f"heartbeat {rules.heartbeat:g} s"
-    return f"accept within {rules.accept_within:g} s, {beat}, a tick each {rules.tick:g} s"
+def _rules_text(rules: QueueRules) -> str:
+    heartbeat = "no heartbeat" if rules.heartbeat is None else f"heartbeat {rules.heartbeat:g} s"
+    return f"accept within {rules.accept_within:g} s, {heartbeat}, a tick each {rules.tick:g} s"
 
 
 def _document(ladder: str, setup: QueueSetup) -> dict[str, object]:

@@ -1,12 +1,10 @@
-"""What simulate-queue and replay-queue share: their table, their report, and how a run is said to be repeated."""
+"""Shared output of simulate-queue and replay-queue: table, report, and the command that repeats a run."""
 
 from __future__ import annotations
 
 import math
-import os
 import shlex
 import sys
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
@@ -19,73 +17,61 @@ import typer
 from evenmatch import __version__
 from evenmatch.cli.output import note, print_json, print_table, printable, working
 from evenmatch.errors import UsageError
+from evenmatch.whole_file import whole_file
 
 if TYPE_CHECKING:
-    from evenmatch.lab.queue_run import Run
+    from evenmatch.lab.queue.run import Run
 
 HEADS = (
     *("name", "wait p50", "p95", "max", "spread p50", "p95", "45–55%", "true", "violations", "unmatched"),
     "players per CPU s",
 )
-GAP = 3  # cells between the columns of a drawn table
+GAP = 3  # terminal cells between the columns of a table
 COMPILING = "loading the matchmaker; the first time, it is compiled"
 
 Report = Annotated[
-    Path | None, typer.Option("--report", metavar="FILE", help="Write table, pictures and verdict as one .html file.")
+    Path | None, typer.Option("--report", metavar="FILE", help="Write table, charts and verdict as one .html file.")
 ]
 
 
 def told_command(*more: str) -> str:
-    """The command as it was typed, with what it did not say."""
+    """The command as it was typed, followed by `more` arguments."""
     return shlex.join(["evenmatch", *sys.argv[1:], *more])
 
 
 def check_files(report: Path | None, *others: Path | None) -> None:
-    """Raise UsageError now, and not after a long run, where a file could not be written; `others` may not be it."""
+    """Raise UsageError before the long run if the report cannot be written, or is one of `others`."""
     from evenmatch.tables.files import check_folder
 
     if report is not None:
         if report.suffix.lower() not in (".html", ".htm"):
-            raise UsageError(f"{report}: the report is a page; accepted is a name ending in .html")
+            raise UsageError(f"{report}: the report is a web page; expected a name ending in .html")
         check_folder(report)
-        import_module("evenmatch.lab.queue_report")  # says now what is not installed
+        import_module("evenmatch.lab.queue.report")  # raises now if a library is missing
         if report.resolve() in {path.resolve() for path in others if path is not None}:
-            raise UsageError(f"{report}: is named twice; accepted are different files")
+            raise UsageError(f"{report}: is named twice; expected different files")
 
 
 @contextmanager
 def whole(path: Path | None) -> Iterator[TextIO | None]:
-    """A text file that takes its place when all is written. Raises UsageError where it cannot be."""
+    """A text file that replaces `path` when the block ends without error. Raises UsageError if it cannot be written."""
     if path is None:
         yield None
         return
-    draft: Path | None = None
-    try:
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        draft = Path(name)
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            yield file
-        mask = os.umask(0)
-        os.umask(mask)
-        draft.chmod(0o666 & ~mask)
-        draft.replace(path)
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be written: {error.strerror}") from error
-    finally:
-        if draft is not None:
-            draft.unlink(missing_ok=True)
+    with whole_file(path) as draft, draft.open("w", encoding="utf-8") as file:
+        yield file
 
 
 @contextmanager
 def watching(runs: int, ticks_each: float) -> Iterator[Callable[[int], Callable[[str, float], None]]]:
-    """A progress bar over several runs, each so long; gives a function from a run's place to what it calls."""
+    """A progress bar over several runs of equal length; yields a function from a run's index to its callback."""
     each = max(1, math.ceil(ticks_each))
     with working(COMPILING, runs * each) as progress:
 
-        def of(at: int) -> Callable[[str, float], None]:
-            return lambda name, share: progress(int((at + share) * each), printable(name))
+        def callback(index: int) -> Callable[[str, float], None]:
+            return lambda name, share: progress(int((index + share) * each), printable(name))
 
-        yield of
+        yield callback
 
 
 def tell(
@@ -98,11 +84,11 @@ def tell(
     notes: Sequence[str],
     more: Mapping[str, object],
 ) -> None:
-    """The runs as the options ask: one JSON list, the first run's figures with `more`, or table and verdict; report."""
-    from evenmatch.lab.queue_verdict import verdict
+    """Print the runs as one JSON list (the first one with `more`) or as table and verdict; write the report."""
+    from evenmatch.lab.queue.verdict import verdict
 
     if report is not None:
-        from evenmatch.lab.queue_report import write_queue_report
+        from evenmatch.lab.queue.report import write_queue_report
 
         with working("writing the report"):
             write_queue_report(runs, report, title=title, command=command, notes=notes)
@@ -119,24 +105,29 @@ def tell(
 
 
 def _print(runs: Sequence[Run], title: str) -> None:
-    from evenmatch.lab.queue_facts import compared, habits
-    from evenmatch.lab.queue_verdict import meanings, percent
+    from evenmatch.lab.queue.run_facts import compared, habits
+    from evenmatch.lab.queue.verdict import meanings, percent
 
     rows: list[list[object]] = []
     for run in runs:
-        found: dict[str, object] = run.summary()
-        waits = [_rounded(found[f"wait_{name}"], 1) for name in ("p50", "p95", "max")]
-        spreads = [_rounded(found[f"spread_{name}"], 1) for name in ("p50", "p95")]
-        shares = [percent(_known(found[name])) for name in ("share_45_55", "realised_45_55")]
-        counts = [f"{found[name]:,}" for name in ("violations", "unmatched")]
-        speed = _rounded(found["players_per_cpu_second"], 0)
-        rows.append([found["name"], *waits, *spreads, *shares, *counts, speed])
+        summary: dict[str, object] = run.summary()
+        waits = [_rounded(summary[f"wait_{name}"], 1) for name in ("p50", "p95", "max")]
+        spreads = [_rounded(summary[f"spread_{name}"], 1) for name in ("p50", "p95")]
+        shares = [percent(_known(summary[name])) for name in ("share_45_55", "realised_45_55")]
+        counts = [f"{summary[name]:,}" for name in ("violations", "unmatched")]
+        speed = _rounded(summary["players_per_cpu_second"], 0)
+        rows.append([summary["name"], *waits, *spreads, *shares, *counts, speed])
     title = f"{title} (waits in seconds, spreads in percentiles)"
     for part in _parts(rows, get_terminal_size().columns if sys.stdout.isatty() else None):
-        print_table(title, [HEADS[at] for at in part], [[row[at] for at in part] for row in rows], right=HEADS[1:])
-        title = "The same"
-    if runs[0].scenario is not None and (told := habits(runs[0].scenario)):
-        print(printable("; ".join(f"{what}: {value}" for what, value in told) + "."))
+        print_table(
+            title,
+            [HEADS[column] for column in part],
+            [[row[column] for column in part] for row in rows],
+            right=HEADS[1:],
+        )
+        title = "The same, continued"
+    if runs[0].scenario is not None and (scenario_facts := habits(runs[0].scenario)):
+        print(printable("; ".join(f"{what}: {value}" for what, value in scenario_facts) + "."))
     print(meanings(runs[0].policy.teams))
     for name, what in compared(runs):
         print(f"{name}: {what}")
@@ -144,13 +135,13 @@ def _print(runs: Sequence[Run], title: str) -> None:
 
 
 def _parts(rows: Sequence[Sequence[object]], width: int | None) -> list[list[int]]:
-    """The columns of each table: of one, or of several with the name in each where a terminal would break words."""
-    sizes = [max(len(str(row[at])) for row in [HEADS, *rows]) + GAP for at in range(len(HEADS))]
+    """The columns of each table: one table, or several with the name column if one would exceed `width`."""
+    sizes = [max(len(str(row[column])) for row in [HEADS, *rows]) + GAP for column in range(len(HEADS))]
     parts: list[list[int]] = [[0]]
-    for at in range(1, len(HEADS)):
-        if width is not None and len(parts[-1]) > 1 and sum(sizes[one] for one in [*parts[-1], at]) > width:
+    for column in range(1, len(HEADS)):
+        if width is not None and len(parts[-1]) > 1 and sum(sizes[index] for index in [*parts[-1], column]) > width:
             parts.append([0])
-        parts[-1].append(at)
+        parts[-1].append(column)
     return parts
 
 

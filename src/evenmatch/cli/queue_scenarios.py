@@ -1,4 +1,4 @@
-"""The scenario that the options of simulate-queue and a file say together, and how it is told."""
+"""The scenario of simulate-queue from its options and a file, and its description."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from evenmatch.cli.output import note
 from evenmatch.errors import BadParameterError, EvenmatchError, InputError, UnknownNameError, UsageError
 
 if TYPE_CHECKING:
-    from evenmatch.lab.queue_scenario import Scenario
+    from evenmatch.lab.queue.scenario import Scenario
     from evenmatch.matchmaking.policy import Policy
 
-# What a scenario calls the value of an option, and the option
+# Name of a value in a scenario file: the option that sets it
 OPTIONS = {
     "arrivals": "--arrivals",
     "minutes": "--minutes",
@@ -34,13 +34,13 @@ OPTIONS = {
 
 
 def find_scenario(path: Path | None, given: Mapping[str, object]) -> Scenario:
-    """The scenario of a file, or the default one, with the values of options. A wrong one is told as the option."""
-    from evenmatch.lab.queue_scenario import Scenario
+    """The scenario of a file or the default one, changed by options; errors name the option that caused them."""
+    from evenmatch.lab.queue.scenario import Scenario
 
     document: dict[str, object] = {}
     if path is not None:
         if path.suffix.lower() not in policies.SUFFIXES:
-            raise UsageError(f"{path}: suffix {path.suffix!r}; accepted is {' or '.join(policies.SUFFIXES)}")
+            raise UsageError(f"{path}: suffix {path.suffix!r}; expected {' or '.join(policies.SUFFIXES)}")
         document = policies.read_document(path, "a scenario")
         try:
             Scenario.from_data(document)
@@ -62,60 +62,62 @@ def _explained(error: EvenmatchError) -> str:
     if not isinstance(error, UnknownNameError) or error.kind != "value of a scenario":
         return str(error)
     if error.name in Policy().to_data():
-        return f"{error.name} belongs to a policy, not to a scenario; accepted is it in a file for --policy"
-    return f"{str(error).partition(';')[0]}; accepted are those that --print-scenario prints"
+        return f"{error.name} belongs to a policy, not to a scenario; put it in a file for --policy"
+    return f"{str(error).partition(';')[0]}; expected a value that --print-scenario prints"
 
 
 def _check_kind(kind: str, given: Mapping[str, object], document: Mapping[str, object]) -> None:
-    """Raise UsageError for options that the kind of arrivals would pass over in silence."""
-    from evenmatch.lab.queue_scenario import KINDS
+    """Raise UsageError for options that have no effect on this kind of arrivals."""
+    from evenmatch.lab.queue.scenario import KINDS
 
-    typed = [one for one in KINDS if one != "recorded"]
+    typed = [name for name in KINDS if name != "recorded"]
     if "kind" in given and kind not in typed and not (kind == "recorded" and "times" in document):
         more = "; recorded arrivals are `kind` and `times` of a --scenario file" if kind == "recorded" else ""
-        raise UsageError(f"--kind {kind}: accepted is {', '.join(typed[:-1])} or {typed[-1]}{more}")
+        raise UsageError(f"--kind {kind}: expected {', '.join(typed[:-1])} or {typed[-1]}{more}")
     if "period" in given and kind != "daily":
-        raise UsageError(f"--period {given['period']:g}: accepted is it with --kind daily alone")
+        raise UsageError(f"--period {given['period']:g}: only allowed with --kind daily")
     if "arrivals" in given and kind == "recorded":
-        raise UsageError("--arrivals: the arrivals of this scenario are recorded; accepted is it with another kind")
+        raise UsageError("--arrivals: not allowed for a scenario with recorded arrivals")
 
 
-def read_parties(told: str, team_size: int) -> tuple[float, ...]:
-    """The shares of --parties: a named mix, as far as parties fit into a team, or weights by size."""
-    from evenmatch.lab.queue_scenario import PARTY_MIXES, party_mix
+def read_parties(text: str, team_size: int) -> tuple[float, ...]:
+    """The shares of party sizes from --parties: a named mix without parties larger than a team, or weights by size."""
+    from evenmatch.lab.queue.scenario import PARTY_MIXES, party_mix
 
-    if not any(letter.isdigit() for letter in told):
-        shares = party_mix(told, team_size)
-        if len(shares) < len(PARTY_MIXES[told]):
-            note(f"--parties {told}: parties of more than {team_size} do not fit into a team and are left out")
+    if not any(character.isdigit() for character in text):
+        shares = party_mix(text, team_size)
+        if len(shares) < len(PARTY_MIXES[text]):
+            note(f"--parties {text}: parties of more than {team_size} do not fit into a team and are left out")
         return shares
     try:
-        weights = [float(part) for part in told.split(",")]
+        weights = [float(part) for part in text.split(",")]
     except ValueError:
         weights = []
     total = sum(weights)
     if not weights or not 0 < total < float("inf") or min(weights) < 0:
-        raise UsageError(f"--parties {told}: accepted is none, some, many, or weights by commas, as 6,3,1")
+        raise UsageError(
+            f"--parties {text}: expected none, some, many, or weights separated by commas, for example 6,3,1"
+        )
     return tuple(weight / total for weight in weights)
 
 
-def read_regions(told: str) -> str | dict[str, float]:
-    """The mix of --regions: a name, or a table of weights."""
-    if "=" not in told:
-        return told
+def read_regions(text: str) -> str | dict[str, float]:
+    """The value of --regions: a named mix, or weights by region."""
+    if "=" not in text:
+        return text
     table: dict[str, float] = {}
-    for part in told.split(","):
+    for part in text.split(","):
         name, _, share = part.partition("=")
         try:
             table[name.strip()] = float(share)
         except ValueError:
-            raise UsageError(f"--regions {told}: accepted is none, four, or weights as eu=6,us=4") from None
+            raise UsageError(f"--regions {text}: expected none, four, or weights, for example eu=6,us=4") from None
     return table
 
 
 def title_of(scenario: Scenario, chosen: Mapping[str, Policy]) -> str:
-    """Teams, arrivals, length and seed, as the heading of a table."""
-    sizes = dict.fromkeys("v".join([str(one.team_size)] * one.teams) for one in chosen.values())
+    """The heading of the table: teams, arrivals, length and seed."""
+    sizes = dict.fromkeys("v".join([str(policy.team_size)] * policy.teams) for policy in chosen.values())
     shapes = ", ".join(
         size if len(size) < 20 else f"{size.count('v') + 1} teams of {size.partition('v')[0]}" for size in sizes
     )
@@ -127,8 +129,8 @@ def title_of(scenario: Scenario, chosen: Mapping[str, Policy]) -> str:
 
 
 def as_toml(scenario: Scenario) -> str:
-    """The scenario as a file for --scenario that says what each value does."""
-    from evenmatch.lab.queue_scenario import OTHER_OPTIONS, options
+    """The scenario as a TOML file for --scenario, with comments on each value."""
+    from evenmatch.lab.queue.scenario import OTHER_OPTIONS, options
 
     head = "A scenario for evenmatch simulate-queue --scenario. Times are in seconds, widths in percentiles."
     return policies.document_as_toml(head, scenario.to_data(), policies.described(options(), OTHER_OPTIONS))

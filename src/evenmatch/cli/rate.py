@@ -32,7 +32,9 @@ def command(
     ] = 10,
     active_days: Annotated[
         float,
-        typer.Option("--active-days", min=0, metavar="N", help="Who completed a match in so many days is active."),
+        typer.Option(
+            "--active-days", min=0, metavar="N", help="Players who completed a match in the last N days are active."
+        ),
     ] = 30,
     divisions: Annotated[
         Path | None, typer.Option("--divisions", metavar="FILE", help="A .csv with columns name, lowest (percentile).")
@@ -41,14 +43,17 @@ def command(
         Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write all ratings: .csv, .parquet or .jsonl.")
     ] = None,
     journal: Annotated[
-        Path | None, typer.Option("--journal", metavar="FILE", help="Write every change with its factors, likewise.")
+        Path | None,
+        typer.Option(
+            "--journal", metavar="FILE", help="Write every rating change with its factors, in the same formats."
+        ),
     ] = None,
     skip_bad: options.SkipBad = False,
     json: options.Json = False,
 ) -> None:
     """Rate the players of recorded matches.
 
-    Prints the top 20 of each ladder; --out writes everybody, --journal every change.
+    Prints the top 20 of each ladder; --out writes all players, --journal every rating change.
 
     [bold]Examples[/bold]
 
@@ -71,7 +76,7 @@ def command(
             check_writable(path)
     written = [path.resolve() for path in (out, journal, matches) if path is not None]
     if len(set(written)) < len(written):
-        raise UsageError("--out, --journal and MATCHES name the same file; accepted are different ones")
+        raise UsageError("--out, --journal and MATCHES name the same file; expected different ones")
     recorded = rateable(options.matches_of(matches, ladder, pool_ladders, now, skip_bad), by, skip_bad=skip_bad)
     compile_ahead([system], by.system.name)
     with working(f"rating with {by.system.name}", len(recorded)) as progress:
@@ -116,14 +121,14 @@ def _print_top(ratings: Ratings, standings: pa.Table, placement: int) -> None:
         shown = placed if placed.num_rows else here
         rows: list[list[object]] = []
         rank = 0
-        for at, row in enumerate(shown.slice(0, TOP).to_pylist(), 1):
-            rank = at if at == 1 or row["rating"] != rows[-1][2] else rank
+        for position, row in enumerate(shown.slice(0, TOP).to_pylist(), 1):
+            rank = position if position == 1 or row["rating"] != rows[-1][2] else rank
             rows.append([rank, row["player"], row["rating"], row["matches"], row["percentile"], row["division"]])
         played = int((table.ladder == number).sum())
         plural = "" if played == 1 else "es"
         title = f"{ladder}: {played:,} match{plural}, {here.num_rows:,} players, {placed.num_rows:,} placed"
         if not placed.num_rows:
-            title += f" (nobody completed {placement} matches yet: all are shown)"
+            title += f" (no player has completed {placement} matches yet: all are shown)"
         elif placed.num_rows < here.num_rows:
             title += " (the others are not shown)"
         heads = ("rank", "player", "rating", "matches", "percentile", "division")

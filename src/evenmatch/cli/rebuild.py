@@ -1,4 +1,4 @@
-"""evenmatch rebuild: bring ratings up to the ledger where a correction waits for it."""
+"""evenmatch rebuild: recalculate ratings from the ledger."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ def command(
     ladder: Annotated[
         str | None, typer.Option("--ladder", "-l", metavar="L", help="One ladder; otherwise all.")
     ] = None,
-    whole: Annotated[bool, typer.Option("--whole", help="From the first match on, whether it is due or not.")] = False,
+    whole: Annotated[bool, typer.Option("--whole", help="From the first match on, even if no rebuild is due.")] = False,
     db: Db = DATABASE,
     json: options.Json = False,
 ) -> None:
-    """Rate a ladder's matches anew where that is due: after an interrupted correction, or with a new evenmatch.
+    """Rate a ladder's matches again where that is due: after an interrupted correction or an update of evenmatch.
 
-    Corrections do this by themselves. Reading and recording go on meanwhile.
+    Corrections do this by themselves. Reading and recording go on during a rebuild.
 
     [bold]Examples[/bold]
 
@@ -29,21 +29,25 @@ def command(
 
     evenmatch rebuild --ladder duel --whole
     """
-    told: list[dict[str, object]] = []
+    results: list[dict[str, object]] = []
     with opened(db) as service:
         ladders = service.ladders() if ladder is None else [service.ladder(ladder)]
-        for one in ladders:
-            with working(f"rating {one.name} anew", one.position) as progress:
-                made = service.rebuild(one.name, whole=whole, progress=progress)
-            done = None if made is None else {"from": made.since, "matches": made.matches, "changed": made.changed}
-            told.append({"ladder": one.name, "rebuilt": done})
+        for current in ladders:
+            with working(f"rating {current.name} again", current.position) as progress:
+                rebuilt = service.rebuild(current.name, whole=whole, progress=progress)
+            done = (
+                None
+                if rebuilt is None
+                else {"from": rebuilt.since, "matches": rebuilt.matches, "changed": rebuilt.changed}
+            )
+            results.append({"ladder": current.name, "rebuilt": done})
             if not json:
-                said = (
+                summary = (
                     "no rebuild was due"
-                    if made is None
-                    else f"{counted(made.matches, 'match', 'matches')} rated anew; {made.changed:,} changed "
+                    if rebuilt is None
+                    else f"{counted(rebuilt.matches, 'match', 'matches')} rated again; {rebuilt.changed:,} changed "
                     "ratings by other amounts than when they were recorded"
                 )
-                print(printable(f"ladder {one.name}: {said}"))
+                print(printable(f"ladder {current.name}: {summary}"))
     if json:
-        print_json({"ladders": told})
+        print_json({"ladders": results})

@@ -1,4 +1,4 @@
-"""evenmatch record: matches as they end, each by itself."""
+"""evenmatch record: record finished matches one by one."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ import typer
 
 from evenmatch.cli import options
 from evenmatch.cli.database import DATABASE, Db, OnLadder, counted, ladder_of, opened
-from evenmatch.cli.incoming import FILES, FromLadder, adding, matches_in, one_ladder, received
+from evenmatch.cli.input_files import FILES, FromLadder, adding, matches_in, one_ladder, received
 from evenmatch.cli.output import note, print_json, print_table, printable, working
 from evenmatch.errors import BadRowsError, EvenmatchError
 
 if TYPE_CHECKING:
     from evenmatch.match import Match
-    from evenmatch.service.receipts import Receipt
+    from evenmatch.service.recording.receipts import MatchReceipt
     from evenmatch.tables import MatchTable
 
-AT_ONCE = 500
+AT_ONCE = 500  # matches in one call of record_many
 SHOWN = 200  # rows of the table of receipts
-TOLD = 50  # matches that were refused
+LISTED = 50  # refused matches that are listed
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -32,19 +32,17 @@ def command(
     ],
     ladder: OnLadder = None,
     from_ladder: FromLadder = None,
-    unrated: Annotated[bool, typer.Option("--unrated", help="Record the matches, but let them change no rating.")] = (
-        False
-    ),
+    unrated: Annotated[bool, typer.Option("--unrated", help="Record the matches without changing ratings.")] = (False),
     db: Db = DATABASE,
     json: options.Json = False,
 ) -> None:
-    """Record finished matches and print what each did to its players.
+    """Record finished matches and print the rating changes of each.
 
-    Each match stands for itself: one that is refused is named, and the others are recorded all the same; then the
-    command ends with 1. (`import` is for whole seasons: it takes all of a file or nothing.) A match that was recorded
-    before changes nothing and gives the receipt that it gave then.
+    Each match is recorded separately: refused ones are listed, the others are recorded, and the exit code is then 1.
+    (`import` is for whole seasons: it adds all matches of a file or none.) A match that was recorded before changes
+    nothing and returns its first receipt again.
 
-    A file with one ladder goes onto L whatever it is called there; of several, the one that is called L, or --from.
+    A file with one ladder is recorded on L whatever its name in the file; of several ladders, --from or else L is used.
 
     [bold]Examples[/bold]
 
@@ -58,7 +56,7 @@ def command(
         name = ladder_of(service, ladder)
         read = one_ladder(matches_in(path, called, True), name, from_ladder)
         before = service.ladder(name).position
-        receipts: list[Receipt] = []
+        receipts: list[MatchReceipt] = []
         refused = [(problem.match_id, str(problem)) for problem in read.skipped]
         with working(f"recording on {name}", len(read)) as progress:
             for first in range(0, len(read), AT_ONCE):
@@ -73,20 +71,20 @@ def command(
     known = sum(receipt.position <= before for receipt in receipts)
     if json:
         problems = [{"match_id": match_id, "reason": reason} for match_id, reason in refused]
-        told = [{"there_already": one.position <= before, **plain(one)} for one in receipts]
-        print_json({"ladder": name, "receipts": told, "refused": problems})
+        documents = [{"there_already": receipt.position <= before, **plain(receipt)} for receipt in receipts]
+        print_json({"ladder": name, "receipts": documents, "refused": problems})
     else:
         _print(name, receipts, known)
-    for _, reason in refused[:TOLD]:
+    for _, reason in refused[:LISTED]:
         note(f"refused: {reason}")
-    if len(refused) > TOLD:
-        note(f"… and {len(refused) - TOLD:,} more refused (--json names all)")
+    if len(refused) > LISTED:
+        note(f"… and {len(refused) - LISTED:,} more refused (--json lists all)")
     if refused:
         raise typer.Exit(1)
 
 
 def matches_of(table: MatchTable, ladder: str) -> Iterator[Match]:
-    """The matches of a table as Match objects of a ladder."""
+    """The rows of a table as Match objects on a ladder."""
     from evenmatch.match import Appearance, Match, Team
 
     c, names = table.history.columns, table.player_names
@@ -101,24 +99,27 @@ def matches_of(table: MatchTable, ladder: str) -> Iterator[Match]:
     appearances = [Appearance(*slot) for slot in slots]
     starts, first = c.slot_start.tolist(), c.team_start.tolist()
     places, scores = c.place.tolist(), list(map(_known, c.team_score.tolist()))
-    teams = [Team(tuple(appearances[starts[at] : starts[at + 1]]), places[at], scores[at]) for at in range(len(places))]
-    for at, (match_id, time, duration) in enumerate(
+    teams = [
+        Team(tuple(appearances[starts[team] : starts[team + 1]]), places[team], scores[team])
+        for team in range(len(places))
+    ]
+    for index, (match_id, time, duration) in enumerate(
         zip(table.match_id.to_pylist(), c.time.tolist(), c.duration.tolist(), strict=True)
     ):
         moment = EPOCH + timedelta(microseconds=time)
-        yield Match(match_id, moment, tuple(teams[first[at] : first[at + 1]]), ladder, _known(duration))
+        yield Match(match_id, moment, tuple(teams[first[index] : first[index + 1]]), ladder, _known(duration))
 
 
 def _known(value: float) -> float | None:
-    return None if value != value else value  # noqa: PLR0124 - not a number is what is not recorded
+    return None if value != value else value  # noqa: PLR0124 - NaN stands for a value that was not recorded
 
 
 def _reason(error: EvenmatchError) -> str:
     return str(error.problems[0]) if isinstance(error, BadRowsError) else str(error)
 
 
-def plain(receipt: Receipt) -> dict[str, object]:
-    """A receipt as data."""
+def plain(receipt: MatchReceipt) -> dict[str, object]:
+    """A receipt as JSON data."""
     return {
         "match_id": receipt.match_id,
         "position": receipt.position,
@@ -141,7 +142,7 @@ def plain(receipt: Receipt) -> dict[str, object]:
     }
 
 
-def _print(ladder: str, receipts: list[Receipt], known: int) -> None:
+def _print(ladder: str, receipts: list[MatchReceipt], known: int) -> None:
     rows: list[list[object]] = []
     for receipt in receipts:
         if not receipt.rated:

@@ -1,4 +1,4 @@
-"""evenmatch reinstate: take a ban or a void back."""
+"""evenmatch reinstate: undo a ban or a void."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from typing import Annotated
 import typer
 
 from evenmatch.cli import options
-from evenmatch.cli.correcting import correct
+from evenmatch.cli.correction_options import correct
 from evenmatch.cli.database import DATABASE, Db, Id, OnLadder, Preview, Reason, ladder_of, opened, typed
 from evenmatch.errors import ConflictError, UnknownNameError, UsageError
 
 
 def command(
     player: Annotated[
-        str | None, typer.Argument(metavar="[PLAYER]", help="A banned player; or name a void match by --match.")
+        str | None, typer.Argument(metavar="[PLAYER]", help="A banned player; for a void match use --match.")
     ] = None,
     match: Annotated[
-        str | None, typer.Option("--match", "-m", metavar="MATCH", help="A void match, which is to count again.")
+        str | None, typer.Option("--match", "-m", metavar="MATCH", help="A void match that is to count again.")
     ] = None,
     ladder: OnLadder = None,
     reason: Reason = None,
@@ -26,7 +26,7 @@ def command(
     db: Db = DATABASE,
     json: options.Json = False,
 ) -> None:
-    """Take back the ban of a player, or let a void match count again.
+    """Undo the ban of a player, or let a void match count again.
 
     [bold]Examples[/bold]
 
@@ -45,15 +45,15 @@ def command(
             if error.kind == "player" and _is_match(db, ladder, player):
                 hint = typed(db, "reinstate", "--match", player, *([] if ladder is None else ["--ladder", ladder]))
                 raise UsageError(
-                    f"there is no player {player!r}, but a match of that id; to let it count: {hint}"
+                    f"there is no player {player!r}, but a match with this id; to let it count: {hint}"
                 ) from None
             raise
     else:
-        raise UsageError("accepted is either a player who is banned, or --match with a match that is void")
+        raise UsageError("expected either a banned player, or --match with a void match")
 
 
 def _is_match(db: str, ladder: str | None, name: str) -> bool:
-    """Whether the ladder has a match of this id, void or not."""
+    """Whether the ladder has a match with this id, void or not."""
     from evenmatch.service.corrections import Unvoid
 
     with opened(db) as service:

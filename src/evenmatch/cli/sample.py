@@ -1,4 +1,4 @@
-"""evenmatch sample: a season of a 6v6 game from the first match to the standings."""
+"""evenmatch sample: simulate a season of a 6v6 game, rate and explain it."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 def command(
     folder: Annotated[
-        Path, typer.Option("--folder", metavar="DIR", help="Where the season, the ratings and the picture go.")
+        Path, typer.Option("--folder", metavar="DIR", help="Folder for the season, the ratings and the chart.")
     ] = Path("sample"),
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Another seed is another season.")] = 1,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Another seed gives another season.")] = 1,
     json: options.Json = False,
 ) -> None:
-    """Make up a season of a 6v6 game, rate it with wager, explain a match and draw a picture."""
+    """Simulate a season of a 6v6 game, rate it with wager, explain a match and draw a chart."""
     from evenmatch import rating, tables
     from evenmatch.cli import explain
     from evenmatch.lab.season import season
@@ -31,13 +31,13 @@ def command(
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise UsageError(f"--folder {folder}: {error.strerror}; accepted is a folder that can be made") from error
-    with working("playing a season of 6v6"):
+        raise UsageError(f"--folder {folder}: {error.strerror}; expected a folder that can be created") from error
+    with working("simulating a season of 6v6"):
         played = season(seed)
         matches = tables.from_matches(played.matches)
         tables.write(matches, folder / "season.csv")
-    tell = note if json else print
-    tell(f"{folder / 'season.csv'}: {len(matches):,} matches of {len(matches.player)} players, some of whom quit")
+    say = note if json else print
+    say(f"{folder / 'season.csv'}: {len(matches):,} matches of {len(matches.player)} players; some players quit")
 
     by = rating.rules("wager")
     compile_ahead(["wager"], "wager")
@@ -45,7 +45,7 @@ def command(
         ratings = rating.rate(matches, by, journal=True, progress=progress)
         standings = ratings.standings()
         tables.write_arrow(standings, folder / "ratings.csv")
-    tell(f"{folder / 'ratings.csv'}: everybody's rating, percentile and division\n")
+    say(f"{folder / 'ratings.csv'}: rating, percentile and division of all players\n")
     names = standings["player"].to_pylist()
     shown = [names[len(names) * share // 100] for share in (0, 10, 35, 65, 99)]
     picture = _draw(ratings, shown, folder / "rating-paths.svg")
@@ -60,10 +60,12 @@ def command(
         )
         return
 
-    rank_of_skill = {name: at for at, name in enumerate(sorted(played.skill, key=lambda name: -played.skill[name]), 1)}
+    rank_of_skill = {
+        name: rank for rank, name in enumerate(sorted(played.skill, key=lambda name: -played.skill[name]), 1)
+    }
     rows = [
         [
-            at,
+            rank,
             row["player"],
             row["rating"],
             row["matches"],
@@ -71,13 +73,13 @@ def command(
             row["division"],
             rank_of_skill[row["player"]],
         ]
-        for at, row in enumerate(standings.filter(standings["placed"]).slice(0, 10).to_pylist(), 1)
+        for rank, row in enumerate(standings.filter(standings["placed"]).slice(0, 10).to_pylist(), 1)
     ]
     heads = ("rank", "player", "rating", "matches", "percentile", "division", "rank by true skill")
     right = ("rank", "rating", "matches", "percentile", "rank by true skill")
     print_table(f"The top 10 of {len(matches.player)}, rated by wager", heads, rows, right)
 
-    print("Why did my rating move? A match in which somebody quit:\n")
+    print("Why did my rating move? A match in which a player quit:\n")
     print(explain.as_text(story))
     if picture:
         print(f"\n{picture}: the ratings of {', '.join(shown[:-1])} and {shown[-1]} over the season")
@@ -88,7 +90,7 @@ def command(
 
 
 def _draw(ratings: Ratings, players: Sequence[str], path: Path) -> Path | None:
-    """The picture of these players' ratings; None, with a note that says why, where nothing can draw it."""
+    """Draw the ratings of these players; None, with a note, if matplotlib is not installed."""
     from evenmatch.lab.picture import rating_paths
 
     try:

@@ -1,4 +1,4 @@
-"""evenmatch season: open seasons, and look at those that ended."""
+"""evenmatch season: open seasons, list them, and show final standings."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from evenmatch.cli import options
-from evenmatch.cli.acting import acting
-from evenmatch.cli.correcting import ONLY_SEEN, as_document, print_preview
+from evenmatch.cli.audit import acting
+from evenmatch.cli.correction_options import ONLY_SEEN, as_document, print_preview
 from evenmatch.cli.database import DATABASE, Db, Id, OnLadder, Preview, counted, ladder_of, minutes_text, opened, typed
 from evenmatch.cli.output import beyond, note, print_json, print_table, printable, working
 from evenmatch.errors import UsageError
@@ -18,31 +18,38 @@ if TYPE_CHECKING:
 
 MANY = 1_000_000_000  # more players than any season has
 
-app = typer.Typer(help="Open seasons, and look at those that ended.", no_args_is_help=True)
+app = typer.Typer(help="Open seasons, list them, and show final standings.", no_args_is_help=True)
 
 
 @app.command(name="open")
 def open_(
     ladder: OnLadder = None,
     title: Annotated[
-        str | None, typer.Option("--title", metavar="TEXT", help="Of the new season; otherwise Season and its number.")
+        str | None,
+        typer.Option("--title", metavar="TEXT", help="Title of the new season; default: Season and its number."),
     ] = None,
     reset: Annotated[
-        str | None, typer.Option("--reset", metavar="R", help="full, soft or none; otherwise as the ladder says.")
+        str | None, typer.Option("--reset", metavar="R", help="full, soft or none; default: the ladder's setting.")
     ] = None,
     factor: Annotated[
         float | None,
-        typer.Option("--factor", min=0, max=1, metavar="F", help="What a soft reset leaves of a lead, 0 to 1."),
+        typer.Option(
+            "--factor",
+            min=0,
+            max=1,
+            metavar="F",
+            help="Share of the distance to the mean that a soft reset keeps, 0 to 1.",
+        ),
     ] = None,
     preview: Preview = False,
     event_id: Id = None,
     db: Db = DATABASE,
     json: options.Json = False,
 ) -> None:
-    """End the present season, keep its standings for ever, and begin the next.
+    """End the current season, store its final standings, and open the next.
 
-    Reset full: everybody begins anew. Soft: everybody moves towards the mean, and keeps FACTOR of their distance from
-    it. None: ratings go on. After a full or a soft reset, placement matches are to be completed anew.
+    Reset full: all players start again. Soft: all players move towards the mean and keep the share F of their distance
+    from it. None: ratings stay. After a full or soft reset, players must complete their placement matches again.
 
     [bold]Examples[/bold]
 
@@ -53,7 +60,7 @@ def open_(
     evenmatch season open --ladder duel --preview
     """
     if factor is not None and reset not in (None, "soft"):
-        raise UsageError(f"--factor is what a soft reset leaves; with --reset {reset} it says nothing")
+        raise UsageError(f"--factor is only for a soft reset, not for --reset {reset}")
     with opened(db) as service:
         name = ladder_of(service, ladder)
         if preview:
@@ -66,20 +73,24 @@ def open_(
             return
         before = service.ladder(name).season
         with working("opening a season"):
-            told = {"title": title, "reset": reset, "factor": factor, "id": event_id}
+            values = {"title": title, "reset": reset, "factor": factor, "id": event_id}
             noting = acting(
-                service, "season.opened", name, body={one: value for one, value in told.items() if value is not None}
+                service,
+                "season.opened",
+                name,
+                body={key: value for key, value in values.items() if value is not None},
             )
-            made = noting.open_season(name, title=title, reset=reset, factor=factor, event_id=event_id)
+            opened_season = noting.open_season(name, title=title, reset=reset, factor=factor, event_id=event_id)
     if json:
-        print_json({"ladder": name, "there_already": made.number <= before, **plain_season(made)})
+        print_json({"ladder": name, "there_already": opened_season.number <= before, **plain_season(opened_season)})
         return
-    which = "" if made.title == f"Season {made.number}" else f", its season {made.number}"
-    if made.number <= before:
-        print(printable(f"ladder {name}: {made.title} was opened already{which}; nothing is changed"))
+    which = "" if opened_season.title == f"Season {opened_season.number}" else f", its season {opened_season.number}"
+    if opened_season.number <= before:
+        print(printable(f"ladder {name}: {opened_season.title} was opened already{which}; nothing is changed"))
         return
-    print(printable(f"ladder {name}: {made.title} is open{which}"))
-    note(f"the standings of the one before: {typed(db, 'season show', made.number - 1, '--ladder', name)}")
+    print(printable(f"ladder {name}: {opened_season.title} is open{which}"))
+    show_previous = typed(db, "season show", opened_season.number - 1, "--ladder", name)
+    note(f"the final standings of the season before: {show_previous}")
 
 
 @app.command(name="list")
@@ -94,16 +105,16 @@ def list_(ladder: OnLadder = None, db: Db = DATABASE, json: options.Json = False
         name = ladder_of(service, ladder)
         seasons = service.seasons(name)
     if json:
-        print_json({"ladder": name, "seasons": [plain_season(one) for one in seasons]})
+        print_json({"ladder": name, "seasons": [plain_season(season) for season in seasons]})
         return
     rows = [
         [
-            one.number,
-            one.title,
-            minutes_text(one.opened_at),
-            "present" if one.closed_at is None else minutes_text(one.closed_at),
+            season.number,
+            season.title,
+            minutes_text(season.opened_at),
+            "current" if season.closed_at is None else minutes_text(season.closed_at),
         ]
-        for one in seasons
+        for season in seasons
     ]
     print_table(
         f"{name}: {counted(len(rows), 'season')}", ("season", "title", "opened (UTC)", "ended"), rows, right=("season",)
@@ -112,14 +123,14 @@ def list_(ladder: OnLadder = None, db: Db = DATABASE, json: options.Json = False
 
 @app.command()
 def show(
-    number: Annotated[int, typer.Argument(metavar="N", min=1, help="The number of a season that ended.")],
+    number: Annotated[int, typer.Argument(metavar="N", min=1, help="The number of an ended season.")],
     ladder: OnLadder = None,
-    page: Annotated[int, typer.Option("--page", min=1, metavar="N", help="Which page, counted from 1.")] = 1,
-    size: Annotated[int, typer.Option("--size", min=1, metavar="N", help="Players on a page.")] = 20,
+    page: Annotated[int, typer.Option("--page", min=1, metavar="N", help="Page number, from 1.")] = 1,
+    size: Annotated[int, typer.Option("--size", min=1, metavar="N", help="Players per page.")] = 20,
     db: Db = DATABASE,
     json: options.Json = False,
 ) -> None:
-    """Show the standings with which a season ended.
+    """Show the final standings of a season.
 
     [bold]Example[/bold]
 
@@ -127,7 +138,7 @@ def show(
     """
     with opened(db) as service:
         name = ladder_of(service, ladder)
-        season = next((one for one in service.seasons(name) if one.number == number), None)
+        season = next((listed for listed in service.seasons(name) if listed.number == number), None)
         if season is not None and season.closed_at is None:
             now = typed(db, "standings", "--ladder", name)
             raise UsageError(f"season {number} has not ended; its standings now: {now}")
@@ -138,17 +149,17 @@ def show(
     assert season is not None
     if json:
         document = {"ladder": name, **plain_season(season), "page": page, "size": size}
-        print_json({**document, "standings": [one._asdict() for one in rows]})
+        print_json({**document, "standings": [row._asdict() for row in rows]})
         return
     heads = ("rank", "player", "rating", "matches", "percentile", "division")
-    cells = [[one.rank, one.player, one.rating, one.matches, one.percentile, one.division] for one in rows]
-    told = f", page {page}" if page > 1 or len(rows) == size else ""
-    title = f"{shown}: {season.title}, as it ended on {minutes_text(season.closed_at or 0)} UTC{told}"
+    cells = [[row.rank, row.player, row.rating, row.matches, row.percentile, row.division] for row in rows]
+    shown_page = f", page {page}" if page > 1 or len(rows) == size else ""
+    title = f"{shown}: {season.title}, as it ended on {minutes_text(season.closed_at or 0)} UTC{shown_page}"
     print_table(title, heads, cells, right=("rank", "rating", "matches", "percentile"))
 
 
 def plain_season(season: Season) -> dict[str, object]:
-    """A season as data."""
+    """A season as JSON data."""
     from evenmatch.service.times import iso_time
 
     ended = None if season.closed_at is None else iso_time(season.closed_at)

@@ -1,4 +1,4 @@
-"""evenmatch serve: ladders and queues as a service."""
+"""evenmatch serve: the HTTP service and web site."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ def command(
     ] = None,
     port: Annotated[
         int | None,
-        typer.Option("--port", min=0, max=65535, metavar="N", help="Port: 8080; 0 takes a free one, which is printed."),
+        typer.Option("--port", min=0, max=65535, metavar="N", help="Port: 8080; 0: a free one, which is printed."),
     ] = None,
     open_reads: Annotated[
-        bool, typer.Option("--open-reads", help="Let anybody read ladders and players, without a key.")
+        bool, typer.Option("--open-reads", help="Allow reading ladders and players without a key.")
     ] = False,
     log_format: Annotated[
-        str | None, typer.Option("--log-format", metavar="F", help="How lines of the log look: json or text.")
+        str | None, typer.Option("--log-format", metavar="F", help="Format of log lines: json or text.")
     ] = None,
     no_matchmaker: Annotated[
         bool, typer.Option("--no-matchmaker", help="Leave matchmaking and webhooks to other processes.")
     ] = False,
 ) -> None:
-    """Serve ladders, queues and players over HTTP, until Ctrl-C or SIGTERM; what was accepted is finished.
+    """Serve ladders, queues and players over HTTP until Ctrl-C or SIGTERM, then finish accepted requests.
 
-    Makes the database where it is not there. Any number of processes may serve one PostgreSQL database. The address
-    goes to standard output once it listens, the log to standard error. Every setting can be given by the environment,
-    too, as EVENMATCH_PORT=8080; options win. A second Ctrl-C ends at once.
+    Creates the database if it does not exist. Any number of processes may serve one PostgreSQL database. The address is
+    printed to standard output when the server listens, the log to standard error. Every setting can also be given by an
+    environment variable, for example EVENMATCH_PORT=8080; options take precedence. A second Ctrl-C ends at once.
 
     [bold]Examples[/bold]
 
@@ -61,7 +61,7 @@ def _serve(db: str, given: dict[str, object]) -> None:
     with needing("serve", "the service"):
         from evenmatch.http import logs
         from evenmatch.http.options import read_options
-        from evenmatch.http.serving import address_of, listen, serve
+        from evenmatch.http.server import address_of, listen, serve
         from evenmatch.service.service import Service
         from evenmatch.web.app import pages
 
@@ -69,7 +69,7 @@ def _serve(db: str, given: dict[str, object]) -> None:
     listening = listen(options)
     with listening, Service.open(db) as service:
         logs.begin(options)
-        _tell_of_keys(service, db, open_reads=options.open_reads)
+        _note_missing_key(service, db, open_reads=options.open_reads)
         serve(
             *(service, options, listening),
             lambda: print(f"serving at {address_of(listening)}", flush=True),
@@ -77,14 +77,14 @@ def _serve(db: str, given: dict[str, object]) -> None:
         )
 
 
-def _tell_of_keys(service: Service, db: str, *, open_reads: bool) -> None:
-    """Say how to make a key, where nobody has one."""
+def _note_missing_key(service: Service, db: str, *, open_reads: bool) -> None:
+    """Print how to create an API key if there is no valid one."""
     from evenmatch.service.callers.keys import Keys
 
     now = service.clock()
-    if not any(one.state(now) == "good" for one in Keys(service.database, service.clock).list()):
-        without = "everybody may read, and nothing else is possible" if open_reads else "only health can be asked"
-        note(f"there is no key yet: without one {without}; to make one: {_create(db)}")
+    if not any(key.state(now) == "good" for key in Keys(service.database, service.clock).list()):
+        without = "reading is allowed, nothing else" if open_reads else "only health checks are allowed"
+        note(f"there is no API key yet: without one, {without}; to create one: {_create(db)}")
 
 
 def _create(db: str) -> str:

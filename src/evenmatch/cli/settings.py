@@ -1,4 +1,4 @@
-"""Options for the settings of a ladder, and what they stand for."""
+"""Options for the settings of a ladder, and their values."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from typing import Annotated
 
 import typer
 
-Title = Annotated[str | None, typer.Option("--title", metavar="TEXT", help="What people read instead of the name.")]
+Title = Annotated[
+    str | None, typer.Option("--title", metavar="TEXT", help="Title shown to people instead of the name.")
+]
 Placement = Annotated[
     int | None,
     typer.Option(
@@ -17,7 +19,10 @@ Placement = Annotated[
 ActiveDays = Annotated[
     float | None,
     typer.Option(
-        "--active-days", min=0, metavar="N", help="Listed is who completed a match within; new ladders: 30 days."
+        "--active-days",
+        min=0,
+        metavar="N",
+        help="List players who completed a match in the last N days; new ladders: 30.",
     ),
 ]
 Divisions = Annotated[
@@ -26,19 +31,29 @@ Divisions = Annotated[
 DivisionMargin = Annotated[
     int | None,
     typer.Option(
-        "--division-margin", min=0, metavar="N", help="Percentiles below a division that still keep it; new ladders: 3."
+        "--division-margin",
+        min=0,
+        metavar="N",
+        help="Percentiles a player may fall below their division and keep it; new ladders: 3.",
     ),
 ]
 TeamSize = Annotated[
     int | None,
-    typer.Option("--team-size", min=0, metavar="N", help="Players of a full team; 0: any, as for new ladders."),
+    typer.Option("--team-size", min=0, metavar="N", help="Players of a full team; 0: any; new ladders: 0."),
 ]
 Reset = Annotated[
-    str | None, typer.Option("--reset", metavar="R", help="How a season begins: full, soft or none; new ladders: soft.")
+    str | None,
+    typer.Option("--reset", metavar="R", help="Reset at the start of a season: full, soft or none; new ladders: soft."),
 ]
 Factor = Annotated[
     float | None,
-    typer.Option("--factor", min=0, max=1, metavar="F", help="What a soft reset leaves of a lead; new ladders: 0.5."),
+    typer.Option(
+        "--factor",
+        min=0,
+        max=1,
+        metavar="F",
+        help="Share of the distance to the mean that a soft reset keeps; new ladders: 0.5.",
+    ),
 ]
 
 
@@ -52,7 +67,7 @@ def settings_of(
     reset: str | None,
     factor: float | None,
 ) -> dict[str, object]:
-    """The settings that were named."""
+    """The settings given by options, by name."""
     from evenmatch.cli.divisions import read_divisions
 
     named = {

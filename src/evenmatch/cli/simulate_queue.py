@@ -1,4 +1,4 @@
-"""evenmatch simulate-queue: how long players would wait, and how even their matches would be."""
+"""evenmatch simulate-queue: waiting times and match quality of a simulated queue."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from evenmatch.cli.output import working
 from evenmatch.errors import UsageError
 
 if TYPE_CHECKING:
-    from evenmatch.lab.queue_run import Run
-    from evenmatch.lab.queue_scenario import Scenario
-    from evenmatch.lab.queue_simulation import Matchmaker
+    from evenmatch.lab.queue.run import Run
+    from evenmatch.lab.queue.scenario import Scenario
+    from evenmatch.lab.queue.simulation import Matchmaker
     from evenmatch.matchmaking.policy import Policy
 
-ARRIVING, PLAYERS, OUTPUT = "Who arrives", "The players", "Output"
+ARRIVING, PLAYERS, OUTPUT = "Arrivals", "Players", "Output"
 
 
 def command(
@@ -35,17 +35,15 @@ def command(
     ] = None,
     compare: Annotated[
         bool,
-        typer.Option(
-            "--compare", help="Also five simple matchmakers, as others build them; the table says what each is."
-        ),
+        typer.Option("--compare", help="Also run five simple matchmakers; the table describes each."),
     ] = False,
     arrivals: Annotated[
         float | None,
-        typer.Option("--arrivals", "-a", metavar="N", help="Players a second. Default: 5.", rich_help_panel=ARRIVING),
+        typer.Option("--arrivals", "-a", metavar="N", help="Players per second. Default: 5.", rich_help_panel=ARRIVING),
     ] = None,
     minutes: Annotated[
         float | None,
-        typer.Option("--minutes", "-m", metavar="N", help="How long. Default: 20.", rich_help_panel=ARRIVING),
+        typer.Option("--minutes", "-m", metavar="N", help="Duration. Default: 20.", rich_help_panel=ARRIVING),
     ] = None,
     kind: Annotated[
         str | None,
@@ -59,13 +57,16 @@ def command(
     period: Annotated[
         float | None,
         typer.Option(
-            "--period", metavar="SECONDS", help="Of daily: how long a day is. Default: 86400.", rich_help_panel=ARRIVING
+            "--period",
+            metavar="SECONDS",
+            help="Length of a day for --kind daily. Default: 86400.",
+            rich_help_panel=ARRIVING,
         ),
     ] = None,
     patience: Annotated[
         float | None,
         typer.Option(
-            "--patience", metavar="SECONDS", help="Mean wait until a party gives up.", rich_help_panel=ARRIVING
+            "--patience", metavar="SECONDS", help="Mean waiting time until a party gives up.", rich_help_panel=ARRIVING
         ),
     ] = None,
     returns: Annotated[
@@ -79,7 +80,7 @@ def command(
     ] = None,
     seed: Annotated[
         int | None,
-        typer.Option("--seed", metavar="N", help="All that is random. Default: 1.", rich_help_panel=ARRIVING),
+        typer.Option("--seed", metavar="N", help="Seed of all random numbers. Default: 1.", rich_help_panel=ARRIVING),
     ] = None,
     players: Annotated[
         int | None,
@@ -101,14 +102,17 @@ def command(
         typer.Option(
             "--parties",
             metavar="MIX",
-            help="none, some, many, or weights of parties of 1, 2 …, as 6,3,1.",
+            help="none, some, many, or weights of party sizes 1, 2, …, for example 6,3,1.",
             rich_help_panel=PLAYERS,
         ),
     ] = None,
     regions: Annotated[
         str | None,
         typer.Option(
-            "--regions", metavar="MIX", help="none, four, or weights of regions, as eu=6,us=4.", rich_help_panel=PLAYERS
+            "--regions",
+            metavar="MIX",
+            help="none, four, or weights of regions, for example eu=6,us=4.",
+            rich_help_panel=PLAYERS,
         ),
     ] = None,
     rating_error: Annotated[
@@ -122,7 +126,9 @@ def command(
     ] = None,
     newcomers: Annotated[
         float | None,
-        typer.Option("--newcomers", metavar="SHARE", help="Players not placed yet.", rich_help_panel=PLAYERS),
+        typer.Option(
+            "--newcomers", metavar="SHARE", help="Players without completed placement matches.", rich_help_panel=PLAYERS
+        ),
     ] = None,
     avoiding: Annotated[
         float | None,
@@ -133,7 +139,7 @@ def command(
         typer.Option(
             "--scenario",
             metavar="FILE",
-            help="All of this and more, as .toml or .json; options given here come first.",
+            help="A .toml or .json file with all of these values and more; options take precedence.",
             rich_help_panel=PLAYERS,
         ),
     ] = None,
@@ -141,7 +147,7 @@ def command(
         bool,
         typer.Option(
             "--print-scenario",
-            help="Print the scenario as a file for --scenario, with what each value does, and end.",
+            help="Print the scenario as a commented file for --scenario, and exit.",
             rich_help_panel=PLAYERS,
         ),
     ] = False,
@@ -152,11 +158,12 @@ def command(
     ] = None,
     json: options.Json = False,
 ) -> None:
-    """Simulate a queue: who waits how long, and how even the matches are.
+    """Simulate a queue: how long players wait, and how even their matches are.
 
-    Players arrive, wait and are matched, a decision each second, by the matchmaker itself under each --policy. Who wins
-    follows from true skill, which the matchmaker does not see. The same seed gives the same run, and every matchmaker
-    gets the same arrivals. A spread is how many percentiles lie between the best and the weakest player of a match.
+    Players arrive, wait and are matched by the real matchmaker, which decides every second, under each --policy. The
+    winner depends on true skill, which the matchmaker does not see. The same seed gives the same run, and all
+    matchmakers get the same arrivals. The spread of a match is the number of percentiles between its best and its
+    weakest player.
 
     [bold]Examples[/bold]
 
@@ -183,17 +190,19 @@ def command(
     }
     _check_files(report, journal, scenario, policy or [])
     chosen = policies.gather(policy or ["balanced"], team_size, teams)
-    smallest = min(one.team_size for one in chosen.values())
+    smallest = min(candidate.team_size for candidate in chosen.values())
     if parties is not None:
         given["parties"] = queue_scenarios.read_parties(parties, smallest)
-    played = queue_scenarios.find_scenario(scenario, {name: one for name, one in given.items() if one is not None})
+    full_scenario = queue_scenarios.find_scenario(
+        scenario, {name: value for name, value in given.items() if value is not None}
+    )
     if print_scenario:
-        print(queue_scenarios.as_toml(played), end="")
+        print(queue_scenarios.as_toml(full_scenario), end="")
         return
-    runs = _simulate(played, chosen, compare, journal)
-    more = [] if seed is not None or scenario is not None else ["--seed", str(played.seed)]
+    runs = _simulate(full_scenario, chosen, compare, journal)
+    more = [] if seed is not None or scenario is not None else ["--seed", str(full_scenario.seed)]
     queue_runs.tell(
-        *(runs, queue_scenarios.title_of(played, chosen)),
+        *(runs, queue_scenarios.title_of(full_scenario, chosen)),
         report=report,
         json=json,
         command=queue_runs.told_command(*more),
@@ -203,10 +212,10 @@ def command(
 
 
 def _simulate(scenario: Scenario, chosen: dict[str, Policy], compare: bool, journal: Path | None) -> list[Run]:
-    """Our matchmaker under each policy, then the others under the first one."""
-    with working(queue_runs.COMPILING):  # which loads or compiles the kernels
-        from evenmatch.lab.queue_others import others
-        from evenmatch.lab.queue_simulation import simulate
+    """Run the matchmaker under each policy, then those of --compare under the first policy."""
+    with working(queue_runs.COMPILING):  # the imports load or compile the kernels
+        from evenmatch.lab.queue.rival_matchmakers import others
+        from evenmatch.lab.queue.simulation import simulate
         from evenmatch.matchmaking.propose import propose
 
     first = next(iter(chosen.values()))
@@ -215,18 +224,18 @@ def _simulate(scenario: Scenario, chosen: dict[str, Policy], compare: bool, jour
         plan += [(name, other.propose, first) for name, other in others().items()]
     runs = []
     with queue_runs.watching(len(plan), scenario.minutes) as watch, queue_runs.whole(journal) as file:
-        for at, (name, matchmaker, policy) in enumerate(plan):
-            recorded = file if at == 0 else None
-            runs.append(simulate(scenario, matchmaker, policy, name=name, progress=watch(at), journal=recorded))
+        for index, (name, matchmaker, policy) in enumerate(plan):
+            recorded = file if index == 0 else None
+            runs.append(simulate(scenario, matchmaker, policy, name=name, progress=watch(index), journal=recorded))
     return runs
 
 
-def _check_files(report: Path | None, journal: Path | None, scenario: Path | None, told: list[str]) -> None:
+def _check_files(report: Path | None, journal: Path | None, scenario: Path | None, named: list[str]) -> None:
     from evenmatch.tables.files import check_folder
 
-    read = [scenario, *(Path(one) for one in told)]
+    read = [scenario, *(Path(name) for name in named)]
     queue_runs.check_files(report, journal, *read)
     if journal is not None:
         if journal.suffix.lower() != ".jsonl":
-            raise UsageError(f"{journal}: suffix {journal.suffix!r}; accepted is a journal in a .jsonl file")
+            raise UsageError(f"{journal}: suffix {journal.suffix!r}; expected a journal in a .jsonl file")
         check_folder(journal)

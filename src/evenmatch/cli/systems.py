@@ -1,4 +1,4 @@
-"""evenmatch systems: the rating systems that there are, and what each can be told."""
+"""evenmatch systems: the available rating systems and their parameters."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 def command(
     name: Annotated[
-        str | None, typer.Argument(metavar="[NAME]", help="One system, or a .py file of yours; without: all.")
+        str | None, typer.Argument(metavar="[NAME]", help="A system, or your own .py file; if omitted: all systems.")
     ] = None,
     json: options.Json = False,
 ) -> None:
-    """List the rating systems, or one system's parameters, presets, needs and source.
+    """List the rating systems, or show the parameters, presets, required data and source of one.
 
     [bold]Examples[/bold]
 
@@ -27,16 +27,18 @@ def command(
 
     evenmatch systems wager
     """
-    from evenmatch.service.describing import system_told
+    from evenmatch.service.queries.descriptions import system_told
     from evenmatch.systems import find, names
 
     if name is None:
-        listed = [find(one) for one in names()]
+        listed = [find(system_name) for system_name in names()]
         if json:
             print_json([system_told(system) for system in listed])
         else:
             rows = [[system.name, system.title, ", ".join(system.presets) or "–"] for system in listed]
-            print_table("Rating systems (evenmatch systems NAME tells more)", ("name", "what it does", "presets"), rows)
+            print_table(
+                "Rating systems (evenmatch systems NAME shows details)", ("name", "what it does", "presets"), rows
+            )
         return
     system = find(name)
     if json:
@@ -57,7 +59,7 @@ def _print(system: System) -> None:
     presets = [
         [name, ", ".join(f"{k}={shown(v)}" for k, v in values.items())] for name, values in system.presets.items()
     ]
-    print_table("Presets (--preset NAME)", ("name", "stands for"), presets)
+    print_table("Presets (--preset NAME)", ("name", "parameters"), presets)
     factors = [
         [factor.name, factor.meaning + (f": {', '.join(factor.labels)}" if factor.labels else "")]
         for factor in system.factors

@@ -11,7 +11,7 @@ from evenmatch.cli.database import DATABASE, Db, counted, opened, typed
 from evenmatch.cli.output import print_json, printable, working
 
 if TYPE_CHECKING:
-    from evenmatch.service.verifying import Verified
+    from evenmatch.service.replay.verification import Verified
 
 SHOWN = 20
 
@@ -23,10 +23,10 @@ def command(
     db: Db = DATABASE,
     json: options.Json = False,
 ) -> None:
-    """Replay ladders from nothing and compare every rating and every change, bit for bit.
+    """Replay ladders from the first event and compare every rating and every change, bit for bit.
 
-    Ends with 0 where all is equal, with 1 where it is not, or where a rebuild is due. Where the ledger itself was
-    damaged, it says what is missing: that is mended by a backup alone.
+    The exit code is 0 if all is equal, and 1 if something differs or a rebuild is due. If the ledger itself is damaged,
+    the output says what is missing; only a backup can repair that.
 
     [bold]Examples[/bold]
 
@@ -34,59 +34,60 @@ def command(
 
     evenmatch verify --ladder duel --json
     """
-    found: list[Verified] = []
+    results: list[Verified] = []
     with opened(db) as service:
-        for one in service.ladders() if ladder is None else [service.ladder(ladder)]:
-            with working(f"verifying {one.name}", one.position) as progress:
-                found.append(service.verify(one.name, progress))
+        for current in service.ladders() if ladder is None else [service.ladder(ladder)]:
+            with working(f"verifying {current.name}", current.position) as progress:
+                results.append(service.verify(current.name, progress))
             if not json:
-                _print(found[-1], db)
+                _print(results[-1], db)
     if json:
-        print_json({"equal": all(one.is_equal for one in found), "ladders": [_document(one) for one in found]})
-    elif not found:
+        print_json(
+            {"equal": all(result.is_equal for result in results), "ladders": [_document(result) for result in results]}
+        )
+    elif not results:
         print("there is no ladder to verify")
-    if not all(one.is_equal for one in found):
+    if not all(result.is_equal for result in results):
         raise typer.Exit(1)
 
 
-def _print(found: Verified, db: str) -> None:
-    """What was found on one ladder, and what to do about it."""
-    size = f"{counted(found.matches, 'match', 'matches')}, {counted(found.players, 'player')}"
-    if found.is_equal:
-        print(printable(f"ladder {found.ladder}: all is equal ({size})"))
+def _print(result: Verified, db: str) -> None:
+    size = f"{counted(result.matches, 'match', 'matches')}, {counted(result.players, 'player')}"
+    if result.is_equal:
+        print(printable(f"ladder {result.ladder}: all is equal ({size})"))
         return
-    said = "its ledger is damaged" if found.damage else f"not equal ({size})" if found.differences else ""
-    print(printable(f"ladder {found.ladder}: {said}".rstrip()))
-    for told in (found.damage, found.differences):
-        for line in told[:SHOWN]:
+    summary = "its ledger is damaged" if result.damage else f"not equal ({size})" if result.differences else ""
+    print(printable(f"ladder {result.ladder}: {summary}".rstrip()))
+    for lines in (result.damage, result.differences):
+        for line in lines[:SHOWN]:
             print(printable(f"  {line}"))
-        if len(told) > SHOWN:
-            print(f"  and {len(told) - SHOWN:,} more (--json lists all)")
-    for line in _advice(found, db):
+        if len(lines) > SHOWN:
+            print(f"  and {len(lines) - SHOWN:,} more (--json lists all)")
+    for line in _advice(result, db):
         print(printable(f"  {line}"))
 
 
-def _advice(found: Verified, db: str) -> list[str]:
-    """What to do: a rebuild makes ratings of the ledger, and cannot mend the ledger itself."""
-    if found.damage:
-        return ["no rebuild mends that; go back to a backup from before"]
-    mend = typed(db, "rebuild", "--ladder", found.ladder)
-    if not found.same_engine:
-        return [f"its ratings are of another version of evenmatch or another kind of machine; type: {mend}"]
-    if found.due is not None:
-        return [f"a correction waits for a rebuild from position {found.due:,} on; type: {mend}"]
-    return [f"ratings can be made anew from the ledger; type: {mend} --whole"] if found.differences else []
+def _advice(result: Verified, db: str) -> list[str]:
+    """Instructions: a rebuild corrects ratings from the ledger, but only a backup restores the ledger."""
+    if result.damage:
+        return ["a rebuild cannot repair that; restore a backup from before the damage"]
+    rebuild = typed(db, "rebuild", "--ladder", result.ladder)
+    if not result.same_engine:
+        return [f"its ratings are from another version of evenmatch or another type of machine; type: {rebuild}"]
+    if result.due is not None:
+        return [f"a correction waits for a rebuild from position {result.due:,} on; type: {rebuild}"]
+    return [f"ratings can be rebuilt from the ledger; type: {rebuild} --whole"] if result.differences else []
 
 
-def _document(found: Verified) -> dict[str, object]:
+def _document(result: Verified) -> dict[str, object]:
     return {
-        "ladder": found.ladder,
-        "equal": found.is_equal,
-        "events": found.events,
-        "matches": found.matches,
-        "players": found.players,
-        "damage": list(found.damage),
-        "differences": list(found.differences),
-        "rebuild_due_from": found.due,
-        "same_engine": found.same_engine,
+        "ladder": result.ladder,
+        "equal": result.is_equal,
+        "events": result.events,
+        "matches": result.matches,
+        "players": result.players,
+        "damage": list(result.damage),
+        "differences": list(result.differences),
+        "rebuild_due_from": result.due,
+        "same_engine": result.same_engine,
     }

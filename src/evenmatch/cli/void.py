@@ -1,4 +1,4 @@
-"""evenmatch void: a match counts for nothing."""
+"""evenmatch void: exclude a match from the ratings."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from evenmatch.cli import options
-from evenmatch.cli.correcting import correct
+from evenmatch.cli.correction_options import correct
 from evenmatch.cli.database import DATABASE, Db, Id, OnLadder, Preview, Reason
 
 
@@ -20,7 +20,7 @@ def command(
     db: Db = DATABASE,
     json: options.Json = False,
 ) -> None:
-    """Let a match count for nothing, and rate all that came after it anew.
+    """Void a match, so that it does not count, and rate all later matches again.
 
     The match stays in the ledger; `evenmatch reinstate --match MATCH` makes it count again.
 

@@ -1,11 +1,11 @@
-"""A typed client of the service, for Python.
+"""Typed Python client of the HTTP service.
 
     from evenmatch.client import Client
 
     with Client("https://ranks.example", "em_…") as client:
         print(client.get_standings("arena").items)
 
-`AsyncClient` has the same methods, to be awaited. What is sent and answered is in `evenmatch.client.models`.
+`AsyncClient` has the same methods as coroutines. Request and response models are in `evenmatch.client.models`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The client whose methods are awaited."""
+"""Asynchronous client: its methods are coroutines."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from evenmatch.client.pages import Page
 from evenmatch.client.streams import Events, events_of
 from evenmatch.client.talk import Outcome, Patience, Pause, Step, Talk
 from evenmatch.client.wire import auth_of, check_url, from_environment, request_of
-from evenmatch.http.models.queues import TicketTold
+from evenmatch.http.models.queues import TicketOut
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
 class AsyncClient(Calls, Awaiting):
-    """The service for programs with an event loop of asyncio; all as `Client` has it, but its methods are awaited.
+    """Client of the service for asyncio programs: the same methods and arguments as `Client`, but awaited.
 
     >>> async with AsyncClient("https://ranks.example", "em_…") as client:
     ...     page = await client.get_standings("arena")
@@ -48,14 +48,14 @@ class AsyncClient(Calls, Awaiting):
 
     @classmethod
     def from_env(cls, *, signed: bool = False) -> AsyncClient:
-        """A client of the service at EVENMATCH_URL, with the key in EVENMATCH_KEY. Raises UsageError without a URL."""
+        """Create a client from EVENMATCH_URL and EVENMATCH_KEY. Raises UsageError if EVENMATCH_URL is not set."""
         return cls(*from_environment(), signed=signed)
 
     async def __aenter__(self) -> AsyncClient:
         return self
 
     async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         await self.close()
 
@@ -64,7 +64,7 @@ class AsyncClient(Calls, Awaiting):
         await self._http.aclose()
 
     async def run(self, talk: Talk[T]) -> T:
-        """What a talk comes to."""
+        """Carry out a talk and return its result."""
         outcome: Outcome = None
         while True:
             try:
@@ -72,9 +72,9 @@ class AsyncClient(Calls, Awaiting):
             except StopIteration as end:
                 result: T = end.value
                 return result
-            outcome = await self._take(step)
+            outcome = await self._carry_out(step)
 
-    async def _take(self, step: Step) -> Outcome:
+    async def _carry_out(self, step: Step) -> Outcome:
         if isinstance(step, Pause):
             await asyncio.sleep(step.seconds)
             return None
@@ -86,52 +86,53 @@ class AsyncClient(Calls, Awaiting):
     async def all(
         self, read: Callable[P, Coroutine[object, None, Page[T]]], *args: P.args, **kwargs: P.kwargs
     ) -> AsyncIterator[T]:
-        """Everything on all pages of a list, each page read when it is needed."""
+        """Iterate over the items of all pages of a list; each page is requested when it is needed."""
         page = await read(*args, **kwargs)
         for item in page.items:
             yield item
         while page.next is not None:
-            page = await read(*args, **{**kwargs, "cursor": page.next})  # type: ignore[arg-type] # what has pages has cursors
+            page = await read(*args, **{**kwargs, "cursor": page.next})  # type: ignore[arg-type] # each such method takes a cursor
             for item in page.items:
                 yield item
 
-    async def ticket_events(self, ladder: str, ticket: int) -> AsyncGenerator[TicketTold, None]:
-        """A ticket as one stream tells it: now, at each change, every five seconds; reading is a sign of life.
+    async def ticket_events(self, ladder: str, ticket: int) -> AsyncGenerator[TicketOut, None]:
+        """The states of a ticket from one event stream: now, after each change and every 5 s.
 
-        The stream ends when the ticket waits no longer, or breaks; `watch_ticket` goes on.
+        Reading counts as a heartbeat. Ends when the ticket is matched or gone, or when the connection breaks;
+        `watch_ticket` reconnects.
         """
         call = events_of(ladder, ticket)
         try:
             async with aclosing(
                 await self._http.send(request_of(self._http, call, self._timeout), stream=True)
-            ) as answer:
-                if not answer.is_success:
-                    await answer.aread()
-                    raise problem_of(answer)
+            ) as response:
+                if not response.is_success:
+                    await response.aread()
+                    raise problem_of(response)
                 events = Events()
-                async for line in answer.aiter_lines():
-                    told = events.feed(line)
-                    if told is not None:
-                        yield told
+                async for line in response.aiter_lines():
+                    ticket_state = events.feed(line)
+                    if ticket_state is not None:
+                        yield ticket_state
         except httpx.RequestError as error:
             raise unreachable(str(call), error) from error
 
-    async def watch_ticket(self, ladder: str, ticket: int) -> AsyncGenerator[TicketTold, None]:
-        """A ticket until it is matched or gone, told at each change and every five seconds, over broken streams too.
+    async def watch_ticket(self, ladder: str, ticket: int) -> AsyncGenerator[TicketOut, None]:
+        """The states of a ticket until it is matched or gone, after each change and every 5 s; reconnects if needed.
 
-        >>> async for seen in client.watch_ticket("arena", 12):
-        ...     print(seen.state, *(line for told in seen.waiting.values() for line in told.sentences))
+        >>> async for ticket in client.watch_ticket("arena", 12):
+        ...     print(ticket.state, *(sentence for queue in ticket.waiting.values() for sentence in queue.sentences))
         """
-        left = Patience(self.patience)
+        retries = Patience(self.patience)
         while True:
-            failed: ProblemError | UnreachableError = unreachable(str(events_of(ladder, ticket)), "the stream ended")
+            failure: ProblemError | UnreachableError = unreachable(str(events_of(ladder, ticket)), "the stream ended")
             try:
                 async with aclosing(self.ticket_events(ladder, ticket)) as events:
-                    async for told in events:
-                        left.renew()
-                        yield told
-                        if told.state in OVER:
+                    async for ticket_state in events:
+                        retries.renew()
+                        yield ticket_state
+                        if ticket_state.state in OVER:
                             return
             except (ProblemError, UnreachableError) as error:
-                failed = error
-            await asyncio.sleep(left.pause(failed).seconds)
+                failure = error
+            await asyncio.sleep(retries.pause(failure).seconds)

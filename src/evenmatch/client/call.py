@@ -1,4 +1,4 @@
-"""What a call of the service is: one description, from which both clients make it."""
+"""Descriptions of API calls, from which both clients build their requests."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from urllib.parse import quote
 from pydantic import BaseModel
 
 from evenmatch.errors import UsageError
-from evenmatch.http.models.base import Asked
+from evenmatch.http.models.base import RequestModel
 
 T_co = TypeVar("T_co", covariant=True)
 Model = TypeVar("Model", bound=BaseModel)
@@ -21,18 +21,19 @@ Value = Given | None
 
 @dataclass(frozen=True)
 class Call(Generic[T_co]):
-    """A request to be made, and how its answer is read.
+    """One API request, and the function that parses its response.
 
-    path   begins with a slash, its parts percent-encoded
-    again  whether it may be sent twice: the second time changes nothing
-    wait   seconds for which the service may keep the answer back
+    path   begins with a slash; its segments are percent-encoded
+    read   parses the body of a successful response
+    again  whether the request is idempotent, so that it may be retried
+    wait   seconds of long polling: the service may delay its response for this long
     """
 
     method: str
     path: str
     read: Callable[[bytes], T_co]
     query: Mapping[str, Value] = field(default_factory=dict)
-    body: Asked | None = None
+    body: RequestModel | None = None
     again: bool = False
     wait: float = 0.0
 
@@ -41,12 +42,12 @@ class Call(Generic[T_co]):
 
     @property
     def parameters(self) -> dict[str, list[str]]:
-        """The query, as it is sent; None is left out."""
+        """The query parameters as sent; those that are None are left out."""
         return {name: _texts(value) for name, value in self.query.items() if value is not None}
 
     @property
     def content(self) -> bytes | None:
-        """The body, as it is sent: nothing but what was given, for what is left out stays as it is."""
+        """The request body as JSON, without fields that were not set: the service leaves those unchanged."""
         return None if self.body is None else self.body.model_dump_json(by_alias=True, exclude_unset=True).encode()
 
 
@@ -61,46 +62,46 @@ def _texts(value: Given) -> list[str]:
 
 
 def at(*parts: str | int) -> str:
-    """The address of these parts under /v1, each percent-encoded. Raises UsageError for an empty one."""
-    return "/v1/" + "/".join(_part(str(one)) for one in parts)
+    """The path of these segments under /v1, each percent-encoded. Raises UsageError for an empty one."""
+    return "/v1/" + "/".join(_segment(str(part)) for part in parts)
 
 
-def _part(text: str) -> str:
+def _segment(text: str) -> str:
     if not text:
-        raise UsageError("a name is empty; accepted is a name of 1 to 256 letters")
+        raise UsageError("a name is empty; expected 1 to 256 characters")
     try:
         encoded = quote(text, safe="")
     except UnicodeEncodeError:
-        raise UsageError(f"{text!r}: accepted is text that UTF-8 can hold") from None
+        raise UsageError(f"{text!r} cannot be encoded as UTF-8") from None
     return encoded.replace(".", "%2E") if text in {".", ".."} else encoded
 
 
 def get(answer: type[Model], path: str, query: Mapping[str, Value] | None = None, *, wait: float = 0.0) -> Call[Model]:
-    """A call that reads."""
+    """A GET call; may be retried."""
     return Call("GET", path, answer.model_validate_json, {} if query is None else query, again=True, wait=wait)
 
 
 def post(
     answer: type[Model],
     path: str,
-    body: Asked | None = None,
+    body: RequestModel | None = None,
     query: Mapping[str, Value] | None = None,
     *,
     again: bool = False,
 ) -> Call[Model]:
-    """A call that does something."""
+    """A POST call; retried only if `again` is true."""
     return Call("POST", path, answer.model_validate_json, {} if query is None else query, body, again)
 
 
-def put(answer: type[Model], path: str, body: Asked) -> Call[Model]:
-    """A call that makes something so."""
+def put(answer: type[Model], path: str, body: RequestModel) -> Call[Model]:
+    """A PUT call, which creates or replaces a resource; may be retried."""
     return Call("PUT", path, answer.model_validate_json, body=body, again=True)
 
 
 def delete(answer: type[Model], path: str, query: Mapping[str, Value] | None = None) -> Call[Model]:
-    """A call that takes something away."""
+    """A DELETE call; may be retried."""
     return Call("DELETE", path, answer.model_validate_json, {} if query is None else query, again=True)
 
 
 def nothing(_: bytes) -> None:
-    """How an answer without a body is read."""
+    """Parse a response that has no body."""

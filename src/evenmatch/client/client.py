@@ -1,4 +1,4 @@
-"""The client whose methods return when the answer is there."""
+"""Synchronous client: its methods block until the response has arrived."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from evenmatch.client.pages import Page
 from evenmatch.client.streams import Events, events_of
 from evenmatch.client.talk import Outcome, Patience, Pause, Step, Talk
 from evenmatch.client.wire import auth_of, check_url, from_environment, request_of
-from evenmatch.http.models.queues import TicketTold
+from evenmatch.http.models.queues import TicketOut
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
 class Client(Calls, Blocking):
-    """The service, as a game's backend or an operator's script uses it. For any number of threads.
+    """Client of the service for game backends and operator scripts. Safe to share between threads.
 
-    url       the address of `evenmatch serve`, or of the load balancer before it
-    key       an API key or a player's token; None: only what the operator opened to everybody
-    signed    sign each request by the key, which then does not travel
-    patience  seconds for which what is safe to send twice is sent again, with growing pauses, after a failure
-    timeout   seconds that one attempt may be silent, beside those for which it asks the service to wait
+    url       address of `evenmatch serve`, or of the load balancer in front of it
+    key       API key or player's token; None: only reads that the operator opened to everybody
+    signed    sign each request with the key instead of sending the key
+    patience  seconds during which a failed idempotent request is retried, with growing pauses
+    timeout   seconds without data after which one attempt fails; a requested long poll adds its `wait`
 
-    Methods raise ProblemError where the service refuses, UnreachableError where no answer comes.
+    Methods raise ProblemError if the service refuses the request, UnreachableError if there is no valid response.
 
     >>> with Client("https://ranks.example", "em_…") as client:
     ...     client.get_standings("arena").items[0].player
@@ -55,13 +55,15 @@ class Client(Calls, Blocking):
 
     @classmethod
     def from_env(cls, *, signed: bool = False) -> Client:
-        """A client of the service at EVENMATCH_URL, with the key in EVENMATCH_KEY. Raises UsageError without a URL."""
+        """Create a client from EVENMATCH_URL and EVENMATCH_KEY. Raises UsageError if EVENMATCH_URL is not set."""
         return cls(*from_environment(), signed=signed)
 
     def __enter__(self) -> Client:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
         self.close()
 
     def close(self) -> None:
@@ -69,7 +71,7 @@ class Client(Calls, Blocking):
         self._http.close()
 
     def run(self, talk: Talk[T]) -> T:
-        """What a talk comes to."""
+        """Carry out a talk and return its result."""
         outcome: Outcome = None
         while True:
             try:
@@ -77,9 +79,9 @@ class Client(Calls, Blocking):
             except StopIteration as end:
                 result: T = end.value
                 return result
-            outcome = self._take(step)
+            outcome = self._carry_out(step)
 
-    def _take(self, step: Step) -> Outcome:
+    def _carry_out(self, step: Step) -> Outcome:
         if isinstance(step, Pause):
             time.sleep(step.seconds)
             return None
@@ -89,7 +91,7 @@ class Client(Calls, Blocking):
             return error
 
     def all(self, read: Callable[P, Page[T]], *args: P.args, **kwargs: P.kwargs) -> Iterator[T]:
-        """Everything on all pages of a list, each page read when it is needed.
+        """Iterate over the items of all pages of a list; each page is requested when it is needed.
 
         >>> for row in client.all(client.get_standings, "arena", limit=500):
         ...     print(row.rank, row.player)
@@ -97,44 +99,45 @@ class Client(Calls, Blocking):
         page = read(*args, **kwargs)
         yield from page.items
         while page.next is not None:
-            page = read(*args, **{**kwargs, "cursor": page.next})  # type: ignore[arg-type] # what has pages has cursors
+            page = read(*args, **{**kwargs, "cursor": page.next})  # type: ignore[arg-type] # each such method takes a cursor
             yield from page.items
 
-    def ticket_events(self, ladder: str, ticket: int) -> Iterator[TicketTold]:
-        """A ticket as one stream tells it: now, at each change, every five seconds; reading is a sign of life.
+    def ticket_events(self, ladder: str, ticket: int) -> Iterator[TicketOut]:
+        """The states of a ticket from one event stream: now, after each change and every 5 s.
 
-        The stream ends when the ticket waits no longer, or breaks; `watch_ticket` goes on.
+        Reading counts as a heartbeat. Ends when the ticket is matched or gone, or when the connection breaks;
+        `watch_ticket` reconnects.
         """
         call = events_of(ladder, ticket)
         try:
             request = request_of(self._http, call, self._timeout)
-            with closing(self._http.send(request, stream=True)) as answer:
-                if not answer.is_success:
-                    answer.read()
-                    raise problem_of(answer)
+            with closing(self._http.send(request, stream=True)) as response:
+                if not response.is_success:
+                    response.read()
+                    raise problem_of(response)
                 events = Events()
-                for line in answer.iter_lines():
-                    told = events.feed(line)
-                    if told is not None:
-                        yield told
+                for line in response.iter_lines():
+                    ticket_state = events.feed(line)
+                    if ticket_state is not None:
+                        yield ticket_state
         except httpx.RequestError as error:
             raise unreachable(str(call), error) from error
 
-    def watch_ticket(self, ladder: str, ticket: int) -> Iterator[TicketTold]:
-        """A ticket until it is matched or gone, told at each change and every five seconds, over broken streams too.
+    def watch_ticket(self, ladder: str, ticket: int) -> Iterator[TicketOut]:
+        """The states of a ticket until it is matched or gone, after each change and every 5 s; reconnects if needed.
 
-        >>> for seen in client.watch_ticket("arena", 12):
-        ...     print(seen.state, *(line for told in seen.waiting.values() for line in told.sentences))
+        >>> for ticket in client.watch_ticket("arena", 12):
+        ...     print(ticket.state, *(sentence for queue in ticket.waiting.values() for sentence in queue.sentences))
         """
-        left = Patience(self.patience)
+        retries = Patience(self.patience)
         while True:
-            failed: ProblemError | UnreachableError = unreachable(str(events_of(ladder, ticket)), "the stream ended")
+            failure: ProblemError | UnreachableError = unreachable(str(events_of(ladder, ticket)), "the stream ended")
             try:
-                for told in self.ticket_events(ladder, ticket):
-                    left.renew()
-                    yield told
-                    if told.state in OVER:
+                for ticket_state in self.ticket_events(ladder, ticket):
+                    retries.renew()
+                    yield ticket_state
+                    if ticket_state.state in OVER:
                         return
             except (ProblemError, UnreachableError) as error:
-                failed = error
-            time.sleep(left.pause(failed).seconds)
+                failure = error
+            time.sleep(retries.pause(failure).seconds)

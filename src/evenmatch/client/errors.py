@@ -1,4 +1,4 @@
-"""What goes wrong between a client and the service."""
+"""Errors of a client: refused requests and missing responses."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from pydantic import ValidationError
 from evenmatch.errors import EvenmatchError
 from evenmatch.http.models.problems import Problem
 
-PASSING = frozenset({429, 502, 503, 504})  # statuses that may be others in a moment
-SHOWN = 300  # letters of an answer that is no problem+json
+PASSING = frozenset({429, 502, 503, 504})  # HTTP statuses of failures that are usually temporary
+SHOWN = 300  # characters quoted from a response that is not problem+json
 
 
 class ProblemError(EvenmatchError):
-    """The service refused a request. `problem` says why: its `type` for programs, its `detail` for people.
+    """The service refused a request. `problem` gives the reason: `type` for programs, `detail` for people.
 
     >>> try:
     ...     client.report_match("arena", match)
@@ -30,43 +30,43 @@ class ProblemError(EvenmatchError):
 
     @property
     def status(self) -> int:
-        """The HTTP status, as 404."""
+        """The HTTP status, for example 404."""
         return self.problem.status
 
     @property
     def passes(self) -> bool:
-        """Whether the same request may be granted in a moment."""
+        """Whether the failure is usually temporary, so that the same request may succeed later."""
         return self.status in PASSING
 
 
 class UnreachableError(EvenmatchError):
-    """No answer came, or none of evenmatch's. Whether the request was carried out is not known.
+    """No response, or not one of evenmatch. It is not known whether the request was carried out.
 
-    What is safe to send twice was sent again, for as long as the client's `patience`.
+    Idempotent requests were retried before, for `patience` seconds of the client.
     """
 
 
-def problem_of(answer: httpx.Response) -> ProblemError:
-    """What an answer that is no success says; `Retry-After` counts where the body tells no time."""
+def problem_of(response: httpx.Response) -> ProblemError:
+    """The error for a response that is not 2xx; the header Retry-After is used if the body has no `retry_after`."""
     try:
-        problem = Problem.model_validate_json(answer.content)
-    except ValidationError:  # as a proxy between says it
-        problem = _foreign(answer)
-    after = answer.headers.get("Retry-After", "")
+        problem = Problem.model_validate_json(response.content)
+    except ValidationError:  # for example from a proxy in between
+        problem = _problem_of_other_server(response)
+    after = response.headers.get("Retry-After", "")
     if problem.retry_after is None and after.isdecimal():
         problem = problem.model_copy(update={"retry_after": float(after)})
     return ProblemError(problem)
 
 
-def _foreign(answer: httpx.Response) -> Problem:
-    status = answer.status_code
+def _problem_of_other_server(response: httpx.Response) -> Problem:
+    status = response.status_code
     title = HTTPStatus(status).phrase if status in set(HTTPStatus) else "Unknown status"
-    said = " ".join(answer.text.split())[:SHOWN]
-    detail = f"{answer.request.method} {answer.request.url.path}: {title}{f': {said}' if said else ''}"
+    body = " ".join(response.text.split())[:SHOWN]
+    detail = f"{response.request.method} {response.request.url.path}: {title}{f': {body}' if body else ''}"
     return Problem(type="about:blank", title=title, status=status, detail=detail)
 
 
 def unreachable(request: str, reason: Exception | str) -> UnreachableError:
-    """The error for a request without an answer."""
-    told = reason if isinstance(reason, str) else str(reason) or type(reason).__name__
-    return UnreachableError(f"{request}: {told}")
+    """The error for a request without a valid response."""
+    text = reason if isinstance(reason, str) else str(reason) or type(reason).__name__
+    return UnreachableError(f"{request}: {text}")

@@ -1,4 +1,4 @@
-"""Methods that are described once: they return the answer in `Client`, and are awaited in `AsyncClient`."""
+"""Decorators for API methods that are written once: they block in `Client` and are awaited in `AsyncClient`."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ Own = TypeVar("Own")
 
 
 class Blocking(ABC):
-    """A client whose methods return when the answer is there."""
+    """A client whose methods block until the response has arrived."""
 
     patience: float
 
     @abstractmethod
     def run(self, talk: Talk[T]) -> T:
-        """What a talk comes to."""
+        """Carry out a talk and return its result."""
 
 
 class Awaiting(ABC):
-    """A client whose methods are awaited."""
+    """A client whose methods are coroutines."""
 
     patience: float
 
     @abstractmethod
     def run(self, talk: Talk[T]) -> Coroutine[object, None, T]:
-        """What a talk comes to."""
+        """Carry out a talk and return its result."""
 
 
 class Patient(Protocol):
-    """Either client, as a conversation sees it. patience: seconds for which failures are not given up."""
+    """Either client, as `conversation` functions use it. patience: seconds during which failed requests are retried."""
 
     patience: float
 
@@ -57,28 +57,28 @@ class Operation(Protocol[P, T_co]):
 
 
 def operation(describe: Callable[Concatenate[Own, P], Call[T]]) -> Operation[P, T]:
-    """The method that makes the call which a function describes."""
+    """Turn a function that returns a Call into a method that makes this call."""
 
     @wraps(describe)
     def method(self: Blocking, /, *args: P.args, **kwargs: P.kwargs) -> T:
         return self.run(ask(describe(cast("Own", self), *args, **kwargs), self.patience))
 
-    return _told(method, describe)
+    return _with_signature(method, describe)
 
 
 def conversation(talk: Callable[Concatenate[Own, P], Talk[T]]) -> Operation[P, T]:
-    """The method that carries out a talk."""
+    """Turn a generator function of a talk into a method that carries the talk out."""
 
     @wraps(talk)
     def method(self: Blocking, /, *args: P.args, **kwargs: P.kwargs) -> T:
         return self.run(talk(cast("Own", self), *args, **kwargs))
 
-    return _told(method, talk)
+    return _with_signature(method, talk)
 
 
-def _told(method: Callable[Concatenate[Blocking, P], T], written: Callable[..., object]) -> Operation[P, T]:
-    """A method whose signature, as editors and `help` show it, names the answer instead of the call."""
-    signature = inspect.signature(written)
-    answer = str(signature.return_annotation).partition("[")[2].removesuffix("]")
-    method.__signature__ = signature.replace(return_annotation=answer)  # type: ignore[attr-defined] # of any function
+def _with_signature(method: Callable[Concatenate[Blocking, P], T], source: Callable[..., object]) -> Operation[P, T]:
+    """Give a method the signature that editors and `help` show: its return type is the response, not the Call."""
+    signature = inspect.signature(source)
+    returned = str(signature.return_annotation).partition("[")[2].removesuffix("]")
+    method.__signature__ = signature.replace(return_annotation=returned)  # type: ignore[attr-defined] # of any function
     return cast("Operation[P, T]", method)

@@ -1,4 +1,4 @@
-"""Lists that come in pages."""
+"""Pages of lists."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class Page(Protocol[T_co]):
-    """A page of a list. next: what to send as `cursor` to get the page after; None: this is the last."""
+    """One page of a list. next: the `cursor` of the following page; None on the last page."""
 
     @property
     def items(self) -> Sequence[T_co]:
-        """What stands on it."""
+        """The items on this page."""
 
     @property
     def next(self) -> str | None:
-        """Where the next begins."""
+        """The cursor of the next page, or None."""

@@ -1,4 +1,4 @@
-"""How calls become HTTP requests: the address, the key, the signature."""
+"""HTTP requests of calls: URL, API key, signature."""
 
 from __future__ import annotations
 
@@ -19,69 +19,71 @@ KEY = re.compile(r"(em_[0-9A-Za-z]{10})_[0-9A-Za-z_-]+")
 
 
 class Bearer(httpx.Auth):
-    """Sends a key or a player's token with each request."""
+    """Authentication that sends an API key or a player's token with each request."""
 
     def __init__(self, key: str) -> None:
         self._header = f"Bearer {key}"
 
     def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
-        """The request, with the key."""
+        """Add the Authorization header with the key."""
         request.headers["Authorization"] = self._header
         yield request
 
 
 class Signed(httpx.Auth):
-    """Signs each request with a key, which itself does not travel. Raises UsageError for what is no key."""
+    """Authentication that signs each request and never sends the key. Raises UsageError if it is not an API key."""
 
     requires_request_body = True
 
     def __init__(self, key: str) -> None:
-        found = KEY.fullmatch(key)
-        if found is None:
-            raise UsageError("signed=True: accepted is an API key, em_…; a player's token cannot sign")
-        self._id, self._secret = found[1], hashlib.sha256(key.encode()).digest()
+        parts = KEY.fullmatch(key)
+        if parts is None:
+            raise UsageError("signed=True needs an API key, em_…; a player's token cannot sign")
+        self._id, self._secret = parts[1], hashlib.sha256(key.encode()).digest()
 
     def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
-        """The request, with a signature over the second, the method, the address with its query, and the body."""
-        second = int(time.time())
-        head = f"{second}\n{request.method}\n".encode() + request.url.raw_path + b"\n"
+        """Add a signature over timestamp (seconds), method, path with query, and body."""
+        timestamp = int(time.time())
+        head = f"{timestamp}\n{request.method}\n".encode() + request.url.raw_path + b"\n"
         signature = hmac.new(self._secret, head + request.content, hashlib.sha256).hexdigest()
-        request.headers["Authorization"] = f"{SCHEME} key={self._id}, timestamp={second}, signature={signature}"
+        request.headers["Authorization"] = f"{SCHEME} key={self._id}, timestamp={timestamp}, signature={signature}"
         yield request
 
 
 def auth_of(key: str | None, *, signed: bool) -> httpx.Auth | None:
-    """How requests are authenticated; None: not at all, as where the operator opened reads."""
+    """The authentication for a key; None without a key. Raises UsageError if the key is malformed."""
     if key is None:
         if signed:
-            raise UsageError("signed=True: accepted is an API key to sign with")
+            raise UsageError("signed=True needs an API key to sign with")
         return None
     if not key.isascii() or not key.strip() or key != key.strip():
-        raise UsageError("the key is empty, or holds what no key has; accepted is a key as it was shown")
+        raise UsageError("the key is empty or contains characters that no key has; expected a key as it was shown")
     return Signed(key) if signed else Bearer(key)
 
 
 def check_url(url: str) -> str:
-    """The address of a service. Raises UsageError where it is none."""
+    """Return the URL of a service. Raises UsageError if it is not an http or https URL with a host."""
     try:
         parts = httpx.URL(url)
     except (httpx.InvalidURL, TypeError):
         parts = httpx.URL("")
     if parts.scheme not in {"http", "https"} or not parts.host or parts.query or parts.fragment:
-        raise UsageError(f"url {url!r}: accepted is the address of a service, as https://ranks.example")
+        raise UsageError(f"url {url!r}: expected the address of a service, for example https://ranks.example")
     return url
 
 
 def from_environment() -> tuple[str, str | None]:
-    """Address and key, by EVENMATCH_URL and EVENMATCH_KEY. Raises UsageError without an address."""
+    """URL and key from EVENMATCH_URL and EVENMATCH_KEY. Raises UsageError without a URL."""
     url = os.environ.get("EVENMATCH_URL")
     if not url:
-        raise UsageError("EVENMATCH_URL is not set; accepted is the address of a service, as https://ranks.example")
+        raise UsageError(
+            "EVENMATCH_URL is not set; expected the address of a service, for example https://ranks.example"
+        )
     return url, os.environ.get("EVENMATCH_KEY") or None
 
 
 def request_of(http: httpx.Client | httpx.AsyncClient, call: Call[object], timeout: float) -> httpx.Request:
-    """A call as a request; who waits for an answer that is kept back waits so much longer."""
+    """Build the HTTP request of a call; the read timeout is longer by the long-poll time of the call."""
     return http.build_request(
         call.method,
         call.path,

@@ -1,1 +1,1 @@
-"""A small world for people who want to look: four games, their players, a season of each, and a crowd that plays on."""
+"""The demo: four games with simulated players, a past season of each, and a crowd that goes on playing."""

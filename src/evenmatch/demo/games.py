@@ -1,4 +1,4 @@
-"""The four games of the demo: what a match of each is, and how it ends by the skill of who plays."""
+"""The four games of the demo: the format of their matches, and the random result from the players' skill."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-Sides = Sequence[NDArray[np.float64]]  # a number for each player, team by team
+Sides = Sequence[NDArray[np.float64]]  # one array per team, one number per player
 
 
 class Result(NamedTuple):
-    """How a match ended, in the order of its teams and players; None: not recorded in this game."""
+    """The result of a match, in the order of its teams and players; None: not recorded in this game."""
 
     team_scores: list[float]
     scores: list[list[float | None]]
@@ -21,10 +21,10 @@ class Result(NamedTuple):
 
 
 class Rule(Protocol):
-    """How a match of a game ends."""
+    """A function that simulates the result of a match."""
 
     def __call__(self, rng: np.random.Generator, skill: Sides, presence: Sides) -> Result:
-        """The result; `presence` is the share of the match in which each player was there."""
+        """Return a random result; `presence`: the share of the match that each player was present, 0..1."""
         ...
 
 
@@ -32,9 +32,9 @@ class Rule(Protocol):
 class Game:
     """A game, its ladder, and its queue.
 
-    share    of all people who play it;  crowd  how many of them are about at a time
+    share    of all people who play it;  crowd  number of players active at the same time
     length   shortest and longest match, seconds;  quits  share of appearances that leave early
-    parties  the largest party that queues
+    parties  size of the largest party
     """
 
     ladder: str
@@ -56,68 +56,70 @@ class Game:
 
     @property
     def players(self) -> int:
-        """Players in a match."""
+        """The number of players in a match."""
         return self.teams * self.team_size
 
 
 def _strength(skill: Sides, presence: Sides) -> list[float]:
-    """What each team is worth: its mean skill, and what it lacks for those who were away."""
-    return [float((own * there).mean() + 1.5 * (there.mean() - 1)) for own, there in zip(skill, presence, strict=True)]
+    """The strength of each team: mean skill weighted by presence, with a penalty for absence."""
+    return [
+        float((own * present).mean() + 1.5 * (present.mean() - 1)) for own, present in zip(skill, presence, strict=True)
+    ]
 
 
 def _first_wins(rng: np.random.Generator, skill: Sides, presence: Sides, steep: float) -> tuple[bool, float]:
-    """Whether the first of two teams wins, and the chance of that."""
+    """Whether the first of two teams wins, and the probability of that."""
     first, second = _strength(skill, presence)
     chance = float(1 / (1 + np.exp(-steep * (first - second))))
     return bool(rng.random() < chance), chance
 
 
-def _nothing(sides: Sides) -> list[list[float | None]]:
+def _not_recorded(sides: Sides) -> list[list[float | None]]:
     return [[None] * len(side) for side in sides]
 
 
 def end_arena(rng: np.random.Generator, skill: Sides, presence: Sides) -> Result:
-    """First to eight rounds; few matches are drawn."""
+    """The first team with eight rounds wins; 1 % of the matches are drawn at seven."""
     won, _ = _first_wins(rng, skill, presence, 4.0)
     other = float(rng.integers(0, 8))
     scores = [7.0, 7.0] if rng.random() < 0.01 else [8.0, other] if won else [other, 8.0]
-    return Result(scores, _nothing(skill), _nothing(skill))
+    return Result(scores, _not_recorded(skill), _not_recorded(skill))
 
 
 def end_brawl(rng: np.random.Generator, skill: Sides, presence: Sides) -> Result:
-    """Everybody for themselves: the better and the longer there, the more points."""
+    """Free-for-all: points increase with skill and presence."""
     points = [
-        float(rng.poisson(18 * np.exp(0.45 * np.clip(own[0], -3, 3)) * there[0]))
-        for own, there in zip(skill, presence, strict=True)
+        float(rng.poisson(18 * np.exp(0.45 * np.clip(own[0], -3, 3)) * present[0]))
+        for own, present in zip(skill, presence, strict=True)
     ]
-    return Result(points, [[one] for one in points], _nothing(skill))
+    return Result(points, [[score] for score in points], _not_recorded(skill))
 
 
 def end_squads(rng: np.random.Generator, skill: Sides, presence: Sides) -> Result:
-    """First to ten rounds, and each player's performance beside it."""
+    """The first team with ten rounds wins; each player has a performance, -1..1."""
     won, chance = _first_wins(rng, skill, presence, 3.0)
     close = 1 - abs(2 * chance - 1)
     other = float(rng.binomial(9, 0.25 + 0.5 * close))
     middle = float(np.mean(np.concatenate(list(skill))))
     performances: list[list[float | None]] = [
-        [round(float(np.clip(0.3 * (one - middle) + 0.3 * rng.normal(), -1, 1)), 3) for one in side] for side in skill
+        [round(float(np.clip(0.3 * (own - middle) + 0.3 * rng.normal(), -1, 1)), 3) for own in side] for side in skill
     ]
-    return Result([10.0, other] if won else [other, 10.0], _nothing(skill), performances)
+    return Result([10.0, other] if won else [other, 10.0], _not_recorded(skill), performances)
 
 
 def end_duel(rng: np.random.Generator, skill: Sides, presence: Sides) -> Result:
-    """First to five; 5:0 is lopsided. Who leaves gives up the rest."""
-    gone = [float(there[0]) < 1 for there in presence]
+    """The first with five points wins; a player who leaves early loses, unless both leave."""
+    left = [float(present[0]) < 1 for present in presence]
     chance = float(1 / (1 + np.exp(-1.1 * (skill[0][0] - skill[1][0]))))
     points = [0, 0]
     while max(points) < 5:
         points[int(rng.random() >= chance)] += 1
-    if gone[0] != gone[1]:
-        points = [min(points[0], 4), 5] if gone[0] else [5, min(points[1], 4)]
-    return Result([float(one) for one in points], _nothing(skill), _nothing(skill))
+    if left[0] != left[1]:
+        points = [min(points[0], 4), 5] if left[0] else [5, min(points[1], 4)]
+    return Result([float(score) for score in points], _not_recorded(skill), _not_recorded(skill))
 
 
-# The crowd is large enough for even matches within half a minute; filters that are still unmet then are widened.
+# The crowd is large enough for even matches within half a minute; filters not satisfied by then are widened.
 _EVEN = {
     "steps": [[0, 5], [8, 10], [16, 25], [30, 40], [60, 100]],
     "even_spread": 6,

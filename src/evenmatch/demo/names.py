@@ -1,4 +1,4 @@
-"""What the players of the demo are called: people of many countries, and a few who try what a page does with a name."""
+"""Player names of the demo: from many countries, and some that test the escaping of the pages."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ HOSTILE = (
     '"><img src=x onerror=alert(1)>',
     "{{ 7 * 7 }}",
     "Robert'); DROP TABLE player;--",
-    "\u202egnp.ladder",  # turns round what follows it
+    "\u202egnp.ladder",  # reverses the text after it
     "abc\u200f123",
     "Z͑ͫ̓ͪ̂ͫ̽͏̴̙̤̞͉͚̯̞̠͍A̴̵̜̰͔ͫ͗͢L̠ͨͧͩ͘G̴̻͈͍͔̹̑͗̎̅͛́Ǫ̵̹̻̝̳͂̌̌͘",
     "👩‍👩‍👧‍👦 family 🏳️‍🌈",
@@ -34,8 +34,8 @@ HOSTILE = (
 
 
 def player_names(count: int, rng: np.random.Generator) -> list[str]:
-    """So many different names; the hostile ones and those of one word are among them."""
-    made = [f"{first} {last}" for first in FIRST for last in LAST]
-    chosen = rng.permutation(len(made))[: max(count - len(WHOLE) - len(HOSTILE), 0)]
-    names = [*HOSTILE, *WHOLE, *(made[at] for at in chosen)][:count]
-    return [names[at] for at in rng.permutation(len(names))]
+    """Return `count` different names in random order, including HOSTILE and WHOLE."""
+    full_names = [f"{first} {last}" for first in FIRST for last in LAST]
+    chosen = rng.permutation(len(full_names))[: max(count - len(WHOLE) - len(HOSTILE), 0)]
+    names = [*HOSTILE, *WHOLE, *(full_names[index] for index in chosen)][:count]
+    return [names[index] for index in rng.permutation(len(names))]

@@ -1,4 +1,4 @@
-"""Who asks, and whether they may: a dependency of every endpoint but those about health."""
+"""Authentication and authorization: a dependency of every endpoint except health checks."""
 
 from __future__ import annotations
 
@@ -9,31 +9,31 @@ from fastapi.security import HTTPBearer
 from starlette.types import Scope
 
 from evenmatch.errors import AccessError, StoreError, UnknownNameError, UsageError
-from evenmatch.http.asked import asked_of
+from evenmatch.http.path_text import is_text
+from evenmatch.http.request_context import context_of
 from evenmatch.http.site import Site, site_of
-from evenmatch.http.text import is_text
 from evenmatch.service.callers import signing
 from evenmatch.service.callers.access import ANYONE, Caller
 
-ACCEPTED = "accepted is the header Authorization: Bearer KEY, with a key of `evenmatch key create` or a player's token"
+ACCEPTED = "expected the header Authorization: Bearer KEY, with a key from `evenmatch key create` or a player's token"
 
 
 class May(HTTPBearer):
-    """A caller who may do something of a scope, on the ladder of the address if it has one.
+    """A dependency that returns the caller if they have a scope, on the ladder of the path if it has one.
 
-    open_read  nobody needs to be known where the operator opened reads
-    somewhere  on any ladder: the handler, which sees on which, asks further
+    open_read  requests without a key are allowed if the operator opened reads
+    somewhere  the scope on any one ladder is enough here; the handler then checks the ladder itself
     """
 
     def __init__(self, scope: str, *, open_read: bool = False, somewhere: bool = False) -> None:
         super().__init__(auto_error=False, scheme_name="key", description="An API key, or a player's token.")
         self.scope, self.open_read, self.somewhere = scope, open_read, somewhere
 
-    async def __call__(self, request: Request) -> Caller:  # type: ignore[override]  # a caller, not the mere header
-        """The caller. Raises AccessError, ForbiddenError or RateLimitError."""
+    async def __call__(self, request: Request) -> Caller:  # type: ignore[override]  # a caller, not only the header
+        """Return the caller. Raises AccessError, ForbiddenError or RateLimitError."""
         site = site_of(request)
-        caller = await _who(site, request)
-        _check_texts(request)
+        caller = await _authenticate(site, request)
+        _check_text(request)
         if caller is ANYONE and not (self.open_read and site.options.open_reads):
             raise AccessError(f"no key was sent; {ACCEPTED}")
         if caller is not ANYONE and not (self.somewhere and _may_somewhere(caller, self.scope)):
@@ -41,74 +41,74 @@ class May(HTTPBearer):
         return caller
 
 
-def _check_texts(request: Request) -> None:
-    """Raise UnknownNameError or UsageError for what no database can look for: NUL, or half a letter."""
+def _check_text(request: Request) -> None:
+    """Raise UnknownNameError or UsageError for parameters no database can store: NUL or a lone surrogate."""
     for name, value in request.path_params.items():
         if not is_text(value):
             raise UnknownNameError(name.removesuffix("_id"), value, ())
     for name, value in request.query_params.multi_items():
         if not is_text(value):
-            raise UsageError(f"{name} is {value[:80]!r}; accepted is text without NUL that UTF-8 can hold")
+            raise UsageError(f"{name} is {value[:80]!r}; must be valid UTF-8 text without NUL")
 
 
 def _may_somewhere(caller: Caller, scope: str) -> bool:
     return any(caller.may(scope, ladder) for ladder in caller.ladders or ())
 
 
-async def _who(site: Site, request: Request) -> Caller:
-    """Who asks; a wrong key counts as a request of its address, so that nobody tries many."""
-    asked = asked_of(request.scope)
+async def _authenticate(site: Site, request: Request) -> Caller:
+    """The caller. A wrong key counts against the limit of its client address, which slows down guessing."""
+    context = context_of(request.scope)
     text = request.headers.get("authorization")
     if text is None:
         allow(site, request.scope, ANYONE)
         return ANYONE
     try:
-        caller = await _known(site, request, text)
+        caller = await _verified(site, request, text)
     except AccessError:
-        asked.actor, asked.allowance = "(unknown)", site.open_limit.take(_address(request.scope))
+        context.actor, context.allowance = "(unknown)", site.open_limit.take(_address(request.scope))
         raise
     allow(site, request.scope, caller)
     return caller
 
 
 def recalled(site: Site, scope: Scope) -> Caller | None:
-    """Who asks, where that is known without a wait; None: the endpoint will know, or say why not."""
-    sent = next((value for name, value in scope["headers"] if name == b"authorization"), None)
-    if sent is None:
+    """The caller, if known without a database query; None: the endpoint authenticates, or reports the error."""
+    header = next((value for name, value in scope["headers"] if name == b"authorization"), None)
+    if header is None:
         return ANYONE if site.options.open_reads else None
     try:
-        return _recalled(site, sent.decode("latin-1"))
+        return _remembered(site, header.decode("latin-1"))
     except AccessError:
         return None
 
 
 async def identified(site: Site, scope: Scope) -> Caller | None:
-    """The same, but who sends a key or a token is looked for where that is needed; why that failed is noted."""
+    """The same, but query the database for an unknown key or token; the context notes an error."""
     caller = recalled(site, scope)
-    sent = next((value for name, value in scope["headers"] if name == b"authorization"), None)
-    if caller is not None or sent is None:
+    header = next((value for name, value in scope["headers"] if name == b"authorization"), None)
+    if caller is not None or header is None:
         return caller
     try:
-        return await _judged(site, scope, sent.decode("latin-1"))
+        return await _looked_up(site, scope, header.decode("latin-1"))
     except (AccessError, StoreError) as error:
-        asked_of(scope).refused = error
+        context_of(scope).refused = error
         return None
 
 
 def allow(site: Site, scope: Scope, caller: Caller) -> None:
-    """Count a request as its caller's. Raises RateLimitError, and counts nothing, where there are too many."""
-    asked = asked_of(scope)
-    asked.actor = caller.actor
+    """Count a request against its caller's rate limit. Raises RateLimitError, without counting, if exceeded."""
+    context = context_of(scope)
+    context.actor = caller.actor
     if caller is ANYONE:
-        asked.allowance = site.open_limit.take(_address(scope))
+        context.allowance = site.open_limit.take(_address(scope))
     elif caller.player is None:
-        asked.allowance = site.key_limit.take(caller.key)
+        context.allowance = site.key_limit.take(caller.key)
     else:
-        asked.allowance = site.player_limit.take(caller.actor)
+        context.allowance = site.player_limit.take(caller.actor)
 
 
-def _recalled(site: Site, text: str) -> Caller | None:
-    """Who sends this header; None where the database must be asked, or more than the header."""
+def _remembered(site: Site, text: str) -> Caller | None:
+    """The caller of this header; None if the database or the rest of the request is needed."""
     scheme, _, credentials = text.partition(" ")
     if scheme.lower() != "bearer":
         return None
@@ -116,36 +116,36 @@ def _recalled(site: Site, text: str) -> Caller | None:
     return (site.keys if credentials.startswith("em_") else site.tokens).recall(credentials)
 
 
-async def _known(site: Site, request: Request, text: str) -> Caller:
-    refused = asked_of(request.scope).refused
+async def _verified(site: Site, request: Request, text: str) -> Caller:
+    refused = context_of(request.scope).refused
     if refused is not None:
         raise refused
-    known = _recalled(site, text)
-    if known is not None:
-        return known
-    judged = await _judged(site, request.scope, text)
-    if judged is not None:
-        return judged
+    caller = _remembered(site, text)
+    if caller is not None:
+        return caller
+    caller = await _looked_up(site, request.scope, text)
+    if caller is not None:
+        return caller
     scheme = text.partition(" ")[0]
     if scheme.lower() == signing.SCHEME.lower():
         signed, target = signing.read(text), _target(request.scope)
         return await site.work(site.keys.authenticate_signed, *signed, request.method, target, await request.body())
-    raise AccessError(f"the scheme {scheme[:20]!r} is not known; {ACCEPTED}")
+    raise AccessError(f"unknown authorization scheme {scheme[:20]!r}; {ACCEPTED}")
 
 
-async def _judged(site: Site, scope: Scope, text: str) -> Caller | None:
-    """Who sends a key or a token, by the database; None where something else is sent. Raises AccessError."""
-    site.open_limit.check(_address(scope))  # who sent many wrong keys asks no more of the database
+async def _looked_up(site: Site, scope: Scope, text: str) -> Caller | None:
+    """The caller of a key or token, from the database; None for other credentials. Raises AccessError."""
+    site.open_limit.check(_address(scope))  # no database query for an address that sent many wrong keys
     scheme, _, credentials = text.partition(" ")
     if scheme.lower() != "bearer":
         return None
     credentials = credentials.strip()
-    judge = site.keys.authenticate if credentials.startswith("em_") else site.tokens.verify
-    return await site.work(judge, credentials)
+    verify = site.keys.authenticate if credentials.startswith("em_") else site.tokens.verify
+    return await site.work(verify, credentials)
 
 
 def _target(scope: Scope) -> str:
-    """The address with its query, as it was sent."""
+    """Path and query string as sent."""
     query = scope["query_string"].decode("latin-1")
     return f"{scope['path']}?{query}" if query else str(scope["path"])
 
@@ -160,4 +160,4 @@ Watcher = Annotated[Caller, Depends(May("read"))]
 Reporter = Annotated[Caller, Depends(May("report"))]
 Queuer = Annotated[Caller, Depends(May("queue"))]
 Admin = Annotated[Caller, Depends(May("admin"))]
-AnyAdmin = Annotated[Caller, Depends(May("admin", somewhere=True))]  # of some ladder
+AnyAdmin = Annotated[Caller, Depends(May("admin", somewhere=True))]  # of at least one ladder

@@ -1,4 +1,4 @@
-"""The application, put together: its endpoints, its errors, its document."""
+"""The ASGI application: endpoints, middleware, error handlers and the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from evenmatch import __version__
 from evenmatch.errors import EvenmatchError
-from evenmatch.http.asked import asked_of
-from evenmatch.http.express import Express
-from evenmatch.http.front import Front
-from evenmatch.http.guard import Guard
+from evenmatch.http.middleware.error_boundary import ErrorBoundary
+from evenmatch.http.middleware.fast_path import FastPath
+from evenmatch.http.middleware.request_lifecycle import RequestLifecycle
+from evenmatch.http.middleware.response_cache import ResponseCache
 from evenmatch.http.models.policies import PolicyOptions, QueuePolicy
 from evenmatch.http.models.problems import Fault, Problem
 from evenmatch.http.problems import MEDIA_TYPE, OTHERS, Kind, refusal, respond, told
+from evenmatch.http.request_context import context_of
 from evenmatch.http.routes import ROUTERS
-from evenmatch.http.shortcut import Shortcut
 from evenmatch.http.site import Site
 from evenmatch.matchmaking.policy import OTHER_OPTIONS, options
 
 Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[None]]
-Pages = Callable[[Site], ASGIApp]  # the web site over the use cases
-OURS = ("/v1/", "/healthz", "/readyz", "/metrics")  # addresses of the endpoints; the others are of pages
+Pages = Callable[[Site], ASGIApp]  # creates the web site
+OURS = ("/v1/", "/healthz", "/readyz", "/metrics")  # paths of the API; all others belong to the web site
 TOLD = """Ratings, standings and even matches for competitive games.
 
 Send your key as `Authorization: Bearer em_…`. Times are ISO 8601 in UTC. Lists come in pages: send `next` back as
@@ -41,8 +41,8 @@ ANSWERS: dict[int | str, dict[str, Any]] = {
         (400, "The request cannot be read"),
         (401, "A valid key or token is needed"),
         (403, "The key does not allow this"),
-        (404, "There is nothing of that name"),
-        (409, "This contradicts what is there"),
+        (404, "Nothing with this name exists"),
+        (409, "This conflicts with existing data"),
         (413, "The body is too large"),
         (422, "A value is not accepted"),
         (429, "Too many requests"),
@@ -52,9 +52,9 @@ ANSWERS: dict[int | str, dict[str, Any]] = {
 
 
 def application(site: Site, lifespan: Lifespan | None = None, pages: Pages | None = None) -> ASGIApp:
-    """The application over these use cases, in its layers; `lifespan` runs what goes on beside the requests."""
-    asked: ASGIApp = endpoints(site, lifespan)
-    app: ASGIApp = Shortcut(Express(asked if pages is None else _both(asked, pages(site)), site), site)
+    """Create the application with its middleware; `lifespan` runs the background workers."""
+    api: ASGIApp = endpoints(site, lifespan)
+    app: ASGIApp = ResponseCache(FastPath(api if pages is None else _with_pages(api, pages(site)), site), site)
     if site.options.cors_origins:
         app = CORSMiddleware(
             app,
@@ -63,21 +63,21 @@ def application(site: Site, lifespan: Lifespan | None = None, pages: Pages | Non
             allow_headers=["Authorization", "Content-Type", "If-None-Match", "X-Request-Id"],
             expose_headers=["ETag", "X-Request-Id", "RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"],
         )
-    return Front(app, site.metrics, site.options.body_limit)
+    return RequestLifecycle(app, site.metrics, site.options.body_limit)
 
 
-def _both(endpoints: ASGIApp, pages: ASGIApp) -> ASGIApp:
-    """The endpoints, and pages at all other addresses."""
+def _with_pages(api: ASGIApp, pages: ASGIApp) -> ASGIApp:
+    """The API at its own paths, and the web site at all others."""
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         is_page = scope["type"] == "http" and not scope["path"].startswith(OURS)
-        await (pages if is_page else endpoints)(scope, receive, send)
+        await (pages if is_page else api)(scope, receive, send)
 
     return app
 
 
 def endpoints(site: Site, lifespan: Lifespan | None = None) -> FastAPI:
-    """All that can be asked, with its document."""
+    """Create the API with its OpenAPI document, without the outer middleware."""
     app = FastAPI(
         title="evenmatch",
         version=__version__,
@@ -94,23 +94,23 @@ def endpoints(site: Site, lifespan: Lifespan | None = None) -> FastAPI:
     app.state.site = site
     for router in ROUTERS:
         app.include_router(router)
-    app.add_exception_handler(EvenmatchError, _ours)
-    app.add_exception_handler(RequestValidationError, _invalid)
-    app.add_exception_handler(HTTPException, _theirs)
-    app.add_exception_handler(RecursionError, _too_deep)
-    app.add_middleware(Guard)  # inside what the framework puts around its endpoints
-    _document(app)
+    app.add_exception_handler(EvenmatchError, _evenmatch_error)
+    app.add_exception_handler(RequestValidationError, _validation_error)
+    app.add_exception_handler(HTTPException, _http_error)
+    app.add_exception_handler(RecursionError, _nested_too_deep)
+    app.add_middleware(ErrorBoundary)  # inside the middleware that FastAPI adds around its endpoints
+    _describe_problems(app)
     return app
 
 
-def _document(app: FastAPI) -> None:
-    """Put what the handlers raise into the OpenAPI document."""
-    make = app.openapi
+def _describe_problems(app: FastAPI) -> None:
+    """Add the schema of problems and the options of policies to the OpenAPI document."""
+    generate = app.openapi
 
     def document() -> dict[str, Any]:
         if app.openapi_schema is None:
-            made = make()
-            schemas = made.setdefault("components", {}).setdefault("schemas", {})
+            generated = generate()
+            schemas = generated.setdefault("components", {}).setdefault("schemas", {})
             schema = Problem.model_json_schema(ref_template="#/components/schemas/{model}")
             schemas.update(schema.pop("$defs", {}))
             schemas["Problem"] = schema
@@ -118,66 +118,66 @@ def _document(app: FastAPI) -> None:
                 schemas.pop(unused, None)
             for model in (PolicyOptions, QueuePolicy):
                 _describe_options(schemas[model.__name__]["properties"])
-        return app.openapi_schema or made
+        return app.openapi_schema or generated
 
     app.openapi = document  # type: ignore[method-assign]
 
 
 def _describe_options(properties: dict[str, dict[str, Any]]) -> None:
-    """Put what each option of a policy does and accepts into its schema."""
+    """Add the effect and range of each policy option to its schema."""
     for name, effect in OTHER_OPTIONS.items():
         properties[name]["description"] = effect
     for name, option in options().items():
         schema = properties[name]
         schema["description"] = option.effect
-        of_number = next((one for one in schema.get("anyOf", ()) if one["type"] != "null"), schema)
-        of_number["minimum"] = option.low
+        number_schema = next((kind for kind in schema.get("anyOf", ()) if kind["type"] != "null"), schema)
+        number_schema["minimum"] = option.low
         if math.isfinite(option.high):
-            of_number["maximum"] = option.high
+            number_schema["maximum"] = option.high
 
 
-async def _ours(request: Request, error: Exception) -> Response:
+async def _evenmatch_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, EvenmatchError)
-    return refusal(error, asked_of(request.scope).id)
+    return refusal(error, context_of(request.scope).id)
 
 
-async def _invalid(request: Request, error: Exception) -> Response:
+async def _validation_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
-    found = error.errors()
-    if any(one["type"] == "json_invalid" for one in found):
-        detail = f"the body is no JSON: {found[0].get('ctx', {}).get('error', found[0]['msg'])}"
+    errors = error.errors()
+    if any(fault["type"] == "json_invalid" for fault in errors):
+        detail = f"the body is not valid JSON: {errors[0].get('ctx', {}).get('error', errors[0]['msg'])}"
         return _respond(request, OTHERS[400], detail)
-    faults = [Fault(where=_where(one["loc"]), reason=_reason(one)) for one in found[:100]]
+    faults = [Fault(where=_where(fault["loc"]), reason=_reason(fault)) for fault in errors[:100]]
     first = f"{faults[0].where}: {faults[0].reason}"
-    more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+    more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
     return _respond(request, OTHERS[422], first + more, faults)
 
 
-def _where(place: tuple[str | int, ...]) -> str:
-    """teams.0.place, of the body; the name of what stands in the address."""
-    parts = place[1:] if place and place[0] in {"body", "query", "path", "header"} else place
-    return ".".join(map(str, parts)) or str(place[0] if place else "")
+def _where(location: tuple[str | int, ...]) -> str:
+    """The dotted path of a value in the body, as `teams.0.place`, or the name of a parameter."""
+    parts = location[1:] if location and location[0] in {"body", "query", "path", "header"} else location
+    return ".".join(map(str, parts)) or str(location[0] if location else "")
 
 
 def _reason(error: dict[str, Any]) -> str:
     value = error.get("input")
-    is_told = error["type"] != "missing" and not isinstance(value, dict | list | bytes)
-    shown = f" (sent: {str(value)[:80]!r})" if is_told else ""
+    is_shown = error["type"] != "missing" and not isinstance(value, dict | list | bytes)
+    shown = f" (sent: {str(value)[:80]!r})" if is_shown else ""
     return f"{error['msg'].removeprefix('Value error, ')}{shown}"
 
 
-async def _theirs(request: Request, error: Exception) -> Response:
+async def _http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     kind = OTHERS.get(error.status_code, Kind(error.status_code, "http", str(error.detail)))
-    answer = _respond(request, kind, f"{request.method} {request.url.path[:200]}: {error.detail}")
-    answer.headers.update(error.headers or {})
-    return answer
+    response = _respond(request, kind, f"{request.method} {request.url.path[:200]}: {error.detail}")
+    response.headers.update(error.headers or {})
+    return response
 
 
-async def _too_deep(request: Request, _: Exception) -> Response:
+async def _nested_too_deep(request: Request, _: Exception) -> Response:
     return _respond(request, OTHERS[400], "the body is nested too deeply")
 
 
 def _respond(request: Request, kind: Kind, detail: str, faults: list[Fault] | None = None) -> Response:
     clean = detail.encode(errors="backslashreplace").decode()
-    return respond(told(kind, clean, asked_of(request.scope).id, problems=faults))
+    return respond(told(kind, clean, context_of(request.scope).id, problems=faults))

@@ -1,4 +1,4 @@
-"""Opaque cursors: where a page ended, as text that goes into an address."""
+"""Opaque page cursors: the position where a page ended, as URL-safe text."""
 
 from __future__ import annotations
 
@@ -11,32 +11,32 @@ from typing import Any
 from evenmatch.errors import UsageError
 
 LONGEST = 1024
-LARGEST = 2**62  # what a database can hold, and more
+LARGEST = 2**62  # more than any id, within the range of a 64-bit integer
 
 
 def write_cursor(*values: float | str) -> str:
-    """Where a page ended."""
+    """Encode the position where a page ended."""
     return urlsafe_b64encode(json.dumps(values).encode()).decode().rstrip("=")
 
 
 def read_cursor(text: str, *kinds: type) -> tuple[float | str, ...]:
-    """What `write_cursor` wrote, of these types. Raises UsageError for anything else."""
+    """Decode a cursor of `write_cursor` with values of these types. Raises UsageError for other text."""
     values = _parse(text)
-    is_ours = isinstance(values, list) and [type(one) for one in values] == list(kinds)
-    if not is_ours or not all(_fits(one) for one in values):
-        raise UsageError(f"cursor {text[:50]!r}: accepted is the `next` of a page before, as it came")
+    is_ours = isinstance(values, list) and [type(value) for value in values] == list(kinds)
+    if not is_ours or not all(_fits(value) for value in values):
+        raise UsageError(f"cursor {text[:50]!r}: expected the `next` of a previous page, unchanged")
     return tuple(values)
 
 
 def _fits(value: float | str) -> bool:
-    """Whether a database can hold it."""
+    """Whether a database can store the value."""
     if isinstance(value, str):
         return "\0" not in value and value.encode(errors="ignore").decode() == value
     return math.isfinite(value) and (isinstance(value, float) or abs(value) < LARGEST)
 
 
 def _parse(text: str) -> Any:  # noqa: ANN401 - whatever JSON holds
-    """What stands in a cursor; None where it is none."""
+    """The decoded JSON of a cursor; None if the text is not a cursor."""
     if len(text) > LONGEST or not text.isascii():
         return None
     try:

@@ -1,4 +1,4 @@
-"""Structured logs: a line of JSON for each request and event, to standard error. Secrets never get so far."""
+"""Structured logs: one JSON line for each request and event, to standard error. Secrets are never logged."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ log: structlog.typing.FilteringBoundLogger = structlog.get_logger("evenmatch")
 
 
 def begin(options: Options) -> None:
-    """Log as the options say; what libraries log goes the same way."""
+    """Configure logging as the options say; log records of libraries use the same format."""
     shared: list[structlog.typing.Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
     ]
-    last: structlog.typing.Processor = structlog.processors.JSONRenderer(ensure_ascii=False)
+    renderer: structlog.typing.Processor = structlog.processors.JSONRenderer(ensure_ascii=False)
     if options.log_format == "text":
-        last = structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
+        renderer = structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
     level = LEVELS[options.log_level]
     structlog.configure(
-        processors=[*shared, structlog.processors.format_exc_info, last],
+        processors=[*shared, structlog.processors.format_exc_info, renderer],
         wrapper_class=structlog.make_filtering_bound_logger(level),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
         cache_logger_on_first_use=False,
@@ -37,12 +37,12 @@ def begin(options: Options) -> None:
             processors=[
                 structlog.stdlib.ProcessorFormatter.remove_processors_meta,
                 structlog.processors.format_exc_info,
-                last,
+                renderer,
             ],
         )
     )
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(max(level, logging.INFO))
-    for chatty in ("httpx", "httpcore", "uvicorn.access", "uvicorn.error", "alembic"):
-        logging.getLogger(chatty).setLevel(logging.WARNING)
+    for library in ("httpx", "httpcore", "uvicorn.access", "uvicorn.error", "alembic"):
+        logging.getLogger(library).setLevel(logging.WARNING)

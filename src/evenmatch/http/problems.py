@@ -30,20 +30,20 @@ MEDIA_TYPE = "application/problem+json"
 
 
 class Kind(NamedTuple):
-    """How errors of a type are told: the status, the end of the problem's type, its title."""
+    """How a kind of error is reported: HTTP status, last part of the problem's `type`, title."""
 
     status: int
     slug: str
     title: str
 
 
-# The first that fits; a subclass stands above its parent.
+# The first matching class applies, so a subclass is listed before its parent.
 TABLE: Sequence[tuple[type[EvenmatchError], Kind]] = (
-    (UnknownNameError, Kind(404, "unknown-name", "There is nothing of that name")),
+    (UnknownNameError, Kind(404, "unknown-name", "Nothing with this name exists")),
     (UsageError, Kind(422, "bad-value", "A value is not accepted")),
     (BadRowsError, Kind(422, "bad-match", "A match cannot be rated")),
     (NotYetError, Kind(409, "not-yet", "Not at this time")),
-    (ConflictError, Kind(409, "conflict", "This contradicts what is there")),
+    (ConflictError, Kind(409, "conflict", "This conflicts with existing data")),
     (InputError, Kind(422, "bad-value", "A value is not accepted")),
     (ForbiddenError, Kind(403, "forbidden", "The key does not allow this")),
     (RateLimitError, Kind(429, "too-many-requests", "Too many requests")),
@@ -51,33 +51,42 @@ TABLE: Sequence[tuple[type[EvenmatchError], Kind]] = (
     (StoreError, Kind(503, "database", "The database does not answer")),
     (EvenmatchError, Kind(500, "error", "Something went wrong")),
 )
-NAMED_INSIDE = {"system", "preset", "parameter", "setting", "policy", "option", "scope", "event"}  # not in the address
+NAMED_INSIDE = {
+    "system",
+    "preset",
+    "parameter",
+    "setting",
+    "policy",
+    "option",
+    "scope",
+    "event",
+}  # named in the body, not in the path
 OTHERS = {
     400: Kind(400, "malformed", "The request cannot be read"),
-    404: Kind(404, "unknown-address", "There is nothing at this address"),
-    405: Kind(405, "method", "The address does not know this method"),
+    404: Kind(404, "unknown-address", "Nothing exists at this address"),
+    405: Kind(405, "method", "This address does not support the method"),
     413: Kind(413, "too-large", "The body is too large"),
     422: Kind(422, "bad-value", "A value is not accepted"),
-    500: Kind(500, "internal", "Something went wrong on our side"),
+    500: Kind(500, "internal", "Internal server error"),
     503: Kind(503, "stopping", "This process is about to stop"),
 }
 STARTING = Kind(503, "starting", "This process is getting ready")
-DATABASE_AGAIN = 1  # seconds after which a request that found no database may be tried again
+DATABASE_AGAIN = 1  # seconds after which to retry a request that failed because the database did not answer
 
 
 def kind_of(error: EvenmatchError) -> Kind:
-    """How an error of ours is told."""
+    """How an EvenmatchError is reported."""
     if isinstance(error, UnknownNameError) and error.kind.split(" of ")[0] in NAMED_INSIDE:
         return OTHERS[422]
     return next(kind for parent, kind in TABLE if isinstance(error, parent))
 
 
 def problem_of(error: EvenmatchError, request_id: str | None = None) -> Problem:
-    """An error of ours as a problem."""
+    """The problem that reports an EvenmatchError."""
     kind = kind_of(error)
     detail, faults = str(error), None
     if isinstance(error, BadRowsError):
-        faults = [Fault(where=one.match_id or "", reason=one.reason) for one in error.problems]
+        faults = [Fault(where=row.match_id or "", reason=row.reason) for row in error.problems]
         detail = f"{error.source}: {error.problems[0].reason}" if len(faults) == 1 else f"{error.source}: {error.count}"
     retry = None
     if isinstance(error, RateLimitError):
@@ -97,7 +106,7 @@ def told(
     retry_after: float | None = None,
     until: str | None = None,
 ) -> Problem:
-    """A problem in these words."""
+    """A problem of a kind, with these details."""
     return Problem(
         type=f"urn:evenmatch:problem:{kind.slug}",
         title=kind.title,
@@ -111,15 +120,17 @@ def told(
 
 
 def refusal(error: EvenmatchError, request_id: str) -> Response:
-    """The answer that tells an error of ours; of what is wrong with the database the log alone has the words."""
+    """The response for an EvenmatchError; details of a database error go only to the log."""
     if isinstance(error, StoreError):
         log.error("database", request=request_id, error=str(error))
-        error = StoreError("the database does not answer; nothing was half done: send it again under the same id")
+        error = StoreError(
+            "the database does not answer; nothing was partly stored: send the request again with the same id"
+        )
     return respond(problem_of(error, request_id))
 
 
 def respond(problem: Problem) -> Response:
-    """The answer that tells a problem."""
+    """The response for a problem."""
     headers = {}
     if problem.retry_after is not None:
         headers["Retry-After"] = str(math.ceil(problem.retry_after))

@@ -1,4 +1,4 @@
-"""What the handlers of one process share."""
+"""The objects that the request handlers of one process share: services, caches, limits, worker threads."""
 
 from __future__ import annotations
 
@@ -12,39 +12,39 @@ from typing import TypeVar
 from starlette.requests import Request
 
 from evenmatch.errors import EvenmatchError, UnknownNameError
-from evenmatch.http.answers import Answers
-from evenmatch.http.gather import Gather
-from evenmatch.http.limits import RateLimit
-from evenmatch.http.metrics import Metrics
+from evenmatch.http.byte_cache import ByteCache
+from evenmatch.http.cached_responses import CachedResponses
+from evenmatch.http.group_commit import GroupCommit
+from evenmatch.http.metrics import HttpMetrics
 from evenmatch.http.options import Options
-from evenmatch.http.pages import Pages
-from evenmatch.http.views import Views
-from evenmatch.http.wakes import Wakes
-from evenmatch.service.callers.audit import Audit
+from evenmatch.http.rate_limits import RateLimit
+from evenmatch.http.standings_cache import ViewCache
+from evenmatch.http.ticket_notifications import TicketNotifications
+from evenmatch.service.callers.audit_trail import Audit
 from evenmatch.service.callers.keys import Keys
 from evenmatch.service.callers.sessions import Sessions
 from evenmatch.service.callers.tokens import Tokens
-from evenmatch.service.hooks.webhooks import Webhooks
 from evenmatch.service.jobs import Jobs
 from evenmatch.service.kernels import Kernels
-from evenmatch.service.playing.running import Running
-from evenmatch.service.queueing.desk import Desk
-from evenmatch.service.queueing.statuses import Status
-from evenmatch.service.queueing.wishes import Told, Wish
-from evenmatch.service.reading import Reading
-from evenmatch.service.recording import Outcome
+from evenmatch.service.live_matches.live_match_service import Running
+from evenmatch.service.queries.ladder_queries import Reading
+from evenmatch.service.queues.queue_service import QueueService
+from evenmatch.service.queues.requests import QueueRequest, RequestResult
+from evenmatch.service.queues.ticket_status import Status
+from evenmatch.service.recording.recorder import Outcome
+from evenmatch.service.recording.report_batch import ReportBatch
 from evenmatch.service.service import Service
-from evenmatch.service.sheet import Sheet
+from evenmatch.service.webhooks.subscriptions import Webhooks
 
 T = TypeVar("T")
-THREADS = 16  # for what blocks; a database has eight connections that stay open, and more for a rush
+THREADS = 16  # for blocking calls; the connection pool keeps eight connections open and adds more under load
 
 
 @dataclass
 class Site:
-    """The use cases, and what a process keeps between requests. Made by `Site.over`.
+    """The services, and the state that a process holds between requests. Created by `server.site_over`.
 
-    stopping  set when the process is asked to stop: those who wait are answered at once
+    stopping  set when the process is asked to stop: long polls and streams then end at once
     """
 
     service: Service
@@ -52,15 +52,15 @@ class Site:
     keys: Keys
     tokens: Tokens
     audit: Audit
-    desk: Desk
+    queue_service: QueueService
     running: Running
     webhooks: Webhooks
     kernels: Kernels
-    metrics: Metrics = field(default_factory=Metrics)
+    metrics: HttpMetrics = field(default_factory=HttpMetrics)
     threads: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(THREADS, "evenmatch"))
-    pages: Pages = field(default_factory=Pages)
-    answers: Answers = field(default_factory=Answers)
-    wakes: Wakes = field(default_factory=Wakes)
+    pages: ByteCache = field(default_factory=ByteCache)
+    answers: CachedResponses = field(default_factory=CachedResponses)
+    ticket_notifications: TicketNotifications = field(default_factory=TicketNotifications)
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
 
     def __post_init__(self) -> None:
@@ -68,42 +68,42 @@ class Site:
         self.jobs = Jobs(self.service.database, self.service.clock)
         self.reading = Reading(self.service)
         self.sessions = Sessions(self.service.database, self.service.clock, self.keys)
-        self.views = Views(self.service, self.threads, self.pages)
-        self.reports: Gather[Sheet, Sequence[Outcome]] = Gather(self._record, self.threads, weigh=len)
-        self.wishes: Gather[Wish, Told] = Gather(self._wish, self.threads)
-        self.looks: Gather[int, Status] = Gather(self._look, self.threads)
+        self.views = ViewCache(self.service, self.threads, self.pages)
+        self.reports: GroupCommit[ReportBatch, Sequence[Outcome]] = GroupCommit(self._record, self.threads, weigh=len)
+        self.wishes: GroupCommit[QueueRequest, RequestResult] = GroupCommit(self._queue, self.threads)
+        self.looks: GroupCommit[int, Status] = GroupCommit(self._statuses, self.threads)
         self.key_limit = RateLimit(options.rate, options.burst)
         self.player_limit = RateLimit(options.player_rate, options.player_burst)
         self.open_limit = RateLimit(options.open_rate, options.open_burst)
 
     async def work(self, function: Callable[..., T], *arguments: object) -> T:
-        """What a blocking function returns, called in a thread."""
+        """Call a blocking function in a worker thread and return its result."""
         return await asyncio.get_running_loop().run_in_executor(self.threads, function, *arguments)
 
-    def _record(self, ladder: str, sheets: Sequence[Sheet]) -> Sequence[Sequence[Outcome]]:
-        sheet = Sheet.joined(sheets)
-        outcomes = self.service.record_sheet(ladder, sheet)
-        good = [at for at, outcome in enumerate(outcomes) if not isinstance(outcome, EvenmatchError)]
-        self.metrics.matches.labels(ladder, "recorded").inc(len(good))
-        self.metrics.matches.labels(ladder, "refused").inc(len(sheet) - len(good))
-        if good:
-            self.running.settle_reported(ladder, [sheet.ids[at] for at in good], sheet.quitters(good))
-        ends = [0, *accumulate(map(len, sheets))]
-        return [outcomes[a:b] for a, b in pairwise(ends)]
+    def _record(self, ladder: str, sheets: Sequence[ReportBatch]) -> Sequence[Sequence[Outcome]]:
+        joined = ReportBatch.joined(sheets)
+        outcomes = self.service.record_sheet(ladder, joined)
+        recorded = [index for index, outcome in enumerate(outcomes) if not isinstance(outcome, EvenmatchError)]
+        self.metrics.matches.labels(ladder, "recorded").inc(len(recorded))
+        self.metrics.matches.labels(ladder, "refused").inc(len(joined) - len(recorded))
+        if recorded:
+            self.running.settle_reported(ladder, [joined.ids[index] for index in recorded], joined.quitters(recorded))
+        bounds = [0, *accumulate(map(len, sheets))]
+        return [outcomes[begin:end] for begin, end in pairwise(bounds)]
 
-    def _wish(self, ladder: str, wishes: Sequence[Wish]) -> Sequence[Told | EvenmatchError]:
-        outcomes = self.desk.do(ladder, wishes)
-        refused = sum(isinstance(one, EvenmatchError) for one in outcomes)
+    def _queue(self, ladder: str, requests: Sequence[QueueRequest]) -> Sequence[RequestResult | EvenmatchError]:
+        outcomes = self.queue_service.do(ladder, requests)
+        refused = sum(isinstance(outcome, EvenmatchError) for outcome in outcomes)
         self.metrics.tickets.labels(ladder, "granted").inc(len(outcomes) - refused)
         self.metrics.tickets.labels(ladder, "refused").inc(refused)
         return outcomes
 
-    def _look(self, ladder: str, tickets: Sequence[int]) -> Sequence[Status | EvenmatchError]:
-        found = self.desk.statuses(ladder, tickets)
-        return [found.get(one, UnknownNameError("ticket", str(one), ())) for one in tickets]
+    def _statuses(self, ladder: str, tickets: Sequence[int]) -> Sequence[Status | EvenmatchError]:
+        statuses = self.queue_service.statuses(ladder, tickets)
+        return [statuses.get(ticket, UnknownNameError("ticket", str(ticket), ())) for ticket in tickets]
 
 
 def site_of(request: Request) -> Site:
-    """What the handlers of this application share."""
+    """The site of the application that handles this request."""
     site: Site = request.app.state.site
     return site

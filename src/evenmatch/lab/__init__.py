@@ -1,1 +1,1 @@
-"""The lab: seasons made of true skills, and pictures of what the systems make of them."""
+"""Evaluation of rating systems, ladders and matchmakers: backtests, simulations, charts and reports."""

@@ -1,7 +1,7 @@
-"""Figures of backtests and ratings, for reports, notebooks and web pages: Arrow tables in, plotly figures out.
+"""Plotly figures of backtests and ratings from Arrow tables, for reports, notebooks and web pages.
 
-Lines are legible on light and on dark ground; ground is transparent, and text and grids are grey until a page recolours
-them. Needs plotly (the extra `lab`).
+Lines are legible on light and dark backgrounds. The background is transparent; text and grids are grey until a page
+recolors them. Requires plotly (extra `lab`).
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from evenmatch.history import Floats, Times
-from evenmatch.lab.plain import plain
+from evenmatch.lab.safe_names import plain
 
 with suppress(ImportError):
-    import_module("pandas")  # pyarrow loads it where it is installed, and plotly fails while another thread does so
+    import_module("pandas")  # loaded first: plotly fails while pyarrow is importing pandas in another thread
 
 COIN = float(np.log(2.0))
-SHOWN = 5  # curves that are drawn at first; a click in the legend shows the others
-PATHS = 10  # the same for rating paths
-THIN = 50  # matches, below which a part of them says nothing by itself
+SHOWN = 5  # curves visible initially; a click in the legend shows the others
+PATHS = 10  # rating paths visible initially
+THIN = 50  # fewest matches of a segment that is shown
 DAY = 86_400_000  # milliseconds, plotly's unit
-THIN_PERIOD = 15  # the same of a period, which stands among others
-FEW = 10  # the same for a point of a reliability curve, which is read beside its neighbours
-STEPS = 400  # points of a rating path
-FEWEST_TICKS = 6  # of an axis that counts
+THIN_PERIOD = 15  # fewest matches of a period that is shown
+FEW = 10  # fewest matches of a point of a reliability curve
+STEPS = 400  # most points of a rating path
+FEWEST_TICKS = 6  # up to this maximum, a count axis has a tick for every integer
 BARS = 30
 GREY = "#80868f"
 FAINT = "rgba(128,134,143,0.25)"
-# 3:1 and more against white and near black, and far apart for the colour-blind (simulated after Machado et al. 2009)
+# contrast of at least 3:1 to white and near black; distinct for color-blind readers (simulated, Machado et al. 2009)
 COLORS = ("#2a93f5", "#c5203a", "#7d33ee", "#b98a14", "#b4208f", "#8b9183")
 DASHES = ("solid", "dash", "dot", "dashdot")
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "star", "triangle-down", "cross")
@@ -45,7 +45,7 @@ Name = tuple[str, str]  # system and variant
 
 
 class Look(NamedTuple):
-    """How one of several lines is told from the others, by more than its color."""
+    """Style that distinguishes a line from others, also without color."""
 
     color: str
     dash: str
@@ -61,21 +61,21 @@ class Path(NamedTuple):
 
 
 def looks(names: Sequence[str]) -> dict[str, Look]:
-    """A look for each name, by its place in the list: in all figures the same, if the list is."""
+    """Style of each name by its position, so that the same list has the same styles in all figures."""
     unique = dict.fromkeys(names)
     return {
-        name: Look(COLORS[at % len(COLORS)], DASHES[at % len(DASHES)], SYMBOLS[at % len(SYMBOLS)])
-        for at, name in enumerate(unique)
+        name: Look(COLORS[index % len(COLORS)], DASHES[index % len(DASHES)], SYMBOLS[index % len(SYMBOLS)])
+        for index, name in enumerate(unique)
     }
 
 
 def label(name: str, longest: int = 48) -> str:
-    """A name as a figure shows it letter by letter: plotly takes tags and entities in texts for markup."""
+    """Escape a name for plotly, which interprets tags and entities in texts."""
     return escape(plain(name, longest), quote=False)
 
 
 def reliability(points: pa.Table, variants: Sequence[Name], shown: int = SHOWN) -> go.Figure:
-    """How often favourites scored, by the odds they were given: `Backtest.reliability` of these variants."""
+    """Reliability curves of these variants from `Backtest.reliability`."""
     figure = new_figure(height=420)
     look = looks([system for system, _ in variants])
     figure.add_scatter(
@@ -83,11 +83,11 @@ def reliability(points: pa.Table, variants: Sequence[Name], shown: int = SHOWN) 
         y=[50, 100],
         mode="lines",
         line={"color": GREY, "width": 1},
-        name="as foretold",
+        name="as predicted",
         hoverinfo="skip",
         showlegend=False,
     )
-    for at, (system, variant) in enumerate(variants):
+    for index, (system, variant) in enumerate(variants):
         rows = _of(points.filter(pc.greater_equal(points["matches"], FEW)), system, variant)
         predicted, observed, low, high = (
             100 * rows[name].to_numpy() for name in ("predicted", "observed", "low", "high")
@@ -107,7 +107,7 @@ def reliability(points: pa.Table, variants: Sequence[Name], shown: int = SHOWN) 
             customdata=np.stack((low, high, rows["matches"].to_numpy()), 1),
             hovertemplate="given %{x:.1f}%<br>scored %{y:.1f}% (%{customdata[0]:.1f} to %{customdata[1]:.1f})"
             "<br>%{customdata[2]:,.0f} matches",
-            **line_style(system, look[system], at < shown, marked=True),
+            **line_style(system, look[system], index < shown, marked=True),
         )
     figure.update_xaxes(title_text="the favourite was given", range=[49, 101], ticksuffix="%", dtick=10)
     figure.update_yaxes(title_text="the favourite scored", ticksuffix="%")
@@ -115,17 +115,17 @@ def reliability(points: pa.Table, variants: Sequence[Name], shown: int = SHOWN) 
 
 
 def over_time(segments: pa.Table, variants: Sequence[Name], shown: int = SHOWN) -> go.Figure:
-    """The log loss of each period that is not thin, with the interval of the first variant: `Backtest.segments`."""
+    """Log loss by period from `Backtest.segments`, with the interval of the first variant; small periods omitted."""
     figure = new_figure(height=380)
     figure.update_layout(hovermode="x")
     look = looks([system for system, _ in variants])
     periods = segments.filter(
         pc.and_(pc.equal(segments["by"], "period"), pc.greater_equal(segments["matches"], THIN_PERIOD))
     )
-    for at, (system, variant) in enumerate(variants):
+    for index, (system, variant) in enumerate(variants):
         rows = _of(periods, system, variant).sort_by("group")
         days = np.array(rows["group"].to_pylist(), "datetime64[D]").astype(str)
-        if at == 0:
+        if index == 0:
             low, high = (rows[f"log_loss_{end}"].to_numpy() for end in ("low", "high"))
             known = ~np.isnan(low)
             _band(figure, days[known], low[known], high[known], look[system])
@@ -134,7 +134,7 @@ def over_time(segments: pa.Table, variants: Sequence[Name], shown: int = SHOWN) 
             y=rows["log_loss"].to_numpy(),
             customdata=np.array(rows["matches"]),
             hovertemplate="%{y:.4f}, %{customdata:,} matches",
-            **line_style(system, look[system], at < shown, marked=len(rows) <= 24),
+            **line_style(system, look[system], index < shown, marked=len(rows) <= 24),
         )
     _coin(figure)
     names = pc.unique(periods["group"]).to_pylist()
@@ -156,11 +156,11 @@ def has_band(segments: pa.Table, variant: Name) -> bool:
 
 
 def rating_distribution(ratings: Floats, look: Look) -> go.Figure:
-    """A histogram of these ratings."""
+    """Histogram of ratings."""
     figure = new_figure(height=150)
-    middle, apart = float(np.median(ratings)), float(np.ptp(ratings))
-    alike = apart <= 1e-9 * max(1.0, abs(middle))
-    span = (middle - 0.5, middle + 0.5) if alike else None
+    middle, width = float(np.median(ratings)), float(np.ptp(ratings))
+    all_equal = width <= 1e-9 * max(1.0, abs(middle))
+    span = (middle - 0.5, middle + 0.5) if all_equal else None
     counts, edges = np.histogram(ratings, int(np.clip(2 * np.cbrt(len(ratings)), 5, BARS)), span)  # Rice's rule
     figure.add_bar(
         x=(edges[1:] + edges[:-1]) / 2,
@@ -177,16 +177,16 @@ def rating_distribution(ratings: Floats, look: Look) -> go.Figure:
 
 
 def rating_paths(paths: Sequence[Path]) -> go.Figure:
-    """Ratings over time; of longer paths, so many matches in equal steps up to the last."""
+    """Ratings over time; a path with more than STEPS matches is sampled evenly."""
     figure = new_figure(height=420)
-    look = looks([str(at) for at in range(len(paths))])
-    for at, path in enumerate(paths):
+    look = looks([str(index) for index in range(len(paths))])
+    for index, path in enumerate(paths):
         chosen = np.unique(np.linspace(0, len(path.time) - 1, min(len(path.time), STEPS)).round().astype(int))
         figure.add_scatter(
-            x=path.time[chosen] / 1000,  # plotly counts milliseconds
+            x=path.time[chosen] / 1000,  # plotly's unit is the millisecond
             y=path.rating[chosen],
             hovertemplate="%{y:.5~g}<br>%{x|%Y-%m-%d}",
-            **line_style(path.name, look[str(at)], at < PATHS, marked=len(path.time) <= 40, shape="hv"),
+            **line_style(path.name, look[str(index)], index < PATHS, marked=len(path.time) <= 40, shape="hv"),
         )
     figure.update_layout(showlegend=True)
     figure.update_xaxes(type="date", tickangle=0)
@@ -195,7 +195,7 @@ def rating_paths(paths: Sequence[Path]) -> go.Figure:
 
 
 def new_figure(height: int) -> go.Figure:
-    """An empty figure in the look of all of them, on the ground of whatever page holds it."""
+    """Empty figure in the common style, with a transparent background."""
     axis = {
         "gridcolor": FAINT,
         "linecolor": FAINT,
@@ -205,7 +205,7 @@ def new_figure(height: int) -> go.Figure:
     }
     return go.Figure(
         layout=go.Layout(
-            template=go.layout.Template(),  # plotly's own paints the ground
+            template=go.layout.Template(),  # plotly's default template sets a background
             height=height,
             autosize=True,
             paper_bgcolor="rgba(0,0,0,0)",
@@ -222,26 +222,26 @@ def new_figure(height: int) -> go.Figure:
 
 
 def nothing_yet(figure: go.Figure, words: str) -> go.Figure:
-    """The figure with these words instead of empty axes, which plotly begins in the year 2000."""
+    """Show a text in the figure instead of empty axes."""
     note = {"text": words, "xref": "paper", "yref": "paper", "x": 0.5, "y": 0.5, "showarrow": False}
     figure.update_layout(annotations=[{**note, "font": {"size": 14, "color": GREY}}], height=160)
     return figure.update_xaxes(visible=False).update_yaxes(visible=False)
 
 
 def wide_enough(first: int, last: int) -> list[int]:
-    """The range of an axis of times (milliseconds): a day at least, else plotly counts microseconds."""
+    """Range of a time axis in milliseconds, at least one day: plotly labels shorter ones in microseconds."""
     room = max((DAY - (last - first)) // 2, (last - first) // 40, 0)
     return [first - room, last + room]
 
 
 def whole_ticks(most: int) -> dict[str, object]:
-    """The ticks of an axis that counts up to this: plotly would mark 0.2 players."""
+    """Integer ticks for an axis of small counts, where plotly would use fractions."""
     return {"dtick": 1, "range": [0, most + 0.5]} if most <= FEWEST_TICKS else {}
 
 
 def share_range(values: Sequence[float], *, from_zero: bool) -> list[float]:
-    """The range of an axis of shares, 0 to 1 at most; of few of them plotly shows −100 % to 400 %."""
-    known = [one for one in values if isfinite(one)]
+    """Range of an axis of shares within 0..1, since plotly's default for few values may be −100 % to 400 %."""
+    known = [value for value in values if isfinite(value)]
     if not known:
         return [0.0, 1.0]
     room = max(0.15 * (max(known) - min(known)), 0.02)
@@ -249,10 +249,10 @@ def share_range(values: Sequence[float], *, from_zero: bool) -> list[float]:
 
 
 def line_style(name: str, look: Look, shown: bool, *, marked: bool, shape: str = "linear") -> dict[str, object]:
-    """Name, colour, dash and marks of a line, for plotly; one not `shown` waits in the legend."""
+    """Plotly properties of a line; if not `shown`, it appears only in the legend until clicked."""
     return {
         "name": label(name),
-        "meta": plain(name),  # for pages that draw a legend of their own
+        "meta": plain(name),  # for pages with their own legend
         "mode": "lines+markers" if marked else "lines",
         "line": {"color": look.color, "dash": look.dash, "width": 2, "shape": shape},
         "marker": {"color": look.color, "symbol": look.symbol, "size": 7},
@@ -273,7 +273,6 @@ def _band(figure: go.Figure, days: NDArray[np.str_], low: Floats, high: Floats, 
 
 
 def _coin(figure: go.Figure) -> None:
-    """The log loss of a coin, where it lies in the picture."""
     figure.add_shape(
         type="line", xref="paper", x0=0, x1=1, y0=COIN, y1=COIN, line={"color": GREY, "width": 1, "dash": "dot"}
     )
@@ -287,6 +286,6 @@ def _of(table: pa.Table, system: str, variant: str) -> pa.Table:
 
 
 def faded(color: str, share: float) -> str:
-    """The colour #rrggbb with this share of its strength, as CSS writes it."""
-    red, green, blue = (int(color[at : at + 2], 16) for at in (1, 3, 5))
+    """The color #rrggbb with this opacity (0..1) as CSS rgba()."""
+    red, green, blue = (int(color[start : start + 2], 16) for start in (1, 3, 5))
     return f"rgba({red},{green},{blue},{share})"

@@ -1,4 +1,4 @@
-"""Pictures of ratings over time, drawn with matplotlib (the extra `plot`)."""
+"""Charts of ratings over time, drawn with matplotlib (extra `plot`)."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ INKS = ("#0b6e99", "#c2410c", "#4d7c0f", "#7c3aed", "#b4236a", "#92700c")
 
 
 def rating_paths(ratings: Ratings, players: Sequence[str], path: Path) -> None:
-    """Draw the shown rating of these players after each of their matches; .svg or .png by the suffix.
+    """Draw the shown rating of these players after each of their matches to an .svg or .png file.
 
-    The ratings must have their journal. Raises MissingExtraError where matplotlib is not installed.
+    `ratings` must have a journal. Raises MissingExtraError if matplotlib is not installed.
     """
     with needing("plot", "a picture"):
         import matplotlib as mpl
@@ -33,20 +33,20 @@ def rating_paths(ratings: Ratings, players: Sequence[str], path: Path) -> None:
     with pyplot.rc_context({"font.size": 11, "axes.spines.top": False, "axes.spines.right": False}):
         figure, axes = pyplot.subplots(figsize=(9, 4.5), layout="constrained")
         ends = []
-        for player, ink in zip(players, INKS, strict=False):
+        for player, color in zip(players, INKS, strict=False):
             slots = np.flatnonzero(history.columns.player == names.index(player))
             after = ratings.journal.after[slots]
-            axes.step(time[slots], after, where="post", color=ink, linewidth=1.6)
-            ends.append((float(after[-1]), player, ink))
+            axes.step(time[slots], after, where="post", color=color, linewidth=1.6)
+            ends.append((float(after[-1]), player, color))
         low, high = axes.get_ylim()
-        spot = -np.inf
-        for height, player, ink in sorted(ends):
-            spot = max(height, spot + 0.05 * (high - low))  # labels keep clear of each other
+        label_height = -np.inf
+        for height, player, color in sorted(ends):
+            label_height = max(height, label_height + 0.05 * (high - low))  # keeps labels apart
             axes.annotate(
                 f"{player} {height:.2f}",
-                (1.01, spot),
+                (1.01, label_height),
                 xycoords=("axes fraction", "data"),
-                color=ink,
+                color=color,
                 va="center",
                 annotation_clip=False,
             )

@@ -1,4 +1,4 @@
-"""A season of a team game played by people with true skills, some of whom leave before the end."""
+"""Synthetic season of a team game: players have a true skill, and some leave matches early."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ RHYMES = ("ara", "eno", "ivi", "olu", "una", "aris", "ekko", "immy", "orin", "ud
 
 
 @dataclass(frozen=True)
-class Season:
-    """Matches in order of time, and each player's true skill: a standard normal, of which nobody is told."""
+class SimulatedSeason:
+    """Matches in order of time, and each player's hidden true skill (standard normal)."""
 
     matches: list[Match]
     skill: dict[str, float]
@@ -25,12 +25,12 @@ class Season:
 
 @dataclass(frozen=True)
 class Habits:
-    """How often things go wrong: shares of appearances.
+    """Shares of appearances (`draw`: of matches) with an irregular course.
 
-    quit        leaves at a random time, which costs the team
+    quit        leaves at a random time, which weakens the team
     leave_late  leaves in the last seconds, when the match is decided
-    join_late   comes after the start and stays; not a quitter
-    draw        share of matches drawn
+    join_late   joins after the start and stays; not a quitter
+    draw        match ends in a draw
     """
 
     quit: float = 0.015
@@ -41,11 +41,11 @@ class Habits:
 
 def season(
     seed: int, *, players: int = 240, matches: int = 4000, team_size: int = 6, habits: Habits | None = None
-) -> Season:
-    """A season of so many matches between two teams, the same for the same seed.
+) -> SimulatedSeason:
+    """Generate a season of matches between two teams; deterministic for a seed.
 
-    Some people play ten times as often as others. Line-ups are drawn from those online, who are of all strengths; the
-    stronger team wins with odds logistic in the difference of the teams' mean skill, weighted by time in the game.
+    Some players play ten times as often as others. Line-ups are random, independent of skill. The chance to win is
+    logistic in the difference of the teams' mean skill, weighted by time in the match.
     """
     rng = np.random.default_rng(seed)
     habits = habits or Habits()
@@ -60,9 +60,9 @@ def season(
         chosen = rng.choice(players, 2 * team_size, replace=False, p=eagerness)
         length = float(rng.integers(600, 901))
         seconds, quits = _times(rng, 2 * team_size, length, habits)
-        half = slice(0, team_size), slice(team_size, None)
-        strength = [float((skill[chosen[side]] * seconds[side]).sum() / (length * team_size)) for side in half]
-        presence = [float(seconds[side].sum() / (length * team_size)) for side in half]
+        sides = slice(0, team_size), slice(team_size, None)
+        strength = [float((skill[chosen[side]] * seconds[side]).sum() / (length * team_size)) for side in sides]
+        presence = [float(seconds[side].sum() / (length * team_size)) for side in sides]
         lead = 4.0 * (strength[0] - strength[1]) + 6.0 * (presence[0] - presence[1])
         first_wins = rng.random() < 1 / (1 + np.exp(-lead))
         drawn = rng.random() < habits.draw
@@ -78,23 +78,26 @@ def season(
                 place,
                 float(score),
             )
-            for side, place, score in zip(half, places, scores, strict=True)
+            for side, place, score in zip(sides, places, scores, strict=True)
         ]
         played_at = START + timedelta(seconds=round(float(ends[number])))
         listed.append(Match(f"m{number + 1}", played_at, tuple(teams), ladder="6v6"))
-    return Season(listed, dict(zip(names, skill.tolist(), strict=True)))
+    return SimulatedSeason(listed, dict(zip(names, skill.tolist(), strict=True)))
 
 
 def player_names(count: int) -> list[str]:
-    """So many different names, the same each time."""
+    """Generate `count` different names, the same on every call."""
     short = [onset + rhyme for rhyme in RHYMES for onset in ONSETS]
-    return [short[at % len(short)] + (str(at // len(short) + 1) if at >= len(short) else "") for at in range(count)]
+    return [
+        short[index % len(short)] + (str(index // len(short) + 1) if index >= len(short) else "")
+        for index in range(count)
+    ]
 
 
 def _times(
     rng: np.random.Generator, players: int, length: float, habits: Habits
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Seconds in the game and who quit; somebody always stays to the end."""
+    """Seconds in the match and quit flags; at least one player stays to the end."""
     chance = rng.random(players)
     seconds = np.full(players, length)
     quitter = chance < habits.quit

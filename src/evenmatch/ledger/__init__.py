@@ -1,1 +1,1 @@
-"""The ledger: every match and every correction, for ever, and what follows from them. The only place that knows SQL."""
+"""The ledger: every match and correction, stored permanently, with the data derived from them; all SQL is here."""

@@ -1,4 +1,4 @@
-"""Arrays as PostgreSQL reads them in binary: packed here at once, since the driver packs them one value at a time."""
+"""Binary PostgreSQL arrays, packed with numpy because the driver packs them value by value, which is slow."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 if TYPE_CHECKING:
     import psycopg
 
-# A type's array: the id of the array type, and of the type of what is in it (pg_type.dat of PostgreSQL).
+# The object ids of an array type and of its element type (pg_type.dat of PostgreSQL).
 INT8, FLOAT8, TEXT, BYTEA = (1016, 20), (1022, 701), (1009, 25), (1001, 17)
 _HEAD = struct.Struct(">iiIii")  # dimensions, whether there are NULLs, type, length, first index
 _FIXED = {INT8: ">i8", FLOAT8: ">f8"}
@@ -37,7 +37,7 @@ Packed = Int8s | Float8s | Texts | Byteas
 
 
 def pack(values: Sequence[object], kind: tuple[int, int]) -> Packed:
-    """An array of one or more values of this kind; None is NULL."""
+    """Pack an array of one or more values of this type; None is NULL."""
     empty = None in values
     head = _HEAD.pack(1, int(empty), kind[1], len(values), 1)
     if kind in _FIXED and not empty:
@@ -45,8 +45,8 @@ def pack(values: Sequence[object], kind: tuple[int, int]) -> Packed:
         fixed["size"], fixed["value"] = 8, values
         return _CLASSES[kind](head + fixed.tobytes())
     encode = _ENCODE[kind]
-    told = [None if one is None else encode(one) for one in values]
-    body = [_NULL if one is None else len(one).to_bytes(4, "big") + one for one in told]
+    encoded = [None if value is None else encode(value) for value in values]
+    body = [_NULL if item is None else len(item).to_bytes(4, "big") + item for item in encoded]
     return _CLASSES[kind](b"".join([head, *body]))
 
 
@@ -61,19 +61,19 @@ _CLASSES: dict[tuple[int, int], type[Packed]] = {INT8: Int8s, FLOAT8: Float8s, T
 
 
 def teach(connection: psycopg.Connection[Any], _: object) -> None:
-    """Let a connection of psycopg send packed arrays as what they are."""
+    """Register dumpers for packed arrays on a psycopg connection."""
     from psycopg.abc import Buffer  # noqa: PLC0415 - the driver is an extra
     from psycopg.adapt import Dumper  # noqa: PLC0415
     from psycopg.pq import Format  # noqa: PLC0415
 
     class PackedDumper(Dumper):
-        """As it is."""
+        """Dumper that sends the packed bytes unchanged."""
 
         format = Format.BINARY
 
         def dump(self, obj: bytes) -> Buffer:
             return obj
 
-    for kind, own in _CLASSES.items():
-        dumper = type(f"{own.__name__}Dumper", (PackedDumper,), {"oid": kind[0]})
-        connection.adapters.register_dumper(own, dumper)
+    for kind, packed in _CLASSES.items():
+        dumper = type(f"{packed.__name__}Dumper", (PackedDumper,), {"oid": kind[0]})
+        connection.adapters.register_dumper(packed, dumper)

@@ -1,8 +1,8 @@
-"""Matches, journal lines and states <-> the packed columns of the tables. Little-endian on every machine.
+"""Matches, journal lines and states <-> the packed columns of the tables. Always little-endian.
 
-A match is written as bytes of fixed-size records, so that a million of them become a History by joining bytes, and no
-number loses a bit. `teams`: TEAM per team; `players`: an int64 id per slot; `slots`: SLOT per slot, or nothing where
-none of it was recorded. The lines of a match: a record of `line_type` per slot.
+A match is stored as fixed-size records, so that a million matches become a History by joining bytes, without loss of
+precision. `teams`: TEAM per team; `players`: an int64 id per slot; `slots`: SLOT per slot, or empty if nothing of it
+was recorded. The journal lines of a match: one record of `line_type` per slot.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ SLOT = np.dtype(
 )
 ID = np.dtype("<i8")
 _SEALED = struct.Struct("<qqdB")
-UNSHOWN = -1  # a percentile or division that the player was not shown
+UNSHOWN = -1  # percentile or division that was not shown to the player
 Ids = NDArray[np.int64]
 
 
 class Packed(NamedTuple):
-    """Matches as the event table holds them, an entry per match."""
+    """Matches in the form of the event table, one entry per match."""
 
     played_at: list[int]
     duration: list[float | None]
@@ -41,9 +41,9 @@ class Packed(NamedTuple):
 
 
 def pack(history: History, played_at: Times) -> Packed:
-    """The matches of a history without their players, who are told apart by id: see `pack_players`.
+    """Pack the matches of a history without their players, see `pack_players`.
 
-    played_at  as the sender told it, int64 (M,); the history's own times may be later
+    played_at  as reported, int64 (M,); the times of the history may be later
     """
     c = history.columns
     teams = np.empty(len(c.place), TEAM)
@@ -53,24 +53,23 @@ def pack(history: History, played_at: Times) -> Packed:
     slots["quit"], slots["keep"] = c.quit, c.keep
     bare = np.isnan(c.score) & np.isnan(c.seconds) & np.isnan(c.performance) & ~c.quit & c.keep
     empty = np.logical_and.reduceat(bare, history.match_slots[:-1]) if len(history) else bare
-    rich = cut(slots.tobytes(), history.match_slots * SLOT.itemsize)
+    packed_slots = cut(slots.tobytes(), history.match_slots * SLOT.itemsize)
     return Packed(
         played_at=played_at.tolist(),
         duration=[None if value != value else value for value in c.duration.tolist()],  # noqa: PLR0124 - NaN
         teams=cut(teams.tobytes(), c.team_start * TEAM.itemsize),
-        slots=[b"" if nothing else told for nothing, told in zip(empty.tolist(), rich, strict=True)],
+        slots=[b"" if is_empty else slot for is_empty, slot in zip(empty.tolist(), packed_slots, strict=True)],
     )
 
 
 def pack_players(history: History, ids: Ids) -> list[bytes]:
-    """The ids of each match's players; `ids` is the id of every player index of the history."""
+    """Pack the player ids of each match; `ids` maps the history's player indices to ids."""
     return cut(ids[history.columns.player].astype(ID).tobytes(), history.match_slots * ID.itemsize)
 
 
 def cut(joined: bytes, ends: NDArray[np.integer]) -> list[bytes]:
-    """The pieces between these offsets."""
-    at = ends.tolist()
-    return [joined[start:stop] for start, stop in pairwise(at)]
+    """Split bytes at these offsets."""
+    return [joined[start:stop] for start, stop in pairwise(ends.tolist())]
 
 
 def unpack(
@@ -80,22 +79,22 @@ def unpack(
     players: Sequence[bytes],
     slots: Sequence[bytes],
 ) -> tuple[Times, Columns, Ids]:
-    """(played_at as told, columns with effective times, the id of each slot's player) of matches in order of position.
+    """Unpack matches in order of position: (reported played_at, columns with effective times, player id of each slot).
 
-    `player` of the columns is empty: whoever replays numbers the players. Raises ValueError where they are damaged.
+    `player` of the columns is empty; the replay assigns the indices. Raises ValueError for damaged data.
     """
-    told = np.array(played_at, np.int64)
+    reported = np.array(played_at, np.int64)
     team = np.frombuffer(b"".join(teams), TEAM)
     ids = np.frombuffer(b"".join(players), ID)
-    sizes = np.array([len(one) // ID.itemsize for one in players], np.int64)
+    sizes = np.array([len(ids_of_match) // ID.itemsize for ids_of_match in players], np.int64)
     slot = _slots(slots, sizes)
-    counts = np.array([len(one) // TEAM.itemsize for one in teams], np.int64)
+    counts = np.array([len(teams_of_match) // TEAM.itemsize for teams_of_match in teams], np.int64)
     team_start = _offsets(counts)
     whole = len(team) == counts.sum() and len(ids) == sizes.sum() and counts.all()
-    if len(told) and not (whole and np.array_equal(np.add.reduceat(team["size"], team_start[:-1]), sizes)):
+    if len(reported) and not (whole and np.array_equal(np.add.reduceat(team["size"], team_start[:-1]), sizes)):
         raise ValueError("teams and players of a match do not fit together")
     columns = Columns(
-        time=np.maximum.accumulate(told) if len(told) else told,
+        time=np.maximum.accumulate(reported) if len(reported) else reported,
         team_start=team_start,
         place=np.ascontiguousarray(team["place"], np.int32),
         team_score=np.ascontiguousarray(team["score"], np.float64),
@@ -108,19 +107,19 @@ def unpack(
         duration=np.array([np.nan if value is None else value for value in duration], np.float64),
         keep=slot["keep"].astype(np.bool_),
     )
-    return told, columns, ids.astype(np.int64)
+    return reported, columns, ids.astype(np.int64)
 
 
 def _slots(slots: Sequence[bytes], sizes: NDArray[np.int64]) -> NDArray[np.void]:
-    """SLOT per slot, with nothing recorded for the matches that have none."""
-    told = np.frombuffer(b"".join(slots), SLOT)
-    if len(told) == sizes.sum():
-        return told
+    """One SLOT per slot; default values for matches stored without them."""
+    recorded = np.frombuffer(b"".join(slots), SLOT)
+    if len(recorded) == sizes.sum():
+        return recorded
     whole = np.zeros(int(sizes.sum()), SLOT)
     for field in ("score", "seconds", "performance"):
         whole[field] = np.nan
     whole["keep"] = 1
-    whole[np.repeat(np.array([bool(one) for one in slots], np.bool_), sizes)] = told
+    whole[np.repeat(np.array([bool(packed) for packed in slots], np.bool_), sizes)] = recorded
     return whole
 
 
@@ -133,21 +132,21 @@ def _offsets(sizes: NDArray[np.integer]) -> NDArray[np.int32]:
 def digests(
     packed: Packed, names: Sequence[str], slot_start: NDArray[np.integer], rated: Sequence[bool]
 ) -> list[bytes]:
-    """What tells each match's content from another's, 16 bytes each: all that was sent, under the names that were sent.
+    """Content digests of matches, 16 bytes each, over everything reported, including the names as reported.
 
     names  of every slot;  slot_start  (M+1,) of each match
     """
-    found = []
-    at = slot_start.tolist()
+    result = []
+    offsets = slot_start.tolist()
     head = np.empty((len(rated), 3))
     head[:, 1] = [np.nan if value is None else value for value in packed.duration]
     head[:, 2] = rated
     head.view(np.int64)[:, 0] = packed.played_at
     heads = cut(head.tobytes(), np.arange(len(rated) + 1) * 24)
-    for number, (first, teams, slots) in enumerate(zip(heads, packed.teams, packed.slots, strict=True)):
-        listed = "\0".join(names[at[number] : at[number + 1]])
-        found.append(hashlib.blake2b(b"".join((first, teams, slots, listed.encode())), digest_size=16).digest())
-    return found
+    for index, (first, teams, slots) in enumerate(zip(heads, packed.teams, packed.slots, strict=True)):
+        listed = "\0".join(names[offsets[index] : offsets[index + 1]])
+        result.append(hashlib.blake2b(b"".join((first, teams, slots, listed.encode())), digest_size=16).digest())
+    return result
 
 
 def seal_of(
@@ -161,16 +160,16 @@ def seal_of(
     slots: bytes,
     digest: bytes,
 ) -> bytes:
-    """What tells whether a match stands as it was written, 16 bytes. Names and labels, which may be erased, are out."""
+    """Integrity checksum of a stored match, 16 bytes; without names and labels, which may be erased."""
     head = _SEALED.pack(position, played_at, math.nan if duration is None else duration, rated)
     whole = b"\0".join((head, event_id.encode(), teams, players, slots, digest))
     return hashlib.blake2b(whole, digest_size=16).digest()
 
 
 def line_type(system: System) -> np.dtype[np.void]:
-    """One player's line of the journal: shown rating before and after, the team's expected score, the factors.
+    """Record type of a journal line: displayed rating before and after, team's expected score, factors.
 
-    percentile, division  as the player was shown them with the receipt, UNSHOWN where not
+    percentile, division  as shown to the player with the receipt, else UNSHOWN
     """
     return np.dtype(
         [
@@ -186,7 +185,7 @@ def line_type(system: System) -> np.dtype[np.void]:
 
 
 def lines_of(system: System, history: History, replay: Replay) -> Records:
-    """The lines of a replay that kept its journal, one per slot."""
+    """The journal lines of a replay with journal, one per slot."""
     assert replay.journal is not None
     lines = np.zeros(len(history.columns.player), line_type(system))
     lines["before"], lines["after"] = replay.journal.before, replay.journal.after
@@ -197,12 +196,12 @@ def lines_of(system: System, history: History, replay: Replay) -> Records:
 
 
 def read_lines(system: System, told: bytes) -> Records:
-    """The lines of a match as they were written."""
+    """Decode the journal lines of a match."""
     return np.frombuffer(told, line_type(system))
 
 
 def same_ratings(a: Records, b: Records) -> Flags:
-    """Which lines of the same system say the same, bit for bit, but for what was shown beside them."""
+    """Mask of lines with bit-identical ratings and factors; shown percentiles and divisions are ignored."""
     same = np.ones(len(a), np.bool_)
     for name in ("before", "after", "expected", "factors"):
         same &= same_bits(a[name], b[name])
@@ -210,7 +209,7 @@ def same_ratings(a: Records, b: Records) -> Flags:
 
 
 def same_bits(a: NDArray[Any], b: NDArray[Any]) -> Flags:
-    """Which entries are equal bit for bit, as NaN is to itself; what lies between the fields of records is nothing."""
+    """Mask of bit-identical entries (NaN equals itself); padding between record fields is ignored."""
     names = a.dtype.names
     if names is not None:
         same = np.ones(len(a), np.bool_)
@@ -219,5 +218,5 @@ def same_bits(a: NDArray[Any], b: NDArray[Any]) -> Flags:
         return same
     if not len(a):
         return np.ones(0, np.bool_)
-    left, right = (np.ascontiguousarray(one).view(np.uint8).reshape(len(a), -1) for one in (a, b))
+    left, right = (np.ascontiguousarray(array).view(np.uint8).reshape(len(a), -1) for array in (a, b))
     return np.asarray((left == right).all(axis=1))

@@ -1,4 +1,4 @@
-"""Opening a database, transactions, and what went wrong in them said so that a person can act."""
+"""Database connections, transactions and schema migration, with driver errors translated to clear messages."""
 
 from __future__ import annotations
 
@@ -25,14 +25,16 @@ if TYPE_CHECKING:
     import psycopg
 
 VERSION = "0004"  # of the schema that this code reads and writes: the last script in migrations/versions
-IDLE = 1.0  # seconds after which a connection is asked whether it is still there
+IDLE = 1.0  # seconds without use after which a connection is tested before it is used again
 PATIENCE = 60.0  # seconds to wait for another writer
 PASSWORD = re.compile(r"(?<=://)([^:/]*:)[^@]*(?=@)|([?&]\w*password=)[^&]*")
-MIGRATING = 0x6576656E  # the advisory lock under which one process migrates
-ACCEPTED = "accepted is a file, as evenmatch.db, or a URL, as sqlite:///evenmatch.db or postgresql://user@host/name"
+MIGRATING = 0x6576656E  # key of the advisory lock held during a migration
+EXPECTED = (
+    "expected a file such as evenmatch.db, or a URL such as sqlite:///evenmatch.db or postgresql://user@host/name"
+)
 DURABLE = ("journal_mode=WAL", "synchronous=FULL", "wal_autocheckpoint=8192", "cache_size=-131072")
 
-ALIVE = {"connect_timeout": 10, "tcp_user_timeout": 30_000}  # s, ms: a server that is gone is not waited for
+ALIVE = {"connect_timeout": 10, "tcp_user_timeout": 30_000}  # s, ms: timeouts for an unreachable server
 
 
 class Database:
@@ -43,15 +45,15 @@ class Database:
         self._sqlite = url.get_backend_name() == "sqlite"
         self.shown = str(url.database) if self._sqlite else shown_url(url)
         self.rows: Rows = SqliteRows() if self._sqlite else PostgresRows()
-        # SQLite has one writer at a time: those of this process wait here, in turn, and not in its busy loop.
-        self._turn = threading.Lock() if self._sqlite else nullcontext()
+        # SQLite has one writer at a time: writers of this process wait for this lock instead of SQLite's busy loop.
+        self._write_lock = threading.Lock() if self._sqlite else nullcontext()
         self._engine = _sqlite_engine(url) if self._sqlite else _postgres_engine(url)
 
     @classmethod
     def open(cls, text: str) -> Database:
-        """The database at a path or URL, made or migrated where it must be.
+        """Open the database at a path or URL; create or migrate its schema if necessary.
 
-        Raises UsageError for a text that names none, StoreError where it cannot be opened or is not ours.
+        Raises UsageError for an invalid path or URL, StoreError if it cannot be opened or contains other data.
         """
         database = cls(parse_url(text))
         try:
@@ -62,57 +64,56 @@ class Database:
         return database
 
     def close(self) -> None:
-        """Close every connection that is not in use."""
+        """Close all idle connections."""
         self._engine.dispose()
 
     @contextmanager
     def read(self) -> Iterator[sa.Connection]:
-        """A transaction that sees the database as it was at its first statement, whatever is written meanwhile."""
+        """Begin a read-only transaction with a consistent snapshot as of its first statement."""
         options = {} if self._sqlite else {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
-        with self._telling(), self._engine.connect() as plain:
+        with self._translated_errors(), self._engine.connect() as plain:
             connection = plain.execution_options(**options)
             with connection.begin():
                 yield connection
 
     @contextmanager
     def write(self) -> Iterator[sa.Connection]:
-        """A transaction that may write: all of it is kept, durably, when the block ends; nothing where it raises."""
-        with self._telling(), self._turn, self._engine.connect() as plain:
+        """Begin a write transaction: committed durably when the block ends, rolled back if it raises."""
+        with self._translated_errors(), self._write_lock, self._engine.connect() as plain:
             connection = plain.execution_options(**({"immediate": True} if self._sqlite else {}))
             with connection.begin():
                 yield connection
 
     @contextmanager
-    def _telling(self) -> Iterator[None]:
-        """Says what a driver's error means."""
+    def _translated_errors(self) -> Iterator[None]:
         try:
             yield
         except exc.DBAPIError as error:
-            raise StoreError(f"{self.shown}: {_told(error.orig or error)}") from error
-        except self._engine.dialect.loaded_dbapi.Error as error:  # of a statement that went to the driver directly
-            raise StoreError(f"{self.shown}: {_told(error)}") from error
+            raise StoreError(f"{self.shown}: {_explained(error.orig or error)}") from error
+        except self._engine.dialect.loaded_dbapi.Error as error:  # of a statement executed on the driver directly
+            raise StoreError(f"{self.shown}: {_explained(error)}") from error
         except exc.TimeoutError as error:
             raise StoreError(f"{self.shown}: all connections are in use; try again") from error
 
     def version(self) -> str | None:
-        """The version of the schema in the database; None where it has none. Raises StoreError where it is not ours."""
+        """The schema version; None for an empty database. Raises StoreError if the database contains other data."""
         with self.read() as connection:
             return self._version(connection)
 
     def _version(self, connection: sa.Connection) -> str | None:
         tables = sa.inspect(connection).get_table_names()
         if {"alembic_version", "ladder", "event"} <= set(tables):
-            found: str | None = connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar()
-            return found
+            version: str | None = connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar()
+            return version
         if tables:
-            held = ", ".join(sorted(tables)[:5])
-            raise StoreError(f"{self.shown} holds something else ({held}); accepted is an empty database or a ledger")
+            listed = ", ".join(sorted(tables)[:5])
+            raise StoreError(f"{self.shown} contains other tables ({listed}); expected an empty database or a ledger")
         return None
 
     def _migrate(self) -> None:
         if self.version() == VERSION:
             return
-        from alembic import command  # noqa: PLC0415 - it takes as long to import as all the rest
+        from alembic import command  # noqa: PLC0415 - slow to import
         from alembic.config import Config  # noqa: PLC0415
         from alembic.script import ScriptDirectory  # noqa: PLC0415
 
@@ -122,60 +123,60 @@ class Database:
         with self.write() as connection:
             if not self._sqlite:
                 connection.execute(sa.select(sa.func.pg_advisory_xact_lock(MIGRATING)))
-            found = self._version(connection)
-            if found is not None and found not in known:
+            version = self._version(connection)
+            if version is not None and version not in known:
                 raise StoreError(
-                    f"{self.shown} was written by a newer evenmatch (schema {found}); accepted is {VERSION}"
+                    f"{self.shown} was written by a newer evenmatch (schema {version}); expected {VERSION}"
                 )
             config.attributes["connection"] = connection
             command.upgrade(config, "head")
 
 
 def parse_url(text: str) -> URL:
-    """The URL of a database: a path is an SQLite file. Raises UsageError where it is neither."""
+    """Parse a database path (SQLite) or URL. Raises UsageError if it is neither."""
     if not text.strip():
-        raise UsageError(f"the database's name is empty; {ACCEPTED}")
+        raise UsageError(f"the database name is empty; {EXPECTED}")
     if "://" not in text:
         url = URL.create("sqlite", database=text)
     else:
         try:
             url = make_url(text)
-        except (exc.ArgumentError, ValueError):  # a port that is no number, too
-            raise UsageError(f"{without_password(text)!r} is no database; {ACCEPTED}") from None
+        except (exc.ArgumentError, ValueError):  # also for an invalid port
+            raise UsageError(f"{without_password(text)!r} is not a database; {EXPECTED}") from None
     backend = url.get_backend_name()
     if backend == "postgres":
         backend = "postgresql"
     drivers = {"sqlite": "sqlite+pysqlite", "postgresql": "postgresql+psycopg"}
     if backend not in drivers:
-        raise UsageError(f"{url.render_as_string(hide_password=True)!r} is no database of ours; {ACCEPTED}")
+        raise UsageError(f"{url.render_as_string(hide_password=True)!r} is not a supported database; {EXPECTED}")
     if backend == "sqlite" and (url.database in (None, "", ":memory:") or str(url.database).startswith("file:")):
-        raise UsageError(f"{text!r} names no file; {ACCEPTED}")
+        raise UsageError(f"{text!r} is not a file; {EXPECTED}")
     return url.set(drivername=drivers[backend])
 
 
 def shown_url(url: URL) -> str:
-    """The URL of a PostgreSQL database as people write it, without the password."""
+    """The URL of a PostgreSQL database for messages, without driver and password."""
     return without_password(url.set(drivername="postgresql").render_as_string(hide_password=True))
 
 
 def without_password(text: str) -> str:
-    """A URL, or what was meant as one, without the password in it."""
+    """Remove the password from a URL, even from a malformed one."""
     return PASSWORD.sub(r"\1\2***", text)
 
 
 def _sqlite_engine(url: URL) -> sa.Engine:
     path = Path(url.database or "")
     if not path.parent.is_dir():
-        raise UsageError(f"{path}: the folder {path.parent} is not there; accepted is a file in a folder that is")
-    is_ours = os.access(path.parent, os.W_OK) or Path(f"{path}-wal").exists()
-    if not is_ours:  # SQLite could not even read, for want of a place for its notes: nobody can be writing here
+        raise UsageError(f"{path}: the folder {path.parent} does not exist; expected a file in an existing folder")
+    is_writable = os.access(path.parent, os.W_OK) or Path(f"{path}-wal").exists()
+    if not is_writable:  # SQLite needs a writable folder even for reading; without one there is no writer either
         url = url.set(database=f"file:{quote(str(path.resolve()))}", query={"immutable": "1", "uri": "true"})
     engine = sa.create_engine(url, connect_args={"timeout": PATIENCE, "check_same_thread": False}, pool_size=8)
 
     @sa.event.listens_for(engine, "connect")
     def _connect(connection: sqlite3.Connection, _: object) -> None:
-        connection.isolation_level = None  # we say BEGIN ourselves, below
-        for setting in DURABLE if is_ours else ():
+        connection.isolation_level = None  # BEGIN is issued below
+        for setting in DURABLE if is_writable else ():
             connection.execute(f"PRAGMA {setting}")
 
     @sa.event.listens_for(engine, "begin")
@@ -190,14 +191,14 @@ def _postgres_engine(url: URL) -> sa.Engine:
     with needing("postgresql", "a PostgreSQL database"):
         engine = sa.create_engine(
             url,
-            isolation_level="READ COMMITTED",  # whatever the server's default is
+            isolation_level="READ COMMITTED",  # independent of the server's default
             pool_size=8,
             max_overflow=24,
             connect_args=ALIVE,
         )
     sa.event.listen(engine, "connect", teach)
     sa.event.listen(engine, "checkin", _note_use)
-    sa.event.listen(engine, "checkout", _ask_whether_alive)
+    sa.event.listen(engine, "checkout", _check_alive)
     return engine
 
 
@@ -205,8 +206,8 @@ def _note_use(_: object, record: sa.pool.ConnectionPoolEntry) -> None:
     record.info["used"] = time.monotonic()
 
 
-def _ask_whether_alive(connection: psycopg.Connection[object], record: sa.pool.ConnectionPoolEntry, _: object) -> None:
-    """Let the pool take another connection for one that was lost while nobody used it; asking takes a round trip."""
+def _check_alive(connection: psycopg.Connection[object], record: sa.pool.ConnectionPoolEntry, _: object) -> None:
+    """Make the pool replace a connection that was lost while idle; the test costs a round trip."""
     if time.monotonic() - record.info.get("used", time.monotonic()) < IDLE:
         return
     from psycopg import Error  # noqa: PLC0415 - the driver is an extra
@@ -218,27 +219,26 @@ def _ask_whether_alive(connection: psycopg.Connection[object], record: sa.pool.C
         raise exc.DisconnectionError from error
 
 
-def _told(error: BaseException) -> str:
-    """What a driver's error means for a person, and what to do."""
-    said = (str(error).strip() or type(error).__name__).splitlines()[0]
-    low = said.lower()
+def _explained(error: BaseException) -> str:
+    """Explain a driver error and what to do about it."""
+    message = (str(error).strip() or type(error).__name__).splitlines()[0]
+    lower = message.lower()
     causes = {
-        ("disk is full", "no space left", "disk full", "could not extend file"): "the disk is full; nothing of this "
-        "was kept. Make room and send it again",
-        ("readonly", "read-only"): "the file or its folder cannot be written to; allow writing and send it again",
-        ("database is locked",): f"another process has been writing for {PATIENCE:.0f} s; nothing of this was kept, "
-        "send it again",
-        ("not a database", "malformed"): "the file is not a database of ours, or it was damaged",
+        ("disk is full", "no space left", "disk full", "could not extend file"): "the disk is full; nothing was "
+        "saved. Free some space and try again",
+        ("readonly", "read-only"): "the file or its folder is not writable; allow writing and try again",
+        ("database is locked",): f"another process has been writing for {PATIENCE:.0f} s; nothing was saved, try again",
+        ("not a database", "malformed"): "the file is not an evenmatch database, or it is damaged",
         (
             "disk i/o error",
             "file too large",
-        ): "the disk failed, or a limit on the size of files was reached; nothing of this was kept",
-        ("unable to open",): "the file cannot be opened; accepted is a file in a folder that can be written to",
+        ): "the disk failed, or the file reached a size limit; nothing was saved",
+        ("unable to open",): "the file cannot be opened; expected a file in a writable folder",
         ("authentication", "role "): "the server refused the login",
     }
     for words, meaning in causes.items():
-        if any(word in low for word in words):
-            return f"{meaning} ({said})"
+        if any(word in lower for word in words):
+            return f"{meaning} ({message})"
     if "psycopg" in type(error).__module__ and type(error).__name__ in (
         "OperationalError",
         "InterfaceError",
@@ -246,5 +246,5 @@ def _told(error: BaseException) -> str:
         "CrashShutdown",
         "CannotConnectNow",
     ):
-        return f"the connection was lost or refused; what was not acknowledged can be sent again ({said})"
-    return said
+        return f"the connection was lost or refused; everything that was not acknowledged can be sent again ({message})"
+    return message

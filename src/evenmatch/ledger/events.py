@@ -1,4 +1,4 @@
-"""What may stand in a ledger."""
+"""The events of a ledger: matches and corrections."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Kind(StrEnum):
 
 
 class Correction(NamedTuple):
-    """An event that is no match. ids, ratings: of the players of `ratings-started`, else empty."""
+    """An event other than a match. ids, ratings: the players of `ratings-started`, otherwise empty."""
 
     position: int
     kind: Kind
@@ -46,19 +46,19 @@ class Correction(NamedTuple):
 
 
 def write_body(body: Body) -> str:
-    """JSON that is the same for the same content."""
+    """Serialize a body as canonical JSON: equal content gives equal text."""
     return json.dumps(body, sort_keys=True, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
 def correction_digest(kind: Kind, body: Body, ids: Ids, ratings: Floats) -> bytes:
-    """What tells one correction from another, 16 bytes: by what was asked for, so not by all settings after it."""
-    asked = {name: value for name, value in body.items() if name != "settings"}
-    whole = f"{kind}\0{write_body(asked)}".encode() + ids.tobytes() + ratings.tobytes()
+    """Content digest of a correction, 16 bytes, over what was requested; resulting settings are excluded."""
+    requested = {name: value for name, value in body.items() if name != "settings"}
+    whole = f"{kind}\0{write_body(requested)}".encode() + ids.tobytes() + ratings.tobytes()
     return hashlib.blake2b(whole, digest_size=16).digest()
 
 
 def correction_seal(position: int, event_id: str, kind: str, body: str, ids: Ids, ratings: Floats) -> bytes:
-    """What tells whether a correction stands as it was written, 16 bytes."""
+    """Integrity checksum of a stored correction, 16 bytes."""
     whole = f"{position}\0{event_id}\0{kind}\0{body}".encode() + ids.tobytes() + ratings.tobytes()
     return hashlib.blake2b(whole, digest_size=16).digest()
 
@@ -66,18 +66,18 @@ def correction_seal(position: int, event_id: str, kind: str, body: str, ids: Ids
 def correction_of(
     ladder: str, position: int, kind: str, body: str, players: bytes | None, ratings: bytes | None
 ) -> Correction:
-    """A correction from its row. Raises StoreError where it is damaged."""
+    """Create a correction from its row. Raises StoreError if it is damaged."""
     try:
         ids = NO_IDS if players is None else np.frombuffer(players, ID).astype(np.int64)
         values = NO_RATINGS if ratings is None else np.frombuffer(ratings, "<f8").astype(np.float64)
         return Correction(position, Kind(kind), json.loads(body), ids, values)
     except ValueError as error:
-        told = f"the event of ladder {ladder!r} at position {position} is damaged ({error})"
-        raise StoreError(f"{told}; a backup has it") from error
+        message = f"the event of ladder {ladder!r} at position {position} is damaged ({error})"
+        raise StoreError(f"{message}; restore it from a backup") from error
 
 
 class Event(NamedTuple):
-    """An event as it is stored; what a kind has not is None."""
+    """An event as stored; fields that its kind does not have are None."""
 
     position: int
     id: str
@@ -93,10 +93,10 @@ class Event(NamedTuple):
     body: str | None
 
     def is_whole(self) -> bool:
-        """Whether it stands as it was written."""
+        """Whether the stored event is intact."""
         if self.kind == Kind.MATCH:
-            held = (self.played_at, self.duration, self.rated, self.teams, self.players, self.slots, self.digest)
-            return self.seal == seal_of(self.position, self.id, *held)  # type: ignore[arg-type]
+            fields = (self.played_at, self.duration, self.rated, self.teams, self.players, self.slots, self.digest)
+            return self.seal == seal_of(self.position, self.id, *fields)  # type: ignore[arg-type]
         try:
             ids = NO_IDS if self.players is None else np.frombuffer(self.players, ID).astype(np.int64)
             ratings = NO_RATINGS if self.slots is None else np.frombuffer(self.slots, "<f8").astype(np.float64)

@@ -1,8 +1,8 @@
-"""The tables of a running service: who may do what, who waits, which matches are on, who is to be told.
+"""The tables of a running service: API keys, audit, queues, tickets, offers, live matches, webhooks and jobs.
 
-None of it changes a rating. Times are microseconds since the Unix epoch, UTC; columns called body, policy, rules,
-scopes, ladders, events and said hold JSON. `change` numbers the changes of a ladder's queues as `position` does its
-events.
+None of them affects a rating. Times are microseconds since the Unix epoch, UTC; the columns body, policy, rules,
+scopes, ladders, events and said contain JSON. `change` numbers the changes of a ladder's queues, as `position` numbers
+its events.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ import sqlalchemy as sa
 
 from evenmatch.ledger.schema import BYTES, REAL, TEXT, WHOLE, column, key, table
 
-OPEN = "state = 'open'"  # few among those that are over
+OPEN = "state = 'open'"  # few rows compared with finished ones
 DEAD = "next_at IS NULL AND delivered_at IS NULL"
 
-# Of a key its SHA-256 alone is kept. ladders: null stands for all of them, those to come too.
+# Only the SHA-256 of a key is stored. ladders: null means all ladders, including future ones.
 api_key = table(
     "api_key",
     key("key", TEXT),
@@ -26,13 +26,13 @@ api_key = table(
     column("expires_at", empty=True),
     column("revoked_at", empty=True),
 )
-# Sessions of pages that were ended before their time; until: when they would have ended.
+# Page sessions ended before they expired; until: when they would have expired.
 ended_session = table("ended_session", key("session", TEXT), column("until"))
-# What the processes share and tell nobody: by which players' tokens are signed.
+# Secrets shared by all processes, for instance the key that signs players' tokens.
 secret = table("secret", key("name", TEXT), column("value", BYTES), column("created_at"))
-# How often something changed that processes remember: names, since players were renamed, merged or erased.
+# Change counters for data that processes cache; `names` counts renamed, merged and erased players.
 counter = table("counter", key("name", TEXT), column("value"))
-# Who did what, when: rows are added and never changed.
+# The audit trail: rows are added and never changed.
 audit = table(
     "audit",
     sa.Column("entry", WHOLE, sa.Identity(), primary_key=True),
@@ -45,15 +45,16 @@ audit = table(
     column("request", TEXT, empty=True),
     sa.Index("ix_audit_ladder", "ladder", "entry"),
 )
-# Which process does what only one may do at a time. beat: counted up by each renewal; held_at: when that was.
+# Leases on work that only one process may do at a time. beat: incremented by each renewal; held_at: time of renewal.
 lease = table("lease", key("name", TEXT), column("owner", TEXT), column("beat"), column("held_at", empty=True))
 
-# A ladder that has queues: the row by which their writers wait for one another.
+# The change lock of each ladder that has queues: writers lock this row.
 line = table("line", key("ladder"), column("change"))
 queue = table(
     "queue", key("ladder"), key("queue", TEXT), column("change"), column("policy", TEXT), column("rules", TEXT)
 )
-# state: waiting, offered, matched or gone; ended: why it is gone; offer, match_id: of the state offered, and matched.
+# state: waiting, offered, matched or gone (removed); ended: the reason for gone; offer, match_id: set for the states
+# offered and matched.
 ticket = table(
     "ticket",
     key("ladder"),
@@ -68,7 +69,7 @@ ticket = table(
     column("ended", TEXT, empty=True),
     sa.Index("ix_ticket_change", "ladder", "change"),
 )
-# A player waits in one ticket or plays in one match, on whatever ladder: the key says so.
+# The key ensures that a player waits in at most one ticket or plays in one match, over all ladders.
 seat = table(
     "seat",
     key("player"),
@@ -77,7 +78,7 @@ seat = table(
     column("match_id", TEXT, empty=True),
     clustered=True,
 )
-# state: open, made or off. said: which of its players have accepted.
+# state: open, made (accepted by all) or off (cancelled). said: the players who have accepted.
 offer = table(
     "offer",
     key("ladder"),
@@ -92,7 +93,7 @@ offer = table(
     column("said", TEXT),
     sa.Index("ix_offer_change", "ladder", "change"),
 )
-# strikes: how often a player let others down, fading since struck_at; until: when they may queue again.
+# strikes: missed or declined matches, decaying since struck_at; until: when the player may queue again.
 penalty = table(
     "penalty",
     key("ladder"),
@@ -102,7 +103,7 @@ penalty = table(
     column("until"),
     clustered=True,
 )
-# A match that is on, or was. state: open, closed (it was reported), cancelled or expired. openings: seats to be filled.
+# A live or former match. state: open, closed (reported), cancelled or expired. openings: seats to be filled.
 live = table(
     "live",
     key("ladder"),
@@ -118,7 +119,7 @@ live = table(
     sa.Index("ix_live_open", "ladder", postgresql_where=sa.text(OPEN), sqlite_where=sa.text(OPEN)),
 )
 
-# ladder: null stands for all. secret: by which what is sent is signed, so it must be kept as it is.
+# ladder: null means all ladders. secret: the signing key for payloads, stored in plain form because it is needed.
 webhook = table(
     "webhook",
     sa.Column("webhook", WHOLE, sa.Identity(), primary_key=True),
@@ -129,9 +130,9 @@ webhook = table(
     column("created_at"),
     column("removed_at", empty=True),
 )
-# Up to which event of a ladder's ledger, and which change of its queues, deliveries were made.
+# The last event of a ladder's ledger, and the last change of its queues, with deliveries created for a webhook.
 told = table("told", key("ladder"), key("webhook"), column("position"), column("change"), clustered=True)
-# next_at: when to try (again); null where it is over: delivered_at, or dead.
+# next_at: time of the next attempt; null if delivered (delivered_at is set) or given up (dead).
 delivery = table(
     "delivery",
     sa.Column("delivery", WHOLE, sa.Identity(), primary_key=True),
@@ -147,7 +148,7 @@ delivery = table(
     sa.Index("ix_delivery_webhook", "webhook", "delivery"),
     sa.Index("ix_delivery_dead", "delivery", postgresql_where=sa.text(DEAD), sqlite_where=sa.text(DEAD)),
 )
-# Work that takes longer than a request: how far it is. state: running, done or failed.
+# Background jobs and their progress. state: running, done or failed.
 job = table(
     "job",
     key("job", TEXT),

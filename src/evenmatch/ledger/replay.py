@@ -1,4 +1,4 @@
-"""Rate a stretch of a ledger under a plan. Recording a match, importing a season and replaying all are this."""
+"""Rate a range of ledger events under a plan; used for recording a match, importing a season and replaying all."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from evenmatch.history import Columns, Flags, History, Times
 from evenmatch.ledger.codec import Ids, line_type, lines_of
-from evenmatch.ledger.plan import Plan, Season, Start
+from evenmatch.ledger.plan import Plan, PlannedSeason, PlannedStart
 from evenmatch.ledger.roster import Roster
 from evenmatch.rating import check_range
 from evenmatch.standings.activity import NEVER
@@ -28,9 +28,9 @@ from evenmatch.systems.system import Records, Rules, System
 class Block:
     """Matches of a ledger in order of position.
 
-    positions  int64 (M,)     played_at  int64 (M,), as the sender told it
-    columns    without players, whose ids are in `ids`, int64 (S,)
-    rated      bool (M,)      what the sender wished
+    positions  int64 (M,)     played_at  int64 (M,), as reported
+    columns    with empty `player`; the players' ids are in `ids`, int64 (S,)
+    rated      bool (M,)      whether the report requested a rated match
     """
 
     positions: Ids
@@ -45,11 +45,11 @@ class Block:
 
 @dataclass(frozen=True, eq=False)
 class Rated:
-    """What became of a block.
+    """The result of rating a block.
 
-    counted  bool (M,)  which matches were rated
-    refused  bool (M,)  which ones would have been, were there rules that can rate them
-    lines    of the counted matches' players, one after another;  ends  int64 (C + 1,): where each match's begin
+    counted  bool (M,)  matches that were rated
+    refused  bool (M,)  matches that should be rated, but that the system in force cannot rate
+    lines    journal lines of the players of the counted matches;  ends  int64 (C + 1,): offsets of each match's lines
     """
 
     counted: Flags
@@ -58,16 +58,16 @@ class Rated:
     ends: NDArray[np.int64]
 
     def told(self) -> list[bytes]:
-        """The lines of every match of the block; nothing where it was not rated."""
+        """The journal lines of every match of the block; empty bytes for a match that was not rated."""
         width = self.lines.dtype.itemsize
         joined, ends = self.lines.tobytes(), (self.ends * width).tolist()
         pieces = (joined[a:b] for a, b in pairwise(ends))
-        return [next(pieces) if yes else b"" for yes in self.counted.tolist()]
+        return [next(pieces) if counted else b"" for counted in self.counted.tolist()]
 
 
 @cache
 def engine_of(system: System) -> str:
-    """What the bits of a rating depend on beside the ledger: the kernels, their compiler and the kind of machine."""
+    """Fingerprint of what the bits of a rating depend on besides the ledger: kernels, compiler, machine type."""
     parts = (loop.fingerprint(system), numba.__version__, llvmlite.__version__, platform.machine())
     return hashlib.sha256(" ".join(parts).encode()).hexdigest()[:16]
 
@@ -79,24 +79,24 @@ def advance(
     player: Callable[[int], str] = "#{}".format,
     match: Callable[[int], str] = "at position {}".format,
 ) -> Rated:
-    """Rate a block into the roster, with whatever the plan has between its matches.
+    """Rate a block and update the roster, including the turns of the plan between its matches.
 
-    The roster holds every player of the block who is known already, and everybody where the plan has a turn in it.
-    player, match  names for ids and positions, for RatingRangeError where a rating leaves the range of its system
+    The roster must have every already known player of the block, and all players if the plan has a turn within it.
+    player, match  functions that name an id and a position in the message of RatingRangeError
     """
     wanted = counts(plan, block)
     counted = wanted.copy()
     pieces: list[Records] = []
     sizes: list[NDArray[np.int64]] = []
-    at = 0
+    start = 0
     for border in [*plan.borders(roster.position + 1, int(block.positions[-1])), int(block.positions[-1])]:
         stop = int(np.searchsorted(block.positions, border, side="right"))
-        if stop > at:
-            rules = plan.rules_at(int(block.positions[at]))
-            lines, size = _rate(roster, plan, rules, block, counted, at, stop, player, match)
+        if stop > start:
+            rules = plan.rules_at(int(block.positions[start]))
+            lines, size = _rate(roster, plan, rules, block, counted, start, stop, player, match)
             pieces.append(lines)
             sizes.append(size)
-            at = stop
+            start = stop
         roster.position = border
         pass_turns(roster, plan, border)
     system = plan.last_rules.system
@@ -106,11 +106,11 @@ def advance(
 
 
 def pass_turns(roster: Roster, plan: Plan, position: int) -> None:
-    """What the plan has at this position, done to the roster."""
+    """Apply the turns of the plan at this position to the roster."""
     rules = plan.rules_at(position + 1)
     for turn in plan.turns:
         if turn.position == position:
-            if isinstance(turn, Season):
+            if isinstance(turn, PlannedSeason):
                 if turn.factor != 1:
                     roster.reset(rules, turn.factor)
             else:
@@ -118,13 +118,13 @@ def pass_turns(roster: Roster, plan: Plan, position: int) -> None:
 
 
 def finish(roster: Roster, plan: Plan, last: int) -> None:
-    """Whatever the plan has after the roster's position up to `last`, where no more matches are."""
+    """Apply the turns of the plan after the roster's position up to `last`, where there are no more matches."""
     for border in plan.borders(roster.position + 1, last):
         pass_turns(roster, plan, border)
     roster.position = max(roster.position, last)
 
 
-def _start(roster: Roster, plan: Plan, start: Start, rules: Rules) -> None:
+def _start(roster: Roster, plan: Plan, start: PlannedStart, rules: Rules) -> None:
     ids, first = np.unique(plan.identity(start.ids), return_index=True)
     rows = roster.admit(ids, rules)
     new = roster.tally["last_played"][rows] == NEVER
@@ -132,25 +132,25 @@ def _start(roster: Roster, plan: Plan, start: Start, rules: Rules) -> None:
 
 
 def counts(plan: Plan, block: Block) -> Flags:
-    """Which matches are rated: the sender wished it, nobody voided them, no player's ban voids them."""
+    """Mask of matches to rate: reported as rated, and not voided by a correction or by a player's ban."""
     counted = block.rated & ~plan.voided(block.positions)
-    outright = [player for player, ban in plan.bans.items() if not ban.refund]
-    if outright:
+    voiding = [player for player, ban in plan.bans.items() if not ban.refund]
+    if voiding:
         ids = plan.identity(block.ids)
         starts = block.columns.slot_start[block.columns.team_start]
-        for player in outright:
+        for player in voiding:
             since = plan.bans[player].since
-            there = np.add.reduceat(ids == player, starts[:-1], dtype=np.int64) > 0
-            counted &= ~(there & (since is None or block.played_at >= since))
+            appears = np.add.reduceat(ids == player, starts[:-1], dtype=np.int64) > 0
+            counted &= ~(appears & (since is None or block.played_at >= since))
     return counted
 
 
 def refunds(plan: Plan, block: Block) -> Flags:
-    """Which slots keep their rating for having finished behind a player whose ban says so, and are not banned so."""
-    guilty = np.zeros(len(block.ids), np.bool_)
+    """Mask of slots that keep their rating: finished behind a player banned with refund, and not banned that way."""
+    offending = np.zeros(len(block.ids), np.bool_)
     banned = [player for player, ban in plan.bans.items() if ban.refund]
     if not banned or not len(block):
-        return guilty
+        return offending
     c, ids = block.columns, plan.identity(block.ids)
     slot_team = np.repeat(np.arange(len(c.place)), np.diff(c.slot_start))
     team_match = np.repeat(np.arange(len(block)), np.diff(c.team_start))
@@ -158,11 +158,11 @@ def refunds(plan: Plan, block: Block) -> Flags:
     best = np.full(len(block), np.iinfo(np.int32).max)  # the best place of a banned player's team
     for player in banned:
         since = plan.bans[player].since
-        theirs = (ids == player) & (since is None or ended >= since)
-        guilty |= theirs
-        teams = slot_team[theirs]
+        appearances = (ids == player) & (since is None or ended >= since)
+        offending |= appearances
+        teams = slot_team[appearances]
         np.minimum.at(best, team_match[teams], c.place[teams])
-    return (c.place > best[team_match])[slot_team] & ~guilty
+    return (c.place > best[team_match])[slot_team] & ~offending
 
 
 def _rate(
@@ -171,17 +171,17 @@ def _rate(
     rules: Rules,
     block: Block,
     counted: Flags,
-    at: int,
+    start: int,
     stop: int,
     player: Callable[[int], str],
     match: Callable[[int], str],
 ) -> tuple[Records, NDArray[np.int64]]:
-    """Rate the counted matches from `at` up to `stop`: their lines, and how many slots each has."""
-    chosen = at + np.flatnonzero(counted[at:stop])
+    """Rate the counted matches with index `start` up to `stop`: their lines, and the number of slots of each."""
+    chosen = start + np.flatnonzero(counted[start:stop])
     whole = History(block.columns._replace(player=np.zeros(len(block.ids), np.int32)))
     part = whole if len(chosen) == len(block) else whole.take(chosen)
-    refused = np.array([number for number, _ in rules.system.refusals(part.columns, rules.parameters)], np.int64)
-    if len(refused):  # a system that was chosen later cannot rate these: see ladders.change
+    refused = np.array([index for index, _ in rules.system.refusals(part.columns, rules.parameters)], np.int64)
+    if len(refused):  # a system chosen later cannot rate these: see ladders.change
         counted[chosen[refused]] = False
         chosen = np.delete(chosen, np.unique(refused))
         part = whole.take(chosen)
@@ -203,7 +203,7 @@ def _rate(
         roster.records,
         result,
         lambda row: player(int(roster.ids[row])),
-        lambda number: match(int(block.positions[chosen[number]])),
+        lambda index: match(int(block.positions[chosen[index]])),
     )
     roster.records = result.state
     roster.count(history.columns, rows, sent)

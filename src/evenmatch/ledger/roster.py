@@ -1,4 +1,4 @@
-"""The players of a ladder as a replay holds them: their records, and what placement and activity are judged by."""
+"""The players of a ladder during a replay: rating records, match counts and times."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ TALLY = np.dtype(
 
 @dataclass(eq=False)
 class Roster:
-    """Players in ascending order of id, with a record and a tally each. Changed in place as matches are rated.
+    """Players in ascending order of id, each with a record and a tally; updated in place as matches are rated.
 
-    tally     counted matches, those not quit, and the times of the latest of each (NEVER where there is none)
-    position  of the last event that is in it
+    tally     numbers of counted and of completed matches, and the times of the latest of each (NEVER: none)
+    position  of the last event included
     time      effective time of the last rated match; None before the first
     """
 
@@ -36,28 +36,28 @@ class Roster:
 
     @classmethod
     def empty(cls, rules: Rules) -> Roster:
-        """Nobody."""
+        """Create a roster without players."""
         return cls(np.empty(0, np.int64), rules.newcomers(0), _blank(0))
 
     def __len__(self) -> int:
         return len(self.ids)
 
     def part(self, ids: Ids) -> Roster:
-        """Those of these players (ascending) who are here, as copies."""
+        """Return a copy with only the given players (ascending ids); unknown ids are ignored."""
         rows = np.searchsorted(self.ids, ids)
-        here = rows < len(self.ids)
-        here[here] = self.ids[rows[here]] == ids[here]
-        rows = rows[here]
+        present = rows < len(self.ids)
+        present[present] = self.ids[rows[present]] == ids[present]
+        rows = rows[present]
         return Roster(self.ids[rows], self.records[rows], self.tally[rows], self.position, self.time)
 
     def admit(self, ids: Ids, rules: Rules) -> NDArray[np.int64]:
-        """The row of each of these players; who is not here yet comes as a newcomer."""
-        known = np.unique(ids)
-        rows = np.searchsorted(self.ids, known)
-        here = rows < len(self.ids)
-        here[here] = self.ids[rows[here]] == known[here]
-        if not here.all():
-            new = known[~here]
+        """Return the row of each of these players; unknown players are added as newcomers."""
+        wanted = np.unique(ids)
+        rows = np.searchsorted(self.ids, wanted)
+        present = rows < len(self.ids)
+        present[present] = self.ids[rows[present]] == wanted[present]
+        if not present.all():
+            new = wanted[~present]
             order = np.argsort(np.concatenate((self.ids, new)), kind="stable")
             self.ids = np.concatenate((self.ids, new))[order]
             self.records = np.concatenate((self.records, rules.newcomers(len(new))))[order]
@@ -65,7 +65,7 @@ class Roster:
         return np.searchsorted(self.ids, ids)
 
     def count(self, c: Columns, rows: NDArray[np.int64], counted: Flags) -> None:
-        """Add the slots that are counted to the tallies; `rows` is each slot's player."""
+        """Add the counted slots to the tallies; `rows` has the row of each slot's player."""
         slot_match = np.repeat(np.arange(len(c.time)), np.diff(c.slot_start[c.team_start]))
         for number, latest, which in (
             ("matches", "last_played", counted),
@@ -77,10 +77,10 @@ class Roster:
                 np.maximum.at(self.tally[latest], players, c.time[slot_match[which]])
 
     def reset(self, rules: Rules, factor: float) -> None:
-        """Begin a season: everybody starts at their distance from the mean times `factor`; 0 makes all newcomers.
+        """Begin a season: multiply every player's distance from the mean by `factor`; 0 resets all to newcomers.
 
-        The mean is that of the shown ratings of those who played in the season that ends. Who sat it out moves as well,
-        who never played nor was started with a rating of their own does not. Placement begins anew.
+        The mean is over the displayed ratings of the players of the season that ends. Players without a match in it
+        move too; players who never played and had no starting rating do not. Placement restarts.
         """
         played = self.tally["matches"] > 0
         own = (self.tally["last_played"] != NEVER) | ~same_bits(self.records, rules.newcomers(len(self)))
@@ -88,23 +88,23 @@ class Roster:
         among = rating[played if played.any() else own]
         records = rules.newcomers(len(self))
         if factor and len(among):
-            mean = math.fsum(among.tolist()) / len(among)  # the same in whatever order the players come
+            mean = math.fsum(among.tolist()) / len(among)  # independent of the order of the players
             records[own] = rules.starting(mean + factor * (rating[own] - mean))
         self.records = records
         self.tally["matches"] = self.tally["completed"] = 0
 
     def pack(self) -> bytes:
-        """All of it, for a checkpoint."""
+        """Serialize the roster for a checkpoint."""
         return zlib.compress(self.ids.astype(ID).tobytes() + self.tally.tobytes() + self.records.tobytes(), 1)
 
     @classmethod
     def unpack(cls, packed: bytes, rules: Rules, position: int, time: int | None) -> Roster:
-        """What `pack` made. Raises zlib.error or ValueError where it is not that."""
+        """Restore a roster from `pack`. Raises zlib.error or ValueError for damaged data."""
         whole = zlib.decompress(packed)
         state = rules.system.state
         count, rest = divmod(len(whole), ID.itemsize + TALLY.itemsize + state.itemsize)
         if rest:
-            raise ValueError("of another size than this system's states")
+            raise ValueError("the size does not match the states of this system")
         middle, end = count * ID.itemsize, count * (ID.itemsize + TALLY.itemsize)
         return cls(
             np.frombuffer(whole[:middle], ID).astype(np.int64),

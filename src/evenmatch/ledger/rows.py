@@ -1,4 +1,4 @@
-"""Many rows at once: the few statements that must be fast, in each database's own way."""
+"""Bulk statements and locks, implemented separately for SQLite and PostgreSQL."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ Row = tuple[Any, ...]
 
 
 class Rows(Protocol):
-    """What the two databases do differently."""
+    """The operations that SQLite and PostgreSQL implement differently."""
 
     def insert(self, connection: sa.Connection, table: sa.Table, columns: Sequence[str], rows: Sequence[Row]) -> None:
-        """Add rows of these columns."""
+        """Insert rows with these columns."""
         ...
 
     def upsert(
@@ -31,55 +31,55 @@ class Rows(Protocol):
         *,
         same: bool = False,
     ) -> None:
-        """Add rows, in the place of those with the same key; `same`: keep what is there."""
+        """Insert or replace rows by primary key; `same`: keep existing rows unchanged."""
         ...
 
     def among(
         self, connection: sa.Connection, sql: str, first: Sequence[object], values: Sequence[int] | Sequence[str]
     ) -> list[Row]:
-        """The rows of a SELECT in which `?` stands for the first values, then `{}` for a subquery giving the rest.
+        """Run a SELECT with `IN ({})` for `values`, after `?` placeholders for `first`.
 
-        The SELECT asks for rows that have one of the values: there are none where there is no value.
+        Returns no rows if `values` is empty.
         """
         ...
 
     def enrol(self, connection: sa.Connection, names: Sequence[str]) -> None:
-        """Make a player of each of these names, which are sorted, unless another writer has just done so."""
+        """Create a player for each of these sorted names, unless another writer has just created it."""
         ...
 
     def lock(self, connection: sa.Connection, ladder: str, sql: str, *values: object) -> list[Row]:
-        """The rows of a SELECT once the ladder of this name and all names are kept from others' changes."""
+        """Lock the ladder and all names against changes by others, then run a SELECT and return its rows."""
         ...
 
     def hold_names(self, connection: sa.Connection) -> None:
-        """Keep all other writers from names, and from recording under them, until the transaction ends."""
+        """Lock names exclusively until the transaction ends; this also blocks recording."""
         ...
 
     def share_names(self, connection: sa.Connection) -> None:
-        """Keep names from being changed until the transaction ends, as `lock` does; others may do so, too."""
+        """Take a shared lock against changes of names until the transaction ends, as `lock` does."""
         ...
 
     def together(self, connection: sa.Connection, most: int) -> AbstractContextManager[object]:
-        """What is written inside the block need not be waited for one by one; it is done when the block ends.
+        """Pipeline the writes inside the block: they are complete when the block ends.
 
-        most  rows that any one insert or upsert inside writes
+        most  the largest number of rows of one insert or upsert inside
         """
         ...
 
     def all(self, connection: sa.Connection, sql: str, *values: object) -> list[Row]:
-        """The rows of a SELECT in which `?` stands for the values."""
+        """Run a SELECT with `?` placeholders and return its rows."""
         ...
 
     def run(self, connection: sa.Connection, sql: str, *values: object) -> None:
-        """A statement in which `?` stands for the values."""
+        """Run a statement with `?` placeholders."""
         ...
 
 
 class SqliteRows:
-    """SQLite: many small statements are cheap, and a writing transaction is alone anyhow."""
+    """SQLite: small statements are cheap, and there is only one writing transaction at a time."""
 
     def insert(self, connection: sa.Connection, table: sa.Table, columns: Sequence[str], rows: Sequence[Row]) -> None:
-        """By prepared statements for some rows each."""
+        """Use prepared statements with several rows each."""
         self._insert(connection, table, columns, rows, "")
 
     def upsert(
@@ -91,21 +91,21 @@ class SqliteRows:
         *,
         same: bool = False,
     ) -> None:
-        """By ON CONFLICT."""
+        """Use ON CONFLICT."""
         self._insert(connection, table, columns, rows, _conflict(table, columns, same))
 
     def _insert(
         self, connection: sa.Connection, table: sa.Table, columns: Sequence[str], rows: Sequence[Row], then: str
     ) -> None:
-        """Some rows at a time: half the work of one by one, and the interpreter's lock is given away less often.
+        """Insert several rows per statement: half the time of single rows, and the GIL is released less often.
 
-        Of few sizes, so that their statements stay prepared.
+        Only a few batch sizes are used, so that their statements stay prepared.
         """
-        into, one = f"INSERT INTO {table.name} ({', '.join(columns)}) VALUES ", f"({', '.join('?' * len(columns))})"
+        into, row = f"INSERT INTO {table.name} ({', '.join(columns)}) VALUES ", f"({', '.join('?' * len(columns))})"
         driver: Any = connection.connection.driver_connection
         first = 0
         for size in SIZES:
-            statement = into + ", ".join([one] * size) + then
+            statement = into + ", ".join([row] * size) + then
             while len(rows) - first >= size:
                 driver.execute(statement, tuple(chain.from_iterable(rows[first : first + size])))
                 first += size
@@ -113,49 +113,49 @@ class SqliteRows:
     def among(
         self, connection: sa.Connection, sql: str, first: Sequence[object], values: Sequence[int] | Sequence[str]
     ) -> list[Row]:
-        """The values travel as one JSON array."""
+        """Send the values as one JSON array."""
         if not values:
             return []
         return self.all(connection, sql.format("SELECT value FROM json_each(?)"), *first, json.dumps(list(values)))
 
     def enrol(self, connection: sa.Connection, names: Sequence[str]) -> None:
-        """The writing transaction is alone, so the next ids are known."""
+        """Assign the ids here: there is only one writing transaction at a time."""
         last: int = self.all(connection, "SELECT COALESCE(MAX(player), 0) FROM player")[0][0]
-        rows = [(last + at, name) for at, name in enumerate(names, 1)]
+        rows = [(last + offset, name) for offset, name in enumerate(names, 1)]
         folded = [(player, name, name.casefold()) for player, name in rows]
         connection.exec_driver_sql("INSERT INTO player (player, name, folded) VALUES (?, ?, ?)", folded)
         connection.exec_driver_sql("INSERT INTO name (player, name) VALUES (?, ?)", rows)
 
     def lock(self, connection: sa.Connection, ladder: str, sql: str, *values: object) -> list[Row]:
-        """BEGIN IMMEDIATE has locked everything."""
+        """Lock nothing: BEGIN IMMEDIATE has locked the database."""
         return self.all(connection, sql, *values)
 
     def hold_names(self, connection: sa.Connection) -> None:
-        """BEGIN IMMEDIATE has locked everything."""
+        """Lock nothing: BEGIN IMMEDIATE has locked the database."""
 
     def share_names(self, connection: sa.Connection) -> None:
-        """BEGIN IMMEDIATE has locked everything."""
+        """Lock nothing: BEGIN IMMEDIATE has locked the database."""
 
     def together(self, connection: sa.Connection, most: int) -> AbstractContextManager[object]:
-        """Nothing is ever waited for."""
+        """Do nothing: SQLite has no network round trips."""
         return nullcontext()
 
     def all(self, connection: sa.Connection, sql: str, *values: object) -> list[Row]:
-        """As they come from the driver."""
+        """Run the SELECT on the driver directly."""
         driver: Any = connection.connection.driver_connection
-        found: list[Row] = driver.execute(sql, values).fetchall()
-        return found
+        rows: list[Row] = driver.execute(sql, values).fetchall()
+        return rows
 
     def run(self, connection: sa.Connection, sql: str, *values: object) -> None:
-        """By the driver."""
+        """Run the statement on the driver directly."""
         connection.exec_driver_sql(sql, values)
 
 
 class PostgresRows:
-    """PostgreSQL: rows travel as arrays, one for each column, or by COPY where there are many."""
+    """PostgreSQL: rows are sent as one array per column, or with COPY if there are many."""
 
     def insert(self, connection: sa.Connection, table: sa.Table, columns: Sequence[str], rows: Sequence[Row]) -> None:
-        """By arrays; many by COPY, which is twice as quick then."""
+        """Use arrays, or COPY for many rows, which is then twice as fast."""
         if len(rows) > AT_ONCE:
             self._copy(
                 connection, f"{table.name} ({', '.join(columns)})", [table.c[column] for column in columns], rows
@@ -172,7 +172,7 @@ class PostgresRows:
         *,
         same: bool = False,
     ) -> None:
-        """By arrays in the order of the key, and ON CONFLICT."""
+        """Use arrays and ON CONFLICT, in key order."""
         then = f" ORDER BY {', '.join(column.name for column in table.primary_key)}{_conflict(table, columns, same)}"
         for first in range(0, len(rows), AT_ONCE):
             self._insert(connection, table, columns, rows[first : first + AT_ONCE], then)
@@ -180,7 +180,6 @@ class PostgresRows:
     def _insert(
         self, connection: sa.Connection, table: sa.Table, columns: Sequence[str], rows: Sequence[Row], then: str
     ) -> None:
-        """By an array for each column."""
         listed, values = ", ".join(columns), ", ".join(["?"] * len(columns))
         types = [_ARRAYS[type(table.c[column].type)] for column in columns]
         self.run(
@@ -202,14 +201,14 @@ class PostgresRows:
     def among(
         self, connection: sa.Connection, sql: str, first: Sequence[object], values: Sequence[int] | Sequence[str]
     ) -> list[Row]:
-        """The values travel as one array, and each is looked up: the planner knows nothing better to do with ANY."""
+        """Send the values as one array: `= ANY(?)` is an index lookup per value."""
         if not values:
             return []
         kind = arrays.TEXT if isinstance(values[0], str) else arrays.INT8
         return self.all(connection, sql.replace("IN ({})", "= ANY(?)"), *first, arrays.pack(values, kind))
 
     def enrol(self, connection: sa.Connection, names: Sequence[str]) -> None:
-        """The name decides who comes first; a player who comes second is not made."""
+        """Insert names first: on a conflict the other writer's player wins and none is created."""
         self.run(
             connection,
             "WITH wanted AS (SELECT name, folded, nextval(pg_get_serial_sequence('player', 'player')) AS player "
@@ -223,26 +222,26 @@ class PostgresRows:
         )
 
     def lock(self, connection: sa.Connection, ladder: str, sql: str, *values: object) -> list[Row]:
-        """By FOR UPDATE; names by an advisory lock, which who records shares with others. All in one round trip."""
+        """Lock the ladder with FOR UPDATE and names with a shared advisory lock, in one round trip."""
         driver: Any = connection.connection.driver_connection
         with driver.cursor(binary=True) as cursor:
             with driver.pipeline():
                 driver.execute("SELECT pg_advisory_xact_lock_shared(%b)", (NAMES,))
                 driver.execute("SELECT 1 FROM ladder WHERE name = %b FOR UPDATE", (ladder,))
                 cursor.execute(sql.replace("?", "%b"), values)
-            found: list[Row] = cursor.fetchall()
-            return found
+            rows: list[Row] = cursor.fetchall()
+            return rows
 
     def hold_names(self, connection: sa.Connection) -> None:
-        """By an advisory lock, which who renames or merges does not share."""
+        """Take the advisory lock on names exclusively."""
         self.run(connection, "SELECT pg_advisory_xact_lock(?)", NAMES)
 
     def share_names(self, connection: sa.Connection) -> None:
-        """By the same advisory lock, shared."""
+        """Take the advisory lock on names shared."""
         self.run(connection, "SELECT pg_advisory_xact_lock_shared(?)", NAMES)
 
     def together(self, connection: sa.Connection, most: int) -> AbstractContextManager[object]:
-        """By the pipeline mode of the protocol, in which there is no COPY."""
+        """Use the pipeline mode of the protocol, which does not support COPY."""
         if most > AT_ONCE:
             return nullcontext()
         driver: Any = connection.connection.driver_connection
@@ -250,21 +249,21 @@ class PostgresRows:
         return pipeline
 
     def all(self, connection: sa.Connection, sql: str, *values: object) -> list[Row]:
-        """As they come from the driver, in its binary form."""
+        """Run the SELECT on the driver directly, with binary results."""
         driver: Any = connection.connection.driver_connection
         with driver.cursor(binary=True) as cursor:
-            found: list[Row] = cursor.execute(sql.replace("?", "%b"), values).fetchall()
-            return found
+            rows: list[Row] = cursor.execute(sql.replace("?", "%b"), values).fetchall()
+            return rows
 
     def run(self, connection: sa.Connection, sql: str, *values: object) -> None:
-        """By the driver."""
+        """Run the statement on the driver directly."""
         driver: Any = connection.connection.driver_connection
         driver.execute(sql.replace("?", "%b"), values)
 
 
-SIZES = (64, 8, 1)  # rows in a statement of SQLite; more of them are slower again
-AT_ONCE = 5000  # rows whose arrays travel together
-NAMES = 0x6E616D65  # the advisory lock on who has which name
+SIZES = (64, 8, 1)  # rows per statement of SQLite; larger batches are slower
+AT_ONCE = 5000  # rows per array statement
+NAMES = 0x6E616D65  # key of the advisory lock on player names
 
 _ARRAYS: dict[type, tuple[int, int]] = {
     sa.BigInteger: arrays.INT8,

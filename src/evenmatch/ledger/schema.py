@@ -1,7 +1,7 @@
-"""The tables, the same on SQLite and on PostgreSQL. What belongs to a ladder has the ladder first in its key.
+"""The tables of the ledger, identical on SQLite and PostgreSQL. Keys of ladder data begin with the ladder.
 
-Two kinds of rows: *events* are added and never changed; everything else follows from them and can be made again by a
-replay. What follows carries a generation, so that a new one can be written beside the one that is read.
+*Events* are added and never changed; all other data is derived from them and can be rebuilt by a replay. Derived rows
+have a generation, so that a new generation can be written while the current one is read.
 Times are microseconds since the Unix epoch, UTC; packed columns are described in codec.py.
 """
 
@@ -12,7 +12,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.dialects import sqlite
 
-# SQLite's STRICT tables know five type names; PostgreSQL sorts text as SQLite does only under the collation "C".
+# SQLite's STRICT tables allow five type names; PostgreSQL sorts text like SQLite only with the collation "C".
 Kind = sa.types.TypeEngine[Any]
 WHOLE: Kind = sa.BigInteger().with_variant(sqlite.INTEGER(), "sqlite")
 REAL: Kind = sa.Double().with_variant(sqlite.REAL(), "sqlite")
@@ -29,24 +29,24 @@ METADATA = sa.MetaData(
 
 
 def table(name: str, *parts: sa.Column[Any] | sa.schema.SchemaItem, clustered: bool = False) -> sa.Table:
-    """A strict table; clustered: kept in the order of its key alone, where rows are small."""
+    """Define a strict table; clustered: stored in key order without a rowid, for small rows."""
     return sa.Table(name, METADATA, *parts, sqlite_strict=True, sqlite_with_rowid=not clustered)
 
 
 def key(name: str, kind: Kind = WHOLE) -> sa.Column[Any]:
-    """A column of the primary key."""
+    """Define a column of the primary key."""
     return sa.Column(name, kind, primary_key=True, autoincrement=False)
 
 
 def column(name: str, kind: Kind = WHOLE, *, empty: bool = False) -> sa.Column[Any]:
-    """Any other column; `empty`: it may hold NULL."""
+    """Define any other column; `empty`: NULL is allowed."""
     return sa.Column(name, kind, nullable=empty)
 
 
-MERGED = "merged_into IS NOT NULL"  # few among all players
+MERGED = "merged_into IS NOT NULL"  # few compared with all players
 
-# One identity across ladders. A merged player is another one since; names lead to the one that is left.
-# folded: the present name without regard to case, for searching.
+# One identity across ladders. merged_into: the player this one was merged into; its names refer to that player.
+# folded: the present name, case-folded for searching.
 player = table(
     "player",
     sa.Column("player", WHOLE, sa.Identity(), primary_key=True),
@@ -57,11 +57,11 @@ player = table(
     sa.Index("ix_player_folded", "folded"),
     sa.Index("ix_player_merged_into", "merged_into", postgresql_where=sa.text(MERGED), sqlite_where=sa.text(MERGED)),
 )
-# Every name that a player is or was reported by.
+# Every present and former name of a player.
 name = table("name", key("name", TEXT), column("player"), sa.Index("ix_name_player", "player"), clustered=True)
 
-# position: of the last event; generation: the one that is read; corrected: position of the last event that is no match;
-# due: a rebuild is due from this position on; settings: presentation, as JSON.
+# position: of the last event; generation: the current one; corrected: position of the last correction;
+# due: a rebuild is needed from this position; settings: presentation, as JSON.
 ladder = table(
     "ladder",
     sa.Column("ladder", WHOLE, sa.Identity(), primary_key=True),
@@ -75,8 +75,8 @@ ladder = table(
     column("divided_at"),
     sa.UniqueConstraint("name", name="uq_ladder_name"),
 )
-# planned: the last event that is no match which its ratings account for; time: the effective time of its last match;
-# engine: of the kernels it was begun with; ready: it was swapped in.
+# planned: the last correction included in its ratings; time: the effective time of its last match;
+# engine: fingerprint of the kernels that started it; ready: whether it has been in use.
 generation = table(
     "generation",
     key("ladder"),
@@ -88,8 +88,8 @@ generation = table(
     column("ready"),
     column("made_at"),
 )
-# body: what a correction says, as JSON; teams, players, slots, labels: a match; told: the lines of the journal as they
-# were first told, under `generation`; seal: by which `verify` sees whether a match stands as it was written.
+# body: the content of a correction, as JSON; teams, players, slots, labels: a match; told: the journal lines first
+# returned for it, of `generation`; seal: checksum with which `verify` detects damage.
 event = table(
     "event",
     key("ladder"),
@@ -111,11 +111,11 @@ event = table(
     column("seal", BYTES, empty=True),
     sa.UniqueConstraint("ladder", "id", name="uq_event_id"),
 )
-# Corrections alone: few among many matches.
+# The positions of corrections, few compared with matches.
 correction = table("correction", key("ladder"), key("position"), clustered=True)
 appearance = table("appearance", key("ladder"), key("player"), key("position"), clustered=True)
 
-# A player's record as of their last match, and what placement and activity are judged by.
+# A player's record as of the last match, with the counts and times for placement and activity.
 state = table(
     "state",
     key("ladder"),
@@ -129,9 +129,9 @@ state = table(
     column("record", BYTES),
     clustered=True,
 )
-# The lines of a match where this generation differs from what was first told.
+# The journal lines of a match, only if this generation differs from `told` of the event.
 journal = table("journal", key("ladder"), key("generation"), key("position"), column("lines", BYTES))
-# All states after the event at `position`, so that a replay need not begin at the first.
+# All states after the event at `position`, so that a replay need not start at the first event.
 checkpoint = table(
     "checkpoint",
     key("ladder"),
@@ -141,9 +141,9 @@ checkpoint = table(
     column("states", BYTES),
 )
 
-# The division that a player was last shown in; presentation, never replayed.
+# The division last shown to a player; presentation, never replayed.
 division = table("division", key("ladder"), key("player"), column("division"), clustered=True)
-# Seasons, and the standings with which those before the present one ended.
+# Seasons, and the final standings of the seasons before the present one.
 season = table(
     "season",
     key("ladder"),

@@ -1,4 +1,4 @@
-"""Reading and writing a ladder's events and what follows from them. Every function works inside a transaction."""
+"""Read and write the events of a ladder and the data derived from them, inside a transaction."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ BATCH = 20_000  # matches read at a time
 
 
 class Head(NamedTuple):
-    """Where a ladder's ledger ends, and which generation of ratings is read.
+    """The head of a ladder's ledger: its last position and the current generation of ratings.
 
-    position   of the last event;  corrected  of the last one that is no match
-    due        a rebuild is due from this position on; None: none is
-    planned    the last correction that the generation accounts for
-    time       effective time of its last rated match; None: there is none
-    names      how often players were renamed, merged or erased
-    engine     of the kernels it was begun with
+    position   of the last event;  corrected  of the last correction
+    due        position from which a rebuild is needed; None: no rebuild needed
+    planned    the last correction included in the generation
+    time       effective time of its last rated match; None: no rated match
+    names      counter of renamed, merged and erased players
+    engine     fingerprint of the kernels that started the generation
     """
 
     ladder: int
@@ -70,83 +70,83 @@ _MATCH = "SELECT position, played_at, duration, teams, players, slots, rated, id
 
 @dataclass(frozen=True)
 class Store:
-    """A connection in a transaction, and the database's way with many rows."""
+    """A connection inside a transaction, with the bulk operations of its database."""
 
     connection: sa.Connection
     rows: Rows
 
     def all(self, sql: str, *values: object) -> list[Row]:
-        """The rows of a SELECT in which `?` stands for the values."""
+        """Run a SELECT with `?` placeholders and return its rows."""
         return self.rows.all(self.connection, sql, *values)
 
     def run(self, sql: str, *values: object) -> None:
-        """A statement in which `?` stands for the values."""
+        """Run a statement with `?` placeholders."""
         self.rows.run(self.connection, sql, *values)
 
     # ladders
 
     def heads(self) -> list[Head]:
-        """Every ladder, by name."""
+        """The heads of all ladders, by name."""
         return [Head(*row) for row in self.all(f"{_HEAD} ORDER BY l.name")]
 
     def head(self, name: str) -> Head:
-        """The ladder of that name. Raises UnknownNameError where there is none."""
+        """The head of a ladder. Raises UnknownNameError for an unknown ladder."""
         return self._head(name, self.all(f"{_HEAD} WHERE l.name = ?", name))
 
-    def _head(self, name: str, found: list[Row]) -> Head:
-        if not found:
+    def _head(self, name: str, rows: list[Row]) -> Head:
+        if not rows:
             raise UnknownNameError(
                 "ladder", name, [row[0] for row in self.all("SELECT name FROM ladder ORDER BY name")]
             )
-        return Head(*found[0])
+        return Head(*rows[0])
 
     def lock(self, name: str) -> Head:
-        """The same, and nobody else writes to it, nor changes names, until the transaction ends."""
+        """Like `head`, and lock the ladder and names against other writers until the transaction ends."""
         return self._head(name, self.rows.lock(self.connection, name, f"{_HEAD} WHERE l.name = ?", name))
 
     def hold_names(self) -> None:
-        """Keep all others from recording, renaming and merging; before any ladder is locked."""
+        """Block recording, renaming and merging by others; must be called before any ladder is locked."""
         self.rows.hold_names(self.connection)
 
     def add_generation(
         self, ladder: int, generation: int, system: str, engine: str, *, planned: int, ready: bool, now: int
     ) -> None:
-        """A generation of ratings, for the moment without any."""
+        """Add a generation, without ratings yet."""
         columns = ("ladder", "generation", "system", "engine", "planned", "ready", "made_at")
         row = (ladder, generation, system, engine, planned, int(ready), now)
         self.rows.insert(self.connection, schema.generation, columns, [row])
 
     def add_season(self, ladder: int, season: int, title: str, *, position: int, now: int) -> None:
-        """A season that begins after the event at a position."""
+        """Add a season that begins after the event at a position."""
         columns = ("ladder", "season", "title", "position", "opened_at")
         self.rows.insert(self.connection, schema.season, columns, [(ladder, season, title, position, now)])
 
     def corrections(self, head: Head, upto: int) -> list[Correction]:
-        """The events that are no matches, in order, up to a position."""
-        found = self.all(
+        """The corrections up to a position, in order."""
+        rows = self.all(
             "SELECT e.position, e.kind, e.body, e.players, e.slots FROM correction c "
             "JOIN event e ON e.ladder = c.ladder AND e.position = c.position "
             "WHERE c.ladder = ? AND c.position <= ? ORDER BY c.position",
             head.ladder,
             upto,
         )
-        return [correction_of(head.name, *row) for row in found]
+        return [correction_of(head.name, *row) for row in rows]
 
     def plan(self, head: Head, upto: int) -> Plan:
-        """What the corrections up to a position say."""
+        """The plan from the corrections up to a position."""
         return plan_of(self.corrections(head, upto))
 
     def rules_of(self, head: Head, generation: int) -> Rules:
-        """The rules of a generation, of which the system alone is sure: parameters may have changed within it."""
-        found = self.all("SELECT planned FROM generation WHERE ladder = ? AND generation = ?", head.ladder, generation)
-        return self.plan(head, found[0][0]).last_rules
+        """The last rules of a generation; it has a single system, but parameters may have changed within it."""
+        rows = self.all("SELECT planned FROM generation WHERE ladder = ? AND generation = ?", head.ladder, generation)
+        return self.plan(head, rows[0][0]).last_rules
 
     # matches
 
     def blocks(self, head: Head, after: int, upto: int) -> Iterator[tuple[Block, list[Row]]]:
-        """The matches after a position, some thousands at a time, with (id, generation, told, labels) of each."""
+        """The matches after a position in blocks of BATCH, with (id, generation, told, labels) of each."""
         while True:
-            found = self.all(
+            rows = self.all(
                 f"{_MATCH} WHERE ladder = ? AND position > ? AND position <= ? AND kind = ? ORDER BY position LIMIT ?",
                 head.ladder,
                 after,
@@ -154,63 +154,63 @@ class Store:
                 Kind.MATCH.value,
                 BATCH,
             )
-            if not found:
+            if not rows:
                 return
-            after = found[-1][0]
-            yield self._block(head, found), [row[7:] for row in found]
-            if len(found) < BATCH:
+            after = rows[-1][0]
+            yield self._block(head, rows), [row[7:] for row in rows]
+            if len(rows) < BATCH:
                 return
 
-    def _block(self, head: Head, found: list[Row]) -> Block:
+    def _block(self, head: Head, rows: list[Row]) -> Block:
         try:
-            return block_of(found)
+            return block_of(rows)
         except ValueError as error:
-            first, last = found[0][0], found[-1][0]
-            told = f"a match of ladder {head.name!r} at one of the positions {first} to {last} is damaged ({error})"
-            raise StoreError(f"{told}; `evenmatch verify` tells which, a backup has it") from error
+            first, last = rows[0][0], rows[-1][0]
+            message = f"a match of ladder {head.name!r} at one of the positions {first} to {last} is damaged ({error})"
+            raise StoreError(f"{message}; `evenmatch verify` shows which one, restore it from a backup") from error
 
     def blocks_at(self, head: Head, positions: Sequence[int]) -> Iterator[tuple[Block, list[Row]]]:
-        """The same for the matches at these positions, in blocks by the order of the list."""
+        """Like `blocks`, for the matches at these positions, split in the order of the list."""
         for first in range(0, len(positions), BATCH):
-            chosen = [int(one) for one in positions[first : first + BATCH]]
+            chosen = [int(position) for position in positions[first : first + BATCH]]
             sql = f"{_MATCH} WHERE ladder = ? AND position IN ({{}})"
-            found = sorted(self.rows.among(self.connection, sql, (head.ladder,), chosen))
-            if found:
-                yield self._block(head, found), [row[7:] for row in found]
+            rows = sorted(self.rows.among(self.connection, sql, (head.ladder,), chosen))
+            if rows:
+                yield self._block(head, rows), [row[7:] for row in rows]
 
     def known(self, head: Head, ids: Sequence[str]) -> dict[str, tuple[int, bytes]]:
-        """(position, digest) of those of these event ids that stand in the ledger."""
+        """(position, digest) by event id, for those of these ids that exist in the ledger."""
         sql = "SELECT id, position, digest FROM event WHERE ladder = ? AND id IN ({})"
         return {row[0]: (row[1], bytes(row[2])) for row in self.rows.among(self.connection, sql, (head.ladder,), ids)}
 
     def lines(self, head: Head, positions: Sequence[int]) -> dict[int, tuple[bytes, int]]:
-        """(lines, the generation whose system they are of) of matches as they are rated now."""
+        """The current journal lines of matches by position: (lines, generation that determines their system)."""
         sql = (
             "SELECT e.position, COALESCE(j.lines, e.told), CASE WHEN j.lines IS NULL THEN e.generation ELSE ? END "
             "FROM event e LEFT JOIN journal j ON j.ladder = e.ladder AND j.generation = ? AND j.position = e.position "
             "WHERE e.ladder = ? AND e.position IN ({})"
         )
-        found = self.rows.among(
-            self.connection, sql, (head.generation, head.generation, head.ladder), [int(one) for one in positions]
+        rows = self.rows.among(
+            self.connection, sql, (head.generation, head.generation, head.ladder), [int(number) for number in positions]
         )
-        return {row[0]: (bytes(row[1]), row[2]) for row in found if row[1] is not None}
+        return {row[0]: (bytes(row[1]), row[2]) for row in rows if row[1] is not None}
 
     def events(self, head: Head) -> Iterator[Event]:
-        """Every event as it is stored, in order."""
+        """All events as stored, in order."""
         after = 0
         while True:
-            found = self.all(
+            rows = self.all(
                 f"SELECT {', '.join(Event._fields)} FROM event "
                 "WHERE ladder = ? AND position > ? ORDER BY position LIMIT ?",
                 *(head.ladder, after, BATCH),
             )
-            yield from (Event(*row) for row in found)
-            if len(found) < BATCH:
+            yield from (Event(*row) for row in rows)
+            if len(rows) < BATCH:
                 return
-            after = found[-1][0]
+            after = rows[-1][0]
 
     def correction_positions(self, head: Head) -> list[int]:
-        """The positions of the events that are no matches, ascending, as they are listed."""
+        """The positions in the correction table, ascending."""
         return [
             row[0]
             for row in self.all("SELECT position FROM correction WHERE ladder = ? ORDER BY position", head.ladder)
@@ -219,34 +219,34 @@ class Store:
     # states
 
     def roster(self, head: Head, rules: Rules, ids: Ids | None = None) -> Roster:
-        """The states of these players, those who have one (None: of all), as the live generation has them."""
+        """The roster of the current generation: all players (ids None) or those of `ids` that have a state."""
         sql = "SELECT player, matches, completed, last_played, last_completed, record FROM state"
         where = " WHERE ladder = ? AND generation = ?"
         if ids is None:
-            found = self.all(f"{sql}{where} ORDER BY player", head.ladder, head.generation)
+            rows = self.all(f"{sql}{where} ORDER BY player", head.ladder, head.generation)
         else:
-            found = self.rows.among(
+            rows = self.rows.among(
                 self.connection, f"{sql}{where} AND player IN ({{}})", (head.ladder, head.generation), ids.tolist()
             )
-            found.sort(key=lambda row: int(row[0]))
+            rows.sort(key=lambda row: int(row[0]))
         kind = rules.system.state
-        if any(len(row[5]) != kind.itemsize for row in found):
-            told = f"states of ladder {head.name!r} are damaged, or of another system than {rules.system.name}"
-            raise StoreError(f"{told}; `evenmatch rebuild --whole` makes them anew")
-        records = np.frombuffer(b"".join([row[5] for row in found]), kind).copy()
-        tally = np.array([row[1:5] for row in found], TALLY) if found else np.zeros(0, TALLY)
-        players = np.array([row[0] for row in found], np.int64)
+        if any(len(row[5]) != kind.itemsize for row in rows):
+            message = f"states of ladder {head.name!r} are damaged, or of another system than {rules.system.name}"
+            raise StoreError(f"{message}; `evenmatch rebuild --whole` computes them again")
+        records = np.frombuffer(b"".join([row[5] for row in rows]), kind).copy()
+        tally = np.array([row[1:5] for row in rows], TALLY) if rows else np.zeros(0, TALLY)
+        players = np.array([row[0] for row in rows], np.int64)
         return Roster(players, records, tally, head.position, head.time)
 
     def keep_states(self, ladder: int, generation: int, roster: Roster, *, new: bool = False) -> None:
-        """Write every player of a roster; `new`: none of them is there yet."""
+        """Store all players of a roster; `new`: none of them is stored yet."""
         columns = ("ladder", "generation", "player", "rating", *TALLY.names, "record")  # type: ignore[misc]
         width = roster.records.dtype.itemsize
         joined = roster.records.tobytes()
         ratings, ids = roster.records["rating"].tolist(), roster.ids.tolist()
         rows = [
-            (ladder, generation, player, rating, *tally, joined[at * width : (at + 1) * width])
-            for at, (player, rating, tally) in enumerate(zip(ids, ratings, roster.tally.tolist(), strict=True))
+            (ladder, generation, player, rating, *tally, joined[index * width : (index + 1) * width])
+            for index, (player, rating, tally) in enumerate(zip(ids, ratings, roster.tally.tolist(), strict=True))
         ]
         if new:
             self.rows.insert(self.connection, schema.state, columns, rows)
@@ -254,7 +254,7 @@ class Store:
             self.rows.upsert(self.connection, schema.state, columns, rows)
 
     def checkpoint(self, ladder: int, generation: int, roster: Roster) -> None:
-        """Keep a roster of everybody."""
+        """Store a checkpoint of a complete roster."""
         self.rows.upsert(
             self.connection,
             schema.checkpoint,
@@ -263,21 +263,21 @@ class Store:
         )
 
     def last_checkpoint(self, head: Head, before: int) -> tuple[int, int | None, bytes] | None:
-        """(position, time, states) of the latest checkpoint before a position; None where there is none."""
-        found = self.all(
+        """(position, time, states) of the latest checkpoint before a position; None if there is none."""
+        rows = self.all(
             "SELECT position, time, states FROM checkpoint WHERE ladder = ? AND generation = ? AND position < ? "
             "ORDER BY position DESC LIMIT 1",
             head.ladder,
             head.generation,
             before,
         )
-        return (found[0][0], found[0][1], bytes(found[0][2])) if found else None
+        return (rows[0][0], rows[0][1], bytes(rows[0][2])) if rows else None
 
     def checkpointed(self, head: Head) -> int:
-        """Position of the latest checkpoint; 0 where there is none."""
+        """Position of the latest checkpoint; 0 if there is none."""
         sql = "SELECT MAX(position) FROM checkpoint WHERE ladder = ? AND generation = ?"
-        found: int | None = self.all(sql, head.ladder, head.generation)[0][0]
-        return 0 if found is None else found
+        position: int | None = self.all(sql, head.ladder, head.generation)[0][0]
+        return 0 if position is None else position
 
     def checkpoints(self, head: Head) -> list[int]:
         """The positions of all checkpoints, ascending."""
@@ -285,12 +285,12 @@ class Store:
         return [row[0] for row in self.all(sql, head.ladder, head.generation)]
 
     def ratings(self, head: Head) -> list[float]:
-        """The shown rating of everybody, by player id."""
+        """The displayed ratings of all players, by player id."""
         sql = "SELECT rating FROM state WHERE ladder = ? AND generation = ? ORDER BY player"
         return [row[0] for row in self.all(sql, head.ladder, head.generation)]
 
     def appearances(self, head: Head) -> tuple[int, int, int]:
-        """How many there are, and the sums of their players and positions."""
+        """Checksum of the appearances: their number and the sums of their players and positions."""
         sql = "SELECT COUNT(*), COALESCE(SUM(player), 0), COALESCE(SUM(position), 0) FROM appearance WHERE ladder = ?"
         count, players, positions = self.all(sql, head.ladder)[0]
         return int(count), int(players), int(positions)
@@ -298,11 +298,11 @@ class Store:
     # adding events
 
     def add_matches(self, rows: Sequence[Row]) -> None:
-        """Events that are matches: MATCH_COLUMNS."""
+        """Insert match events with MATCH_COLUMNS."""
         self.rows.insert(self.connection, schema.event, MATCH_COLUMNS, rows)
 
     def add_appearances(self, ladder: int, ids: Ids, positions: Ids) -> None:
-        """Who stood in which match."""
+        """Insert which player appeared in which match."""
         order = np.lexsort((positions, ids))
         listed = zip([ladder] * len(ids), ids[order].tolist(), positions[order].tolist(), strict=True)
         self.rows.insert(self.connection, schema.appearance, ("ladder", "player", "position"), list(listed))
@@ -310,19 +310,19 @@ class Store:
     def add_correction(
         self, head: Head, kind: Kind, event_id: str, digest: bytes, body: str, now: int, ids: Ids, ratings: Floats
     ) -> int:
-        """An event that is no match, after the last one; its position."""
+        """Append a correction and return its position."""
         position = head.position + 1
         columns = ("ladder", "position", "id", "kind", "digest", "recorded_at", "body", "players", "slots", "seal")
-        held = (ids.astype(ID).tobytes(), ratings.astype("<f8").tobytes()) if len(ids) else (None, None)
+        packed = (ids.astype(ID).tobytes(), ratings.astype("<f8").tobytes()) if len(ids) else (None, None)
         seal = correction_seal(position, event_id, kind.value, body, ids, ratings)
-        row = (head.ladder, position, event_id, kind.value, digest, now, body, *held, seal)
+        row = (head.ladder, position, event_id, kind.value, digest, now, body, *packed, seal)
         self.rows.insert(self.connection, schema.event, columns, [row])
         self.rows.insert(self.connection, schema.correction, ("ladder", "position"), [(head.ladder, position)])
         self.run("UPDATE ladder SET position = ?, corrected = ? WHERE ladder = ?", position, position, head.ladder)
         return position
 
     def rewrite_body(self, head: Head, correction: Correction, body: Body) -> None:
-        """Put other words into a correction, where somebody's name must go."""
+        """Replace the body of a correction, to erase a name."""
         position, kind, _, ids, ratings = correction
         sql = "SELECT id FROM event WHERE ladder = ? AND position = ?"
         event_id: str = self.all(sql, head.ladder, position)[0][0]
@@ -334,7 +334,7 @@ class Store:
         )
 
     def move_head(self, head: Head, position: int, time: int | None) -> None:
-        """The last position, and the effective time of the last rated match."""
+        """Set the last position and the effective time of the last rated match."""
         self.run("UPDATE ladder SET position = ? WHERE ladder = ?", position, head.ladder)
         self.run(
             "UPDATE generation SET time = ? WHERE ladder = ? AND generation = ?", time, head.ladder, head.generation
@@ -347,8 +347,8 @@ MATCH_COLUMNS = (
 )
 
 
-def block_of(found: Iterable[Row]) -> Block:
-    """A block from rows of position, played_at, duration, teams, players, slots, rated (and more)."""
-    position, played_at, duration, teams, players, slots, rated = list(zip(*found, strict=True))[:7]
-    told, columns, ids = unpack(played_at, duration, teams, players, slots)
-    return Block(np.array(position, np.int64), told, columns, ids, np.array(rated, np.bool_))
+def block_of(rows: Iterable[Row]) -> Block:
+    """Create a block from rows of position, played_at, duration, teams, players, slots, rated (and more)."""
+    position, played_at, duration, teams, players, slots, rated = list(zip(*rows, strict=True))[:7]
+    reported, columns, ids = unpack(played_at, duration, teams, players, slots)
+    return Block(np.array(position, np.int64), reported, columns, ids, np.array(rated, np.bool_))

@@ -1,4 +1,4 @@
-"""Even matches out of a queue: pure decisions over (queue, now, policy), with no clock, no randomness and no I/O."""
+"""The matchmaker: pure functions of (queue, now, policy) without clock, randomness or I/O."""
 
 from evenmatch.matchmaking.backfill import Filling, Opening, backfill
 from evenmatch.matchmaking.policy import Logistic, Odds, Policy, presets

@@ -1,4 +1,4 @@
-"""Who takes an open seat of a running match: the same rules as for a new one."""
+"""Fill open seats of running matches with waiting tickets, by the same rules as for new matches."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from evenmatch.history import Flags
 from evenmatch.matchmaking.conflict import worth
 from evenmatch.matchmaking.policy import Policy
 from evenmatch.matchmaking.queue import Queue
-from evenmatch.matchmaking.records import Records, View
+from evenmatch.matchmaking.records import QueueView, Records
 from evenmatch.matchmaking.roles import add_party
 from evenmatch.matchmaking.ticket import Ticket
 from evenmatch.matchmaking.tickets import ANYWHERE, Tickets, Whole
@@ -21,12 +21,12 @@ from evenmatch.matchmaking.view import role_room, rules_of, view_of
 
 @dataclass(frozen=True, kw_only=True)
 class Opening:
-    """A running match with open seats. Raises InputError where it cannot be one.
+    """A running match with open seats. Raises InputError for invalid values.
 
     match   its number
-    formed  when it was made, microseconds since the epoch: the windows of those in it are as they were then
-    teams   the tickets of those who are still in it, by team; a team may be empty
-    seats   open seats of each team
+    formed  when it was created, microseconds since the epoch; its players' windows are as of that time
+    teams   the tickets of its remaining players, by team; a team may be empty
+    seats   number of open seats of each team
     region  where it is played; None: anywhere
     """
 
@@ -39,18 +39,18 @@ class Opening:
     def __post_init__(self) -> None:
         if len(self.seats) != len(self.teams) or any(seats < 0 for seats in self.seats):
             raise InputError(
-                f"match {self.match} has {len(self.teams)} teams and seats {self.seats}; accepted is a number from 0 "
+                f"match {self.match} has {len(self.teams)} teams and seats {self.seats}; expected a number from 0 "
                 "for each team"
             )
         if not any(self.seats):
-            raise InputError(f"match {self.match} has no open seat; accepted is one at the least")
+            raise InputError(f"match {self.match} has no open seat; expected at least one")
         if not any(self.teams):
-            raise InputError(f"match {self.match} has no players left; accepted is a match that somebody still plays")
+            raise InputError(f"match {self.match} has no players left; expected at least one")
 
 
 @dataclass(frozen=True)
 class Filling:
-    """Tickets that take open seats of a running match, by team; `odds` of the first team with them (see Proposal)."""
+    """The tickets for the open seats of a match, by team; `odds` of the first team with them (see Proposal)."""
 
     match: int
     teams: tuple[tuple[int, ...], ...]
@@ -58,38 +58,38 @@ class Filling:
 
 
 def backfill(openings: Sequence[Opening], queue: Queue, now: int, policy: Policy) -> list[Filling]:
-    """Who takes the open seats of running matches: the longest-waiting who fit go first; the queue stays as it is.
+    """Choose tickets for the open seats of running matches, the longest-waiting first; the queue is not changed.
 
-    Every window, of those inside as of the moment their match was made, and of those who come as of now, holds all
-    others; region, ping, avoid lists, roles and the caps of the policy hold as in `propose`. A ticket takes the seats
-    that leave the odds most even, and none that push them beyond the policy's limit. Openings are served in the order
-    of their matches' numbers, each with at most one Filling; those for which nobody is found have none. Raises
-    InputError for an opening that is none of this policy's matches.
+    All windows must contain all players: those of current players as of the creation of the match, those of new ones as
+    of now. Regions, pings, avoid lists, roles and limits apply as in `propose`. A ticket gets the seats that leave the
+    odds most even, and none that exceed the policy's limit. Openings are served in the order of their match numbers,
+    with at most one Filling each; no Filling if no ticket fits. Raises InputError for an opening that does not match
+    the policy.
     """
     view, _ = view_of(queue, now, policy)
     free = np.ones(len(view.t), np.bool_)
-    found = []
+    fillings = []
     for opening in openings:
         _check_seats(opening, policy)
-    for opening in sorted(openings, key=lambda one: one.match):
+    for opening in sorted(openings, key=lambda opening: opening.match):
         seats = _Seats(opening, queue, now, policy)
-        could = np.flatnonzero(free & seats.could_take(view))
-        for place in could[np.lexsort((view.t["id"][could], -view.t["waited"][could]))].tolist():
+        fitting = np.flatnonzero(free & seats.could_take(view))
+        for place in fitting[np.lexsort((view.t["id"][fitting], -view.t["waited"][fitting]))].tolist():
             if not any(seats.open):
                 break
             if seats.admit(view, place):
                 free[place] = False
         if any(seats.taken):
-            found.append(Filling(opening.match, tuple(map(tuple, seats.taken)), seats.odds()))
-    return found
+            fillings.append(Filling(opening.match, tuple(map(tuple, seats.taken)), seats.odds()))
+    return fillings
 
 
 class _Seats:
-    """The open seats of one match, as they fill."""
+    """The open seats of one match while they are filled."""
 
     def __init__(self, opening: Opening, queue: Queue, now: int, policy: Policy) -> None:
         self.opening, self.queue = opening, queue
-        self.policy = policy = replace(policy, max_wait=None)  # those inside have waited as long as they play
+        self.policy = policy = replace(policy, max_wait=None)  # does not apply to current players
         self.rules = rules_of(policy, now, policy.team_size)
         self.room = role_room(policy, policy.team_size)
         self.now = now
@@ -99,7 +99,7 @@ class _Seats:
         inside.join_all(_numbered(Tickets.of([ticket for team in opening.teams for ticket in team]), 0))
         self.inside = inside
         v, _ = view_of(inside, opening.formed, policy)
-        self.able = ANYWHERE  # where all can play, as long as no region is told
+        self.able = ANYWHERE  # regions where all can play, if the match has no region
         for ticket in (ticket for team in opening.teams for ticket in team):
             self.able &= self._bits_of(ticket)
         self.low, self.high = float(v.t["low"].min()), float(v.t["high"].max())
@@ -110,46 +110,46 @@ class _Seats:
         self.held = [self._roles_of(view_of(_queue_of(team), now, policy)[0]) for team in opening.teams]
 
     def odds(self) -> float:
-        """The odds of the first team, or of the strongest against the weakest of more; 0.5 while a team is empty."""
+        """The odds of the first team; of three or more, the strongest against the weakest; 0.5 with an empty team."""
         if not all(self.ratings):
             return 0.5
         means = [float(np.mean(team)) for team in self.ratings]
         first, second = means if len(means) == 2 else (max(means), min(means))
         return float(self.policy.foretell(np.array([first]), np.array([second]))[0])
 
-    def could_take(self, view: View) -> Flags:
-        """Which tickets fit the seats, the windows, the region and the cap on ratings."""
+    def could_take(self, view: QueueView) -> Flags:
+        """Mask of the tickets that fit the seats, windows, region and rating limit."""
         t = view.t
-        could: Flags = (t["size"] <= max(self.open)) & self._reaches(t)
-        could &= (t["low"] >= self.lo) & (t["high"] <= self.hi) & (t["lo"] <= self.low) & (t["hi"] >= self.high)
-        cap = np.maximum(self.rating_high, t["rating_high"]) - np.minimum(self.rating_low, t["rating_low"])
-        could &= cap <= self.rules.rating_cap
-        return could
+        fits: Flags = (t["size"] <= max(self.open)) & self._reaches(t)
+        fits &= (t["low"] >= self.lo) & (t["high"] <= self.hi) & (t["lo"] <= self.low) & (t["hi"] >= self.high)
+        rating_spread = np.maximum(self.rating_high, t["rating_high"]) - np.minimum(self.rating_low, t["rating_low"])
+        fits &= rating_spread <= self.rules.rating_cap
+        return fits
 
-    def admit(self, view: View, place: int) -> bool:
-        """Give a ticket seats, if it fits any team."""
+    def admit(self, view: QueueView, place: int) -> bool:
+        """Give a ticket seats if it fits a team; whether it does."""
         t = view.t[place]
-        if not self.could_take(view._replace(t=view.t[place : place + 1]))[0] or self._unwelcome(view, place):
+        if not self.could_take(view._replace(t=view.t[place : place + 1]))[0] or self._conflicts(view, place):
             return False
         team = self._best_team(view, place)
         if team is None:
             return False
-        told = self.queue.told((int(t["id"]),))
+        columns = self.queue.told((int(t["id"]),))
         add_party(self.held[team], self.room, 1, view, place)
         self.able &= int(t["able"])
         self.open[team] -= int(t["size"])
         self.taken[team].append(int(t["id"]))
-        self.ratings[team] += told.rating.tolist()
-        self.players |= set(told.player.tolist())
-        self.inside.join_all(_numbered(told, len(self.inside)))
+        self.ratings[team] += columns.rating.tolist()
+        self.players |= set(columns.player.tolist())
+        self.inside.join_all(_numbered(columns, len(self.inside)))
         self.low, self.high = min(self.low, float(t["low"])), max(self.high, float(t["high"]))
         self.lo, self.hi = max(self.lo, float(t["lo"])), min(self.hi, float(t["hi"]))
         self.rating_low = min(self.rating_low, float(t["rating_low"]))
         self.rating_high = max(self.rating_high, float(t["rating_high"]))
         return True
 
-    def _best_team(self, view: View, place: int) -> int | None:
-        """Where it leaves the odds most even; None where it does not fit, or the odds would go beyond the limit."""
+    def _best_team(self, view: QueueView, place: int) -> int | None:
+        """The team that leaves the odds most even; None if no team fits within the odds limit."""
         t, before = view.t[place], abs(self.odds() - 0.5)
         limit = 0.5 if self.policy.max_odds is None else self.policy.max_odds - 0.5
         first = int(t["first"])
@@ -166,14 +166,14 @@ class _Seats:
         return best
 
     def _bits_of(self, ticket: Ticket) -> int:
-        """The regions where a ticket inside can play, as bits of the queue."""
+        """The regions where a ticket of the match can play, as region bits of the queue."""
         if ticket.regions is None:
             return ANYWHERE
         names = self.queue.region_names
         return sum(1 << names.index(region) for region in ticket.regions if region in names)
 
     def _reaches(self, t: Records) -> Flags:
-        """Which tickets can play where the match is."""
+        """Mask of the tickets that can play in the region of the match."""
         region, names = self.opening.region, self.queue.region_names
         if region is None:
             reaches: Flags = (t["able"] & np.uint64(self.able)) > 0
@@ -183,29 +183,29 @@ class _Seats:
             reaches = t["able"] == ANYWHERE
         return reaches
 
-    def _unwelcome(self, view: View, place: int) -> bool:
-        """Whether somebody inside is in it too, or is not to be met by it yet."""
+    def _conflicts(self, view: QueueView, place: int) -> bool:
+        """Whether the ticket has a player of the match, or a player who must not meet one of them yet."""
         own = self.queue.told((int(view.t["id"][place]),))
         if self.players & set(own.player.tolist()):
             return True
-        if not self._is_named(view.t[place]):
+        if not self._may_conflict(view.t[place]):
             return False
         both = Queue()
         both.join_all(self.inside.told(self.inside.ids))
         number = len(self.inside)
         both.join_all(_numbered(own, number))
         v, _ = view_of(both, self.now, self.policy)
-        mine = int(np.flatnonzero(v.t["id"] == number)[0])
-        waited = float(v.t["waited"][mine])
-        return any(worth(v, self.rules, mine, other) > waited for other in range(len(v.t)) if other != mine)
+        own_place = int(np.flatnonzero(v.t["id"] == number)[0])
+        waited = float(v.t["waited"][own_place])
+        return any(worth(v, self.rules, own_place, other) > waited for other in range(len(v.t)) if other != own_place)
 
-    def _is_named(self, t: np.void) -> bool:
-        """Whether it may name somebody inside, or they it: by the bits of their players."""
+    def _may_conflict(self, t: np.void) -> bool:
+        """Fast test with player bits: whether the ticket and the match may name each other's players."""
         inside = self.inside.tickets[self.inside.order()]
         players, names = (np.bitwise_or.reduce(inside[name]) for name in ("players", "names"))
         return bool((t["names"] & players) | (t["players"] & names))
 
-    def _roles_of(self, v: View) -> Whole:
+    def _roles_of(self, v: QueueView) -> Whole:
         held = np.zeros(len(self.room), np.int64)
         for place in range(len(v.t)):
             add_party(held, self.room, 1, v, place)
@@ -213,14 +213,14 @@ class _Seats:
 
 
 def _check_seats(opening: Opening, policy: Policy) -> None:
-    """Raise InputError where the match is not one of this policy."""
+    """Raise InputError if the opening does not match the policy."""
     if len(opening.teams) != policy.teams:
-        raise InputError(f"match {opening.match} has {len(opening.teams)} teams; accepted are {policy.teams}")
+        raise InputError(f"match {opening.match} has {len(opening.teams)} teams; expected {policy.teams}")
     for team, seats in zip(opening.teams, opening.seats, strict=True):
         players = sum(len(ticket.members) for ticket in team)
         if players + seats > policy.team_size:
             raise InputError(
-                f"match {opening.match} has a team of {players} with {seats} open seats; accepted are teams of at most "
+                f"match {opening.match} has a team of {players} with {seats} open seats; expected teams of at most "
                 f"{policy.team_size}"
             )
 
@@ -232,5 +232,5 @@ def _queue_of(tickets: Sequence[Ticket]) -> Queue:
 
 
 def _numbered(tickets: Tickets, first: int) -> Tickets:
-    """The same under numbers from `first` on: those inside a match may have numbers of tickets that wait now."""
+    """Renumber tickets from `first`: tickets of a match may have ids that waiting tickets use now."""
     return replace(tickets, id=np.arange(first, first + len(tickets)))

@@ -1,4 +1,4 @@
-"""Kernels that divide the tickets of a match into teams: the best of all ways where they are few enough to try."""
+"""Kernels that divide the tickets of a match into teams: exact for few tickets, a heuristic for many."""
 
 from __future__ import annotations
 
@@ -9,71 +9,44 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenmatch.history import Floats
-from evenmatch.matchmaking.compiled import compiled, lean
-from evenmatch.matchmaking.deal import deal
-from evenmatch.matchmaking.records import Rules, View
+from evenmatch.matchmaking.kernel_options import compiled, lean
+from evenmatch.matchmaking.records import KernelRules, QueueView
 from evenmatch.matchmaking.roles import covers
+from evenmatch.matchmaking.team_swaps import deal
 from evenmatch.matchmaking.tickets import Whole
 
-EXACT = 16  # tickets, of which all divisions into two teams are tried
-EXACT_SOLOS = 8  # team size up to which a table of them is kept
+EXACT = 16  # up to this many tickets all divisions into two teams are tried
+EXACT_SOLOS = 8  # up to this team size the divisions of single players are precomputed
 
 
 @cache
 def companions(size: int) -> NDArray[np.uint8]:
-    """For two teams of `size` single players: all choices of those who go with the first; uint8 (ways, 2).
+    """All choices of team mates of the first of 2 * `size` single players; uint8 (choices, 2).
 
-    Each as the bits of the first half of the others, and of the second.  Teams that are too large to try all have none.
+    Each choice has the bits of the first half of the other players, and of the second half. Empty for large teams.
     """
     if not 1 < size <= EXACT_SOLOS:
         return np.empty((0, 2), np.uint8)
     others = 2 * size - 1
     half = others // 2
-    masks = [sum(1 << one for one in way) for way in combinations(range(others), size - 1)]
+    masks = [sum(1 << player for player in choice) for choice in combinations(range(others), size - 1)]
     return np.array([(mask & ((1 << half) - 1), mask >> half) for mask in masks], np.uint8)
 
 
-@compiled
-def divide(
-    v: View,
-    rules: Rules,
-    room: Whole,
-    start: Whole,
-    ticket: Whole,
-    table: NDArray[np.uint8],
-    gap_cost: float,
-    team: Whole,
-) -> Whole:
-    """The team of each ticket of each match, in `team`; returns which matches could be divided, 1 or 0.
-
-    start, ticket  as `find.find` gives them
-    room           int64 (2^R,)  see view.role_room;  table  see `companions`
-    gap_cost       seconds that a point between the teams' mean ratings costs
-    Of two divisions the one that costs less is better: uneven mean ratings, and party sizes that differ between the
-    teams. Of equal ones the first is taken, in an order that depends on nothing but the tickets.
-    """
-    good = np.zeros(len(start) - 1, np.int64)
-    rating, sums = np.empty(2 * EXACT), np.empty((2, 1 << EXACT_SOLOS))
-    inside, held = np.empty(EXACT, np.int64), np.empty(len(room), np.int64)
-    for match in range(len(start) - 1):
-        own, out = ticket[start[match] : start[match + 1]], team[start[match] : start[match + 1]]
-        if rules.size == 1 and not rules.roles:
-            for i in range(len(own)):
-                out[i] = i
-            good[match] = 1
-        elif rules.teams == 2 and len(table) and len(own) == 2 * rules.size and not rules.roles:
-            _best_of_solos(v, own, table, rating, sums, out)
-            good[match] = 1
-        elif rules.teams == 2 and len(own) <= EXACT:
-            good[match] = _best_of_all(v, rules, room, own, gap_cost, inside, held, out)
-        else:
-            good[match] = deal(v, rules, room, own, out)
-    return good
+@lean
+def _subset_sums(values: Floats, sums: Floats) -> None:
+    """The sums of all subsets of the values, indexed by the bits of the subset."""
+    sums[0] = 0.0
+    for i in range(len(values)):
+        for mask in range(1 << i):
+            sums[mask | 1 << i] = sums[mask] + values[i]
 
 
 @lean
-def _best_of_solos(v: View, own: Whole, table: NDArray[np.uint8], rating: Floats, sums: Floats, out: Whole) -> None:
-    """Try every way in the table: two teams of single players. `rating` and `sums` are scratch."""
+def _best_of_solos(
+    v: QueueView, own: Whole, table: NDArray[np.uint8], rating: Floats, sums: Floats, out: Whole
+) -> None:
+    """Try every choice in the table, for two teams of single players. `rating` and `sums` are scratch."""
     others, total = len(own) - 1, v.t[own[0]].rating_sum
     half = others // 2
     for i in range(others):
@@ -93,19 +66,22 @@ def _best_of_solos(v: View, own: Whole, table: NDArray[np.uint8], rating: Floats
 
 
 @lean
-def _subset_sums(values: Floats, sums: Floats) -> None:
-    """The sum of each subset of these values, by its bits."""
-    sums[0] = 0.0
-    for i in range(len(values)):
-        for mask in range(1 << i):
-            sums[mask | 1 << i] = sums[mask] + values[i]
+def _unlike(v: QueueView, own: Whole, inside: Whole) -> int:
+    """The difference between the sizes of the largest parties of the two teams."""
+    largest, other = 0, 0
+    for i in range(len(own)):
+        if inside[i]:
+            largest = max(largest, v.t[own[i]].size)
+        else:
+            other = max(other, v.t[own[i]].size)
+    return abs(largest - other)
 
 
 @lean
 def _best_of_all(
-    v: View, rules: Rules, room: Whole, own: Whole, gap_cost: float, inside: Whole, held: Whole, out: Whole
+    v: QueueView, rules: KernelRules, room: Whole, own: Whole, gap_cost: float, inside: Whole, held: Whole, out: Whole
 ) -> int:
-    """Try every division into two teams, the first ticket in the first; in Gray's order, one ticket moves at a time."""
+    """Try every division into two teams with the first ticket in the first team, in Gray code order."""
     count = len(own)
     total = 0.0
     for j in own:
@@ -142,21 +118,49 @@ def _best_of_all(
     return 1
 
 
-@lean
-def _unlike(v: View, own: Whole, inside: Whole) -> int:
-    """How much larger the largest party of one team is than that of the other."""
-    largest, other = 0, 0
-    for i in range(len(own)):
-        if inside[i]:
-            largest = max(largest, v.t[own[i]].size)
+@compiled
+def divide(
+    v: QueueView,
+    rules: KernelRules,
+    room: Whole,
+    start: Whole,
+    ticket: Whole,
+    table: NDArray[np.uint8],
+    gap_cost: float,
+    team: Whole,
+) -> Whole:
+    """Divide matches into teams: `team` is the output for each ticket; returns 1 or 0 (impossible) for each match.
+
+    start, ticket  as returned by disjoint_matches.find
+    room           int64 (2^R,)  see view.role_room;  table  see `companions`
+    gap_cost       cost in seconds of one point between the teams' mean ratings
+    The division with the lowest cost is chosen; uneven mean ratings and party sizes that differ between teams cost.
+    Ties are resolved by an order that depends only on the tickets.
+    """
+    good = np.zeros(len(start) - 1, np.int64)
+    rating, sums = np.empty(2 * EXACT), np.empty((2, 1 << EXACT_SOLOS))
+    inside, held = np.empty(EXACT, np.int64), np.empty(len(room), np.int64)
+    for match in range(len(start) - 1):
+        own, out = ticket[start[match] : start[match + 1]], team[start[match] : start[match + 1]]
+        if rules.size == 1 and not rules.roles:
+            for i in range(len(own)):
+                out[i] = i
+            good[match] = 1
+        elif rules.teams == 2 and len(table) and len(own) == 2 * rules.size and not rules.roles:
+            _best_of_solos(v, own, table, rating, sums, out)
+            good[match] = 1
+        elif rules.teams == 2 and len(own) <= EXACT:
+            good[match] = _best_of_all(v, rules, room, own, gap_cost, inside, held, out)
         else:
-            other = max(other, v.t[own[i]].size)
-    return abs(largest - other)
+            good[match] = deal(v, rules, room, own, out)
+    return good
 
 
 @compiled
-def means(v: View, rules: Rules, start: Whole, ticket: Whole, team: Whole, good: Whole) -> tuple[Floats, Floats]:
-    """The mean ratings of both teams of each match, or of the strongest and the weakest; nan where it is not good."""
+def means(
+    v: QueueView, rules: KernelRules, start: Whole, ticket: Whole, team: Whole, good: Whole
+) -> tuple[Floats, Floats]:
+    """The mean ratings of both teams of each match, or of the strongest and weakest of more; nan if not good."""
     first, second = np.full(len(good), np.nan), np.full(len(good), np.nan)
     total = np.empty(rules.teams)
     for match in range(len(good)):

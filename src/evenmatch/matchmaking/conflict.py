@@ -1,4 +1,4 @@
-"""Kernels that say who is not to meet whom: avoid lists for ever, recent meetings for a while."""
+"""Kernels for conflicts between tickets: avoid lists (permanent) and recent meetings (temporary)."""
 
 from __future__ import annotations
 
@@ -6,25 +6,24 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from evenmatch.matchmaking.compiled import compiled, lean, merged
-from evenmatch.matchmaking.records import Rules, View
+from evenmatch.matchmaking.kernel_options import compiled, lean, merged
+from evenmatch.matchmaking.records import KernelRules, QueueView
 from evenmatch.matchmaking.tickets import FOREVER, Whole
 
 SECONDS = 1e-6  # in a microsecond
 
 
 @lean
-def worth(v: View, rules: Rules, a: int, b: int) -> float:
-    """Seconds of waiting that it is worth to keep two tickets apart: 0 where nothing speaks against them; inf: never.
-
-    a, b  places of the tickets in the view
-    """
-    return max(_named_by(v, rules, a, b), _named_by(v, rules, b, a))
+def _seconds(met: int, now: int, rematch_wait: float, rematch_fade: float) -> float:
+    if met == FOREVER:
+        return float("inf")
+    fresh = 1.0 - (now - met) * SECONDS / rematch_fade
+    return rematch_wait * min(max(fresh, 0.0), 1.0)
 
 
 @lean
-def _named_by(v: View, rules: Rules, a: int, b: int) -> float:
-    """The same for the players whom `a` names."""
+def _named_by(v: QueueView, rules: KernelRules, a: int, b: int) -> float:
+    """Like `worth`, only for the players named by `a`."""
     one, other = v.t[a], v.t[b]
     if one.names & other.players == 0:
         return 0.0
@@ -37,51 +36,23 @@ def _named_by(v: View, rules: Rules, a: int, b: int) -> float:
 
 
 @lean
-def _seconds(met: int, now: int, rematch_wait: float, rematch_fade: float) -> float:
-    if met == FOREVER:
-        return float("inf")
-    fresh = 1.0 - (now - met) * SECONDS / rematch_fade
-    return rematch_wait * min(max(fresh, 0.0), 1.0)
+def worth(v: QueueView, rules: KernelRules, a: int, b: int) -> float:
+    """Seconds that one of two tickets must have waited before they may meet (0: no conflict; inf: never).
+
+    a, b  places of the tickets in the view
+    """
+    return max(_named_by(v, rules, a, b), _named_by(v, rules, b, a))
 
 
 @merged
-def mixes(v: View, rules: Rules, a: int, b: int) -> bool:
-    """Whether newcomers would meet others although neither ticket has waited for that."""
+def mixes(v: QueueView, rules: KernelRules, a: int, b: int) -> bool:
+    """Whether newcomers would meet placed players before either ticket has waited long enough for that."""
     alike = (v.t[a].newcomers > 0) == (v.t[b].newcomers > 0)
     return not alike and bool(max(v.t[a].waited, v.t[b].waited) < rules.newcomer_wait)
 
 
-@compiled
-def keep_apart(t: Any, members: Any, named: Any, now: int, rematch_wait: float, rematch_fade: float) -> Any:  # noqa: ANN401
-    """Which tickets are not to meet now: (first of each ticket's, int64 (N+1,); their places, int64).
-
-    Two are kept apart where the longer-waiting of them has not waited what it is worth. Players named are found by a
-    table of them (open addressing), so that it costs nothing where they do not wait.
-    """
-    count = 0
-    for place in range(len(t)):
-        count += t[place].named_count
-    start, others = np.zeros(len(t) + 1, np.int64), np.empty(0, np.int64)
-    if count == 0:
-        return start, others
-    index = _index(t, named, count)
-    rules = (now, rematch_wait, rematch_fade)
-    _pairs(t, members, named, index, rules, start, others)
-    total = 0
-    for place in range(len(t)):
-        own = start[place]
-        start[place] = total
-        total += own
-    others = np.empty(total, np.int64)
-    _pairs(t, members, named, index, rules, start, others)
-    for place in range(len(t), 0, -1):
-        start[place] = start[place - 1]
-    start[0] = 0
-    return start, others
-
-
 class Index(NamedTuple):
-    """Who names whom: a table of players named, with a chain of the tickets that name each.
+    """Hash table of named players, each with a linked list of the tickets that name it.
 
     key, head  int64 (R,)  player and first entry, or -1;  then, by, row  int64 (C,)  next entry, place, row of names
     """
@@ -91,6 +62,16 @@ class Index(NamedTuple):
     then: Whole
     by: Whole
     row: Whole
+
+
+@lean
+def _cell(key: Whole, player: int) -> int:
+    """The cell of a player in the table, or the free cell for it."""
+    mask = len(key) - 1
+    cell = np.int64(np.uint64(player) * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(20)) & mask
+    while key[cell] >= 0 and key[cell] != player:
+        cell = (cell + 1) & mask
+    return int(cell)
 
 
 @compiled
@@ -120,7 +101,7 @@ def _pairs(
     start: Whole,
     others: Whole,
 ) -> None:
-    """Count for each ticket those to be kept apart from it, in `start`; or note them, where `others` is long."""
+    """Count the conflicting tickets of each ticket in `start`; also write them to `others` if it is not empty."""
     for b in range(len(t)):
         for m in range(t[b].first, t[b].first + t[b].size):
             at = index.head[_cell(index.key, members[m].player)]
@@ -134,19 +115,38 @@ def _pairs(
                 at = index.then[at]
 
 
-@lean
-def _cell(key: Whole, player: int) -> int:
-    """Where a player is in the table, or would be."""
-    mask = len(key) - 1
-    cell = np.int64(np.uint64(player) * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(20)) & mask
-    while key[cell] >= 0 and key[cell] != player:
-        cell = (cell + 1) & mask
-    return int(cell)
+@compiled
+def keep_apart(t: Any, members: Any, named: Any, now: int, rematch_wait: float, rematch_fade: float) -> Any:  # noqa: ANN401
+    """The tickets that must not meet now: (offsets per ticket, int64 (N+1,); places, int64).
+
+    Two tickets conflict while the longer wait of the two is less than their `worth`. Named players are found in a hash
+    table (open addressing), so named players who are not waiting cost nothing.
+    """
+    count = 0
+    for place in range(len(t)):
+        count += t[place].named_count
+    start, others = np.zeros(len(t) + 1, np.int64), np.empty(0, np.int64)
+    if count == 0:
+        return start, others
+    index = _index(t, named, count)
+    rules = (now, rematch_wait, rematch_fade)
+    _pairs(t, members, named, index, rules, start, others)
+    total = 0
+    for place in range(len(t)):
+        own = start[place]
+        start[place] = total
+        total += own
+    others = np.empty(total, np.int64)
+    _pairs(t, members, named, index, rules, start, others)
+    for place in range(len(t), 0, -1):
+        start[place] = start[place - 1]
+    start[0] = 0
+    return start, others
 
 
 @merged
-def meets(v: View, marked: Whole, mark: int, j: int) -> bool:
-    """Whether a ticket is to be kept apart from one that has this mark."""
+def meets(v: QueueView, marked: Whole, mark: int, j: int) -> bool:
+    """Whether a ticket conflicts with a ticket that has this mark."""
     found = False
     for at in range(v.apart_start[j], v.apart_start[j + 1]):
         found = found or marked[v.apart[at]] == mark

@@ -1,67 +1,24 @@
-"""Kernels that say whether parties fill the teams exactly, and which of them do."""
+"""Kernels that decide whether parties can fill the teams exactly, and choose them."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from evenmatch.matchmaking.compiled import compiled, lean
-from evenmatch.matchmaking.mixed import fill_two, two_fill
+from evenmatch.matchmaking.kernel_options import compiled, lean
+from evenmatch.matchmaking.mixed_parties import fill_two, two_fill
 from evenmatch.matchmaking.tickets import Whole
 
 
 @lean
-def fills(counts: Whole, teams: int, size: int, party: int, largest: int, mixed: bool, scratch: Whole) -> bool:
-    """Whether teams of `size` can be filled exactly, parties of size `party` and of size `largest` among them.
-
-    counts   int64 (size + 1,)  parties at hand by their size; there are none larger than `largest`
-    mixed    False: every team has the same party sizes; True: exactly for two teams, of more some ways are not seen
-    scratch  room for size + 1 or `teams` numbers, whichever is more
-    """
-    if not mixed:
-        return _alike(counts, teams, size, party, largest)
-    if teams == 2:
-        return two_fill(counts, size, party, largest, scratch)
-    return counts[largest] > 0 and _first_fit(counts, teams, size, party, scratch, scratch[:0])
-
-
-@compiled
-def choose(counts: Whole, teams: int, size: int, party: int, largest: int, mixed: bool, wanted: Whole) -> None:
-    """How many parties of each size to take, where `fills` holds: `wanted`, int64 (size + 1,); large ones first."""
-    wanted[:] = 0
-    if not mixed:
-        _choose_alike(counts, teams, size, party, largest, wanted)
-    elif teams == 2:
-        fill_two(counts, size, party, largest, wanted)
-    else:
-        _first_fit(counts, teams, size, party, np.empty(size + 1, np.int64), wanted)
-
-
-@lean
-def has_room(counts: Whole, teams: int, size: int, scratch: Whole) -> bool:
-    """Whether all parties at hand go into teams of at most `size`, by first fit from the largest."""
-    left = scratch[:teams]
-    left[:] = size
-    for party in range(size, 0, -1):
-        for _ in range(counts[party]):
-            for team in range(teams):
-                if left[team] >= party:
-                    left[team] -= party
-                    break
-            else:
-                return False
-    return True
-
-
-@lean
 def _sets(counts: Whole, teams: int, party: int, largest: int, one: int) -> int:
-    """How many further sets of one party for each team there are, beside those that must be in the match."""
+    """The number of sets (one party of size `one` per team), besides those that must be in the match."""
     must = (one == party) + (one == largest and largest != party)
     return int(counts[one]) // teams - must
 
 
 @lean
 def _alike(counts: Whole, teams: int, size: int, party: int, largest: int) -> bool:
-    """Whether sets of `teams` parties of one size add up to a full team each; a subset sum in the bits of a number."""
+    """Whether sets of equal parties, one per team, fill the teams: a subset sum in the bits of an integer."""
     must = party if party == largest else party + largest
     if counts[party] < teams or counts[largest] < teams or must > size:
         return False
@@ -72,9 +29,47 @@ def _alike(counts: Whole, teams: int, size: int, party: int, largest: int) -> bo
     return sums >> size & 1 == 1
 
 
+@lean
+def _first_fit(counts: Whole, teams: int, size: int, party: int, left: Whole, wanted: Whole) -> bool:
+    """Fill the teams with the largest parties that fit, starting with `party`; count them in `wanted` if not empty."""
+    for one in range(size + 1):
+        left[one] = counts[one]
+    for team in range(teams):
+        seats = size
+        if team == 0:
+            seats -= party
+            left[party] -= 1
+            if len(wanted):
+                wanted[party] += 1
+        for one in range(size, 0, -1):
+            while left[one] > 0 and one <= seats:
+                left[one] -= 1
+                seats -= one
+                if len(wanted):
+                    wanted[one] += 1
+        if seats:
+            return False
+    return True
+
+
+@lean
+def fills(counts: Whole, teams: int, size: int, party: int, largest: int, mixed: bool, scratch: Whole) -> bool:
+    """Whether teams of `size` can be filled exactly with parties that include sizes `party` and `largest`.
+
+    counts   int64 (size + 1,)  available parties by size; none is larger than `largest`
+    mixed    False: every team has the same party sizes; True: any sizes, exact for two teams, else a heuristic
+    scratch  at least max(size + 1, teams) entries
+    """
+    if not mixed:
+        return _alike(counts, teams, size, party, largest)
+    if teams == 2:
+        return two_fill(counts, size, party, largest, scratch)
+    return counts[largest] > 0 and _first_fit(counts, teams, size, party, scratch, scratch[:0])
+
+
 @compiled
 def _choose_alike(counts: Whole, teams: int, size: int, party: int, largest: int, wanted: Whole) -> None:
-    made = np.zeros((largest + 1, size + 1), np.bool_)  # [largest, sum]: can the sum be made of sets up to this size
+    made = np.zeros((largest + 1, size + 1), np.bool_)  # [largest, sum]: can sets up to this size give the sum
     made[0, 0] = True
     for one in range(1, largest + 1):
         sets = _sets(counts, teams, party, largest, one)
@@ -93,24 +88,29 @@ def _choose_alike(counts: Whole, teams: int, size: int, party: int, largest: int
                 break
 
 
+@compiled
+def choose(counts: Whole, teams: int, size: int, party: int, largest: int, mixed: bool, wanted: Whole) -> None:
+    """Choose the number of parties of each size, if `fills` is true: `wanted`, int64 (size + 1,); large ones first."""
+    wanted[:] = 0
+    if not mixed:
+        _choose_alike(counts, teams, size, party, largest, wanted)
+    elif teams == 2:
+        fill_two(counts, size, party, largest, wanted)
+    else:
+        _first_fit(counts, teams, size, party, np.empty(size + 1, np.int64), wanted)
+
+
 @lean
-def _first_fit(counts: Whole, teams: int, size: int, party: int, left: Whole, wanted: Whole) -> bool:
-    """Fill team after team with the largest parties that fit, the given one first; `wanted`, if long, counts them."""
-    for one in range(size + 1):
-        left[one] = counts[one]
-    for team in range(teams):
-        seats = size
-        if team == 0:
-            seats -= party
-            left[party] -= 1
-            if len(wanted):
-                wanted[party] += 1
-        for one in range(size, 0, -1):
-            while left[one] > 0 and one <= seats:
-                left[one] -= 1
-                seats -= one
-                if len(wanted):
-                    wanted[one] += 1
-        if seats:
-            return False
+def has_room(counts: Whole, teams: int, size: int, scratch: Whole) -> bool:
+    """Whether all available parties fit into teams of at most `size`, by first fit from the largest."""
+    left = scratch[:teams]
+    left[:] = size
+    for party in range(size, 0, -1):
+        for _ in range(counts[party]):
+            for team in range(teams):
+                if left[team] >= party:
+                    left[team] -= party
+                    break
+            else:
+                return False
     return True

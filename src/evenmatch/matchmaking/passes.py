@@ -1,4 +1,4 @@
-"""The kernel that makes matches in order of preference: chosen filters, large parties, like against like, at home."""
+"""Kernel that creates matches by preference: chosen filters, large parties, equal party sizes, home region."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from typing import NamedTuple
 import numpy as np
 
 from evenmatch.history import Flags, Floats
-from evenmatch.matchmaking.collect import Aim, Search, work_for
-from evenmatch.matchmaking.compiled import compiled, lean
-from evenmatch.matchmaking.find import find
-from evenmatch.matchmaking.records import Rules, View
+from evenmatch.matchmaking.disjoint_matches import find
+from evenmatch.matchmaking.kernel_options import compiled, lean
+from evenmatch.matchmaking.records import KernelRules, QueueView
+from evenmatch.matchmaking.ticket_collection import Aim, Search, work_for
 from evenmatch.matchmaking.tickets import Whole
 
-EVERYWHERE = -1  # at home in every region
+EVERYWHERE = -1  # the home of tickets that can play in any region
 
 
 class Windows(NamedTuple):
-    """The windows of all tickets, by place in the view: as chosen, and now; float64 (N,)."""
+    """The chosen and the present windows of all tickets, by place in the view; float64 (N,)."""
 
     chosen_lo: Floats
     chosen_hi: Floats
@@ -28,24 +28,100 @@ class Windows(NamedTuple):
 class Places(NamedTuple):
     """Where matches can be played.
 
-    region  int64 (R,)  bit numbers in the order of their names; empty: nobody told any
-    home    int64 (N,)  the bit of the region with the best ping of each ticket, or EVERYWHERE
+    region  int64 (R,)  bit numbers in the order of their names; empty: no ticket has regions
+    home    int64 (N,)  bit number of the region with the best ping of each ticket, or EVERYWHERE
     """
 
     region: Whole
     home: Whole
 
 
+@lean
+def _widest(v: QueueView, windows: Windows, left: Whole) -> tuple[bool, float, float]:
+    """Whether any window is wider than chosen, the widest allowed spread, the longest wait."""
+    wider, spread, waited = False, 0.0, 0.0
+    for j in left:
+        wider = wider or windows.lo[j] < windows.chosen_lo[j] or windows.hi[j] > windows.chosen_hi[j]
+        spread, waited = max(spread, v.t[j].spread), max(waited, v.t[j].waited)
+    return wider, spread, waited
+
+
+@lean
+def _has_size(v: QueueView, left: Whole, size: int) -> bool:
+    found = False
+    for j in left:
+        found = found or v.t[j].size == size
+    return found
+
+
+@lean
+def _still(taken: Flags, left: Whole) -> int:
+    """Keep the places that are not taken; returns their number."""
+    count = 0
+    for j in left:
+        if not taken[j]:
+            left[count] = j
+            count += 1
+    return count
+
+
+@lean
+def _fit(
+    v: QueueView,
+    rules: KernelRules,
+    aim: Aim,
+    places: Places,
+    region: int,
+    away: bool,
+    taken: Flags,
+    left: Whole,
+    at: Whole,
+) -> int:
+    """Select the tickets for one pass into `at`; returns their number, 0 if they cannot form a match."""
+    count, seats, large = 0, 0, 0
+    beside = aim.largest if aim.mixed else rules.size - aim.largest
+    for j in left:
+        size = v.t[j].size
+        if taken[j] or (size != aim.largest and size > beside):
+            continue
+        if region >= 0 and not v.t[j].able >> np.uint64(region) & np.uint64(1):
+            continue
+        if not away and region >= 0 and places.home[j] != EVERYWHERE and places.home[j] != region:
+            continue
+        at[count] = j
+        count += 1
+        seats += size
+        large += size == aim.largest
+    enough = seats >= rules.teams * rules.size and large >= (1 if aim.mixed or rules.roles else rules.teams)
+    return count if enough else 0
+
+
+@lean
+def _can_cover(v: QueueView, rules: KernelRules, room: Whole, at: Whole) -> bool:
+    """Whether enough of these players offer each role."""
+    roles = 0
+    while 1 << roles < len(room):
+        roles += 1
+    for role in range(roles):
+        offered = 0
+        for j in at:
+            for m in range(v.t[j].first, v.t[j].first + v.t[j].size):
+                offered += v.role[m] >> role & 1
+        if offered < rules.teams * (room[1 << role] - room[0]):
+            return False
+    return True
+
+
 @compiled
 def make_matches(
-    v: View,
+    v: QueueView,
     windows: Windows,
     places: Places,
     taken: Flags,
-    rules: Rules,
+    rules: KernelRules,
     room: Whole,
 ) -> tuple[Whole, Whole]:
-    """Matches of the tickets that are not taken: (first of each match, places in the view); `taken` is changed.
+    """Create matches from tickets not taken: (offset of each match, places in the view); updates `taken`.
 
     room    int64 (2^R,)  see view.role_room
     """
@@ -54,7 +130,7 @@ def make_matches(
     start, ticket, made = np.zeros(n // rules.teams + 2, np.int64), np.empty(n, np.int64), 0
     left, at = np.flatnonzero(~taken), np.empty(n, np.int64)
     wider, most_spread, longest = _widest(v, windows, left)
-    patient = rules.roles or longest >= rules.party_wait  # else no match of unlike parties is ever full
+    patient = rules.roles or longest >= rules.party_wait  # otherwise no match with different party sizes is allowed
     for level in range(1 + wider):
         lo = windows.lo if level else windows.chosen_lo
         hi = windows.hi if level else windows.chosen_hi
@@ -72,79 +148,3 @@ def make_matches(
                             search = Search(lo, hi, at[:count], taken)
                             made = find(v, search, rules, aim, work, made, start, ticket)
     return start[: made + 1].copy(), ticket[: start[made]].copy()
-
-
-@lean
-def _widest(v: View, windows: Windows, left: Whole) -> tuple[bool, float, float]:
-    """Whether any window is wider than it was chosen, the widest spread that anybody is allowed, the longest wait."""
-    wider, spread, waited = False, 0.0, 0.0
-    for j in left:
-        wider = wider or windows.lo[j] < windows.chosen_lo[j] or windows.hi[j] > windows.chosen_hi[j]
-        spread, waited = max(spread, v.t[j].spread), max(waited, v.t[j].waited)
-    return wider, spread, waited
-
-
-@lean
-def _still(taken: Flags, left: Whole) -> int:
-    """Keep the places that are not taken; how many they are."""
-    count = 0
-    for j in left:
-        if not taken[j]:
-            left[count] = j
-            count += 1
-    return count
-
-
-@lean
-def _has_size(v: View, left: Whole, size: int) -> bool:
-    found = False
-    for j in left:
-        found = found or v.t[j].size == size
-    return found
-
-
-@lean
-def _can_cover(v: View, rules: Rules, room: Whole, at: Whole) -> bool:
-    """Whether enough of these players offer each role."""
-    roles = 0
-    while 1 << roles < len(room):
-        roles += 1
-    for role in range(roles):
-        offered = 0
-        for j in at:
-            for m in range(v.t[j].first, v.t[j].first + v.t[j].size):
-                offered += v.role[m] >> role & 1
-        if offered < rules.teams * (room[1 << role] - room[0]):
-            return False
-    return True
-
-
-@lean
-def _fit(
-    v: View,
-    rules: Rules,
-    aim: Aim,
-    places: Places,
-    region: int,
-    away: bool,
-    taken: Flags,
-    left: Whole,
-    at: Whole,
-) -> int:
-    """The tickets for one pass, in `at`: how many; 0 where they cannot make a match."""
-    count, seats, large = 0, 0, 0
-    beside = aim.largest if aim.mixed else rules.size - aim.largest
-    for j in left:
-        size = v.t[j].size
-        if taken[j] or (size != aim.largest and size > beside):
-            continue
-        if region >= 0 and not v.t[j].able >> np.uint64(region) & np.uint64(1):
-            continue
-        if not away and region >= 0 and places.home[j] != EVERYWHERE and places.home[j] != region:
-            continue
-        at[count] = j
-        count += 1
-        seats += size
-        large += size == aim.largest
-    enough = seats >= rules.teams * rules.size and large >= (1 if aim.mixed or rules.roles else rules.teams)
-    return count if enough else 0

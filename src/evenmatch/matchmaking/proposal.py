@@ -1,4 +1,4 @@
-"""Proposed matches: one by one for people, as columns for whatever handles many."""
+"""Proposed matches: as single objects, and as columns for bulk processing."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ COSTS = ("spread", "odds", "rematch", "newcomers", "parties")
 
 
 class Proposal(NamedTuple):
-    """A match that could begin.
+    """A proposed match.
 
-    teams    for each team its tickets' numbers; no party is split
-    players  for each team its players' numbers
+    teams    the ticket ids of each team; parties are never split
+    players  the player numbers of each team
     region   where it is played; None: anywhere
-    ping     the worst of its players there, milliseconds; 0 where none was told
-    odds     the chance of the first team; of the strongest against the weakest where there are more than two
+    ping     the worst of its players there, milliseconds; 0 if no pings are given
+    odds     the chance of the first team; with three or more, of the strongest against the weakest
     spread   percentiles between its lowest and its highest player
     waited   seconds that its longest-waiting ticket has waited
-    costs    by name, in seconds of waiting that they are worth; `COSTS` are their names
-    roles    by player, where the policy has roles: what each is asked to play; None for a free choice
+    costs    by name (see COSTS), in equivalent seconds of waiting
+    roles    the role assigned to each player, if the policy has roles; None: free choice
     """
 
     teams: tuple[tuple[int, ...], ...]
@@ -40,22 +40,22 @@ class Proposal(NamedTuple):
 
     @property
     def tickets(self) -> tuple[int, ...]:
-        """The numbers of all its tickets."""
+        """The ids of all its tickets."""
         return tuple(ticket for team in self.teams for ticket in team)
 
 
 @dataclass(frozen=True, eq=False)
 class Proposals:
-    """M proposed matches of T tickets with S players, as columns; a match's tickets go by team.
+    """M proposed matches of T tickets with S players, as columns; tickets of a match are ordered by team.
 
     start         int64 (M+1,)  first ticket of each match
-    ticket, team  int64 (T,)    number, and place of its team in the match: 0, 1 …
+    ticket, team  int64 (T,)    id, and the index of its team in the match
     member_start  int64 (T+1,)  first player of each ticket
-    player, role  int64 (S,)    number, and what to play (of role_names; -1: a free choice)
-    region        int64 (M,)    of region_names; -1: anywhere
+    player, role  int64 (S,)    number, and index in role_names (-1: free choice)
+    region        int64 (M,)    index in region_names; -1: anywhere
     ping, odds, spread, rating_spread, waited  float64 (M,)  as in `Proposal`
     costs         float64 (M, 5)  by COSTS
-    expired       int64 (E,)    tickets that have waited as long as the policy lets anybody wait, ascending
+    expired       int64 (E,)    ids of tickets that reached the longest wait, ascending
     """
 
     start: Whole
@@ -79,13 +79,13 @@ class Proposals:
         return len(self.start) - 1
 
     def __iter__(self) -> Iterator[Proposal]:
-        return (self[at] for at in range(len(self)))
+        return (self[index] for index in range(len(self)))
 
-    def __getitem__(self, at: int) -> Proposal:
-        if not -len(self) <= at < len(self):
-            raise IndexError(f"proposal {at} of {len(self)}")
-        at %= len(self)
-        first, stop = int(self.start[at]), int(self.start[at + 1])
+    def __getitem__(self, index: int) -> Proposal:
+        if not -len(self) <= index < len(self):
+            raise IndexError(f"proposal {index} of {len(self)}")
+        index %= len(self)
+        first, stop = int(self.start[index]), int(self.start[index + 1])
         teams: list[list[int]] = [[] for _ in range(int(self.team[first:stop].max()) + 1)]
         players: list[list[int]] = [[] for _ in teams]
         for ticket in range(first, stop):
@@ -94,16 +94,16 @@ class Proposals:
             players[team] += self.player[self.member_start[ticket] : self.member_start[ticket + 1]].tolist()
         members = slice(int(self.member_start[first]), int(self.member_start[stop]))
         names = (*self.role_names, None)  # -1 is the last
-        asked = zip(self.player[members].tolist(), self.role[members].tolist(), strict=True)
-        region = int(self.region[at])
+        assigned = zip(self.player[members].tolist(), self.role[members].tolist(), strict=True)
+        region = int(self.region[index])
         return Proposal(
             teams=tuple(map(tuple, teams)),
             players=tuple(map(tuple, players)),
             region=None if region < 0 else self.region_names[region],
-            ping=float(self.ping[at]),
-            odds=float(self.odds[at]),
-            spread=float(self.spread[at]),
-            waited=float(self.waited[at]),
-            costs=dict(zip(COSTS, self.costs[at].tolist(), strict=True)),
-            roles={player: names[role] for player, role in asked} if self.role_names else {},
+            ping=float(self.ping[index]),
+            odds=float(self.odds[index]),
+            spread=float(self.spread[index]),
+            waited=float(self.waited[index]),
+            costs=dict(zip(COSTS, self.costs[index].tolist(), strict=True)),
+            roles={player: names[role] for player, role in assigned} if self.role_names else {},
         )

@@ -1,26 +1,26 @@
-"""The matchmaker: a queue, a moment and a policy in, proposed matches out."""
+"""The matchmaker: proposes matches from a queue, a time and a policy."""
 
 from __future__ import annotations
 
+from evenmatch.matchmaking.overdue_matches import serve_overdue
 from evenmatch.matchmaking.policy import Policy
 from evenmatch.matchmaking.proposal import Proposals
+from evenmatch.matchmaking.proposal_details import tell
 from evenmatch.matchmaking.queue import Queue
-from evenmatch.matchmaking.serving import serve_overdue
-from evenmatch.matchmaking.telling import tell
-from evenmatch.matchmaking.tick import Tick
+from evenmatch.matchmaking.tick import TickState
 from evenmatch.matchmaking.view import view_of
 
 
 def propose(queue: Queue, now: int, policy: Policy) -> Proposals:
-    """The matches that can begin now; the queue stays as it is.
+    """Propose the matches that can begin now; the queue is not changed.
 
     now  microseconds since the epoch
-    The same tickets, moment and policy give the same matches, whatever the order in which the tickets joined. No
-    window, ping limit, avoid list, role or party is ever broken; preferences are weighed in seconds of waiting.
-    Raises BadParameterError where the policy's `odds` give anything but chances.
+    Equal tickets, time and policy give equal matches, regardless of the order of joining. Windows, ping limits, avoid
+    lists, roles and parties are always respected; preferences are weighed in seconds of waiting.
+    Raises BadParameterError if the policy's `odds` return anything other than chances.
     """
     view, expired = view_of(queue, now, policy)
-    tick = Tick(queue, view, now, policy)
+    tick = TickState(queue, view, now, policy)
     if len(view.t):
         serve_overdue(tick)
         smallest = policy.team_size if policy.min_team_size is None else policy.min_team_size

@@ -1,4 +1,4 @@
-"""The state of one queue, as columns that joining and leaving update in place."""
+"""The state of one queue, as columns updated in place."""
 
 from __future__ import annotations
 
@@ -6,27 +6,27 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from evenmatch.durations import SECOND
 from evenmatch.errors import InputError
 from evenmatch.history import Floats
-from evenmatch.matchmaking.blocks import Joining, count_arrivals, join, merge
+from evenmatch.matchmaking.queue_columns import Joining, count_arrivals, join, merge
 from evenmatch.matchmaking.records import MEMBER, NAMED, TICKET, Records
 from evenmatch.matchmaking.ticket import Ticket
 from evenmatch.matchmaking.tickets import ANYWHERE, MOST_REGIONS, MOST_ROLES, Masks, Tickets, Whole, rows_of, starts
 
-SECOND = 1_000_000
-SPAN = 30 * SECOND  # of one row of arrival counts
-ROWS = 20  # so many of them are kept: ten minutes
-BINS = 100  # of percentiles
-FIRST = 64  # slots of a new queue
-JOINING = -1  # in place of the slot of a ticket that is not in the columns yet
+SPAN = 30 * SECOND  # time span of one row of arrival counts
+ROWS = 20  # number of these rows: ten minutes
+BINS = 100  # percentile bins
+FIRST = 64  # initial number of slots
+JOINING = -1  # marks a ticket that has no slot in the columns yet
 
 
 class Queue:
-    """Tickets that wait for a match of one kind. It has no clock: times come with the tickets and with each question.
+    """Tickets that wait for a match of one kind. It has no clock: times are arguments.
 
-    One thread at a time may use it, asking included: what joined is written, and put in order, when it is next read.
-    Tickets and players are told by number. A player stands in one ticket only. Nothing of a queue depends on the order
-    in which tickets joined, except for which number regions and roles have inside.
+    Not thread-safe, even for reading: joined tickets are written and sorted on the next read. Tickets and players are
+    identified by number. A player can be in one ticket only. Results do not depend on the order in which tickets
+    joined; only the internal numbers of regions and roles do.
     """
 
     def __init__(self) -> None:
@@ -37,19 +37,19 @@ class Queue:
         self.members, self.named = np.zeros(FIRST, MEMBER), np.zeros(FIRST, NAMED)
         self.arrivals = np.zeros((ROWS, BINS), np.int64)
         self.arrival_stamps = np.full(ROWS, -1, np.int64)
-        self._since = 2**62  # when the first came
+        self._since = 2**62  # time of the first arrival
         self._slot: dict[int, int] = {}  # by ticket
         self._seat: dict[int, int] = {}  # ticket by player
         self._free = list(range(FIRST - 1, -1, -1))
-        self._joining: dict[int, tuple[Ticket, bool]] = {}  # by number: not in the columns yet; whether they arrive
-        self._left: list[int] = []  # slots that `_order` may still hold
-        self._fresh: list[Whole] = []  # slots that it does not hold yet
+        self._joining: dict[int, tuple[Ticket, bool]] = {}  # by id: (ticket, arriving), not in the columns yet
+        self._left: list[int] = []  # slots of removed tickets that `_order` may still contain
+        self._fresh: list[Whole] = []  # slots not yet in `_order`
         self._order = np.empty(0, np.int64)
-        self._members, self._named = 0, 0  # used of the pools, with what left
-        self._gone, self._forgotten = 0, 0  # of these: left
+        self._members, self._named = 0, 0  # used rows of the pools, including those of removed tickets
+        self._gone, self._forgotten = 0, 0  # rows of removed tickets among them
 
     def __len__(self) -> int:
-        """Tickets that wait."""
+        """Number of waiting tickets."""
         return len(self._slot)
 
     def __contains__(self, ticket: object) -> bool:
@@ -57,23 +57,23 @@ class Queue:
 
     @property
     def players(self) -> int:
-        """Players who wait."""
+        """Number of waiting players."""
         return len(self._seat)
 
     @property
     def ids(self) -> list[int]:
-        """The tickets that wait, ascending."""
+        """The ids of the waiting tickets, ascending."""
         return sorted(self._slot)
 
     def ticket_of(self, player: int) -> int | None:
-        """The ticket in which this player waits."""
+        """The ticket in which this player waits; None: not waiting."""
         return self._seat.get(player)
 
     def join(self, ticket: Ticket, *, arriving: bool = True) -> None:
-        """Add a ticket. Raises InputError where it, or one of its players, waits already; then nothing has changed.
+        """Add a ticket. Raises InputError, without any change, if it or one of its players is already waiting.
 
-        It is written into the columns, with all that joined beside it, when they are next read.
-        arriving  False: it was here before, and is not counted among the arrivals again
+        Joined tickets are written to the columns together on the next read.
+        arriving  False: a ticket that returns, not counted as an arrival again
         """
         players = [member.player for member in ticket.members]
         self._refuse_doubles([ticket.id], players)
@@ -86,17 +86,17 @@ class Queue:
         self._joining[ticket.id] = ticket, arriving
 
     def settle(self) -> None:
-        """Write those who joined one by one into the columns."""
+        """Write tickets that joined one by one to the columns."""
         joining = self._joining.values()
         if joining:
             self._joining = {}
-            for kind in (True, False):
-                tickets = [ticket for ticket, arriving in joining if arriving is kind]
+            for is_arrival in (True, False):
+                tickets = [ticket for ticket, arriving in joining if arriving is is_arrival]
                 if tickets:
-                    self._write(Tickets.of(tickets), arriving=kind)
+                    self._write(Tickets.of(tickets), arriving=is_arrival)
 
     def join_all(self, tickets: Tickets, *, arriving: bool = True) -> None:
-        """Add tickets, all or none, as `join` does. Raises InputError also where columns hold what no ticket may."""
+        """Add all tickets or none, like `join`. Also raises InputError for invalid columns."""
         tickets.check()
         self.settle()
         ids, players = tickets.id.tolist(), tickets.player.tolist()
@@ -108,7 +108,7 @@ class Queue:
         self._write(tickets, arriving=arriving)
 
     def _write(self, tickets: Tickets, *, arriving: bool) -> None:
-        """Give tickets slots in the columns; their players have been noted."""
+        """Write tickets to slots of the columns; their players are already registered."""
         bits, pings = self._bits(tickets)
         count = len(tickets)
         self._make_room(count, len(tickets.player), len(tickets.named))
@@ -127,9 +127,9 @@ class Queue:
             count_arrivals(self.arrivals, self.arrival_stamps, bits, SPAN)
 
     def leave(self, ticket: int) -> None:
-        """Take a ticket out. Raises InputError where it does not wait."""
+        """Remove a ticket. Raises InputError if it is not waiting."""
         if ticket not in self._slot:
-            raise InputError(f"ticket {ticket} does not wait here; accepted is one that does")
+            raise InputError(f"ticket {ticket} is not waiting here; expected a waiting ticket")
         slot = self._slot.pop(ticket)
         if slot == JOINING:
             for member in self._joining.pop(ticket)[0].members:
@@ -145,7 +145,7 @@ class Queue:
         self._left.append(slot)
 
     def leave_all(self, tickets: Sequence[int] | Whole) -> None:
-        """Take tickets out, all or none. Raises InputError where one does not wait, or is told twice."""
+        """Remove all tickets or none. Raises InputError if one is not waiting or is given twice."""
         ids = tickets.tolist() if isinstance(tickets, np.ndarray) else list(tickets)
         slots = self._slots(ids)
         left = self.tickets[slots]
@@ -159,13 +159,13 @@ class Queue:
         self._left += slots
 
     def take(self, tickets: Sequence[int] | Whole) -> Tickets:
-        """Take tickets out, and give them as columns, with which they can join again or another queue."""
-        told = self.told(tickets)
+        """Remove tickets and return them as columns, ready to join this or another queue."""
+        columns = self.told(tickets)
         self.leave_all(tickets)
-        return told
+        return columns
 
     def told(self, tickets: Sequence[int] | Whole) -> Tickets:
-        """These tickets as columns, in this order. Raises InputError where one does not wait."""
+        """Return tickets as columns, in this order. Raises InputError if one is not waiting."""
         ids = tickets.tolist() if isinstance(tickets, np.ndarray) else list(tickets)
         slots = np.array(self._slots(ids), np.int64)
         t = self.tickets[slots]
@@ -203,7 +203,7 @@ class Queue:
         return self._order
 
     def _merge(self) -> None:
-        """Bring the order up to date with the columns; slots that were left are free again."""
+        """Update the order from the columns and free the slots of removed tickets."""
         if self._fresh or self._left:
             t = self.tickets
             fresh = np.concatenate((np.empty(0, np.int64), *self._fresh))
@@ -219,15 +219,15 @@ class Queue:
             self._fresh, self._left = [], []
 
     def arrivals_a_second(self, now: int) -> Floats:
-        """Players who joined in each percentile bin over the last ten minutes, a second; float64 (100,)."""
+        """Players per second who joined in each percentile bin over the last ten minutes; float64 (100,)."""
         self.settle()
         last = now // SPAN
-        kept = (self.arrival_stamps > last - ROWS) & (self.arrival_stamps <= last) & (self.arrival_stamps >= 0)
-        if not kept.any():
+        recent = (self.arrival_stamps > last - ROWS) & (self.arrival_stamps <= last) & (self.arrival_stamps >= 0)
+        if not recent.any():
             return np.zeros(BINS)
         first = max(self._since // SPAN, last - ROWS + 1)
         since = max(now - first * SPAN, SPAN)
-        rate: Floats = self.arrivals[kept].sum(axis=0) * SECOND / since
+        rate: Floats = self.arrivals[recent].sum(axis=0) * SECOND / since
         return rate
 
     def _slots(self, ids: list[int]) -> list[int]:
@@ -235,22 +235,22 @@ class Queue:
         try:
             slots = [self._slot[ticket] for ticket in ids]
         except (KeyError, TypeError) as error:
-            raise InputError(f"ticket {error.args[0]} does not wait here; accepted is one that does") from None
+            raise InputError(f"ticket {error.args[0]} is not waiting here; expected a waiting ticket") from None
         if len(set(slots)) < len(slots):
-            raise InputError("a ticket is told twice; accepted is each one once")
+            raise InputError("a ticket is given twice; expected each one once")
         return slots
 
     def _refuse_doubles(self, ids: list[int], players: list[int]) -> None:
         if not self._slot.keys().isdisjoint(ids) or len(set(ids)) < len(ids):
             double = _first_double(ids, self._slot)
-            raise InputError(f"ticket {double} waits already; accepted is a number that no waiting ticket has")
+            raise InputError(f"ticket {double} is already waiting; expected an unused ticket number")
         if not self._seat.keys().isdisjoint(players) or len(set(players)) < len(players):
             double = _first_double(players, self._seat)
             where = f", in ticket {self._seat[double]}" if double in self._seat else ""
-            raise InputError(f"player {double} waits already{where}; accepted are players who do not")
+            raise InputError(f"player {double} is already waiting{where}; expected others")
 
     def _bits(self, tickets: Tickets) -> tuple[Joining, Floats]:
-        """The columns with this queue's bits, and pings by its regions."""
+        """The columns with role and region bits as numbered by this queue, and pings by its regions."""
         pings, able = self._regions(tickets)
         roles = tickets.roles
         bit = [self.role_names.index(name) for name in tickets.role_names]
@@ -264,22 +264,22 @@ class Queue:
         return joining, pings
 
     def _regions(self, tickets: Tickets) -> tuple[Floats, Masks]:
-        """Pings by this queue's regions, and where each ticket can play."""
+        """Pings by this queue's regions, and the region bits where each ticket can play."""
         count, known = len(tickets), len(self.region_names)
         if not known:
             return np.empty((count, 0)), np.full(count, ANYWHERE, np.uint64)
         pings, able = np.full((count, known), np.inf), np.zeros(count, np.uint64)
-        for at, name in enumerate(tickets.region_names):
+        for index, name in enumerate(tickets.region_names):
             column = self.region_names.index(name)
-            pings[:, column] = tickets.ping[:, at]
-            able |= (tickets.ping[:, at] < np.inf).astype(np.uint64) << np.uint64(column)
+            pings[:, column] = tickets.ping[:, index]
+            able |= (tickets.ping[:, index] < np.inf).astype(np.uint64) << np.uint64(column)
         anywhere = np.isnan(tickets.ping).all(axis=1)
         pings[anywhere] = 0.0
         able[anywhere] = ANYWHERE
         return pings, able
 
     def _learn(self, regions: tuple[str, ...], roles: tuple[str, ...]) -> None:
-        """Give names bits that have none yet. Raises InputError where they are too many, and learns none."""
+        """Assign bits to new region and role names. Raises InputError, without any change, if there are too many."""
         fresh = [name for name in regions if name not in self.region_names]
         others = [name for name in roles if name not in self.role_names]
         for known, more, most, what in (
@@ -288,7 +288,7 @@ class Queue:
         ):
             if len(known) + len(more) > most:
                 raise InputError(
-                    f"{what} {', '.join(more)} would be more than {most}; accepted are at most {most} in a queue"
+                    f"{what} {', '.join(more)} would be more than {most}; expected at most {most} in a queue"
                 )
         self.role_names += others
         self.region_names += fresh
@@ -301,10 +301,10 @@ class Queue:
         if len(self._free) < tickets:
             self._merge()
         if len(self._free) < tickets:
-            had = len(self.tickets)
-            size = max(2 * had, had + tickets)
+            old_size = len(self.tickets)
+            size = max(2 * old_size, old_size + tickets)
             self.tickets, self.ping = _grown(self.tickets, size), _grown(self.ping, size)
-            self._free = [*range(size - 1, had - 1, -1), *self._free]
+            self._free = [*range(size - 1, old_size - 1, -1), *self._free]
         if self._members + members > len(self.members):
             self.members, self._members, self._gone = self._pool(
                 self.members, "first", "size", self._members, self._gone, members
@@ -317,7 +317,7 @@ class Queue:
     def _pool(
         self, pool: Records, first: str, count: str, used: int, gone: int, wanted: int
     ) -> tuple[Records, int, int]:
-        """A pool with room for more rows, and how many are used and left: rows of tickets that left are given up."""
+        """Make room in a pool, dropping rows of removed tickets; returns (pool, used rows, removed rows among them)."""
         if gone > used // 2:
             slots = np.fromiter((slot for slot in self._slot.values() if slot != JOINING), np.int64)
             t = self.tickets[slots]
@@ -331,13 +331,13 @@ class Queue:
 
 
 def _first_double(numbers: list[int], known: Mapping[int, int]) -> int:
-    """The first that is known, or was told before."""
+    """The first number that is known or occurs twice."""
     seen: set[int] = set()
     for number in numbers:
         if number in known or number in seen:
             return number
         seen.add(number)
-    raise AssertionError("there is none")
+    raise AssertionError("no duplicate")
 
 
 def _grown(column: np.ndarray, size: int) -> np.ndarray:
@@ -347,7 +347,7 @@ def _grown(column: np.ndarray, size: int) -> np.ndarray:
 
 
 def _moved(masks: Masks, bit: list[int]) -> Masks:
-    """The same masks, bit i where bit[i] stands."""
+    """Move bit i of each mask to position bit[i]."""
     moved = np.zeros(len(masks), np.uint64)
     for source, target in enumerate(bit):
         moved |= (masks >> np.uint64(source) & np.uint64(1)) << np.uint64(target)

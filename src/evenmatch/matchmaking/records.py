@@ -1,4 +1,4 @@
-"""The records that a queue and its view are made of: numpy structures, as kernels read them."""
+"""Record types of a queue and its view, as numpy structured types for the kernels."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 Records = NDArray[np.void]
 
 _PARTY = [
-    ("low", "f8"),  # the members' lowest and highest percentile; in a view of bands, where the bands end
+    ("low", "f8"),  # the members' lowest and highest percentile; with uncertainty, the ends of their bands
     ("high", "f8"),
     ("rating_low", "f8"),
     ("rating_high", "f8"),
@@ -18,24 +18,24 @@ _PARTY = [
     ("newcomers", "i4"),  # members who are not placed
     ("rating_sum", "f8"),
     ("able", "u8"),  # bit r: all members can play in region r
-    ("players", "u8"),  # one bit of 64 for each member, and for each player named: what may be a conflict
+    ("players", "u8"),  # 64-bit filters of members and of players to avoid: a fast test for possible conflicts
     ("names", "u8"),
     ("id", "i8"),
-    ("chosen_lo", "f8"),  # the hull of the filters as the members chose them
+    ("chosen_lo", "f8"),  # the union of the members' chosen filters
     ("chosen_hi", "f8"),
-    ("first", "i8"),  # member in the pool
+    ("first", "i8"),  # index of the first member in the pool
     ("named_first", "i8"),
     ("named_count", "i4"),
     ("loose", "?"),
 ]
 TICKET = np.dtype([("queued", "i8"), *_PARTY, ("alive", "?")], align=True)
-WAITING = np.dtype(  # what every step of the search reads comes first, in one line of the cache
+WAITING = np.dtype(  # fields read in every step of the search come first, in one cache line
     [
         ("waited", "f8"),  # seconds
-        ("spread", "f8"),  # percentiles that a match may have for its sake, those of the party itself included
+        ("spread", "f8"),  # largest spread of percentiles allowed to its match, including that of the party
         *_PARTY,
         ("slot", "i8"),
-        ("lo", "f8"),  # the window now, and at its widest
+        ("lo", "f8"),  # the present window, and the widest one
         ("hi", "f8"),
         ("last_lo", "f8"),
         ("last_hi", "f8"),
@@ -59,12 +59,12 @@ NAMED = np.dtype([("player", "i8"), ("met", "i8")])
 SHARED = [name for name, _ in _PARTY]
 
 
-class View(NamedTuple):
-    """N waiting tickets, ascending by where their players begin, then by time, then by id; with the queue's pools.
+class QueueView(NamedTuple):
+    """N waiting tickets, ascending by lowest percentile, then time, then id, with the pools of the queue.
 
     t        WAITING (N,);  members  MEMBER (P,);  named  NAMED
-    role     int64 (P,)  bit r: the member offers role r of the policy; of length 1 where it has none
-    apart_start  int64 (N+1,);  apart  int64: the places of the tickets that each is not to meet now
+    role     int64 (P,)  bit r: the member offers role r of the policy; of length 1 without roles
+    apart_start  int64 (N+1,);  apart  int64: places of the tickets that each ticket must not meet now
     """
 
     t: Any
@@ -75,11 +75,11 @@ class View(NamedTuple):
     apart: NDArray[np.int64]
 
 
-class Rules(NamedTuple):
-    """What kernels read of a policy, for one kind of match.
+class KernelRules(NamedTuple):
+    """The policy values that kernels read, for one team size.
 
     size    players in each team
-    roles   whether teams need roles; how many is told beside it, as `room`
+    roles   whether teams need roles; their counts are passed separately as `room`
     """
 
     now: int

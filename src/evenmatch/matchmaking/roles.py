@@ -1,20 +1,20 @@
-"""Kernels that say whether players can cover a team's roles, by Hall's condition on subsets of roles."""
+"""Kernels that decide whether players can cover the roles of a team, by Hall's condition."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from evenmatch.matchmaking.compiled import compiled, lean
-from evenmatch.matchmaking.records import View
+from evenmatch.matchmaking.kernel_options import compiled, lean
+from evenmatch.matchmaking.records import QueueView
 from evenmatch.matchmaking.tickets import Whole
 
 
 @lean
 def add(held: Whole, room: Whole, times: int, mask: int) -> bool:
-    """Count a player who offers these roles, if `times` teams have room for one more like that.
+    """Count a player who offers the roles in `mask` if `times` teams have room for one more; else return False.
 
-    held  int64 (2^R,)  by subset of roles: players counted so far who offer nothing outside it; changed
-    room  int64 (2^R,)  how many of them one team has room for, free seats included
+    held  int64 (2^R,)  by subset of roles: counted players who offer no role outside it; updated
+    room  int64 (2^R,)  how many of them one team has room for, including free seats
     """
     for subset in range(len(room)):
         if mask & ~subset == 0 and held[subset] + 1 > times * room[subset]:
@@ -34,7 +34,7 @@ def take_back(held: Whole, mask: int) -> None:
 
 
 @lean
-def add_party(held: Whole, room: Whole, times: int, v: View, j: int) -> bool:
+def add_party(held: Whole, room: Whole, times: int, v: QueueView, j: int) -> bool:
     """Count all members of the party at place `j` of the view, or none."""
     first = v.t[j].first
     for m in range(first, first + v.t[j].size):
@@ -46,8 +46,8 @@ def add_party(held: Whole, room: Whole, times: int, v: View, j: int) -> bool:
 
 
 @lean
-def covers(v: View, room: Whole, own: Whole, team: Whole, number: int, held: Whole) -> bool:
-    """Whether the team of this number covers its roles; `team` is that of each ticket of `own`, `held` scratch."""
+def covers(v: QueueView, room: Whole, own: Whole, team: Whole, number: int, held: Whole) -> bool:
+    """Whether team `number` covers its roles; `team` is the team of each ticket of `own`, `held` is scratch."""
     held[:] = 0
     good = True
     for i in range(len(own)):
@@ -58,10 +58,10 @@ def covers(v: View, room: Whole, own: Whole, team: Whole, number: int, held: Who
 
 @compiled
 def assign(masks: Whole, need: Whole, out: Whole) -> bool:
-    """Give each player of a full team a role that they offer, or a free seat: `out` is the role, or -1.
+    """Assign each player of a full team an offered role, or a free seat (-1), in `out`; False if impossible.
 
-    masks  int64 (S,)  what each offers;  need  int64 (R,)  how many of each role
-    Seats are filled one by one along augmenting paths, so an answer is found wherever there is one (Kuhn).
+    masks  int64 (S,)  offered roles of each player;  need  int64 (R,)  required number of each role
+    Bipartite matching with augmenting paths (Kuhn), so a solution is found whenever one exists.
     """
     seats, players = need.sum(), len(masks)
     role_of, holder = np.empty(seats, np.int64), np.full(seats, -1, np.int64)

@@ -1,21 +1,21 @@
-"""The kernel that picks disjoint matches: weighted interval scheduling."""
+"""Kernel that selects disjoint matches: weighted interval scheduling."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from evenmatch.history import Floats
-from evenmatch.matchmaking.compiled import compiled
+from evenmatch.matchmaking.kernel_options import compiled
 from evenmatch.matchmaking.tickets import Whole
 
 
 @compiled
 def pick(last: Whole, value: Floats) -> Whole:
-    """Places of disjoint matches with the largest total value, ascending.
+    """The first tickets of the disjoint matches with the largest total value, ascending.
 
-    last   int64 (N,)    the last ticket of the match that begins at each ticket; -1: none does
-    value  float64 (N,)  what that match is worth, above 0
-    By dynamic programming from the end, O(N); best-first would leave a fifth of a matchable queue behind.
+    last   int64 (N,)    the last ticket of the match that begins at each ticket; -1: no match
+    value  float64 (N,)  the value of that match, above 0
+    Dynamic programming from the end, O(N); a greedy choice would leave a fifth of the matchable tickets unmatched.
     """
     count = len(last)
     best = np.zeros(count + 1)

@@ -1,4 +1,4 @@
-"""One tick at work: who is still free, and the matches made so far."""
+"""The state of one tick: the tickets that are still free and the matches created so far."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ from evenmatch.matchmaking.balance import companions, divide, means
 from evenmatch.matchmaking.passes import EVERYWHERE, Places, Windows, make_matches
 from evenmatch.matchmaking.policy import Policy
 from evenmatch.matchmaking.queue import Queue
-from evenmatch.matchmaking.records import Records, Rules, View
+from evenmatch.matchmaking.records import KernelRules, QueueView, Records
 from evenmatch.matchmaking.tickets import ANYWHERE, Whole, starts
 from evenmatch.matchmaking.view import role_room, rules_of
 
-TRIES = 8  # times that others are looked for where odds were beyond the limit, in one tick
-DIGITS = 9  # of odds: exp and tanh differ between processors in their last bits
-NEAREST = 256  # places up and down the order: where others are looked for first, or again
+TRIES = 8  # most search passes in one tick after matches were refused for their odds
+DIGITS = 9  # decimal digits of odds: the last bits of exp and tanh differ between processors
+NEAREST = 256  # distance in the order within which tickets are searched first, or again
 
 
-class Tick:
-    """One tick at work: who is still free, and the matches made so far."""
+class TickState:
+    """The state of one tick: the tickets that are still free and the matches created so far."""
 
-    def __init__(self, queue: Queue, view: View, now: int, policy: Policy) -> None:
+    def __init__(self, queue: Queue, view: QueueView, now: int, policy: Policy) -> None:
         self.view, self.now, self.policy = view, now, policy
         self.free = view.t["able"] > 0
         self.made: list[tuple[Whole, Whole, Whole, Floats]] = []  # start, ticket, team, odds
-        # a point between the teams' means, near even odds by Elo's curve; rounded as odds are
+        # seconds per point between the teams' means, from the slope of Elo's curve at even odds; rounded like odds
         self.gap_cost = round(25 * math.log(10) * policy.odds_cost / policy.odds_scale, DIGITS)
         self.places = _places(queue, view.t)
         self.windows = Windows(*(np.ascontiguousarray(view.t[name]) for name in Windows._fields))
 
     def matches(self) -> tuple[Whole, Whole, Whole, Floats]:
-        """All matches made: first ticket of each, places in the view, teams, odds."""
+        """All created matches: first ticket of each, places in the view, teams, odds."""
         none = np.empty(0, np.int64)
         sizes = np.concatenate((none, *(np.diff(start) for start, *_ in self.made)))
         ticket = np.concatenate((none, *(ticket for _, ticket, _, _ in self.made)))
@@ -43,10 +43,10 @@ class Tick:
         return np.concatenate((np.zeros(1, np.int64), np.cumsum(sizes))), ticket, team, odds
 
     def serve(self, size: int) -> None:
-        """Make matches with teams of `size`, until none is found or too many were refused for their odds.
+        """Create matches with teams of `size` until none is found or too many passes were refused for their odds.
 
-        Of a match that was refused, the two tickets whose ratings are farthest apart are kept apart in this tick, and
-        others are looked for near by.
+        After a refused match, its two tickets with the largest rating difference are kept apart for the rest of the
+        tick, and the search is repeated near them.
         """
         t, policy = self.view.t, self.policy
         able = t["size"] <= size
@@ -64,23 +64,23 @@ class Tick:
             self.view = _kept_apart(self.view, np.array([_farthest(t, match) for match in refused]))
             near = _around(np.concatenate(refused), len(t))
 
-    def make(self, start: Whole, ticket: Whole, rules: Rules) -> Flags:
-        """Divide matches into teams and keep those within the odds; which of them these are."""
+    def make(self, start: Whole, ticket: Whole, rules: KernelRules) -> Flags:
+        """Divide matches into teams and keep those within the odds limit; returns the mask of these."""
         team, odds, good = self.divided(start, ticket, rules)
-        kept = np.repeat(good, np.diff(start))
+        in_good = np.repeat(good, np.diff(start))
         sizes = np.diff(start)[good]
         self.made.append(
-            (np.concatenate((np.zeros(1, np.int64), np.cumsum(sizes))), ticket[kept], team[kept], odds[good])
+            (np.concatenate((np.zeros(1, np.int64), np.cumsum(sizes))), ticket[in_good], team[in_good], odds[good])
         )
-        self.free[ticket[kept]] = False
+        self.free[ticket[in_good]] = False
         return good
 
-    def divided(self, start: Whole, ticket: Whole, rules: Rules) -> tuple[Whole, Floats, Flags]:
-        """The team of each ticket, the odds of each match, and which matches can be made."""
+    def divided(self, start: Whole, ticket: Whole, rules: KernelRules) -> tuple[Whole, Floats, Flags]:
+        """The team of each ticket, the odds of each match, and a mask of the possible matches."""
         table = companions(rules.size) if rules.teams == 2 else companions(1)
         team = np.zeros(len(ticket), np.int64)
         good = divide(self.view, rules, role_room(self.policy, rules.size), start, ticket, table, self.gap_cost, team)
-        odds = _foretold(self.policy, *means(self.view, rules, start, ticket, team, good))
+        odds = _predicted_odds(self.policy, *means(self.view, rules, start, ticket, team, good))
         if self.policy.max_odds is None:
             return team, odds, good > 0
         return team, odds, (good > 0) & (np.maximum(odds, 1.0 - odds) <= self.policy.max_odds)
@@ -92,8 +92,8 @@ def _farthest(t: Records, match: Whole) -> tuple[int, int]:
     return int(match[rating.argmin()]), int(match[len(match) - 1 - rating[::-1].argmax()])
 
 
-def _kept_apart(view: View, pairs: Whole) -> View:
-    """The same where these pairs of tickets, int64 (K, 2), are not to meet either."""
+def _kept_apart(view: QueueView, pairs: Whole) -> QueueView:
+    """A copy of the view in which these pairs of tickets, int64 (K, 2), must not meet either."""
     count = len(view.t)
     owner = np.concatenate((np.repeat(np.arange(count), np.diff(view.apart_start)), pairs[:, 0], pairs[:, 1]))
     other = np.concatenate((view.apart, pairs[:, 1], pairs[:, 0]))
@@ -102,7 +102,7 @@ def _kept_apart(view: View, pairs: Whole) -> View:
 
 
 def _around(places: Whole, count: int) -> Flags:
-    """Which of so many places are near any of these."""
+    """Mask of the places within NEAREST of any of these."""
     change = np.zeros(count + 1, np.int64)
     np.add.at(change, np.maximum(places - NEAREST, 0), 1)
     np.add.at(change, np.minimum(places + NEAREST + 1, count), -1)
@@ -111,10 +111,10 @@ def _around(places: Whole, count: int) -> Flags:
 
 
 def _places(queue: Queue, t: Records) -> Places:
-    """The regions where somebody can play, and where each ticket is at home."""
-    told = t["able"][t["able"] != ANYWHERE]
-    names = sorted(enumerate(queue.region_names), key=lambda one: one[1])
-    region = np.array([bit for bit, _ in names if (told >> np.uint64(bit) & np.uint64(1)).any()], np.int64)
+    """The regions where any ticket can play, and the home region of each ticket."""
+    able = t["able"][t["able"] != ANYWHERE]
+    names = sorted(enumerate(queue.region_names), key=lambda region: region[1])
+    region = np.array([bit for bit, _ in names if (able >> np.uint64(bit) & np.uint64(1)).any()], np.int64)
     home = np.full(len(t), EVERYWHERE, np.int64)
     if len(region):
         can = t["able"][:, None] >> region.astype(np.uint64) & np.uint64(1) == 1
@@ -123,12 +123,12 @@ def _places(queue: Queue, t: Records) -> Places:
     return Places(region, home)
 
 
-def _foretold(policy: Policy, first: Floats, second: Floats) -> Floats:
-    """The odds of the first teams; nan where a mean is."""
+def _predicted_odds(policy: Policy, first: Floats, second: Floats) -> Floats:
+    """The odds of the first teams; nan if a mean is nan."""
     odds = np.full(len(first), np.nan)
     known = ~np.isnan(first)
-    told = np.asarray(policy.foretell(first[known], second[known]), np.float64)
-    if told.shape != first[known].shape or not ((told >= 0) & (told <= 1)).all():
-        raise BadParameterError("the policy's odds give something else; accepted is a chance of 0..1 for each match")
-    odds[known] = np.round(told, DIGITS)
+    predicted = np.asarray(policy.foretell(first[known], second[known]), np.float64)
+    if predicted.shape != first[known].shape or not ((predicted >= 0) & (predicted <= 1)).all():
+        raise BadParameterError("the policy's odds returned invalid values; expected chances from 0 to 1")
+    odds[known] = np.round(predicted, DIGITS)
     return odds

@@ -1,4 +1,4 @@
-"""Many tickets as columns: what joins a queue at once, and what the benchmarks and the simulator make."""
+"""Many tickets as columns, for bulk joins, benchmarks and the simulator."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from evenmatch.matchmaking.ticket import LARGEST_NUMBER, Ticket
 
 Whole = NDArray[np.int64]
 Masks = NDArray[np.uint64]
-FOREVER = np.iinfo(np.int64).max  # when somebody was met who is avoided
+FOREVER = np.iinfo(np.int64).max  # the time of meeting for players on an avoid list
 MOST_REGIONS, MOST_ROLES = 60, 60
-ANYWHERE = (1 << (MOST_REGIONS + 1)) - 1  # one bit more than any that told pings
+ANYWHERE = (1 << (MOST_REGIONS + 1)) - 1  # one bit more than any ticket with pings
 
 
 @dataclass(frozen=True, eq=False)
 class Tickets:
-    """T tickets of S members, members of one ticket side by side.
+    """T tickets with S members; members of one ticket are contiguous.
 
     id, queued  int64 (T,)    number and microseconds since the epoch
     start       int64 (T+1,)  first member of each ticket
     player      int64 (S,)    percentile, rating, within, deviation float64 (S,)  loose, newcomer bool (S,)
     roles       uint64 (S,)   bit r: offers role_names[r]; 0: any role
-    ping        float64 (T, R)  the worst of the members' pings to region_names[r]; inf where one of them cannot play;
+    ping        float64 (T, R)  the members' worst ping to region_names[r]; inf if a member cannot play there;
                               a row of nan: any region
-    named_start int64 (T+1,)  named int64 (N,)  players whom somebody of the ticket avoids or met
+    named_start int64 (T+1,)  named int64 (N,)  players whom a member avoids or met
     met         int64 (N,)    when met, microseconds since the epoch; FOREVER: avoided
 
-    `check` says what is wrong with them.
+    The constructor does not validate; `check` does.
     """
 
     id: Whole
@@ -60,11 +60,11 @@ class Tickets:
 
     @classmethod
     def of(cls, tickets: Sequence[Ticket]) -> Tickets:
-        """The columns of these tickets."""
+        """Convert tickets to columns."""
         members = [member for ticket in tickets for member in ticket.members]
         regions = tuple(sorted({region for member in members for region in member.ping}))
         roles = tuple(sorted({role for member in members for role in member.roles}))
-        bit = {role: 1 << at for at, role in enumerate(roles)}
+        bit = {role: 1 << index for index, role in enumerate(roles)}
         named = [
             [(other, FOREVER) for member in ticket.members for other in member.avoid]
             + [tuple(met) for member in ticket.members for met in member.met]
@@ -86,9 +86,9 @@ class Tickets:
             ping=np.array([_pings(ticket, regions) for ticket in tickets], np.float64).reshape(
                 len(tickets), len(regions)
             ),
-            named_start=starts([len(ones) for ones in named]),
-            named=np.array([one[0] for one in flat], np.int64),
-            met=np.array([one[1] for one in flat], np.int64),
+            named_start=starts([len(entries) for entries in named]),
+            named=np.array([player for player, _ in flat], np.int64),
+            met=np.array([time for _, time in flat], np.int64),
             region_names=regions,
             role_names=roles,
         )
@@ -104,7 +104,7 @@ class Tickets:
         within: Floats,
         loose: Flags,
     ) -> Tickets:
-        """Tickets of one certain, placed player each, who play anywhere, with anybody, any role."""
+        """Tickets with one placed player each, without uncertainty, region, role or avoid list."""
         count = len(id)
         return cls.plain(id, queued, np.arange(count + 1), player, percentile, rating, within, loose)
 
@@ -120,7 +120,7 @@ class Tickets:
         within: Floats,
         loose: Flags,
     ) -> Tickets:
-        """The same with parties: `start` int64 (T+1,) is the first member of each ticket."""
+        """Like `solo`, with parties: `start` int64 (T+1,) is the first member of each ticket."""
         members, none = len(player), np.empty(0, np.int64)
         return cls(
             *(id, queued, start, player, percentile, rating, within, loose),
@@ -134,49 +134,47 @@ class Tickets:
         )
 
     def check(self) -> None:
-        """Raise InputError where the columns do not fit together, or hold what no ticket may have."""
+        """Raise InputError if the columns are inconsistent or contain invalid values."""
         self._check_lengths()
         for what, numbers in (("ticket", self.id), ("player", self.player), ("a player named", self.named)):
             if len(numbers) and not (numbers.min() >= 0 and numbers.max() < LARGEST_NUMBER):
                 bad = numbers[(numbers < 0) | (numbers >= LARGEST_NUMBER)][0]
-                raise InputError(f"{what} {bad}: accepted is a whole number from 0 to 2^62 - 1")
+                raise InputError(f"{what} {bad}: expected a whole number from 0 to 2^62 - 1")
         for name, low, high in _RANGES:
             column = getattr(self, name)
             good = (column >= low) & (column <= high)
             if not good.all():
                 bad = int(np.argmin(good))
                 raise InputError(
-                    f"player {self.player[bad]}: {name} is {column[bad]:g}; accepted is a number from {low:g} to "
-                    f"{high:g}"
+                    f"player {self.player[bad]}: {name} is {column[bad]:g}; expected a number from {low:g} to {high:g}"
                 )
         if (self.ping < 0).any():
             bad = int(np.flatnonzero((self.ping < 0).any(axis=1))[0])
-            raise InputError(f"ticket {self.id[bad]} has a ping below 0; accepted are milliseconds from 0")
+            raise InputError(f"ticket {self.id[bad]} has a ping below 0; expected milliseconds, 0 or more")
         for names, most, what in ((self.region_names, MOST_REGIONS, "region"), (self.role_names, MOST_ROLES, "role")):
             if len(names) > most or len(set(names)) < len(names):
-                raise InputError(f"{len(names)} {what}_names; accepted are at most {most} different ones")
+                raise InputError(f"{len(names)} {what}_names; expected at most {most}, without duplicates")
         if int(self.roles.max(initial=0)) >> len(self.role_names):
-            raise InputError("roles has a bit without a name in role_names; accepted is a name for each")
+            raise InputError("roles has a bit without a name in role_names; expected a name for each")
 
     def _check_lengths(self) -> None:
-        """Raise InputError where a column is not as long as the others say."""
         count, members = len(self), len(self.player)
         for name, start, rows in (("start", self.start, members), ("named_start", self.named_start, len(self.named))):
             if len(start) != count + 1 or start[0] != 0 or start[-1] != rows or (np.diff(start) < 0).any():
-                raise InputError(f"{name} does not lead from 0 to {rows} in {count} steps, none of them back")
+                raise InputError(f"{name} must rise from 0 to {rows} in {count} steps without decreasing")
         columns = dict.fromkeys(_OF_MEMBERS, members) | {"queued": count, "met": len(self.named)}
         for name, rows in columns.items():
             if len(getattr(self, name)) != rows:
-                raise InputError(f"{name} has {len(getattr(self, name))} values; accepted are {rows}")
+                raise InputError(f"{name} has {len(getattr(self, name))} values; expected {rows}")
         if self.ping.shape != (count, len(self.region_names)):
             raise InputError(
-                f"ping is {self.ping.shape}; accepted is a row for each of {count} tickets and a column for each of "
+                f"ping is {self.ping.shape}; expected a row for each of {count} tickets and a column for each of "
                 f"{len(self.region_names)} regions"
             )
         sizes = np.diff(self.start)
         if len(sizes) and not (sizes.min() >= 1 and sizes.max() <= LARGEST_TEAM):
             bad = int(np.flatnonzero((sizes < 1) | (sizes > LARGEST_TEAM))[0])
-            raise InputError(f"ticket {self.id[bad]} has {sizes[bad]} members; accepted are 1 to {LARGEST_TEAM}")
+            raise InputError(f"ticket {self.id[bad]} has {sizes[bad]} members; expected 1 to {LARGEST_TEAM}")
 
 
 _RANGES = (("percentile", 0, 100), ("within", 0, 100), ("deviation", 0, 100), ("rating", -1e300, 1e300))
@@ -184,18 +182,18 @@ _OF_MEMBERS = ("percentile", "rating", "within", "loose", "deviation", "newcomer
 
 
 def starts(counts: Sequence[int] | Whole) -> Whole:
-    """Where the rows of each begin, and after the last where they end; int64 (N+1,)."""
+    """The offset of each group's first row, and the total; int64 (N+1,)."""
     return np.concatenate((np.zeros(1, np.int64), np.cumsum(np.asarray(counts, np.int64))))
 
 
 def rows_of(first: Whole, count: Whole) -> Whole:
-    """first[0], first[0] + 1 … for count[0] of them, then those of the next."""
+    """Concatenate the ranges first[i], first[i] + 1, … of count[i] numbers."""
     start = starts(count)
     return np.arange(start[-1]) + np.repeat(first - start[:-1], count)
 
 
 def _pings(ticket: Ticket, regions: tuple[str, ...]) -> list[float]:
-    """The worst ping of the party to each region; inf where not all can play, nan where none told any."""
+    """The worst ping of the party to each region; inf if a member cannot play there, nan if no pings are given."""
     able = ticket.regions
     if able is None:
         return [np.nan] * len(regions)

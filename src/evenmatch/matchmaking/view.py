@@ -1,24 +1,24 @@
-"""A queue at one moment under one policy: its tickets in order, with their windows."""
+"""The view of a queue at one time under one policy: sorted tickets with their windows."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from evenmatch.errors import InputError
-from evenmatch.matchmaking.blocks import look
 from evenmatch.matchmaking.conflict import keep_apart
 from evenmatch.matchmaking.policy import INFINITE, Policy
 from evenmatch.matchmaking.queue import Queue
-from evenmatch.matchmaking.records import WAITING, Records, Rules, View
+from evenmatch.matchmaking.queue_columns import look
+from evenmatch.matchmaking.records import WAITING, KernelRules, QueueView, Records
 from evenmatch.matchmaking.ticket import check_number
 from evenmatch.matchmaking.tickets import ANYWHERE, Masks, Whole, rows_of, starts
 
-AGE = 300_000_000  # seconds: who has waited for ten years joined at a time in other units
+AGE = 300_000_000  # seconds: a longer wait means that a time is not in microseconds
 
 
-def rules_of(policy: Policy, now: int, size: int) -> Rules:
-    """The rules of matches with teams of `size` players."""
-    return Rules(
+def rules_of(policy: Policy, now: int, size: int) -> KernelRules:
+    """The rules for matches with teams of `size` players."""
+    return KernelRules(
         now=now,
         teams=policy.teams,
         size=size,
@@ -32,8 +32,8 @@ def rules_of(policy: Policy, now: int, size: int) -> Rules:
     )
 
 
-def view_of(queue: Queue, now: int, policy: Policy) -> tuple[View, Whole]:
-    """The tickets that a match can be made of, and the numbers of those that waited as long as anybody may."""
+def view_of(queue: Queue, now: int, policy: Policy) -> tuple[QueueView, Whole]:
+    """The view of the tickets that can be matched, and the ids of the expired tickets."""
     check_number("now", now)
     check_policy(policy, "propose")
     order = queue.order()
@@ -41,13 +41,13 @@ def view_of(queue: Queue, now: int, policy: Policy) -> tuple[View, Whole]:
     t, expired = np.empty(len(order), WAITING), np.empty(len(order), np.int64)
     overdue = INFINITE if policy.overdue_after is None else float(policy.overdue_after)
     spreads = (float(policy.even_spread), float(policy.spread_share), overdue)
-    kept, given_up = look(
+    visible, given_up = look(
         queue.tickets, order, now, longest, policy.team_size, np.array(policy.steps), spreads, t, expired
     )
-    t = t[:kept]
-    if kept and t["waited"].max() > AGE:
+    t = t[:visible]
+    if visible and t["waited"].max() > AGE:
         raise InputError(
-            f"ticket {t['id'][t['waited'].argmax()]} has waited {t['waited'].max():.0f} s; accepted are times in "
+            f"ticket {t['id'][t['waited'].argmax()]} has waited {t['waited'].max():.0f} s; expected times in "
             "microseconds since the epoch"
         )
     if policy.max_ping is not None and queue.region_names:
@@ -55,17 +55,17 @@ def view_of(queue: Queue, now: int, policy: Policy) -> tuple[View, Whole]:
     if policy.uncertainty > 0:
         t = _with_bands(t, queue, policy)
     apart = keep_apart(t, queue.members, queue.named, now, float(policy.rematch_wait), float(policy.rematch_fade))
-    return View(t, queue.members, queue.named, _offers(queue, policy), *apart), np.sort(expired[:given_up])
+    return QueueView(t, queue.members, queue.named, _offers(queue, policy), *apart), np.sort(expired[:given_up])
 
 
 def check_policy(policy: object, where: str) -> None:
-    """Raise InputError for what is no policy."""
+    """Raise InputError unless the value is a Policy."""
     if not isinstance(policy, Policy):
-        raise InputError(f"{where}: the policy is {policy!r}; accepted is a Policy, such as presets()['balanced']")
+        raise InputError(f"{where}: the policy is {policy!r}; expected a Policy, such as presets()['balanced']")
 
 
 def _with_bands(t: Records, queue: Queue, policy: Policy) -> Records:
-    """The same where a player is a band: `uncertainty` deviations to both sides, no wider than their own filter."""
+    """Replace players by bands of `uncertainty` deviations to both sides, no wider than their own filter."""
     members = queue.members[rows_of(t["first"], t["size"])]
     width = np.where(t["loose"], [policy.width(waited) for waited in t["waited"].tolist()], 0.0)
     own = np.maximum(members["within"], np.repeat(width, t["size"]))
@@ -79,7 +79,7 @@ def _with_bands(t: Records, queue: Queue, policy: Policy) -> Records:
 
 
 def _within_ping(queue: Queue, t: Records, most: float) -> Masks:
-    """Where each ticket can play under the policy's ping limit."""
+    """The region bits where each ticket can play under the policy's ping limit."""
     able: Masks = t["able"]
     good = queue.ping[t["slot"], : len(queue.region_names)] <= most
     near = (good.astype(np.uint64) << np.arange(good.shape[1], dtype=np.uint64)).sum(axis=1, dtype=np.uint64)
@@ -87,20 +87,20 @@ def _within_ping(queue: Queue, t: Records, most: float) -> Masks:
 
 
 def _offers(queue: Queue, policy: Policy) -> Whole:
-    """What each member in the pool offers of the policy's roles: bit r for its r-th; who told nothing offers all."""
-    told = queue.members["roles"]
+    """The policy roles that each member in the pool offers: bit r for role r; no roles given means all."""
+    given = queue.members["roles"]
     if not policy.roles:
         return np.zeros(1, np.int64)
-    offers = np.zeros(len(told), np.int64)
+    offers = np.zeros(len(given), np.int64)
     for bit, name in enumerate(policy.roles):
         if name in queue.role_names:
             own = np.uint64(queue.role_names.index(name))
-            offers |= (told >> own & np.uint64(1)).astype(np.int64) << bit
-    return np.where(told == 0, (1 << len(policy.roles)) - 1, offers)
+            offers |= (given >> own & np.uint64(1)).astype(np.int64) << bit
+    return np.where(given == 0, (1 << len(policy.roles)) - 1, offers)
 
 
 def role_room(policy: Policy, size: int) -> Whole:
-    """By subset of roles: how many players of one team may offer nothing outside it (Hall's condition)."""
+    """For each subset of roles: how many players of a team may offer no role outside it (Hall's condition)."""
     counts = list(policy.roles.values())
     free = size - sum(counts)
     return np.array(

@@ -1,4 +1,4 @@
-"""What a ticket waits for, and how long that may take."""
+"""Explain what a ticket waits for, with an estimate of the wait."""
 
 from __future__ import annotations
 
@@ -6,15 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from evenmatch.durations import SECOND
 from evenmatch.errors import InputError
 from evenmatch.history import Flags, Floats
 from evenmatch.matchmaking.conflict import worth
 from evenmatch.matchmaking.policy import Policy
 from evenmatch.matchmaking.queue import Queue
-from evenmatch.matchmaking.records import View
+from evenmatch.matchmaking.records import QueueView
 from evenmatch.matchmaking.view import rules_of, view_of
-
-SECOND = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -22,13 +21,13 @@ class Waiting:
     """Why a ticket has no match yet.
 
     waited       seconds so far
-    window       the percentiles in which all others must be, now
-    widens_in    seconds until the window next widens; None: it does not any more (`strict`: it never did)
-    widens_to    the window from then on
+    window       the present range of percentiles in which all other players must be
+    widens_in    seconds until the window widens next; None: it does not widen any more (`strict`: it never widens)
+    widens_to    the window after that
     needed       how many more players a match needs
-    within       players of other tickets that could be in a match with this one now, as far as two tickets can tell
-    estimate     further seconds until a match, from recent arrivals near by; None where nobody near by came
-    hindrances   what keeps it from ever being matched under this policy, each a sentence; empty where nothing does
+    within       players of other tickets that are individually compatible with this one now
+    estimate     further seconds until a match, from recent arrivals near this level; None: no such arrivals
+    hindrances   sentences that say why the ticket can never be matched under this policy; normally empty
     """
 
     ticket: int
@@ -44,38 +43,38 @@ class Waiting:
 
     @property
     def sentences(self) -> list[str]:
-        """The same for people, a sentence each."""
+        """The explanation as sentences for players."""
         if self.hindrances:
             return list(self.hindrances)
         low, high = self.window
-        told = [
+        lines = [
             f"waiting for {self.needed} more between percentile {max(low, 0):.4g} and {min(high, 100):.4g}: "
-            f"{self.within} of those who wait could be in a match with you now"
+            f"{self.within} of the waiting players could be in a match with you now"
         ]
         if self.widens_in is not None and self.widens_to is not None:
             low, high = self.widens_to
-            told.append(
+            lines.append(
                 f"in {self.widens_in:.0f} s the search widens to percentile {max(low, 0):.4g} to {min(high, 100):.4g}"
             )
         elif self.strict:
-            told.append("the filter is strict: it does not widen")
+            lines.append("the filter is strict: it does not widen")
         if self.estimate is None:
-            told.append("nobody came near your level lately, so there is no estimate")
+            lines.append("no player near your level joined lately, so there is no estimate")
         else:
-            told.append(f"a match is likely in about {self.estimate:.0f} s")
-        return told
+            lines.append(f"a match is likely in about {self.estimate:.0f} s")
+        return lines
 
 
 def why(ticket: int, queue: Queue, now: int, policy: Policy) -> Waiting:
-    """What this ticket waits for. Raises InputError where it does not wait in this queue."""
+    """Explain what a ticket waits for. Raises InputError if it is not waiting in this queue."""
     if ticket not in queue:
-        raise InputError(f"ticket {ticket} does not wait here; accepted is one that does")
+        raise InputError(f"ticket {ticket} is not waiting here; expected a waiting ticket")
     view, _ = view_of(queue, now, policy)
     place = np.flatnonzero(view.t["id"] == ticket)
-    told = queue.told((ticket,))
-    waited = max((now - int(told.queued[0])) / SECOND, 0.0)
+    columns = queue.told((ticket,))
+    waited = max((now - int(columns.queued[0])) / SECOND, 0.0)
     if not len(place):
-        return _left_out(ticket, waited, bool(told.loose.all()), len(told.player), policy)
+        return _left_out(ticket, waited, bool(columns.loose.all()), len(columns.player), policy)
     own, points = view.t[place[0]], queue.tickets[view.t["slot"][place[0]]]
     low, high = float(points["low"]), float(points["high"])
     window = (float(own["lo"]), float(own["hi"]))
@@ -85,7 +84,7 @@ def why(ticket: int, queue: Queue, now: int, policy: Policy) -> Waiting:
         if own["loose"] and after > waited and wider != window:
             widens_in, widens_to = after - waited, wider
             break
-    hindered = [] if own["able"] else ["no region is near enough: none has a ping that the policy allows"]
+    hindrances = [] if own["able"] else ["every region is too far away: no ping is within the limit of this queue"]
     return Waiting(
         ticket=ticket,
         waited=waited,
@@ -94,9 +93,9 @@ def why(ticket: int, queue: Queue, now: int, policy: Policy) -> Waiting:
         widens_in=widens_in,
         widens_to=widens_to,
         needed=policy.players - int(own["size"]),
-        within=int(view.t["size"][_could_meet(view, int(place[0]), now, policy)].sum()),
+        within=int(view.t["size"][_compatible_tickets(view, int(place[0]), now, policy)].sum()),
         estimate=_estimate(queue, view, int(place[0]), now, policy),
-        hindrances=tuple(hindered),
+        hindrances=tuple(hindrances),
     )
 
 
@@ -104,34 +103,34 @@ def _left_out(ticket: int, waited: float, loose: bool, size: int, policy: Policy
     if size > policy.team_size:
         reason = f"a party of {size} is larger than a team of {policy.team_size}"
     else:
-        reason = f"the ticket has waited {waited:.0f} s, and is given up after {policy.max_wait:g} s"
+        reason = f"the ticket has waited {waited:.0f} s, the longest wait in this queue is {policy.max_wait:g} s"
     none = (float("nan"), float("nan"))
     return Waiting(ticket, waited, not loose, none, None, None, max(policy.players - size, 0), 0, None, (reason,))
 
 
-def _could_meet(view: View, place: int, now: int, policy: Policy) -> Flags:
-    """Which tickets could be in a match with this one, as far as the two of them can tell."""
+def _compatible_tickets(view: QueueView, place: int, now: int, policy: Policy) -> Flags:
+    """Mask of the tickets that are individually compatible with this one."""
     t, own = view.t, view.t[place]
     rules = rules_of(policy, now, policy.team_size)
-    could: Flags = (
+    compatible: Flags = (
         (t["low"] >= own["lo"]) & (t["high"] <= own["hi"]) & (t["lo"] <= own["low"]) & (t["hi"] >= own["high"])
     )
-    could &= (t["able"] & own["able"]) > 0
+    compatible &= (t["able"] & own["able"]) > 0
     spread = np.maximum(t["rating_high"], own["rating_high"]) - np.minimum(t["rating_low"], own["rating_low"])
-    could &= spread <= rules.rating_cap
-    could[place] = False
+    compatible &= spread <= rules.rating_cap
+    compatible[place] = False
     named = ((t["names"] & own["players"]) | (t["players"] & own["names"])) > 0
-    for other in np.flatnonzero(could & named).tolist():
-        could[other] = not np.isinf(worth(view, rules, place, other))
-    return could
+    for other in np.flatnonzero(compatible & named).tolist():
+        compatible[other] = not np.isinf(worth(view, rules, place, other))
+    return compatible
 
 
-def _estimate(queue: Queue, view: View, place: int, now: int, policy: Policy) -> float | None:
-    """Seconds until a match, from arrivals near by.
+def _estimate(queue: Queue, view: QueueView, place: int, now: int, policy: Policy) -> float | None:
+    """Estimate the seconds until a match from recent arrivals near this level.
 
-    For arrivals of r players a second in a band as wide as a match may be, the k players of a match come together
-    after about (k - 1)² / (2 (k + 1)) / r seconds: that is what fixed bins give, see docs/matchmaking.md. Each step
-    allows a wider band but begins later; the best of them counts.
+    If r players per second arrive in a band of the allowed spread, the k players of a match gather in about
+    (k - 1)² / (2 (k + 1)) / r seconds: the result for fixed bins, see docs/matchmaking.md. Each step allows a wider
+    band but begins later; the smallest estimate is used.
     """
     own, players = queue.tickets[view.t["slot"][place]], policy.players
     constant = (players - 1) ** 2 / (2 * (players + 1))
@@ -150,7 +149,7 @@ def _estimate(queue: Queue, view: View, place: int, now: int, policy: Policy) ->
 
 
 def _within(rate: Floats, low: float, high: float) -> float:
-    """Arrivals a second in this band, shifted so that it ends inside 0..100; parts of bins count in part."""
+    """Arrivals per second in this band, shifted to lie inside 0..100; partial bins count proportionally."""
     width = min(high - low, 100.0)
     low = min(max(low, 0.0), 100.0 - width)
     edges = np.arange(len(rate) + 1)

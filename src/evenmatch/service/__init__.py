@@ -1,1 +1,1 @@
-"""Use cases over the ledger: the only place that reads a clock or opens a transaction."""
+"""Use cases over the ledger: the only package that reads the clock or opens transactions."""

@@ -1,66 +1,57 @@
-"""A copy of a whole database, taken while others write."""
+"""Back up a database while it is in use."""
 
 from __future__ import annotations
 
 import os
 import shlex
 import sqlite3
-import tempfile
 from contextlib import closing
 from pathlib import Path
 
 from evenmatch.errors import StoreError, UsageError
 from evenmatch.ledger.database import Database
+from evenmatch.whole_file import whole_file
 
 
 def backup(database: Database, path: Path, *, replace: bool = False) -> int:
-    """Copy an SQLite database as it is at this moment into a file, whole or not at all; its size in bytes.
+    """Copy an SQLite database as of now into a file, atomically. Return the size of the copy in bytes.
 
-    replace  take the place of a file that is there
-    Raises UsageError for a path that cannot be written, and for PostgreSQL, which has a tool of its own.
+    replace  overwrite an existing file
+    Raises UsageError for a path that cannot be written, and for PostgreSQL, which has its own tool (pg_dump).
     """
     if database.url.get_backend_name() != "sqlite":
-        raise UsageError(f"PostgreSQL makes its own copies; type: {dump_line(database.shown, path)}")
+        raise UsageError(f"PostgreSQL has its own backup tool; type: {dump_line(database.shown, path)}")
     _check(database, path, replace)
-    try:
-        handle, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be written: {error.strerror}") from error
-    os.close(handle)
-    try:
-        _copy(database, Path(draft), path)
-        mask = os.umask(0)
-        os.umask(mask)
-        Path(draft).chmod(0o666 & ~mask)
-        Path(draft).replace(path)
-    except BaseException as error:
-        for name in (draft, f"{draft}-journal", f"{draft}-wal", f"{draft}-shm"):
-            Path(name).unlink(missing_ok=True)
-        if isinstance(error, OSError):
+    with whole_file(path) as draft:
+        try:
+            _copy(database, draft, path)
+        except OSError as error:
             raise StoreError(f"{path}: the copy could not be written: {error.strerror}") from error
-        raise
+        finally:
+            for suffix in ("-journal", "-wal", "-shm"):
+                Path(f"{draft}{suffix}").unlink(missing_ok=True)
     return path.stat().st_size
 
 
 def _check(database: Database, path: Path, replace: bool) -> None:
     if not path.parent.is_dir():
-        raise UsageError(f"{path}: the folder {path.parent} is not there; accepted is a file in a folder that is")
+        raise UsageError(f"{path}: the folder {path.parent} does not exist; create it, or choose another one")
     if path.is_dir():
-        raise UsageError(f"{path} is a folder; accepted is the name of a file")
+        raise UsageError(f"{path} is a folder; expected the name of a file")
     if path.exists():
         if path.samefile(database.url.database or ""):
-            raise UsageError(f"{path} is the database itself; accepted is another file")
+            raise UsageError(f"{path} is the database itself; choose another file")
         if not replace:
-            raise UsageError(f"{path} is there already; accepted is a new name, or --replace")
+            raise UsageError(f"{path} exists already; choose a new name, or add --replace")
 
 
 def _copy(database: Database, draft: Path, path: Path) -> None:
-    """Fill the draft, and leave it as one plain file that is safe on the disk."""
+    """Fill the draft, and leave it as a single file that is flushed to disk."""
     with closing(sqlite3.connect(draft, isolation_level=None)) as target:
         with database.read() as connection:
             source = connection.connection.driver_connection
             assert isinstance(source, sqlite3.Connection)
-            connection.exec_driver_sql("SELECT COUNT(*) FROM ladder")  # from here on the transaction sees one moment
+            connection.exec_driver_sql("SELECT COUNT(*) FROM ladder")  # starts the read snapshot of the transaction
             try:
                 source.backup(target)
             except sqlite3.Error as error:
@@ -71,6 +62,6 @@ def _copy(database: Database, draft: Path, path: Path) -> None:
 
 
 def dump_line(shown: str, path: Path) -> str:
-    """What to type for a copy of a PostgreSQL database; without the password, which pg_dump asks for."""
+    """The pg_dump command line for a PostgreSQL database, without the password, which pg_dump asks for."""
     plain = shown.replace("postgresql+psycopg://", "postgresql://").replace(":***@", "@")
     return f"pg_dump --format=custom --file={shlex.quote(str(path))} {shlex.quote(plain)}"

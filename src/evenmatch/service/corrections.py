@@ -1,4 +1,4 @@
-"""Correct history: void, ban, reinstate. Each is an event and a replay, and can be seen before it is done."""
+"""Corrections of history: void, ban, reinstate. Each is an event and a replay, and can be previewed."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ import numpy as np
 
 from evenmatch.errors import BadParameterError, ConflictError, UnknownNameError
 from evenmatch.history import Floats
-from evenmatch.ledger import people
+from evenmatch.ledger import player_identities
 from evenmatch.ledger.codec import Ids
 from evenmatch.ledger.events import Body, Correction, Kind
 from evenmatch.ledger.plan import Plan, plan_of
 from evenmatch.ledger.store import Head, Store
-from evenmatch.service.ladders import Wish
-from evenmatch.service.replaying import Progress, Tally, begin, replay
+from evenmatch.service.ladders import PlannedCorrection
+from evenmatch.service.replay.ledger_replay import Progress, ReplayTally, begin, replay
 
 
 class Move(NamedTuple):
-    """A player whose rating a correction changes. None: not rated before, or not after."""
+    """A player whose rating a correction changes; before, after: None without a rating."""
 
     player: str
     before: float | None
@@ -31,11 +31,12 @@ class Move(NamedTuple):
 
 
 class Preview(NamedTuple):
-    """Who would move, the largest change first.
+    """The effect of a correction.
 
-    players   on the ladder;  matches  that would be rated anew
-    left_out  matches that would stay without a rating, since the new rules cannot rate them
-    done      it is in the ledger already, under the id that was given
+    told      what it does, in words;  moves  the largest change first
+    players   on the ladder;  matches  that would be rated again
+    left_out  matches that would stay unrated, since the new rules cannot rate them
+    done      it is already in the ledger under the given id
     """
 
     told: str
@@ -48,7 +49,7 @@ class Preview(NamedTuple):
 
 @dataclass(frozen=True)
 class Void:
-    """A match counts for nothing. Refused where it is not there (UnknownNameError) or void already (ConflictError)."""
+    """A request to void a match. Raises UnknownNameError if there is no such match, ConflictError if it is void."""
 
     match_id: str
     reason: str | None = None
@@ -59,18 +60,18 @@ class Void:
         """Which match, and why."""
         return {"match": _match(store, head, self.match_id), "id": self.match_id, "reason": self.reason}
 
-    def __call__(self, store: Store, head: Head) -> Wish:
-        """The event."""
+    def __call__(self, store: Store, head: Head) -> PlannedCorrection:
+        """Plan the event."""
         position = _match(store, head, self.match_id)
         if position in store.plan(head, head.corrected).void:
             hint = f"`evenmatch reinstate --match {shlex.quote(self.match_id)}` makes it count again"
             raise ConflictError(f"match {self.match_id!r} is void already; {hint}")
-        return Wish(self.kind, self.body(store, head), position, f"match {self.match_id!r} is void")
+        return PlannedCorrection(self.kind, self.body(store, head), position, f"match {self.match_id!r} is void")
 
 
 @dataclass(frozen=True)
 class Unvoid:
-    """A match that was voided by its id counts again."""
+    """A request to count a match again that was voided by its id. Raises ConflictError if it is not void."""
 
     match_id: str
     reason: str | None = None
@@ -81,20 +82,20 @@ class Unvoid:
         """Which match, and why."""
         return {"match": _match(store, head, self.match_id), "id": self.match_id, "reason": self.reason}
 
-    def __call__(self, store: Store, head: Head) -> Wish:
-        """The event."""
+    def __call__(self, store: Store, head: Head) -> PlannedCorrection:
+        """Plan the event."""
         position = _match(store, head, self.match_id)
         if position not in store.plan(head, head.corrected).void:
-            raise ConflictError(f"match {self.match_id!r} is not void; accepted is one that was voided by its id")
-        return Wish(self.kind, self.body(store, head), position, f"match {self.match_id!r} counts again")
+            raise ConflictError(f"match {self.match_id!r} is not void; only a match voided by its id can be reinstated")
+        return PlannedCorrection(self.kind, self.body(store, head), position, f"match {self.match_id!r} counts again")
 
 
 @dataclass(frozen=True)
 class Ban:
-    """A player's matches are void, or who finished behind them gets their losses back.
+    """A request to ban a player from a ladder.
 
-    rule   "void" or "refund"
-    since  microseconds; matches that ended before stay as they are. None: all of them, and those to come
+    rule   "void": their matches are void; "refund": players who finished behind them get their losses back
+    since  microseconds; matches that ended earlier stay as they are. None: all matches, past and future
     """
 
     player: str
@@ -106,16 +107,16 @@ class Ban:
 
     def __post_init__(self) -> None:
         if self.rule not in ("void", "refund"):
-            raise BadParameterError(f"rule is {self.rule!r}; accepted is void or refund")
+            raise BadParameterError(f"rule is {self.rule!r}; expected void or refund")
 
     def body(self, store: Store, head: Head) -> Body:
-        """Who, by which rule, since when, and why."""
-        player = people.find(store, self.player)
+        """The player, the rule, since when, and why."""
+        player = player_identities.find(store, self.player)
         return {"player": player, "since": self.since, "rule": self.rule, "reason": self.reason}
 
-    def __call__(self, store: Store, head: Head) -> Wish:
-        """The event."""
-        player = people.find(store, self.player)
+    def __call__(self, store: Store, head: Head) -> PlannedCorrection:
+        """Plan the event. Raises ConflictError if the player is banned."""
+        player = player_identities.find(store, self.player)
         if player in store.plan(head, head.corrected).bans:
             raise ConflictError(
                 f"player {self.player!r} is banned from ladder {head.name!r} already; "
@@ -123,12 +124,14 @@ class Ban:
             )
         first = first_match(store, head, player, self.since)
         effect = "matches are void" if self.rule == "void" else "victims get their losses back"
-        return Wish(self.kind, self.body(store, head), first, f"player {self.player!r} is banned, {effect}")
+        return PlannedCorrection(
+            self.kind, self.body(store, head), first, f"player {self.player!r} is banned, {effect}"
+        )
 
 
 @dataclass(frozen=True)
 class Reinstate:
-    """A ban is as though it had never been."""
+    """A request to lift a ban, as if it had never existed."""
 
     player: str
     reason: str | None = None
@@ -136,38 +139,36 @@ class Reinstate:
     kind: ClassVar[Kind] = Kind.REINSTATED
 
     def body(self, store: Store, head: Head) -> Body:
-        """Who, and why."""
-        return {"player": people.find(store, self.player), "reason": self.reason}
+        """The player, and why."""
+        return {"player": player_identities.find(store, self.player), "reason": self.reason}
 
-    def __call__(self, store: Store, head: Head) -> Wish:
-        """The event."""
-        player = people.find(store, self.player)
+    def __call__(self, store: Store, head: Head) -> PlannedCorrection:
+        """Plan the event. Raises ConflictError if the player is not banned."""
+        player = player_identities.find(store, self.player)
         banned = store.plan(head, head.corrected).bans.get(player)
         if banned is None:
-            raise ConflictError(
-                f"player {self.player!r} is not banned from ladder {head.name!r}; accepted is one who is"
-            )
+            raise ConflictError(f"player {self.player!r} is not banned from ladder {head.name!r}")
         first = first_match(store, head, player, banned.since)
-        return Wish(self.kind, self.body(store, head), first, f"player {self.player!r} is reinstated")
+        return PlannedCorrection(self.kind, self.body(store, head), first, f"player {self.player!r} is reinstated")
 
 
 def _match(store: Store, head: Head, match_id: str) -> int:
     sql = "SELECT position, kind FROM event WHERE ladder = ? AND id = ?"
-    found = store.all(sql, head.ladder, match_id)
-    if not found or found[0][1] != Kind.MATCH:
-        like = store.all(
+    rows = store.all(sql, head.ladder, match_id)
+    if not rows or rows[0][1] != Kind.MATCH:
+        recent = store.all(
             "SELECT id FROM event WHERE ladder = ? AND kind = ? ORDER BY position DESC LIMIT 20",
             *(head.ladder, Kind.MATCH.value),
         )
-        raise UnknownNameError(f"match of ladder {head.name!r}", match_id, [row[0] for row in like])
-    position: int = found[0][0]
+        raise UnknownNameError(f"match of ladder {head.name!r}", match_id, [row[0] for row in recent])
+    position: int = rows[0][0]
     return position
 
 
 def first_match(store: Store, head: Head, player: int, since: int | None) -> int | None:
-    """Position of the first match of a player, or of anybody merged into them, that ended at a time or later."""
+    """Position of the first match, at `since` or later, of a player or of anyone merged into them; None: no match."""
     merged = store.plan(head, head.corrected).merged
-    ids = [player, *(one for one, into in merged.items() if into == player)]
+    ids = [player, *(old for old, into in merged.items() if into == player)]
     sql = (
         "SELECT MIN(e.position) FROM appearance a JOIN event e ON e.ladder = a.ladder AND e.position = a.position "
         "WHERE a.ladder = ? AND e.played_at >= ? AND a.player IN ({})"
@@ -177,47 +178,50 @@ def first_match(store: Store, head: Head, player: int, since: int | None) -> int
     return first
 
 
-def preview(store: Store, head: Head, wish: Wish, progress: Progress | None = None) -> Preview:
-    """What a correction would do, with all others that are due, against the ratings that are read now."""
+def preview(store: Store, head: Head, wish: PlannedCorrection, progress: Progress | None = None) -> Preview:
+    """Compare the ratings after a correction, and any others that are due, with the ratings shown now."""
     corrections = store.corrections(head, head.corrected)
     hypothetical = Correction(head.position + 1, wish.kind, wish.body)
     plan = plan_of([*corrections, hypothetical])
-    wanted = [at for at in (wish.since, head.due) if at is not None]
-    if not wanted:
+    starts = [position for position in (wish.since, head.due) if position is not None]
+    if not starts:
         return Preview(wish.told, [], 0, 0, 0)
-    return _preview(store, head, plan, min(wanted), wish, progress)
+    return _preview(store, head, plan, min(starts), wish, progress)
 
 
-def _preview(store: Store, head: Head, plan: Plan, since: int, wish: Wish, progress: Progress | None) -> Preview:
+def _preview(
+    store: Store, head: Head, plan: Plan, since: int, correction: PlannedCorrection, progress: Progress | None
+) -> Preview:
     roster = begin(store, head, plan, since)
-    tally = Tally(head.name, plan, wish)
+    tally = ReplayTally(head.name, plan, correction)
     for step in replay(store, head, plan, roster, progress):
         tally.add(step)
     tally.check()
-    live = store.roster(head, store.plan(head, head.planned).last_rules)
-    ids = np.union1d(live.ids, roster.ids)
-    before, after = (_columns(one.ids, one.records["rating"], one.tally["matches"], ids) for one in (live, roster))
+    current = store.roster(head, store.plan(head, head.planned).last_rules)
+    ids = np.union1d(current.ids, roster.ids)
+    before, after = (
+        _columns(state.ids, state.records["rating"], state.tally["matches"], ids) for state in (current, roster)
+    )
     change = np.abs(np.nan_to_num(after[0]) - np.nan_to_num(before[0]))
     same = (before[0] == after[0]) & (before[1] == after[1])
     moved = np.flatnonzero(~same)
     moved = moved[np.argsort(-change[moved], kind="stable")]
-    names = people.names_of(store, ids[moved].tolist())
+    names = player_identities.names_of(store, ids[moved].tolist())
     moves = [
-        Move(names[player], *_at(before, at), *_at(after, at))
-        for at, player in zip(moved.tolist(), ids[moved].tolist(), strict=True)
+        Move(names[player], *_row(before, row), *_row(after, row))
+        for row, player in zip(moved.tolist(), ids[moved].tolist(), strict=True)
     ]
-    return Preview(wish.told, moves, len(ids), tally.rated, tally.left_out)
+    return Preview(correction.told, moves, len(ids), tally.rated, tally.left_out)
 
 
-def _at(columns: tuple[Floats, Ids], at: int) -> tuple[float | None, int]:
-    """The rating of a row, None where there is none, and the matches."""
-    rating = float(columns[0][at])
-    return None if math.isnan(rating) else rating, int(columns[1][at])
+def _row(columns: tuple[Floats, Ids], row: int) -> tuple[float | None, int]:
+    rating = float(columns[0][row])
+    return None if math.isnan(rating) else rating, int(columns[1][row])
 
 
 def _columns(own: Ids, rating: Floats, matches: Ids, ids: Ids) -> tuple[Floats, Ids]:
-    """Rating (NaN where there is none) and matches of each of these ids."""
-    wide, count = np.full(len(ids), np.nan), np.zeros(len(ids), np.int64)
-    at = np.searchsorted(ids, own)
-    wide[at], count[at] = rating, matches
-    return wide, count
+    """Ratings (NaN without one) and match counts of these ids, from columns that hold some of them."""
+    all_ratings, all_matches = np.full(len(ids), np.nan), np.zeros(len(ids), np.int64)
+    rows = np.searchsorted(ids, own)
+    all_ratings[rows], all_matches[rows] = rating, matches
+    return all_ratings, all_matches

@@ -1,4 +1,4 @@
-"""Work that takes longer than a request: begun in one process, told of by all."""
+"""Background jobs for work that outlives a request: run by one process, visible to all."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from evenmatch.ledger import live_schema
 from evenmatch.ledger.database import Database
 from evenmatch.ledger.rows import Row
 from evenmatch.ledger.store import Store
-from evenmatch.service.callers.deeds import Deed
-from evenmatch.service.replaying import Progress
+from evenmatch.service.callers.audit_entry import AuditEntry
+from evenmatch.service.replay.ledger_replay import Progress
 
 COLUMNS = ("job", "ladder_name", "kind", "state", "done", "total", "told", "begun_at", "changed_at")
-AT_ONCE = {"operators": 2, "lab": 1}  # jobs that one process works on; others of the sort wait
-TICK = 0.5  # seconds between two times that progress is written
-BEAT = 10.0  # seconds after which a job says that it lives, though it is no further
-SILENT = 60_000_000  # microseconds without a word after which its process is taken for dead
-SHOWN = 100  # matches that are listed where several cannot be rated
-ENDED = "the process that did it ended; ask for it again"
+AT_ONCE = {"operators": 2, "lab": 1}  # jobs that one process runs at a time, by sort; others of the sort wait
+TICK = 0.5  # seconds between two writes of progress
+BEAT = 10.0  # seconds between two heartbeats of a job whose progress does not change
+SILENT = 60_000_000  # microseconds without a heartbeat after which the process counts as dead
+SHOWN = 100  # matches that are listed at most when some cannot be rated
+ENDED = "the process that ran this job has ended; request it again"
 
 Work = Callable[[Progress], Mapping[str, object]]
 
 
 class Job(NamedTuple):
-    """How far a piece of work is.
+    """The state and progress of a job.
 
     state   running, done or failed;  done, total  events of the ladder's ledger
-    told    why it failed;  result  what it came to;  problems  (match, reason) of each match that cannot be rated
+    told    why it failed;  result  as JSON values;  problems  (match, reason) of each match that cannot be rated
     """
 
     job: str
@@ -52,7 +52,7 @@ class Job(NamedTuple):
 
 @dataclass
 class _Running:
-    """A job that this process does."""
+    """A job that this process runs."""
 
     job: str
     total: int
@@ -62,7 +62,7 @@ class _Running:
 
 
 class Jobs:
-    """The jobs of a database. Threads may share one."""
+    """The jobs of a database. Threads may share one instance."""
 
     def __init__(self, database: Database, clock: Callable[[], int]) -> None:
         self._database, self._clock = database, clock
@@ -71,55 +71,55 @@ class Jobs:
         self._threads: set[threading.Thread] = set()
 
     def begin(
-        self, kind: str, ladder: str, work: Work, deed: Deed | None = None, *, sort: str = "operators"
+        self, kind: str, ladder: str, work: Work, audit_entry: AuditEntry | None = None, *, sort: str = "operators"
     ) -> tuple[Job, bool]:
-        """Begin a piece of work on a ladder, and note it; False: the same kind is at work there, which is told instead.
+        """Start a job on a ladder and return it with True, or return the running job of this kind with False.
 
-        work  gets a function to call with the position it has reached, and gives what it came to, as JSON knows it
-        sort  of AT_ONCE: what designers wish keeps no operator waiting
-        Raises UnknownNameError where there is no such ladder.
+        work  called with a function that reports the position reached; returns the result as JSON values
+        sort  key of AT_ONCE: jobs of the lab do not delay those of operators
+        Raises UnknownNameError for an unknown ladder.
         """
         now = self._clock()
         with self._database.write() as connection:
             store = Store(connection, self._database.rows)
-            head = store.lock(ladder)  # so that one alone begins
+            head = store.lock(ladder)  # so that only one such job starts
             sql = f"SELECT {', '.join(COLUMNS)} FROM job WHERE ladder_name = ? AND kind = ? AND state = ?"
-            alive = [one for one in (self._read(row) for row in store.all(sql, ladder, kind, "running")) if _runs(one)]
+            alive = [job for job in (self._read(row) for row in store.all(sql, ladder, kind, "running")) if _runs(job)]
             if alive:
                 return alive[0], False
             name = f"job_{secrets.token_hex(8)}"
             row = (name, ladder, kind, "running", 0, head.position, "{}", now, now)
             store.rows.insert(connection, live_schema.job, COLUMNS, [row])
-            if deed is not None:
-                deed.note(store, now, name)
+            if audit_entry is not None:
+                audit_entry.note(store, now, name)
         self._start(_Running(name, head.position, sort), work)
         return Job(name, ladder, kind, "running", 0, head.position, now, now), True
 
     def find(self, job: str) -> Job:
-        """A job. Raises UnknownNameError."""
+        """The job with this name. Raises UnknownNameError."""
         with self._database.read() as connection:
             store = Store(connection, self._database.rows)
-            found = store.all(f"SELECT {', '.join(COLUMNS)} FROM job WHERE job = ?", job)
-            if not found:
+            rows = store.all(f"SELECT {', '.join(COLUMNS)} FROM job WHERE job = ?", job)
+            if not rows:
                 known = store.all("SELECT job FROM job ORDER BY begun_at DESC LIMIT 20")
                 raise UnknownNameError("job", job, [row[0] for row in known])
-        return self._read(found[0])
+        return self._read(rows[0])
 
     def page(self, ladder: str | None = None, before: tuple[int, str] | None = None, limit: int = 50) -> list[Job]:
-        """Jobs, the latest first. before: when the last one of the page before was begun, and its name."""
-        wanted = ["ladder_name = ?"] if ladder is not None else []
+        """A page of jobs, latest first. before: start time and name of the last job of the previous page."""
+        conditions = ["ladder_name = ?"] if ladder is not None else []
         values: list[object] = [ladder] if ladder is not None else []
         if before is not None:
-            wanted.append("(begun_at < ? OR (begun_at = ? AND job < ?))")
+            conditions.append("(begun_at < ? OR (begun_at = ? AND job < ?))")
             values += [before[0], *before]
-        where = f" WHERE {' AND '.join(wanted)}" if wanted else ""
+        where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
         sql = f"SELECT {', '.join(COLUMNS)} FROM job{where} ORDER BY begun_at DESC, job DESC LIMIT ?"
         with self._database.read() as connection:
             rows = Store(connection, self._database.rows).all(sql, *values, limit)
         return [self._read(row) for row in rows]
 
     def stop(self, within: float) -> None:
-        """End what this process does, as far as that is possible within so many seconds; it is told as failed."""
+        """Ask the running jobs to stop, and wait at most `within` seconds; a stopped job is stored as failed."""
         self._stopping.set()
         until = time.monotonic() + within
         for thread in list(self._threads):
@@ -127,25 +127,25 @@ class Jobs:
 
     def _read(self, row: Row) -> Job:
         job, ladder, kind, state, done, total, text, begun_at, changed_at = row
-        said = json.loads(text)
-        told = said.get("told")
+        content = json.loads(text)
+        told = content.get("told")
         if state == "running" and self._clock() - changed_at > SILENT:
             state, told = "failed", ENDED
-        problems = tuple((match, reason) for match, reason in said.get("problems", ()))
-        return Job(job, ladder, kind, state, done, total, begun_at, changed_at, told, said.get("result"), problems)
+        problems = tuple((match, reason) for match, reason in content.get("problems", ()))
+        return Job(job, ladder, kind, state, done, total, begun_at, changed_at, told, content.get("result"), problems)
 
-    # doing them
+    # running them
 
     def _start(self, running: _Running, work: Work) -> None:
         def run() -> None:
             beat = threading.Thread(target=self._beat, args=(running,), name=f"beat-{running.job}", daemon=True)
             beat.start()
             try:
-                state, said = self._do(running, work)
+                state, content = self._do(running, work)
             finally:
                 running.ended.set()
                 beat.join()
-            self._end(running, state, said)
+            self._end(running, state, content)
             self._threads.discard(thread)
 
         thread = threading.Thread(target=run, name=running.job, daemon=True)
@@ -164,35 +164,35 @@ class Jobs:
             running.done = running.total
             return "done", {"result": dict(result)}
         except BadRowsError as error:
-            listed = [(one.match_id or "", one.reason) for one in error.problems[:SHOWN]]
+            listed = [(problem.match_id or "", problem.reason) for problem in error.problems[:SHOWN]]
             return "failed", {"told": f"{error.source}: {error.count}; {error.outcome}", "problems": listed}
         except EvenmatchError as error:
             return "failed", {"told": str(error)}
         except Exception:
             logging.getLogger("evenmatch.jobs").exception("job %s failed by a bug", running.job)
-            return "failed", {"told": f"this is a bug of ours; the log has it under {running.job}"}
+            return "failed", {"told": f"internal error; the server log describes it under {running.job}"}
 
     def _check_stopping(self) -> None:
         if self._stopping.is_set():
-            raise ConflictError("the process that did it was asked to stop; ask for it again")
+            raise ConflictError("the process that ran this job was stopped; request the job again")
 
     def _beat(self, running: _Running) -> None:
-        """Write how far it is, from a thread of its own: the work itself is inside transactions."""
-        told, at = 0, time.monotonic()
+        """Write the progress from a separate thread, since the work itself runs inside transactions."""
+        written, written_at = 0, time.monotonic()
         while not running.ended.wait(TICK):
-            if running.done == told and time.monotonic() - at < BEAT:
+            if running.done == written and time.monotonic() - written_at < BEAT:
                 continue
-            told, at = running.done, time.monotonic()
+            written, written_at = running.done, time.monotonic()
             self._write(running, "running", {})
 
-    def _end(self, running: _Running, state: str, said: dict[str, object]) -> None:
+    def _end(self, running: _Running, state: str, content: dict[str, object]) -> None:
         for wait in (0.5, 1.0, 2.0, 4.0, 8.0):
-            if self._write(running, state, said):
+            if self._write(running, state, content):
                 return
             self._stopping.wait(wait)
 
-    def _write(self, running: _Running, state: str, said: dict[str, object]) -> bool:
-        text = json.dumps(said, ensure_ascii=False, sort_keys=True)
+    def _write(self, running: _Running, state: str, content: dict[str, object]) -> bool:
+        text = json.dumps(content, ensure_ascii=False, sort_keys=True)
         try:
             with self._database.write() as connection:
                 Store(connection, self._database.rows).run(
@@ -200,7 +200,7 @@ class Jobs:
                     *(state, running.done, text, self._clock(), running.job),
                 )
         except StoreError as error:
-            logging.getLogger("evenmatch.jobs").warning("job %s: its progress cannot be kept: %s", running.job, error)
+            logging.getLogger("evenmatch.jobs").warning("job %s: cannot store its progress: %s", running.job, error)
             return False
         return True
 

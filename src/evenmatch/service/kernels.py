@@ -1,8 +1,8 @@
-"""Compiled kernels: which this machine lacks, compiling them in processes of their own, loading them into this one.
+"""Compiled kernels: find those that are not compiled yet, compile them in child processes, load them into this one.
 
-numba keeps compiled kernels in a cache on disk, so each is compiled once per installation. Compiling holds the
-interpreter's lock for long; in child processes it does not slow down the process that serves, and uses all processors.
-Run as a program, this module is such a child: it reads a part per line, compiles it, and writes the same line back.
+numba stores compiled kernels in a cache on disk, so each is compiled once per installation. Compiling holds the
+interpreter lock for a long time; child processes keep the server responsive and use all processors.
+Run as a program, this module is such a child: it reads one part per line, compiles it, and writes the line back.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ from typing import Self
 
 from evenmatch import rating, systems
 from evenmatch.compile_notice import is_cached
+from evenmatch.durations import SECOND
 from evenmatch.errors import EvenmatchError, InputError, StoreError, UsageError
 from evenmatch.match import Appearance, Match, Team
 from evenmatch.matchmaking import Member, Met, Opening, Policy, Queue, Ticket, backfill, propose, why
-from evenmatch.matchmaking.overdue import oldest_with
+from evenmatch.matchmaking.overdue_matches import serve_overdue
+from evenmatch.matchmaking.overdue_tickets import oldest_with
 from evenmatch.matchmaking.passes import make_matches
-from evenmatch.matchmaking.serving import serve_overdue
-from evenmatch.matchmaking.tick import Tick
+from evenmatch.matchmaking.tick import TickState
 from evenmatch.matchmaking.view import role_room, rules_of, view_of
 from evenmatch.online import Rater
 from evenmatch.systems import loop
 from evenmatch.systems.system import Rules
 
-SEARCH, TEAMS = "matchmaker: search", "matchmaker: teams"  # its two halves, which take about as long
+SEARCH, TEAMS = "matchmaker: search", "matchmaker: teams"  # its two halves; both take about as long to compile
 MATCHMAKER = (SEARCH, TEAMS)
-PROCESSES = 2  # children at most: more parts than that rarely lack at once
-SECOND = 1_000_000
+PROCESSES = 2  # child processes at most: rarely are more than two parts missing at once
 NOW = 1000 * SECOND
-PATIENCE = 5.0  # seconds that a child has to end
-RETRY = 2.0  # seconds until a database that did not answer is asked again
+PATIENCE = 5.0  # seconds to wait for a child process or a thread to end
+RETRY = 2.0  # seconds between two attempts to read the database
 PLAYED = datetime(2026, 1, 1, tzinfo=UTC)
 DUEL = Match(
     "warm-up", PLAYED, tuple(Team((Appearance(name, score=1.0),), place) for place, name in ((1, "a"), (2, "b")))
@@ -48,7 +48,7 @@ DUEL = Match(
 
 
 def missing(parts: Iterable[str]) -> list[str]:
-    """Those of these parts that are not compiled on this machine, in order.
+    """The parts, in order, that are not compiled on this machine.
 
     parts  names of rating systems, paths of files that define one, and parts of MATCHMAKER
     """
@@ -56,16 +56,16 @@ def missing(parts: Iterable[str]) -> list[str]:
 
 
 def is_compiled(part: str) -> bool:
-    """Whether the part's machine code is in the cache on disk, or cannot be kept there anyway."""
+    """Whether the part's machine code is in the cache on disk, or cannot be cached at all."""
     if part in MATCHMAKER:
         return is_cached(make_matches if part == SEARCH else oldest_with)
     return is_cached(loop.engine(systems.find(part)).replay)
 
 
 def compile_part(part: str) -> None:
-    """Compile a part, or load it from the cache. Raises UnknownNameError or UsageError for a system that is not there.
+    """Compile a part, or load it from the cache. Raises UnknownNameError or UsageError for a missing system.
 
-    A half of the matchmaker is only the larger part of its kernels; `load_matchmaker` completes them.
+    The two halves of the matchmaker cover most of its kernels; `load_matchmaker` compiles the rest.
     """
     if part in MATCHMAKER:
         _compile_half(part)
@@ -74,14 +74,14 @@ def compile_part(part: str) -> None:
 
 
 def load_system(rules: Rules) -> None:
-    """Load a rating system: its loop over matches, and the odds that it predicts."""
-    with suppress(InputError):  # a system that cannot rate this match is loaded by then
+    """Load the kernels of a rating system: its loop over matches and its prediction of odds."""
+    with suppress(InputError):  # a system that cannot rate this match has been loaded by then
         Rater(rules).rate(DUEL)
     loop.odds(rules, rules.newcomers(2), [0], [1], True, 0)
 
 
 def load_matchmaker() -> None:
-    """Load all kernels of the matchmaker: make matches of made-up parties with every wish, and fill an open slot."""
+    """Load all kernels of the matchmaker: match invented parties that use every option, and fill an open slot."""
     policy = Policy(team_size=3, min_team_size=2, smaller_after=0.0, roles={"guard": 1}, max_odds=None, uncertainty=1.0)
     queue = Queue()
     for ticket in _parties():
@@ -99,9 +99,9 @@ def load_matchmaker() -> None:
 
 
 class Compilation:
-    """Child processes that compile parts while the block runs, and end with it.
+    """A context manager whose child processes compile parts while its block runs, and are killed at its end.
 
-    parts  as `missing` takes them; those that are compiled already are done at once
+    parts  as `missing` takes them; those that are already compiled count as done
     """
 
     def __init__(self, parts: Iterable[str]) -> None:
@@ -111,7 +111,7 @@ class Compilation:
         for part in set(wanted).difference(self._left):
             self._done[part].set()
         self._children: list[subprocess.Popen[str]] = []
-        self._feeding = 0  # children that still take parts
+        self._feeding = 0  # child processes that still take parts
         self._lock = threading.Lock()
 
     def __enter__(self) -> Self:
@@ -140,9 +140,9 @@ class Compilation:
         stop: threading.Event | None = None,
         progress: Callable[[int], None] = lambda done: None,
     ) -> None:
-        """Until these parts are compiled (None: all), or `stop`. A part that a child could not compile counts, too.
+        """Block until these parts (None: all) are compiled or have failed to compile, or until `stop` is set.
 
-        progress  called now and then with the number of parts that are compiled
+        progress  called from time to time with the number of parts that are compiled
         """
         waiting = [self._done[part] for part in (self._done if parts is None else parts)]
         for done in waiting:
@@ -151,7 +151,7 @@ class Compilation:
         progress(len(self._done) - self.left)
 
     def _feed(self, child: subprocess.Popen[str]) -> None:
-        """Give a child one part after the other; parts left when every child has died are compiled on first use."""
+        """Give a child one part after the other; parts left when all children have died are compiled on first use."""
         assert child.stdin is not None
         assert child.stdout is not None
         try:
@@ -176,13 +176,13 @@ class Compilation:
 
 
 class Kernels:
-    """The kernels that one process uses, compiled and loaded beside its requests. Safe to share between threads.
+    """The kernels of one process, compiled and loaded in a background thread. Safe to share between threads.
 
-    named        gives the rules to load by the name of their system, as `systems.find` takes it
-    compilation  of these parts, if it has begun elsewhere; None: what is missing is compiled here
-    compiling    called with the parts that this machine lacks before they are compiled
-    failed       called with an error that keeps a system from being loaded
-    ready        set for good once everything was loaded that was there at the start
+    named        returns the rules to load by the name of their system, as `systems.find` takes it
+    compilation  to wait for, if the caller has started one; parts that are missing after it are compiled here
+    compiling    called with the missing parts before they are compiled
+    failed       called with each error that prevents a system from being loaded
+    ready        set once everything that existed at the start is loaded; never cleared
     """
 
     def __init__(
@@ -208,20 +208,20 @@ class Kernels:
         self.follow()
 
     def follow(self) -> None:
-        """Load those of ladders made since; nothing where `begin` was never called."""
+        """Load the kernels of ladders created since; does nothing unless `begin` was called."""
         if self._begun:
             self._threads = [thread for thread in self._threads if thread.is_alive()]
             self._threads.append(threading.Thread(target=self.load, name="evenmatch-kernels", daemon=True))
             self._threads[-1].start()
 
     def stop(self) -> None:
-        """Give up what is being compiled, and wait until that has ended."""
+        """Abort the compilation, and wait for its threads to end."""
         self._stop.set()
         for thread in self._threads:
             thread.join(PATIENCE)
 
     def load(self) -> None:
-        """Compile what this machine lacks, then load everything; what cannot be loaded is told, and left out."""
+        """Compile missing parts, then load everything; what cannot be loaded is reported to `failed` and skipped."""
         with self._guard:
             rules = self._read()
             if rules is None:
@@ -240,7 +240,7 @@ class Kernels:
             self.ready.set()
 
     def _read(self) -> dict[str, Rules] | None:
-        """The rules by name; tried again until the database answers, None once this is to stop."""
+        """The rules by name, retried until the database answers; None once `stop` was called."""
         while True:
             try:
                 return self._named()
@@ -279,12 +279,12 @@ class Kernels:
 
 
 def _parties() -> list[Ticket]:
-    """Parties of one and two; each third has waited for long."""
-    made = []
+    """Parties of one and two players; some have waited for long."""
+    parties = []
     for number in range(24):
         members = tuple(_member(2 * number + place) for place in range(1 + number % 2))
-        made.append(Ticket(id=number, queued=0 if number % 3 else NOW - SECOND, members=members))
-    return made
+        parties.append(Ticket(id=number, queued=0 if number % 3 else NOW - SECOND, members=members))
+    return parties
 
 
 def _member(player: int) -> Member:
@@ -303,12 +303,12 @@ def _member(player: int) -> Member:
 
 
 def _compile_half(part: str) -> None:
-    """Compile what searches for matches, or what serves overdue tickets and divides matches into teams."""
+    """Compile the search for matches (SEARCH), or the serving of overdue tickets and division into teams (TEAMS)."""
     policy, queue = Policy(team_size=1, overdue_after=0.0), Queue()
     for number in range(4):
         member = Member(player=number, percentile=50.0, rating=1500.0, within=20.0, ping={"here": 20.0})
         queue.join(Ticket(id=number, queued=0, members=(member,)))
-    tick = Tick(queue, view_of(queue, SECOND, policy)[0], SECOND, policy)
+    tick = TickState(queue, view_of(queue, SECOND, policy)[0], SECOND, policy)
     if part == TEAMS:
         serve_overdue(tick)
     else:
@@ -317,9 +317,9 @@ def _compile_half(part: str) -> None:
 
 
 def main() -> None:
-    """Compile each part that standard input names. Ctrl-C is for the parent, which ends this process."""
+    """Compile each part named on standard input. Ctrl-C is left to the parent, which ends this process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    gc.disable()  # compiling makes much that lasts until the end
+    gc.disable()  # most objects that compiling creates live until the process ends
     for line in sys.stdin:
         with suppress(EvenmatchError):
             compile_part(line.rstrip("\n"))

@@ -1,4 +1,4 @@
-"""Make a ladder, look at it, change it."""
+"""Create, describe and change a ladder; add correction events to its ledger."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from evenmatch.systems.system import Rules
 class Ladder:
     """A ladder as it is now.
 
-    system    by which systems.find finds it;  rules  with every parameter
-    position  events in its ledger;  matches  of them;  players  who have a rating
-    due       a rebuild is due from this position on; None: ratings are as the ledger says
+    system    as systems.find takes it;  rules  with every parameter;  season  number of the current one
+    position  number of events in its ledger;  matches  how many of them are matches;  players  with a rating
+    due       a rebuild is due from this position on; None: ratings agree with the ledger
     """
 
     name: str
@@ -42,14 +42,14 @@ class Ladder:
 
     @property
     def title(self) -> str:
-        """What people read."""
+        """The title shown to people: the one from the settings, or the name."""
         return self.settings.title or self.name
 
 
 def create(store: Store, name: str, system: str, rules: Rules, settings: Settings, now: int) -> Head:
-    """Make a ladder whose first event are its rules. Raises ConflictError where the name is taken."""
+    """Create a ladder; its first event states its rules. Raises ConflictError if the name is taken."""
     check_text("the ladder's name", name, blank=False)
-    store.hold_names()  # so that nobody else makes a ladder of that name at the same moment
+    store.hold_names()  # serializes concurrent creations of the same name
     if store.all("SELECT 1 FROM ladder WHERE name = ?", name):
         raise ConflictError(f"ladder {name!r} exists already; choose another name")
     columns = ("name", "position", "generation", "corrected", "settings", "created_at", "divided_at")
@@ -74,10 +74,10 @@ def correct(
     ids: np.ndarray[tuple[int], np.dtype[np.int64]] = NO_IDS,
     ratings: np.ndarray[tuple[int], np.dtype[np.float64]] = NO_RATINGS,
 ) -> int | None:
-    """Add an event that is no match; its position, or None where it is there already.
+    """Add a correction event. Return its position, or None if it is already in the ledger.
 
-    since  the position from which on ratings change; None: none that there is does
-    Raises ConflictError where the id is there with other content.
+    since  the position from which on ratings change; None: no existing rating changes
+    Raises ConflictError if the id is already used with other content.
     """
     digest = correction_digest(kind, body, ids, ratings)
     known = store.known(head, [event_id])
@@ -89,7 +89,7 @@ def correct(
     if since is not None:
         due = since if head.due is None else min(head.due, since)
         store.run("UPDATE ladder SET due = ? WHERE ladder = ?", due, head.ladder)
-    elif head.due is None:  # what is due must not be taken for done
+    elif head.due is None:  # with a rebuild due, `planned` must stay behind it
         store.run(
             "UPDATE generation SET planned = ? WHERE ladder = ? AND generation = ?",
             position,
@@ -99,12 +99,12 @@ def correct(
     return position
 
 
-class Wish(NamedTuple):
-    """A correction that somebody wishes: what would be added to the ledger, and from where on it changes ratings.
+class PlannedCorrection(NamedTuple):
+    """A correction, checked against a ladder: the event to add, and from where on it changes ratings.
 
-    since   None: it changes no rating that there is
-    told    what it is, in words
-    strict  matches that it leaves without a rating are an error
+    since   position; None: it changes no existing rating
+    told    what it does, in words
+    strict  matches that it would leave without a rating are an error
     """
 
     kind: Kind
@@ -114,8 +114,8 @@ class Wish(NamedTuple):
     strict: bool = False
 
 
-class Wishing(Protocol):
-    """What somebody wishes for, before it is held against a ladder: what `Service.correct` is told."""
+class CorrectionRequest(Protocol):
+    """A requested correction, not yet checked against a ladder: the argument of `Service.correct`."""
 
     @property
     def kind(self) -> Kind:
@@ -123,16 +123,16 @@ class Wishing(Protocol):
         ...
 
     def body(self, store: Store, head: Head) -> Body:
-        """What the event says, whether or not it can be done now."""
+        """The content of the event, whether or not it can be applied now."""
         ...
 
-    def __call__(self, store: Store, head: Head) -> Wish:
-        """The event. Raises what speaks against it: UnknownNameError, ConflictError, InputError."""
+    def __call__(self, store: Store, head: Head) -> PlannedCorrection:
+        """Plan the event. Raises UnknownNameError, ConflictError or InputError if it cannot be applied."""
         ...
 
 
-def is_done(store: Store, head: Head, wish: Wishing, event_id: str) -> bool:
-    """Whether the ladder holds this wish under this id already. Raises ConflictError where it holds something else."""
+def is_done(store: Store, head: Head, wish: CorrectionRequest, event_id: str) -> bool:
+    """Whether the ledger already has this request under this id. Raises ConflictError if it has other content."""
     known = store.known(head, [event_id])
     if not known:
         return False
@@ -142,13 +142,13 @@ def is_done(store: Store, head: Head, wish: Wishing, event_id: str) -> bool:
 
 
 def _taken(event_id: str, head: Head) -> ConflictError:
-    return ConflictError(f"{event_id!r} is on ladder {head.name!r} already, with other content; accepted is another id")
+    return ConflictError(f"{event_id!r} is on ladder {head.name!r} already, with other content; choose another id")
 
 
 def describe(store: Store, head: Head, players: int | None = None) -> Ladder:
-    """A ladder with its numbers; players: how many it has, where that was counted already."""
+    """Describe a ladder. players: how many it has, if the caller has counted them."""
     corrections = store.corrections(head, head.corrected)
-    told = [one.body for one in corrections if one.kind == Kind.CHANGED and one.body.get("system") is not None][-1]
+    rule_changes = [one.body for one in corrections if one.kind == Kind.CHANGED and one.body.get("system") is not None]
     matches = head.position - len(corrections)
     if players is None:
         sql = "SELECT COUNT(*) FROM state WHERE ladder = ? AND generation = ?"
@@ -158,7 +158,7 @@ def describe(store: Store, head: Head, players: int | None = None) -> Ladder:
     return Ladder(
         head.name,
         Settings.read(head.settings),
-        str(told["system"]),
+        str(rule_changes[-1]["system"]),
         rules,
         head.position,
         matches,
@@ -169,15 +169,15 @@ def describe(store: Store, head: Head, players: int | None = None) -> Ladder:
 
 
 def change_settings(store: Store, head: Head, changes: Mapping[str, object], event_id: str, now: int) -> Settings:
-    """Change what a ladder decided beside its system, and return all of it; ratings stay."""
+    """Change settings of a ladder, and return all of them; ratings stay as they are."""
     before = Settings.read(head.settings)
     settings = before.changed(changes)
-    asked = {name: value for name, value in settings.plain().items() if name in changes}
-    body = {"settings": settings.plain(), "changes": asked}
-    if correct(store, head, Kind.CHANGED, body, event_id, now, since=None) is None:  # it was done already
+    requested = {name: value for name, value in settings.plain().items() if name in changes}
+    body = {"settings": settings.plain(), "changes": requested}
+    if correct(store, head, Kind.CHANGED, body, event_id, now, since=None) is None:  # already applied
         return before
     store.run("UPDATE ladder SET settings = ? WHERE ladder = ?", settings.write(), head.ladder)
-    if settings.standings.divisions != before.standings.divisions:  # others than were recorded
+    if settings.standings.divisions != before.standings.divisions:  # the recorded divisions no longer apply
         store.run("DELETE FROM division WHERE ladder = ?", head.ladder)
         store.run("UPDATE ladder SET divided_at = ? WHERE ladder = ?", now, head.ladder)
     return settings
@@ -185,10 +185,10 @@ def change_settings(store: Store, head: Head, changes: Mapping[str, object], eve
 
 @dataclass(frozen=True)
 class ChangeRules:
-    """Rate by other rules, from the ladder's start or from now on. A change of system is from the start.
+    """A request to rate by other rules, from the first match or from now on; another system only from the first.
 
-    system    what `rules` were made from: a name, or the path of a .py file
-    skip_bad  leave the matches that the new system cannot rate unrated, instead of BadRowsError with all of them
+    system    where `rules` came from: a system's name, or the path of a .py file
+    skip_bad  leave matches that the new system cannot rate unrated, instead of raising BadRowsError
     """
 
     system: str
@@ -199,20 +199,21 @@ class ChangeRules:
     kind: ClassVar[Kind] = Kind.CHANGED
 
     def body(self, store: Store, head: Head) -> Body:
-        """The rules with every parameter, and the ladder's settings as they are."""
+        """The rules with every parameter, and the ladder's current settings."""
         rules = write_rules(self.rules, lasting(self.system))
         return {**rules, "start": self.start, "settings": json.loads(head.settings)}
 
-    def __call__(self, store: Store, head: Head) -> Wish:
-        """The event."""
+    def __call__(self, store: Store, head: Head) -> PlannedCorrection:
+        """Plan the event. Raises InputError for another system from now on."""
         before = store.plan(head, head.corrected).last_rules.system.name
         if self.rules.system.name != before and not self.start:
-            raise InputError("a change of system is from the start: its ratings are not those of another one")
+            raise InputError("another system must rate from the start, since it cannot continue the present ratings")
         when = "from the start" if self.start else "from now on"
-        told = f"ladder {head.name!r} is rated by {self.rules.system.name} {when}"
-        return Wish(self.kind, self.body(store, head), 1 if self.start else None, told, not self.skip_bad)
+        effect = f"ladder {head.name!r} is rated by {self.rules.system.name} {when}"
+        since = 1 if self.start else None
+        return PlannedCorrection(self.kind, self.body(store, head), since, effect, not self.skip_bad)
 
 
 def lasting(system: str) -> str:
-    """What a system is found by from any folder: its name, or the whole path of its .py file."""
+    """A reference to a system that is valid in every working directory: its name, or the absolute path of its file."""
     return str(Path(system).resolve()) if system.endswith(".py") else system

@@ -1,4 +1,4 @@
-"""Everything that can be done with a database of ladders, each as one call."""
+"""The operations on a database of ladders, one method each."""
 
 from __future__ import annotations
 
@@ -9,25 +9,27 @@ from contextlib import contextmanager
 from typing import Literal
 
 from evenmatch.errors import ConflictError, EvenmatchError, UsageError
-from evenmatch.ledger import people
+from evenmatch.ledger import player_identities
 from evenmatch.ledger.database import Database
 from evenmatch.ledger.store import Head, Store
 from evenmatch.match import Match
-from evenmatch.service import corrections, importing, ladders, players, rebuilding, seasons, verifying
-from evenmatch.service.boards import Boards, View, divide, take
+from evenmatch.service import corrections, ladders, players, seasons
 from evenmatch.service.corrections import Preview
-from evenmatch.service.importing import Imported
-from evenmatch.service.ladders import ChangeRules, Ladder, Wish, Wishing, is_done
-from evenmatch.service.rebuilding import Rebuilt
-from evenmatch.service.receipts import Receipt
-from evenmatch.service.recording import Outcome, Recorder
-from evenmatch.service.replaying import Progress
+from evenmatch.service.ladders import ChangeRules, CorrectionRequest, Ladder, PlannedCorrection, is_done
+from evenmatch.service.queries.standings import StandingsCache, View, divide, take
+from evenmatch.service.recording import imports
+from evenmatch.service.recording.imports import Imported
+from evenmatch.service.recording.receipts import MatchReceipt
+from evenmatch.service.recording.recorder import Outcome, Recorder
+from evenmatch.service.recording.report_batch import ReportBatch
+from evenmatch.service.replay import rebuild, verification
+from evenmatch.service.replay.ledger_replay import Progress
+from evenmatch.service.replay.rebuild import Rebuilt
+from evenmatch.service.replay.verification import Verified
 from evenmatch.service.seasons import Final, Season
 from evenmatch.service.settings import Settings, reset_factor
-from evenmatch.service.sheet import Sheet
 from evenmatch.service.times import iso_time
-from evenmatch.service.transacting import Transacting
-from evenmatch.service.verifying import Verified
+from evenmatch.service.transactions import Transacting
 from evenmatch.standings.board import Standing
 from evenmatch.systems.system import Rules
 from evenmatch.tables import MatchTable
@@ -36,38 +38,38 @@ DATABASE = "evenmatch.db"
 
 
 def microseconds() -> int:
-    """Now, since the Unix epoch."""
+    """The current time in microseconds since the Unix epoch."""
     return time.time_ns() // 1000
 
 
 class Service(Transacting):
-    """A database of ladders. Any number of threads may share one; any number of processes may open the same database.
+    """A database of ladders. Threads may share one instance; any number of processes may open the same database.
 
-    Raises StoreError wherever the database fails: what was not acknowledged can be sent again.
+    Every method raises StoreError when the database fails: a call that did not return can be repeated.
     """
 
     def __init__(self, database: Database, clock: Callable[[], int] = microseconds) -> None:
         super().__init__(database, clock)
-        self._boards = Boards(database)
+        self._boards = StandingsCache(database)
         self._recorder = Recorder(database, self._boards, clock)
 
     @classmethod
     def open(cls, url: str = DATABASE, clock: Callable[[], int] = microseconds) -> Service:
-        """The database at a path (SQLite) or URL (postgresql://…), made where it is not there.
+        """Open the database at a path (SQLite) or URL (postgresql://…); create it if it does not exist.
 
-        clock  microseconds since the epoch; tests set their own
+        clock  returns microseconds since the epoch; tests pass their own
         """
         return cls(Database.open(url), clock)
 
     def close(self) -> None:
-        """Close its connections, once nothing goes on in them."""
+        """Wait for views that are being computed, then close the connections."""
         self._boards.close()
         super().close()
 
     # ladders
 
     def create_ladder(self, name: str, system: str, rules: Rules, settings: Settings | None = None) -> Ladder:
-        """Make a ladder. `system` is what `rules` were made from: a name, or the path of a .py file."""
+        """Create a ladder. `system` is where `rules` came from: a system's name, or the path of a .py file."""
         with self._writing() as store:
             ladders.create(store, name, ladders.lasting(system), rules, settings or Settings(), self.clock())
             self.note(store)
@@ -84,12 +86,12 @@ class Service(Transacting):
             return [head.name for head in store.heads()]
 
     def ladder(self, name: str) -> Ladder:
-        """A ladder. Raises UnknownNameError where there is none of that name."""
+        """The ladder with this name. Raises UnknownNameError."""
         with self._read(name) as (store, head):
             return ladders.describe(store, head)
 
     def change_settings(self, ladder: str, changes: Mapping[str, object], event_id: str | None = None) -> Settings:
-        """Change title, placement, divisions and the like; ratings stay."""
+        """Change title, placement, divisions and other settings; ratings stay as they are."""
         with self._write(ladder) as (store, head):
             changed = ladders.change_settings(store, head, changes, event_id or _id("settings"), self.clock())
             self.note(store)
@@ -107,19 +109,19 @@ class Service(Transacting):
         progress: Progress | None = None,
         event_id: str | None = None,
     ) -> Rebuilt | None:
-        """Rate by another system or other parameters: from the start, with a rebuild, or from now on.
+        """Change the rating system or its parameters: from the first match, with a rebuild, or from now on.
 
-        Raises BadRowsError with every match that the new system cannot rate; `skip_bad` leaves those unrated.
+        Raises BadRowsError with every match that the new system cannot rate; with `skip_bad` they stay unrated.
         """
         return self._correct(ladder, ChangeRules(system, rules, start, skip_bad), progress, event_id)[1]
 
     # matches
 
-    def record(self, match: Match, *, rated: bool = True) -> Receipt:
-        """Record a match on its ladder and rate it; durable when this returns.
+    def record(self, match: Match, *, rated: bool = True) -> MatchReceipt:
+        """Record a match on its ladder and rate it; the match is durable when this returns.
 
-        The same id and content again changes nothing and returns the first receipt. Raises ConflictError for the same
-        id with other content, BadRowsError for a match that the system cannot rate.
+        Repeating the same id and content changes nothing and returns the first receipt. Raises ConflictError for the
+        same id with other content, BadRowsError for a match that the system cannot rate.
         """
         (outcome,) = self.record_many(match.ladder, [match], rated=rated)
         if isinstance(outcome, EvenmatchError):
@@ -127,14 +129,14 @@ class Service(Transacting):
         return outcome
 
     def record_many(self, ladder: str, matches: Sequence[Match], *, rated: bool = True) -> list[Outcome]:
-        """The same for several of one ladder, in order: of each its receipt, or the error why it was refused."""
+        """Record several matches of one ladder in order. Return for each its receipt or the error that rejected it."""
         other = next((match for match in matches if match.ladder != ladder), None)
         if other is not None:
-            raise UsageError(f"match {other.id!r} is of ladder {other.ladder!r}; accepted are those of {ladder!r}")
-        return self.record_sheet(ladder, Sheet.of(matches, [rated] * len(matches)))
+            raise UsageError(f"match {other.id!r} is of ladder {other.ladder!r}; all must be of ladder {ladder!r}")
+        return self.record_sheet(ladder, ReportBatch.of(matches, [rated] * len(matches)))
 
-    def record_sheet(self, ladder: str, sheet: Sheet) -> list[Outcome]:
-        """The same for matches of which each says whether it is rated; all must be of this ladder."""
+    def record_sheet(self, ladder: str, sheet: ReportBatch) -> list[Outcome]:
+        """Record a batch in which each match states whether it is rated; all must be of this ladder."""
         return self._recorder.record(ladder, sheet)
 
     def import_matches(
@@ -146,61 +148,63 @@ class Service(Transacting):
         skip_bad: bool = False,
         progress: Progress | None = None,
     ) -> Imported:
-        """Add recorded matches; see importing.import_matches."""
-        done = importing.import_matches(
+        """Add past matches from a table; see recording.imports.import_matches."""
+        imported = imports.import_matches(
             self.database, ladder, matches, self.clock, rated=rated, skip_bad=skip_bad, progress=progress
         )
         self.divide(ladder)
-        return done
+        return imported
 
     # corrections
 
     def correct(
-        self, ladder: str, wish: Wishing, progress: Progress | None = None, event_id: str | None = None
-    ) -> Wish | None:
-        """Add a correction to the ledger with the ratings that follow from it; for `wish` see corrections.
+        self, ladder: str, wish: CorrectionRequest, progress: Progress | None = None, event_id: str | None = None
+    ) -> PlannedCorrection | None:
+        """Apply a correction: add it to the ledger with the ratings that it leads to; for `wish` see corrections.
 
-        event_id  chosen by the caller: the same again changes nothing (the result is None), the same with other content
-                  raises ConflictError
+        event_id  chosen by the caller: repeating it changes nothing (the result is None), repeating it with other
+                  content raises ConflictError
         """
         return self._correct(ladder, wish, progress, event_id)[0]
 
     def _correct(
-        self, ladder: str, wish: Wishing, progress: Progress | None, event_id: str | None
-    ) -> tuple[Wish | None, Rebuilt | None]:
-        named = event_id or _id("correction")
-        done = rebuilding.correct_and_rebuild(self.database, ladder, self.clock, wish, named, progress, self.note)
+        self, ladder: str, request: CorrectionRequest, progress: Progress | None, event_id: str | None
+    ) -> tuple[PlannedCorrection | None, Rebuilt | None]:
+        correction_id = event_id or _id("correction")
+        result = rebuild.correct_and_rebuild(
+            self.database, ladder, self.clock, request, correction_id, progress, self.note
+        )
         self._boards.forget(ladder)
         self.divide(ladder)
-        return done
+        return result
 
     def preview(
-        self, ladder: str, wish: Wishing, progress: Progress | None = None, event_id: str | None = None
+        self, ladder: str, wish: CorrectionRequest, progress: Progress | None = None, event_id: str | None = None
     ) -> Preview:
-        """What a correction would do; nothing is changed."""
+        """Compute what a correction would do, without changing anything."""
         with self._read(ladder) as (store, head):
             if event_id is not None and is_done(store, head, wish, event_id):
-                return Preview(f"{event_id!r} was done already", [], 0, 0, 0, done=True)
+                return Preview(f"{event_id!r} was already applied", [], 0, 0, 0, done=True)
             return corrections.preview(store, head, wish(store, head), progress)
 
     def rebuild(self, ladder: str, *, whole: bool = False, progress: Progress | None = None) -> Rebuilt | None:
-        """Bring a ladder's ratings up to its ledger, where that is due; None: it was not. whole: from nothing."""
-        made = rebuilding.rebuild(self.database, ladder, self.clock, whole=whole, progress=progress)
-        if made is not None:
+        """Rebuild a ladder's ratings from its ledger if that is due (None: it was not). whole: from the first event."""
+        rebuilt = rebuild.rebuild(self.database, ladder, self.clock, whole=whole, progress=progress)
+        if rebuilt is not None:
             self._boards.forget(ladder)
             self.divide(ladder)
-        return made
+        return rebuilt
 
     def verify(self, ladder: str, progress: Progress | None = None) -> Verified:
-        """Compare a ladder's ratings and journal with a replay from nothing, bit for bit."""
-        return verifying.verify(self.database, ladder, progress)
+        """Compare a ladder's ratings and journal, bit for bit, with a replay from the first event."""
+        return verification.verify(self.database, ladder, progress)
 
     # standings
 
     def view(self, ladder: str, *, fresh: bool = True, as_of: int | Literal["last"] | None = None) -> View:
-        """Who stands where as of now, as of a time (microseconds) or as of the last match; see boards.Boards.view.
+        """The standings as of now, of a time (microseconds) or of the last match; see StandingsCache.view.
 
-        Raises UsageError for a time before the last match: of each player the last match alone is kept.
+        Raises UsageError for a time before the last match: only the last match of each player is stored.
         """
         if as_of is None:
             return self._boards.view(ladder, self.clock(), fresh=fresh)
@@ -210,27 +214,27 @@ class Service(Transacting):
                 return take(store, ladder, ended)
             if head.time is not None and as_of < ended:
                 raise UsageError(
-                    f"as of {iso_time(as_of)}: the last match of ladder {ladder} ended at {iso_time(ended)}, and who "
-                    "was active before is not kept; accepted is that time or a later one, or last"
+                    f"as of {iso_time(as_of)}: the last match of ladder {ladder} ended at {iso_time(ended)}, and "
+                    "earlier standings are not stored; expected that time, a later one, or last"
                 )
             return take(store, ladder, as_of)
 
     def young_view(self, ladder: str) -> View | None:
-        """The view that is kept, if it is young enough to be shown; the database is not asked."""
+        """The cached view if it is recent enough to be shown, else None; does not read the database."""
         return self._boards.young(ladder, self.clock())
 
     def shown_view(self, ladder: str) -> View:
-        """A view for who watches a page, which is told when there is a newer one; see boards.Boards.shown."""
+        """A view for a page that is updated when a newer view exists; see StandingsCache.shown."""
         return self._boards.shown(ladder, self.clock())
 
     def named(self, standings: Sequence[Standing]) -> list[tuple[str, Standing]]:
-        """The same with the players' names."""
+        """Pair each standing with the player's name."""
         with self._reading() as store:
-            names = people.names_of(store, [one.player for one in standings])
-        return [(names[one.player], one) for one in standings]
+            names = player_identities.names_of(store, [standing.player for standing in standings])
+        return [(names[standing.player], standing) for standing in standings]
 
     def divide(self, ladder: str) -> int:
-        """Record everybody's division as of now; how many changed."""
+        """Record the division of every player as of now. Return how many changed."""
         view, now = self.view(ladder), self.clock()
         with self._write(ladder) as (store, _):
             changed = divide(store, view, now)
@@ -240,14 +244,14 @@ class Service(Transacting):
         return changed
 
     def player(self, name: str) -> int:
-        """A player's id. Raises UnknownNameError."""
+        """The id of the player with this name. Raises UnknownNameError."""
         with self._reading() as store:
-            return people.find(store, name)
+            return player_identities.find(store, name)
 
     def search(self, text: str, limit: int = 20) -> list[str]:
-        """Names of players that hold this text."""
+        """Names of players that contain this text."""
         with self._reading() as store:
-            return [name for name, _ in people.search(store, text, limit)]
+            return [name for name, _ in player_identities.search(store, text, limit)]
 
     # seasons
 
@@ -260,56 +264,56 @@ class Service(Transacting):
         factor: float | None = None,
         event_id: str | None = None,
     ) -> Season:
-        """End the present season, keep its standings, begin the next; reset and factor are the ladder's by default.
+        """Close the current season, store its standings, open the next; reset and factor default to the ladder's.
 
-        event_id  chosen by the caller: the same again opens no other season, and gives the one it opened
-        Raises ConflictError where the ladder is archived.
+        event_id  chosen by the caller: repeating it opens no other season and returns the one that it opened
+        Raises ConflictError if the ladder is archived.
         """
-        named = event_id or _id("season")
+        season_id = event_id or _id("season")
         with self._settled(ladder) as (store, head):
             settings = Settings.read(head.settings)
             settings.check_open(ladder)
-            left = _left(settings, reset, factor)
+            share = _reset_factor(settings, reset, factor)
             now = self.clock()
-            made = seasons.open_season(store, head, take(store, ladder, now), title, left, named, now)
+            season = seasons.open_season(store, head, take(store, ladder, now), title, share, season_id, now)
             self.note(store)
         self._boards.forget(ladder)
-        return made
+        return season
 
     def preview_season(
         self, ladder: str, *, title: str | None = None, reset: str | None = None, factor: float | None = None
     ) -> Preview:
-        """What `open_season` would do to everybody; nothing is changed."""
+        """Compute what `open_season` would do to every player, without changing anything."""
         with self._read(ladder) as (store, head):
             number = seasons.seasons(store, head)[-1].number + 1
             settings = Settings.read(head.settings)
             settings.check_open(ladder)
-            left = _left(settings, reset, factor)
-            return seasons.preview(store, head, title or f"Season {number}", left)
+            share = _reset_factor(settings, reset, factor)
+            return seasons.preview(store, head, title or f"Season {number}", share)
 
     @contextmanager
     def _settled(self, ladder: str) -> Iterator[tuple[Store, Head]]:
-        """A ladder to write to, whose ratings are as its ledger says."""
+        """Lock a ladder for writing after bringing its ratings up to date with its ledger."""
         self.rebuild(ladder)
         with self._write(ladder) as (store, head):
             if head.due is not None:
-                raise ConflictError(f"ladder {ladder!r} was corrected at this moment; try again")
+                raise ConflictError(f"ladder {ladder!r} is being corrected by another request; try again")
             yield store, head
 
     def seasons(self, ladder: str) -> list[Season]:
-        """All seasons, the first one first."""
+        """All seasons, oldest first."""
         with self._read(ladder) as (store, head):
             return seasons.seasons(store, head)
 
     def finals(self, ladder: str, season: int, page: int = 1, size: int = 50) -> list[Final]:
-        """A page of the standings with which a season ended."""
+        """A page of the final standings of a season."""
         with self._read(ladder) as (store, head):
             return seasons.finals(store, head, season, page, size)
 
     # players
 
     def rename(self, name: str, to: str) -> bool:
-        """Give a player another name; what comes under the old one still reaches them. False: it is theirs already."""
+        """Give a player another name; the old one stays an alias. False: it is already their name."""
         with self._writing() as store:
             renamed = players.rename(store, name, to, self.clock())
             if renamed:
@@ -317,7 +321,7 @@ class Service(Transacting):
             return renamed
 
     def merge(self, name: str, into: str) -> list[str]:
-        """Make one player of two and rebuild their ladders, whose names are returned."""
+        """Merge one player into another and rebuild their ladders. Return the names of these ladders."""
         with self._reading() as store:
             players.foresee_merge(store, name, into)
         with self._writing() as store:
@@ -329,7 +333,7 @@ class Service(Transacting):
         return touched
 
     def start_ratings(self, ladder: str, ratings: Mapping[str, float], event_id: str | None = None) -> int:
-        """Begin players who have not played here at ratings from elsewhere; how many, 0 where that was done already."""
+        """Give starting ratings to players who have not played here. Return how many; 0 if this was already applied."""
         with self._settled(ladder) as (store, head):
             count = players.start(store, head, dict(ratings), event_id or _id("start"), self.clock())
             if count:
@@ -338,7 +342,7 @@ class Service(Transacting):
         return count
 
     def erase(self, name: str) -> str:
-        """Replace a player by a pseudonym, which is returned; nobody's rating changes."""
+        """Replace a player's names by a pseudonym, which is returned. No rating changes."""
         with self._writing() as store:
             pseudonym = players.erase(store, name, self.clock())
             self.note(store, pseudonym)
@@ -347,8 +351,8 @@ class Service(Transacting):
         return pseudonym
 
 
-def _left(settings: Settings, reset: str | None, factor: float | None) -> float:
-    """What a season leaves of everybody's distance from the mean, as asked for or as the ladder has it."""
+def _reset_factor(settings: Settings, reset: str | None, factor: float | None) -> float:
+    """The factor that was requested for a new season, or the ladder's own; see settings.reset_factor."""
     return reset_factor(settings.reset if reset is None else reset, settings.factor if factor is None else factor)
 
 

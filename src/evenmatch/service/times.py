@@ -1,4 +1,4 @@
-"""Times as people and files read them."""
+"""Times as text, for people and files."""
 
 from __future__ import annotations
 

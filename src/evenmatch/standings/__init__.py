@@ -1,1 +1,1 @@
-"""Where players stand: percentile, placement, activity, division. Pure functions of numbers."""
+"""Standings of players: percentile, placement, activity, division. Pure functions of numeric arrays."""

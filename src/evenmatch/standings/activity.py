@@ -1,4 +1,4 @@
-"""Who played how much and when: what placement and the active window are judged by."""
+"""Match counts and times per player, the basis of placement and of the active window."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from evenmatch.durations import DAY
 from evenmatch.history import Flags, History, Times
 
-DAY = 86_400_000_000  # microseconds
-ALL_TIME = 4_000_000  # days, more than the calendar has
+ALL_TIME = 4_000_000  # days, longer than the calendar
 NEVER = np.iinfo(np.int64).min
 
 
 @dataclass(frozen=True)
 class Activity:
-    """Counts and times per player, int64 (P,). Completed: appeared and did not quit. NEVER where there is none.
+    """Counts and times per player, int64 (P,). Completed: played and did not quit. NEVER for no such match.
 
-    Who appeared as a guest (`keep` is False) has not played for their own rating, and that match is not counted.
+    Matches played as a guest (`keep` is False) do not count.
     """
 
     matches: NDArray[np.int64]
@@ -28,7 +28,7 @@ class Activity:
 
     @classmethod
     def of(cls, history: History) -> Activity:
-        """The activity that a history records."""
+        """Compute the activity from a history."""
         c, players = history.columns, history.players
         own, stayed = c.keep, c.keep & ~c.quit
         time = c.time[history.slot_match]
@@ -40,7 +40,7 @@ class Activity:
         )
 
     def active(self, as_of: Times | int, days: float) -> Flags:
-        """Who completed a match in the so many days up to `as_of` (microseconds; one for all, or one per player)."""
+        """Mask of players who completed a match in the `days` days up to `as_of` (microseconds; scalar or (P,))."""
         oldest = as_of - np.int64(min(days, ALL_TIME) * DAY)
         active: Flags = (
             (self.last_completed != NEVER) & (self.last_completed >= oldest) & (self.last_completed <= as_of)
@@ -48,7 +48,7 @@ class Activity:
         return active
 
     def placed(self, placement: int) -> Flags:
-        """Who completed their placement matches."""
+        """Mask of players who completed their placement matches."""
         return self.completed >= placement
 
 

@@ -1,4 +1,4 @@
-"""The board of a ladder: who stands where as of a time, out of columns of numbers."""
+"""The board of a ladder: ranks, percentiles and divisions as of a time, computed from numeric columns."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ CENTURY = 36_525  # days
 
 @dataclass(frozen=True, eq=False)
 class Board:
-    """One ladder's players, as columns (P,) in ascending order of player id. Raises InputError where they are not.
+    """The players of one ladder as columns (P,) in ascending order of player id. Raises InputError otherwise.
 
-    matches         counted ones
-    completed       those that the player did not quit
-    last_completed  microseconds since the epoch; standings.activity.NEVER where there is none
-    division        the recorded one, an index; -1 where none was recorded yet
+    matches         number of counted matches
+    completed       those of them that the player did not quit
+    last_completed  microseconds since the epoch; standings.activity.NEVER if there is none
+    division        index of the recorded division; -1 if none was recorded yet
     hidden          banned or erased: neither listed nor counted
     """
 
@@ -43,20 +43,20 @@ class Board:
     def __post_init__(self) -> None:
         for name in ("rating", "matches", "completed", "last_completed", "division", "hidden"):
             if (entries := len(getattr(self, name))) != len(self.player):
-                raise InputError(f"column {name} has {entries} entries; {len(self.player)} were expected")
-        if len(back := np.flatnonzero(self.player[1:] <= self.player[:-1])):
-            ids = self.player[back[0] : back[0] + 2].tolist()
-            raise InputError(f"player {ids[1]} comes after {ids[0]}; accepted are rising ids, each once")
-        if len(wrong := np.flatnonzero(~np.isfinite(self.rating))):
+                raise InputError(f"column {name} has {entries} entries; expected {len(self.player)}")
+        if len(unordered := np.flatnonzero(self.player[1:] <= self.player[:-1])):
+            ids = self.player[unordered[0] : unordered[0] + 2].tolist()
+            raise InputError(f"player {ids[1]} comes after {ids[0]}; expected ascending ids without duplicates")
+        if len(invalid := np.flatnonzero(~np.isfinite(self.rating))):
             raise InputError(
-                f"the rating of player {self.player[wrong[0]]} is {self.rating[wrong[0]]}; accepted is a finite number"
+                f"the rating of player {self.player[invalid[0]]} is {self.rating[invalid[0]]}; expected a finite number"
             )
 
     def __len__(self) -> int:
         return len(self.player)
 
     def find(self, players: Sequence[int] | NDArray[np.int64]) -> Rows:
-        """The row of each of these players; -1 for an id that is not on the board."""
+        """The row of each of these players; -1 for an unknown id."""
         wanted = np.asarray(players, np.int64)
         if not len(self):
             return np.full(len(wanted), -1)
@@ -66,11 +66,11 @@ class Board:
 
 @dataclass(frozen=True)
 class StandingsRules:
-    """What the ladder decided. Raises BadParameterError or InputError, which say what is accepted.
+    """The standings settings of a ladder. Raises BadParameterError or InputError for invalid values.
 
-    placement        matches to complete before a player is listed
-    active_days      a player is active who completed a match in so many days: a float, at most CENTURY
-    division_margin  percentiles below a division's lowest at which its players still keep it
+    placement        completed matches required before a player is listed
+    active_days      players with a completed match in this many days are active; at most CENTURY
+    division_margin  a player keeps a division until this many percentiles below its lowest percentile
     """
 
     placement: int = 10
@@ -81,18 +81,18 @@ class StandingsRules:
     def __post_init__(self) -> None:
         for name in ("placement", "active_days", "division_margin"):
             if not (value := getattr(self, name)) >= 0:
-                raise BadParameterError(f"{name} is {value}; accepted is 0 or more")
+                raise BadParameterError(f"{name} is {value}; expected 0 or more")
         if self.active_days > CENTURY:
-            raise BadParameterError(f"active_days is {self.active_days}; accepted are up to {CENTURY:,}, a century")
+            raise BadParameterError(f"active_days is {self.active_days}; expected at most {CENTURY:,}, a century")
         object.__setattr__(self, "active_days", float(self.active_days))
         checked(self.divisions)
 
 
 class Standing(NamedTuple):
-    """Where a player stands. None is what is not shown: it needs a player who is placed, active and not hidden.
+    """The standing of a player. None: not shown, because the player is not placed, not active or hidden.
 
-    rank    1 is best, ties share one
-    active  counted in the percentiles; a hidden player is not
+    rank    1 is best, ties share a rank
+    active  counted in the percentiles; a hidden player never is
     """
 
     player: int
@@ -107,7 +107,7 @@ class Standing(NamedTuple):
 
 
 class Cut(NamedTuple):
-    """A division, and the lowest rating of an active player whose percentile reaches it; None: nobody's does."""
+    """A division and the lowest rating of an active player whose percentile reaches it; None: no player does."""
 
     division: Division
     rating: float | None
@@ -115,14 +115,14 @@ class Cut(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
-    """A board as of a time; everything is worked out when it is taken, and a question costs a search.
+    """A board as of a time. All values are computed at creation; a query costs one binary search.
 
-    Listed are the placed and active who are not hidden, by rating downwards, then by id upwards.
-    active     bool  (P,)  who counts in the percentiles; the not yet placed do
+    Players who are placed, active and not hidden are listed, by descending rating, then ascending id.
+    active     bool  (P,)  counted in the percentiles, placed or not
     listed     bool  (P,)
-    order      intp  (L,)  rows of the listed, best first
-    divisions  int16 (P,)  to be recorded from now on (see `settle`); those who are not listed keep theirs
-    against    the ratings of the active
+    order      intp  (L,)  rows of the listed players, best first
+    divisions  int16 (P,)  the new divisions (see `settle`); players who are not listed keep theirs
+    against    the ratings of the active players
     """
 
     board: Board
@@ -133,98 +133,99 @@ class Snapshot:
     order: Rows
     divisions: NDArray[np.int16]
     against: Population
-    _percentile: NDArray[np.int16]  # of each active player's row
-    _ratings: Floats  # of the listed, ascending
+    _percentile: NDArray[np.int16]  # by row, of active players
+    _ratings: Floats  # of the listed players, ascending
     _cuts: tuple[Cut, ...]
 
     def __len__(self) -> int:
-        """How many are listed."""
+        """Number of listed players."""
         return len(self.order)
 
     @property
     def population(self) -> int:
-        """How many are active."""
+        """Number of active players."""
         return len(self.against)
 
     def percentile(self, rating: float) -> int:
-        """What a player of this rating would be shown, 1..100, against the active; `against` takes many at once."""
+        """The percentile 1..100 of this rating among the active players; for arrays use `against.percentiles`."""
         return int(self.against.percentiles(rating))
 
     def queue_percentile(self, rating: float) -> float:
-        """The fractional percentile 0..100 that queues use; `against` takes many at once."""
+        """The fractional percentile 0..100 used by queues; for arrays use `against.queue_percentiles`."""
         return float(self.against.queue_percentiles(rating))
 
     def rank_of(self, rating: float) -> int:
-        """1 + the number of listed players strictly above: a listed player's rank, anybody else's had they one."""
+        """1 + the number of listed players with a higher rating: the rank that this rating has or would have."""
         return 1 + len(self) - int(self._ratings.searchsorted(rating, side="right"))
 
     def standing(self, player: int) -> Standing | None:
-        """Where this player stands; None for an id that is not on the board."""
+        """The standing of a player; None for an unknown id."""
         row = self.board.find([player])
         return self._standings(row)[0] if row[0] >= 0 else None
 
     def pages(self, size: int) -> int:
-        """How many pages of so many the listed players fill; 0 where nobody is listed."""
+        """Number of pages of `size` listed players; 0 if there are none."""
         return -(-len(self) // _at_least(1, size, "the size of a page"))
 
     def page(self, number: int, size: int) -> list[Standing]:
-        """The listed players of a page, counted from 1; empty beyond the end."""
+        """The listed players of a page, counted from 1; empty after the last page."""
         start = (_at_least(1, number, "the number of a page") - 1) * _at_least(1, size, "the size of a page")
         return self._standings(self.order[start : start + size])
 
     def after(self, rating: float, player: int, size: int) -> list[Standing]:
-        """So many of the listed who come after this rating and id, whoever has them now, or nobody."""
+        """Up to `size` listed players after the position of this rating and id, which need not exist any more."""
         first, end = self._tied(rating)
         ids = self.board.player[self.order[first:end]]
         start = first + int(ids.searchsorted(player, side="right"))
         return self._standings(self.order[start : start + _at_least(1, size, "the size of a page")])
 
     def around(self, player: int, each_side: int) -> list[Standing]:
-        """The player between so many listed above and so many below; fewer at the ends of the list.
+        """The player with up to `each_side` listed players above and below; fewer at the ends of the list.
 
-        For a player who is not listed: those around the place that their rating and id would have, without them.
-        Empty for an id that is not on the board.
+        For a player who is not listed: the neighbours of the position that the player would have, without the player.
+        Empty for an unknown id.
         """
         _at_least(0, each_side, "the number on each side")
         (row,) = self.board.find([player]).tolist()
         if row < 0:
             return []
-        place = self._place(row)
-        return self._standings(self.order[max(0, place - each_side) : place + each_side + int(self.listed[row])])
+        position = self._position(row)
+        rows = self.order[max(0, position - each_side) : position + each_side + int(self.listed[row])]
+        return self._standings(rows)
 
     def among(self, players: Sequence[int] | NDArray[np.int64]) -> list[Standing]:
-        """These players alone, each once: the listed in their order, then the others by rating, then by id.
+        """Only these players, without duplicates: listed players in order, then the others by rating, then by id.
 
-        Ranks and percentiles are those of the ladder. Ids that are not on the board are left out.
+        Ranks and percentiles are those of the whole ladder. Unknown ids are left out.
         """
         row = np.unique(self.board.find(players))
         row = row[row >= 0]
         return self._standings(row[np.lexsort((row, -self.board.rating[row], ~self.listed[row]))])
 
     def cuts(self) -> list[Cut]:
-        """From which rating each division is reached now; see Cut.
+        """The lowest rating for each division now; see Cut.
 
-        A rating between two active players' may reach it, too, for it has fewer above than the next one up.
+        A rating between those of two active players may also reach the division of the higher one.
         """
         return list(self._cuts)
 
     def distribution(self, bins: int = 40) -> Distribution:
-        """The ratings of the active in at most so many bins of a round width; see Population.histogram."""
+        """Histogram of the active players' ratings with at most `bins` bins; see Population.histogram."""
         return self.against.histogram(bins)
 
     def changed(self, board: Board) -> Rows:
-        """The rows whose division is another than the recorded one of this board, which has the same players."""
+        """The rows whose division differs from the one recorded in `board`, which must have the same players."""
         if board is not self.board and not np.array_equal(board.player, self.board.player):
-            raise InputError("the board has other players than the snapshot; accepted are the same")
+            raise InputError("the board has other players than the snapshot; expected the same players")
         return np.flatnonzero(self.divisions != board.division)
 
-    def _place(self, row: int) -> int:
-        """How many listed players come before this row's: by rating, then by id."""
+    def _position(self, row: int) -> int:
+        """The number of listed players before this row, by rating, then by id."""
         first, end = self._tied(self.board.rating[row])
         return first + int(self.order[first:end].searchsorted(row))
 
     def _tied(self, rating: float) -> tuple[int, int]:
-        """From which place to which the listed have this very rating."""
+        """The range of positions of the listed players with exactly this rating."""
         first = len(self) - int(self._ratings.searchsorted(rating, side="right"))
         return first, len(self) - int(self._ratings.searchsorted(rating, side="left"))
 
@@ -254,7 +255,7 @@ class Snapshot:
 
 
 def snapshot(board: Board, rules: StandingsRules, as_of: int) -> Snapshot:
-    """Everybody's place as of a time (microseconds since the epoch); P log P."""
+    """Create the snapshot of a board as of a time (microseconds since the epoch); O(P log P)."""
     activity = Activity(board.matches, board.completed, board.last_completed, board.last_completed)
     active = activity.active(as_of, rules.active_days) & ~board.hidden
     listed = active & activity.placed(rules.placement)
@@ -275,9 +276,9 @@ def snapshot(board: Board, rules: StandingsRules, as_of: int) -> Snapshot:
 
 
 def _best_first(rating: Floats, rows: Rows) -> Rows:
-    """These ascending rows by rating downwards, ties upwards.
+    """Sort ascending rows by descending rating, ties by ascending row.
 
-    A stable sort takes three times as long as numpy's fastest, after which one of whole numbers puts ties in order.
+    A stable sort is three times slower than numpy's default sort followed by an integer sort that orders the ties.
     """
     rating = rating[rows]
     order = np.argsort(-rating)
@@ -290,11 +291,11 @@ def _best_first(rating: Floats, rows: Rows) -> Rows:
 
 def _cuts(divisions: Sequence[Division], against: Population, percentile: NDArray[np.int64]) -> tuple[Cut, ...]:
     start = percentile.searchsorted([division.lowest for division in divisions]).tolist()
-    ratings = [float(against.rating[at]) if at < len(against) else None for at in start]
+    ratings = [float(against.rating[index]) if index < len(against) else None for index in start]
     return tuple(map(Cut, divisions, ratings))
 
 
 def _at_least(least: int, value: int, what: str) -> int:
     if value < least:
-        raise BadParameterError(f"{what} is {value}; accepted is {least} or more")
+        raise BadParameterError(f"{what} is {value}; expected {least} or more")
     return value

@@ -1,4 +1,4 @@
-"""How ratings are spread: the percentile of any rating against a population, and its histogram in round numbers."""
+"""Distribution of ratings: percentiles against a population, and a histogram with round bin widths."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from numpy.typing import NDArray
 from evenmatch.errors import BadParameterError
 from evenmatch.history import Floats
 
-FINEST = 1e-12  # of the largest rating: much narrower bins are below what a float64 can tell apart
+FINEST = 1e-12  # least bin width, as a share of the largest rating: float64 cannot resolve much narrower bins
 SMALLEST, LARGEST = 1e-300, Fraction(float(np.finfo(np.float64).max))
-ROUND = (10, 20, 25, 50)  # what a round width begins with
+ROUND = (10, 20, 25, 50)  # leading digits of round widths
 
 
 class Distribution(NamedTuple):
-    """A histogram: N + 1 rising edges, and how many ratings are in each of N bins.
+    """A histogram: N + 1 ascending edges and the number of ratings in each of N bins.
 
-    A bin holds its lower edge and not its upper one; the last holds both.
+    A bin includes its lower edge and excludes its upper one; the last bin includes both.
     """
 
     edges: Floats
@@ -32,7 +32,7 @@ class Distribution(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Population:
-    """Those whom percentiles are taken against; definitions in systems.md section 1.
+    """The ratings that percentiles refer to; definitions in systems.md section 1.
 
     rating  float64 (N,)  ascending, contiguous
     """
@@ -43,57 +43,57 @@ class Population:
         return len(self.rating)
 
     def percentiles(self, rating: Floats | float) -> NDArray[np.int64]:
-        """The percentile 1..100 of each of these ratings, whether or not anybody of the population has it."""
+        """The percentile 1..100 of each rating, which need not occur in the population."""
         return _shown(_below(self, rating), _above(self, rating))
 
     def percentiles_after(self, rating: Floats, own: Floats, gone: Floats, come: Floats) -> NDArray[np.int64]:
-        """The percentile 1..100 of each of these ratings once some of the population have other ratings.
+        """The percentile 1..100 of each rating after some ratings of the population have changed.
 
-        own         what each of them is then, which is not counted as a rival's; NaN for one who is not in it
-        gone, come  ratings of the population that are there no longer, and those that are there instead, in any order
+        own         the player's own new rating in the population, which is not compared with itself; NaN: not a member
+        gone, come  ratings removed from the population and ratings added to it, in any order
         """
-        then = (Population(np.sort(gone)), Population(np.sort(come)))
+        removed, added = Population(np.sort(gone)), Population(np.sort(come))
         below, above = (
-            count(self, rating) - count(then[0], rating) + count(then[1], rating) for count in (_below, _above)
+            count(self, rating) - count(removed, rating) + count(added, rating) for count in (_below, _above)
         )
         return _shown(below - np.less(own, rating), above - np.greater(own, rating))
 
     def queue_percentiles(self, rating: Floats | float) -> Floats:
-        """The fractional mid-rank percentile 0..100 of each of these ratings; 50 among none."""
+        """The fractional mid-rank percentile 0..100 of each rating; 50 if the population is empty."""
         if not len(self):
             return np.full(np.shape(rating), 50.0)
         below = self.rating.searchsorted(rating, side="left")
-        reached = self.rating.searchsorted(rating, side="right")
-        middle: Floats = 50 * (below + reached) / len(self)
+        below_or_equal = self.rating.searchsorted(rating, side="right")
+        middle: Floats = 50 * (below + below_or_equal) / len(self)
         return middle
 
     def own_percentiles(self) -> NDArray[np.int64]:
-        """The percentile of every member, ascending as their ratings are: no search, one pass."""
+        """The percentile of every member in order of rating; one pass, without a search."""
         start = np.concatenate(([0], np.flatnonzero(self.rating[1:] != self.rating[:-1]) + 1, [len(self)]))
         if not len(self):
             return np.empty(0, np.int64)
         return np.repeat(_shown(start[:-1], len(self) - start[1:]), np.diff(start))
 
     def histogram(self, bins: int) -> Distribution:
-        """The ratings in at most so many bins of one round width (1, 2, 2.5 or 5 · 10^k), and at least half as many.
+        """Histogram with bins/2 to `bins` bins of one round width (1, 2, 2.5 or 5 · 10^k).
 
-        One or two bins where the ratings are equal or as good as equal; one empty bin from 0 to 1 where there are none.
-        Ratings far out, which are farther from those of the middle 98 % than these span, are in the first or the last
-        bin, which then reaches to the farthest: one runaway does not flatten all others into one bin.
-        Counts are exact. Raises BadParameterError for less than 2 bins.
+        One or two bins if the ratings are (almost) equal; one empty bin from 0 to 1 if there are none. Outliers are
+        farther from the middle 98 % of the ratings than the range of that middle; they are counted in the first or last
+        bin, which is extended to include them, so that one outlier does not push all other ratings into one bin.
+        Counts are exact. Raises BadParameterError for fewer than 2 bins.
         """
         if bins < 2:
-            raise BadParameterError(f"bins is {bins}; accepted are 2 or more")
+            raise BadParameterError(f"bins is {bins}; expected 2 or more")
         if not len(self):
             return Distribution(np.array([0.0, 1.0]), np.zeros(1, np.int64))
         lowest, highest = float(self.rating[0]), float(self.rating[-1])
-        edges = _round_edges(*self._crowded(), bins)
+        edges = _round_edges(*self._main_range(), bins)
         edges[0], edges[-1] = min(edges[0], lowest), max(edges[-1], highest)
         start = self.rating.searchsorted(edges[1:-1])
         return Distribution(edges, np.diff(np.concatenate(([0], start, [len(self)]))))
 
-    def _crowded(self) -> tuple[float, float]:
-        """The range of the ratings without those far out."""
+    def _main_range(self) -> tuple[float, float]:
+        """The range of the ratings without outliers."""
         lowest, highest = float(self.rating[0]), float(self.rating[-1])
         out = min(max(1, len(self) // 100), (len(self) - 1) // 2)
         low, high = float(self.rating[out]), float(self.rating[len(self) - 1 - out])
@@ -103,7 +103,7 @@ class Population:
 
 
 def _below(population: Population, rating: Floats | float) -> NDArray[np.int64]:
-    """How many of a population are strictly below each of these ratings."""
+    """The number of members strictly below each rating."""
     return np.asarray(population.rating.searchsorted(rating, side="left"))
 
 
@@ -112,24 +112,24 @@ def _above(population: Population, rating: Floats | float) -> NDArray[np.int64]:
 
 
 def _shown(below: NDArray[np.int64], above: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The percentile of whoever has so many strictly below and strictly above."""
+    """The percentile 1..100 for the numbers of ratings strictly below and strictly above."""
     others = below + above
     return np.where(others == 0, 1, np.minimum(100, 1 + 100 * below // np.maximum(others, 1)))
 
 
 def _round_edges(low: float, high: float, bins: int) -> Floats:
-    """At most `bins` bins of the least round width that hold all from low to high."""
+    """Edges of at most `bins` bins of the least round width that cover low to high."""
     finest = max(SMALLEST, FINEST * max(abs(low), abs(high)))
     least = max(high / bins - low / bins, finest) if high - low > finest else max(1.0, finest)
     for width in _round_widths(least):
         first, last = Fraction(low) // width, Fraction(high) // width + 1
         if last - first <= bins:
-            return np.array([float(max(-LARGEST, min(LARGEST, at * width))) for at in range(first, last + 1)])
-    raise AssertionError("the widths have no end")
+            return np.array([float(max(-LARGEST, min(LARGEST, step * width))) for step in range(first, last + 1)])
+    raise AssertionError("unreachable: the widths are unbounded")
 
 
 def _round_widths(least: float) -> Iterator[Fraction]:
-    """All round widths from this one up, exactly."""
+    """All round widths >= `least`, ascending and exact."""
     for exponent in count(floor(log10(least)) - 2):
         for lead in ROUND:
             if (width := lead * Fraction(10) ** exponent) >= least:

@@ -1,4 +1,4 @@
-"""Divisions: bands of percentiles with names, as a small table."""
+"""Divisions: named bands of percentiles."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from evenmatch.errors import InputError
 
 
 class Division(NamedTuple):
-    """A band that begins at this percentile and ends where the next begins."""
+    """A band from this percentile up to the beginning of the next division."""
 
     name: str
     lowest: int
@@ -31,25 +31,25 @@ FIFTY: tuple[Division, ...] = tuple(Division(str(level), 2 * level - 1) for leve
 
 
 def checked(divisions: Sequence[Division]) -> tuple[Division, ...]:
-    """The same divisions. Raises InputError where they do not begin at 1 and rise, or a name is empty or used twice."""
+    """Validate divisions: they must begin at 1 and ascend, with unique non-empty names; else InputError."""
     if not divisions or divisions[0].lowest != 1:
         begin = divisions[0].lowest if divisions else "nowhere"
-        raise InputError(f"the lowest division begins at {begin}; accepted is 1, so that everybody has a division")
+        raise InputError(f"the lowest division begins at {begin}; expected 1, so that every player has a division")
     for division, above in pairwise(divisions):
         if above.lowest <= division.lowest:
             raise InputError(
                 f"division {above.name!r} begins at {above.lowest}, {division.name!r} before it at {division.lowest}; "
-                "accepted are rising percentiles"
+                "expected ascending percentiles"
             )
     if divisions[-1].lowest > 100:
-        raise InputError(f"division {divisions[-1].name!r} begins at {divisions[-1].lowest}; accepted is up to 100")
+        raise InputError(f"division {divisions[-1].name!r} begins at {divisions[-1].lowest}; expected at most 100")
     names = [division.name for division in divisions]
-    wrong = next((name for name in names if not name or names.count(name) > 1), None)
-    if wrong is not None:
-        raise InputError(f"division name {wrong!r} is empty or used twice; accepted are different names")
+    invalid = next((name for name in names if not name or names.count(name) > 1), None)
+    if invalid is not None:
+        raise InputError(f"division name {invalid!r} is empty or used twice; expected unique names")
     return tuple(divisions)
 
 
 def division_of(percentile: NDArray[np.integer], divisions: Sequence[Division]) -> NDArray[np.intp]:
-    """The index of each percentile's division."""
+    """The index of the division of each percentile."""
     return np.searchsorted([division.lowest for division in divisions], percentile, side="right") - 1

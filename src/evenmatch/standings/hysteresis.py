@@ -1,4 +1,4 @@
-"""Divisions that do not flicker: up at once, down only when the percentile is clearly below."""
+"""Hysteresis for divisions: promotion at once, demotion only when the percentile is clearly below."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from numpy.typing import NDArray
 
 from evenmatch.standings.division import Division, division_of
 
-NOWHERE = -1  # the recorded division of a player who has none
+NOWHERE = -1  # recorded division of a player without one
 
 
 def settle(
     recorded: NDArray[np.int16], percentile: NDArray[np.integer], divisions: Sequence[Division], margin: int
 ) -> NDArray[np.int16]:
-    """The division of each player from now on, an index into `divisions`, shape (P,).
+    """The new division of each player, an index into `divisions`, shape (P,).
 
-    recorded    the division until now; where it is none of the table's, the percentile alone decides
+    recorded    the previous division; if it is not a valid index, only the percentile decides
     percentile  1..100
-    margin      percentiles below the own division's lowest that are forgiven; 0 is the table alone
-    A player rises as soon as the percentile reaches a higher division, and leaves their own only below its margin,
-    then for the division of the percentile.
+    margin      a player keeps a division down to this many percentiles below its lowest; 0: no hysteresis
+    A player is promoted as soon as the percentile reaches a higher division. Below the margin the player moves to the
+    division of the percentile.
     """
     known = np.where((recorded >= 0) & (recorded < len(divisions)), recorded, NOWHERE)
     settled: NDArray[np.int16] = _outcomes(divisions, margin)[known, percentile]
@@ -29,9 +29,9 @@ def settle(
 
 
 def _outcomes(divisions: Sequence[Division], margin: int) -> NDArray[np.int16]:
-    """The new division by [recorded division, percentile 0..100]; the last row is NOWHERE's."""
+    """Table of the new division by [recorded division, percentile 0..100]; the last row is for NOWHERE."""
     percentile = np.arange(101)
-    plain = np.maximum(division_of(percentile, divisions), 0)  # 0 is nobody's percentile
+    plain = np.maximum(division_of(percentile, divisions), 0)  # percentile 0 does not occur
     lowest = np.array([division.lowest for division in divisions])[:, None]
     own = np.arange(len(divisions))[:, None]
     kept = np.where((plain > own) | (percentile < lowest - margin), plain, own)

@@ -1,4 +1,4 @@
-"""Percentiles 1..100 as players see them, and the fractional ones that queues use (systems.md section 1)."""
+"""Percentiles 1..100 shown to players, and fractional percentiles for queues (systems.md section 1)."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from evenmatch.standings.distribution import Population
 
 
 def percentiles(rating: Floats, active: Flags) -> NDArray[np.int64]:
-    """Each player's percentile against the active players, int64 (P,), 1..100.
+    """Each player's percentile 1..100 among the active players, int64 (P,).
 
-    The lowest active player is always at 1, the highest at 100, ties are equal: five players without ties stand at
-    1, 26, 51, 76, 100. A player who is not active is measured against those who are.
+    The lowest active player has 1, the highest 100, ties are equal: five players without ties have 1, 26, 51, 76, 100.
+    Inactive players are compared with the active ones.
     """
     return _active(rating, active).percentiles(rating)
 
 
 def queue_percentiles(rating: Floats, active: Flags) -> Floats:
-    """Fractional mid-rank percentiles, float64 (P,), 0..100: 100 · (below + equal/2) / active players; 50 among none.
+    """Fractional mid-rank percentiles, float64 (P,), 0..100: 100 · (below + equal/2) / active players; 50 if none.
 
-    A crowd at the same rating stands in the middle of its own width, so it is no gap to those above it.
+    Many players with one rating get the middle of the range they occupy, so there is no gap to the players above.
     """
     return _active(rating, active).queue_percentiles(rating)
 

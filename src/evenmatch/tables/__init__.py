@@ -1,4 +1,4 @@
-"""Recorded matches in and out: files, data frames and Match objects <-> MatchTable."""
+"""Import and export of recorded matches: files, data frames and Match objects <-> MatchTable."""
 
 from __future__ import annotations
 
@@ -35,57 +35,57 @@ __all__ = [
 
 
 class Frame(Protocol):
-    """Any data frame that speaks the Arrow C stream: pandas, polars, duckdb, pyarrow."""
+    """Any data frame with the Arrow C stream interface: pandas, polars, duckdb, pyarrow."""
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """A capsule with the stream (the Arrow PyCapsule interface)."""
+        """Return a capsule with the stream (Arrow PyCapsule interface)."""
         ...
 
 
 def read(path: str | os.PathLike[str], *, skip_bad: bool = False) -> MatchTable:
-    """The matches of a CSV, Parquet or JSON Lines file, in order of time, ties in the order of the file.
+    """Read the matches of a CSV, Parquet or JSON Lines file, in time order, ties in file order.
 
-    skip_bad  leave out matches with a bad row (their reasons are in `.skipped`) instead of raising
-    Raises UsageError for a path that is not there or of another suffix, InputError for a file that is empty, lacks a
-    column or is not what its suffix says, BadRowsError with every bad row. Warns of columns it does not know.
+    skip_bad  leave out matches with a bad row (reasons in `.skipped`) instead of raising
+    Raises UsageError for a missing file or unknown suffix, InputError for a file that is empty, lacks a required column
+    or does not match its suffix, BadRowsError with every bad row. Unknown columns cause a warning.
     """
     return read_matches(Path(path), skip_bad=skip_bad)
 
 
 def from_frame(frame: Frame, *, skip_bad: bool = False) -> MatchTable:
-    """The matches of a data frame in the tidy long form; errors as for `read`, with rows counted from 1."""
+    """Read the matches of a data frame in the tidy long form; errors as for `read`, with rows counted from 1."""
     try:
         rows = pa.RecordBatchReader.from_stream(frame).read_all()
-    except pa.ArrowException as error:  # for instance a pandas column of both numbers and text
+    except pa.ArrowException as error:  # for instance a pandas column that mixes numbers and text
         raise InputError(f"the data frame cannot be read as Arrow: {error}") from error
     return assemble(rows, Source("the data frame"), skip_bad=skip_bad)
 
 
 def table_of(matches: MatchTable | Frame, *, skip_bad: bool = False) -> MatchTable:
-    """A table of matches as it is; a data frame as `from_frame` reads it. Raises UsageError for anything else."""
+    """Return a MatchTable unchanged and convert a data frame with `from_frame`; UsageError for anything else."""
     if isinstance(matches, MatchTable):
         return matches
     if hasattr(matches, "__arrow_c_stream__"):
         return from_frame(matches, skip_bad=skip_bad)
     kind = type(matches).__name__
-    raise UsageError(f"matches are a {kind}; accepted are a table from evenmatch.read, or a data frame")
+    raise UsageError(f"the matches are a {kind}; expected a table from evenmatch.read, or a data frame")
 
 
 def from_matches(matches: Iterable[Match]) -> MatchTable:
-    """A table of Match objects, in order of time, ties as given. Raises InputError for an id used twice."""
+    """Create a table from Match objects, in time order, ties as given. Raises InputError for a duplicate id."""
     listed = list(matches)
     if not listed:
-        raise InputError("no matches were given; accepted are one or more")
-    order = sorted(range(len(listed)), key=lambda number: listed[number].time)
-    listed = [listed[number] for number in order]
-    again = [match_id for match_id, count in Counter(match.id for match in listed).items() if count > 1]
-    if again:
-        raise InputError(f"match id {again[0]!r} is used more than once; accepted is once")
+        raise InputError("no matches were given; expected one or more")
+    order = sorted(range(len(listed)), key=lambda index: listed[index].time)
+    listed = [listed[index] for index in order]
+    duplicates = [match_id for match_id, count in Counter(match.id for match in listed).items() if count > 1]
+    if duplicates:
+        raise InputError(f"match id {duplicates[0]!r} is used more than once; expected once")
     numbers: dict[tuple[str, str], int] = {}
     history = History.of(listed, lambda ladder, player: numbers.setdefault((ladder, player), len(numbers)))
     ladders = list(dict.fromkeys(match.ladder for match in listed))
-    code = {name: at for at, name in enumerate(ladders)}
-    labels = [str(at) for match in listed for at in range(len(match.teams))]
+    code = {name: index for index, name in enumerate(ladders)}
+    labels = [str(team) for match in listed for team in range(len(match.teams))]
     return MatchTable(
         history=history,
         match_id=pa.array([match.id for match in listed], pa.large_string()),
@@ -100,20 +100,20 @@ def from_matches(matches: Iterable[Match]) -> MatchTable:
 
 
 def join(*tables: MatchTable) -> MatchTable:
-    """All these matches as one table, in order of time; players of the same ladder and name are the same.
+    """Combine tables into one, in time order; equal player names on the same ladder are the same player.
 
-    Raises InputError where a match id stands in two of them.
+    Raises InputError if two tables have the same match id.
     """
     if not tables:
-        raise InputError("no tables were given; accepted are one or more")
+        raise InputError("no tables were given; expected one or more")
     rows = pa.concat_tables([table.to_arrow() for table in tables], promote_options="permissive")
     ids = pa.chunked_array([table.match_id for table in tables]).value_counts()
-    again = [entry["values"] for entry in ids.to_pylist() if entry["counts"] > 1]
-    if again:
-        raise InputError(f"match id {again[0]!r} stands in more than one table; accepted is once")
+    duplicates = [entry["values"] for entry in ids.to_pylist() if entry["counts"] > 1]
+    if duplicates:
+        raise InputError(f"match id {duplicates[0]!r} is in more than one table; expected once")
     return assemble(rows, Source("the joined tables"))
 
 
 def write(matches: MatchTable, path: str | os.PathLike[str]) -> None:
-    """Write matches in the tidy long form, as CSV, Parquet or JSON Lines by the suffix; whole or not at all."""
+    """Write matches in the tidy long form, atomically, as CSV, Parquet or JSON Lines according to the suffix."""
     write_arrow(matches.to_arrow(), Path(path))

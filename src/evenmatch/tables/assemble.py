@@ -1,4 +1,4 @@
-"""Rows of the tidy long form -> MatchTable, with every bad row found."""
+"""Convert rows of the tidy long form to a MatchTable and report every bad row."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from evenmatch.errors import BadRowsError, InputError, Problem
 from evenmatch.history import Flags
-from evenmatch.tables.build import Build
+from evenmatch.tables.build import TableBuild
 from evenmatch.tables.cells import known_columns, read_cells
 from evenmatch.tables.columns import Faults
 from evenmatch.tables.source import Source
@@ -17,24 +17,23 @@ from evenmatch.tables.table import MatchTable
 
 
 def assemble(rows: pa.Table, source: Source, *, skip_bad: bool = False) -> MatchTable:
-    """The matches in these rows, in order of time, ties in the order of the rows.
+    """Build the matches of these rows, in time order, ties in row order.
 
-    Raises InputError where a needed column is missing or there are no rows, BadRowsError (with all of them) where a row
-    is bad, unless `skip_bad`: then their matches are left out, and `skipped` says which and why.
+    Raises InputError if a required column is missing or there are no rows, BadRowsError with all bad rows if there are
+    any; with `skip_bad` their matches are left out instead and listed in `skipped`.
     """
-    if source.broken and not rows.column_names:  # no line is a row: which columns are missing would say nothing
+    if source.broken and not rows.column_names:  # no readable row: naming missing columns would not help
         raise BadRowsError(source.name, source.broken, all_bad=True)
     rows = known_columns(rows, source)
     if not rows.num_rows and not source.broken:
-        raise InputError(f"{source.name} has no rows; accepted is one row per player and match")
+        raise InputError(f"{source.name} has no rows; expected one row per player and match")
     faults = Faults()
-    count, held = rows.num_rows, _columns(rows)
+    count, by_name = rows.num_rows, _columns(rows)
     if not skip_bad:
-        del rows  # and each column when it is read: ten million rows hold a gigabyte and a half
-    cells = read_cells(held, count, faults)
-    kept = np.arange(count)
-    lacking = [problem.match_id for problem in source.broken if problem.match_id is not None]
-    build = Build(cells, kept, faults, lacking)
+        del rows  # read_cells frees each column after reading it: ten million rows take 1.5 GB
+    cells = read_cells(by_name, count, faults)
+    incomplete = [problem.match_id for problem in source.broken if problem.match_id is not None]
+    build = TableBuild(cells, np.arange(count), faults, incomplete)
     problems, bad = _problems(build, source)
     if not problems:
         return build.table(source)
@@ -42,7 +41,7 @@ def assemble(rows: pa.Table, source: Source, *, skip_bad: bool = False) -> Match
     if not skip_bad or not len(good):
         raise BadRowsError(source.name, problems, all_bad=not len(good))
     clean = Faults()
-    build = Build(read_cells(_columns(rows.take(pa.array(good))), len(good), clean), good, clean)
+    build = TableBuild(read_cells(_columns(rows.take(pa.array(good))), len(good), clean), good, clean)
     left_out = len({problem.match_id for problem in problems if problem.match_id is not None})
     return replace(build.table(source), skipped=tuple(problems), skipped_matches=left_out)
 
@@ -51,14 +50,14 @@ def _columns(rows: pa.Table) -> dict[str, pa.ChunkedArray]:
     return dict(zip(rows.column_names, rows.columns, strict=True))
 
 
-def _problems(build: Build, source: Source) -> tuple[list[Problem], Flags]:
-    """Every fault with its line and match, in order of line; and which matches (by code) have one."""
+def _problems(build: TableBuild, source: Source) -> tuple[list[Problem], Flags]:
+    """Every fault with its line and match, in line order; and a mask of the matches (by code) with a fault."""
     c = build.cells
-    bad = np.zeros(len(c.match_id) + 1, bool)  # the last is for rows without a match
-    found = sorted(build.faults.found)
-    lines = source.lines([row for row, _ in found])
+    bad = np.zeros(len(c.match_id) + 1, bool)  # the last entry is for rows without a match
+    faults = sorted(build.faults.found)
+    lines = source.lines([row for row, _ in faults])
     problems = []
-    for row, reason in found:
+    for row, reason in faults:
         code = int(c.match[row])
         bad[code] = True
         match_id = c.match_id[code].as_py() if code >= 0 else None

@@ -1,4 +1,4 @@
-"""Cells -> matches: group rows, put matches in order, check that they agree, derive places."""
+"""Cells -> matches: group rows, sort matches, check that rows agree, derive places."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from evenmatch.history import Columns, Flags, Floats, History, Integers, fill_duration
 from evenmatch.tables import columns
-from evenmatch.tables.cells import Cells
+from evenmatch.tables.cells import ColumnCells
 from evenmatch.tables.columns import Faults, datetime_text
 from evenmatch.tables.source import Source
 from evenmatch.tables.table import MatchTable
@@ -20,28 +20,32 @@ from evenmatch.tables.table import MatchTable
 Rows = NDArray[np.int64]
 
 
-class Build:
-    """The rows in their final order, with the boundaries of matches and teams; notes faults as it goes."""
+class TableBuild:
+    """The rows in their final order with the boundaries of matches and teams; collects faults in `faults`."""
 
-    def __init__(self, cells: Cells, rows: Rows, faults: Faults, broken: Sequence[str] = ()) -> None:
-        """`rows` are where the cells stood in the file, `faults` counts rows as the cells do; `broken` lack rows."""
+    def __init__(self, cells: ColumnCells, rows: Rows, faults: Faults, broken: Sequence[str] = ()) -> None:
+        """Group and check the cells.
+
+        rows    the row of each cell in the file;  faults  counts rows as the cells do
+        broken  ids of matches with unreadable rows
+        """
         self.cells, self.rows, self.faults = cells, rows, faults
         readable = np.flatnonzero((cells.match >= 0) & (cells.team >= 0))
-        lacking = np.flatnonzero(pc.is_in(cells.match_id, pa.array(broken, cells.match_id.type)).to_numpy(False))
-        self.misread = np.union1d(cells.match[[row for row, _ in faults.found]], lacking)
+        incomplete = np.flatnonzero(pc.is_in(cells.match_id, pa.array(broken, cells.match_id.type)).to_numpy(False))
+        self.misread = np.union1d(cells.match[[row for row, _ in faults.found]], incomplete)
         self._group(readable)
         self._check_agreement()
-        self._check_twice()
-        self._check_sides()
+        self._check_duplicates()
+        self._check_team_counts()
         self.place = self._places()
 
     def _group(self, readable: Rows) -> None:
-        """Order rows by match (by time, then by first row), then by team (by its first row), then as they stood."""
+        """Order rows by match (time, then first row), then by team (first row), then by row."""
         c, self.readable = self.cells, readable
         code = c.match[readable]
         first = self._first_rows(None)
         timed = self._first_rows(c.time != columns.UNREAD)
-        self.reference = np.where(timed >= 0, timed, first)  # the row that says when the match was
+        self.reference = np.where(timed >= 0, timed, first)  # the row that gives the time of the match
         known = np.flatnonzero(first >= 0)
         by_time = known[np.argsort(c.time[self.reference[known]], kind="stable")]
         rank = np.empty(len(first), np.int64)
@@ -53,23 +57,23 @@ class Build:
             order = np.argsort(rank[code], kind="stable")
             self.order, key = readable[order], key[order]
         if not _is_grouped(key):
-            _, at, inverse = np.unique(key, return_index=True, return_inverse=True)
-            order = np.argsort(at[inverse], kind="stable")
+            _, first_index, inverse = np.unique(key, return_index=True, return_inverse=True)
+            order = np.argsort(first_index[inverse], kind="stable")
             self.order, key = self.order[order], key[order]
         rows = len(c.match)
-        self.straight = len(self.order) == rows and bool((self.order == np.arange(rows)).all())
+        self.is_sorted = len(self.order) == rows and bool((self.order == np.arange(rows)).all())
         starts = np.flatnonzero(np.diff(key, prepend=-1))
         self.slot_start = np.append(starts, len(key)).astype(np.int32)
         team_match = key[starts] // (len(c.teams) + 1)
         self.team_match = team_match.astype(np.int32)
         self.team_start = np.searchsorted(team_match, np.arange(len(by_time) + 1)).astype(np.int32)
 
-    def _put(self, values: NDArray[Any]) -> NDArray[Any]:
-        """The values of the rows, in the order of the slots."""
-        return values if self.straight else values[self.order]
+    def _in_order(self, values: NDArray[Any]) -> NDArray[Any]:
+        """The values of the rows in slot order."""
+        return values if self.is_sorted else values[self.order]
 
     def _first_rows(self, where: Flags | None) -> Rows:
-        """The first row of each match, by code, among those chosen (None: among all); -1 where there is none."""
+        """The first row of each match (by code) among the rows selected by `where` (None: all); -1 if none."""
         first = np.full(len(self.cells.match_id), -1, np.int64)
         rows = (self.readable if where is None or where.all() else self.readable[where[self.readable]])[::-1]
         first[self.cells.match[rows]] = rows  # the last assignment wins
@@ -79,69 +83,69 @@ class Build:
         return np.repeat(self.team_match, np.diff(self.slot_start))
 
     def _check_agreement(self) -> None:
-        """Rows of one match must agree on what belongs to the match."""
+        """Check that the rows of a match agree on its time, ladder and duration."""
         c = self.cells
-        shown: dict[str, Callable[[int], object]] = {
+        text: dict[str, Callable[[int], object]] = {
             "played_at": lambda row: datetime_text(int(c.time[row])),
             "ladder": lambda row: repr(c.ladders[int(c.ladder[row])].as_py()),
             "duration": lambda row: f"{c.duration[row]:g}",
         }
         match = self.match_code[self._slot_match()]
-        told: dict[str, tuple[NDArray[Any], Flags]] = {
+        columns_of: dict[str, tuple[NDArray[Any], Flags]] = {
             "played_at": (c.time, c.time != columns.UNREAD),
             "ladder": (c.ladder, c.ladder >= 0),
         }
         if c.duration is not c.nothing:
-            told["duration"] = (c.duration, ~np.isnan(c.duration))
-        for what, (values, known) in told.items():
+            columns_of["duration"] = (c.duration, ~np.isnan(c.duration))
+        for name, (values, known) in columns_of.items():
             first = self._first_rows(known)[match]
-            differ = self._put(known) & (first >= 0) & (self._put(values) != values[first])
+            differ = self._in_order(known) & (first >= 0) & (self._in_order(values) != values[first])
             for row, other in zip(self.order[differ].tolist(), first[differ].tolist(), strict=True):
-                said = f"{what} is {shown[what](row)}, an earlier row of the match has {shown[what](other)}"
-                self.faults.found.append((row, f"{said}; accepted is one {what} per match"))
+                fault = f"{name} is {text[name](row)}, an earlier row of the match has {text[name](other)}"
+                self.faults.found.append((row, f"{fault}; expected one {name} per match"))
 
     def _match_durations(self) -> Floats:
-        """Each match's duration, NaN where none of its rows names it."""
+        """Each match's duration, NaN if none of its rows has one."""
         if self.cells.duration is self.cells.nothing:
             return np.full(len(self.match_code), np.nan)
         first = self._first_rows(~np.isnan(self.cells.duration))[self.match_code]
         return np.where(first >= 0, self.cells.duration[first], np.nan)
 
-    def _check_twice(self) -> None:
+    def _check_duplicates(self) -> None:
         c, match = self.cells, self._slot_match()
-        key = match.astype(np.int64) * (len(c.players) + 1) + self._put(c.player)
+        key = match.astype(np.int64) * (len(c.players) + 1) + self._in_order(c.player)
         ordered = np.sort(key)
         if not (ordered[1:] == ordered[:-1]).any():
             return
-        _, at, inverse = np.unique(key, return_index=True, return_inverse=True)
-        again = np.flatnonzero((at[inverse] != np.arange(len(key))) & (c.player[self.order] >= 0))
+        _, first_index, inverse = np.unique(key, return_index=True, return_inverse=True)
+        repeated = np.flatnonzero((first_index[inverse] != np.arange(len(key))) & (c.player[self.order] >= 0))
         name = c.players
         self.faults.note(
-            self.order[again],
-            lambda row: f"player {name[int(c.player[row])].as_py()!r} stands in this match twice; accepted is once",
+            self.order[repeated],
+            lambda row: f"player {name[int(c.player[row])].as_py()!r} is in this match twice; expected once",
         )
 
-    def _check_sides(self) -> None:
+    def _check_team_counts(self) -> None:
         single = np.flatnonzero((np.diff(self.team_start) < 2) & ~np.isin(self.match_code, self.misread))
-        self.faults.note(self.first[single], lambda _: "the match has one team only; accepted are two or more")
+        self.faults.note(self.first[single], lambda _: "the match has only one team; expected two or more")
 
     def _one_per_team(self, what: str, values: Floats) -> Floats:
-        """The team's value where some of its rows name it (NaN is unnamed); rows that disagree are faults."""
+        """The value of each team from those of its rows that have one (NaN: none); rows that differ are faults."""
         if values is self.cells.nothing:
             return np.full(len(self.team_match), np.nan)
-        own = self._put(values)
+        own = self._in_order(values)
         team = np.fmax.reduceat(own, self.slot_start[:-1]) if len(own) else own
         differ = np.flatnonzero(own < np.repeat(team, np.diff(self.slot_start)))
-        said = f"{what} differs between rows of the team; accepted is one {what} per team"
-        self.faults.note(self.order[differ], lambda row: f"{what} is {values[row]:g}; {said}")
+        fault = f"{what} differs between rows of the team; expected one {what} per team"
+        self.faults.note(self.order[differ], lambda row: f"{what} is {values[row]:g}; {fault}")
         return team
 
     def _places(self) -> Integers:
-        """Each team's place, from the teams' scores in matches where none is named."""
+        """Each team's place, derived from the team scores in matches without places."""
         c = self.cells
-        told = self._one_per_team("place", np.where(c.place > 0, c.place.astype(np.float64), np.nan))
+        given = self._one_per_team("place", np.where(c.place > 0, c.place.astype(np.float64), np.nan))
         self.team_score = self._one_per_team("team_score", c.team_score)
-        unplaced, unscored = np.isnan(told), np.isnan(self.team_score)
+        unplaced, unscored = np.isnan(given), np.isnan(self.team_score)
         matches = len(self.match_code)
         teams = np.diff(self.team_start)
         missing = np.bincount(self.team_match, unplaced, matches)
@@ -156,20 +160,20 @@ class Build:
         )
         derive = np.flatnonzero((missing == teams)[self.team_match])
         if len(derive):
-            told[derive] = _rank_by_score(self.team_match[derive], self.team_score[derive])
-        return np.where(np.isnan(told), 0, told).astype(np.int32)
+            given[derive] = _rank_by_score(self.team_match[derive], self.team_score[derive])
+        return np.where(np.isnan(given), 0, given).astype(np.int32)
 
     def table(self, source: Source) -> MatchTable:
-        """The matches, once there are no faults."""
+        """Return the finished table; call it only if there are no faults."""
         c, order = self.cells, self.order
-        ladder = c.ladder[self.first]  # agreed on, as the time is
-        code = self._put(c.player)
+        ladder = c.ladder[self.first]  # equal in all rows, as is the time
+        code = self._in_order(c.player)
         if len(c.ladders) > 1:
-            pairs, code = np.unique(self._put(c.ladder) * np.int64(len(c.players)) + code, return_inverse=True)
+            pairs, code = np.unique(self._in_order(c.ladder) * np.int64(len(c.players)) + code, return_inverse=True)
             player_ladder, name = np.divmod(pairs, len(c.players))
         else:
             name, player_ladder = np.arange(len(c.players)), np.zeros(len(c.players), np.int64)
-        seconds = self._put(c.seconds)
+        seconds = self._in_order(c.seconds)
         history = History(
             Columns(
                 time=c.time[self.reference[self.match_code]],
@@ -178,12 +182,12 @@ class Build:
                 team_score=self.team_score,
                 slot_start=self.slot_start,
                 player=code.astype(np.int32),
-                score=self._put(c.score),
+                score=self._in_order(c.score),
                 seconds=seconds,
-                performance=self._put(c.performance),
-                quit=self._put(c.quit),
+                performance=self._in_order(c.performance),
+                quit=self._in_order(c.quit),
                 duration=fill_duration(self._match_durations(), seconds, self.slot_start[self.team_start]),
-                keep=self._put(c.keep),
+                keep=self._in_order(c.keep),
             )
         )
         return MatchTable(
@@ -200,7 +204,7 @@ class Build:
 
 
 def _is_grouped(key: Rows) -> bool:
-    """Whether equal keys all stand side by side."""
+    """Whether equal keys are contiguous."""
     heads = key[np.flatnonzero(np.diff(key, prepend=-1))]
     if (heads[1:] > heads[:-1]).all():
         return True
@@ -214,9 +218,9 @@ def _rank_by_score(match: Integers, score: Floats) -> Floats:
     starts = np.diff(match[order], prepend=-1) != 0
     ordered = score[order]
     new = starts | np.append(True, ordered[1:] != ordered[:-1])[: len(order)]
-    at = np.arange(len(order))
-    first = np.maximum.accumulate(np.where(starts, at, 0))
-    shared = np.maximum.accumulate(np.where(new, at, 0))
+    index = np.arange(len(order))
+    first = np.maximum.accumulate(np.where(starts, index, 0))
+    shared = np.maximum.accumulate(np.where(new, index, 0))
     places = np.empty(len(order))
     places[order] = shared - first + 1
     return places

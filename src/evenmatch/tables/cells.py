@@ -17,12 +17,12 @@ from evenmatch.tables.columns import Faults
 from evenmatch.tables.source import Source
 from evenmatch.tables.table import COLUMNS, NEEDED
 
-_INDEX = r"__index_level_\d+__$"  # the index of a pandas frame is not the user's column
+_INDEX = r"__index_level_\d+__$"  # the index of a pandas frame, not a column of the user
 
 
 @dataclass
-class Cells:
-    """The typed cells of N rows; -1, 0 or NaN where empty. A column that is absent is `nothing`, all NaN."""
+class ColumnCells:
+    """The typed cells of N rows; empty cells are -1, 0 or NaN. An absent numeric column is `nothing`, all NaN."""
 
     match: Integers
     match_id: pa.Array
@@ -45,25 +45,25 @@ class Cells:
 
 
 def known_columns(rows: pa.Table, source: Source) -> pa.Table:
-    """The rows, all text of one kind; warns of unknown columns, raises InputError where a needed one is missing."""
+    """Check the columns and unify text types; warns of unknown columns, InputError for missing or repeated ones."""
     rows = rows.drop_columns([name for name in rows.column_names if re.match(_INDEX, name)])
-    found = rows.column_names
-    twice = sorted({name for name in found if found.count(name) > 1})
-    if twice:
-        raise InputError(f"{source.name} has the column {twice[0]!r} more than once; accepted is once")
-    missing = [name for name in NEEDED if name not in found]
-    if not missing and "place" not in found and "team_score" not in found:
+    present = rows.column_names
+    repeated = sorted({name for name in present if present.count(name) > 1})
+    if repeated:
+        raise InputError(f"{source.name} has the column {repeated[0]!r} more than once; expected once")
+    missing = [name for name in NEEDED if name not in present]
+    if not missing and "place" not in present and "team_score" not in present:
         missing = ["place (or team_score)"]
     if missing:
         hint = ""
-        if len(found) == 1 and any(mark in found[0] for mark in ";\t|"):
+        if len(present) == 1 and any(mark in present[0] for mark in ";\t|"):
             hint = "; the columns must be separated by commas"
-        listed = ", ".join(repr(name) for name in found[:20])
+        listed = ", ".join(repr(name) for name in present[:20])
         plural = "s" if len(missing) > 1 else ""
         raise InputError(
             f"{source.name} lacks the column{plural} {', '.join(missing)}; it has {listed or 'none'}{hint}"
         )
-    extra = [name for name in found if name not in COLUMNS]
+    extra = [name for name in present if name not in COLUMNS]
     if extra:
         plural = "s" if len(extra) > 1 else ""
         listed = ", ".join(repr(name) for name in extra)
@@ -71,20 +71,20 @@ def known_columns(rows: pa.Table, source: Source) -> pa.Table:
     return columns.plain(rows)
 
 
-def read_cells(rows: dict[str, pa.ChunkedArray], count: int, faults: Faults) -> Cells:
-    """Every known column of `count` rows, typed; what is absent is empty. Takes each column out of `rows`."""
+def read_cells(rows: dict[str, pa.ChunkedArray], count: int, faults: Faults) -> ColumnCells:
+    """Read every known column of `count` rows; absent ones are empty. Removes each column from `rows`."""
     nan = np.full(count, np.nan)
     present = set(rows)
 
-    def number(what: str, low: float = -math.inf, high: float = math.inf, *, nan_is_empty: bool = True) -> Floats:
-        if what not in present:
+    def number(name: str, low: float = -math.inf, high: float = math.inf, *, nan_is_empty: bool = True) -> Floats:
+        if name not in present:
             return nan
-        return columns.numbers(rows.pop(what), what, low, high, faults, nan_is_empty=nan_is_empty)
+        return columns.numbers(rows.pop(name), name, low, high, faults, nan_is_empty=nan_is_empty)
 
-    def flag(what: str, default: bool) -> Flags:
-        if what not in present:
+    def flag(name: str, default: bool) -> Flags:
+        if name not in present:
             return np.full(count, default)
-        return columns.flags(rows.pop(what), what, default, faults)
+        return columns.flags(rows.pop(name), name, default, faults)
 
     match, match_id = columns.names(rows.pop("match_id"), "match_id", faults, in_runs=True)
     team, teams = columns.names(rows.pop("team"), "team", faults)
@@ -93,8 +93,8 @@ def read_cells(rows: dict[str, pa.ChunkedArray], count: int, faults: Faults) -> 
         ladder, ladders = columns.names(_or_default(rows.pop("ladder")), "ladder", faults)
     else:
         ladder, ladders = np.zeros(count, np.int32), pa.array(["default"])
-    pa.default_memory_pool().release_unused()  # Arrow would keep what the texts took, most of the memory
-    return Cells(
+    pa.default_memory_pool().release_unused()  # otherwise Arrow keeps the memory of the text columns, most of the total
+    return ColumnCells(
         match=match,
         match_id=match_id,
         time=columns.times(rows.pop("played_at"), faults),
@@ -121,4 +121,4 @@ def _or_default(ladder: pa.ChunkedArray) -> pa.ChunkedArray:
     try:
         return ladder.cast(pa.large_string()).fill_null("default")
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise InputError(f"column ladder holds {ladder.type}; accepted is text or whole numbers") from error
+        raise InputError(f"column ladder contains {ladder.type}; expected text or whole numbers") from error

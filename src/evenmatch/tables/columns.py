@@ -1,4 +1,4 @@
-"""Typed columns out of whatever a file holds: each reader returns numpy arrays and notes the rows it could not read."""
+"""Convert file columns to typed numpy arrays; each reader records the rows that it cannot read as faults."""
 
 from __future__ import annotations
 
@@ -21,58 +21,59 @@ from evenmatch.match import LARGEST_PLACE
 
 FIRST_TIME = int(datetime(1, 1, 1, tzinfo=UTC).timestamp()) * 1_000_000
 LAST_TIME = int(datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC).timestamp()) * 1_000_000 + 999_999
-UNREAD = np.iinfo(np.int64).min  # stands where a time could not be read
+UNREAD = np.iinfo(np.int64).min  # marks a time that could not be read
 _PLAIN_NUMBER = r"^\s*[-+]?[0-9]+(\.[0-9]*)?([eE][-+]?[0-9]+)?\s*$"
 _WORDS = dict.fromkeys(("true", "t", "yes", "y", "1", "1.0"), True)
 _WORDS |= dict.fromkeys(("false", "f", "no", "n", "0", "0.0"), False)
-_BASIC_DATE = r"^\s*[0-9]{8}\s*$"  # 20261121, and no seconds of the year 1970
+_BASIC_DATE = r"^\s*[0-9]{8}\s*$"  # 20261121 is a date, not epoch seconds
 _CHUNK = 65_536
 
 
 @dataclass
 class Faults:
-    """Rows that cannot be read, with the reason: (row counted from 0, reason)."""
+    """Rows that cannot be read: pairs of row (counted from 0) and reason."""
 
     found: list[tuple[int, str]] = field(default_factory=list)
 
     def note(self, rows: NDArray[np.integer], reason: Callable[[int], str]) -> None:
-        """A fault for each of these rows."""
+        """Add a fault for each of these rows."""
         self.found.extend((row, reason(row)) for row in rows.tolist())
 
 
 def plain(rows: pa.Table) -> pa.Table:
-    """The rows with every kind of text column as the same kind, so that all of Arrow's functions know it."""
-    for at, name in enumerate(rows.column_names):
-        kind = rows.schema.field(at).type
+    """Convert all text columns to one Arrow type (large_string) that every Arrow function supports."""
+    for index, name in enumerate(rows.column_names):
+        kind = rows.schema.field(index).type
         if pa.types.is_dictionary(kind):
-            text = pa.types.is_string_view(kind.value_type)  # a category of which Arrow cannot cast
-            values = [(chunk.dictionary.cast(pa.string()) if text else chunk.dictionary) for chunk in rows[at].chunks]
-            taken = [value.take(chunk.indices) for value, chunk in zip(values, rows[at].chunks, strict=True)]
+            text = pa.types.is_string_view(kind.value_type)  # Arrow cannot cast a dictionary of these
+            chunks = rows[index].chunks
+            values = [(chunk.dictionary.cast(pa.string()) if text else chunk.dictionary) for chunk in chunks]
+            taken = [value.take(chunk.indices) for value, chunk in zip(values, chunks, strict=True)]
             kind = pa.string() if text else kind.value_type
-            rows = rows.set_column(at, name, pa.chunked_array(taken, kind))
+            rows = rows.set_column(index, name, pa.chunked_array(taken, kind))
         if pa.types.is_string(kind) or pa.types.is_string_view(kind):
-            rows = rows.set_column(at, name, rows.column(at).cast(pa.large_string()))
+            rows = rows.set_column(index, name, rows.column(index).cast(pa.large_string()))
     return rows
 
 
 def names(
     column: pa.ChunkedArray, what: str, faults: Faults, *, in_runs: bool = False
 ) -> tuple[NDArray[np.int32], pa.Array]:
-    """Codes (-1 where missing) in order of first appearance, and the distinct texts they stand for.
+    """Codes (-1 if missing) in order of first appearance, and the distinct texts that they refer to.
 
-    in_runs  equal texts mostly stand side by side: only the first of each run need be looked up
+    in_runs  equal texts are mostly adjacent, so only the first of each run is looked up
     """
     try:
         text = column.cast(pa.large_string())
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise InputError(f"column {what} holds {column.type}; accepted is text or whole numbers") from error
+        raise InputError(f"column {what} contains {column.type}; expected text or whole numbers") from error
     if in_runs and len(text) > 1 and text.null_count == 0:
         starts = pc.not_equal(text.slice(1), text.slice(0, len(text) - 1)).to_numpy().astype(bool)
         run = np.concatenate(([0], np.cumsum(starts, dtype=np.int32)))
         heads = text.filter(pa.array(np.concatenate(([True], starts))))
         codes, distinct = names(heads, what, Faults())
         codes = codes[run]
-        faults.note(np.flatnonzero(codes < 0), lambda _: f"{what} is empty; accepted is any text")
+        faults.note(np.flatnonzero(codes < 0), lambda _: f"{what} is empty; expected any text")
         return codes, distinct
     encoded = text.dictionary_encode().combine_chunks()
     if isinstance(encoded, pa.ChunkedArray):  # an empty column stays chunked
@@ -81,7 +82,7 @@ def names(
     empty = pc.equal(encoded.dictionary, "").to_numpy(zero_copy_only=False).astype(bool)
     if empty.any():
         codes = np.where((codes >= 0) & empty[codes], np.int32(-1), codes)
-    faults.note(np.flatnonzero(codes < 0), lambda _: f"{what} is empty; accepted is any text")
+    faults.note(np.flatnonzero(codes < 0), lambda _: f"{what} is empty; expected any text")
     return codes, encoded.dictionary
 
 
@@ -95,47 +96,48 @@ def numbers(
     nan_is_empty: bool = True,
     accepted: str | None = None,
 ) -> Floats:
-    """Finite numbers from `low` to `high`, NaN where the cell is empty; `accepted` says in words what they may be.
+    """Finite numbers from `low` to `high`, NaN for an empty cell.
 
-    Recorded files write NaN for a score that was not recorded; where that would hide a fault, `nan_is_empty` is False.
+    nan_is_empty  False: a NaN is a fault; True: it means not recorded, as files write for a missing score
+    accepted      the allowed values in words, for the message
     """
     accepted = accepted or _accepted(low, high)
     if pa.types.is_boolean(column.type):
-        raise InputError(f"column {what} holds true and false; accepted is {accepted}")
+        raise InputError(f"column {what} contains true and false; expected {accepted}")
     values, unread = _cast(column, what)
     missing = _nulls(column)
     if nan_is_empty:
         missing |= np.isnan(values) & ~unread
     out = ~missing & ~unread & ~((values >= low) & (values <= high) & np.isfinite(values))
     texts = _shown(column)
-    faults.note(np.flatnonzero(unread | out), lambda row: f"{what} is {texts(row)}; accepted is {accepted}")
+    faults.note(np.flatnonzero(unread | out), lambda row: f"{what} is {texts(row)}; expected {accepted}")
     values[missing | unread | out] = np.nan
     return values
 
 
 def places(column: pa.ChunkedArray, faults: Faults) -> NDArray[np.int32]:
-    """Finishing places, 0 where the cell is empty."""
+    """Finishing places, 0 for an empty cell."""
     accepted = "a whole number from 1 (the best) upwards"
     values = numbers(column, "place", 1, LARGEST_PLACE, faults, accepted=accepted)
     broken = (values % 1 != 0) & ~np.isnan(values)
-    faults.note(np.flatnonzero(broken), lambda row: f"place is {values[row]:g}; accepted is {accepted}")
+    faults.note(np.flatnonzero(broken), lambda row: f"place is {values[row]:g}; expected {accepted}")
     return np.where(np.isnan(values) | broken, 0, values).astype(np.int32)
 
 
 def flags(column: pa.ChunkedArray, what: str, default: bool, faults: Faults) -> Flags:
-    """True or false; `default` where the cell is empty."""
+    """Booleans; `default` for an empty cell."""
     if not pa.types.is_boolean(column.type):
         words = [None if word is None else str(word).strip().lower() for word in column.to_pylist()]
         meant = [None if word is None else _WORDS.get(word) for word in words]
         wrong = np.array([word is not None and flag is None for word, flag in zip(words, meant, strict=True)], bool)
         texts = _shown(column)
-        faults.note(np.flatnonzero(wrong), lambda row: f"{what} is {texts(row)}; accepted is true or false")
+        faults.note(np.flatnonzero(wrong), lambda row: f"{what} is {texts(row)}; expected true or false")
         column = pa.chunked_array([pa.array(meant, pa.bool_())])
     return column.fill_null(default).combine_chunks().to_numpy(zero_copy_only=False).astype(bool)
 
 
 def times(column: pa.ChunkedArray, faults: Faults) -> Times:
-    """Microseconds since the Unix epoch from timestamps, ISO 8601 text or epoch seconds; UNREAD where it is neither."""
+    """Microseconds since the Unix epoch from timestamps, ISO 8601 text or epoch seconds; UNREAD for anything else."""
     texts = _shown(column)
     accepted = "a timestamp, ISO 8601 text such as 2026-11-21T18:30:00Z, or epoch seconds, in the years 1 to 9999"
     missing = _nulls(column)
@@ -153,7 +155,7 @@ def times(column: pa.ChunkedArray, faults: Faults) -> Times:
     faults.note(
         rows,
         lambda row: (
-            f"played_at is {'empty' if missing[row] else texts(row)}; accepted is {accepted}"
+            f"played_at is {'empty' if missing[row] else texts(row)}; expected {accepted}"
             + ("" if unread[row] or missing[row] else " (epoch milliseconds must be divided by 1000)")
         ),
     )
@@ -163,10 +165,10 @@ def times(column: pa.ChunkedArray, faults: Faults) -> Times:
 
 def _accepted(low: float, high: float) -> str:
     if low == -math.inf and high == math.inf:
-        return "a finite number, or an empty cell where not recorded"
+        return "a finite number, or an empty cell if not recorded"
     if high == math.inf:
-        return f"a finite number from {low:g}, or an empty cell where not recorded"
-    return f"a number from {low:g} to {high:g}, or an empty cell where not recorded"
+        return f"a finite number from {low:g}, or an empty cell if not recorded"
+    return f"a number from {low:g} to {high:g}, or an empty cell if not recorded"
 
 
 def _is_number(kind: pa.DataType) -> bool:
@@ -190,18 +192,18 @@ def _shown(column: pa.ChunkedArray) -> Callable[[int], str]:
 
 
 def _cast(column: pa.ChunkedArray, what: str) -> tuple[Floats, Flags]:
-    """The column as numbers and which rows could not be read; NaN for both those and nulls."""
+    """The column as numbers and a mask of unreadable rows; unreadable and null cells are NaN."""
     try:
-        safe = not pa.types.is_integer(column.type)  # a float holds every whole number that is in range
+        safe = not pa.types.is_integer(column.type)  # a float represents every whole number in the allowed ranges
         return np.array(column.cast(pa.float64(), safe=safe).to_numpy(), np.float64), np.zeros(len(column), bool)
     except pa.ArrowInvalid:
         return _one_by_one(column, np.nan, _number)
     except pa.ArrowNotImplementedError as error:
-        raise InputError(f"column {what} holds {column.type}; accepted are numbers") from error
+        raise InputError(f"column {what} contains {column.type}; expected numbers") from error
 
 
 def _number(text: str) -> float:
-    if "_" in text:  # Python's own spelling of thousands
+    if "_" in text:  # Python accepts 1_000
         raise ValueError(text)
     return float(text)
 
@@ -209,7 +211,7 @@ def _number(text: str) -> float:
 def _one_by_one(
     column: pa.ChunkedArray | pa.Array, empty: float, parse: Callable[[str], float]
 ) -> tuple[NDArray[Any], Flags]:
-    """Each cell by itself: its number, or `empty`, and whether it could not be read."""
+    """Parse cell by cell: the numbers (`empty` for nulls) and a mask of unreadable rows."""
     values, unread = np.full(len(column), empty), np.zeros(len(column), bool)
     for row, value in enumerate(column.to_pylist()):
         if value is not None:
@@ -222,7 +224,7 @@ def _one_by_one(
 
 def _from_seconds(seconds: Floats) -> tuple[Times, Flags]:
     unread = ~np.isfinite(seconds)
-    near = np.clip(np.where(unread, 0, seconds), -1e12, 1e12)  # beyond is far outside the calendar, too
+    near = np.clip(np.where(unread, 0, seconds), -1e12, 1e12)  # values beyond are far outside the calendar
     whole = np.floor(near)
     micros = np.rint((near - whole) * 1e6)
     return whole.astype(np.int64) * 1_000_000 + micros.astype(np.int64), unread
@@ -230,42 +232,40 @@ def _from_seconds(seconds: Floats) -> tuple[Times, Flags]:
 
 def _from_text(column: pa.ChunkedArray) -> tuple[Times, Flags]:
     values, unread = np.zeros(len(column), np.int64), np.zeros(len(column), bool)
-    if not pa.types.is_large_string(column.type):  # a time of day, a span, a list
+    if not pa.types.is_large_string(column.type):  # for instance a time of day, a duration, a list
         return values, ~unread
     text = pc.utf8_trim_whitespace(column)
     start = 0
     for chunk in text.chunks:
         for begin in range(0, len(chunk), _CHUNK):
             piece = chunk.slice(begin, _CHUNK)
-            here = slice(start, start + len(piece))
-            values[here], unread[here] = _piece_from_text(piece)
+            target = slice(start, start + len(piece))
+            values[target], unread[target] = _piece_from_text(piece)
             start += len(piece)
     return values, unread
 
 
 def _piece_from_text(piece: pa.Array) -> tuple[Times, Flags]:
-    """Arrow's own parsers where the whole piece has one form, the standard library's cell by cell where it has not."""
+    """Use Arrow's parsers if the whole piece has one format, otherwise the standard library cell by cell."""
     for form in (pa.timestamp("us", "UTC"), pa.timestamp("us")):
         try:
             moments = piece.cast(form).cast(pa.int64()).fill_null(0)
         except pa.ArrowInvalid:
             continue
         return moments.to_numpy(zero_copy_only=False), np.zeros(len(piece), bool)
-    told = piece.drop_null()
+    present = piece.drop_null()
     if (
-        pc.all(pc.match_substring_regex(told, _PLAIN_NUMBER)).as_py()
-        and not pc.any(pc.match_substring_regex(told, _BASIC_DATE)).as_py()
+        pc.all(pc.match_substring_regex(present, _PLAIN_NUMBER)).as_py()
+        and not pc.any(pc.match_substring_regex(present, _BASIC_DATE)).as_py()
     ):
-        with suppress(pa.ArrowInvalid):  # a sign that Arrow does not read
+        with suppress(pa.ArrowInvalid):  # a sign that Arrow cannot read
             return _from_seconds(piece.fill_null("0").cast(pa.float64()).to_numpy(zero_copy_only=False))
     return _one_by_one(piece, 0, parse_time)
 
 
 def parse_time(text: str) -> int:
-    """Microseconds since the Unix epoch from ISO 8601 text or epoch seconds; ValueError where it is neither."""
-    if re.match(_PLAIN_NUMBER, text) and not re.match(
-        _BASIC_DATE, text
-    ):  # of any size: the caller knows which times it accepts
+    """Microseconds since the Unix epoch from ISO 8601 text or epoch seconds; ValueError for anything else."""
+    if re.match(_PLAIN_NUMBER, text) and not re.match(_BASIC_DATE, text):  # no range check: that is left to the caller
         values, unread = _from_seconds(np.array([float(text)]))
         if unread[0]:
             raise ValueError(text)
@@ -277,6 +277,6 @@ def parse_time(text: str) -> int:
 
 
 def datetime_text(micros: int) -> str:
-    """A time as ISO 8601 text ending in Z."""
+    """Format a time (microseconds since the epoch) as ISO 8601 text ending in Z."""
     moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=micros)
     return moment.replace(tzinfo=None).isoformat() + "Z"

@@ -1,4 +1,4 @@
-"""Rows of a CSV file as they stand, and the lines that are no rows."""
+"""The raw rows of a CSV file, and its lines that are not valid rows."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from evenmatch.errors import InputError, Problem
 from evenmatch.tables.source import Source, csv_records, long_cells, not_utf8
 from evenmatch.tables.table import COLUMNS
 
-_SHOWN = 40  # bytes of a cell
+_SHOWN = 40  # bytes of a cell shown in a message
 
 
 def read_csv(path: Path, name: str) -> tuple[pa.Table, Source]:
-    """The rows that have as many cells as the first line; the others, and what is not UTF-8, are told as broken."""
+    """Read the rows; rows with a wrong number of cells or invalid UTF-8 go to `broken` of the source."""
     header = _header(path, name)
     try:
         return _rows(path, skip=False), Source(name, "line", path)
-    except pa.ArrowInvalid:  # Arrow names no line; and it must not be asked to show us a row that is no text
+    except pa.ArrowInvalid:  # Arrow gives no line numbers and cannot show a row of invalid UTF-8
         broken = tuple(_broken(path, header))
     text = pa.BufferReader(path.read_bytes().decode(errors="replace").encode())
     return _rows(text, skip=True), Source(name, "line", path, broken=broken)
@@ -39,35 +39,35 @@ def _rows(file: Path | pa.BufferReader, *, skip: bool) -> pa.Table:
 
 
 def _header(path: Path, name: str) -> list[str]:
-    """The names of the columns. Raises InputError where they are not UTF-8: then the file is no text of ours."""
+    """The column names. Raises InputError if they are not UTF-8."""
     with long_cells(), path.open(newline="", encoding="utf-8-sig", errors="surrogateescape") as file:
         reader = csv.reader(file)
         cells = next((cells for cells in reader if cells), [])
         line = reader.line_num
     wrong = next((raw for cell in cells if (raw := not_utf8(cell)) is not None), None)
     if wrong is not None:
-        raise InputError(f"{name}: line {line}: {wrong[:_SHOWN]!r} is not UTF-8; accepted is CSV in UTF-8")
+        raise InputError(f"{name}: line {line}: {wrong[:_SHOWN]!r} is not UTF-8; expected CSV in UTF-8")
     return cells
 
 
 def _broken(path: Path, header: list[str]) -> list[Problem]:
-    """The lines with more or fewer cells than the first one, and those with a known column that is not UTF-8."""
-    at = header.index("match_id") if "match_id" in header else len(header)
-    found = []
+    """Lines with more or fewer cells than the first line, or with invalid UTF-8 in a known column."""
+    id_column = header.index("match_id") if "match_id" in header else len(header)
+    problems = []
     for line, cells, width in csv_records(path, errors="surrogateescape"):
-        match_id = _readable(cells[at]) if at < len(cells) else None
+        match_id = _readable(cells[id_column]) if id_column < len(cells) else None
         if len(cells) != width:
-            reason = f"{len(cells)} columns; accepted are {width}, as in the first line"
-            found.append(Problem(line, match_id, reason))
+            reason = f"{len(cells)} columns; expected {width}, as in the first line"
+            problems.append(Problem(line, match_id, reason))
             continue
         for column, cell in zip(header, cells, strict=True):
             raw = not_utf8(cell)
             if raw is not None and column in COLUMNS:
-                reason = f"{column} is {raw[:_SHOWN]!r}, which is not UTF-8; accepted is a file in UTF-8"
-                found.append(Problem(line, match_id, reason))
-    return found
+                reason = f"{column} is {raw[:_SHOWN]!r}, which is not UTF-8; expected a file in UTF-8"
+                problems.append(Problem(line, match_id, reason))
+    return problems
 
 
 def _readable(cell: str) -> str:
-    """The cell as it stands in the rows, where every wrong byte is replaced."""
+    """The cell with every invalid byte replaced, as in the rows."""
     return cell.encode(errors="surrogateescape").decode(errors="replace")

@@ -1,4 +1,4 @@
-"""Tables as notebooks show them: a line that says what there is, and the first rows."""
+"""Display of tables in notebooks: a summary line and the first rows."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ import pyarrow as pa
 
 from evenmatch.history import Times
 
-ROWS = 8  # of a table in a notebook's cell
+ROWS = 8  # shown of a table in a notebook
 
 
 def counted(count: int, noun: str, plural: str = "") -> str:
-    """How many: 1 match, 25,557 matches."""
+    """A count with its noun: 1 match, 25,557 matches."""
     return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
 
 
 def period(time: Times) -> str:
-    """The first and the last day of rising times: 2004-07-09 to 2004-08-31."""
-    first, last = (str(np.datetime64(int(one), "us"))[:10] for one in (time[0], time[-1]))
+    """The first and last day of ascending times: 2004-07-09 to 2004-08-31."""
+    first, last = (str(np.datetime64(int(micros), "us"))[:10] for micros in (time[0], time[-1]))
     return first if first == last else f"{first} to {last}"
 
 
 def as_html(caption: str, rows: pa.Table) -> str:
-    """The first rows of a table under a caption, as HTML; text of strangers is escaped."""
+    """The first rows of a table under a caption, as HTML; all text is escaped."""
     shown = rows.slice(0, ROWS)
     heads = "".join(f"<th>{escape(name)}</th>" for name in shown.column_names)
     body = "".join(_row(row) for row in zip(*(column.to_pylist() for column in shown.columns), strict=True))

@@ -1,4 +1,4 @@
-"""CSV, Parquet and JSON Lines: read rows, write tables. The suffix of the path says which."""
+"""Read rows and write tables as CSV, Parquet or JSON Lines; the suffix of the path selects the format."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import io
 import json
 import os
 import re
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -22,47 +21,48 @@ from evenmatch.tables.csv_rows import read_csv
 from evenmatch.tables.json_rows import read_json
 from evenmatch.tables.source import Source
 from evenmatch.tables.table import COLUMNS
+from evenmatch.whole_file import whole_file
 
 FORMS = {".csv": "csv", ".parquet": "parquet", ".jsonl": "jsonl", ".ndjson": "jsonl"}
-_CALLED = {"csv": "CSV", "parquet": "Parquet", "jsonl": "JSON Lines"}
+_FORMAT_NAMES = {"csv": "CSV", "parquet": "Parquet", "jsonl": "JSON Lines"}
 
 
 def form_of(path: Path) -> str:
-    """ "csv", "parquet" or "jsonl" by the suffix. Raises UsageError for another one."""
+    """The format for a suffix: csv, parquet or jsonl. Raises UsageError for an unknown suffix."""
     form = FORMS.get(path.suffix.lower())
     if form is None:
-        raise UsageError(f"{path}: suffix {path.suffix!r}; accepted are {', '.join(FORMS)}")
+        raise UsageError(f"{path}: suffix {path.suffix!r}; expected one of {', '.join(FORMS)}")
     return form
 
 
 def read_rows(path: Path, name: str | None = None) -> tuple[pa.Table, Source]:
-    """The rows of a file, columns as they are found, and where they came from.
+    """Read the rows of a file with all its columns, and their source.
 
-    name  what messages call it, for what was read from a pipe: then its contents alone say which form it has
-    Raises UsageError where there is no such file, InputError where it does not hold what its suffix says.
+    name  the name for messages if the data came from a pipe; the format is then detected from the contents
+    Raises UsageError if the file cannot be opened, InputError if the contents do not match the suffix.
     """
     form = None if name else form_of(path)
-    called = name or str(path)
+    label = name or str(path)
     try:
         with path.open("rb") as file:
             head = file.read(4096).removeprefix(codecs.BOM_UTF8)
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}") from error
     if not head.strip():
-        raise InputError(f"{called} is empty; accepted is one row per player and match")
-    held = _held(head, form)
-    if form and held != form:
-        raise InputError(f"{called}: its suffix says {_CALLED[form]}, its contents are {_CALLED[held]}")
+        raise InputError(f"{label} is empty; expected one row per player and match")
+    detected = _detected_form(head, form)
+    if form and detected != form:
+        raise InputError(f"{label}: its suffix says {_FORMAT_NAMES[form]}, its contents are {_FORMAT_NAMES[detected]}")
     try:
-        return {"csv": read_csv, "parquet": _read_parquet, "jsonl": read_json}[held](path, called)
+        return {"csv": read_csv, "parquet": _read_parquet, "jsonl": read_json}[detected](path, label)
     except (pa.ArrowException, UnicodeError, OSError, csv.Error) as error:
-        told = (str(error) or type(error).__name__).splitlines()[0]
-        why = "as its suffix says" if form else "as which it begins"
-        raise InputError(f"{called}: not readable as {_CALLED[held]}, {why}: {told}") from error
+        reason = (str(error) or type(error).__name__).splitlines()[0]
+        origin = "the format of its suffix" if form else "the format detected from its first line"
+        raise InputError(f"{label}: not readable as {_FORMAT_NAMES[detected]}, {origin}: {reason}") from error
 
 
-def _held(head: bytes, form: str | None) -> str:
-    """The form of a file by its first bytes; `form` where they do not tell, and without one the likeliest."""
+def _detected_form(head: bytes, form: str | None) -> str:
+    """The format of a file by its first bytes; `form` if they are ambiguous, the likeliest one if that is None."""
     first = head.lstrip().splitlines()[0]
     if head[:4] == b"PAR1":
         return "parquet"
@@ -74,30 +74,30 @@ def _held(head: bytes, form: str | None) -> str:
 
 
 def _read_parquet(path: Path, name: str) -> tuple[pa.Table, Source]:
-    import pyarrow.parquet as pq  # noqa: PLC0415 - most commands need no Parquet
+    import pyarrow.parquet as pq  # noqa: PLC0415 - most commands do not need Parquet
 
     names = pq.read_schema(path).names
     known = [name for name in names if name in COLUMNS]
-    # where there are few columns, the unknown ones are read as well, to be named in a warning
+    # of a file with few columns the unknown ones are read too, so that a warning can name them
     return pq.ParquetFile(path).read(columns=known if len(names) > 3 * len(COLUMNS) else None), Source(name)
 
 
 def check_writable(path: Path) -> None:
-    """Raise UsageError now, and not after a long run, where a table could not be written to this path."""
+    """Raise UsageError early, before a long run, if a table cannot be written to this path."""
     form_of(path)
     check_folder(path)
 
 
 def check_folder(path: Path) -> None:
-    """Raise UsageError where no file of this name can be written."""
+    """Raise UsageError if this file cannot be written."""
     if path.is_dir() or not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
-        raise UsageError(f"{path}: cannot be written; accepted is a file in a folder that exists and can be written to")
+        raise UsageError(f"{path}: cannot be written; expected a file in an existing, writable folder")
 
 
 def write_arrow(table: pa.Table, path: Path) -> None:
-    """Write a table as CSV, Parquet or JSON Lines, by the suffix; whole or not at all.
+    """Write a table atomically as CSV, Parquet or JSON Lines, according to the suffix.
 
-    Times are ISO 8601 in UTC in the text forms. Raises UsageError where the path cannot be written.
+    Times are ISO 8601 in UTC in the text formats. Raises UsageError if the path cannot be written.
     """
     form = form_of(path)
     writers: dict[str, Callable[[pa.Table, io.BufferedIOBase], None]] = {
@@ -105,26 +105,12 @@ def write_arrow(table: pa.Table, path: Path) -> None:
         "parquet": _write_parquet,
         "jsonl": _write_jsonl,
     }
-    try:
-        handle, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be written: {error.strerror}") from error
-    try:
-        with os.fdopen(handle, "wb") as file:
-            writers[form](table, file)
-        mask = os.umask(0)
-        os.umask(mask)
-        Path(draft).chmod(0o666 & ~mask)
-        Path(draft).replace(path)
-    except BaseException as error:
-        Path(draft).unlink(missing_ok=True)
-        if isinstance(error, OSError):
-            raise UsageError(f"{path}: cannot be written: {error.strerror}") from error
-        raise
+    with whole_file(path) as draft, draft.open("wb") as file:
+        writers[form](table, file)
 
 
 def _write_parquet(table: pa.Table, file: io.BufferedIOBase) -> None:
-    import pyarrow.parquet as pq  # noqa: PLC0415 - most commands need no Parquet
+    import pyarrow.parquet as pq  # noqa: PLC0415 - most commands do not need Parquet
 
     pq.write_table(table, file)
 
@@ -136,7 +122,7 @@ def _write_csv(table: pa.Table, file: io.BufferedIOBase) -> None:
     options = {"include_header": False, "batch_size": 65_536}
     try:
         pa_csv.write_csv(plain, file, pa_csv.WriteOptions(quoting_style="none", **options))
-    except pa.ArrowInvalid:  # a cell holds a comma, a quote or a line end
+    except pa.ArrowInvalid:  # a cell contains a comma, a quote or a line break
         file.seek(start)
         file.truncate()
         pa_csv.write_csv(plain, file, pa_csv.WriteOptions(quoting_style="needed", **options))
@@ -149,16 +135,16 @@ def _write_jsonl(table: pa.Table, file: io.BufferedIOBase) -> None:
 
 
 def texts(table: pa.Table) -> pa.Table:
-    """The table with its times as ISO 8601 text ending in Z."""
-    for at, name in enumerate(table.column_names):
+    """Return the table with its times as ISO 8601 text ending in Z."""
+    for index, name in enumerate(table.column_names):
         if pa.types.is_timestamp(table[name].type):
-            table = table.set_column(at, name, iso_8601(table[name]))
+            table = table.set_column(index, name, iso_8601(table[name]))
     return table
 
 
 def iso_8601(moments: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Times as text: 2026-11-21T18:30:00Z, with microseconds only where a time of the column has any."""
+    """Times as text: 2026-11-21T18:30:00Z, with microseconds only if any time of the column needs them."""
     naive = moments.cast(pa.timestamp("us", "UTC")).cast(pa.timestamp("us"))
-    with contextlib.suppress(pa.ArrowInvalid):  # raised where some have a fraction of a second
+    with contextlib.suppress(pa.ArrowInvalid):  # raised if some have a fraction of a second
         naive = naive.cast(pa.timestamp("s"))
     return pc.strftime(naive, format="%Y-%m-%dT%H:%M:%SZ")

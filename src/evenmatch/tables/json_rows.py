@@ -1,4 +1,4 @@
-"""Rows of a JSON Lines file as they stand, and the lines that are no rows."""
+"""The raw rows of a JSON Lines file, and its lines that are not valid rows."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ import pyarrow.json as pa_json
 from evenmatch.errors import Problem
 from evenmatch.tables.source import Source, not_utf8
 
-_SHOWN = 40  # letters of a line
+_SHOWN = 40  # characters of a line shown in a message
 
 
 def read_json(path: Path, name: str) -> tuple[pa.Table, Source]:
-    """The rows of a JSON Lines file, quickly; where that fails, as `read_lines` gives them."""
+    """Read the rows of a JSON Lines file with Arrow; if that fails, with the slower `read_lines`."""
     texts = pa.schema([(name, pa.large_string()) for name in ("match_id", "ladder", "player", "team")])
     try:
         options = pa_json.ParseOptions(explicit_schema=texts, newlines_in_values=False)
         rows = pa_json.read_json(path, parse_options=options)
         rows.validate(full=True)
     except pa.ArrowInvalid:
-        return read_lines(path, name)  # numbers for names, or broken lines: find which
+        return read_lines(path, name)  # numbers as names, or invalid lines: find them
     absent = [name for name in texts.names if rows[name].null_count == len(rows)]
     return rows.drop_columns(absent), Source(name, "line", path, form="jsonl")
 
 
 def read_lines(path: Path, name: str) -> tuple[pa.Table, Source]:
-    """The rows of a JSON Lines file one by one, each with its line; slow, and told of every broken line."""
+    """Read a JSON Lines file line by line, with line numbers and every invalid line; slow."""
     broken, listed, numbers = [], [], []
     with path.open(encoding="utf-8-sig", errors="surrogateescape", newline="\n") as file:
         for number, text in enumerate(file, 1):
@@ -47,24 +47,24 @@ def read_lines(path: Path, name: str) -> tuple[pa.Table, Source]:
 
 
 def _cells(text: str) -> tuple[dict[str, object], str | None]:
-    """The cells of a line, and why it is no row; None: it is one."""
+    """The cells of a line, and the reason if it is not a valid row, else None."""
     raw = not_utf8(text)
     shown = repr(text[:_SHOWN] if raw is None else raw[:_SHOWN])
-    told = ""
+    detail = ""
     try:
         cells = json.loads(text)
         if isinstance(cells, dict):
-            json.dumps(cells, ensure_ascii=False).encode()  # refuses half a surrogate pair
+            json.dumps(cells, ensure_ascii=False).encode()  # rejects a lone surrogate
             return cells, None
     except UnicodeEncodeError:
         if raw is not None:
-            return cells, f"{shown} is not UTF-8; accepted is a file in UTF-8"
-        return cells, f"{shown} has a letter that is half of a surrogate pair; accepted are whole letters"
+            return cells, f"{shown} is not UTF-8; expected a file in UTF-8"
+        return cells, f"{shown} contains half of a surrogate pair; expected valid Unicode"
     except json.JSONDecodeError as error:
-        told = f" ({error.msg.removesuffix(' at')} at column {error.colno})"
+        detail = f" ({error.msg.removesuffix(' at')} at column {error.colno})"
     except (ValueError, RecursionError) as error:  # too many digits, too deep
-        told = f" ({error})"
-    return {}, f"{shown} is not a JSON object{told}; accepted is one per line"
+        detail = f" ({error})"
+    return {}, f"{shown} is not a JSON object{detail}; expected one per line"
 
 
 def _readable(text: str) -> str:

@@ -1,4 +1,4 @@
-"""A file -> MatchTable."""
+"""Read a file into a MatchTable."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from evenmatch.tables.table import MatchTable
 
 
 def read_matches(path: Path, name: str | None = None, *, skip_bad: bool = False) -> MatchTable:
-    """The matches of a file, as `tables.read`; for `name` see files.read_rows."""
+    """Read the matches of a file, like `tables.read`; for `name` see files.read_rows."""
     rows, source = read_rows(path, name)
-    held = [rows]
-    del rows  # so that assemble alone holds the rows, and lets go of each column when it is read
+    rows_only = [rows]
+    del rows  # assemble then has the only reference, and frees each column after reading it
     try:
-        return assemble(held.pop(), source, skip_bad=skip_bad and source.form != "jsonl")
+        return assemble(rows_only.pop(), source, skip_bad=skip_bad and source.form != "jsonl")
     except BadRowsError:
         if source.form != "jsonl":
             raise
-    rows, source = read_lines(path, source.name)  # now line by line, since lines are to be told
+    rows, source = read_lines(path, source.name)  # again line by line, for the line numbers in the messages
     return assemble(rows, source, skip_bad=skip_bad)

@@ -1,4 +1,4 @@
-"""Where rows came from: what to call it in messages, and which line a row stood on."""
+"""The source of rows: its name in messages and the line number of each row."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from evenmatch.errors import Problem
 
 @dataclass(frozen=True)
 class Source:
-    """Names a file or a frame in messages.
+    """A file or data frame, as named in messages.
 
     unit     "line" for text files, "row" elsewhere; both count from 1
-    path     of a text file, whose lines are counted when one is asked for
-    numbers  the line of every row, where it is known already
-    broken   lines that are no rows at all
+    path     of a text file; its lines are counted on request
+    numbers  the line of every row, if already known
+    broken   lines that are not valid rows
     form     "jsonl" for JSON Lines
     """
 
@@ -31,19 +31,19 @@ class Source:
     form: str = ""
 
     def lines(self, rows: Sequence[int]) -> dict[int, int]:
-        """The line of each of these rows (counted from 0); a CSV file is read again up to the last of them."""
+        """The line of each of these rows (counted from 0); a text file is read again up to the last of them."""
         if self.numbers is not None:
             return {row: self.numbers[row] for row in rows}
         if self.path is None or not rows:
             return {row: row + 1 for row in rows}
         records = _json_records(self.path) if self.form == "jsonl" else _full_records(self.path)
-        wanted, last, found = set(rows), max(rows), {}
+        wanted, last, line_of = set(rows), max(rows), {}
         for row, line in enumerate(records):
             if row in wanted:
-                found[row] = line
+                line_of[row] = line
             if row == last:
                 break
-        return {row: found.get(row, row + 1) for row in rows}
+        return {row: line_of.get(row, row + 1) for row in rows}
 
 
 def _json_records(path: Path) -> Iterator[int]:
@@ -56,9 +56,9 @@ def _full_records(path: Path) -> Iterator[int]:
 
 
 def csv_records(path: Path, errors: str = "replace") -> Iterator[tuple[int, list[str], int]]:
-    """(first line, cells, how many there should be) of each record of a CSV file, without header and blank lines.
+    """(first line, cells, expected number of cells) of each CSV record, without the header and blank lines.
 
-    errors  what becomes of bytes that are not UTF-8, as in `bytes.decode`
+    errors  the handling of invalid UTF-8, as in `bytes.decode`
     """
     with long_cells(), path.open(newline="", encoding="utf-8-sig", errors=errors) as file:
         reader = csv.reader(file)
@@ -74,7 +74,7 @@ def csv_records(path: Path, errors: str = "replace") -> Iterator[tuple[int, list
 
 
 def not_utf8(text: str) -> bytes | None:
-    """The bytes that this text, read with errors="surrogateescape", stands for where they are not UTF-8; else None."""
+    """The original bytes of a text read with errors="surrogateescape" if they are not UTF-8, else None."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -84,7 +84,7 @@ def not_utf8(text: str) -> bytes | None:
 
 @contextmanager
 def long_cells() -> Iterator[None]:
-    """Lets the csv module read cells of any length."""
+    """Let the csv module read cells of any length inside the block."""
     limit = csv.field_size_limit(sys.maxsize)
     try:
         yield

@@ -1,4 +1,4 @@
-"""MatchTable: a History and beside it the names that its numbers stand for."""
+"""MatchTable: a History with the names of its matches, ladders, teams and players."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ MICROSECONDS = pa.timestamp("us", "UTC")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MatchTable:
-    """Recorded matches, ready to rate: columns of numbers and the names they stand for.
+    """Recorded matches, ready to rate: numeric columns and the names that they refer to.
 
-    history      M matches in order of time, T teams, P players (a player on two ladders counts twice)
-    match_id     text (M,)      name of each match
+    history      M matches in time order, T teams, P players (a player on two ladders counts twice)
+    match_id     text (M,)      id of each match
     ladder       int32 (M,)     ladder of each match, an index into `ladders`
     ladders      text (L,)      names of the ladders
     team         text (T,)      label of each team, dictionary-encoded
     player       text (P,)      name of each player
     player_ladder int32 (P,)    ladder of each player
-    row          int64 (M,)     first row of each match where it was read from
-    source       where it was read from, for messages
+    row          int64 (M,)     first row of each match in the source
+    source       the file or data frame, for messages
     skipped      why matches were left out, if bad ones were skipped
-    skipped_matches  how many
+    skipped_matches  number of matches left out
     """
 
     history: History
@@ -55,29 +55,29 @@ class MatchTable:
         return len(self.history)
 
     def __repr__(self) -> str:
-        """25,557 matches, 4,960 players, 2004-07-09 to 2004-08-31."""
+        """Summary line: 25,557 matches, 4,960 players, 2004-07-09 to 2004-08-31."""
         if not len(self):
             return "0 matches"
-        told = [counted(len(self), "match", "matches"), counted(len(self.player), "player")]
-        told += [counted(len(self.ladders), "ladder")] if len(self.ladders) > 1 else []
-        return ", ".join([*told, period(self.history.columns.time)])
+        parts = [counted(len(self), "match", "matches"), counted(len(self.player), "player")]
+        parts += [counted(len(self.ladders), "ladder")] if len(self.ladders) > 1 else []
+        return ", ".join([*parts, period(self.history.columns.time)])
 
     def _repr_html_(self) -> str:
-        """The same for a notebook, with the first rows as a file has them."""
+        """Summary for notebooks, with the first rows."""
         return as_html(repr(self), self.take(slice(0, ROWS)).to_arrow())
 
     @cached_property
     def player_names(self) -> list[str]:
-        """Name of each player as Python text."""
+        """Name of each player as a list of str."""
         names: list[str] = self.player.to_pylist()
         return names
 
     def take(self, matches: slice | NDArray[np.integer] | Flags) -> MatchTable:
-        """These matches alone, by slice, ascending indices or mask, with the players and ladders that are in them."""
+        """Return only these matches (slice, ascending indices or mask), with their players and ladders."""
         chosen = np.arange(len(self))[matches]
         history = self.history.take(chosen)
-        kept, player = np.unique(history.columns.player, return_inverse=True)
-        kept = kept.astype(np.int64)
+        players, player = np.unique(history.columns.player, return_inverse=True)
+        players = players.astype(np.int64)
         ladders, ladder = np.unique(self.ladder[chosen], return_inverse=True)
         teams = np.flatnonzero(
             np.isin(np.repeat(np.arange(len(self)), np.diff(self.history.columns.team_start)), chosen)
@@ -87,21 +87,21 @@ class MatchTable:
             history=History(history.columns._replace(player=player.astype(np.int32))),
             match_id=self.match_id.take(pa.array(chosen)),
             ladder=ladder.astype(np.int32),
-            ladders=tuple(self.ladders[at] for at in ladders),
+            ladders=tuple(self.ladders[code] for code in ladders),
             team=self.team.take(pa.array(teams)),
-            player=self.player.take(pa.array(kept)),
-            player_ladder=np.searchsorted(ladders, self.player_ladder[kept]).astype(np.int32),
+            player=self.player.take(pa.array(players)),
+            player_ladder=np.searchsorted(ladders, self.player_ladder[players]).astype(np.int32),
             row=self.row[chosen],
         )
 
     def on_ladder(self, name: str) -> MatchTable:
-        """The matches of one ladder. Raises UnknownNameError where there is none of that name."""
+        """Return the matches of one ladder. Raises UnknownNameError for an unknown ladder."""
         if name not in self.ladders:
             raise UnknownNameError("ladder", name, self.ladders)
         return self.take(self.ladder == self.ladders.index(name))
 
     def pooled(self) -> MatchTable:
-        """All ladders as one, as though the file had no column `ladder`."""
+        """Return all matches on one ladder named "default", as if there were no column `ladder`."""
         encoded = self.player.dictionary_encode()
         code = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int32)
         return replace(
@@ -114,14 +114,14 @@ class MatchTable:
         )
 
     def find(self, match_id: str) -> int:
-        """The number of a match by its id. Raises UnknownNameError where there is none."""
+        """The index of a match by its id. Raises UnknownNameError for an unknown id."""
         number = pc.index(self.match_id, pa.scalar(match_id, self.match_id.type)).as_py()
         if number < 0:
             raise UnknownNameError("match", match_id, [])
         return int(number)
 
     def problems(self, found: Iterator[tuple[int, str]]) -> list[Problem]:
-        """Reasons given per match number, with the line and the id of the match."""
+        """Convert (match index, reason) pairs to Problems with line and match id."""
         listed = list(found)
         lines = self.source.lines(self.row[[number for number, _ in listed]].tolist()) if listed else {}
         return [
@@ -130,7 +130,7 @@ class MatchTable:
         ]
 
     def to_arrow(self) -> pa.Table:
-        """The tidy long form, one row per player and match, with the columns that hold anything."""
+        """Return the tidy long form, one row per player and match, without empty columns."""
         c, h = self.history.columns, self.history
         match, team = pa.array(h.slot_match), pa.array(h.slot_team)
         ladders = pa.array(self.ladders, pa.string())
@@ -149,8 +149,8 @@ class MatchTable:
         longest = np.full(len(h), np.nan)
         if len(h):
             longest = np.fmax.reduceat(c.seconds, h.match_slots[:-1])
-        told = np.where(c.duration == longest, np.nan, c.duration)
-        columns["duration"] = _number(told).take(match)
+        given = np.where(c.duration == longest, np.nan, c.duration)
+        columns["duration"] = _number(given).take(match)
         columns = {
             name: column for name, column in columns.items() if column.null_count < len(column) or name == "place"
         }

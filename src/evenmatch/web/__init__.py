@@ -1,1 +1,1 @@
-"""The web site for players, designers and operators: pages over the same use cases as the API."""
+"""The web site for players, designers and operators: pages over the same services as the HTTP API."""

@@ -1,4 +1,4 @@
-"""What pages load beside themselves: style, script, icon, and the chart library out of its installed package."""
+"""Static files of the pages: style sheet, script, icon, and the chart library from its installed package."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from starlette.responses import PlainTextResponse, Response
 
 OWN = {"evenmatch.css": "text/css", "evenmatch.js": "text/javascript", "icon.svg": "image/svg+xml"}
 PLOTLY = "plotly.min.js"
-FOREVER = "public, max-age=31536000, immutable"  # another content has another address
+FOREVER = "public, max-age=31536000, immutable"  # the URL contains a version of the content
 
 
 class Asset(NamedTuple):
-    """A file as it is sent. packed: the same by gzip."""
+    """A file as it is sent: its content, the content compressed by gzip, its media type and version."""
 
     body: bytes
     packed: bytes
@@ -30,7 +30,7 @@ class Asset(NamedTuple):
 
 @lru_cache(8)
 def asset(name: str) -> Asset:
-    """A file by its name; KeyError for one that is not there."""
+    """Return the file of this name. Raises KeyError if there is none."""
     if name == PLOTLY:
         body, kind = _plotly().read_bytes(), "text/javascript"
     else:
@@ -42,30 +42,30 @@ def asset(name: str) -> Asset:
 
 @lru_cache(1)
 def addresses() -> dict[str, str]:
-    """The address of each file by the first word of its name, as plotly."""
+    """The URL of each file by template name, such as `plotly`, `icon` and `evenmatch_css`."""
     versions = {name: asset(name).version for name in OWN} | {PLOTLY: _plotly_version()}
-    return {name.partition(".")[0] + _kind(name): f"/assets/{version}/{name}" for name, version in versions.items()}
+    return {name.partition(".")[0] + _suffix(name): f"/assets/{version}/{name}" for name, version in versions.items()}
 
 
-def _kind(name: str) -> str:
+def _suffix(name: str) -> str:
     return "" if name in (PLOTLY, "icon.svg") else "_" + name.rpartition(".")[2]
 
 
 async def send_asset(request: Request) -> Response:
-    """A file; whoever holds it keeps it."""
+    """Send a file, which browsers may cache for a year."""
     name = request.path_params["name"]
     if name not in (*OWN, PLOTLY):
-        return PlainTextResponse("there is no such file", 404)
-    found = await run_in_threadpool(asset, name)  # the first time, the chart library is packed
+        return PlainTextResponse("no such file", 404)
+    file = await run_in_threadpool(asset, name)  # the first call reads and compresses the file
     headers = {"Cache-Control": FOREVER, "Vary": "Accept-Encoding", "X-Content-Type-Options": "nosniff"}
     if "gzip" in request.headers.get("accept-encoding", ""):
-        return Response(found.packed, headers=headers | {"Content-Encoding": "gzip"}, media_type=found.kind)
-    return Response(found.body, headers=headers, media_type=found.kind)
+        return Response(file.packed, headers=headers | {"Content-Encoding": "gzip"}, media_type=file.kind)
+    return Response(file.body, headers=headers, media_type=file.kind)
 
 
 @lru_cache(1)
 def _plotly() -> Path:
-    """The chart library's script, found without loading the package."""
+    """The path of the chart library's script, without importing the package."""
     spec = importlib.util.find_spec("plotly")
     assert spec is not None
     assert spec.submodule_search_locations is not None
@@ -73,5 +73,5 @@ def _plotly() -> Path:
 
 
 def _plotly_version() -> str:
-    """By the size of the file: four megabytes need not be read before somebody looks at a chart."""
+    """A version from the file size: no need to read four megabytes before the first chart is opened."""
     return f"{_plotly().stat().st_size:x}"

@@ -1,4 +1,4 @@
-"""Forms as a visitor left them: what was typed, why it was refused, and beside which field that is said."""
+"""Submitted forms: the values as typed, the error if refused, and the field that the error belongs to."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 from evenmatch.errors import EvenmatchError, UnknownNameError
 
-CONFIRM = "confirm"  # the field of a name that is typed as a confirmation: no link fills it
-Fields = tuple[tuple[str, str], ...]  # names and values, as they were sent
+CONFIRM = "confirm"  # the field in which a name is typed as confirmation; never filled from the URL
+Fields = tuple[tuple[str, str], ...]  # names and values, in the order of the request
 
 
 class FieldError(EvenmatchError):
-    """An error about one field of a form; `error` is what went wrong."""
+    """An error that belongs to one form field; `error` is the original exception."""
 
     def __init__(self, field: str, error: EvenmatchError) -> None:
         self.field, self.error = field, error
@@ -22,7 +22,7 @@ class FieldError(EvenmatchError):
 
 @contextmanager
 def about(field: str) -> Iterator[None]:
-    """Let errors that are raised inside be shown beside this field."""
+    """Turn an EvenmatchError of the block into a FieldError for this field."""
     try:
         yield
     except FieldError:
@@ -33,11 +33,11 @@ def about(field: str) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Form:
-    """A form on a page: as it is at first, or as it was sent and refused.
+    """A form on a page: empty, or with the values and the error of a refused submission.
 
-    action  the address that it is sent to
-    sent    what was typed; None: it is shown for the first time
-    error   why it was refused;  field  the one that it is about, None: the form as a whole
+    action  the URL that it is submitted to
+    sent    the submitted values; None: not submitted yet
+    error   why it was refused;  field  the field with the error, None: the form as a whole
     """
 
     action: str
@@ -46,30 +46,30 @@ class Form:
     field: str | None = None
 
     def value(self, name: str, first: object = "") -> object:
-        """What stands in a field: as typed, or `first` where the form was sent without it."""
+        """The value of a field as typed; `first` if the form was not submitted or has no such value."""
         return dict(self.sent or ()).get(name, first)
 
     def is_chosen(self, name: str, value: object, first: bool = False) -> bool:
-        """Whether a box is ticked, or an option chosen; at first: `first`."""
+        """Whether a checkbox is ticked or an option selected; `first` if the form was not submitted."""
         return first if self.sent is None else (name, str(value)) in self.sent
 
     def wrong(self, name: str) -> str | None:
-        """What is wrong with a field."""
+        """The error message of a field."""
         return str(self.error) if self.error is not None and self.field == name else None
 
     @property
     def refusal(self) -> str | None:
-        """Why it was refused, where that is about no single field."""
+        """The error message that belongs to no single field."""
         return str(self.error) if self.error is not None and self.field is None else None
 
     @property
     def meant(self) -> str | None:
-        """The name that was probably meant, where an unknown one was typed."""
+        """The known name closest to an unknown one that was typed."""
         return self.error.close if isinstance(self.error, UnknownNameError) else None
 
 
 def refused(action: str, sent: Fields, error: EvenmatchError) -> Form:
-    """The form that was sent to an address and refused by this error."""
+    """Return the form submitted to this URL and refused with this error."""
     if isinstance(error, FieldError):
         return Form(action, sent, error.error, error.field)
     return Form(action, sent, error)

@@ -1,4 +1,4 @@
-"""What a page of the site is."""
+"""The declaration of a page: route, handler and required scope."""
 
 from __future__ import annotations
 
@@ -7,17 +7,18 @@ from typing import NamedTuple
 
 from starlette.responses import Response
 
-from evenmatch.web.visit import Visit
+from evenmatch.web.page_request import PageRequest
 
-Handler = Callable[[Visit], Awaitable[Response]]
+Handler = Callable[[PageRequest], Awaitable[Response]]
 
 
-class Page(NamedTuple):
-    """An address, and what answers there.
+class PageRoute(NamedTuple):
+    """A page of the site.
 
-    scope    what a visitor must be allowed, on the ladder of the address if it has one; None: everybody may
-    methods  GET shows; POST takes a form
-    form     of a POST: the path of the page that shows the form, which is shown again where it is refused
+    path     the route, such as `/ladders/{ladder:text}`
+    scope    required of the visitor, on the ladder of the URL if there is one; None: open to everybody
+    methods  GET shows the page; POST accepts a form
+    form     of a POST: the path of the page with the form, which is shown again if the form is refused
     """
 
     path: str

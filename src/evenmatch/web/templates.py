@@ -1,4 +1,4 @@
-"""Pages out of templates, in which every text is escaped, and the words and numbers that they share."""
+"""Rendering of the HTML templates with autoescaping, and the template filters for names, numbers and times."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from typing import TYPE_CHECKING
 import jinja2
 from markupsafe import Markup
 
-from evenmatch.lab.plain import plain, visible
+from evenmatch.lab.safe_names import plain, visible
 from evenmatch.service.times import iso_time
 from evenmatch.web import assets
 
 if TYPE_CHECKING:
-    from evenmatch.web.visit import Visit
+    from evenmatch.web.page_request import PageRequest
 
 Values = Mapping[str, object]
-LONGEST = 60  # letters of a name in a row
-BELOW = re.compile(r"(?<![\w.-])-(?=\d)")
+LONGEST = 60  # characters of a name
+MINUS = re.compile(r"(?<![\w.-])-(?=\d)")
 MINUTE, HOUR, DAY = 60, 3600, 86_400
-EXACT = 20  # minutes up to which seconds are told
+EXACT = 20  # minutes up to which seconds are shown
 
 
-def render(visit: Visit, template: str, values: Values) -> str:
-    """A page of the site, or a part of one."""
-    from evenmatch.web.visit import address  # noqa: PLC0415 - it answers with pages
+def render(visit: PageRequest, template: str, values: Values) -> str:
+    """Render a template with these values and those that all pages share."""
+    from evenmatch.web.page_request import address  # noqa: PLC0415 - circular import
 
     shared = {
         "visit": visit,
@@ -42,7 +42,7 @@ def render(visit: Visit, template: str, values: Values) -> str:
 
 @lru_cache(1)
 def _environment() -> jinja2.Environment:
-    made = jinja2.Environment(
+    environment = jinja2.Environment(
         loader=jinja2.FunctionLoader(_source),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
@@ -50,7 +50,7 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
-    made.filters |= {
+    environment.filters |= {
         "plain": plain,
         "name": name,
         "number": number,
@@ -62,7 +62,7 @@ def _environment() -> jinja2.Environment:
         "sentence": sentence,
         "ago": ago,
     }
-    return made
+    return environment
 
 
 def _source(path: str) -> str | None:
@@ -73,14 +73,14 @@ def _source(path: str) -> str | None:
 
 
 def name(text: str, longest: int = LONGEST) -> Markup:
-    """A name of a stranger: isolated, so that it turns no text around it; the whole of a long one in its title."""
+    """A user-supplied name, bidi-isolated and shortened; the title attribute holds a longer one in full."""
     shown = visible(text, longest)
     title = Markup(' title="{}"').format(plain(text)) if len(text) > longest else Markup()
     return Markup("<bdi{}>{}</bdi>").format(title, shown)
 
 
 def number(value: float | None, digits: int | None = None) -> str:
-    """A number as people read it: as many digits as tell ratings of any scale apart, or so many."""
+    """A formatted number; without `digits`, 0 to 2 decimals depending on its size."""
     if value is None or not math.isfinite(value):
         return "–"
     if digits is None:
@@ -90,7 +90,7 @@ def number(value: float | None, digits: int | None = None) -> str:
 
 
 def signed(value: float | None, digits: int | None = None) -> str:
-    """A change: with its sign."""
+    """A rating change with its sign."""
     if value is None or not math.isfinite(value):
         return "–"
     if digits is None:
@@ -100,19 +100,19 @@ def signed(value: float | None, digits: int | None = None) -> str:
 
 
 def count(value: float, noun: str = "", plural: str = "") -> str:
-    """How many: 1 match, 2,000 matches."""
+    """A count with its noun: 1 match, 2,000 matches."""
     if not noun:
         return f"{value:,.0f}"
     return f"{value:,.0f} {noun if value == 1 else plural or noun + 's'}"
 
 
 def percent(share: float | None, digits: int = 0) -> str:
-    """A share of one as percent."""
+    """A share, 0..1, as percent."""
     return "–" if share is None or not math.isfinite(share) else f"{100 * share:.{digits}f} %"
 
 
 def seconds(value: float | None) -> str:
-    """A time that passes: 12 s, 4 min 2 s, 25 min, 3 h."""
+    """A duration: 12 s, 4 min 2 s, 25 min, 3 h."""
     if value is None or not math.isfinite(value):
         return "–"
     if round(value) < 2 * MINUTE:
@@ -124,7 +124,7 @@ def seconds(value: float | None) -> str:
 
 
 def roughly(value: float) -> str:
-    """A time that passed, in one unit: 12 s, 4 min, 3 h. The pages' script says the same."""
+    """A duration in one unit: 12 s, 4 min, 3 h. Keep it equal to `roughly` in evenmatch.js."""
     if value < 2 * MINUTE:
         return f"{value:.0f} s"
     if value < 2 * HOUR:
@@ -133,12 +133,12 @@ def roughly(value: float) -> str:
 
 
 def sentence(text: str) -> str:
-    """Words as a sentence begins; numbers below nought with a minus, as everywhere on the page."""
-    return BELOW.sub("−", f"{text[:1].upper()}{text[1:]}")
+    """The text with a capital first letter, and a typographic minus in negative numbers."""
+    return MINUS.sub("−", f"{text[:1].upper()}{text[1:]}")
 
 
 def moment(micros: int | None) -> Markup:
-    """A time, as an element that machines read too."""
+    """A time as an HTML `time` element, in UTC; `micros`: microseconds since the epoch."""
     if micros is None:
         return Markup("–")
     text = iso_time(micros)
@@ -146,10 +146,10 @@ def moment(micros: int | None) -> Markup:
 
 
 def ago(micros: int | None, now: int) -> Markup:
-    """How long since a time; the time itself in its title."""
+    """The time that has passed since `micros`, as a `time` element with the exact time in its title."""
     if micros is None:
         return Markup("–")
     text, passed = iso_time(micros), (now - micros) / 1e6
-    told = "just now" if abs(passed) < MINUTE else f"{roughly(passed)} ago" if passed > 0 else f"in {roughly(-passed)}"
-    whole = text[:16].replace("T", " ")
-    return Markup('<time datetime="{}" title="{} UTC" data-ago>{}</time>').format(text, whole, told)
+    words = "just now" if abs(passed) < MINUTE else f"{roughly(passed)} ago" if passed > 0 else f"in {roughly(-passed)}"
+    exact = text[:16].replace("T", " ")
+    return Markup('<time datetime="{}" title="{} UTC" data-ago>{}</time>').format(text, exact, words)

@@ -1,22 +1,33 @@
-"""Every call of the service, a file for each subject. Each is described once, for both clients."""
+"""All API methods, one module per subject, written once for both clients."""
 
 from __future__ import annotations
 
 from evenmatch.client.calls.access import Access
 from evenmatch.client.calls.corrections import Corrections
 from evenmatch.client.calls.health import Monitoring
-from evenmatch.client.calls.jobs import Jobs
+from evenmatch.client.calls.jobs import JobCalls
 from evenmatch.client.calls.ladders import Ladders
-from evenmatch.client.calls.live import Live
-from evenmatch.client.calls.matches import Matches
+from evenmatch.client.calls.live import LiveMatchCalls
+from evenmatch.client.calls.matches import MatchCalls
 from evenmatch.client.calls.players import Players
-from evenmatch.client.calls.queues import Queues
+from evenmatch.client.calls.queues import QueueCalls
 from evenmatch.client.calls.standings import Standings
-from evenmatch.client.calls.tickets import Tickets
-from evenmatch.client.calls.webhooks import Webhooks
+from evenmatch.client.calls.tickets import TicketCalls
+from evenmatch.client.calls.webhooks import WebhookCalls
 
 
 class Calls(
-    Matches, Live, Tickets, Queues, Ladders, Standings, Players, Corrections, Jobs, Access, Webhooks, Monitoring
+    MatchCalls,
+    LiveMatchCalls,
+    TicketCalls,
+    QueueCalls,
+    Ladders,
+    Standings,
+    Players,
+    Corrections,
+    JobCalls,
+    Access,
+    WebhookCalls,
+    Monitoring,
 ):
-    """All of them."""
+    """All API methods of both clients."""

@@ -1,40 +1,40 @@
-"""Keys for servers, tokens for players, and who did what."""
+"""API keys, player tokens and the audit trail."""
 
 from __future__ import annotations
 
 from evenmatch.client.call import Call, at, delete, get, post
 from evenmatch.client.operation import operation
-from evenmatch.http.models.keys import AuditTold, KeyAsked, KeyMade, KeysTold, KeyTold, TokenAsked, TokenTold
+from evenmatch.http.models.keys import AuditPage, KeyCreate, KeyCreated, KeyOut, KeysPage, TokenOut, TokenRequest
 
 
 class Access:
-    """Who may do what."""
+    """API keys, player tokens and the audit trail."""
 
     @operation
-    def create_key(self, key: KeyAsked) -> Call[KeyMade]:
-        """Make a key, and show it: this once, since only its hash is kept."""
-        return post(KeyMade, at("keys"), key)
+    def create_key(self, key: KeyCreate) -> Call[KeyCreated]:
+        """Create an API key. Its text is returned only this once, since only its hash is stored."""
+        return post(KeyCreated, at("keys"), key)
 
     @operation
-    def list_keys(self, *, limit: int = 50, cursor: str | None = None) -> Call[KeysTold]:
-        """A page of the keys, those that were revoked or have expired among them; never their text."""
-        return get(KeysTold, at("keys"), {"limit": limit, "cursor": cursor})
+    def list_keys(self, *, limit: int = 50, cursor: str | None = None) -> Call[KeysPage]:
+        """A page of the keys, including revoked and expired ones, without their text."""
+        return get(KeysPage, at("keys"), {"limit": limit, "cursor": cursor})
 
     @operation
-    def revoke_key(self, key: str) -> Call[KeyTold]:
-        """End a key by its id, and the players' tokens it issued; every process heeds it within two seconds."""
-        return delete(KeyTold, at("keys", key))
+    def revoke_key(self, key: str) -> Call[KeyOut]:
+        """Revoke a key by its id, and the player tokens it issued; all processes refuse it within 2 s."""
+        return delete(KeyOut, at("keys", key))
 
     @operation
-    def issue_token(self, token: TokenAsked) -> Call[TokenTold]:
-        """A short-lived token with which a game's client queues and reads as one player, and does nothing else.
+    def issue_token(self, token: TokenRequest) -> Call[TokenOut]:
+        """Issue a short-lived token that lets a game client queue and read as one player, and do nothing else.
 
-        >>> client.issue_token(TokenAsked(player="ann", expires_in=900)).token
+        >>> client.issue_token(TokenRequest(player="ann", expires_in=900)).token
         'eyJ…'
         """
-        return post(TokenTold, at("tokens"), token, again=True)
+        return post(TokenOut, at("tokens"), token, again=True)
 
     @operation
-    def read_audit(self, *, ladder: str | None = None, limit: int = 50, cursor: str | None = None) -> Call[AuditTold]:
-        """A page of who did what, on a ladder or on all, the latest first."""
-        return get(AuditTold, at("audit"), {"ladder": ladder, "limit": limit, "cursor": cursor})
+    def read_audit(self, *, ladder: str | None = None, limit: int = 50, cursor: str | None = None) -> Call[AuditPage]:
+        """A page of the audit trail of one ladder or of all, newest first."""
+        return get(AuditPage, at("audit"), {"ladder": ladder, "limit": limit, "cursor": cursor})

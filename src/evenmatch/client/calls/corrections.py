@@ -1,23 +1,27 @@
-"""Corrections of what counts: each is an event and a replay, and can be seen before it is done."""
+"""Corrections of a ladder: each adds an event, replays the ledger, and can be previewed."""
 
 from __future__ import annotations
 
 from evenmatch.client.call import Call, at, delete, get, post
 from evenmatch.client.operation import operation
-from evenmatch.http.models.corrections import BanAsked, Corrected, Rulings, VoidAsked
+from evenmatch.http.models.corrections import BanRequest, CorrectionResult, CorrectionsPage, VoidRequest
 
 
 class Corrections:
-    """What operators correct. Sent again after a failure only with an `id`, by which the service knows it."""
+    """Corrections by operators. POST requests are retried after a failure only if they have an `id` or are previews."""
 
     @operation
-    def void_match(self, ladder: str, void: VoidAsked, *, preview: bool = False) -> Call[Corrected]:
-        """Let a match count for nothing, and rate all that came after it anew.
+    def void_match(self, ladder: str, void: VoidRequest, *, preview: bool = False) -> Call[CorrectionResult]:
+        """Void a match and recalculate all ratings after it.
 
-        >>> client.void_match("arena", VoidAsked(match_id="m-1", reason="the server crashed"), preview=True)
+        >>> client.void_match("arena", VoidRequest(match_id="m-1", reason="the server crashed"), preview=True)
         """
         return post(
-            Corrected, at("ladders", ladder, "voids"), void, {"preview": preview}, again=void.id is not None or preview
+            CorrectionResult,
+            at("ladders", ladder, "voids"),
+            void,
+            {"preview": preview},
+            again=void.id is not None or preview,
         )
 
     @operation
@@ -27,18 +31,22 @@ class Corrections:
         match_id: str,
         *,
         reason: str | None = None,
-        id: str | None = None,  # noqa: A002 - so it is called everywhere
+        id: str | None = None,  # noqa: A002 - the name in the API
         preview: bool = False,
-    ) -> Call[Corrected]:
-        """Let a match that was voided count again."""
+    ) -> Call[CorrectionResult]:
+        """Restore a voided match, so that it counts again."""
         query = {"reason": reason, "id": id, "preview": preview}
-        return delete(Corrected, at("ladders", ladder, "voids", match_id), query)
+        return delete(CorrectionResult, at("ladders", ladder, "voids", match_id), query)
 
     @operation
-    def ban_player(self, ladder: str, ban: BanAsked, *, preview: bool = False) -> Call[Corrected]:
-        """Ban a player from a ladder, and rate all that they had a part in anew; they are in no standings then."""
+    def ban_player(self, ladder: str, ban: BanRequest, *, preview: bool = False) -> Call[CorrectionResult]:
+        """Ban a player from a ladder and its standings; recalculate all ratings that their matches affected."""
         return post(
-            Corrected, at("ladders", ladder, "bans"), ban, {"preview": preview}, again=ban.id is not None or preview
+            CorrectionResult,
+            at("ladders", ladder, "bans"),
+            ban,
+            {"preview": preview},
+            again=ban.id is not None or preview,
         )
 
     @operation
@@ -48,24 +56,24 @@ class Corrections:
         player: str,
         *,
         reason: str | None = None,
-        id: str | None = None,  # noqa: A002 - so it is called everywhere
+        id: str | None = None,  # noqa: A002 - the name in the API
         preview: bool = False,
-    ) -> Call[Corrected]:
-        """Lift a ban, as though it had never been."""
+    ) -> Call[CorrectionResult]:
+        """Lift a ban; ratings become what they would be without it."""
         query = {"reason": reason, "id": id, "preview": preview}
-        return delete(Corrected, at("ladders", ladder, "bans", player), query)
+        return delete(CorrectionResult, at("ladders", ladder, "bans", player), query)
 
     @operation
-    def list_voids(self, ladder: str, *, limit: int = 50, cursor: str | None = None) -> Call[Rulings]:
-        """A page of the matches that are void now, each by the correction that did it."""
-        return get(Rulings, at("ladders", ladder, "voids"), {"limit": limit, "cursor": cursor})
+    def list_voids(self, ladder: str, *, limit: int = 50, cursor: str | None = None) -> Call[CorrectionsPage]:
+        """A page of the currently void matches, each with the correction that voided it."""
+        return get(CorrectionsPage, at("ladders", ladder, "voids"), {"limit": limit, "cursor": cursor})
 
     @operation
-    def list_bans(self, ladder: str, *, limit: int = 50, cursor: str | None = None) -> Call[Rulings]:
-        """A page of the players who are banned now, each by the correction that did it."""
-        return get(Rulings, at("ladders", ladder, "bans"), {"limit": limit, "cursor": cursor})
+    def list_bans(self, ladder: str, *, limit: int = 50, cursor: str | None = None) -> Call[CorrectionsPage]:
+        """A page of the currently banned players, each with the correction that banned them."""
+        return get(CorrectionsPage, at("ladders", ladder, "bans"), {"limit": limit, "cursor": cursor})
 
     @operation
-    def list_corrections(self, ladder: str, *, limit: int = 50, cursor: str | None = None) -> Call[Rulings]:
-        """A page of the events of the ladder's ledger that are no matches."""
-        return get(Rulings, at("ladders", ladder, "corrections"), {"limit": limit, "cursor": cursor})
+    def list_corrections(self, ladder: str, *, limit: int = 50, cursor: str | None = None) -> Call[CorrectionsPage]:
+        """A page of all events of the ladder's ledger except matches."""
+        return get(CorrectionsPage, at("ladders", ladder, "corrections"), {"limit": limit, "cursor": cursor})

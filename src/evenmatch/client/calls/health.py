@@ -1,4 +1,4 @@
-"""Whether the service lives and can serve. Asked once: who wants to know wants it as it is now."""
+"""Health, readiness and metrics. Not retried, so that the response shows the present state."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from evenmatch.http.models.health import Health
 
 
 class Monitoring:
-    """What monitors ask."""
+    """Health, readiness and metrics for monitoring."""
 
     @operation
     def health(self) -> Call[Health]:
-        """The process lives."""
+        """Check that the process is running."""
         return Call("GET", "/healthz", Health.model_validate_json)
 
     @operation
     def ready(self) -> Call[Health]:
-        """It can serve: the database answers. Raises ProblemError with status 503 where it cannot."""
+        """Check that the service can use its database. Raises ProblemError with status 503 if not."""
         return Call("GET", "/readyz", Health.model_validate_json)
 
     @operation
     def metrics(self) -> Call[str]:
-        """The figures of the process that answers, as Prometheus reads them."""
+        """The metrics of the responding process, in the Prometheus text format."""
         return Call("GET", "/metrics", bytes.decode)

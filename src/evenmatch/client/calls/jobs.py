@@ -1,46 +1,46 @@
-"""Work that takes longer than a request."""
+"""Background jobs: work that takes longer than a request."""
 
 from __future__ import annotations
 
 from evenmatch.client.call import Call, at, get, post
 from evenmatch.client.operation import Patient, conversation, operation
 from evenmatch.client.talk import Talk, ask
-from evenmatch.http.models.jobs import JobsTold, JobTold
+from evenmatch.http.models.jobs import JobOut, JobsPage
 
 LONG = 30.0  # seconds of one long poll
 
 
-class Jobs:
-    """Ratings made anew or verified, and how far that is."""
+class JobCalls:
+    """Jobs that rebuild or verify ratings, and their progress."""
 
     @operation
-    def rebuild_ladder(self, ladder: str) -> Call[JobTold]:
-        """Make a ladder's ratings anew from its ledger, as a job; one that is at it already is told."""
-        return post(JobTold, at("ladders", ladder, "rebuild"))
+    def rebuild_ladder(self, ladder: str) -> Call[JobOut]:
+        """Start a job that rebuilds a ladder's ratings from its ledger; returns the running one if any."""
+        return post(JobOut, at("ladders", ladder, "rebuild"))
 
     @operation
-    def verify_ladder(self, ladder: str) -> Call[JobTold]:
-        """Compare a ladder's ratings with a replay of its ledger, bit for bit, as a job; one that is at it is told."""
-        return post(JobTold, at("ladders", ladder, "verify"))
+    def verify_ladder(self, ladder: str) -> Call[JobOut]:
+        """Start a job that compares ratings bit for bit with a replay of the ledger; returns the running one if any."""
+        return post(JobOut, at("ladders", ladder, "verify"))
 
     @operation
-    def get_job(self, job: str, *, wait: float = 0.0) -> Call[JobTold]:
-        """How far a job is; with `wait` (seconds), once it has ended."""
-        return get(JobTold, at("jobs", job), {"wait": wait}, wait=wait)
+    def get_job(self, job: str, *, wait: float = 0.0) -> Call[JobOut]:
+        """The state and progress of a job; `wait`: seconds to wait for its end."""
+        return get(JobOut, at("jobs", job), {"wait": wait}, wait=wait)
 
     @operation
-    def list_jobs(self, *, ladder: str | None = None, limit: int = 50, cursor: str | None = None) -> Call[JobsTold]:
-        """A page of the jobs of a ladder, or of all, the latest first."""
-        return get(JobsTold, at("jobs"), {"ladder": ladder, "limit": limit, "cursor": cursor})
+    def list_jobs(self, *, ladder: str | None = None, limit: int = 50, cursor: str | None = None) -> Call[JobsPage]:
+        """A page of the jobs of one ladder or of all, newest first."""
+        return get(JobsPage, at("jobs"), {"ladder": ladder, "limit": limit, "cursor": cursor})
 
     @conversation
-    def wait_for_job(self: Patient, job: str) -> Talk[JobTold]:
-        """A job once it has ended; its `state` says how.
+    def wait_for_job(self: Patient, job: str) -> Talk[JobOut]:
+        """Wait until a job has ended and return it; its `state` is the result.
 
         >>> client.wait_for_job(client.rebuild_ladder("arena").job).state
         'done'
         """
         while True:
-            found = yield from ask(get(JobTold, at("jobs", job), {"wait": LONG}, wait=LONG), self.patience)
-            if found.state != "running":
-                return found
+            job_state = yield from ask(get(JobOut, at("jobs", job), {"wait": LONG}, wait=LONG), self.patience)
+            if job_state.state != "running":
+                return job_state

@@ -1,10 +1,22 @@
-"""Ladders, their rules and seasons, and what there is to make them of."""
+"""Ladders, their rules and seasons; rating systems and matchmaking policies."""
 
 from __future__ import annotations
 
 from evenmatch.client.call import Call, at, get, post, put
 from evenmatch.client.operation import operation
-from evenmatch.http.models.catalog import (
+from evenmatch.http.models.corrections import CorrectionPreview
+from evenmatch.http.models.jobs import JobOut
+from evenmatch.http.models.ladder_changes import (
+    LadderCreate,
+    LadderOut,
+    RulesChange,
+    SeasonCreate,
+    SeasonOpened,
+    SettingsChange,
+    StartingRatings,
+    StartingRatingsSet,
+)
+from evenmatch.http.models.ladders import (
     LadderDetails,
     LadderRules,
     LaddersPage,
@@ -12,36 +24,24 @@ from evenmatch.http.models.catalog import (
     SeasonsPage,
     SystemsPage,
 )
-from evenmatch.http.models.changes import (
-    LadderAsked,
-    LadderTold,
-    RulesAsked,
-    SeasonAsked,
-    SeasonOpened,
-    SettingsAsked,
-    StartAsked,
-    Started,
-)
-from evenmatch.http.models.corrections import Foreseen
-from evenmatch.http.models.jobs import JobTold
 
 
 class Ladders:
-    """Ladders as players read them, and as operators make and change them."""
+    """Reading ladders, and creating and changing them."""
 
     @operation
     def list_ladders(self, *, limit: int = 50, cursor: str | None = None) -> Call[LaddersPage]:
-        """A page of the ladders that the caller may read, by name."""
+        """A page of the ladders that the caller may read, sorted by name."""
         return get(LaddersPage, at("ladders"), {"limit": limit, "cursor": cursor})
 
     @operation
     def get_ladder(self, ladder: str) -> Call[LadderDetails]:
-        """A ladder: its rules with every parameter, its settings, its numbers, its season."""
+        """A ladder: system and parameters, settings, counts, and current season."""
         return get(LadderDetails, at("ladders", ladder))
 
     @operation
     def ladder_rules(self, ladder: str) -> Call[LadderRules]:
-        """The rules as players read them: what a match changes and why, who is listed, where divisions begin."""
+        """The rules in words for players: what a match changes and why, who is listed, where divisions begin."""
         return get(LadderRules, at("ladders", ladder, "rules"))
 
     @operation
@@ -51,49 +51,49 @@ class Ladders:
 
     @operation
     def list_systems(self) -> Call[SystemsPage]:
-        """The rating systems that a ladder can have: what they need, their parameters and presets, their factors."""
+        """The available rating systems: required data, parameters, presets and factors."""
         return get(SystemsPage, at("systems"))
 
     @operation
     def list_policies(self) -> Call[PoliciesPage]:
-        """The matchmaker's policies that a queue can have, and what each of their options does."""
+        """The available policies of the matchmaker, and what each option does."""
         return get(PoliciesPage, at("policies"))
 
     @operation
-    def create_ladder(self, ladder: LadderAsked) -> Call[LadderTold]:
-        """Make a ladder, rated by an installed system.
+    def create_ladder(self, ladder: LadderCreate) -> Call[LadderOut]:
+        """Create a ladder, rated by an installed system.
 
-        >>> client.create_ladder(LadderAsked(name="arena", system="wager", settings=SettingsAsked(placement=5)))
+        >>> client.create_ladder(LadderCreate(name="arena", system="wager", settings=SettingsChange(placement=5)))
         """
-        return post(LadderTold, at("ladders"), ladder)
+        return post(LadderOut, at("ladders"), ladder)
 
     @operation
-    def change_settings(self, ladder: str, settings: SettingsAsked) -> Call[LadderTold]:
-        """Change title, placement, divisions and the like; ratings stay. What is left out stays as it is."""
-        path, read = at("ladders", ladder), LadderTold.model_validate_json
+    def change_settings(self, ladder: str, settings: SettingsChange) -> Call[LadderOut]:
+        """Change settings such as title, placement, divisions; omitted ones and all ratings stay unchanged."""
+        path, read = at("ladders", ladder), LadderOut.model_validate_json
         return Call("PATCH", path, read, body=settings, again=True)
 
     @operation
-    def change_rules(self, ladder: str, rules: RulesAsked) -> Call[JobTold]:
-        """Rate by another system or other parameters, as a job; read and report meanwhile as before.
+    def change_rules(self, ladder: str, rules: RulesChange) -> Call[JobOut]:
+        """Start a job that changes system or parameters; reading and reporting go on meanwhile.
 
-        >>> job = client.change_rules("arena", RulesAsked(parameters={"stake": 0.04}))
+        >>> job = client.change_rules("arena", RulesChange(parameters={"stake": 0.04}))
         >>> client.wait_for_job(job.job).state
         'done'
         """
-        return put(JobTold, at("ladders", ladder, "rules"), rules)
+        return put(JobOut, at("ladders", ladder, "rules"), rules)
 
     @operation
-    def preview_rules(self, ladder: str, rules: RulesAsked) -> Call[Foreseen]:
-        """Who would move by other rules; nothing is changed."""
-        return post(Foreseen, at("ladders", ladder, "rules", "preview"), rules, again=True)
+    def preview_rules(self, ladder: str, rules: RulesChange) -> Call[CorrectionPreview]:
+        """The rating changes that other rules would cause; nothing is changed."""
+        return post(CorrectionPreview, at("ladders", ladder, "rules", "preview"), rules, again=True)
 
     @operation
-    def open_season(self, ladder: str, season: SeasonAsked) -> Call[SeasonOpened]:
-        """End the present season, keep its standings, and open the next."""
+    def open_season(self, ladder: str, season: SeasonCreate) -> Call[SeasonOpened]:
+        """End the current season, store its final standings and open the next."""
         return post(SeasonOpened, at("ladders", ladder, "seasons"), season, again=season.id is not None)
 
     @operation
-    def start_ratings(self, ladder: str, start: StartAsked) -> Call[Started]:
-        """Begin players who have not played here at ratings from elsewhere."""
-        return post(Started, at("ladders", ladder, "start-ratings"), start, again=start.id is not None)
+    def start_ratings(self, ladder: str, start: StartingRatings) -> Call[StartingRatingsSet]:
+        """Set starting ratings of players who have not played on this ladder."""
+        return post(StartingRatingsSet, at("ladders", ladder, "start-ratings"), start, again=start.id is not None)

@@ -1,4 +1,4 @@
-"""Finished matches: report them, look at them, and what is to be expected of a line-up."""
+"""Finished matches: report and read them; odds of a line-up."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from evenmatch.http.models.matches import (
     BatchReport,
     LineUp,
     MatchesPage,
+    MatchOut,
     MatchReport,
-    MatchTold,
     Odds,
     Receipt,
 )
 
 
-class Matches:
-    """What game servers report."""
+class MatchCalls:
+    """Reports of finished matches, and what was recorded."""
 
     @operation
     def report_match(self, ladder: str, match: MatchReport) -> Call[Receipt]:
-        """Report a finished match, and get back each player's change with its factors, percentile and division.
+        """Report a finished match; returns each player's rating change with factors, percentile and division.
 
-        The same id with the same content changes nothing and gets the same answer.
+        Repeating the same id and content changes nothing and returns the same receipt.
 
         >>> ann = AppearanceReport(player="ann")
         >>> bob = AppearanceReport(player="bob", quit=True)
@@ -38,10 +38,10 @@ class Matches:
 
     @operation
     def report_matches(self, ladder: str, batch: BatchReport) -> Call[BatchOutcome]:
-        """Report several finished matches, up to 1,000, in the order in which they ended; each stands for itself.
+        """Report up to 1,000 finished matches in the order in which they ended; each may be refused separately.
 
-        >>> told = client.report_matches("arena", BatchReport(matches=[first, second]))
-        >>> [one.problem for one in told.outcomes if one.problem]
+        >>> batch = client.report_matches("arena", BatchReport(matches=[first, second]))
+        >>> [outcome.problem for outcome in batch.outcomes if outcome.problem]
         []
         """
         return post(BatchOutcome, at("ladders", ladder, "matches", "batch"), batch, again=True)
@@ -57,7 +57,7 @@ class Matches:
         since: datetime | None = None,
         until: datetime | None = None,
     ) -> Call[MatchesPage]:
-        """A page of the recorded matches, the latest first, with what each did and why.
+        """A page of the recorded matches, newest first, with their rating changes and the reasons.
 
         >>> for match in client.all(client.list_matches, "arena", player="ann"):
         ...     print(match.match_id, *match.sentences)
@@ -66,13 +66,13 @@ class Matches:
         return get(MatchesPage, at("ladders", ladder, "matches"), query)
 
     @operation
-    def get_match(self, ladder: str, match_id: str) -> Call[MatchTold]:
-        """A recorded match: the odds before, each player's change with its factors, and why."""
-        return get(MatchTold, at("ladders", ladder, "matches", match_id))
+    def get_match(self, ladder: str, match_id: str) -> Call[MatchOut]:
+        """A recorded match: the predicted odds, and each player's rating change with factors and reasons."""
+        return get(MatchOut, at("ladders", ladder, "matches", match_id))
 
     @operation
     def get_odds(self, ladder: str, line_up: LineUp) -> Call[Odds]:
-        """What is to be expected of teams that might play. Who is unknown counts as a newcomer.
+        """The predicted odds of a line-up. Unknown players count as newcomers.
 
         >>> teams = [TeamLineUp(players=["ann", "bob"]), TeamLineUp(players=["eve", "joe"])]
         >>> client.get_odds("arena", LineUp(teams=teams)).teams[0].expected

@@ -1,49 +1,49 @@
-"""Queues: what they are, who waits, and what operators decide."""
+"""Queues: policy, rules, waiting players, penalties."""
 
 from __future__ import annotations
 
 from evenmatch.client.call import Call, at, get, nothing, put
 from evenmatch.client.operation import operation
-from evenmatch.http.models.queues import PenaltyTold, QueuesTold, QueueTold, SetQueue, TicketOf
+from evenmatch.http.models.queues import PenaltyOut, QueueOut, QueuesPage, SetQueue, TicketOf
 
 
-class Queues:
-    """The queues of a ladder."""
-
-    @operation
-    def queues(self, ladder: str) -> Call[QueuesTold]:
-        """The queues of a ladder, and who waits in each."""
-        return get(QueuesTold, at("ladders", ladder, "queues"))
+class QueueCalls:
+    """The queues of a ladder, and queue penalties."""
 
     @operation
-    def queue(self, ladder: str, queue: str) -> Call[QueueTold]:
-        """A queue, and who waits in it, by percentile and region."""
-        return get(QueueTold, at("ladders", ladder, "queues", queue))
+    def queues(self, ladder: str) -> Call[QueuesPage]:
+        """The queues of a ladder, and the players waiting in each."""
+        return get(QueuesPage, at("ladders", ladder, "queues"))
 
     @operation
-    def set_queue(self, ladder: str, queue: str, setup: SetQueue) -> Call[QueueTold]:
-        """Make a queue, or replace its policy and rules; who waits there goes on waiting.
+    def queue(self, ladder: str, queue: str) -> Call[QueueOut]:
+        """A queue, and its waiting players by percentile and region."""
+        return get(QueueOut, at("ladders", ladder, "queues", queue))
+
+    @operation
+    def set_queue(self, ladder: str, queue: str, setup: SetQueue) -> Call[QueueOut]:
+        """Create a queue or replace its policy and rules; waiting players keep their place.
 
         >>> client.set_queue("arena", "main", SetQueue(policy={"preset": "balanced", "team_size": 6}))
         """
-        return put(QueueTold, at("ladders", ladder, "queues", queue), setup)
+        return put(QueueOut, at("ladders", ladder, "queues", queue), setup)
 
     @operation
     def remove_queue(self, ladder: str, queue: str, *, force: bool = False) -> Call[None]:
-        """Remove a queue. Refused while somebody waits there, unless forced: then their tickets are gone."""
+        """Remove a queue. Refused while players wait in it, unless `force` is true, which ends their tickets."""
         return Call("DELETE", at("ladders", ladder, "queues", queue), nothing, {"force": force}, again=True)
 
     @operation
-    def penalty(self, ladder: str, player: str) -> Call[PenaltyTold]:
-        """What a player waits out for having declined, been silent or quit."""
-        return get(PenaltyTold, at("ladders", ladder, "penalties", player))
+    def penalty(self, ladder: str, player: str) -> Call[PenaltyOut]:
+        """A player's queue penalty for declined or missed offers and quit matches."""
+        return get(PenaltyOut, at("ladders", ladder, "penalties", player))
 
     @operation
     def forgive(self, ladder: str, player: str) -> Call[None]:
-        """Forget a player's strikes: they may queue at once."""
+        """Remove a player's penalty, so that they may queue at once."""
         return Call("DELETE", at("ladders", ladder, "penalties", player), nothing, again=True)
 
     @operation
     def ticket_of_player(self, ladder: str, player: str) -> Call[TicketOf]:
-        """Where a player waits or plays: for a client that was started anew."""
+        """The ticket or match of a player, for a game client that was restarted."""
         return get(TicketOf, at("ladders", ladder, "players", player, "ticket"))

@@ -1,4 +1,4 @@
-"""Who stands where."""
+"""Standings of a ladder."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from collections.abc import Sequence
 
 from evenmatch.client.call import Call, at, get
 from evenmatch.client.operation import operation
-from evenmatch.http.models.standings import Among, Around, DistributionTold, StandingsPage
+from evenmatch.http.models.standings import Among, Around, DistributionOut, StandingsPage
 
 
 class Standings:
-    """The standings of a ladder."""
+    """Standings of a ladder, and the distribution of its ratings."""
 
     @operation
     def get_standings(
         self, ladder: str, *, limit: int = 50, cursor: str | None = None, season: int | None = None
     ) -> Call[StandingsPage]:
-        """A page of the listed players, best first: now, or as a season ended.
+        """A page of the listed players, best first: now, or at the end of a season.
 
         >>> for row in client.all(client.get_standings, "arena", limit=500):
         ...     print(row.rank, row.player, row.rating)
@@ -27,12 +27,12 @@ class Standings:
 
     @operation
     def standings_around(self, ladder: str, player: str, *, each_side: int = 5) -> Call[Around]:
-        """A player between those above and those below."""
+        """A player with up to `each_side` players ranked above and below them."""
         return get(Around, at("ladders", ladder, "standings", "around", player), {"each_side": each_side})
 
     @operation
     def standings_among(self, ladder: str, *, player: Sequence[str]) -> Call[Among]:
-        """Some players alone, with the ladder's ranks: the listed first, then the others by rating.
+        """Only these players, with their ranks on the ladder: listed ones first, then the others by rating.
 
         >>> client.standings_among("arena", player=["ann", "bob", "zoe"]).missing
         ['zoe']
@@ -40,6 +40,6 @@ class Standings:
         return get(Among, at("ladders", ladder, "standings", "among"), {"player": player})
 
     @operation
-    def rating_distribution(self, ladder: str, *, bins: int = 40) -> Call[DistributionTold]:
-        """How many active players have which rating, in round ranges, and where divisions begin."""
-        return get(DistributionTold, at("ladders", ladder, "distribution"), {"bins": bins})
+    def rating_distribution(self, ladder: str, *, bins: int = 40) -> Call[DistributionOut]:
+        """A histogram of the ratings of active players, and the ratings at which divisions begin."""
+        return get(DistributionOut, at("ladders", ladder, "distribution"), {"bins": bins})

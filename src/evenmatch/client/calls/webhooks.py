@@ -1,4 +1,4 @@
-"""Whom the service tells what happens, and what became of it."""
+"""Webhooks and their deliveries."""
 
 from __future__ import annotations
 
@@ -7,34 +7,34 @@ from typing import Literal
 from evenmatch.client.call import Call, at, delete, get, post
 from evenmatch.client.operation import operation
 from evenmatch.http.models.webhooks import (
-    DeliveriesTold,
-    DeliveryTold,
-    WebhookAsked,
-    WebhookMade,
-    WebhooksTold,
-    WebhookTold,
+    DeliveriesPage,
+    DeliveryOut,
+    WebhookCreate,
+    WebhookCreated,
+    WebhookOut,
+    WebhooksPage,
 )
 
 
-class Webhooks:
-    """URLs that are told of events."""
+class WebhookCalls:
+    """Webhooks: URLs to which the service sends events, and the deliveries to them."""
 
     @operation
-    def create_webhook(self, webhook: WebhookAsked) -> Call[WebhookMade]:
-        """Tell a URL of events from now on; its secret is shown this once."""
-        return post(WebhookMade, at("webhooks"), webhook)
+    def create_webhook(self, webhook: WebhookCreate) -> Call[WebhookCreated]:
+        """Create a webhook, which sends future events to a URL. Its secret is returned only this once."""
+        return post(WebhookCreated, at("webhooks"), webhook)
 
     @operation
     def list_webhooks(
         self, *, ladder: str | None = None, limit: int = 50, cursor: str | None = None
-    ) -> Call[WebhooksTold]:
-        """A page of the webhooks of a ladder, or of all."""
-        return get(WebhooksTold, at("webhooks"), {"ladder": ladder, "limit": limit, "cursor": cursor})
+    ) -> Call[WebhooksPage]:
+        """A page of the webhooks of one ladder or of all."""
+        return get(WebhooksPage, at("webhooks"), {"ladder": ladder, "limit": limit, "cursor": cursor})
 
     @operation
-    def remove_webhook(self, webhook: int) -> Call[WebhookTold]:
-        """Tell it nothing any more, what waits for it included."""
-        return delete(WebhookTold, at("webhooks", webhook))
+    def remove_webhook(self, webhook: int) -> Call[WebhookOut]:
+        """Remove a webhook; its pending deliveries are not sent either."""
+        return delete(WebhookOut, at("webhooks", webhook))
 
     @operation
     def list_deliveries(
@@ -44,12 +44,12 @@ class Webhooks:
         state: Literal["pending", "delivered", "dead"] | None = None,
         limit: int = 50,
         cursor: str | None = None,
-    ) -> Call[DeliveriesTold]:
-        """A page of what a webhook was told and what became of it, the latest first."""
+    ) -> Call[DeliveriesPage]:
+        """A page of the deliveries of a webhook with their states, newest first."""
         query = {"state": state, "limit": limit, "cursor": cursor}
-        return get(DeliveriesTold, at("webhooks", webhook, "deliveries"), query)
+        return get(DeliveriesPage, at("webhooks", webhook, "deliveries"), query)
 
     @operation
-    def redeliver(self, delivery: int) -> Call[DeliveryTold]:
-        """Send it again as soon as may be, whatever became of it."""
-        return post(DeliveryTold, at("deliveries", delivery, "redeliver"))
+    def redeliver(self, delivery: int) -> Call[DeliveryOut]:
+        """Send a delivery again as soon as possible, whatever its state."""
+        return post(DeliveryOut, at("deliveries", delivery, "redeliver"))

@@ -1,1 +1,1 @@
-"""What goes over the wire, as strict pydantic models: the API documents them, and the client reads by them."""
+"""Pydantic models of request and response bodies, used by the API, its OpenAPI document and the client."""

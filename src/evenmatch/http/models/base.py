@@ -1,4 +1,4 @@
-"""What all models share: strictness, names, times."""
+"""Base classes of all models, and the types for names, text and times."""
 
 from __future__ import annotations
 
@@ -16,67 +16,67 @@ LONGEST = 256
 
 
 def examples(*values: object) -> ConfigDict:
-    """The configuration of a model that has these examples in the document."""
+    """A model configuration with these examples for the OpenAPI document."""
     return ConfigDict(json_schema_extra=cast("JsonDict", {"examples": list(values)}))
 
 
-class Asked(BaseModel):
-    """What is sent to the service: nothing but what it knows, of exactly the types that it names."""
+class RequestModel(BaseModel):
+    """Base of request bodies: strict types, unknown fields are forbidden."""
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False)
 
 
-class Told(BaseModel):
-    """What the service answers; a client ignores what a newer service adds."""
+class ResponseModel(BaseModel):
+    """Base of response bodies; a client ignores unknown fields, which a newer service may add."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
 
 def time_of(text: str) -> datetime:
-    """The time that a text names, in UTC. Raises ValueError where it names none."""
+    """Parse an ISO 8601 time, in UTC if it has no zone. Raises ValueError."""
     try:
         moment = datetime.fromisoformat(text)
         return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
-    except (ValueError, OverflowError):  # of the years 1 and 9999 in other zones
-        raise ValueError("accepted is a time by ISO 8601, as 2026-11-21T18:30:00Z") from None
+    except (ValueError, OverflowError):  # OverflowError: years 1 and 9999 in other zones
+        raise ValueError("expected an ISO 8601 time, for example 2026-11-21T18:30:00Z") from None
 
 
-def _text_only(value: object) -> object:
+def _parsed(value: object) -> object:
     if isinstance(value, str):
         return time_of(value)
     if isinstance(value, datetime):
         return value
-    raise ValueError("accepted is a time by ISO 8601 as text, as 2026-11-21T18:30:00Z")
+    raise ValueError("expected an ISO 8601 time as text, for example 2026-11-21T18:30:00Z")
 
 
-def _written(moment: datetime) -> str:
+def _iso_utc(moment: datetime) -> str:
     return f"{moment.astimezone(UTC).replace(tzinfo=None).isoformat()}Z"
 
 
 Moment = Annotated[
     datetime,
-    BeforeValidator(_text_only),
-    PlainSerializer(_written, return_type=str),
+    BeforeValidator(_parsed),
+    PlainSerializer(_iso_utc, return_type=str),
     WithJsonSchema({"type": "string", "format": "date-time", "examples": ["2026-11-21T18:30:00Z"]}),
 ]
 
 
-def _lasting(text: str) -> str:
+def _storable(text: str) -> str:
     if "\0" in text or text.encode(errors="ignore").decode() != text:
-        raise ValueError("accepted is text without NUL that UTF-8 can hold")
+        raise ValueError("must be valid UTF-8 text without NUL")
     return text
 
 
-Text = Annotated[str, AfterValidator(_lasting)]
+Text = Annotated[str, AfterValidator(_storable)]
 Name = Annotated[Text, Field(min_length=1, max_length=LONGEST)]
 Seconds = Annotated[float, Field(ge=0)]
 
 
 def micros(moment: datetime) -> int:
-    """Microseconds since the epoch."""
+    """The microseconds from the Unix epoch to a time."""
     return (moment - EPOCH) // MICROSECOND
 
 
 def moment(time: int) -> datetime:
-    """The time of so many microseconds since the epoch."""
+    """The UTC time of a number of microseconds since the Unix epoch."""
     return EPOCH + timedelta(microseconds=time)

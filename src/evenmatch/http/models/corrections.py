@@ -1,4 +1,4 @@
-"""Corrections of what counts: void matches, bans, and what they would change."""
+"""Corrections of a ladder: void matches, bans, and previews of their effect."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field, JsonValue
 
-from evenmatch.http.models.base import Asked, Moment, Name, Text, Told
-from evenmatch.http.models.changes import EventId
+from evenmatch.http.models.base import Moment, Name, RequestModel, ResponseModel, Text
+from evenmatch.http.models.ladder_changes import EventId
 
 Reason = Annotated[Text, Field(max_length=2000)]
 MOVE: dict[str, JsonValue] = {
@@ -20,8 +20,8 @@ MOVE: dict[str, JsonValue] = {
 }
 
 
-class VoidAsked(Asked):
-    """A match that shall count for nothing."""
+class VoidRequest(RequestModel):
+    """The match to void: it no longer counts."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"match_id": "m-1", "reason": "the server crashed"}]})
 
@@ -30,8 +30,8 @@ class VoidAsked(Asked):
     id: EventId = None
 
 
-class BanAsked(Asked):
-    """A player who is to be out of a ladder."""
+class BanRequest(RequestModel):
+    """The player to ban from a ladder."""
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"player": "joe", "rule": "refund", "since": "2026-11-01T00:00:00Z"}]}
@@ -40,15 +40,17 @@ class BanAsked(Asked):
     player: Name
     rule: Literal["void", "refund"] = Field(
         default="void",
-        description="void: their matches count for nothing; refund: who lost to them keeps what they had.",
+        description="void: the player's matches do not count; refund: losses against them cost no rating.",
     )
-    since: Moment | None = Field(default=None, description="Matches that ended before stay; null: none does.")
+    since: Moment | None = Field(
+        default=None, description="Matches that ended before this time still count; null: none."
+    )
     reason: Reason | None = None
     id: EventId = None
 
 
-class MoveTold(Told):
-    """A player whose rating changes; null: not rated before, or not after."""
+class RatingMoveOut(ResponseModel):
+    """The change of a player's rating; null: not rated before, or not after."""
 
     player: str
     before: float | None
@@ -58,22 +60,22 @@ class MoveTold(Told):
     matches_after: int
 
 
-class Foreseen(Told):
-    """What a correction would do; nothing was changed."""
+class CorrectionPreview(ResponseModel):
+    """The effect that a correction would have; nothing was changed."""
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"players": 812, "matches": 1290, "left_out": 0, "moved": 1, "moves": [MOVE]}]}
     )
 
-    players: int = Field(description="On the ladder.")
-    matches: int = Field(description="That would be rated anew.")
-    left_out: int = Field(description="Matches that would stay without a rating, since the rules cannot rate them.")
+    players: int = Field(description="Players on the ladder.")
+    matches: int = Field(description="Matches that would be rated again.")
+    left_out: int = Field(description="Matches that would stay unrated, since the rules cannot rate them.")
     moved: int = Field(description="Players whose rating would change.")
-    moves: list[MoveTold] = Field(description="Of those the first 200, the largest change first.")
+    moves: list[RatingMoveOut] = Field(description="The first 200 of these players, largest change first.")
 
 
-class Corrected(Told):
-    """What was corrected, or with `preview=true` would be."""
+class CorrectionResult(ResponseModel):
+    """The result of a correction, or with `preview=true` its predicted result."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -82,13 +84,13 @@ class Corrected(Told):
     )
 
     told: str
-    there_already: bool = Field(description="It is there under this id, and nothing was changed now.")
+    there_already: bool = Field(description="A correction with this id already exists; nothing was changed now.")
     preview: bool
-    foreseen: Foreseen | None = Field(description="Where a preview was asked for.")
+    foreseen: CorrectionPreview | None = Field(description="The predicted effect; only with `preview=true`.")
 
 
-class RulingTold(Told):
-    """An event of the ledger that is no match: a correction, or a change of the ladder."""
+class CorrectionOut(ResponseModel):
+    """An event of the ledger other than a match: a correction, or a change of the ladder."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -113,16 +115,18 @@ class RulingTold(Told):
     kind: str
     at: Moment
     player: str | None
-    into: str | None = Field(description="Whom a merged player is part of since.")
+    into: str | None = Field(description="The player into whom `player` was merged.")
     match_id: str | None
     reason: str | None
-    said: dict[str, object] = Field(description="The rest: a ban's rule, other rules, a season's title and the like.")
+    said: dict[str, object] = Field(
+        description="Other details, for example the rule of a ban, new rules, the title of a season."
+    )
 
 
-class Rulings(Told):
-    """A page of them, the latest first."""
+class CorrectionsPage(ResponseModel):
+    """A page of corrections, latest first."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"items": [], "next": None}]})
 
-    items: list[RulingTold]
+    items: list[CorrectionOut]
     next: str | None

@@ -1,13 +1,13 @@
-"""Whether a process lives and can serve."""
+"""The health of a server process."""
 
 from __future__ import annotations
 
 from typing import Literal
 
-from evenmatch.http.models.base import Told
+from evenmatch.http.models.base import ResponseModel
 
 
-class Health(Told):
+class Health(ResponseModel):
     """The service is healthy."""
 
     status: Literal["ok"]

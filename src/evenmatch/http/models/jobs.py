@@ -1,4 +1,4 @@
-"""Work that takes longer than a request."""
+"""Background jobs, for work that takes longer than a request."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import ConfigDict, Field, JsonValue
 
-from evenmatch.http.models.base import Moment, Told
+from evenmatch.http.models.base import Moment, ResponseModel
 from evenmatch.http.models.problems import Fault
 
 JOB: dict[str, JsonValue] = {
@@ -24,28 +24,28 @@ JOB: dict[str, JsonValue] = {
 }
 
 
-class JobTold(Told):
-    """How far a piece of work is."""
+class JobOut(ResponseModel):
+    """A job and its progress."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [JOB]})
 
     job: str
     ladder: str
-    kind: str = Field(description="rebuild, verify, rules; of the lab: backtest, tuning, what-if.")
+    kind: str = Field(description="rebuild, verify or rules; in the lab: backtest, tuning or what-if.")
     state: Literal["running", "done", "failed"]
-    done: int = Field(description="Events of the ladder's ledger.")
+    done: int = Field(description="Ledger events processed so far.")
     total: int
     begun_at: Moment
     changed_at: Moment
-    told: str | None = Field(description="Why it failed.")
-    result: dict[str, object] | None = Field(description="What it came to, once it is done.")
-    problems: list[Fault] = Field(description="Matches that cannot be rated, where it failed for that.")
+    told: str | None = Field(description="Why the job failed.")
+    result: dict[str, object] | None = Field(description="The result, when the job is done.")
+    problems: list[Fault] = Field(description="Matches that cannot be rated, if the job failed for that reason.")
 
 
-class JobsTold(Told):
-    """A page of them, the latest first."""
+class JobsPage(ResponseModel):
+    """A page of jobs, latest first."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"items": [JOB], "next": None}]})
 
-    items: list[JobTold]
+    items: list[JobOut]
     next: str | None

@@ -1,4 +1,4 @@
-"""Keys, players' tokens, and the trail of who did what."""
+"""API keys, player tokens and the audit trail."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field, JsonValue
 
-from evenmatch.http.models.base import Asked, Moment, Name, Told
+from evenmatch.http.models.base import Moment, Name, RequestModel, ResponseModel
 
 Scope = Literal["report", "queue", "read", "admin"]
 KEY: dict[str, JsonValue] = {
@@ -21,27 +21,30 @@ KEY: dict[str, JsonValue] = {
 }
 
 
-class KeyAsked(Asked):
-    """A key to be made."""
+class KeyCreate(RequestModel):
+    """The key to create."""
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"name": "game server", "scopes": ["report"], "ladders": ["arena"]}]}
     )
 
-    name: Name = Field(description="What people know it by.")
+    name: Name = Field(description="A name for people to recognize the key.")
     scopes: list[Scope] = Field(min_length=1, max_length=4)
     ladders: list[Name] | None = Field(
-        default=None, min_length=1, max_length=1000, description="null: all, those to come too."
+        default=None,
+        min_length=1,
+        max_length=1000,
+        description="Ladders the key is valid for; null: all, including future ones.",
     )
     expires_at: Moment | None = None
 
 
-class KeyTold(Told):
-    """All that may be told of a key."""
+class KeyOut(ResponseModel):
+    """A key without its secret text."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [KEY]})
 
-    key: str = Field(description="Its id; the key itself cannot be told again.")
+    key: str = Field(description="Id of the key; its text cannot be shown again.")
     name: str
     scopes: list[str]
     ladders: list[str] | None
@@ -51,37 +54,40 @@ class KeyTold(Told):
     state: Literal["good", "revoked", "expired"]
 
 
-class KeyMade(KeyTold):
-    """A key, this once with its text."""
+class KeyCreated(KeyOut):
+    """A new key with its text, which is shown only once."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{**KEY, "text": "em_k3x7qa2mzp_…"}]})
 
-    text: str = Field(description="To be sent as `Authorization: Bearer …`; only its hash is kept.")
+    text: str = Field(description="Send it as `Authorization: Bearer …`; the service stores only its hash.")
 
 
-class KeysTold(Told):
-    """A page of keys, the first one first."""
+class KeysPage(ResponseModel):
+    """A page of keys, oldest first."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"items": [KEY], "next": None}]})
 
-    items: list[KeyTold]
+    items: list[KeyOut]
     next: str | None
 
 
-class TokenAsked(Asked):
-    """A player who is to queue and read by themselves."""
+class TokenRequest(RequestModel):
+    """The player who gets a token to queue and read with."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"player": "ann", "expires_in": 900}]})
 
     player: Name
     ladders: list[Name] | None = Field(
-        default=None, min_length=1, max_length=100, description="null: those of the key."
+        default=None,
+        min_length=1,
+        max_length=100,
+        description="Ladders the token is valid for; null: those of the key.",
     )
-    expires_in: Annotated[int, Field(ge=1, le=86_400)] = Field(default=3600, description="Seconds.")
+    expires_in: Annotated[int, Field(ge=1, le=86_400)] = Field(default=3600, description="Lifetime in seconds.")
 
 
-class TokenTold(Told):
-    """A token: whoever has it acts as the player until it expires, or the key that issued it is revoked."""
+class TokenOut(ResponseModel):
+    """A token that acts as the player until it expires or the key that issued it is revoked."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -92,11 +98,11 @@ class TokenTold(Told):
     player: str
     ladders: list[str] | None
     expires_at: Moment
-    token: str = Field(description="To be sent as `Authorization: Bearer …`.")
+    token: str = Field(description="Send it as `Authorization: Bearer …`.")
 
 
-class EntryTold(Told):
-    """What was done once, and by whom."""
+class AuditEntryOut(ResponseModel):
+    """An action and its actor, from the audit trail."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -122,13 +128,13 @@ class EntryTold(Told):
     ladder: str | None
     target: str | None
     body: dict[str, object]
-    request: str | None = Field(description="By which the logs know the request.")
+    request: str | None = Field(description="Id of the request in the logs.")
 
 
-class AuditTold(Told):
-    """A page of the trail, the latest first."""
+class AuditPage(ResponseModel):
+    """A page of the audit trail, latest first."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"items": [], "next": None}]})
 
-    items: list[EntryTold]
+    items: list[AuditEntryOut]
     next: str | None

@@ -1,4 +1,4 @@
-"""Matches that are on: announced at their start, with who leaves and comes, until they are closed."""
+"""Running matches: announcement, players who leave and join, result or cancellation."""
 
 from __future__ import annotations
 
@@ -6,119 +6,118 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from evenmatch.http.models.base import Asked, Moment, Name, Seconds, Told, examples
+from evenmatch.http.models.base import Moment, Name, RequestModel, ResponseModel, Seconds, examples
 
 WHEN = "2026-11-21T18:20:00Z"
 
 
-class LiveTeam(Asked):
-    """The players of a team, by name; it may be empty while players are still to come."""
+class LiveTeam(RequestModel):
+    """The players of a team, by name; it may be empty if players join later."""
 
     players: list[Name]
 
 
-class Announce(Asked):
-    """A match begins."""
+class Announce(RequestModel):
+    """A match that begins."""
 
     model_config = examples({"teams": [{"players": ["ann", "bob"]}, {"players": ["eve", "joe"]}], "started_at": WHEN})
 
     teams: list[LiveTeam] = Field(min_length=2, max_length=256)
-    started_at: Moment | None = Field(default=None, description="Now where it is left out.")
+    started_at: Moment | None = Field(default=None, description="Default: now.")
     expires_in: Annotated[float, Field(gt=0)] | None = Field(
         default=None,
-        description="Seconds after which a match that was never closed is given up; its queue's rule by default.",
+        description="Seconds after which a match that was never closed expires; default: the queue's rule.",
     )
-    queue: Name | None = Field(default=None, description="A queue of the ladder from which open seats may be filled.")
+    queue: Name | None = Field(default=None, description="Queue of the ladder from which open slots may be filled.")
 
 
-class Coming(Asked):
-    """A player left, or came."""
+class AttendanceChange(RequestModel):
+    """A player who left or joined."""
 
     player: Name
-    at: Moment | None = Field(default=None, description="Now where it is left out.")
-    back: bool = Field(default=False, description="True: they came, again or for the first time.")
+    at: Moment | None = Field(default=None, description="Default: now.")
+    back: bool = Field(default=False, description="True: the player joined, again or for the first time.")
     team: Annotated[int, Field(ge=0)] | None = Field(
-        default=None, description="Of who comes for the first time, from 0."
+        default=None, description="Team of a player who joins for the first time, counted from 0."
     )
 
 
-class Presences(Asked):
-    """Who left and who came, in order."""
+class AttendanceReport(RequestModel):
+    """Players who left or joined, in order."""
 
     model_config = examples({"players": [{"player": "joe"}]})
 
-    players: list[Coming] = Field(min_length=1)
+    players: list[AttendanceChange] = Field(min_length=1)
 
 
-class Backfill(Asked):
-    """A wish for players from a queue."""
+class Backfill(RequestModel):
+    """A request for players from a queue, to fill open slots."""
 
     model_config = examples({"seats": [0, 1]})
 
     seats: list[Annotated[int, Field(ge=0, le=256)]] | None = Field(
-        default=None, description="How many players each team lacks; null takes the wish back."
+        default=None, description="Number of missing players in each team; null withdraws the request."
     )
-    queue: Name | None = Field(default=None, description="The match's own where it is left out.")
+    queue: Name | None = Field(default=None, description="Default: the queue of the match.")
 
 
-class TeamResult(Asked):
-    """How a team finished: by place, or by score."""
+class TeamResult(RequestModel):
+    """The result of a team: its place or its score."""
 
     place: Annotated[int, Field(ge=1, le=2**31 - 1)] | None = None
     score: float | None = None
 
 
-class PlayerResult(Asked):
-    """What is recorded of a player at the end."""
+class PlayerResult(RequestModel):
+    """The result of a player."""
 
     score: float | None = None
     performance: Annotated[float, Field(ge=-1, le=1)] | None = None
     keep: bool = True
 
 
-class Close(Asked):
-    """A match ended. The seconds of its players, and who quit, follow from who was there when."""
+class Close(RequestModel):
+    """The result of a match. Playing times and quits of its players follow from their attendance."""
 
     model_config = examples({"teams": [{"score": 7}, {"score": 4}], "players": {"ann": {"score": 12}}})
 
-    teams: list[TeamResult] = Field(min_length=2, description="In the order in which they were announced.")
-    players: dict[Name, PlayerResult] = Field(default_factory=dict, description="By name.")
-    ended_at: Moment | None = Field(default=None, description="Now where it is left out.")
-    duration: Seconds | None = Field(
-        default=None, description="Seconds; from the start to the end where it is left out."
-    )
+    teams: list[TeamResult] = Field(min_length=2, description="In the order of the announcement.")
+    players: dict[Name, PlayerResult] = Field(default_factory=dict, description="By player name.")
+    ended_at: Moment | None = Field(default=None, description="Default: now.")
+    duration: Seconds | None = Field(default=None, description="Seconds; default: the time from start to end.")
     rated: bool = True
 
 
-class Cancel(Asked):
-    """A match is not to be rated."""
+class Cancel(RequestModel):
+    """The cancellation of a match, which is then not rated."""
 
     model_config = examples({"reason": "the server fell over"})
 
     reason: Annotated[str, Field(max_length=256)] | None = None
 
 
-class SpellTold(Told):
-    """When a player was there; null: they still are."""
+class AttendanceSpanOut(ResponseModel):
+    """A time span in which a player was in the match. left: null if the player is still there."""
 
     came: Moment
     left: Moment | None
 
 
-class LivePlayer(Told):
-    """A player of a running match. there: they have not left, or came back."""
+class LivePlayer(ResponseModel):
+    """A player of a running match. there: whether the player is in the match now."""
 
     player: str
     role: str | None = None
     ticket: int | None = None
     there: bool
-    spells: list[SpellTold]
+    spells: list[AttendanceSpanOut]
 
 
-class LiveMatch(Told):
-    """A match that is on, or was.
+class LiveMatch(ResponseModel):
+    """A running match, or one that has ended.
 
-    made_by  queue: by the matchmaker; announcement: by its server;  openings: seats that a queue is to fill
+    made_by   queue: created by the matchmaker; announcement: created by its game server
+    openings  open slots of each team that a queue should fill
     """
 
     match_id: str
@@ -126,10 +125,10 @@ class LiveMatch(Told):
     change: int
     state: Literal["open", "closed", "cancelled", "expired"]
     made_by: Literal["queue", "announcement"]
-    confirmed: bool = Field(description="Its server has said that it started.")
+    confirmed: bool = Field(description="The game server has reported that the match started.")
     queue: str | None
     region: str | None
-    odds: float | None = Field(description="The first team's chance as the matchmaker foretold it.")
+    odds: float | None = Field(description="The first team's win probability as predicted by the matchmaker.")
     spread: float | None
     started_at: Moment
     expires_at: Moment
@@ -139,7 +138,7 @@ class LiveMatch(Told):
     teams: list[list[LivePlayer]]
 
 
-class LiveMatches(Told):
-    """Matches that are on."""
+class LiveMatches(ResponseModel):
+    """The running matches of a ladder."""
 
     items: list[LiveMatch]

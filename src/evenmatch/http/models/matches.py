@@ -1,4 +1,4 @@
-"""Finished matches as game servers report them, and what they did to their players."""
+"""Match reports of game servers, receipts with the rating changes, recorded matches and odds."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from evenmatch.http.models.base import Asked, Moment, Name, Seconds, Told, examples
+from evenmatch.http.models.base import Moment, Name, RequestModel, ResponseModel, Seconds, examples
 from evenmatch.http.models.problems import Problem
 
 PLAYED = "2026-11-21T18:30:00Z"
@@ -53,12 +53,12 @@ MATCH = {
 }
 
 
-class AppearanceReport(Asked):
-    """One player in a match; what was not recorded is left out."""
+class AppearanceReport(RequestModel):
+    """One player in a match; omit values that were not measured."""
 
     player: Name
     score: float | None = Field(default=None, description="Points of the player in the match.")
-    seconds: Seconds | None = Field(default=None, description="Seconds in the game.")
+    seconds: Seconds | None = Field(default=None, description="Seconds in the match.")
     quit: bool = Field(default=False, description="Left before the end and did not come back.")
     performance: Annotated[float, Field(ge=-1, le=1)] | None = Field(
         default=None, description="-1 poor, 0 average, 1 good."
@@ -66,31 +66,33 @@ class AppearanceReport(Asked):
     keep: bool = Field(default=True, description="False: the match does not change this player's rating.")
 
 
-class TeamReport(Asked):
-    """A side: who was on it, and how it finished: by place, or by score."""
+class TeamReport(RequestModel):
+    """A team: its players and its result, by place or by score."""
 
     players: list[AppearanceReport] = Field(min_length=1)
     place: Annotated[int, Field(ge=1, le=2**31 - 1)] | None = Field(
-        default=None, description="1 is best; equal is a draw."
+        default=None, description="1 is best; equal places are a draw."
     )
-    score: float | None = Field(default=None, description="The team's; higher is better, where no places are given.")
+    score: float | None = Field(
+        default=None, description="Score of the team; higher is better. Used if no places are given."
+    )
 
 
-class MatchReport(Asked):
+class MatchReport(RequestModel):
     """A finished match."""
 
     model_config = examples({"id": "m-1", "played_at": PLAYED, "duration": 600, "teams": TEAMS})
 
-    id: Name = Field(description="Chosen by the sender: the same again changes nothing and gets the same answer.")
-    played_at: Moment = Field(description="When it ended.")
-    teams: list[TeamReport] = Field(min_length=2)
-    duration: Seconds | None = Field(
-        default=None, description="Seconds; the longest of any player where it is left out."
+    id: Name = Field(
+        description="Chosen by the sender: repeating the report changes nothing and returns the same receipt."
     )
-    rated: bool = Field(default=True, description="False: it is recorded, and changes no rating.")
+    played_at: Moment = Field(description="Time when the match ended.")
+    teams: list[TeamReport] = Field(min_length=2)
+    duration: Seconds | None = Field(default=None, description="Seconds; default: the longest time of any player.")
+    rated: bool = Field(default=True, description="False: the match is recorded but changes no rating.")
 
 
-class BatchReport(Asked):
+class BatchReport(RequestModel):
     """Several finished matches of one ladder, in the order in which they ended."""
 
     model_config = examples({"matches": [{"id": "m-1", "played_at": PLAYED, "teams": TEAMS}]})
@@ -98,8 +100,8 @@ class BatchReport(Asked):
     matches: list[MatchReport] = Field(min_length=1)
 
 
-class PlayerChange(Told):
-    """What a match did to one player, and why."""
+class PlayerChange(ResponseModel):
+    """The rating change of one player in a match, with the factors that explain it."""
 
     player: str
     team: int = Field(description="Counted from 0.")
@@ -107,14 +109,14 @@ class PlayerChange(Told):
     after: float
     change: float
     expected: float = Field(description="The team's expected score before the match, 0 to 1.")
-    result: float = Field(description="The team's score: 1 for ahead of all others, 0.5 for a draw.")
-    factors: dict[str, float | bool | str | None] = Field(description="The system's own, by name.")
-    percentile: int | None = Field(description="1 to 100; null while not placed.")
+    result: float = Field(description="The team's actual score, 0 to 1: 1 if it beat all others, 0.5 for a draw.")
+    factors: dict[str, float | bool | str | None] = Field(description="Factors of the rating system, by name.")
+    percentile: int | None = Field(description="1 to 100; null before the placement matches are completed.")
     division: str | None
 
 
-class Receipt(Told):
-    """What recording a match did."""
+class Receipt(ResponseModel):
+    """The receipt of a recorded match: the rating change of each player."""
 
     model_config = examples(
         {
@@ -143,51 +145,51 @@ class Receipt(Told):
 
     match_id: str
     ladder: str
-    position: int = Field(description="Its place in the ladder's ledger.")
+    position: int = Field(description="Position in the ladder's ledger.")
     rated: bool
     teams: list[list[PlayerChange]]
 
 
-class Outcome(Told):
-    """What became of one match of a batch: a receipt, or why it was refused."""
+class Outcome(ResponseModel):
+    """The outcome of one match of a batch: a receipt, or the problem that refused it."""
 
     match_id: str
     receipt: Receipt | None = None
     problem: Problem | None = None
 
 
-class BatchOutcome(Told):
-    """What became of each match of a batch, in its order."""
+class BatchOutcome(ResponseModel):
+    """The outcomes of the matches of a batch, in its order."""
 
     recorded: int
     refused: int
     outcomes: list[Outcome]
 
 
-class TeamLineUp(Asked):
+class TeamLineUp(RequestModel):
     """The players of a team, by name."""
 
     players: list[Name] = Field(min_length=1, max_length=256)
 
 
-class LineUp(Asked):
-    """Teams that might play."""
+class LineUp(RequestModel):
+    """A hypothetical line-up of teams."""
 
     model_config = examples({"teams": [{"players": ["ann", "bob"]}, {"players": ["eve", "joe"]}]})
 
     teams: list[TeamLineUp] = Field(min_length=2, max_length=256)
 
 
-class PlayerOdds(Told):
-    """A player of a line-up; a newcomer is not on the ladder, and counts as the system has newcomers begin."""
+class PlayerOdds(ResponseModel):
+    """A player of a line-up. newcomer: not on the ladder; counts with the system's starting rating."""
 
     player: str
     rating: float
     newcomer: bool
 
 
-class TeamOdds(Told):
-    """A team's prospects. win, draw: against each of the teams, in their order."""
+class TeamOdds(ResponseModel):
+    """The odds of a team. win, draw: probabilities against each of the teams, in their order."""
 
     players: list[PlayerOdds]
     expected: float
@@ -195,8 +197,8 @@ class TeamOdds(Told):
     draw: list[float]
 
 
-class Odds(Told):
-    """What is to be expected of a line-up."""
+class Odds(ResponseModel):
+    """The odds of a line-up."""
 
     model_config = examples(
         {
@@ -216,10 +218,10 @@ class Odds(Told):
     teams: list[TeamOdds]
 
 
-class AppearanceTold(Told):
-    """A player of a recorded match, as reported; then what the match did to them, where it is rated.
+class AppearanceOut(ResponseModel):
+    """A player of a recorded match, as reported, and the rating change if the match is rated.
 
-    percentile, division  as they were shown when the match was recorded
+    percentile, division  as shown when the match was recorded
     """
 
     player: str
@@ -234,45 +236,47 @@ class AppearanceTold(Told):
     percentile: int | None = None
     division: str | None = None
     factors: dict[str, float | bool | str | None] | None = None
-    sentences: list[str] = Field(default_factory=list, description="What happened to the rating and why, for people.")
+    sentences: list[str] = Field(default_factory=list, description="The rating change and its reasons, in sentences.")
 
 
-class TeamTold(Told):
+class TeamOut(ResponseModel):
     """A team of a recorded match."""
 
     label: str
     place: int = Field(description="1 is best; equal places are a draw.")
     score: float | None
-    expected: float | None = Field(default=None, description="Its expected score before the match, 0 to 1.")
-    players: list[AppearanceTold]
+    expected: float | None = Field(default=None, description="The team's expected score before the match, 0 to 1.")
+    players: list[AppearanceOut]
 
 
-class MatchTold(Told):
-    """A recorded match as it counts now, with what it did and why.
+class MatchOut(ResponseModel):
+    """A recorded match as it counts now, with its rating changes and their reasons.
 
-    state  rated; unrated: as it was sent, or since the system cannot rate it; void: itself or by a player's ban; waits:
-           a rebuild that is due will rate it
+    state  rated; unrated: reported as unrated, or the system cannot rate it; void: voided itself, or by the ban of a
+           player; waits: the next rebuild will rate it
     """
 
     model_config = examples(MATCH)
 
     match_id: str
     ladder: str
-    position: int = Field(description="Its place in the ladder's ledger.")
+    position: int = Field(description="Position in the ladder's ledger.")
     played_at: Moment
     duration: float | None
-    system: str = Field(description="The system that rates the ladder.")
+    system: str = Field(description="Rating system of the ladder.")
     state: Literal["rated", "unrated", "void", "waits"]
-    reason: str | None = Field(default=None, description="Why it is not rated.")
-    teams: list[TeamTold]
-    sentences: list[str] = Field(description="Who won, how each team did, what became of it: for people.")
+    reason: str | None = Field(default=None, description="Why the match is not rated.")
+    teams: list[TeamOut]
+    sentences: list[str] = Field(
+        description="The winner, the result of each team and the state of the match, in sentences."
+    )
 
 
-class MatchesPage(Told):
-    """Matches of a ladder, the latest first. By times, a page may be short, even empty, while there is a next one."""
+class MatchesPage(ResponseModel):
+    """Matches of a ladder, latest first. Filtered by time, a page may be short or empty although `next` is not null."""
 
     model_config = examples({"ladder": "arena", "items": [MATCH], "next": None})
 
     ladder: str
-    items: list[MatchTold]
+    items: list[MatchOut]
     next: str | None

@@ -1,7 +1,7 @@
-"""The options of a matchmaking policy, typed for requests and answers.
+"""The options of a matchmaking policy, typed for requests and responses.
 
-Types alone: what each option does and accepts is declared by matchmaking.policy.Policy, which checks the values;
-`http.app` puts it into the document. So a client loads no matchmaker.
+Only types, so that a client need not load the matchmaker: matchmaking.policy.Policy declares the effect and range of
+each option and checks the values; `http.app` adds them to the OpenAPI document.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, ConfigDict, Field
 
-from evenmatch.http.models.base import Asked, Told
+from evenmatch.http.models.base import RequestModel, ResponseModel
 
 Step = Annotated[list[float], Field(min_length=2, max_length=2)]
 
 
 def _none(value: object) -> object:
-    """JSON has null; a document that was made for TOML says "none"."""
+    """Convert "none", which documents written for TOML use, to JSON's null."""
     return None if value == "none" else value
 
 
@@ -31,13 +31,13 @@ def _without_default(schema: dict[str, Any]) -> None:
 LEFT_OUT: Any = Field(default=None, json_schema_extra=_without_default)
 
 
-class PolicyOptions(Asked):
-    """Options of a policy; those that are left out are the preset's, and the team size is the ladder's."""
+class PolicyOptions(RequestModel):
+    """Options of a policy; omitted ones are those of the preset, and an omitted team size is that of the ladder."""
 
-    # Other names pass, so that Policy can say which option was meant; the document does not allow them.
+    # Unknown names pass here, so that Policy can suggest the right option; the document does not allow them.
     model_config = ConfigDict(extra="allow", json_schema_extra={"additionalProperties": False})
 
-    preset: str = Field(default="balanced", description="The policy whose options hold where none is named here.")
+    preset: str = Field(default="balanced", description="The policy that provides all options omitted here.")
     team_size: int = LEFT_OUT
     teams: int = LEFT_OUT
     min_team_size: Whole = LEFT_OUT
@@ -61,8 +61,8 @@ class PolicyOptions(Asked):
     roles: dict[str, int] = LEFT_OUT
 
 
-class QueuePolicy(Told):
-    """Every option of a queue's policy."""
+class QueuePolicy(ResponseModel):
+    """All options of a queue's policy."""
 
     team_size: int
     teams: int

@@ -1,4 +1,4 @@
-"""What went wrong, as it goes over the wire."""
+"""Error responses: problems as defined by RFC 9457."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict
 
 
 class Fault(BaseModel):
-    """One thing that is wrong, and where: as `teams.0.place`, or a match's id."""
+    """One error and its location: a path in the body such as `teams.0.place`, or the id of a match."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -15,7 +15,7 @@ class Fault(BaseModel):
 
 
 class Problem(BaseModel):
-    """What went wrong, as RFC 9457 says it: for people in `title` and `detail`, for programs in `type`."""
+    """An error as defined by RFC 9457: `type` for programs, `title` and `detail` for people."""
 
     model_config = ConfigDict(frozen=True)
 

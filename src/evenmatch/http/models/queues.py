@@ -6,28 +6,32 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from evenmatch.http.models.base import Asked, Moment, Name, Told, examples
+from evenmatch.http.models.base import Moment, Name, RequestModel, ResponseModel, examples
 from evenmatch.http.models.policies import PolicyOptions, QueuePolicy
 
 Ping = Annotated[float, Field(ge=0, le=1e9, description="Milliseconds.")]
 
 
-class Seeker(Asked):
-    """A player of a party, and what they want."""
+class PartyMember(RequestModel):
+    """A player of a party and their requirements for a match."""
 
     player: Name
     within: Annotated[float, Field(ge=0, le=100)] = Field(
-        default=2.0, description="Percentiles away that others may be."
+        default=2.0, description="Largest difference in percentiles to the other players."
     )
-    loose: bool = Field(default=True, description="The filter widens with waiting; false: strict, `within` for ever.")
-    roles: list[Name] = Field(default_factory=list, max_length=64, description="What they play; none stands for any.")
-    ping: dict[Name, Ping] = Field(default_factory=dict, max_length=64, description="By region; none stands for any.")
-    max_ping: Ping | None = Field(default=None, description="The most that this player accepts.")
-    avoid: list[Name] = Field(default_factory=list, max_length=256, description="Players never to be met.")
+    loose: bool = Field(default=True, description="True: `within` grows with waiting time; false: it stays as given.")
+    roles: list[Name] = Field(default_factory=list, max_length=64, description="Roles the player plays; empty: any.")
+    ping: dict[Name, Ping] = Field(
+        default_factory=dict, max_length=64, description="Ping by region; empty: any region."
+    )
+    max_ping: Ping | None = Field(default=None, description="Highest ping that the player accepts.")
+    avoid: list[Name] = Field(
+        default_factory=list, max_length=256, description="Players who must not be in the same match."
+    )
 
 
-class JoinQueue(Asked):
-    """A party wants a match."""
+class JoinRequest(RequestModel):
+    """A party that joins one or more queues."""
 
     model_config = examples(
         {
@@ -39,40 +43,47 @@ class JoinQueue(Asked):
         }
     )
 
-    members: list[Seeker] = Field(min_length=1, max_length=50)
-    queues: list[Name] = Field(min_length=1, max_length=64, description="A ticket may wait in several.")
-    request_id: Name | None = Field(default=None, description="Chosen by you: sent again, it gives the same ticket.")
-
-
-class Say(Asked):
-    """An answer to an offer."""
-
-    model_config = examples({"player": "ann"})
-
-    player: Name | None = Field(default=None, description="Who of the party says so; all of it where it is left out.")
-    offer: Annotated[int, Field(ge=1)] | None = Field(
-        default=None, description="Which is meant; the present one by default."
+    members: list[PartyMember] = Field(min_length=1, max_length=50)
+    queues: list[Name] = Field(min_length=1, max_length=64, description="The ticket waits in all of these queues.")
+    request_id: Name | None = Field(
+        default=None, description="Chosen by you: repeating the request returns the same ticket."
     )
 
 
-class WaitingTold(Told):
-    """What a ticket waits for in one queue."""
+class OfferAnswer(RequestModel):
+    """An accept or decline of an offer."""
 
-    window: tuple[float, float] | None = Field(description="Percentiles in which all others must be.")
+    model_config = examples({"player": "ann"})
+
+    player: Name | None = Field(
+        default=None, description="The player of the party who answers; default: the whole party."
+    )
+    offer: Annotated[int, Field(ge=1)] | None = Field(
+        default=None, description="The offer that is answered; default: the current one."
+    )
+
+
+class WaitingOut(ResponseModel):
+    """The search state of a ticket in one queue."""
+
+    window: tuple[float, float] | None = Field(description="Range of percentiles that all other players must be in.")
     strict: bool
-    widens_in: float | None = Field(description="Seconds; null: it does not widen any more.")
+    widens_in: float | None = Field(description="Seconds until the range widens; null: it does not widen further.")
     widens_to: tuple[float, float] | None
-    needed: int = Field(description="Further players that a match needs.")
-    within: int = Field(description="Players who could be in a match with it now.")
-    estimate: float | None = Field(description="Seconds; null: nobody came near lately.")
-    sentences: list[str] = Field(description="The same for people.")
+    needed: int = Field(description="Number of further players that a match needs.")
+    within: int = Field(description="Players who could be in a match with this ticket now.")
+    estimate: float | None = Field(
+        description="Estimated further waiting time in seconds; null: no suitable players queued recently."
+    )
+    sentences: list[str] = Field(description="The same information in sentences.")
 
 
-class OfferTold(Told):
-    """A match that is offered.
+class OfferOut(ResponseModel):
+    """An offered match.
 
-    accepted  how many of its players have;  own: of the ticket's own players whether they have
-    match_id  the running match whose open seats are offered; null: a new match
+    accepted  number of its players who have accepted
+    own       whether each player of this ticket has accepted
+    match_id  the running match whose open slots are offered; null: a new match
     """
 
     offer: int
@@ -81,25 +92,25 @@ class OfferTold(Told):
     players: int
     accepted: int
     own: dict[str, bool]
-    teams: list[int] = Field(description="How many players of each team are asked.")
+    teams: list[int] = Field(description="Number of players of each team who received the offer.")
     match_id: str | None
     region: str | None
     odds: float = Field(
-        description="The chance of the first team; of the strongest against the weakest where there are more than two."
+        description="Win probability of the first team; with more than two teams, of the strongest against the weakest."
     )
-    spread: float = Field(description="Percentiles between its lowest and its highest player.")
-    costs: dict[str, float] = Field(description="In seconds of waiting that they are worth.")
+    spread: float = Field(description="Difference in percentiles between the lowest and the highest player.")
+    costs: dict[str, float] = Field(description="Costs of the match by name, in equivalent seconds of waiting.")
 
 
-class MatchedPlayer(Told):
+class MatchedPlayer(ResponseModel):
     """A player of a match."""
 
     player: str
     role: str | None
 
 
-class MatchedTold(Told):
-    """The match that a ticket was made part of."""
+class MatchedOut(ResponseModel):
+    """The match that a ticket was assigned to."""
 
     match_id: str
     state: Literal["open", "closed", "cancelled", "expired"]
@@ -109,12 +120,12 @@ class MatchedTold(Told):
     teams: list[list[MatchedPlayer]]
 
 
-class TicketTold(Told):
-    """A ticket as it is.
+class TicketOut(ResponseModel):
+    """A ticket and its state.
 
-    state    waiting; offered: players are asked; matched: play; gone: it waits no longer, `ended` says why
-    change   counts up; send it as `after` to wait for the next
-    waiting  what it waits for, by queue, while it does
+    state    waiting; offered: players must accept or decline; matched: play; gone: removed, `ended` says why
+    change   number of the latest change; send it as `after` to wait for the next one
+    waiting  the search state by queue, while the ticket waits
     matchmaker  starting: no matches are made until it runs, and that time does not count as waiting
     """
 
@@ -125,16 +136,16 @@ class TicketTold(Told):
     players: list[str]
     queues: list[str]
     queued_at: Moment
-    waited: float | None = Field(description="Seconds; null: it waits no more.")
+    waited: float | None = Field(description="Seconds; null: it no longer waits.")
     ended: str | None
-    offer: OfferTold | None
-    match: MatchedTold | None
-    waiting: dict[str, WaitingTold]
+    offer: OfferOut | None
+    match: MatchedOut | None
+    waiting: dict[str, WaitingOut]
     matchmaker: Literal["running", "starting"] = "running"
 
 
-class Done(Told):
-    """What became of a wish: the ticket's state from now on."""
+class TicketChange(ResponseModel):
+    """The result of a queue request: the new state of the ticket."""
 
     ticket: int
     ladder: str
@@ -144,8 +155,8 @@ class Done(Told):
     match_id: str | None
 
 
-class QueueRulesAsked(Asked):
-    """What holds around the policy; seconds. What is left out is as by default."""
+class QueueRulesIn(RequestModel):
+    """Time limits of a queue, in seconds; omitted ones have their defaults."""
 
     accept_within: float | None = None
     heartbeat: float | None = None
@@ -156,17 +167,17 @@ class QueueRulesAsked(Asked):
     longest_match: float | None = None
 
 
-class SetQueue(Asked):
-    """A queue: the policy by which it makes matches, and the rules around it."""
+class SetQueue(RequestModel):
+    """The policy by which a queue makes matches, and its rules."""
 
     model_config = examples({"policy": {"preset": "balanced", "team_size": 6}, "rules": {"accept_within": 20}})
 
     policy: PolicyOptions = Field(default=PolicyOptions(), strict=False)
-    rules: QueueRulesAsked = Field(default_factory=QueueRulesAsked)
+    rules: QueueRulesIn = Field(default_factory=QueueRulesIn)
 
 
-class QueueTold(Told):
-    """A queue, and who waits in it."""
+class QueueOut(ResponseModel):
+    """A queue and the number of players who wait in it."""
 
     ladder: str
     queue: str
@@ -178,27 +189,27 @@ class QueueTold(Told):
     )
     tickets: int
     players: int
-    by_percentile: list[int] = Field(description="Players who wait, by bands of ten percentiles.")
-    by_region: dict[str, int] = Field(description="Players who could play there.")
+    by_percentile: list[int] = Field(description="Waiting players in bands of ten percentiles.")
+    by_region: dict[str, int] = Field(description="Waiting players who can play in a region, by region.")
 
 
-class QueuesTold(Told):
+class QueuesPage(ResponseModel):
     """The queues of a ladder."""
 
-    items: list[QueueTold]
+    items: list[QueueOut]
 
 
-class PenaltyTold(Told):
-    """What a player waits out for having let others down."""
+class PenaltyOut(ResponseModel):
+    """The penalty of a player who declined, did not answer, or quit."""
 
     player: str
     ladder: str
-    strikes: float = Field(description="Fading with time.")
-    until: Moment | None = Field(description="When they may queue again; null: they may.")
+    strikes: float = Field(description="Number of strikes; it decreases with time.")
+    until: Moment | None = Field(description="Time until which the player may not queue; null: may queue now.")
 
 
-class TicketOf(Told):
-    """Where a player waits or plays; both null: nowhere."""
+class TicketOf(ResponseModel):
+    """The ticket or match of a player; both null: neither."""
 
     player: str
     ladder: str

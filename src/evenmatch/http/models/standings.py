@@ -1,11 +1,11 @@
-"""Who stands where."""
+"""Standings of a ladder, and the distribution of ratings."""
 
 from __future__ import annotations
 
 from pydantic import ConfigDict, Field
 from pydantic.config import JsonDict
 
-from evenmatch.http.models.base import Told
+from evenmatch.http.models.base import ResponseModel
 
 ROW: JsonDict = {
     "rank": 1,
@@ -19,27 +19,27 @@ ROW: JsonDict = {
 PLACE: JsonDict = {**ROW, "placed": True, "active": True}
 
 
-class StandingRow(Told):
-    """A listed player of the standings; ties share a rank. Of a season that ended some may be without one."""
+class StandingRow(ResponseModel):
+    """A listed player of the standings; ties share a rank. In a season that ended, a rank may be null."""
 
     rank: int | None
     player: str
     rating: float
-    percentile: int | None = Field(description="1 to 100, among the active.")
+    percentile: int | None = Field(description="1 to 100, among the active players.")
     division: str | None
     matches: int
     completed: int = Field(description="Matches that the player did not quit.")
 
 
-class StandingTold(StandingRow):
-    """Where a player stands; rank, percentile and division are null for who is not listed."""
+class StandingOut(StandingRow):
+    """The standing of a player; rank, percentile and division are null if the player is not listed."""
 
     placed: bool = Field(description="The placement matches are completed.")
     active: bool = Field(description="A match was completed within the ladder's active days.")
 
 
-class StandingsPage(Told):
-    """A page of a ladder's standings: the listed, best first."""
+class StandingsPage(ResponseModel):
+    """A page of a ladder's standings: listed players, best first."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -62,18 +62,18 @@ class StandingsPage(Told):
 
     ladder: str
     title: str
-    season: int | None = Field(description="The season that ended with these standings; null: they are those of now.")
+    season: int | None = Field(description="The season that ended with these standings; null: the current standings.")
     listed: int | None = Field(description="Players who are listed now.")
     active: int | None = Field(description="Players who count in the percentiles now.")
     players: int | None = Field(description="Players who have a rating now.")
-    placement: int = Field(description="Matches to complete before a player is listed.")
-    rebuild_due: bool = Field(description="Ratings are about to be made anew after a correction.")
+    placement: int = Field(description="Matches that a player must complete to be listed.")
+    rebuild_due: bool = Field(description="Ratings will be recomputed soon, after a correction.")
     items: list[StandingRow]
     next: str | None
 
 
-class Around(Told):
-    """A player, and the listed players around the place of their rating, best first."""
+class Around(ResponseModel):
+    """A player and the listed players with the nearest ratings, best first."""
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"ladder": "arena", "player": "ann", "standing": PLACE, "items": [PLACE]}]}
@@ -81,40 +81,40 @@ class Around(Told):
 
     ladder: str
     player: str
-    standing: StandingTold
-    items: list[StandingTold]
+    standing: StandingOut
+    items: list[StandingOut]
 
 
-class Among(Told):
-    """Some players alone, with the ladder's ranks. missing: names that the ladder does not show."""
+class Among(ResponseModel):
+    """Selected players with their ranks on the ladder. missing: names that the ladder does not show."""
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"ladder": "arena", "items": [PLACE], "missing": ["zoe"]}]}
     )
 
     ladder: str
-    items: list[StandingTold]
+    items: list[StandingOut]
     missing: list[str]
 
 
-class Bin(Told):
-    """Players whose rating is in this range; the upper end belongs to the next one, but for the last."""
+class Bin(ResponseModel):
+    """The number of players in a range of ratings; `high` is excluded, except in the last range."""
 
     low: float
     high: float
     players: int
 
 
-class DivisionCut(Told):
-    """From which percentile and rating a division is reached now; null: nobody's rating reaches it."""
+class DivisionCut(ResponseModel):
+    """The percentile and rating at which a division begins now; rating null: no player reaches it."""
 
     name: str
     lowest: int
     rating: float | None
 
 
-class DistributionTold(Told):
-    """How the ratings of the active players are spread. The first and the last range may reach farther."""
+class DistributionOut(ResponseModel):
+    """The distribution of the active players' ratings. The first and the last range may be wider."""
 
     model_config = ConfigDict(
         json_schema_extra={

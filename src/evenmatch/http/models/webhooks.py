@@ -1,4 +1,4 @@
-"""Whom the service tells what happens, and what became of it."""
+"""Webhooks and their deliveries."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field, JsonValue
 
-from evenmatch.http.models.base import Asked, Moment, Name, Text, Told
+from evenmatch.http.models.base import Moment, Name, RequestModel, ResponseModel, Text
 
 Event = Literal["match.rated", "proposal.made", "match.made", "season.opened", "season.closed"]
 HOOK: dict[str, JsonValue] = {
@@ -30,8 +30,8 @@ DELIVERY: dict[str, JsonValue] = {
 }
 
 
-class WebhookAsked(Asked):
-    """A URL that is to be told of events from now on."""
+class WebhookCreate(RequestModel):
+    """The URL and events of a new webhook."""
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"url": HOOK["url"], "events": ["match.rated"], "ladder": "arena"}]}
@@ -41,11 +41,11 @@ class WebhookAsked(Asked):
         description="http or https; redirects are not followed."
     )
     events: list[Event] = Field(min_length=1, max_length=16)
-    ladder: Name | None = Field(default=None, description="null: all of them, those to come too.")
+    ladder: Name | None = Field(default=None, description="null: all ladders, including future ones.")
 
 
-class WebhookTold(Told):
-    """A URL that is told of events."""
+class WebhookOut(ResponseModel):
+    """A URL that receives events."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [HOOK]})
 
@@ -56,25 +56,27 @@ class WebhookTold(Told):
     created_at: Moment
 
 
-class WebhookMade(WebhookTold):
-    """A webhook, this once with its secret."""
+class WebhookCreated(WebhookOut):
+    """A new webhook with its secret, which is shown only once."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{**HOOK, "secret": "whs_…"}]})
 
-    secret: str = Field(description="Evenmatch-Signature is v1= and the hex HMAC-SHA256 by it of `timestamp.body`.")
+    secret: str = Field(
+        description="Key of the signature: Evenmatch-Signature is v1= and the hex HMAC-SHA256 of `timestamp.body`."
+    )
 
 
-class WebhooksTold(Told):
-    """A page of webhooks, the oldest first."""
+class WebhooksPage(ResponseModel):
+    """A page of webhooks, oldest first."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"items": [HOOK], "next": None}]})
 
-    items: list[WebhookTold]
+    items: list[WebhookOut]
     next: str | None
 
 
-class DeliveryTold(Told):
-    """What a webhook is told once."""
+class DeliveryOut(ResponseModel):
+    """One event to send to a webhook, and the state of its delivery."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [DELIVERY]})
 
@@ -82,18 +84,18 @@ class DeliveryTold(Told):
     webhook: int
     event: str
     state: Literal["pending", "delivered", "dead"]
-    body: str = Field(description="As it is sent.")
+    body: str = Field(description="The body as sent.")
     made_at: Moment
     attempts: int
-    next_at: Moment | None = Field(description="When it is tried (again); null where it is over.")
+    next_at: Moment | None = Field(description="Time of the next attempt; null if there is none.")
     delivered_at: Moment | None
-    error: str | None = Field(description="What went wrong the last time.")
+    error: str | None = Field(description="Error of the last attempt.")
 
 
-class DeliveriesTold(Told):
-    """A page of deliveries, the latest first."""
+class DeliveriesPage(ResponseModel):
+    """A page of deliveries, latest first."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"items": [DELIVERY], "next": None}]})
 
-    items: list[DeliveryTold]
+    items: list[DeliveryOut]
     next: str | None

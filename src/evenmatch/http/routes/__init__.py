@@ -1,21 +1,21 @@
-"""The endpoints, a file for each subject."""
+"""The endpoints of the API, one module for each subject."""
 
 from __future__ import annotations
 
-from evenmatch.http import text  # noqa: F401 - the converter that the addresses use
+from evenmatch.http import path_text  # noqa: F401 - registers the path converter `text`
 from evenmatch.http.routes import (
-    catalog,
-    changes,
     corrections,
     health,
     jobs,
     keys,
+    ladder_changes,
+    ladders,
     live,
+    match_history,
     matches,
-    people,
-    profiles,
+    player_identities,
+    players,
     queues,
-    recorded,
     standings,
     tickets,
     webhooks,
@@ -23,19 +23,19 @@ from evenmatch.http.routes import (
 
 ROUTERS = (
     health.router,
-    catalog.router,
+    ladders.router,
     standings.router,
     standings.distribution,
-    profiles.router,
-    recorded.router,
+    players.router,
+    match_history.router,
     matches.router,
     live.router,
     queues.router,
     tickets.router,
-    changes.router,
+    ladder_changes.router,
     corrections.router,
     jobs.router,
     keys.router,
-    people.router,
+    player_identities.router,
     webhooks.router,
 )

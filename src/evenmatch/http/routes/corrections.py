@@ -1,4 +1,4 @@
-"""Operators correct what counts: each correction is an event and a replay, and can be seen before it is done."""
+"""Endpoints for corrections by operators: voids and bans, with preview; each is a ledger event and a replay."""
 
 from __future__ import annotations
 
@@ -8,145 +8,158 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from evenmatch.http.access import Admin
-from evenmatch.http.asked import asked_of
+from evenmatch.http.admin_requests import Cursor, Limit
 from evenmatch.http.cursors import read_cursor, write_cursor
-from evenmatch.http.doing import Cursor, Limit
 from evenmatch.http.models.base import LONGEST, micros, moment
 from evenmatch.http.models.corrections import (
-    BanAsked,
-    Corrected,
-    Foreseen,
-    MoveTold,
-    Rulings,
-    RulingTold,
-    VoidAsked,
+    BanRequest,
+    CorrectionOut,
+    CorrectionPreview,
+    CorrectionResult,
+    CorrectionsPage,
+    RatingMoveOut,
+    VoidRequest,
 )
-from evenmatch.http.replies import read, written
+from evenmatch.http.request_context import context_of
+from evenmatch.http.responses import read, written
 from evenmatch.http.site import Site, site_of
-from evenmatch.service import rulings
 from evenmatch.service.callers.access import Caller
-from evenmatch.service.callers.deeds import Correcting, correcting
+from evenmatch.service.callers.audit_entry import Correcting, correcting
 from evenmatch.service.corrections import Ban, Move, Preview, Reinstate, Unvoid, Void
-from evenmatch.service.rulings import Ruling
-from evenmatch.service.stories import RATING_DECIMALS, Movement
+from evenmatch.service.queries import correction_log
+from evenmatch.service.queries.correction_log import Ruling
+from evenmatch.service.queries.match_explanations import RATING_DECIMALS, Movement
 
 router = APIRouter(prefix="/v1/ladders/{ladder:text}", tags=["corrections"])
-MOST = 200  # moves that a preview tells
+MOST = 200  # rating moves listed in a preview
 NOTHING = Preview("nothing would change", [], 0, 0, 0)
-Seen = Annotated[bool, Query(description="Only tell who would move; change nothing.")]
-Reason = Annotated[str | None, Query(max_length=2000, description="Why.")]
-EventId = Annotated[str | None, Query(min_length=1, max_length=LONGEST, description="As `id` of a body.")]
+Seen = Annotated[bool, Query(description="Only report whose rating would change; change nothing.")]
+Reason = Annotated[str | None, Query(max_length=2000, description="Reason for the correction.")]
+EventId = Annotated[
+    str | None,
+    Query(
+        min_length=1,
+        max_length=LONGEST,
+        description="As `id` in a body: repeating the request with the same id changes nothing.",
+    ),
+]
 
 
-@router.post("/voids", response_model=Corrected, operation_id="void_match")
-async def void_match(ladder: str, asked: VoidAsked, request: Request, caller: Admin, preview: Seen = False) -> Response:
-    """Let a match count for nothing, and rate all that came after it anew."""
+@router.post("/voids", response_model=CorrectionResult, operation_id="void_match")
+async def void_match(
+    ladder: str, asked: VoidRequest, request: Request, caller: Admin, preview: Seen = False
+) -> Response:
+    """Void a match, so that it no longer counts, and rate all later matches again."""
     return await _correct(request, caller, ladder, Void(asked.match_id, asked.reason), asked.id, preview)
 
 
-@router.delete("/voids/{match_id:text}", response_model=Corrected, operation_id="unvoid_match")
+@router.delete("/voids/{match_id:text}", response_model=CorrectionResult, operation_id="unvoid_match")
 async def unvoid_match(
     ladder: str,
     match_id: str,
     request: Request,
     caller: Admin,
     reason: Reason = None,
-    id: EventId = None,  # noqa: A002 - so it is called everywhere
+    id: EventId = None,  # noqa: A002 - the name that all bodies use
     preview: Seen = False,
 ) -> Response:
-    """Let a match that was voided count again."""
+    """Let a voided match count again."""
     return await _correct(request, caller, ladder, Unvoid(match_id, reason), id, preview)
 
 
-@router.post("/bans", response_model=Corrected, operation_id="ban_player")
-async def ban_player(ladder: str, asked: BanAsked, request: Request, caller: Admin, preview: Seen = False) -> Response:
-    """Ban a player from a ladder, and rate all that they had a part in anew; they are in no standings then."""
+@router.post("/bans", response_model=CorrectionResult, operation_id="ban_player")
+async def ban_player(
+    ladder: str, asked: BanRequest, request: Request, caller: Admin, preview: Seen = False
+) -> Response:
+    """Ban a player from a ladder and rate the affected matches again; banned players are not in the standings."""
     since = None if asked.since is None else micros(asked.since)
-    wish = Ban(asked.player, asked.rule, since, asked.reason)
-    return await _correct(request, caller, ladder, wish, asked.id, preview)
+    ban = Ban(asked.player, asked.rule, since, asked.reason)
+    return await _correct(request, caller, ladder, ban, asked.id, preview)
 
 
-@router.delete("/bans/{player:text}", response_model=Corrected, operation_id="reinstate_player")
+@router.delete("/bans/{player:text}", response_model=CorrectionResult, operation_id="reinstate_player")
 async def reinstate_player(
     ladder: str,
     player: str,
     request: Request,
     caller: Admin,
     reason: Reason = None,
-    id: EventId = None,  # noqa: A002 - so it is called everywhere
+    id: EventId = None,  # noqa: A002 - the name that all bodies use
     preview: Seen = False,
 ) -> Response:
-    """Lift a ban, as though it had never been."""
+    """Lift a ban, as if it had never existed."""
     return await _correct(request, caller, ladder, Reinstate(player, reason), id, preview)
 
 
-@router.get("/voids", response_model=Rulings, operation_id="list_voids")
+@router.get("/voids", response_model=CorrectionsPage, operation_id="list_voids")
 async def list_voids(ladder: str, request: Request, _: Admin, limit: Limit = 50, cursor: Cursor = None) -> Response:
-    """The matches that are void now, each by the correction that did it."""
+    """The currently void matches, each as the correction that voided it."""
     return await _listed(request, ladder, "voids", limit, cursor)
 
 
-@router.get("/bans", response_model=Rulings, operation_id="list_bans")
+@router.get("/bans", response_model=CorrectionsPage, operation_id="list_bans")
 async def list_bans(ladder: str, request: Request, _: Admin, limit: Limit = 50, cursor: Cursor = None) -> Response:
-    """The players who are banned now, each by the correction that did it."""
+    """The currently banned players, each as the correction that banned them."""
     return await _listed(request, ladder, "bans", limit, cursor)
 
 
-@router.get("/corrections", response_model=Rulings, operation_id="list_corrections")
+@router.get("/corrections", response_model=CorrectionsPage, operation_id="list_corrections")
 async def list_corrections(
     ladder: str, request: Request, _: Admin, limit: Limit = 50, cursor: Cursor = None
 ) -> Response:
-    """Every event of the ladder's ledger that is no match."""
+    """All events of the ladder's ledger other than matches."""
     return await _listed(request, ladder, "all", limit, cursor)
 
 
 async def _correct(
-    request: Request, caller: Caller, ladder: str, wish: Correcting, event_id: str | None, preview: bool
+    request: Request, caller: Caller, ladder: str, correction: Correcting, event_id: str | None, preview: bool
 ) -> Response:
     site = site_of(request)
     if preview:
-        seen = await site.work(site.service.preview, ladder, wish, None, event_id)
-        return written(Corrected(told=seen.told, there_already=seen.done, preview=True, foreseen=foreseen(seen)))
-    service = site.service.noting(correcting(caller, ladder, wish, asked_of(request.scope).id))
-    made = await site.work(service.correct, ladder, wish, None, event_id)
-    said = f"{event_id!r} was done already" if made is None else made.told
-    return written(Corrected(told=said, there_already=made is None, preview=False, foreseen=None))
+        effect = await site.work(site.service.preview, ladder, correction, None, event_id)
+        return written(
+            CorrectionResult(told=effect.told, there_already=effect.done, preview=True, foreseen=foreseen(effect))
+        )
+    service = site.service.noting(correcting(caller, ladder, correction, context_of(request.scope).id))
+    applied = await site.work(service.correct, ladder, correction, None, event_id)
+    summary = f"{event_id!r} was already applied" if applied is None else applied.told
+    return written(CorrectionResult(told=summary, there_already=applied is None, preview=False, foreseen=None))
 
 
-def foreseen(seen: Preview) -> Foreseen:
-    """A preview as JSON knows it."""
-    return Foreseen(
+def foreseen(seen: Preview) -> CorrectionPreview:
+    """The response model of a preview."""
+    return CorrectionPreview(
         players=seen.players,
         matches=seen.matches,
         left_out=seen.left_out,
         moved=len(seen.moves),
-        moves=[_move(one) for one in seen.moves[:MOST]],
+        moves=[_move(move) for move in seen.moves[:MOST]],
     )
 
 
-def _move(move: Move) -> MoveTold:
-    before, after = (None if one is None else round(one, RATING_DECIMALS) for one in (move.before, move.after))
-    both = None if before is None or after is None else Movement.of(before, after).change
-    return MoveTold(**move._replace(before=before, after=after)._asdict(), change=both)
+def _move(move: Move) -> RatingMoveOut:
+    before, after = (None if rating is None else round(rating, RATING_DECIMALS) for rating in (move.before, move.after))
+    change = None if before is None or after is None else Movement.of(before, after).change
+    return RatingMoveOut(**move._replace(before=before, after=after)._asdict(), change=change)
 
 
-async def _listed(request: Request, ladder: str, what: str, limit: int, cursor: str | None) -> Response:
+async def _listed(request: Request, ladder: str, kind: str, limit: int, cursor: str | None) -> Response:
     site = site_of(request)
     before = None if cursor is None else int(read_cursor(cursor, int)[0])
-    found = await site.work(_read, site, ladder, what, before, limit + 1)
-    page = [ruling_told(one) for one in found[:limit]]
-    after = write_cursor(page[-1].position) if len(found) > limit else None
-    return read(request, Rulings(items=page, next=after))
+    rulings = await site.work(_read, site, ladder, kind, before, limit + 1)
+    page = [ruling_told(ruling) for ruling in rulings[:limit]]
+    after = write_cursor(page[-1].position) if len(rulings) > limit else None
+    return read(request, CorrectionsPage(items=page, next=after))
 
 
-def _read(site: Site, ladder: str, what: str, before: int | None, most: int) -> list[Ruling]:
+def _read(site: Site, ladder: str, kind: str, before: int | None, limit: int) -> list[Ruling]:
     with site.service.reading(ladder) as (store, head):
-        if what == "all":
-            return rulings.rulings(store, head, before, most)
-        found = rulings.voids(store, head) if what == "voids" else rulings.bans(store, head)
-        return [one for one in found if before is None or one.position < before][:most]
+        if kind == "all":
+            return correction_log.rulings(store, head, before, limit)
+        rulings = correction_log.voids(store, head) if kind == "voids" else correction_log.bans(store, head)
+        return [ruling for ruling in rulings if before is None or ruling.position < before][:limit]
 
 
-def ruling_told(one: Ruling) -> RulingTold:
-    """A correction as JSON knows it."""
-    return RulingTold(**{**one._asdict(), "at": moment(one.at), "said": dict(one.said)})
+def ruling_told(one: Ruling) -> CorrectionOut:
+    """The response model of a correction."""
+    return CorrectionOut(**{**one._asdict(), "at": moment(one.at), "said": dict(one.said)})

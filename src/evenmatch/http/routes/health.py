@@ -1,4 +1,4 @@
-"""Whether the process lives and can serve, and its figures."""
+"""Health checks and metrics of the process."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ router = APIRouter(tags=["health"])
 
 @router.get("/healthz", operation_id="health")
 async def health() -> Health:
-    """The process lives."""
+    """The process is running."""
     return Health(status="ok")
 
 
-@router.get("/readyz", operation_id="ready", responses={503: {"description": "It cannot serve at the moment."}})
+@router.get("/readyz", operation_id="ready", responses={503: {"description": "The process cannot serve requests now."}})
 async def ready(request: Request) -> Response:
-    """It can serve: the database answers, rating systems and matchmaker are loaded, and it is not about to stop.
+    """The process can serve: the database answers, rating systems and matchmaker are loaded, it is not stopping.
 
-    At the first start after an installation they are compiled, which takes about a minute.
+    The first start after an installation compiles them, which takes about a minute.
     """
     site = site_of(request)
     if site.stopping.is_set():
@@ -39,12 +39,12 @@ async def ready(request: Request) -> Response:
 
 
 def _not_loaded() -> Response:
-    detail = "getting ready: rating systems and matchmaker are being loaded; the first start compiles them for a minute"
+    detail = "getting ready: loading rating systems and matchmaker; the first start compiles them, which takes a minute"
     return respond(told(STARTING, detail, retry_after=1))
 
 
 @router.get("/metrics", operation_id="metrics", response_class=Response)
 async def metrics(request: Request, _: Watcher) -> Response:
-    """The figures of this process, as Prometheus reads them."""
+    """The metrics of this process, in the Prometheus text format."""
     site = site_of(request)
     return Response(await site.work(site.metrics.text), media_type="text/plain; version=0.0.4; charset=utf-8")

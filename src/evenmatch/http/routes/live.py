@@ -1,4 +1,4 @@
-"""Game servers tell of matches that are on: begun, left, joined, closed."""
+"""Endpoints for running matches: announce, report attendance, fill open slots, close or cancel."""
 
 from __future__ import annotations
 
@@ -8,63 +8,63 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from evenmatch.http.access import Reader, Reporter
-from evenmatch.http.asked import asked_of
 from evenmatch.http.models.base import micros, moment
 from evenmatch.http.models.live import (
     Announce,
+    AttendanceReport,
+    AttendanceSpanOut,
     Backfill,
     Cancel,
     Close,
     LiveMatch,
     LiveMatches,
     LivePlayer,
-    Presences,
-    SpellTold,
 )
 from evenmatch.http.models.matches import Receipt
-from evenmatch.http.rendering import encoded, rendered
-from evenmatch.http.replies import read, written
+from evenmatch.http.receipt_json import encoded, rendered
+from evenmatch.http.request_context import context_of
+from evenmatch.http.responses import read, written
 from evenmatch.http.site import Site, site_of
-from evenmatch.http.wakes import until
-from evenmatch.service.playing.presence import Ending, PlayerEnd, Presence, TeamEnd
-from evenmatch.service.playing.status import MatchStatus
+from evenmatch.http.ticket_notifications import until
+from evenmatch.service.live_matches.attendance import Ending, PlayerEnd, Presence, TeamEnd
+from evenmatch.service.live_matches.match_status import MatchStatus
 
 router = APIRouter(prefix="/v1/ladders/{ladder:text}/live", tags=["running matches"])
 MATCH = "/{match_id:text}"
 Wait = Annotated[float, Query(ge=0, le=60, description="Seconds to wait for a change after `after`.")]
-After = Annotated[int | None, Query(ge=0, le=2**62, description="The change that is known.")]
+After = Annotated[int | None, Query(ge=0, le=2**62, description="The latest change that the client knows.")]
 
 
 @router.get("", response_model=LiveMatches, operation_id="live_matches")
 async def live_matches(ladder: str, request: Request, _: Reader, queue: str | None = None) -> Response:
-    """The matches that are on, the latest change last: those that a queue made wait here for a server to play them."""
-    found = await site_of(request).work(site_of(request).running.on, ladder)
-    listed = [told(one) for one in found if queue is None or one.queue == queue]
-    return read(request, LiveMatches(items=listed))
+    """The running matches, latest change last; a game server finds the matches made by a queue here."""
+    matches = await site_of(request).work(site_of(request).running.on, ladder)
+    items = [told(match) for match in matches if queue is None or match.queue == queue]
+    return read(request, LiveMatches(items=items))
 
 
 @router.get(MATCH, response_model=LiveMatch, operation_id="live_match")
 async def live_match(
     ladder: str, match_id: str, request: Request, _: Reader, after: After = None, wait: Wait = 0.0
 ) -> Response:
-    """A running match, or one that was; with `after` and `wait` once it has changed."""
+    """A running match, or one that has ended; with `after` and `wait`, return when it has changed."""
     site = site_of(request)
     if wait and after is not None:
-        asked_of(request.scope).waits = True
+        context_of(request.scope).waits = True
 
     async def look() -> MatchStatus:
         return await site.work(site.running.status, ladder, match_id)
 
-    found = await until(look, lambda one: after is None or one.change > after, wait, site.stopping)
-    return read(request, told(found))
+    status = await until(look, lambda status: after is None or status.change > after, wait, site.stopping)
+    return read(request, told(status))
 
 
 @router.put(MATCH, response_model=LiveMatch, operation_id="announce_match")
 async def announce_match(ladder: str, match_id: str, match: Announce, request: Request, _: Reporter) -> Response:
-    """A match begins. One that a queue made is confirmed so. The same again changes nothing."""
+    """Announce a match that begins, or confirm one that a queue made. Repeating it changes nothing."""
     site = site_of(request)
-    found = await site.work(_announce, site, ladder, match_id, match)
-    return written(told(found))
+    status = await site.work(_announce, site, ladder, match_id, match)
+    return written(told(status))
 
 
 def _announce(site: Site, ladder: str, match_id: str, match: Announce) -> MatchStatus:
@@ -79,30 +79,31 @@ def _announce(site: Site, ladder: str, match_id: str, match: Announce) -> MatchS
 
 
 @router.post(f"{MATCH}/presence", response_model=LiveMatch, operation_id="tell_presence")
-async def tell_presence(ladder: str, match_id: str, body: Presences, request: Request, _: Reporter) -> Response:
-    """Players left, came back, or came late."""
-    listed = [
-        Presence(one.player, None if one.at is None else micros(one.at), one.back, one.team) for one in body.players
+async def tell_presence(ladder: str, match_id: str, body: AttendanceReport, request: Request, _: Reporter) -> Response:
+    """Report players who left, came back, or joined late."""
+    changes = [
+        Presence(change.player, None if change.at is None else micros(change.at), change.back, change.team)
+        for change in body.players
     ]
-    return written(told(await site_of(request).work(site_of(request).running.leaves, ladder, match_id, listed)))
+    return written(told(await site_of(request).work(site_of(request).running.leaves, ladder, match_id, changes)))
 
 
 @router.put(f"{MATCH}/backfill", response_model=LiveMatch, operation_id="wish_backfill")
 async def wish_backfill(ladder: str, match_id: str, body: Backfill, request: Request, _: Reporter) -> Response:
-    """Wish for players from a queue to fill open seats; who accepts joins the match."""
+    """Request players from a queue to fill open slots; players who accept the offer join the match."""
     running = site_of(request).running
     return written(told(await site_of(request).work(running.openings, ladder, match_id, body.queue, body.seats)))
 
 
 @router.post(f"{MATCH}/close", response_model=Receipt, operation_id="close_match")
 async def close_match(ladder: str, match_id: str, body: Close, request: Request, _: Reporter) -> Response:
-    """A match ended: it is recorded under its id, with seconds and quitters from who was there when.
+    """Close a match and record it under its id; playing times and quits follow from attendance.
 
-    The same again gets the same answer.
+    Repeating the request returns the same receipt.
     """
     ending = Ending(
         teams=[TeamEnd(team.place, team.score) for team in body.teams],
-        players={name: PlayerEnd(one.score, one.performance, one.keep) for name, one in body.players.items()},
+        players={name: PlayerEnd(end.score, end.performance, end.keep) for name, end in body.players.items()},
         ended_at=None if body.ended_at is None else micros(body.ended_at),
         duration=body.duration,
         rated=body.rated,
@@ -113,12 +114,12 @@ async def close_match(ladder: str, match_id: str, body: Close, request: Request,
 
 @router.post(f"{MATCH}/cancel", response_model=LiveMatch, operation_id="cancel_match")
 async def cancel_match(ladder: str, match_id: str, body: Cancel, request: Request, _: Reporter) -> Response:
-    """A match is not to be rated, and nobody is blamed; its players may queue again."""
+    """Cancel a match: it is not rated, nobody gets a penalty, and its players may queue again."""
     return written(told(await site_of(request).work(site_of(request).running.cancel, ladder, match_id, body.reason)))
 
 
 def told(status: MatchStatus) -> LiveMatch:
-    """A running match as it goes over the wire."""
+    """The response model of a running match."""
     return LiveMatch(
         match_id=status.match_id,
         ladder=status.ladder,
@@ -138,16 +139,16 @@ def told(status: MatchStatus) -> LiveMatch:
         teams=[
             [
                 LivePlayer(
-                    player=one.player,
-                    role=one.role,
-                    ticket=one.ticket,
-                    there=one.is_there,
+                    player=player.player,
+                    role=player.role,
+                    ticket=player.ticket,
+                    there=player.is_there,
                     spells=[
-                        SpellTold(came=moment(came), left=None if left is None else moment(left))
-                        for came, left in one.spells
+                        AttendanceSpanOut(came=moment(came), left=None if left is None else moment(left))
+                        for came, left in player.spells
                     ],
                 )
-                for one in team
+                for player in team
             ]
             for team in status.teams
         ],

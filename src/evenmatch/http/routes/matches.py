@@ -1,6 +1,6 @@
-"""Game servers report finished matches, and get back what these did.
+"""Endpoints to report finished matches.
 
-What is certainly good is answered by `http.express` before it gets here.
+`http.middleware.fast_path` answers reports that are certainly valid before they reach these endpoints.
 """
 
 from __future__ import annotations
@@ -9,49 +9,49 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from evenmatch.errors import EvenmatchError
-from evenmatch.http import reporting
+from evenmatch.http import match_reports
 from evenmatch.http.access import Reporter
 from evenmatch.http.models.matches import BatchOutcome, BatchReport, MatchReport, Receipt
-from evenmatch.http.replies import written
+from evenmatch.http.responses import written
 from evenmatch.http.site import site_of
 from evenmatch.match import Appearance, Match, Team
-from evenmatch.service.sheet import Sheet
+from evenmatch.service.recording.report_batch import ReportBatch
 
 router = APIRouter(prefix="/v1/ladders/{ladder:text}/matches", tags=["matches"])
 
 
 @router.post("", response_model=Receipt, operation_id="report_match")
 async def report_match(ladder: str, match: MatchReport, request: Request, _: Reporter) -> Response:
-    """Report a finished match, and get back each player's change with its factors, percentile and division.
+    """Report a finished match; returns each player's rating change with factors, percentile and division.
 
-    Durable when it is answered. The same id with the same content changes nothing and gets the same answer; with other
-    content it is a conflict.
+    The match is durably stored before the response is sent. Repeating the report changes nothing and returns the same
+    receipt; the same id with other content is a conflict.
     """
-    sheet = Sheet.of([match_of(ladder, match)], [match.rated])
-    return written(await reporting.report(site_of(request), ladder, sheet))
+    reports = ReportBatch.of([match_of(ladder, match)], [match.rated])
+    return written(await match_reports.report(site_of(request), ladder, reports))
 
 
 @router.post("/batch", response_model=BatchOutcome, operation_id="report_matches")
 async def report_matches(ladder: str, batch: BatchReport, request: Request, _: Reporter) -> Response:
-    """Report several finished matches, up to 1,000, in the order in which they ended; each stands for itself."""
-    good: list[tuple[Match, bool]] = []
+    """Report several finished matches, up to 1,000, in the order in which they ended; each is accepted separately."""
+    valid: list[tuple[Match, bool]] = []
     refused: dict[int, tuple[str, EvenmatchError]] = {}
-    for at, match in enumerate(batch.matches):
+    for index, match in enumerate(batch.matches):
         try:
-            good.append((match_of(ladder, match), match.rated))
+            valid.append((match_of(ladder, match), match.rated))
         except EvenmatchError as error:
-            refused[at] = match.id, error
-    sheet = Sheet.of([match for match, _ in good], [rated for _, rated in good])
-    return written(await reporting.report_all(site_of(request), ladder, sheet, refused))
+            refused[index] = match.id, error
+    reports = ReportBatch.of([match for match, _ in valid], [rated for _, rated in valid])
+    return written(await match_reports.report_all(site_of(request), ladder, reports, refused))
 
 
 def match_of(ladder: str, report: MatchReport) -> Match:
-    """A report as a match. Raises InputError where it is none."""
+    """Convert a report to a match. Raises InputError if it is not valid."""
     teams = tuple(
         Team(
             tuple(
-                Appearance(one.player, one.score, one.seconds, one.quit, one.performance, one.keep)
-                for one in team.players
+                Appearance(entry.player, entry.score, entry.seconds, entry.quit, entry.performance, entry.keep)
+                for entry in team.players
             ),
             team.place,
             team.score,

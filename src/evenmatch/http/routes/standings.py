@@ -1,4 +1,4 @@
-"""Who stands where: pages of the standings, around somebody, among friends, and how ratings are spread."""
+"""Endpoints for standings: pages, around a player, among selected players; and the rating distribution."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from starlette.responses import Response
 
 from evenmatch.errors import UsageError
 from evenmatch.http.access import Reader
+from evenmatch.http.admin_requests import Cursor, Limit
 from evenmatch.http.cursors import read_cursor, write_cursor
-from evenmatch.http.doing import Cursor, Limit
 from evenmatch.http.models.base import Name
 from evenmatch.http.models.standings import (
     Among,
     Around,
     Bin,
-    DistributionTold,
+    DistributionOut,
     DivisionCut,
+    StandingOut,
     StandingRow,
     StandingsPage,
-    StandingTold,
 )
-from evenmatch.http.replies import encoded, read
+from evenmatch.http.responses import encoded, read
 from evenmatch.http.site import Site, site_of
-from evenmatch.service.boards import View
+from evenmatch.service.queries.standings import View
 from evenmatch.service.seasons import Final
 from evenmatch.service.service import Service
 from evenmatch.standings.board import Standing
@@ -37,12 +37,15 @@ BINS = 40
 FRIENDS = 500
 
 Number = Annotated[
-    int | None, Query(alias="season", ge=1, le=2**31, description="A season; otherwise the present one.")
+    int | None, Query(alias="season", ge=1, le=2**31, description="Number of a season; default: the current one.")
 ]
-EachSide = Annotated[int, Query(ge=0, le=100, description="Players above, and players below.")]
-Bins = Annotated[int, Query(ge=2, le=200, description="Ranges at most.")]
+EachSide = Annotated[int, Query(ge=0, le=100, description="Number of players above, and of players below.")]
+Bins = Annotated[int, Query(ge=2, le=200, description="Most ranges to return.")]
 Friends = Annotated[
-    list[Name], Query(alias="player", min_length=1, max_length=FRIENDS, description="A name, as often as there are.")
+    list[Name],
+    Query(
+        alias="player", min_length=1, max_length=FRIENDS, description="Name of a player; repeat the parameter for each."
+    ),
 ]
 
 
@@ -50,25 +53,25 @@ Friends = Annotated[
 async def get_standings(
     ladder: str, request: Request, _: Reader, limit: Limit = 50, cursor: Cursor = None, number: Number = None
 ) -> Response:
-    """The listed players, best first: now, or as a season ended.
+    """The listed players, best first: now, or at the end of a season.
 
-    Listed is who completed the placement matches, and a match within the active days. On a ladder of very many players
-    the standings may be some seconds old.
+    A player is listed after completing the placement matches, and a match within the active days. On a very large
+    ladder the standings may be some seconds old.
     """
     site = site_of(request)
-    if number is not None and not await _is_present(site, ladder, number):
+    if number is not None and not await _is_current(site, ladder, number):
         offset = 0 if cursor is None else _offset(cursor)
         return read(request, await site.work(_finals, site, ladder, number, offset, limit))
     if cursor is not None:
         _place(cursor)
     question = ("standings", limit, cursor)
     make = partial(_page, site.service, limit=limit, cursor=cursor)
-    return await _shown(site, request, ladder, question, make)
+    return await _cached_response(site, request, ladder, question, make)
 
 
 @router.get("/around/{player:text}", response_model=Around, operation_id="standings_around")
 async def standings_around(ladder: str, player: str, request: Request, _: Reader, each_side: EachSide = 5) -> Response:
-    """A player between those above and those below; who is not listed, among those around the place of their rating."""
+    """A player and the listed players above and below; an unlisted player is placed by rating."""
     site = site_of(request)
     await site.views.view(ladder)
     name, standing, rows = await site.work(site.reading.around, ladder, player, each_side)
@@ -78,52 +81,51 @@ async def standings_around(ladder: str, player: str, request: Request, _: Reader
 
 @router.get("/among", response_model=Among, operation_id="standings_among")
 async def standings_among(ladder: str, request: Request, _: Reader, players: Friends) -> Response:
-    """Some players alone, with the ladder's ranks: the listed first, then the others by rating."""
+    """Selected players with their ranks on the ladder: listed players first, then the others by rating."""
     site = site_of(request)
     await site.views.view(ladder)
     rows, missing = await site.work(site.reading.among, ladder, players)
     return read(request, Among(ladder=ladder, items=[standing_told(*row) for row in rows], missing=missing))
 
 
-async def _shown(
+async def _cached_response(
     site: Site, request: Request, ladder: str, question: Hashable, make: Callable[[View], bytes]
 ) -> Response:
-    """What a ladder's standings answer to a question, kept for the next who asks."""
+    """The response to a question about a ladder's standings, cached for later requests."""
     view, body = await site.views.page(ladder, question, make)
     site.answers.keep(request, ladder, view, body)
     return read(request, body)
 
 
-def standing_told(name: str, standing: Standing) -> StandingTold:
-    """Where a player stands, as JSON knows it."""
-    return StandingTold(**_row(name, standing).model_dump(), placed=standing.placed, active=standing.active)
+def standing_told(name: str, standing: Standing) -> StandingOut:
+    """The response model of a player's standing."""
+    return StandingOut(**_row(name, standing).model_dump(), placed=standing.placed, active=standing.active)
 
 
-def _row(name: str, one: Standing | Final) -> StandingRow:
+def _row(name: str, standing: Standing | Final) -> StandingRow:
     return StandingRow(
-        rank=one.rank,
+        rank=standing.rank,
         player=name,
-        rating=one.rating,
-        percentile=one.percentile,
-        division=one.division,
-        matches=one.matches,
-        completed=one.completed,
+        rating=standing.rating,
+        percentile=standing.percentile,
+        division=standing.division,
+        matches=standing.matches,
+        completed=standing.completed,
     )
 
 
 def _page(service: Service, view: View, *, limit: int, cursor: str | None) -> bytes:
-    """A page of a view, as JSON."""
-    taken = view.snapshot
-    rows = taken.page(1, limit + 1) if cursor is None else taken.after(*_place(cursor), limit + 1)
+    snapshot = view.snapshot
+    rows = snapshot.page(1, limit + 1) if cursor is None else snapshot.after(*_place(cursor), limit + 1)
     items = [_row(*row) for row in service.named(rows[:limit])]
     last = rows[limit - 1] if len(rows) > limit else None
     page = StandingsPage(
         ladder=view.head.name,
         title=view.settings.title or view.head.name,
         season=None,
-        listed=len(taken),
-        active=taken.population,
-        players=len(taken.board),
+        listed=len(snapshot),
+        active=snapshot.population,
+        players=len(snapshot.board),
         placement=view.settings.standings.placement,
         rebuild_due=view.head.due is not None,
         items=items,
@@ -133,7 +135,7 @@ def _page(service: Service, view: View, *, limit: int, cursor: str | None) -> by
 
 
 def _place(cursor: str) -> tuple[float, int]:
-    """The rating and the id of the player with whom a page ended. Raises UsageError."""
+    """The rating and the id of the last player of the previous page. Raises UsageError."""
     rating, player = read_cursor(cursor, float, int)
     return float(rating), int(player)
 
@@ -141,18 +143,19 @@ def _place(cursor: str) -> tuple[float, int]:
 def _offset(cursor: str) -> int:
     offset = int(read_cursor(cursor, int)[0])
     if offset < 0:
-        raise UsageError(f"cursor {cursor[:50]!r}: accepted is the `next` of a page before, as it came")
+        raise UsageError(f"cursor {cursor[:50]!r}: expected the `next` of a previous page, unchanged")
     return offset
 
 
-async def _is_present(site: Site, ladder: str, number: int) -> bool:
-    """Whether a season is the one that has not ended."""
-    return any(one.number == number and one.closed_at is None for one in await site.work(site.service.seasons, ladder))
+async def _is_current(site: Site, ladder: str, number: int) -> bool:
+    """Whether a season has not ended."""
+    seasons = await site.work(site.service.seasons, ladder)
+    return any(season.number == number and season.closed_at is None for season in seasons)
 
 
 def _finals(site: Site, ladder: str, number: int, offset: int, limit: int) -> StandingsPage:
-    """A page of the standings with which a season ended."""
-    settings, found = site.reading.finals(ladder, number, offset, limit + 1)
+    """A page of the final standings of a season."""
+    settings, rows = site.reading.finals(ladder, number, offset, limit + 1)
     return StandingsPage(
         ladder=ladder,
         title=settings.title or ladder,
@@ -162,30 +165,32 @@ def _finals(site: Site, ladder: str, number: int, offset: int, limit: int) -> St
         players=None,
         placement=settings.standings.placement,
         rebuild_due=False,
-        items=[_row(one.player, one) for one in found[:limit]],
-        next=write_cursor(offset + limit) if len(found) > limit else None,
+        items=[_row(row.player, row) for row in rows[:limit]],
+        next=write_cursor(offset + limit) if len(rows) > limit else None,
     )
 
 
 distribution = APIRouter(prefix="/v1/ladders/{ladder:text}/distribution", tags=["standings"])
 
 
-@distribution.get("", response_model=DistributionTold, operation_id="rating_distribution")
+@distribution.get("", response_model=DistributionOut, operation_id="rating_distribution")
 async def rating_distribution(ladder: str, request: Request, _: Reader, bins: Bins = BINS) -> Response:
-    """How many active players have which rating, in round ranges, and where divisions begin."""
-    return await _shown(site_of(request), request, ladder, ("distribution", bins), partial(_spread, bins=bins))
+    """The numbers of active players in round ranges of ratings, and the ratings where divisions begin."""
+    return await _cached_response(
+        site_of(request), request, ladder, ("distribution", bins), partial(_distribution, bins=bins)
+    )
 
 
-def _spread(view: View, *, bins: int) -> bytes:
-    found = view.snapshot.distribution(bins)
-    ranges = zip(pairwise(found.edges.tolist()), found.counts.tolist(), strict=True)
-    told = DistributionTold(
+def _distribution(view: View, *, bins: int) -> bytes:
+    histogram = view.snapshot.distribution(bins)
+    ranges = zip(pairwise(histogram.edges.tolist()), histogram.counts.tolist(), strict=True)
+    response = DistributionOut(
         ladder=view.head.name,
         active=view.snapshot.population,
         bins=[Bin(low=low, high=high, players=count) for (low, high), count in ranges],
         divisions=[
-            DivisionCut(name=one.division.name, lowest=one.division.lowest, rating=one.rating)
-            for one in view.snapshot.cuts()
+            DivisionCut(name=cut.division.name, lowest=cut.division.lowest, rating=cut.rating)
+            for cut in view.snapshot.cuts()
         ],
     )
-    return encoded(told)
+    return encoded(response)

@@ -1,4 +1,4 @@
-"""Players wait for a match: join, look, answer, leave."""
+"""Endpoints for tickets: join queues, follow a ticket, answer an offer, leave."""
 
 from __future__ import annotations
 
@@ -12,124 +12,124 @@ from starlette.responses import Response, StreamingResponse
 
 from evenmatch.errors import ForbiddenError
 from evenmatch.http.access import Queuer
-from evenmatch.http.asked import asked_of
+from evenmatch.http.fast_requests import wish_of
 from evenmatch.http.models.base import moment
 from evenmatch.http.models.queues import (
-    Done,
-    JoinQueue,
+    JoinRequest,
+    MatchedOut,
     MatchedPlayer,
-    MatchedTold,
-    OfferTold,
-    Say,
-    TicketTold,
-    WaitingTold,
+    OfferAnswer,
+    OfferOut,
+    TicketChange,
+    TicketOut,
+    WaitingOut,
 )
-from evenmatch.http.replies import read, written
+from evenmatch.http.request_context import context_of
+from evenmatch.http.responses import read, written
 from evenmatch.http.site import Site, site_of
-from evenmatch.http.wakes import until
-from evenmatch.http.wire import wish_of
+from evenmatch.http.ticket_notifications import until
 from evenmatch.matchmaking import Waiting
 from evenmatch.service.callers.access import Caller
-from evenmatch.service.queueing import wishes
-from evenmatch.service.queueing.statuses import Asked, Begun, Status
+from evenmatch.service.queues import requests
+from evenmatch.service.queues.ticket_status import Begun, OfferStatus, Status
 
 router = APIRouter(prefix="/v1/ladders/{ladder:text}/tickets", tags=["tickets"])
 Number = Annotated[int, Path(ge=1, le=2**62)]
 Wait = Annotated[float, Query(ge=0, le=60, description="Seconds to wait for a change after `after`.")]
-After = Annotated[int | None, Query(ge=0, le=2**62, description="The change that is known.")]
-FRESH = 5.0  # seconds after which a stream tells what a ticket waits for again
+After = Annotated[int | None, Query(ge=0, le=2**62, description="The latest change that the client knows.")]
+FRESH = 5.0  # seconds after which a stream repeats the state of a ticket
 EVENTS: dict[int | str, dict[str, Any]] = {
     200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}, "description": "Events `ticket`."}
 }
 
 
-@router.post("", response_model=Done, status_code=201, operation_id="join_queue")
-async def join_queue(ladder: str, party: JoinQueue, request: Request, caller: Queuer) -> Response:
-    """A party wants a match, in one queue or several; the first match takes it out of all.
+@router.post("", response_model=TicketChange, status_code=201, operation_id="join_queue")
+async def join_queue(ladder: str, party: JoinRequest, request: Request, caller: Queuer) -> Response:
+    """Join one or more queues as a party; the first match removes the ticket from all of them.
 
-    With a player's token: that player alone. Ask for the ticket again within the queue's heartbeat, or it is dropped.
+    With a player's token: only that player. Read the ticket again within the queue's heartbeat, or it is removed.
     """
     for member in party.members:
         caller.speaks_for(member.player)
-    wish = wish_of(party)
-    return written(done(ladder, await site_of(request).wishes.one(ladder, wish)), 201)
+    join = wish_of(party)
+    return written(done(ladder, await site_of(request).wishes.one(ladder, join)), 201)
 
 
-@router.get("/{ticket}", response_model=TicketTold, operation_id="ticket")
+@router.get("/{ticket}", response_model=TicketOut, operation_id="ticket")
 async def ticket(
     ladder: str, ticket: Number, request: Request, caller: Queuer, after: After = None, wait: Wait = 0.0
 ) -> Response:
-    """A ticket, and what it waits for; with `after` and `wait` once it has changed. Asking is a sign of life."""
+    """A ticket and its search state; with `after` and `wait`, return when it has changed. Counts as a heartbeat."""
     site = site_of(request)
-    asked_of(request.scope).waits = wait > 0 and after is not None
-    with site.wakes.wait(ladder, ticket) as waiter:
-        found = await until(
-            lambda: _look(site, caller, ladder, ticket),
-            lambda one: after is None or one.change > after,
+    context_of(request.scope).waits = wait > 0 and after is not None
+    with site.ticket_notifications.wait(ladder, ticket) as waiter:
+        status = await until(
+            lambda: _status(site, caller, ladder, ticket),
+            lambda status: after is None or status.change > after,
             wait,
             site.stopping,
             waiter,
         )
-    return read(request, told(ladder, found))
+    return read(request, told(ladder, status))
 
 
 @router.get("/{ticket}/events", operation_id="ticket_events", response_class=StreamingResponse, responses=EVENTS)
 async def ticket_events(ladder: str, ticket: Number, request: Request, caller: Queuer) -> StreamingResponse:
     """A ticket as server-sent events: one `ticket` now, one at each change, and one every five seconds.
 
-    The stream ends when the ticket waits no longer. Reading it is a sign of life.
+    The stream ends when the ticket no longer waits. Reading it counts as a heartbeat.
     """
     site = site_of(request)
-    asked_of(request.scope).waits = True
-    first = await _look(site, caller, ladder, ticket)
+    context_of(request.scope).waits = True
+    first = await _status(site, caller, ladder, ticket)
 
     async def events() -> AsyncIterator[bytes]:
-        found = first
-        with site.wakes.wait(ladder, ticket) as waiter:
+        status = first
+        with site.ticket_notifications.wait(ladder, ticket) as waiter:
             while True:
-                body = to_json(told(ladder, found)).decode()
-                yield f"id: {found.change}\nevent: ticket\ndata: {body}\n\n".encode()
-                if found.state in {"matched", "gone"} or site.stopping.is_set():
+                body = to_json(told(ladder, status)).decode()
+                yield f"id: {status.change}\nevent: ticket\ndata: {body}\n\n".encode()
+                if status.state in {"matched", "gone"} or site.stopping.is_set():
                     return
                 await waiter.news(FRESH, site.stopping)
-                found = await _look(site, caller, ladder, ticket)
+                status = await _status(site, caller, ladder, ticket)
 
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     return StreamingResponse(events(), headers=headers, media_type="text/event-stream")
 
 
-@router.post("/{ticket}/accept", response_model=Done, operation_id="accept_offer")
-async def accept_offer(ladder: str, ticket: Number, say: Say, request: Request, caller: Queuer) -> Response:
-    """A player of the ticket, or all of them, accept the match that is offered. Saying it twice is harmless."""
-    player = _who(caller, say.player)
-    wish = wishes.Accept(ticket, player, say.offer)
-    return written(done(ladder, await site_of(request).wishes.one(ladder, wish)))
+@router.post("/{ticket}/accept", response_model=TicketChange, operation_id="accept_offer")
+async def accept_offer(ladder: str, ticket: Number, say: OfferAnswer, request: Request, caller: Queuer) -> Response:
+    """Accept the offered match, for one player of the ticket or all of them. Repeating it changes nothing."""
+    player = _player_of(caller, say.player)
+    accept = requests.Accept(ticket, player, say.offer)
+    return written(done(ladder, await site_of(request).wishes.one(ladder, accept)))
 
 
-@router.post("/{ticket}/decline", response_model=Done, operation_id="decline_offer")
-async def decline_offer(ladder: str, ticket: Number, say: Say, request: Request, caller: Queuer) -> Response:
-    """A player declines: the ticket is gone, the others wait again with their age, and who declined waits it out."""
-    player = _who(caller, say.player)
-    wish = wishes.Decline(ticket, player, say.offer)
-    return written(done(ladder, await site_of(request).wishes.one(ladder, wish)))
+@router.post("/{ticket}/decline", response_model=TicketChange, operation_id="decline_offer")
+async def decline_offer(ladder: str, ticket: Number, say: OfferAnswer, request: Request, caller: Queuer) -> Response:
+    """Decline the offered match: the ticket is removed and the player penalized; the other parties wait on."""
+    player = _player_of(caller, say.player)
+    decline = requests.Decline(ticket, player, say.offer)
+    return written(done(ladder, await site_of(request).wishes.one(ladder, decline)))
 
 
-@router.delete("/{ticket}", response_model=Done, operation_id="leave_queue")
+@router.delete("/{ticket}", response_model=TicketChange, operation_id="leave_queue")
 async def leave_queue(ladder: str, ticket: Number, request: Request, caller: Queuer) -> Response:
-    """The party waits no longer. While a match is offered, that is to decline it."""
-    wish = wishes.Leave(ticket, caller.player)
-    return written(done(ladder, await site_of(request).wishes.one(ladder, wish)))
+    """Leave the queues. While a match is offered, this declines it."""
+    leave = requests.Leave(ticket, caller.player)
+    return written(done(ladder, await site_of(request).wishes.one(ladder, leave)))
 
 
 @router.post("/{ticket}/heartbeat", status_code=204, operation_id="heartbeat")
 async def heartbeat(ladder: str, ticket: Number, request: Request, caller: Queuer) -> Response:
-    """The party is still there. Who asks for the ticket now and then need not say so."""
-    await _look(site_of(request), caller, ladder, ticket)
+    """Report that the party is still there. Not needed by clients that read the ticket regularly."""
+    await _status(site_of(request), caller, ladder, ticket)
     return Response(status_code=204)
 
 
-def _who(caller: Caller, player: str | None) -> str | None:
-    """Who says so: a player's token speaks for its player."""
+def _player_of(caller: Caller, player: str | None) -> str | None:
+    """The player a request is for; a player's token always acts for its own player."""
     if caller.player is None:
         return player
     if player is not None:
@@ -137,32 +137,32 @@ def _who(caller: Caller, player: str | None) -> str | None:
     return caller.player
 
 
-async def _look(site: Site, caller: Caller, ladder: str, ticket: int) -> Status:
-    """A ticket, which is theirs where a player asks."""
-    found = await site.looks.one(ladder, ticket)
-    if caller.player is not None and caller.player not in found.players:
-        raise ForbiddenError(f"ticket {ticket} is another party's; a player's token is for {caller.player!r} alone")
-    return found
+async def _status(site: Site, caller: Caller, ladder: str, ticket: int) -> Status:
+    """The state of a ticket. Raises ForbiddenError if a player's token requests a ticket of others."""
+    status = await site.looks.one(ladder, ticket)
+    if caller.player is not None and caller.player not in status.players:
+        raise ForbiddenError(f"ticket {ticket} belongs to another party; this token is only for {caller.player!r}")
+    return status
 
 
-def done(ladder: str, outcome: wishes.Told) -> Done:
-    """What became of a wish, as it goes over the wire."""
-    return Done(
+def done(ladder: str, outcome: requests.RequestResult) -> TicketChange:
+    """The response model of the result of a queue request."""
+    return TicketChange(
         ticket=outcome.ticket,
         ladder=ladder,
-        state=outcome.state,  # type: ignore[arg-type] # one of these
+        state=outcome.state,  # type: ignore[arg-type] # one of the declared values
         change=outcome.change,
         offer=outcome.offer,
         match_id=outcome.match_id,
     )
 
 
-def told(ladder: str, status: Status) -> TicketTold:
-    """A ticket as it goes over the wire."""
-    return TicketTold(
+def told(ladder: str, status: Status) -> TicketOut:
+    """The response model of a ticket."""
+    return TicketOut(
         ticket=status.ticket,
         ladder=ladder,
-        state=status.state,  # type: ignore[arg-type] # one of these
+        state=status.state,  # type: ignore[arg-type] # one of the declared values
         change=status.change,
         players=list(status.players),
         queues=list(status.queues),
@@ -171,43 +171,43 @@ def told(ladder: str, status: Status) -> TicketTold:
         ended=status.ended,
         offer=None if status.offer is None else _offer(status.offer),
         match=None if status.match is None else _match(status.match),
-        waiting={queue: _waiting(one) for queue, one in status.waiting.items()},
+        waiting={queue: _waiting(waiting) for queue, waiting in status.waiting.items()},
         matchmaker="running" if status.is_matching else "starting",
     )
 
 
-def _offer(asked: Asked) -> OfferTold:
-    return OfferTold(
-        offer=asked.offer,
-        queue=asked.queue,
-        deadline=moment(asked.deadline),
-        players=asked.players,
-        accepted=asked.accepted,
-        own=dict(asked.own),
-        teams=list(asked.teams),
-        match_id=asked.match,
-        region=asked.region,
-        odds=asked.odds,
-        spread=asked.spread,
-        costs=dict(asked.costs),
+def _offer(offer: OfferStatus) -> OfferOut:
+    return OfferOut(
+        offer=offer.offer,
+        queue=offer.queue,
+        deadline=moment(offer.deadline),
+        players=offer.players,
+        accepted=offer.accepted,
+        own=dict(offer.own),
+        teams=list(offer.teams),
+        match_id=offer.match,
+        region=offer.region,
+        odds=offer.odds,
+        spread=offer.spread,
+        costs=dict(offer.costs),
     )
 
 
-def _match(begun: Begun) -> MatchedTold:
-    return MatchedTold(
+def _match(begun: Begun) -> MatchedOut:
+    return MatchedOut(
         match_id=begun.match_id,
-        state=begun.state,  # type: ignore[arg-type] # one of these
+        state=begun.state,  # type: ignore[arg-type] # one of the declared values
         queue=begun.queue,
         region=begun.region,
         started_at=moment(begun.started_at),
-        teams=[[MatchedPlayer(player=one, role=begun.roles.get(one)) for one in team] for team in begun.teams],
+        teams=[[MatchedPlayer(player=name, role=begun.roles.get(name)) for name in team] for team in begun.teams],
     )
 
 
-def _waiting(waiting: Waiting) -> WaitingTold:
-    known = not math.isnan(waiting.window[0])  # else it is left out of the search
-    return WaitingTold(
-        window=waiting.window if known else None,
+def _waiting(waiting: Waiting) -> WaitingOut:
+    has_window = not math.isnan(waiting.window[0])  # NaN: not part of the search
+    return WaitingOut(
+        window=waiting.window if has_window else None,
         strict=waiting.strict,
         widens_in=waiting.widens_in,
         widens_to=waiting.widens_to,

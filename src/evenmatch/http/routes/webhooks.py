@@ -1,4 +1,4 @@
-"""Operators say whom the service tells what happens."""
+"""Endpoints for webhooks and their deliveries."""
 
 from __future__ import annotations
 
@@ -8,65 +8,67 @@ from fastapi import APIRouter, Path, Request
 from starlette.responses import Response
 
 from evenmatch.http.access import Admin, AnyAdmin
+from evenmatch.http.admin_requests import Cursor, Limit, audit_entry
 from evenmatch.http.cursors import read_cursor, write_cursor
-from evenmatch.http.doing import Cursor, Limit, deed
 from evenmatch.http.models.base import moment
 from evenmatch.http.models.webhooks import (
-    DeliveriesTold,
-    DeliveryTold,
-    WebhookAsked,
-    WebhookMade,
-    WebhooksTold,
-    WebhookTold,
+    DeliveriesPage,
+    DeliveryOut,
+    WebhookCreate,
+    WebhookCreated,
+    WebhookOut,
+    WebhooksPage,
 )
-from evenmatch.http.replies import read, written
+from evenmatch.http.responses import read, written
 from evenmatch.http.site import Site, site_of
 from evenmatch.service.callers.access import Caller
-from evenmatch.service.hooks.webhooks import Delivery, Webhook
+from evenmatch.service.webhooks.subscriptions import Delivery, Webhook
 
 router = APIRouter(prefix="/v1", tags=["webhooks"])
 Number = Annotated[int, Path(ge=1, le=2**62)]
 
 
-@router.post("/webhooks", response_model=WebhookMade, status_code=201, operation_id="create_webhook")
-async def create_webhook(asked: WebhookAsked, request: Request, caller: AnyAdmin) -> Response:
-    """Tell a URL of events from now on; its secret is shown this once."""
+@router.post("/webhooks", response_model=WebhookCreated, status_code=201, operation_id="create_webhook")
+async def create_webhook(asked: WebhookCreate, request: Request, caller: AnyAdmin) -> Response:
+    """Create a webhook: send events to a URL from now on. Its secret is shown only once."""
     site = site_of(request)
     caller.check("admin", asked.ladder)
-    done = deed(request, caller, "webhook.created", asked.ladder, body={"url": asked.url, "events": asked.events})
-    made, secret = await site.work(site.webhooks.noting(done).add, asked.url, asked.events, asked.ladder)
-    return written(WebhookMade.model_validate({**_plain(made), "secret": secret}), 201)
+    entry = audit_entry(
+        request, caller, "webhook.created", asked.ladder, body={"url": asked.url, "events": asked.events}
+    )
+    webhook, secret = await site.work(site.webhooks.noting(entry).add, asked.url, asked.events, asked.ladder)
+    return written(WebhookCreated.model_validate({**_plain(webhook), "secret": secret}), 201)
 
 
-@router.get("/webhooks", response_model=WebhooksTold, operation_id="list_webhooks")
+@router.get("/webhooks", response_model=WebhooksPage, operation_id="list_webhooks")
 async def list_webhooks(
     request: Request, caller: AnyAdmin, ladder: str | None = None, limit: Limit = 50, cursor: Cursor = None
 ) -> Response:
-    """The webhooks of a ladder, or all."""
+    """The webhooks of a ladder, or all webhooks."""
     site = site_of(request)
     caller.check("admin", ladder)
     begin = 0 if cursor is None else int(read_cursor(cursor, int)[0])
-    found = [
-        one
-        for one in await site.work(site.webhooks.list)
-        if one.webhook > begin and (ladder is None or one.ladder == ladder)
+    webhooks = [
+        hook
+        for hook in await site.work(site.webhooks.list)
+        if hook.webhook > begin and (ladder is None or hook.ladder == ladder)
     ]
-    page = [WebhookTold.model_validate(_plain(one)) for one in found[:limit]]
-    after = write_cursor(page[-1].webhook) if len(found) > limit else None
-    return read(request, WebhooksTold(items=page, next=after))
+    page = [WebhookOut.model_validate(_plain(hook)) for hook in webhooks[:limit]]
+    after = write_cursor(page[-1].webhook) if len(webhooks) > limit else None
+    return read(request, WebhooksPage(items=page, next=after))
 
 
-@router.delete("/webhooks/{webhook}", response_model=WebhookTold, operation_id="remove_webhook")
+@router.delete("/webhooks/{webhook}", response_model=WebhookOut, operation_id="remove_webhook")
 async def remove_webhook(webhook: Number, request: Request, caller: AnyAdmin) -> Response:
-    """Tell it nothing any more, what waits for it included."""
+    """Remove a webhook and its pending deliveries."""
     site = site_of(request)
-    found = await site.work(_find, site, webhook, caller)
-    done = deed(request, caller, "webhook.removed", found.ladder, str(webhook))
-    removed = await site.work(site.webhooks.noting(done).remove, webhook)
-    return written(WebhookTold.model_validate(_plain(removed)))
+    current = await site.work(_find, site, webhook, caller)
+    entry = audit_entry(request, caller, "webhook.removed", current.ladder, str(webhook))
+    removed = await site.work(site.webhooks.noting(entry).remove, webhook)
+    return written(WebhookOut.model_validate(_plain(removed)))
 
 
-@router.get("/webhooks/{webhook}/deliveries", response_model=DeliveriesTold, operation_id="list_deliveries")
+@router.get("/webhooks/{webhook}/deliveries", response_model=DeliveriesPage, operation_id="list_deliveries")
 async def list_deliveries(
     webhook: Number,
     request: Request,
@@ -75,28 +77,28 @@ async def list_deliveries(
     limit: Limit = 50,
     cursor: Cursor = None,
 ) -> Response:
-    """What a webhook was told and what became of it; those that are dead were tried for the last time."""
+    """The deliveries of a webhook, latest first; dead ones have failed and are not retried."""
     site = site_of(request)
     await site.work(_find, site, webhook, caller)
     before = None if cursor is None else int(read_cursor(cursor, int)[0])
-    found = await site.work(site.webhooks.deliveries, webhook, state, before, limit)
-    after = write_cursor(found[-1].delivery) if len(found) == limit else None
-    return read(request, DeliveriesTold(items=[_told(one) for one in found], next=after))
+    deliveries = await site.work(site.webhooks.deliveries, webhook, state, before, limit)
+    after = write_cursor(deliveries[-1].delivery) if len(deliveries) == limit else None
+    return read(request, DeliveriesPage(items=[_delivery(delivery) for delivery in deliveries], next=after))
 
 
-@router.post("/deliveries/{delivery}/redeliver", response_model=DeliveryTold, operation_id="redeliver")
+@router.post("/deliveries/{delivery}/redeliver", response_model=DeliveryOut, operation_id="redeliver")
 async def redeliver(delivery: Number, request: Request, caller: Admin) -> Response:
-    """Send it again as soon as may be, whatever became of it."""
+    """Send a delivery again as soon as possible, whatever its state."""
     site = site_of(request)
-    done = deed(request, caller, "delivery.again", target=str(delivery))
-    return written(_told(await site.work(site.webhooks.noting(done).redeliver, delivery)))
+    entry = audit_entry(request, caller, "delivery.again", target=str(delivery))
+    return written(_delivery(await site.work(site.webhooks.noting(entry).redeliver, delivery)))
 
 
 def _find(site: Site, webhook: int, caller: Caller) -> Webhook:
-    """A webhook, for a caller who may see it. Raises UnknownNameError, ForbiddenError."""
-    found = site.webhooks.get(webhook)
-    caller.check("admin", found.ladder)
-    return found
+    """A webhook that the caller may administer. Raises UnknownNameError, ForbiddenError."""
+    hook = site.webhooks.get(webhook)
+    caller.check("admin", hook.ladder)
+    return hook
 
 
 def _plain(webhook: Webhook) -> dict[str, object]:
@@ -109,18 +111,18 @@ def _plain(webhook: Webhook) -> dict[str, object]:
     }
 
 
-def _told(one: Delivery) -> DeliveryTold:
-    times = {"made_at": one.made_at, "next_at": one.next_at, "delivered_at": one.delivered_at}
-    told = {name: None if at is None else moment(at) for name, at in times.items()}
-    return DeliveryTold.model_validate(
+def _delivery(delivery: Delivery) -> DeliveryOut:
+    times = {"made_at": delivery.made_at, "next_at": delivery.next_at, "delivered_at": delivery.delivered_at}
+    moments = {name: None if time is None else moment(time) for name, time in times.items()}
+    return DeliveryOut.model_validate(
         {
-            "delivery": one.delivery,
-            "webhook": one.webhook,
-            "event": one.event,
-            "state": one.state,
-            "body": one.body,
-            "attempts": one.attempts,
-            "error": one.error,
-            **told,
+            "delivery": delivery.delivery,
+            "webhook": delivery.webhook,
+            "event": delivery.event,
+            "state": delivery.state,
+            "body": delivery.body,
+            "attempts": delivery.attempts,
+            "error": delivery.error,
+            **moments,
         }
     )

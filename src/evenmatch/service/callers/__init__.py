@@ -1,1 +1,1 @@
-"""Who asks: keys, players' tokens, signed requests, and the trail of who did what."""
+"""Authentication and authorization of callers (API keys, player tokens, sessions, signed requests); the audit trail."""

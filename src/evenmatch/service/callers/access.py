@@ -1,4 +1,4 @@
-"""Who asks, and what they may do."""
+"""The caller of a request: identity, scopes and the ladders they may act on."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ GIVES = {
 
 @dataclass(frozen=True)
 class Caller:
-    """Whoever asks.
+    """An authenticated caller.
 
-    actor    as the audit trail names them
-    scopes   as they were granted: of SCOPES, of which some give others (GIVES)
-    ladders  on which they may act; None: all, those to come too
-    player   the one player whom they act for; None: no player's client asks
-    key      whose requests are counted together where their rate is limited
+    actor    the name in the audit trail
+    scopes   the granted scopes, from SCOPES; some include others (GIVES)
+    ladders  the ladders they may act on; None: all, including ladders created later
+    player   the only player they may act for; None: not limited to one player
+    key      identifies the caller for rate limiting
     """
 
     actor: str
@@ -33,31 +33,33 @@ class Caller:
     key: str = ""
 
     def may(self, scope: str, ladder: str | None = None) -> bool:
-        """Whether `check` raises nothing."""
+        """Whether `check` would pass."""
         return self._has(scope) and self._reaches(scope, ladder)
 
     def check(self, scope: str, ladder: str | None = None) -> None:
-        """Raise ForbiddenError where they lack a scope, on a ladder.
+        """Raise ForbiddenError unless the caller has this scope on this ladder.
 
-        ladder  None: what is asked for is no one ladder's; as an admin, that takes all ladders
+        ladder  None: the request concerns no single ladder; the scope admin must then cover all ladders
         """
         if not self._has(scope):
-            has = " and ".join(one for one in SCOPES if one in self.scopes)
-            raise ForbiddenError(f"{self.actor} has the scope {has or 'of nothing'}; needed is {scope}")
-        if not self._reaches(scope, ladder):
-            needed = "all ladders, as this is no one ladder's" if ladder is None else f"ladder {ladder!r}"
-            has = ", ".join(map(repr, sorted(self.ladders or ())))
+            granted = " and ".join(name for name in SCOPES if name in self.scopes)
             raise ForbiddenError(
-                f"{self.actor} may act on {has or 'no ladder'}; needed is the scope {scope} on {needed}"
+                f"{self.actor} has {f'the scope {granted}' if granted else 'no scope'}; the scope {scope} is required"
+            )
+        if not self._reaches(scope, ladder):
+            required = "all ladders (the request concerns no single ladder)" if ladder is None else f"ladder {ladder!r}"
+            allowed = ", ".join(map(repr, sorted(self.ladders or ())))
+            raise ForbiddenError(
+                f"{self.actor} may act on {allowed or 'no ladder'}; the scope {scope} on {required} is required"
             )
 
     def speaks_for(self, player: str) -> None:
-        """Raise ForbiddenError where they are another player than this one."""
+        """Raise ForbiddenError if the caller may only act for another player."""
         if self.player is not None and self.player != player:
-            raise ForbiddenError(f"{self.actor} asks as {player!r}; a player's token is for {self.player!r} alone")
+            raise ForbiddenError(f"{self.actor} cannot act for {player!r}: the token is only valid for {self.player!r}")
 
     def _has(self, scope: str) -> bool:
-        return any(scope in GIVES[one] for one in self.scopes)
+        return any(scope in GIVES[granted] for granted in self.scopes)
 
     def _reaches(self, scope: str, ladder: str | None) -> bool:
         if self.ladders is None:
@@ -65,5 +67,5 @@ class Caller:
         return scope != "admin" if ladder is None else ladder in self.ladders
 
 
-ANYONE = Caller("anyone", frozenset({"read"}), key="anyone")  # where the operator opens reads
-OPERATOR = Caller("operator", frozenset({"admin"}), key="operator")  # whoever is at the command line
+ANYONE = Caller("anyone", frozenset({"read"}), key="anyone")  # unauthenticated, if the operator allows public reads
+OPERATOR = Caller("operator", frozenset({"admin"}), key="operator")  # the command line

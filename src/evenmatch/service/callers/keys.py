@@ -1,4 +1,4 @@
-"""API keys: made and shown once, kept as hashes, asked for with every request."""
+"""API keys: shown once when created, stored as hashes, checked with each request."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from evenmatch.ledger.rows import Row
 from evenmatch.ledger.store import Store
 from evenmatch.ledger.text import check_text
 from evenmatch.service.callers.access import OPERATOR, SCOPES, Caller
-from evenmatch.service.callers.audit import note
-from evenmatch.service.callers.signing import Signed, check, signing_key
+from evenmatch.service.callers.audit_trail import note
+from evenmatch.service.callers.signing import SignedRequest, check, signing_key
 from evenmatch.service.times import iso_time
 from evenmatch.tables.columns import LAST_TIME
 
-REMEMBERED = 2_000_000  # microseconds for which what the database said of a key is believed
+REMEMBERED = 2_000_000  # microseconds for which a row read from the database is cached
 LETTERS = "abcdefghijklmnopqrstuvwxyz234567"
-ACCEPTED = "accepted is a key as `evenmatch key create` showed it"
+ACCEPTED = "send a key exactly as `evenmatch key create` showed it"
 _ID_LETTERS = 13
 _ID = re.compile(r"em_[a-z2-7]{10}")
 _TEXT = re.compile(rf"({_ID.pattern})_[A-Za-z0-9_-]{{43}}")
@@ -32,7 +32,7 @@ _READ = "SELECT key, name, scopes, ladders, created_at, expires_at, revoked_at, 
 
 @dataclass(frozen=True)
 class Key:
-    """All that may be told of a key. Times are microseconds since the epoch; ladders None: all of them."""
+    """The public part of a key, without its secret. Times are microseconds since the epoch; ladders None: all."""
 
     key: str
     name: str
@@ -50,8 +50,8 @@ class Key:
 
 
 @dataclass(frozen=True)
-class _Held:
-    """A key as the database had it at a time."""
+class _CachedKey:
+    """A key as read from the database at `read_at`."""
 
     key: Key
     digest: bytes = field(repr=False)
@@ -59,27 +59,27 @@ class _Held:
     read_at: int
 
     @classmethod
-    def of(cls, row: Row, read_at: int) -> _Held:
+    def of(cls, row: Row, read_at: int) -> _CachedKey:
         key = _key_of(row)
         ladders = None if key.ladders is None else frozenset(key.ladders)
         caller = Caller(f"key {key.key}", frozenset(key.scopes), ladders, key=key.key)
         return cls(key, bytes(row[7]), caller, read_at)
 
     def check_good(self, now: int) -> None:
-        """Raise AccessError where the key was revoked, or has expired."""
+        """Raise AccessError if the key was revoked or has expired."""
         key, state = self.key, self.key.state(now)
-        at = {"revoked": key.revoked_at, "expired": key.expires_at}.get(state)
-        if at is not None:
-            said = "was revoked" if state == "revoked" else "expired"
-            raise AccessError(f"the key {key.key} {said} at {iso_time(at)}; accepted is another one")
+        ended_at = {"revoked": key.revoked_at, "expired": key.expires_at}.get(state)
+        if ended_at is not None:
+            verb = "was revoked" if state == "revoked" else "expired"
+            raise AccessError(f"the key {key.key} {verb} at {iso_time(ended_at)}; use another key")
 
 
 class Keys:
-    """The keys of a database. Threads may share one; what another process changes holds here within two seconds."""
+    """The keys of a database. Thread-safe; changes made by another process apply here within two seconds."""
 
     def __init__(self, database: Database, clock: Callable[[], int]) -> None:
         self._database, self._clock = database, clock
-        self._held: dict[str, _Held] = {}  # of keys that there are, so it stays small
+        self._cache: dict[str, _CachedKey] = {}  # existing keys only, so it stays small
 
     def create(
         self,
@@ -91,10 +91,10 @@ class Keys:
         by: Caller = OPERATOR,
         request: str | None = None,
     ) -> tuple[Key, str]:
-        """Make a key; what is kept of it, and its text, which nobody can be told again.
+        """Create a key; return its public part and its text, which cannot be shown again.
 
-        name     what people know it by;  ladders  None: all of them, those to come too
-        Raises UnknownNameError for a scope or ladder that there is not, UsageError for none, or a time that is over.
+        name     a label for people;  ladders  None: all, including ladders created later
+        Raises UnknownNameError for an unknown scope or ladder, UsageError for no scope, no ladder or a past expiry.
         """
         by.check("admin")
         now = self._clock()
@@ -102,34 +102,34 @@ class Keys:
         granted = _scopes_of(scopes)
         limits = None if ladders is None else tuple(sorted(set(ladders)))
         if limits == ():
-            raise UsageError("a key for no ladder could do nothing; accepted are one or more ladders, or None for all")
+            raise UsageError("a key needs at least one ladder, or None for all ladders")
         if expires_at is not None and not now < expires_at <= LAST_TIME:
             raise UsageError(
-                f"the key would expire at {expires_at} µs; accepted is a time to come, up to the year 9999"
+                f"the key would expire at {expires_at} µs; the expiry must be in the future, up to the year 9999"
             )
-        made = f"em_{''.join(secrets.choice(LETTERS) for _ in range(_ID_LETTERS - 3))}"
-        text = f"{made}_{secrets.token_urlsafe(32)}"
-        key = Key(made, name, granted, limits, now, expires_at, None)
+        key_id = f"em_{''.join(secrets.choice(LETTERS) for _ in range(_ID_LETTERS - 3))}"
+        text = f"{key_id}_{secrets.token_urlsafe(32)}"
+        key = Key(key_id, name, granted, limits, now, expires_at, None)
         with self._database.write() as connection:
             store = Store(connection, self._database.rows)
             for ladder in limits or ():
-                store.head(ladder)  # raises where there is none
+                store.head(ladder)  # raises UnknownNameError
             written = None if limits is None else json.dumps(limits, ensure_ascii=False)
-            row = (made, name, signing_key(text), json.dumps(granted), written, now, expires_at)
+            row = (key_id, name, signing_key(text), json.dumps(granted), written, now, expires_at)
             columns = ("key", "name", "digest", "scopes", "ladders", "created_at", "expires_at")
             store.rows.insert(connection, live_schema.api_key, columns, [row])
             body = {"name": name, "scopes": granted, "ladders": limits, "expires_at": expires_at}
-            note(store, by, "key.created", target=made, body=body, now=now, request=request)
+            note(store, by, "key.created", target=key_id, body=body, now=now, request=request)
         return key, text
 
     def list(self) -> list[Key]:
-        """Every key, the first one first, those that were revoked or have expired among them."""
+        """All keys by creation time, including revoked and expired ones."""
         with self._database.read() as connection:
             store = Store(connection, self._database.rows)
             return [_key_of(row) for row in store.all(f"{_READ} ORDER BY created_at, key")]
 
     def revoke(self, key: str, *, by: Caller = OPERATOR, request: str | None = None) -> Key:
-        """End a key, by its id, and the tokens it issued; one that was revoked stays so since then.
+        """Revoke a key, given its id or full text, and with it the tokens it issued; revoking twice changes nothing.
 
         Raises UnknownNameError.
         """
@@ -139,109 +139,110 @@ class Keys:
         now = self._clock()
         with self._database.write() as connection:
             store = Store(connection, self._database.rows)
-            found = []
+            rows = []
             if _ID.fullmatch(wanted):
-                store.run("UPDATE api_key SET name = name WHERE key = ?", wanted)  # so that one alone revokes it
-                found = store.all(f"{_READ} WHERE key = ?", wanted)
-            if not found:
+                store.run("UPDATE api_key SET name = name WHERE key = ?", wanted)  # locks the row
+                rows = store.all(f"{_READ} WHERE key = ?", wanted)
+            if not rows:
                 known = [row[0] for row in store.all("SELECT key FROM api_key WHERE revoked_at IS NULL ORDER BY key")]
                 raise UnknownNameError("key", _without_secret(wanted), known)
-            if _key_of(found[0]).revoked_at is None:
+            if _key_of(rows[0]).revoked_at is None:
                 store.run("UPDATE api_key SET revoked_at = ? WHERE key = ?", now, wanted)
                 note(store, by, "key.revoked", target=wanted, now=now, request=request)
             revoked = _key_of(store.all(f"{_READ} WHERE key = ?", wanted)[0])
-        self._held.pop(wanted, None)
+        self._cache.pop(wanted, None)
         return revoked
 
-    # asking, with every request
+    # authentication, with each request
 
     def authenticate(self, text: str) -> Caller:
-        """Who sends this key. Raises AccessError where it is none, or was revoked, or has expired."""
+        """The caller of a key. Raises AccessError if it is invalid, revoked or expired."""
         return self._admit(text, self._find(_id_of(text)))
 
     def recall(self, text: str) -> Caller | None:
-        """The same without a wait: None where the database must be asked."""
-        held = self._remembered(_id_of(text))
-        return None if held is None else self._admit(text, held)
+        """Like `authenticate`, from the cache alone; None if the database must be read."""
+        cached = self._cached(_id_of(text))
+        return None if cached is None else self._admit(text, cached)
 
     def authenticate_signed(
         self, key: str, timestamp: int, signature: str, method: str, path: str, body: bytes
     ) -> Caller:
-        """Who signed a request with the key of this id; see signing.sign.
+        """The caller of a request that was signed with the key of this id; see signing.sign.
 
-        Raises AccessError as `authenticate` does, or where it is not signed so. `is_remembered(key)` says whether the
-        database need not be asked.
+        Raises AccessError as `authenticate` does, or for a wrong signature. Reads no database if `is_remembered(key)`.
         """
-        held = self._find(key)
-        if held is None:
-            raise AccessError(f"the key {_without_secret(key)!r} is not known; {ACCEPTED}, of which the id")
+        known = self._find(key)
+        if known is None:
+            raise AccessError(
+                f"the key {_without_secret(key)!r} is not known; send the id of a key, as `evenmatch key list` shows it"
+            )
         now = self._clock()
-        check(held.digest, Signed(key, timestamp, signature), method, path, body, now)
-        held.check_good(now)
-        return held.caller
+        check(known.digest, SignedRequest(key, timestamp, signature), method, path, body, now)
+        known.check_good(now)
+        return known.caller
 
     def caller(self, key: str) -> Caller:
-        """Who asks by the key of this id. Raises AccessError where there is none, or it was revoked, or has expired."""
-        held = self._find(key)
-        if held is None:
+        """The caller of the key of this id. Raises AccessError if it is unknown, revoked or expired."""
+        known = self._find(key)
+        if known is None:
             raise AccessError(f"the key {_without_secret(key)!r} is not known")
-        held.check_good(self._clock())
-        return held.caller
+        known.check_good(self._clock())
+        return known.caller
 
     def check_good(self, key: str) -> None:
-        """Raise AccessError where there is no key of this id, or it was revoked, or has expired."""
+        """Raise AccessError if the key of this id is unknown, revoked or expired."""
         self.caller(key)
 
     def is_remembered(self, key: str) -> bool:
-        """Whether this key, by its id, is judged without asking the database."""
-        return self._remembered(key) is not None
+        """Whether the key of this id can be checked without reading the database."""
+        return self._cached(key) is not None
 
-    def _admit(self, text: str, held: _Held | None) -> Caller:
-        given = signing_key(text)
-        if held is None or not hmac.compare_digest(given, held.digest):
+    def _admit(self, text: str, known: _CachedKey | None) -> Caller:
+        digest = signing_key(text)
+        if known is None or not hmac.compare_digest(digest, known.digest):
             raise AccessError(f"the key {text[:_ID_LETTERS]} is not known, or its secret is wrong; {ACCEPTED}")
-        held.check_good(self._clock())
-        return held.caller
+        known.check_good(self._clock())
+        return known.caller
 
-    def _remembered(self, key: str) -> _Held | None:
-        held = self._held.get(key)
-        if held is None or not 0 <= self._clock() - held.read_at < REMEMBERED:
+    def _cached(self, key: str) -> _CachedKey | None:
+        cached = self._cache.get(key)
+        if cached is None or not 0 <= self._clock() - cached.read_at < REMEMBERED:
             return None
-        return held
+        return cached
 
-    def _find(self, key: str) -> _Held | None:
-        remembered = self._remembered(key)
-        if remembered is not None:
-            return remembered
-        read_at = self._clock()  # before it is read: a revocation after that is seen two seconds later
+    def _find(self, key: str) -> _CachedKey | None:
+        cached = self._cached(key)
+        if cached is not None:
+            return cached
+        read_at = self._clock()  # before the read, so that a later revocation is seen within two seconds
         if not _ID.fullmatch(key):
             return None
         with self._database.read() as connection:
-            found = Store(connection, self._database.rows).all(f"{_READ} WHERE key = ?", key)
-        if not found:
+            rows = Store(connection, self._database.rows).all(f"{_READ} WHERE key = ?", key)
+        if not rows:
             return None
-        self._held[key] = held = _Held.of(found[0], read_at)
-        return held
+        self._cache[key] = loaded = _CachedKey.of(rows[0], read_at)
+        return loaded
 
 
 def _scopes_of(scopes: Iterable[str]) -> tuple[str, ...]:
-    asked = set(scopes)
-    for scope in sorted(asked - set(SCOPES)):
+    requested = set(scopes)
+    for scope in sorted(requested - set(SCOPES)):
         raise UnknownNameError("scope", scope, SCOPES)
-    if not asked:
-        raise UsageError(f"a key without a scope could do nothing; accepted are {', '.join(SCOPES)}")
-    return tuple(scope for scope in SCOPES if scope in asked)
+    if not requested:
+        raise UsageError(f"a key needs at least one scope: {', '.join(SCOPES)}")
+    return tuple(scope for scope in SCOPES if scope in requested)
 
 
 def _id_of(text: str) -> str:
-    found = _TEXT.fullmatch(text)
-    if found is None:
-        raise AccessError(f"this is no key: one has em_, 10 letters, _ and 43 letters; {ACCEPTED}")
-    return found[1]
+    parts = _TEXT.fullmatch(text)
+    if parts is None:
+        raise AccessError(f"this is not a key: a key has em_, 10 letters, _ and 43 letters; {ACCEPTED}")
+    return parts[1]
 
 
 def _without_secret(key: str) -> str:
-    """What was sent as a key's id, without the secret where the whole key was sent, or most of it."""
+    """A key id for messages: shortened if it contains (part of) the secret."""
     if len(key) <= _ID_LETTERS:
         return key
     return f"{key[: _ID_LETTERS if key.startswith('em_') else 4]}…"

@@ -1,4 +1,4 @@
-"""Sessions of people who logged in on the web pages: a key, shown once, stands for them until they go or it ends."""
+"""Web sessions: signed cookies, created with an API key at login, valid until logout or expiry."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import jwt
 
+from evenmatch.durations import SECOND
 from evenmatch.errors import AccessError
 from evenmatch.ledger import live_schema
 from evenmatch.ledger.database import Database
@@ -18,18 +19,17 @@ from evenmatch.service.callers.access import Caller
 from evenmatch.service.callers.keys import Keys
 
 LASTS = 12 * 3600  # seconds
-SECRET = "session"  # its name in the database
+SECRET = "session"  # name of the signing secret in the database
 ISSUER = "evenmatch session"
-SECOND = 1_000_000
 
 
 @dataclass(frozen=True)
 class Session:
-    """Somebody who logged in.
+    """A valid session.
 
-    caller  as their key lets them act
-    proof   what every form of theirs holds, so that no other site can send one in their name
-    name    by which it is told from others;  until  when it ends, microseconds since the epoch
+    caller  the permissions of its API key
+    proof   the CSRF token that each form of the session carries
+    name    the session's id;  until  its expiry, microseconds since the epoch
     """
 
     caller: Caller
@@ -38,15 +38,15 @@ class Session:
     until: int
 
     def is_proved_by(self, sent: str) -> bool:
-        """Whether a form was made by a page of this session."""
+        """Whether a submitted form carries the CSRF token of this session."""
         return hmac.compare_digest(self.proof.encode(), sent.encode(errors="replace"))
 
 
 class Sessions:
-    """Begins sessions and knows them again. Threads may share one, processes share the secret in the database.
+    """Creates, verifies and ends sessions. Thread-safe; processes share the signing secret through the database.
 
-    A session's text is signed, and ends with the key that it was begun with; of those that were ended before their time
-    a note is kept.
+    A session is a signed text that also ends when its API key expires or is revoked. Sessions that were ended early
+    are recorded in the database.
     """
 
     def __init__(self, database: Database, clock: Callable[[], int], keys: Keys) -> None:
@@ -54,7 +54,7 @@ class Sessions:
         self._secret: bytes | None = None
 
     def begin(self, key: str) -> str:
-        """The text of a new session, for a cookie. Raises AccessError where the key is none, or not good any more."""
+        """Create a session and return its cookie text. Raises AccessError for an invalid, revoked or expired key."""
         caller = self._keys.authenticate(key.strip())
         now = self._clock() // SECOND
         claims = {
@@ -66,7 +66,7 @@ class Sessions:
         return jwt.encode(claims, self._signing(), algorithm="HS256")
 
     def find(self, text: str) -> Session | None:
-        """The session of this text; None where it is forged or over, or its key was revoked or has expired."""
+        """The session of a cookie text; None if it is forged, expired or ended, or its key is revoked or expired."""
         try:
             claims = jwt.decode(
                 text,
@@ -91,7 +91,7 @@ class Sessions:
         return Session(caller, proof, session, claims["exp"] * SECOND)
 
     def end(self, session: Session) -> None:
-        """End a session: from now on its text is nobody's."""
+        """End a session: its cookie text is not valid any more."""
         with self._database.write() as connection:
             store = Store(connection, self._database.rows)
             store.run("DELETE FROM ended_session WHERE until <= ?", self._clock())
@@ -99,7 +99,7 @@ class Sessions:
             store.rows.upsert(connection, live_schema.ended_session, columns, [(session.name, session.until)])
 
     def _signing(self) -> bytes:
-        """The secret that all processes share; whoever is first makes it."""
+        """The signing secret that all processes share, created on first use."""
         if self._secret is None:
             columns = ("name", "value", "created_at")
             with self._database.write() as connection:

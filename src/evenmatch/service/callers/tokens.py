@@ -1,4 +1,4 @@
-"""Players' tokens: short-lived, signed, issued to the game's backend, so that a game's client acts as one player."""
+"""Player tokens: short-lived signed tokens, issued to the game's backend, that let a game client act as one player."""
 
 from __future__ import annotations
 
@@ -8,36 +8,36 @@ from dataclasses import dataclass, field
 
 import jwt
 
+from evenmatch.durations import SECOND
 from evenmatch.errors import AccessError, ForbiddenError, UsageError
 from evenmatch.ledger import live_schema
 from evenmatch.ledger.database import Database
 from evenmatch.ledger.store import Store
 from evenmatch.ledger.text import check_text
 from evenmatch.service.callers.access import OPERATOR, Caller
-from evenmatch.service.callers.audit import note
+from evenmatch.service.callers.audit_trail import note
 from evenmatch.service.callers.keys import REMEMBERED, Keys
 from evenmatch.service.times import iso_time
 
 ISSUER = "evenmatch"
-LASTS, LONGEST = 3600, 86_400  # seconds: by default, at most
+LASTS, LONGEST = 3600, 86_400  # lifetime in seconds: default, maximum
 LATE = 60  # seconds by which the clocks of two processes may differ
-LARGEST = 6_000  # letters, so that it fits into a header with others
-OTHER = "its claims are not those of a player's token"
-ACCEPTED = "accepted is a token as the game's backend was issued it"
+LARGEST = 6_000  # characters, so that the token fits into the request headers
+OTHER = "its claims are not those of a player token"
+ACCEPTED = "send a token exactly as it was issued to the game's backend"
 PRESENT, FORMER = "token", "token-former"
-SECOND = 1_000_000
-REFUSED: tuple[tuple[type[jwt.PyJWTError], str], ...] = (  # the first that fits
-    (jwt.InvalidSignatureError, "its signature is not ours: it was forged or changed, or is older than our secrets"),
-    (jwt.InvalidAlgorithmError, "it is signed by another algorithm than HS256"),
+REFUSED: tuple[tuple[type[jwt.PyJWTError], str], ...] = (  # the first match applies
+    (jwt.InvalidSignatureError, "its signature is wrong: it was forged or changed, or its secret was replaced"),
+    (jwt.InvalidAlgorithmError, "its signature algorithm is not HS256"),
     (jwt.InvalidIssuerError, "its issuer is not evenmatch"),
     (jwt.MissingRequiredClaimError, "it lacks one of the claims exp, iat, sub and iss"),
-    (jwt.DecodeError, "it is no token: three parts in base64url, between them points"),
+    (jwt.DecodeError, "it is not a token: a token has three base64url parts, separated by points"),
 )
 
 
 @dataclass(frozen=True)
 class Token:
-    """A token for a player. text: whoever has it acts as the player until `expires_at`, in microseconds."""
+    """A player token. text: the bearer token itself, valid until `expires_at`, in microseconds since the epoch."""
 
     player: str
     ladders: tuple[str, ...] | None
@@ -47,7 +47,7 @@ class Token:
 
 @dataclass(frozen=True)
 class _Secrets:
-    """By which tokens are signed, and by which they were before; as the database had them at a time."""
+    """The present and the former signing secret, as read from the database at `read_at`."""
 
     present: bytes = field(repr=False)
     former: bytes | None = field(repr=False)
@@ -55,26 +55,26 @@ class _Secrets:
 
 
 class Tokens:
-    """Issues tokens and tells whose they are. Threads may share one, processes share the secret in the database."""
+    """Issues and verifies player tokens. Thread-safe; processes share the signing secret through the database."""
 
     def __init__(self, database: Database, clock: Callable[[], int], keys: Keys) -> None:
         self._database, self._clock, self._keys = database, clock, keys
-        self._held: _Secrets | None = None
+        self._last_read: _Secrets | None = None
 
     def issue(self, by: Caller, player: str, ladders: Iterable[str] | None = None, lasts: int | None = None) -> Token:
-        """A token with which somebody may queue and read as this player, whether or not anybody knows them yet.
+        """Issue a token to queue and read as this player, who need not exist yet.
 
-        by       holds a key with the scope queue, which ends the token when it is revoked or expires
+        by       a caller with an API key and the scope queue; the token ends when that key is revoked or expires
         ladders  None: those of the key;  lasts  seconds, 3,600 by default
-        Raises ForbiddenError, UsageError, InputError for a name that cannot be kept, UnknownNameError for a ladder.
+        Raises ForbiddenError, UsageError, InputError for an invalid player name, UnknownNameError for a ladder.
         """
         by.check("queue")
         if by.player is not None or not by.key.startswith("em_"):
-            raise ForbiddenError(f"{by.actor} asks for a token; one is issued to who asks with an API key")
+            raise ForbiddenError(f"{by.actor} cannot issue tokens; authenticate with an API key")
         check_text("player name", player)
         seconds = LASTS if lasts is None else lasts
         if not 1 <= seconds <= LONGEST:
-            raise UsageError(f"a token that lasts {seconds} s; accepted are 1 to {LONGEST}")
+            raise UsageError(f"a token cannot last {seconds} s; expected 1 to {LONGEST} s")
         limits = by.ladders
         if ladders is not None:
             limits = frozenset(ladders)
@@ -91,29 +91,31 @@ class Tokens:
             claims["ladders"] = sorted(limits)
         text = jwt.encode(claims, self._secrets().present, algorithm="HS256")
         if len(text) > LARGEST:
-            raise UsageError(f"the token has {len(text):,} letters; accepted are {LARGEST:,}: name fewer ladders")
+            raise UsageError(
+                f"the token has {len(text):,} characters, at most {LARGEST:,} are allowed: name fewer ladders"
+            )
         return Token(player, None if limits is None else tuple(sorted(limits)), (issued + seconds) * SECOND, text)
 
     def _check_ladders(self, by: Caller, ladders: frozenset[str]) -> None:
         if not ladders:
-            raise UsageError("a token for no ladder could do nothing; accepted are one or more, or None for the key's")
+            raise UsageError("a token needs at least one ladder, or None for the ladders of the key")
         for ladder in sorted(ladders):
             by.check("queue", ladder)
         with self._database.read() as connection:
             store = Store(connection, self._database.rows)
             for ladder in sorted(ladders):
-                store.head(ladder)  # raises where there is none
+                store.head(ladder)  # raises UnknownNameError
 
-    # asking, with every request
+    # verification, with each request
 
     def verify(self, text: str) -> Caller:
-        """The player whose token this is.
+        """The caller of a token.
 
-        Raises AccessError where it is forged, has expired, or the key that issued it is good no more.
+        Raises AccessError if it is forged or expired, or the key that issued it was revoked or has expired.
         """
-        held = self._remembered()
-        claims = None if held is None else self._claims(text, held)
-        if claims is None:  # another process may have made another secret since
+        cached = self._cached()
+        claims = None if cached is None else self._claims(text, cached)
+        if claims is None:  # another process may have rotated the secret since
             claims = self._claims(text, self._load())
         if claims is None:
             raise _refused(REFUSED[0][1])
@@ -122,9 +124,9 @@ class Tokens:
         return caller
 
     def recall(self, text: str) -> Caller | None:
-        """The same without a wait: None where the database must be asked."""
-        held = self._remembered()
-        claims = None if held is None else self._claims(text, held)
+        """Like `verify`, from the cache alone; None if the database must be read."""
+        cached = self._cached()
+        claims = None if cached is None else self._claims(text, cached)
         if claims is None:
             return None
         caller, key = self._caller(claims)
@@ -133,35 +135,36 @@ class Tokens:
         self._keys.check_good(key)
         return caller
 
-    def _claims(self, text: str, held: _Secrets) -> Mapping[str, object] | None:
-        """What a token says; None where no secret fits it."""
+    def _claims(self, text: str, known: _Secrets) -> Mapping[str, object] | None:
+        """The claims of a token; None if neither secret signed it."""
         if len(text) > LARGEST or not text.isascii():
             raise _refused(REFUSED[-1][1])
-        for secret in (held.present, held.former):
+        for secret in (known.present, known.former):
             if secret is not None:
                 try:
                     return _decode(text, secret)
                 except jwt.InvalidSignatureError:
                     continue
                 except (jwt.PyJWTError, RecursionError) as error:
-                    raise _refused(next((told for kind, told in REFUSED if isinstance(error, kind)), OTHER)) from None
+                    reason = next((reason for kind, reason in REFUSED if isinstance(error, kind)), OTHER)
+                    raise _refused(reason) from None
         return None
 
     def _caller(self, claims: Mapping[str, object]) -> tuple[Caller, str]:
-        """The player of a token that is ours, and the key that issued it. Raises AccessError where it is too old."""
+        """The caller of a token with a valid signature, and the key that issued it. Raises AccessError."""
         listed = claims.get("ladders")
         match claims:
             case {"sub": str(player), "key": str(key), "iat": int(issued), "exp": int(ends)}:
                 pass
             case _:
                 raise _refused(OTHER)
-        if listed is not None and not isinstance(listed, list):  # or it would be good for all ladders
+        if listed is not None and not isinstance(listed, list):  # must not become valid for all ladders
             raise _refused(OTHER)
         now = self._clock()
         if ends * SECOND <= now:
             raise _refused(f"it expired at {iso_time(ends * SECOND)}")
         if issued * SECOND > now + LATE * SECOND:
-            raise _refused(f"it is of a time to come, {iso_time(issued * SECOND)}")
+            raise _refused(f"its issue time is in the future, {iso_time(issued * SECOND)}")
         ladders = None if listed is None else frozenset(map(str, listed))
         scopes = frozenset({"queue", "read"})
         return Caller(f"player {player}", scopes, ladders, player, f"{key}/{player}"), key
@@ -169,42 +172,44 @@ class Tokens:
     # the secret
 
     def rotate(self, *, by: Caller = OPERATOR, request: str | None = None) -> None:
-        """Sign by another secret from now on; tokens by the former one are good until they expire.
+        """Replace the signing secret; tokens signed with the former one stay valid until they expire.
 
-        Doing it twice ends all tokens that there are.
+        Two rotations invalidate all tokens.
         """
         by.check("admin")
         now = self._clock()
         with self._database.write() as connection:
             store = Store(connection, self._database.rows)
-            _make(store, now)
-            store.run("UPDATE secret SET name = name WHERE name = ?", PRESENT)  # so that one alone rotates
+            _create_secret(store, now)
+            store.run("UPDATE secret SET name = name WHERE name = ?", PRESENT)  # locks the row: one rotation at a time
             former = store.all("SELECT value FROM secret WHERE name = ?", PRESENT)[0][0]
             rows = [(PRESENT, secrets.token_bytes(32), now), (FORMER, bytes(former), now)]
             store.rows.upsert(connection, live_schema.secret, ("name", "value", "created_at"), rows)
             note(store, by, "token.secret.rotated", now=now, request=request)
-        self._held = None
+        self._last_read = None
 
-    def _remembered(self) -> _Secrets | None:
-        held = self._held
-        return held if held is not None and 0 <= self._clock() - held.read_at < REMEMBERED else None
+    def _cached(self) -> _Secrets | None:
+        last = self._last_read
+        return last if last is not None and 0 <= self._clock() - last.read_at < REMEMBERED else None
 
     def _secrets(self) -> _Secrets:
-        remembered = self._remembered()
-        return self._load() if remembered is None else remembered
+        cached = self._cached()
+        return self._load() if cached is None else cached
 
     def _load(self) -> _Secrets:
         read_at = self._clock()
-        found = self._read()
-        if PRESENT not in found:
+        stored = self._read()
+        if PRESENT not in stored:
             with self._database.write() as connection:
-                _make(Store(connection, self._database.rows), read_at)
-            found = self._read()
-        former, retired_at = found.get(FORMER, (None, 0))
-        if read_at >= retired_at + (LONGEST + LATE) * SECOND:  # another process may have signed by it a little longer
+                _create_secret(Store(connection, self._database.rows), read_at)
+            stored = self._read()
+        former, retired_at = stored.get(FORMER, (None, 0))
+        if (
+            read_at >= retired_at + (LONGEST + LATE) * SECOND
+        ):  # LATE: another process may have signed with it a bit longer
             former = None
-        self._held = held = _Secrets(found[PRESENT][0], former, read_at)
-        return held
+        self._last_read = loaded = _Secrets(stored[PRESENT][0], former, read_at)
+        return loaded
 
     def _read(self) -> dict[str, tuple[bytes, int]]:
         with self._database.read() as connection:
@@ -213,14 +218,14 @@ class Tokens:
         return {row[0]: (bytes(row[1]), row[2]) for row in rows}
 
 
-def _make(store: Store, now: int) -> None:
-    """A secret, unless there is one: who comes first makes it for all."""
+def _create_secret(store: Store, now: int) -> None:
+    """Create the present secret if there is none; an existing one stays."""
     row = (PRESENT, secrets.token_bytes(32), now)
     store.rows.upsert(store.connection, live_schema.secret, ("name", "value", "created_at"), [row], same=True)
 
 
 def _decode(text: str, secret: bytes) -> dict[str, object]:
-    """The claims; those about time are judged by our clock, not by the library's."""
+    """The claims, checked except for their times, which the caller compares with its own clock."""
     claims: dict[str, object] = jwt.decode(
         text,
         secret,
@@ -236,5 +241,5 @@ def _decode(text: str, secret: bytes) -> dict[str, object]:
     return claims
 
 
-def _refused(why: str) -> AccessError:
-    return AccessError(f"the token is refused: {why}; {ACCEPTED}")
+def _refused(reason: str) -> AccessError:
+    return AccessError(f"the token is not valid: {reason}; {ACCEPTED}")

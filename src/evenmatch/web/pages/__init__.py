@@ -1,18 +1,18 @@
-"""Every page: its address, what answers there, and what a visitor must be allowed."""
+"""The table of all pages: route, handler and required scope."""
 
 from __future__ import annotations
 
-from evenmatch.web.page import Page
+from evenmatch.web.page import PageRoute
 from evenmatch.web.pages import (
-    entering,
-    front,
+    change_stream,
+    home,
     lab,
     lab_forms,
     lab_queue,
-    live,
+    login,
     matches,
-    operating,
-    operators,
+    operate_ladder,
+    operate_site,
     players,
     queue,
     standings,
@@ -21,75 +21,75 @@ from evenmatch.web.pages import (
 LADDER = "/ladders/{ladder:text}"
 
 PLAYERS = (
-    Page("/", front.front),
-    Page("/me/forget", front.forget_me, scope=None, methods=("POST",)),
-    Page(LADDER, front.overview),
-    Page(f"{LADDER}/me", front.me),
-    Page(f"{LADDER}/pulse", live.pulse),
-    Page(f"{LADDER}/standings", standings.standings),
-    Page(f"{LADDER}/distribution", standings.distribution),
-    Page(f"{LADDER}/distribution/figure", standings.distribution_figure),
-    Page(f"{LADDER}/seasons", standings.seasons),
-    Page(f"{LADDER}/seasons/{{season:text}}", standings.season),
-    Page(f"{LADDER}/rules", standings.rules),
-    Page(f"{LADDER}/players/{{player:text}}", players.player),
-    Page(f"{LADDER}/players/{{player:text}}/path", players.path_figure),
-    Page(f"{LADDER}/matches", matches.matches),
-    Page(f"{LADDER}/matches/{{match:text}}", matches.match),
+    PageRoute("/", home.front),
+    PageRoute("/me/forget", home.forget_me, scope=None, methods=("POST",)),
+    PageRoute(LADDER, home.overview),
+    PageRoute(f"{LADDER}/me", home.me),
+    PageRoute(f"{LADDER}/pulse", change_stream.pulse),
+    PageRoute(f"{LADDER}/standings", standings.standings),
+    PageRoute(f"{LADDER}/distribution", standings.distribution),
+    PageRoute(f"{LADDER}/distribution/figure", standings.distribution_figure),
+    PageRoute(f"{LADDER}/seasons", standings.seasons),
+    PageRoute(f"{LADDER}/seasons/{{season:text}}", standings.season),
+    PageRoute(f"{LADDER}/rules", standings.rules),
+    PageRoute(f"{LADDER}/players/{{player:text}}", players.player),
+    PageRoute(f"{LADDER}/players/{{player:text}}/path", players.path_figure),
+    PageRoute(f"{LADDER}/matches", matches.matches),
+    PageRoute(f"{LADDER}/matches/{{match:text}}", matches.match),
 )
 
 TICKET = f"{LADDER}/queue/tickets/{{ticket}}"
 QUEUE = (
-    Page(f"{LADDER}/queue", queue.queue),
-    Page(f"{LADDER}/queue/join", queue.join, methods=("POST",), form=f"{LADDER}/queue"),
-    Page(TICKET, queue.ticket),
-    Page(TICKET, queue.answer, methods=("POST",), form=TICKET),
+    PageRoute(f"{LADDER}/queue", queue.queue),
+    PageRoute(f"{LADDER}/queue/join", queue.join, methods=("POST",), form=f"{LADDER}/queue"),
+    PageRoute(TICKET, queue.ticket),
+    PageRoute(TICKET, queue.answer, methods=("POST",), form=TICKET),
 )
 
 ADMIN, POST = "admin", ("POST",)
 
 LAB = (
-    Page(f"{LADDER}/lab", lab.lab),
-    Page(f"{LADDER}/lab/health", lab.health),
-    Page(f"{LADDER}/lab/waits", lab.waits),
-    Page(f"{LADDER}/lab/results", lab.results),
-    Page(f"{LADDER}/lab/backtest", lab_forms.backtest_form),
-    Page(f"{LADDER}/lab/backtest", lab_forms.backtest, methods=POST, form=f"{LADDER}/lab/backtest"),
-    Page(f"{LADDER}/lab/tuning", lab_forms.tuning_form),
-    Page(f"{LADDER}/lab/tuning", lab_forms.tuning, methods=POST, form=f"{LADDER}/lab/tuning"),
-    Page(f"{LADDER}/lab/what-if", lab_forms.what_if_form),
-    Page(f"{LADDER}/lab/what-if", lab_forms.what_if, methods=POST, form=f"{LADDER}/lab/what-if"),
-    Page(f"{LADDER}/lab/queue", lab_queue.queue),
+    PageRoute(f"{LADDER}/lab", lab.lab),
+    PageRoute(f"{LADDER}/lab/health", lab.health),
+    PageRoute(f"{LADDER}/lab/waits", lab.waits),
+    PageRoute(f"{LADDER}/lab/results", lab.results),
+    PageRoute(f"{LADDER}/lab/backtest", lab_forms.backtest_form),
+    PageRoute(f"{LADDER}/lab/backtest", lab_forms.backtest, methods=POST, form=f"{LADDER}/lab/backtest"),
+    PageRoute(f"{LADDER}/lab/tuning", lab_forms.tuning_form),
+    PageRoute(f"{LADDER}/lab/tuning", lab_forms.tuning, methods=POST, form=f"{LADDER}/lab/tuning"),
+    PageRoute(f"{LADDER}/lab/what-if", lab_forms.what_if_form),
+    PageRoute(f"{LADDER}/lab/what-if", lab_forms.what_if, methods=POST, form=f"{LADDER}/lab/what-if"),
+    PageRoute(f"{LADDER}/lab/queue", lab_queue.queue),
 )
 
 OPERATE = f"{LADDER}/operate"
 OPERATORS = (
-    Page("/login", entering.login_form, scope=None),
-    Page("/login", entering.login, scope=None, methods=POST),
-    Page("/logout", entering.logout, scope=None, methods=POST),
-    Page("/operate", operators.operate, scope=None),  # for who operates any ladder: it shows those alone
-    Page("/operate/ladders", operators.create_ladder, ADMIN, POST, form="/operate"),
-    Page("/operate/keys", operators.keys, ADMIN),
-    Page("/operate/keys", operators.create_key, ADMIN, POST, form="/operate/keys"),
-    Page("/operate/keys/{key}/revoke", operators.key_to_revoke, ADMIN),
-    Page("/operate/keys/{key}/revoke", operators.revoke_key, ADMIN, POST, form="/operate/keys/{key}/revoke"),
-    Page("/operate/audit", operators.audit, scope=None),
-    Page("/operate/webhooks", operators.webhooks, scope=None),
-    Page("/operate/webhooks", operators.add_webhook, scope=None, methods=POST, form="/operate/webhooks"),
-    Page("/operate/webhooks/{webhook}", operators.deliveries, scope=None),
-    Page("/operate/webhooks/{webhook}/remove", operators.remove_webhook, scope=None, methods=POST),
-    Page("/operate/webhooks/{webhook}/redeliver", operators.redeliver, scope=None, methods=POST),
-    Page(OPERATE, operating.ladder, ADMIN),
-    Page(f"{OPERATE}/correct", operating.correction, ADMIN),
-    Page(f"{OPERATE}/correct", operating.correct, ADMIN, POST, form=f"{OPERATE}/correct"),
-    Page(f"{OPERATE}/rules", operating.rules, ADMIN),
-    Page(f"{OPERATE}/rules", operating.change_rules, ADMIN, POST, form=f"{OPERATE}/rules"),
-    Page(f"{OPERATE}/settings", operating.settings, ADMIN, POST, form=OPERATE),
-    Page(f"{OPERATE}/season", operating.season_to_open, ADMIN),
-    Page(f"{OPERATE}/season", operating.season, ADMIN, POST, form=f"{OPERATE}/season"),
-    Page(f"{OPERATE}/archive", operating.ladder_to_archive, ADMIN),
-    Page(f"{OPERATE}/archive", operating.archive, ADMIN, POST, form=f"{OPERATE}/archive"),
-    Page(f"{OPERATE}/jobs", operating.job, ADMIN, POST),
+    PageRoute("/login", login.login_form, scope=None),
+    PageRoute("/login", login.login, scope=None, methods=POST),
+    PageRoute("/logout", login.logout, scope=None, methods=POST),
+    PageRoute("/operate", operate_site.operate, scope=None),  # the handler checks the scope
+    PageRoute("/operate/ladders", operate_site.create_ladder, ADMIN, POST, form="/operate"),
+    PageRoute("/operate/keys", operate_site.keys, ADMIN),
+    PageRoute("/operate/keys", operate_site.create_key, ADMIN, POST, form="/operate/keys"),
+    PageRoute("/operate/keys/{key}/revoke", operate_site.key_to_revoke, ADMIN),
+    PageRoute("/operate/keys/{key}/revoke", operate_site.revoke_key, ADMIN, POST, form="/operate/keys/{key}/revoke"),
+    PageRoute("/operate/audit", operate_site.audit, scope=None),
+    PageRoute("/operate/webhooks", operate_site.webhooks, scope=None),
+    PageRoute("/operate/webhooks", operate_site.add_webhook, scope=None, methods=POST, form="/operate/webhooks"),
+    PageRoute("/operate/webhooks/{webhook}", operate_site.deliveries, scope=None),
+    PageRoute("/operate/webhooks/{webhook}/remove", operate_site.remove_webhook, scope=None, methods=POST),
+    PageRoute("/operate/webhooks/{webhook}/redeliver", operate_site.redeliver, scope=None, methods=POST),
+    PageRoute(OPERATE, operate_ladder.ladder, ADMIN),
+    PageRoute(f"{OPERATE}/correct", operate_ladder.correction, ADMIN),
+    PageRoute(f"{OPERATE}/correct", operate_ladder.correct, ADMIN, POST, form=f"{OPERATE}/correct"),
+    PageRoute(f"{OPERATE}/rules", operate_ladder.rules, ADMIN),
+    PageRoute(f"{OPERATE}/rules", operate_ladder.change_rules, ADMIN, POST, form=f"{OPERATE}/rules"),
+    PageRoute(f"{OPERATE}/settings", operate_ladder.settings, ADMIN, POST, form=OPERATE),
+    PageRoute(f"{OPERATE}/season", operate_ladder.season_to_open, ADMIN),
+    PageRoute(f"{OPERATE}/season", operate_ladder.season, ADMIN, POST, form=f"{OPERATE}/season"),
+    PageRoute(f"{OPERATE}/archive", operate_ladder.ladder_to_archive, ADMIN),
+    PageRoute(f"{OPERATE}/archive", operate_ladder.archive, ADMIN, POST, form=f"{OPERATE}/archive"),
+    PageRoute(f"{OPERATE}/jobs", operate_ladder.job, ADMIN, POST),
 )
 
 PAGES = (*PLAYERS, *QUEUE, *OPERATORS, *LAB)

@@ -1,4 +1,4 @@
-"""The lab of a ladder: how it does over time, and what was found by backtests, tuning and what-ifs."""
+"""The lab of a ladder: its health over time, and the results of backtests, tuning and what-ifs."""
 
 from __future__ import annotations
 
@@ -9,93 +9,93 @@ from starlette.responses import Response
 
 from evenmatch.errors import InputError, UnknownNameError
 from evenmatch.service.jobs import Job
-from evenmatch.web.shown import LadderShown
-from evenmatch.web.visit import Visit, address
+from evenmatch.web.page_request import PageRequest, address
+from evenmatch.web.view_models import LadderShown
 
 if TYPE_CHECKING:
-    from evenmatch.lab.health import Health
+    from evenmatch.lab.ladder.health import LadderHealth
 
 KINDS = {"backtest": "Backtest", "tuning": "Tuning", "what-if": "What if"}
-LATEST = 50  # jobs among which those of the lab are looked for
-RECENT = 400  # offers in the picture of waits
+LATEST = 50  # latest jobs of the ladder that are searched for lab jobs
+RECENT = 400  # offers in the chart of waits
 JSON = "application/json"
 
 
-async def lab(visit: Visit) -> Response:
-    """What there is, and the ladder's health."""
+async def lab(visit: PageRequest) -> Response:
+    """Show the lab's tools, the ladder's health, and the latest results."""
     view = await visit.site.work(visit.reading.view, visit.ladder)
-    found = visit.shared.bench.known(view)
-    if found is None:
-        visit.shared.bench.begin(visit.site, view)
+    report = visit.shared.lab_cache.known(view)
+    if report is None:
+        visit.shared.lab_cache.begin(visit.site, view)
 
     def make() -> Mapping[str, object]:
-        from evenmatch.lab.health import floor_of  # noqa: PLC0415 - the lab is loaded where somebody looks into it
+        from evenmatch.lab.ladder.health import floor_of  # noqa: PLC0415 - the lab is imported on first use
 
         return {
             "ladder": LadderShown.of(view),
             "has_floor": floor_of(visit.reading.described(visit.ladder).rules) is not None,
             "has_matches": bool(len(view.snapshot.board)),
-            "found": found,
+            "found": report,
             "jobs": jobs_of(visit)[:6],
             "kinds": KINDS,
-            "has_queues": bool(visit.site.desk.queues(visit.ladder)),
+            "has_queues": bool(visit.site.queue_service.queues(visit.ladder)),
         }
 
     return await visit.show("lab", make)
 
 
-async def health(visit: Visit) -> Response:
-    """A figure of the ladder's health."""
+async def health(visit: PageRequest) -> Response:
+    """Return a figure of the ladder's health as JSON."""
     view = await visit.site.work(visit.reading.view, visit.ladder)
-    found = await visit.shared.bench.health(visit.site, view)
-    if found.health is None:
-        raise InputError(found.findings[0])
-    return Response(await visit.site.work(_health_figure, found.health, visit.asked("of", "levels")), media_type=JSON)
+    report = await visit.shared.lab_cache.health(visit.site, view)
+    if report.health is None:
+        raise InputError(report.findings[0])
+    return Response(await visit.site.work(_health_figure, report.health, visit.asked("of", "levels")), media_type=JSON)
 
 
-def _health_figure(found: Health, of: str) -> str:
-    from evenmatch.web import experiments  # noqa: PLC0415 - the lab is loaded where somebody looks into it
+def _health_figure(measured: LadderHealth, name: str) -> str:
+    from evenmatch.web import lab_jobs  # noqa: PLC0415 - the lab is imported on first use
 
-    return experiments.health_figure(found, of)
+    return lab_jobs.health_figure(measured, name)
 
 
-async def waits(visit: Visit) -> Response:
-    """The picture of waits."""
+async def waits(visit: PageRequest) -> Response:
+    """Return the chart of waits as JSON."""
     return Response(await visit.site.work(_waits, visit), media_type=JSON)
 
 
-def _waits(visit: Visit) -> str:
-    from evenmatch.web import experiments  # noqa: PLC0415
+def _waits(visit: PageRequest) -> str:
+    from evenmatch.web import lab_jobs  # noqa: PLC0415
 
-    return experiments.waits_figure(visit.site.desk.recent(visit.ladder, RECENT))
+    return lab_jobs.waits_figure(visit.site.queue_service.recent(visit.ladder, RECENT))
 
 
-async def results(visit: Visit) -> Response:
-    """What a job of the lab found, or how far it is; without a name, all of them."""
+async def results(visit: PageRequest) -> Response:
+    """Show the result or the progress of a lab job; without a job id, the list of all."""
     return await visit.show("lab_results", lambda: _results(visit))
 
 
-def _results(visit: Visit) -> Mapping[str, object]:
-    shown = {"ladder": LadderShown.of(visit.reading.view(visit.ladder)), "kinds": KINDS}
+def _results(visit: PageRequest) -> Mapping[str, object]:
+    shared = {"ladder": LadderShown.of(visit.reading.view(visit.ladder)), "kinds": KINDS}
     if not visit.asked("job"):
-        return shown | {"job": None, "jobs": jobs_of(visit)}
+        return shared | {"job": None, "jobs": jobs_of(visit)}
     job = visit.site.jobs.find(visit.asked("job"))
     if job.ladder != visit.ladder or job.kind not in KINDS:
-        raise UnknownNameError("result of the lab", job.job, [one.job for one in jobs_of(visit)])
+        raise UnknownNameError("result of the lab", job.job, [known.job for known in jobs_of(visit)])
     figures: Mapping[str, object] = {}
     if job.result is not None:
-        from evenmatch.web import experiments  # noqa: PLC0415
+        from evenmatch.web import lab_jobs  # noqa: PLC0415
 
-        figures = experiments.figures_of(job.kind, job.result)
-    words = visit.shared.bench.words.get((job.ladder, job.kind), "")
-    return shown | {"job": job, "found": job.result, "figures": figures, "words": words if job.result is None else ""}
+        figures = lab_jobs.figures_of(job.kind, job.result)
+    words = visit.shared.lab_cache.words.get((job.ladder, job.kind), "")
+    return shared | {"job": job, "found": job.result, "figures": figures, "words": words if job.result is None else ""}
 
 
-def jobs_of(visit: Visit) -> list[Job]:
-    """The lab's jobs on this ladder, the latest first."""
-    return [one for one in visit.site.jobs.page(visit.ladder, None, LATEST) if one.kind in KINDS]
+def jobs_of(visit: PageRequest) -> list[Job]:
+    """Return the lab jobs of this ladder, the latest first."""
+    return [job for job in visit.site.jobs.page(visit.ladder, None, LATEST) if job.kind in KINDS]
 
 
 def result_address(job: Job) -> str:
-    """Where a job's result is shown."""
+    """Return the URL of the page that shows a job's result."""
     return address("ladders", job.ladder, "lab", "results", job=job.job)

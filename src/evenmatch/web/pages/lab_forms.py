@@ -1,4 +1,4 @@
-"""What designers ask the lab: backtests, tuning and what-ifs, each a job whose result stays."""
+"""The forms that start backtests, tuning and what-ifs, each a job with a stored result."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from starlette.responses import Response
 from evenmatch import systems
 from evenmatch.errors import AccessError, UsageError
 from evenmatch.rating import rules
-from evenmatch.service.choosing import check_installed
 from evenmatch.service.jobs import Job, Work
-from evenmatch.web.choosing import base_rules, chosen_rules, rules_form
+from evenmatch.service.rule_overrides import check_installed
 from evenmatch.web.forms import about
+from evenmatch.web.page_request import PageRequest
 from evenmatch.web.pages.lab import KINDS, result_address
-from evenmatch.web.shown import LadderShown
-from evenmatch.web.visit import Visit
+from evenmatch.web.rules_form import base_rules, chosen_rules, rules_form
+from evenmatch.web.view_models import LadderShown
 
 LEAST, MOST = 5, 120  # seconds of tuning
 WARM_UP = (10, 90)  # percent
 Say = Callable[[str], None]
 
 
-async def backtest_form(visit: Visit) -> Response:
-    """Choose the systems."""
+async def backtest_form(visit: PageRequest) -> Response:
+    """Show the form of a backtest."""
     return await visit.show("lab_backtest", lambda: _shared(visit))
 
 
-async def backtest(visit: Visit) -> Response:
-    """Begin a backtest of the ladder's history."""
+async def backtest(visit: PageRequest) -> Response:
+    """Start a backtest of the ladder's history."""
     sent = await visit.fields()
     form = dict(sent)
     chosen = [value for name, value in sent if name == "system"]
@@ -37,41 +37,41 @@ async def backtest(visit: Visit) -> Response:
         if not chosen:
             raise UsageError("choose at least one system")
     own = (await visit.site.work(visit.reading.described, visit.ladder)).rules.system.name
-    for one in chosen:
-        _check(one, own)
+    for system in chosen:
+        _check(system, own)
     warm_up = _whole(form.get("warm_up", "50"), "warm_up", *WARM_UP) / 100
 
     def work(say: Say) -> Work:
-        from evenmatch.web import experiments  # noqa: PLC0415 - the lab is loaded where somebody looks into it
+        from evenmatch.web import lab_jobs  # noqa: PLC0415 - the lab is imported on first use
 
-        return experiments.backtest_work(visit.site.service, visit.ladder, chosen, warm_up, say)
+        return lab_jobs.backtest_work(visit.site.service, visit.ladder, chosen, warm_up, say)
 
     return await _begin(visit, "backtest", work)
 
 
-async def tuning_form(visit: Visit) -> Response:
-    """Choose the system and the time."""
+async def tuning_form(visit: PageRequest) -> Response:
+    """Show the form of a tuning."""
     return await visit.show("lab_tuning", lambda: _shared(visit))
 
 
-async def tuning(visit: Visit) -> Response:
-    """Begin a search for parameters that predict better."""
+async def tuning(visit: PageRequest) -> Response:
+    """Start a search for parameters that predict better."""
     form = await visit.form()
     system, seconds = form.get("system", ""), _whole(form.get("seconds", "20"), "seconds", LEAST, MOST)
     present = (await visit.site.work(visit.reading.described, visit.ladder)).rules
     _check(system, present.system.name)
 
     def work(say: Say) -> Work:
-        from evenmatch.web import experiments  # noqa: PLC0415
+        from evenmatch.web import lab_jobs  # noqa: PLC0415
 
         before = present if present.system.name == system else rules(system)
-        return experiments.tuning_work(visit.site.service, visit.ladder, before, float(seconds), say)
+        return lab_jobs.tuning_work(visit.site.service, visit.ladder, before, float(seconds), say)
 
     return await _begin(visit, "tuning", work)
 
 
-async def what_if_form(visit: Visit) -> Response:
-    """Choose other rules."""
+async def what_if_form(visit: PageRequest) -> Response:
+    """Show the form of a comparison with other rules."""
 
     def make() -> Mapping[str, object]:
         present = visit.reading.described(visit.ladder).rules
@@ -81,28 +81,28 @@ async def what_if_form(visit: Visit) -> Response:
     return await visit.show("lab_what_if", make)
 
 
-async def what_if(visit: Visit) -> Response:
-    """Begin a comparison of the standings by other rules with the present ones."""
+async def what_if(visit: PageRequest) -> Response:
+    """Start a comparison of the present standings with those under other rules."""
     form = await visit.form()
-    if form.get("look"):  # where no script does so as soon as another system is chosen
+    if form.get("look"):  # the button of browsers without JavaScript: show the parameters of the selected system
         return visit.go(f"{visit.here}?{urlencode({name: form.get(name, '') for name in ('system', 'preset')})}")
     chosen = chosen_rules(form, (await visit.site.work(visit.reading.described, visit.ladder)).rules)
 
     def work(say: Say) -> Work:
-        from evenmatch.web import experiments  # noqa: PLC0415
+        from evenmatch.web import lab_jobs  # noqa: PLC0415
 
-        return experiments.what_if_work(visit.site.service, visit.ladder, chosen, say)
+        return lab_jobs.what_if_work(visit.site.service, visit.ladder, chosen, say)
 
     return await _begin(visit, "what-if", work)
 
 
 def _check(system: str, own: str) -> None:
-    """Raise UnknownNameError for a system that is neither installed nor the ladder's own, out of a file."""
+    """Raise UnknownNameError if the system is neither installed nor the ladder's own, which may come from a file."""
     if system != own:
         check_installed(system)
 
 
-def _shared(visit: Visit) -> dict[str, object]:
+def _shared(visit: PageRequest) -> dict[str, object]:
     present = visit.reading.described(visit.ladder).rules
     return {
         "ladder": LadderShown.of(visit.reading.view(visit.ladder)),
@@ -113,14 +113,14 @@ def _shared(visit: Visit) -> dict[str, object]:
     }
 
 
-async def _begin(visit: Visit, kind: str, work: Callable[[Say], Work]) -> Response:
-    """Begin a job, or go to the one of this kind that is at it. Raises AccessError for who is not logged in."""
+async def _begin(visit: PageRequest, kind: str, work: Callable[[Say], Work]) -> Response:
+    """Start a job, or redirect to the running one of this kind. Raises AccessError if not logged in."""
     if visit.session is None:
-        raise AccessError("the lab works for those who log in with a key")
-    words, key = visit.shared.bench.words, (visit.ladder, kind)
+        raise AccessError("starting a job in the lab requires a login with a key")
+    words, key = visit.shared.lab_cache.words, (visit.ladder, kind)
 
-    def say(what: str) -> None:
-        words[key] = what
+    def say(message: str) -> None:
+        words[key] = message
 
     def begin() -> tuple[Job, bool]:
         say("waiting for its turn")
@@ -128,7 +128,7 @@ async def _begin(visit: Visit, kind: str, work: Callable[[Say], Work]) -> Respon
 
     job, begun = await visit.site.work(begin)
     if not begun:
-        return visit.go(result_address(job), f"A job of this kind is at work: {KINDS[kind]}.", is_good=False)
+        return visit.go(result_address(job), f"A job of this kind is already running: {KINDS[kind]}.", is_good=False)
     return visit.go(result_address(job))
 
 

@@ -1,4 +1,4 @@
-"""The queues of a ladder as they are now: who waits, what was offered of late, how long somebody would wait."""
+"""The queues of a ladder: waiting players, latest offers, expected waits, and tickets of guests."""
 
 from __future__ import annotations
 
@@ -8,74 +8,74 @@ from starlette.responses import Response
 
 from evenmatch.errors import ForbiddenError, InputError, UnknownNameError
 from evenmatch.http.site import Site
-from evenmatch.service.queueing import wishes
-from evenmatch.service.queueing.statuses import Status
+from evenmatch.service.queues import requests
+from evenmatch.service.queues.ticket_status import Status
 from evenmatch.standings.board import Standing
-from evenmatch.web import waits
+from evenmatch.web import queue_statistics
 from evenmatch.web.forms import about
-from evenmatch.web.pages.front import own_standing
-from evenmatch.web.shown import LadderShown
-from evenmatch.web.visit import LONGEST_NAME, Visit, address
+from evenmatch.web.page_request import LONGEST_NAME, PageRequest, address
+from evenmatch.web.pages.home import own_standing
+from evenmatch.web.view_models import LadderShown
 
-OFFERS = 200  # the latest, by which waits are judged
-SHOWN = 12
-NEWCOMER = 50.0  # the percentile of who has no rating
+OFFERS = 200  # latest offers from which waits are estimated
+SHOWN = 12  # latest offers listed
+NEWCOMER = 50.0  # the percentile of an unrated player
 
 
-async def queue(visit: Visit) -> Response:
-    """Who waits, the latest offers, and the wait at the visitor's level."""
+async def queue(visit: PageRequest) -> Response:
+    """Show waiting players, the latest offers, and the expected wait at the visitor's level."""
     return await visit.show("queue", lambda: _queue(visit))
 
 
-def _queue(visit: Visit) -> Mapping[str, object]:
+def _queue(visit: PageRequest) -> Mapping[str, object]:
     site, view = visit.site, visit.reading.view(visit.ladder)
-    setups = site.desk.queues(visit.ladder)
-    counts = site.desk.counts(visit.ladder) if setups else {}
-    recent = site.desk.recent(visit.ladder, OFFERS) if setups else []
-    mine = own_standing(visit, view)
-    level = view.snapshot.queue_percentile(mine.rating) if isinstance(mine, Standing) else NEWCOMER
+    setups = site.queue_service.queues(visit.ladder)
+    counts = site.queue_service.counts(visit.ladder) if setups else {}
+    recent = site.queue_service.recent(visit.ladder, OFFERS) if setups else []
+    own = own_standing(visit, view)
+    level = view.snapshot.queue_percentile(own.rating) if isinstance(own, Standing) else NEWCOMER
     return {
         "ladder": LadderShown.of(view),
-        "queues": [(one, counts.get(one.name)) for one in setups],
-        "is_matching": not setups or site.desk.is_matching(visit.ladder),
+        "queues": [(setup, counts.get(setup.name)) for setup in setups],
+        "is_matching": not setups or site.queue_service.is_matching(visit.ladder),
         "offers": recent[:SHOWN],
-        "mine": mine,
+        "mine": own,
         "level": level,
-        "evenness": waits.evenness(recent),
-        "expected": waits.expected(recent, level),
-        "levels": waits.by_level(recent),
+        "evenness": queue_statistics.evenness(recent),
+        "expected": queue_statistics.expected(recent, level),
+        "levels": queue_statistics.by_level(recent),
         "may_queue": may_queue(visit),
         "ticket": _own_ticket(site, visit) if may_queue(visit) else None,
         "form": visit.form_at("ladders", visit.ladder, "queue", "join"),
-        "team_size": view.settings.team_size or max((one.policy.team_size for one in setups), default=1),
+        "team_size": view.settings.team_size or max((setup.policy.team_size for setup in setups), default=1),
     }
 
 
-def may_queue(visit: Visit) -> bool:
-    """Whether the visitor may queue here, under whatever name: where guests may, or with a key for queues."""
+def may_queue(visit: PageRequest) -> bool:
+    """Whether the visitor may join queues on this page: guests are allowed, or their key has the scope queue."""
     return visit.site.options.guests or visit.may("queue", visit.ladder)
 
 
-def _own_ticket(site: Site, visit: Visit) -> int | None:
-    """The ticket in which the visitor waits or plays."""
+def _own_ticket(site: Site, visit: PageRequest) -> int | None:
+    """The number of the visitor's ticket; None if they neither wait nor play."""
     if visit.me is None:
         return None
     try:
-        seat = site.desk.seat(visit.ladder, visit.me)
+        slot = site.queue_service.seat(visit.ladder, visit.me)
     except UnknownNameError:
         return None
-    return None if seat is None else seat.ticket
+    return None if slot is None else slot.ticket
 
 
-async def join(visit: Visit) -> Response:
-    """Queue up, alone or with friends."""
+async def join(visit: PageRequest) -> Response:
+    """Join a queue, alone or with friends."""
     sent = await visit.fields()
     _check_may(visit)
     form = dict(sent)
     name, friends = form.get("player", "").strip(), form.get("friends", "")
-    names = list(dict.fromkeys(one for one in (name, *(part.strip() for part in friends.split(","))) if one))
+    names = list(dict.fromkeys(part for part in (name, *(text.strip() for text in friends.split(","))) if part))
     with about("player"):
-        if not name or any(len(one) > LONGEST_NAME for one in names):
+        if not name or any(len(part) > LONGEST_NAME for part in names):
             raise InputError(f"expected names of 1 to {LONGEST_NAME} letters each")
     queues = tuple(value for key, value in sent if key == "queue")
     with about("queue"):
@@ -86,11 +86,11 @@ async def join(visit: Visit) -> Response:
     loose = form.get("filter") != "strict"
     region = form.get("region")
     ping = {region: 30.0} if region else {}
-    party = tuple(wishes.Seeker(name=one, within=within, loose=loose, ping=ping) for one in names)
-    told = await visit.site.wishes.one(visit.ladder, wishes.Join(members=party, queues=queues))
-    answer = visit.go(address("ladders", visit.ladder, "queue", "tickets", told.ticket))
-    visit.remember(answer, name)
-    return answer
+    party = tuple(requests.QueuedPlayer(name=member, within=within, loose=loose, ping=ping) for member in names)
+    joined = await visit.site.wishes.one(visit.ladder, requests.Join(members=party, queues=queues))
+    response = visit.go(address("ladders", visit.ladder, "queue", "tickets", joined.ticket))
+    visit.remember(response, name)
+    return response
 
 
 def _within(text: str) -> float:
@@ -103,20 +103,18 @@ def _within(text: str) -> float:
     return within
 
 
-def _check_may(visit: Visit) -> None:
+def _check_may(visit: PageRequest) -> None:
     if not may_queue(visit):
-        raise ForbiddenError(
-            "queueing up on this page is for demonstrations, and for who logs in with a key for queues"
-        )
+        raise ForbiddenError("to join a queue on this page, log in with a key that has the scope queue")
 
 
-async def ticket(visit: Visit) -> Response:
-    """A party that waits, or is asked, or plays: what it waits for, in words."""
-    status = await _look(visit)
+async def ticket(visit: PageRequest) -> Response:
+    """Show the ticket of a party: waiting, offered a match, or playing."""
+    status = await _own_status(visit)
     return await visit.show("ticket", lambda: _ticket(visit, status))
 
 
-def _ticket(visit: Visit, status: Status) -> Mapping[str, object]:
+def _ticket(visit: PageRequest, status: Status) -> Mapping[str, object]:
     match = status.match
     return {
         "ladder": LadderShown.of(visit.reading.view(visit.ladder)),
@@ -126,31 +124,31 @@ def _ticket(visit: Visit, status: Status) -> Mapping[str, object]:
     }
 
 
-async def answer(visit: Visit) -> Response:
-    """Accept, decline, or leave."""
+async def answer(visit: PageRequest) -> Response:
+    """Accept or decline the offer, or leave the queue."""
     form = await visit.form()
-    status = await _look(visit)
-    wish: wishes.Wish
+    status = await _own_status(visit)
+    request: requests.QueueRequest
     match form.get("say"):
         case "accept":
-            wish = wishes.Accept(status.ticket)
+            request = requests.Accept(status.ticket)
         case "decline":
-            wish = wishes.Decline(status.ticket, visit.me)
+            request = requests.Decline(status.ticket, visit.me)
         case "leave":
-            wish = wishes.Leave(status.ticket)
+            request = requests.Leave(status.ticket)
         case other:
-            raise InputError(f"say is {str(other)[:20]!r}; accepted are accept, decline, leave")
-    await visit.site.wishes.one(visit.ladder, wish)
+            raise InputError(f"say is {str(other)[:20]!r}; expected accept, decline or leave")
+    await visit.site.wishes.one(visit.ladder, request)
     return visit.go(address("ladders", visit.ladder, "queue", "tickets", status.ticket))
 
 
-async def _look(visit: Visit) -> Status:
-    """The ticket of the address, which is the visitor's own. Raises UnknownNameError, ForbiddenError."""
+async def _own_status(visit: PageRequest) -> Status:
+    """The status of the ticket in the URL. Raises UnknownNameError, ForbiddenError if it is not the visitor's."""
     _check_may(visit)
     text = visit.part("ticket")
     if not text.isdecimal() or len(text) > 18:
         raise UnknownNameError("ticket", text[:40], ())
-    found = await visit.site.looks.one(visit.ladder, int(text))
-    if visit.me not in found.players and visit.session is None:
-        raise ForbiddenError(f"ticket {text} is another party's")
-    return found
+    status = await visit.site.looks.one(visit.ladder, int(text))
+    if visit.me not in status.players and visit.session is None:
+        raise ForbiddenError(f"ticket {text} belongs to another party")
+    return status

@@ -1,4 +1,4 @@
-"""Who stands where: pages, around somebody, by a part of a name; how ratings are spread; how seasons ended."""
+"""Standings by page, around a player and by name; the distribution of ratings; past seasons; the rules."""
 
 from __future__ import annotations
 
@@ -11,34 +11,34 @@ import numpy as np
 from starlette.responses import Response
 
 from evenmatch.errors import UnknownNameError
-from evenmatch.service.boards import View
-from evenmatch.service.finding import MANY
-from evenmatch.service.listing import why_nobody, why_not
+from evenmatch.service.queries.player_search import MANY
+from evenmatch.service.queries.standings import View
+from evenmatch.service.queries.unlisted_reasons import why_nobody, why_not
 from evenmatch.standings.board import Standing
-from evenmatch.web.pages.front import own_standing
-from evenmatch.web.shown import LadderShown
-from evenmatch.web.visit import Visit, address
+from evenmatch.web.page_request import PageRequest, address
+from evenmatch.web.pages.home import own_standing
+from evenmatch.web.view_models import LadderShown
 
-SIZE = 50
-FOUND = 50
-EACH_SIDE = 12
-BINS = 40
+SIZE = 50  # players per page
+FOUND = 50  # players found by name
+EACH_SIDE = 12  # players above and below the one in the middle
+BINS = 40  # of the histogram of ratings
 JSON = "application/json"
 
 
 class Band(NamedTuple):
-    """Players of one division who stand one after another."""
+    """Consecutive players of one division."""
 
     division: str | None
     rows: list[tuple[str, Standing]]
 
 
-async def standings(visit: Visit) -> Response:
-    """The standings: a page of them, around a player, or the players whose names hold a text."""
+async def standings(visit: PageRequest) -> Response:
+    """Show a page of the standings, those around a player, or the players found by name."""
     return await visit.show("standings", lambda: _standings(visit))
 
 
-def _standings(visit: Visit) -> Mapping[str, object]:
+def _standings(visit: PageRequest) -> Mapping[str, object]:
     view = visit.reading.view(visit.ladder)
     shared = {
         "ladder": LadderShown.of(view),
@@ -51,11 +51,11 @@ def _standings(visit: Visit) -> Mapping[str, object]:
         "before": None,
         "after": None,
         "why_nobody": why_nobody(view),
-        "cuts": {one.division.name: one for one in view.snapshot.cuts()},
+        "cuts": {cut.division.name: cut for cut in view.snapshot.cuts()},
     }
     if shared["search"]:
         text = str(shared["search"])
-        bands = _banded(_found(visit, view, text))
+        bands = _banded(_search(visit, text))
         return shared | {"bands": bands, "similar": [] if bands else visit.reading.similar(visit.ladder, text)}
     if visit.asked("around"):
         name, standing, rows = visit.reading.around(visit.ladder, visit.asked("around"), EACH_SIDE)
@@ -72,8 +72,8 @@ def _standings(visit: Visit) -> Mapping[str, object]:
     }
 
 
-def _found(visit: Visit, view: View, text: str) -> list[tuple[str, Standing]]:
-    """Players of the ladder whose names hold a text, best first."""
+def _search(visit: PageRequest, text: str) -> list[tuple[str, Standing]]:
+    """Players of the ladder whose names match a text, the best first."""
     names = visit.reading.search(text, FOUND, [visit.ladder])
     rows, _ = visit.reading.among(visit.ladder, names)
     return rows
@@ -83,12 +83,12 @@ def _banded(rows: Sequence[tuple[str, Standing]]) -> list[Band]:
     return [Band(division, list(group)) for division, group in groupby(rows, lambda row: row[1].division)]
 
 
-async def distribution(visit: Visit) -> Response:
-    """How ratings are spread, and where the visitor is among them."""
+async def distribution(visit: PageRequest) -> Response:
+    """Show the distribution of ratings and the visitor's place in it."""
     return await visit.show("distribution", lambda: _distribution(visit))
 
 
-def _distribution(visit: Visit) -> Mapping[str, object]:
+def _distribution(visit: PageRequest) -> Mapping[str, object]:
     view = visit.reading.view(visit.ladder)
     ratings, cuts = view.snapshot.against.rating, view.snapshot.cuts()
     return {
@@ -103,31 +103,31 @@ def _distribution(visit: Visit) -> Mapping[str, object]:
 
 
 def _by_division(view: View) -> list[int]:
-    """How many listed players are in each division."""
-    taken = view.snapshot
-    divisions = taken.divisions[taken.order]
-    return [int((divisions == at).sum()) for at in range(len(taken.rules.divisions))]
+    """The number of listed players in each division, the lowest first."""
+    snapshot = view.snapshot
+    divisions = snapshot.divisions[snapshot.order]
+    return [int((divisions == index).sum()) for index in range(len(snapshot.rules.divisions))]
 
 
-async def distribution_figure(visit: Visit) -> Response:
-    """The picture of the same."""
+async def distribution_figure(visit: PageRequest) -> Response:
+    """Return the histogram of ratings as JSON."""
     return Response(await visit.site.work(_distribution_figure, visit), media_type=JSON)
 
 
-def _distribution_figure(visit: Visit) -> str:
-    from evenmatch.lab import ladder_charts  # noqa: PLC0415 - charts are loaded where somebody looks at one
+def _distribution_figure(visit: PageRequest) -> str:
+    from evenmatch.lab.ladder import player_charts  # noqa: PLC0415 - charts are imported on first use
 
     view = visit.reading.view(visit.ladder)
-    found = view.snapshot.distribution(BINS)
-    mine = own_standing(visit, view)
-    you = mine.rating if isinstance(mine, Standing) else None
-    cuts = [(one.division.name, one.rating) for one in view.snapshot.cuts() if one.rating is not None]
-    figure = ladder_charts.spread(found.edges.tolist(), found.counts.tolist(), cuts, you)
+    histogram = view.snapshot.distribution(BINS)
+    own = own_standing(visit, view)
+    you = own.rating if isinstance(own, Standing) else None
+    cuts = [(cut.division.name, cut.rating) for cut in view.snapshot.cuts() if cut.rating is not None]
+    figure = player_charts.spread(histogram.edges.tolist(), histogram.counts.tolist(), cuts, you)
     return str(figure.to_json())
 
 
-async def seasons(visit: Visit) -> Response:
-    """All seasons of a ladder."""
+async def seasons(visit: PageRequest) -> Response:
+    """Show all seasons of a ladder, the latest first."""
 
     def make() -> Mapping[str, object]:
         view = visit.reading.view(visit.ladder)
@@ -137,35 +137,36 @@ async def seasons(visit: Visit) -> Response:
     return await visit.show("seasons", make)
 
 
-async def season(visit: Visit) -> Response:
-    """The standings with which a season ended."""
+async def season(visit: PageRequest) -> Response:
+    """Show the final standings of a season."""
     return await visit.show("season", lambda: _season(visit))
 
 
-def _season(visit: Visit) -> Mapping[str, object]:
+def _season(visit: PageRequest) -> Mapping[str, object]:
     number, page = visit.part("season"), visit.number("page", 1, 1, 10**7)
     if not number.isdecimal() or len(number) > 9:
         raise UnknownNameError("season", number, ())
     view = visit.reading.view(visit.ladder)
-    here = next((one for one in visit.site.service.seasons(visit.ladder) if one.number == int(number)), None)
-    _, found = visit.reading.finals(visit.ladder, int(number), (page - 1) * SIZE, SIZE + 1)
-    at = ("ladders", visit.ladder, "seasons", number)
+    known = visit.site.service.seasons(visit.ladder)
+    listed = next((candidate for candidate in known if candidate.number == int(number)), None)
+    _, rows = visit.reading.finals(visit.ladder, int(number), (page - 1) * SIZE, SIZE + 1)
+    here = ("ladders", visit.ladder, "seasons", number)
     return {
         "ladder": LadderShown.of(view),
-        "season": here,
-        "rows": found[:SIZE],
-        "before": address(*at, page=page - 1) if page > 1 else None,
-        "after": address(*at, page=page + 1) if len(found) > SIZE else None,
+        "season": listed,
+        "rows": rows[:SIZE],
+        "before": address(*here, page=page - 1) if page > 1 else None,
+        "after": address(*here, page=page + 1) if len(rows) > SIZE else None,
     }
 
 
-async def rules(visit: Visit) -> Response:
-    """What a ladder is rated by, in words."""
+async def rules(visit: PageRequest) -> Response:
+    """Show the rating system, parameters and settings of a ladder."""
     return await visit.show("rules", lambda: _rules(visit))
 
 
-def _rules(visit: Visit) -> Mapping[str, object]:
-    from evenmatch.service.describing import rules_told  # noqa: PLC0415
+def _rules(visit: PageRequest) -> Mapping[str, object]:
+    from evenmatch.service.queries.descriptions import rules_told  # noqa: PLC0415
 
     ladder = visit.reading.described(visit.ladder)
     return {

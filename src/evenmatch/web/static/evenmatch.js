@@ -1,30 +1,30 @@
-// What is live on the pages. Without it every page still says all it has to say, but for the curves.
+// Live updates, charts and forms of the pages. Without JavaScript the pages show everything except the charts.
 //
-// <body data-here="URL">           the address of this page, at which its regions are fetched again
-// <body data-now="…">              the service's clock when the page was made, in milliseconds
-// <body data-pulse="URL">          a stream of events `ladder` and `queue`, at which regions are fetched again
-// <… id data-live="ladder queue">  such a region: at which of the events
-// <… id data-every="2">            a region that is fetched again every so many seconds, while it says so
-// <… data-background>              such a region in a tab that nobody looks at too
-// <… data-title="…">               the title of the page while this is in it
-// <… data-alert data-alert-words>  a new value is told by a sound and, where it is allowed, a notification
-// <button data-notify>             asks whether notifications are allowed
-// <time data-ago>                  says how long ago it was
-// <… data-figure="URL">            a chart: plotly's figure at this address, or in the element that data-from names
-// <form data-redraw="id">          sends itself when a value changes, and shows the answer in this region
-// <select data-choose="id">        shows the fields that belong to another choice in this region
-// <… data-of="id">                 goes when something else is chosen or typed in the form of that region
-// <tr data-key data-value>         a row that is marked for a moment when its value has changed
+// <body data-here="URL">           the URL of this page, from which its regions are reloaded
+// <body data-now="…">              the service's clock when the page was rendered, in milliseconds
+// <body data-pulse="URL">          the stream of server-sent events `ladder` and `queue`
+// <… id data-live="ladder queue">  a region that is reloaded after these events
+// <… id data-every="2">            a region that is reloaded every n seconds, as long as it has this attribute
+// <… data-background>              a region that is reloaded in a hidden tab, too
+// <… data-title="…">               the document title while this element is on the page
+// <… data-alert data-alert-words>  a new value plays a sound and, if permitted, shows a notification
+// <button data-notify>             requests the permission for notifications
+// <time data-ago>                  shows the time that has passed since then
+// <… data-figure="URL">            a chart: the plotly figure at this URL, or in the element with the id in data-from
+// <form data-redraw="id">          submits itself when a value changes, and shows the response in this region
+// <select data-choose="id">        reloads this region with the fields that belong to the selected option
+// <… data-of="id">                 is removed when the form of that region changes
+// <tr data-key data-value>         a row that is highlighted for a moment when its value has changed
 
 const NARROW = 520; // pixels, below which charts have fewer ticks
 const SETTLE = 250; // milliseconds after the last change of a slider
-const SOON = 5000; // milliseconds: the same where somebody waits for what the stream tells
-const AGAIN = [2000, 60_000]; // milliseconds until a lost stream is tried again: at first, and at most
-const GATHER = 400; // milliseconds in which further events count as one
+const SOON = 5000; // milliseconds: the longest retry delay of the stream on the page of a waiting player
+const AGAIN = [2000, 60_000]; // milliseconds until a lost stream is retried: first and longest delay
+const GATHER = 400; // milliseconds in which further events are handled together
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const touch = matchMedia("(pointer: coarse)");
 
-const regions = (selector, within = document) => [...within.querySelectorAll(selector)].filter((one) => one.id);
+const regions = (selector, within = document) => [...within.querySelectorAll(selector)].filter((region) => region.id);
 
 // Charts
 
@@ -36,35 +36,35 @@ function loadLibrary() {
     script.src = document.body.dataset.plotly;
     script.onload = () => done(window.Plotly);
     script.onerror = () => {
-      library = null; // the next chart tries again
-      failed(new Error("the chart library could not be loaded"));
+      library = null; // the next chart retries
+      failed(new Error("The chart library could not be loaded"));
     };
     document.head.append(script);
   });
   return library;
 }
 
-const zooms = new WeakMap(); // the stretch of time that a chart shows, in milliseconds, where that is not all
+const zooms = new WeakMap(); // the zoomed time range of a chart, in milliseconds
 
 async function figureOf(chart) {
   const from = chart.dataset.from && document.getElementById(chart.dataset.from);
   if (from) return JSON.parse(from.textContent);
   const url = new URL(chart.dataset.figure, location.href);
   const zoom = zooms.get(chart);
-  if (zoom) ["since", "until"].forEach((name, at) => url.searchParams.set(name, Math.round(zoom[at])));
-  const answer = await fetch(url, { credentials: "same-origin" });
-  if (!answer.ok) throw new Error(`the chart could not be read (${answer.status})`);
-  return answer.json();
+  if (zoom) ["since", "until"].forEach((name, index) => url.searchParams.set(name, Math.round(zoom[index])));
+  const response = await fetch(url, { credentials: "same-origin" });
+  if (!response.ok) throw new Error(`The chart could not be loaded (${response.status})`);
+  return response.json();
 }
 
 function coloursOf(names) {
   const sample = document.body.appendChild(document.createElement("span"));
-  const found = names.map((name) => {
-    sample.style.color = `var(${name})`; // the property itself is text, light-dark(…) and all
+  const colours = names.map((name) => {
+    sample.style.color = `var(${name})`; // resolves light-dark(…), which the property itself does not
     return getComputedStyle(sample).color;
   });
   sample.remove();
-  return found;
+  return colours;
 }
 
 function painted(figure, chart) {
@@ -74,22 +74,22 @@ function painted(figure, chart) {
   layout.hoverlabel = { ...layout.hoverlabel, bgcolor: ground, bordercolor: grid, font: { color: ink } };
   for (const axis of Object.keys(layout).filter((key) => /^[xy]axis\d*$/.test(key))) {
     Object.assign(layout[axis], { gridcolor: grid, linecolor: grid });
-    if (touch.matches) layout[axis].fixedrange = true; // a finger on the chart scrolls the page
+    if (touch.matches) layout[axis].fixedrange = true; // touching the chart scrolls the page
     if (chart.clientWidth < NARROW && axis.startsWith("x") && layout[axis].type === "date") {
       delete layout[axis].dtick;
       layout[axis].nticks = 4;
     }
   }
   if (touch.matches) layout.dragmode = false;
-  else if (layout.meta?.more) layout.title.text += " Drag across a stretch to see all of it.";
-  if (layout.meta?.more || zooms.has(chart)) layout.yaxis.fixedrange = true; // a stretch of time is chosen
+  else if (layout.meta?.more) layout.title.text += " Drag across a part to see all of its matches.";
+  if (layout.meta?.more || zooms.has(chart)) layout.yaxis.fixedrange = true; // only a time range can be zoomed
   if (zooms.has(chart)) layout.xaxis.range = zooms.get(chart);
   return { data, layout };
 }
 
-// A chart of some of many points fetches those of the stretch that is zoomed into.
+// Load all points of the zoomed range of a chart that shows only some of its points.
 function watchZoom(chart, [first, last]) {
-  const millis = (at) => typeof at === "number" ? at : Date.parse(at.includes(" ") ? `${at.replace(" ", "T")}Z` : at);
+  const millis = (time) => typeof time === "number" ? time : Date.parse(time.includes(" ") ? `${time.replace(" ", "T")}Z` : time);
   chart.on("plotly_relayout", () => {
     const [since, until] = chart.layout.xaxis.range.map(millis);
     const before = zooms.get(chart);
@@ -99,7 +99,7 @@ function watchZoom(chart, [first, last]) {
   });
 }
 
-const drawings = new WeakMap(); // how often a chart was drawn: an answer that is overtaken is left out
+const drawings = new WeakMap(); // number of draws of a chart: an outdated response is ignored
 
 async function draw(chart) {
   const drawing = (drawings.get(chart) ?? 0) + 1;
@@ -113,14 +113,14 @@ async function draw(chart) {
     if (!chart.dataset.drawn && layout.meta?.more) watchZoom(chart, layout.xaxis.range);
     chart.dataset.drawn = "true";
   } catch (error) {
-    if (!chart.dataset.drawn) chart.textContent = `${error.message}.`; // one that is drawn stays as it was
+    if (!chart.dataset.drawn) chart.textContent = `${error.message}.`; // a chart that is already drawn stays
   }
 }
 
 const CHARTS = "[data-figure], [data-from]";
 const drawAll = (within = document) => within.querySelectorAll(CHARTS).forEach(draw);
 
-// Regions: what is new is put into what is there, so that focus, scrolling and a pressed button stay
+// Regions: new content is merged into the existing elements, so that focus, scroll position and pressed buttons stay
 
 const KEYED = new Set(["A", "BUTTON", "INPUT", "SELECT", "OPTION"]);
 
@@ -136,7 +136,7 @@ const isAlike = (a, b) => a.nodeType === b.nodeType && a.nodeName === b.nodeName
 
 function mark(row, before, after) {
   row.classList.remove("rose", "fell");
-  row.getBoundingClientRect(); // so that the same mark is seen again
+  row.getBoundingClientRect(); // forces a reflow, so that the animation restarts
   row.classList.add(Number(after) < Number(before) ? "fell" : "rose");
 }
 
@@ -162,29 +162,29 @@ function morph(old, fresh) {
     for (const name of ["data-figure", "data-from", "aria-label"]) {
       if (fresh.hasAttribute(name)) old.setAttribute(name, fresh.getAttribute(name));
     }
-    return; // what is in it is the chart library's
+    return; // the chart library owns the content
   }
   syncAttributes(old, fresh);
-  const keyed = new Map(); // those of a key in their order: two may have the same
+  const keyed = new Map(); // nodes by key, in order: keys may repeat
   for (const node of [...old.childNodes].filter(keyOf)) keyed.set(keyOf(node), [...(keyed.get(keyOf(node)) ?? []), node]);
   const wasFull = keyed.size > 0;
-  let at = old.firstChild;
+  let position = old.firstChild;
   for (const next of [...fresh.childNodes]) {
     const key = keyOf(next);
-    const known = key === null ? at : keyed.get(key)?.shift();
+    const known = key === null ? position : keyed.get(key)?.shift();
     if (known && isAlike(known, next)) {
-      if (known === at) at = at.nextSibling;
-      else old.insertBefore(known, at);
+      if (known === position) position = position.nextSibling;
+      else old.insertBefore(known, position);
       morph(known, next);
     } else {
-      old.insertBefore(next, at);
+      old.insertBefore(next, position);
       if (wasFull && next.dataset?.key !== undefined) next.classList.add("rose");
     }
   }
-  while (at) {
-    const gone = at;
-    at = at.nextSibling;
-    gone.remove();
+  while (position) {
+    const removed = position;
+    position = position.nextSibling;
+    removed.remove();
   }
 }
 
@@ -193,29 +193,29 @@ addEventListener("pointerdown", () => { pressed = true; }, true);
 for (const end of ["pointerup", "pointercancel", "blur"]) addEventListener(end, () => { pressed = false; }, true);
 
 function swap(old, fresh) {
-  const held = old.contains(document.activeElement) ? document.activeElement : null;
-  const place = held && keyOf(held);
+  const focused = old.contains(document.activeElement) ? document.activeElement : null;
+  const key = focused && keyOf(focused);
   morph(old, fresh);
   drawAll(old);
-  if (held && document.activeElement !== held && place) {
-    [...old.querySelectorAll(held.tagName)].find((one) => keyOf(one) === place)?.focus({ preventScroll: true });
+  if (focused && document.activeElement !== focused && key) {
+    [...old.querySelectorAll(focused.tagName)].find((node) => keyOf(node) === key)?.focus({ preventScroll: true });
   }
 }
 
 async function fetchPage(url, ids) {
   const answer = await fetch(url, { credentials: "same-origin", headers: { "X-Evenmatch-Part": ids.join(" ") } });
   if (answer.redirected && new URL(answer.url).pathname !== new URL(url, location.href).pathname) {
-    location.assign(answer.url); // as when what was waited for has happened
+    location.assign(answer.url); // for example to the login page
     return;
   }
   const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-  while (pressed) await new Promise((done) => { setTimeout(done, 50); }); // what is being clicked stays until then
+  while (pressed) await new Promise((done) => { setTimeout(done, 50); }); // do not replace an element while it is clicked
   for (const id of ids) {
     const [old, fresh] = [document.getElementById(id), page.getElementById(id)];
     if (old && fresh) swap(old, fresh);
   }
-  tellTitle();
-  tellAlert();
+  updateTitle();
+  showAlert();
 }
 
 let wanted = new Set();
@@ -230,14 +230,14 @@ function refresh(ids) {
     try {
       await fetchPage(document.body.dataset.here, now);
     } catch {
-      now.forEach((id) => wanted.add(id)); // the service is away: at the next event
+      now.forEach((id) => wanted.add(id)); // the service does not respond: retry at the next event
     }
     gathering = null;
     if (due().length) setTimeout(() => refresh([]), 3000);
   }, GATHER);
 }
 
-// Those wanted that are fetched now: where nobody looks at the tab, only what somebody waits for.
+// The requested regions to reload now: in a hidden tab, only those with data-background.
 const due = () => [...wanted].filter((id) => !document.hidden || document.getElementById(id)?.matches("[data-background]"));
 
 let stream = null;
@@ -249,18 +249,18 @@ function listen(wait = AGAIN[0], lost = false) {
   clearTimeout(retry);
   stream?.close();
   stream = new EventSource(url);
-  for (const what of ["ladder", "queue"]) {
-    stream.addEventListener(what, () => refresh(regions(`[data-live~="${what}"]`).map((one) => one.id)));
+  for (const event of ["ladder", "queue"]) {
+    stream.addEventListener(event, () => refresh(regions(`[data-live~="${event}"]`).map((region) => region.id)));
   }
   stream.addEventListener("open", () => {
-    if (lost) refresh(regions("[data-live]").map((one) => one.id)); // what was missed meanwhile
+    if (lost) refresh(regions("[data-live]").map((region) => region.id)); // changes missed meanwhile
     [lost, wait] = [false, AGAIN[0]];
     document.documentElement.dataset.stream = "open";
   });
   stream.addEventListener("error", () => {
     lost = true;
     document.documentElement.dataset.stream = "lost";
-    if (stream.readyState !== EventSource.CLOSED) return; // the browser tries again by itself
+    if (stream.readyState !== EventSource.CLOSED) return; // the browser reconnects by itself
     const longest = document.querySelector("[data-background]") ? SOON : AGAIN[1];
     retry = setTimeout(() => listen(Math.min(2 * wait, longest), true), wait * (0.5 + Math.random()));
   });
@@ -268,11 +268,11 @@ function listen(wait = AGAIN[0], lost = false) {
 
 function leave() {
   clearTimeout(retry);
-  stream?.close(); // a page with an open stream is not kept for the back button
+  stream?.close(); // browsers do not put pages with an open stream into the back/forward cache
 }
 
 function comeBack(event) {
-  if (!event.persisted) return; // the page begins anyway
+  if (!event.persisted) return; // the page is loaded anyway
   listen(AGAIN[0], true);
   tick();
 }
@@ -281,14 +281,14 @@ let second = 0;
 
 function tick() {
   second += 1;
-  refresh(regions("[data-every]").filter((one) => second % Number(one.dataset.every) === 0).map((one) => one.id));
-  if (!document.hidden) document.querySelectorAll("time[data-ago]").forEach(tellAgo);
+  refresh(regions("[data-every]").filter((region) => second % Number(region.dataset.every) === 0).map((region) => region.id));
+  if (!document.hidden) document.querySelectorAll("time[data-ago]").forEach(updateAgo);
 }
 
-// Times that pass
+// Relative times
 
 const [MINUTE, HOUR, DAY] = [60, 3600, 86_400];
-const ahead = Number(document.body.dataset.now) - Date.now(); // of the service's clock, in milliseconds
+const ahead = Number(document.body.dataset.now) - Date.now(); // how far the service's clock is ahead, in milliseconds
 
 function roughly(seconds) {
   const [size, unit] =
@@ -296,48 +296,48 @@ function roughly(seconds) {
   return `${Math.round(seconds / size)} ${unit}`;
 }
 
-function tellAgo(time) {
+function updateAgo(time) {
   const passed = (Date.now() + ahead - Date.parse(time.dateTime)) / 1000;
-  const told = Math.abs(passed) < MINUTE ? "just now" : passed > 0 ? `${roughly(passed)} ago` : `in ${roughly(-passed)}`;
-  if (time.textContent !== told) time.textContent = told;
+  const words = Math.abs(passed) < MINUTE ? "just now" : passed > 0 ? `${roughly(passed)} ago` : `in ${roughly(-passed)}`;
+  if (time.textContent !== words) time.textContent = words;
 }
 
-// What must not be missed: in the title, by a sound, by a notification
+// Alerts: title, sound and notification
 
 const title = document.title;
 let alerted = document.querySelector("[data-alert]")?.dataset.alert;
 
-function tellTitle() {
+function updateTitle() {
   document.title = document.querySelector("[data-title]")?.dataset.title ?? title;
 }
 
-function tellAlert() {
-  const found = document.querySelector("[data-alert]");
-  if (!found || found.dataset.alert === alerted) return;
-  alerted = found.dataset.alert;
-  ring();
-  if (document.hidden && mayNotify()) notify(found.dataset.alertWords);
+function showAlert() {
+  const alert = document.querySelector("[data-alert]");
+  if (!alert || alert.dataset.alert === alerted) return;
+  alerted = alert.dataset.alert;
+  playSound();
+  if (document.hidden && mayNotify()) notify(alert.dataset.alertWords);
 }
 
-async function ring() {
-  if (navigator.userActivation?.hasBeenActive === false) return; // a page may not sound before it is touched
+async function playSound() {
+  if (navigator.userActivation?.hasBeenActive === false) return; // browsers block sounds before the first click or key
   let sound = null;
   try {
     sound = new AudioContext();
     await Promise.race([sound.resume(), new Promise((done) => setTimeout(done, 1000))]);
     if (sound.state !== "running") throw new Error("no sound");
-    for (const [at, pitch] of [[0, 660], [0.18, 880]]) {
+    for (const [delay, pitch] of [[0, 660], [0.18, 880]]) {
       const [tone, volume] = [sound.createOscillator(), sound.createGain()];
       tone.frequency.value = pitch;
-      volume.gain.setValueAtTime(0.2, sound.currentTime + at);
-      volume.gain.exponentialRampToValueAtTime(0.001, sound.currentTime + at + 0.4);
+      volume.gain.setValueAtTime(0.2, sound.currentTime + delay);
+      volume.gain.exponentialRampToValueAtTime(0.001, sound.currentTime + delay + 0.4);
       tone.connect(volume).connect(sound.destination);
-      tone.start(sound.currentTime + at);
-      tone.stop(sound.currentTime + at + 0.4);
+      tone.start(sound.currentTime + delay);
+      tone.stop(sound.currentTime + delay + 0.4);
     }
     await new Promise((done) => setTimeout(done, 1000));
   } catch {
-    // a browser without sound: the title tells it
+    // no sound available: the title shows the alert
   } finally {
     sound?.close();
   }
@@ -351,7 +351,7 @@ function notify(words) {
     note.onclick = () => { focus(); note.close(); };
     document.addEventListener("visibilitychange", () => note.close(), { once: true });
   } catch {
-    // some browsers of phones have notifications for installed pages alone
+    // some mobile browsers allow notifications of installed apps only
   }
 }
 
@@ -365,9 +365,9 @@ function offerNotifications() {
   };
 }
 
-// Forms that answer at once
+// Forms that submit themselves
 
-function tellValues(form) {
+function updateValues(form) {
   for (const output of form.querySelectorAll("output[for]")) {
     const input = document.getElementById(output.htmlFor.value);
     if (input) output.value = `${input.value}${output.dataset.unit ?? ""}`;
@@ -376,61 +376,61 @@ function tellValues(form) {
 
 function watchForm(form) {
   const region = document.getElementById(form.dataset.redraw);
-  let waits = null;
-  let asked = 0;
+  let timer = null;
+  let requests = 0;
   const send = async () => {
-    const mine = ++asked;
+    const request = ++requests;
     region.setAttribute("aria-busy", "true");
     const url = `${form.action.split("?")[0]}?${new URLSearchParams(new FormData(form))}`;
     try {
-      const answer = await fetch(url, { credentials: "same-origin" });
-      const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-      if (mine !== asked) return; // a later answer is on its way
+      const response = await fetch(url, { credentials: "same-origin" });
+      const page = new DOMParser().parseFromString(await response.text(), "text/html");
+      if (request !== requests) return; // a newer request was sent
       const fresh = page.getElementById(region.id);
       if (fresh) swap(region, fresh);
       else region.textContent = page.querySelector("main")?.textContent.trim() ?? "";
       history.replaceState(null, "", url);
       document.body.dataset.here = url;
     } catch {
-      region.textContent = "The service did not answer.";
+      region.textContent = "The service did not respond.";
     } finally {
-      if (mine === asked) region.removeAttribute("aria-busy");
+      if (request === requests) region.removeAttribute("aria-busy");
     }
   };
   form.addEventListener("input", () => {
-    tellValues(form);
-    clearTimeout(waits);
-    waits = setTimeout(send, SETTLE);
+    updateValues(form);
+    clearTimeout(timer);
+    timer = setTimeout(send, SETTLE);
   });
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     send();
   });
-  tellValues(form);
+  updateValues(form);
 }
 
 // Fields that depend on a choice
 
 function watchChoices(region) {
-  const drop = () => document.querySelectorAll(`[data-of="${region.id}"]`).forEach((one) => one.remove());
-  let asked = 0;
+  const drop = () => document.querySelectorAll(`[data-of="${region.id}"]`).forEach((node) => node.remove());
+  let requests = 0;
   region.closest("form").addEventListener("input", drop);
   region.addEventListener("change", async ({ target }) => {
     if (target.dataset.choose !== region.id) return;
-    const mine = ++asked;
+    const request = ++requests;
     region.setAttribute("aria-busy", "true");
-    const chosen = [...region.querySelectorAll("[data-choose]")].map((one) => [one.name, one.value]);
+    const chosen = [...region.querySelectorAll("[data-choose]")].map((select) => [select.name, select.value]);
     try {
-      const answer = await fetch(`${document.body.dataset.here.split("?")[0]}?${new URLSearchParams(chosen)}`);
-      const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+      const response = await fetch(`${document.body.dataset.here.split("?")[0]}?${new URLSearchParams(chosen)}`);
+      const page = new DOMParser().parseFromString(await response.text(), "text/html");
       const fresh = page.getElementById(region.id);
-      if (mine !== asked || !fresh) return;
+      if (request !== requests || !fresh) return;
       region.replaceChildren(...fresh.childNodes);
       document.getElementById(target.id)?.focus({ preventScroll: true });
     } catch {
-      // the parameters stay those of the choice before; the service shows the others when the form is sent
+      // the old parameters stay; the service shows the new ones when the form is submitted
     } finally {
-      if (mine === asked) region.removeAttribute("aria-busy");
+      if (request === requests) region.removeAttribute("aria-busy");
     }
   });
 }
@@ -438,7 +438,7 @@ function watchChoices(region) {
 document.documentElement.classList.add("live");
 drawAll();
 document.querySelectorAll("form[data-redraw]").forEach(watchForm);
-new Set([...document.querySelectorAll("[data-choose]")].map((one) => one.dataset.choose)).forEach((id) => {
+new Set([...document.querySelectorAll("[data-choose]")].map((select) => select.dataset.choose)).forEach((id) => {
   watchChoices(document.getElementById(id));
 });
 dark.addEventListener("change", () => drawAll());
@@ -446,6 +446,6 @@ document.addEventListener("visibilitychange", () => refresh([]));
 addEventListener("pagehide", leave);
 addEventListener("pageshow", comeBack);
 offerNotifications();
-tellTitle();
+updateTitle();
 listen();
 setInterval(tick, 1000);

@@ -1,0 +1,31 @@
+"""Audit entries of commands, in the same audit trail as those of HTTP requests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from evenmatch.service.callers.audit_entry import AuditEntry
+    from evenmatch.service.service import Service
+
+
+def audit_entry(
+    action: str, ladder: str | None = None, target: str | None = None, body: Mapping[str, object] | None = None
+) -> AuditEntry:
+    """An audit entry of the operator at the command line; action names are those of the HTTP endpoints."""
+    from evenmatch.service.callers.access import OPERATOR
+    from evenmatch.service.callers.audit_entry import AuditEntry
+
+    return AuditEntry(OPERATOR, action, ladder, target, {} if body is None else body)
+
+
+def acting(
+    service: Service,
+    action: str,
+    ladder: str | None = None,
+    target: str | None = None,
+    body: Mapping[str, object] | None = None,
+) -> Service:
+    """The same service, recording its changes with this audit entry."""
+    return service.noting(audit_entry(action, ladder, target, body))

@@ -1,0 +1,83 @@
+"""Input files of a ladder: reading a file or a pipe (`-`), and choosing one of several ladders in it."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from evenmatch.cli.output import working
+from evenmatch.errors import BadRowsError, UnknownNameError, UsageError
+
+if TYPE_CHECKING:
+    from evenmatch.tables import MatchTable
+
+FILES = ".csv, .parquet, .jsonl or .ndjson; - reads CSV or JSON Lines from standard input"
+FromLadder = Annotated[
+    str | None,
+    typer.Option("--from", metavar="LADDER", help="The ladder in FILE, if it contains several and none is named L."),
+]
+
+
+@contextmanager
+def received(file: str) -> Iterator[tuple[Path, str | None]]:
+    """The path of a file, and its name for messages if that is not the path.
+
+    For `-`: a temporary copy of standard input, removed at the end of the block.
+    """
+    if file != "-":
+        yield Path(file), None
+        return
+    if sys.stdin is None:
+        raise UsageError("standard input is closed; expected a pipe or the name of a file")
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "received"
+        with path.open("wb") as copy:
+            shutil.copyfileobj(sys.stdin.buffer, copy)
+        yield path, "standard input"
+
+
+def matches_in(path: Path, name: str | None, skip_bad: bool) -> MatchTable:
+    """Read the matches of a file, with a progress bar."""
+    from evenmatch.tables.reading import read_matches
+
+    with working(f"reading {name or path.name}"):
+        return read_matches(path, name, skip_bad=skip_bad)
+
+
+@contextmanager
+def adding(of: str = "match") -> Iterator[None]:
+    """Let errors about bad rows say that nothing was added. of: what the rows describe, `match` or `row`."""
+    try:
+        yield
+    except BadRowsError as error:
+        error.outcome, error.of = "nothing was added", of
+        raise
+
+
+def one_ladder(matches: MatchTable, ladder: str, named: str | None, otherwise: str = "") -> MatchTable:
+    """The matches of one ladder of a file, chosen by `ladder_within`."""
+    return matches.on_ladder(ladder_within(matches.ladders, ladder, named, matches.source.name, otherwise))
+
+
+def ladder_within(names: Sequence[str], ladder: str, named: str | None, file: str, otherwise: str = "") -> str:
+    """The ladder of a file to use: the one named by --from, else the only one, else the one called `ladder`.
+
+    otherwise  another way out, for the message of the UsageError if there is no such ladder
+    """
+    if named is not None:
+        if named not in names:
+            raise UnknownNameError(f"ladder of {file}", named, sorted(names))
+        return named
+    if len(names) == 1:
+        return names[0]
+    if ladder in names:
+        return ladder
+    listed = ", ".join(sorted(names)[:20]) + (", …" if len(names) > 20 else "")
+    raise UsageError(f"{file} has the ladders {listed}, and none is {ladder!r}; choose one by --from LADDER{otherwise}")

@@ -1,0 +1,88 @@
+"""The simulated people of the demo: hidden true skills, habits, friends and regions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from evenmatch.demo.games import GAMES
+from evenmatch.demo.names import player_names
+
+PEOPLE = 960
+LIVES = {"eu": 0.6, "us": 0.28, "asia": 0.12}  # shares of the population by region
+OWN_SHARE = 0.6  # weight of the skill in one game, against the talent for all games
+FRIENDS = 3
+HOUR_SWING = 0.25  # added to the skill at a player's best hour
+
+
+@dataclass(frozen=True)
+class Person:
+    """A simulated person.
+
+    skill      by ladder, standard normal
+    eagerness  relative frequency of playing;  best_hour  0..24
+    ping       milliseconds by region;  within, loose  the opponent filter of their tickets
+    friends    names of possible party members
+    """
+
+    name: str
+    skill: Mapping[str, float]
+    eagerness: float
+    best_hour: float
+    region: str
+    ping: Mapping[str, float]
+    within: float
+    loose: bool
+    ladders: tuple[str, ...]
+    friends: tuple[str, ...] = field(default=(), repr=False)
+
+    def skill_at(self, ladder: str, hour: float) -> float:
+        """Return the skill at an hour of the day, 0..24."""
+        away = (hour - self.best_hour) / 24 * 2 * np.pi
+        return self.skill.get(ladder, 0.0) + HOUR_SWING * float(np.cos(away))
+
+
+def make_people(seed: int, count: int = PEOPLE) -> list[Person]:
+    """Return `count` people, reproducible by seed; each plays at least one of the games."""
+    rng = np.random.default_rng([seed, 0])
+    names = player_names(count, rng)
+    talent = rng.normal(size=count)
+    people = [_person(rng, names[index], talent[index]) for index in range(count)]
+    return [replace(person, friends=friends) for person, friends in zip(people, _friends(people), strict=True)]
+
+
+def _friends(people: Sequence[Person]) -> list[tuple[str, ...]]:
+    """The friends of each person: those of the most similar skill in all games that both play."""
+    skill = np.array([[person.skill.get(game.ladder, np.nan) for game in GAMES] for person in people])
+    apart = np.abs(skill[:, None] - skill[None])
+    farthest = np.where(np.isnan(apart), -np.inf, apart).max(axis=2)
+    farthest[farthest < 0] = np.inf  # no game in common
+    np.fill_diagonal(farthest, np.inf)
+    nearest = np.argsort(farthest, axis=1, kind="stable")[:, :FRIENDS]
+    return [tuple(people[other].name for other in row) for row in nearest]
+
+
+def _person(rng: np.random.Generator, name: str, talent: float) -> Person:
+    ladders = [game.ladder for game in GAMES if rng.random() < game.share]
+    if not ladders:
+        ladders = [GAMES[int(rng.integers(len(GAMES)))].ladder]
+    own = rng.normal(size=len(GAMES))
+    region = str(rng.choice(list(LIVES), p=list(LIVES.values())))
+    ping = {name: float(rng.integers(15, 60) if name == region else rng.integers(80, 170)) for name in LIVES}
+    return Person(
+        name=name,
+        skill={
+            game.ladder: float((1 - OWN_SHARE**2) ** 0.5 * talent + OWN_SHARE * own[number])
+            for number, game in enumerate(GAMES)
+            if game.ladder in ladders
+        },
+        eagerness=float(rng.lognormal(sigma=0.8)),
+        best_hour=float(rng.uniform(0, 24)),
+        region=region,
+        ping=ping,
+        within=float(rng.choice([5, 10, 20])),
+        loose=bool(rng.random() < 0.95),
+        ladders=tuple(ladders),
+    )

@@ -1,0 +1,1 @@
+"""ASGI middleware, which handles each request before it is routed."""

@@ -1,0 +1,35 @@
+"""Middleware that logs unexpected exceptions and answers them with a problem."""
+
+from __future__ import annotations
+
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from evenmatch.http.logs import log
+from evenmatch.http.problems import OTHERS, respond, told
+from evenmatch.http.request_context import BodyTooLargeError, context_of
+
+
+class ErrorBoundary:
+    """Answer exceptions with 413 or 500; if the response has already begun, raise again, which aborts it."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle a request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        context = context_of(scope)
+        try:
+            await self._app(scope, receive, send)
+        except BodyTooLargeError as error:
+            if context.status:
+                raise
+            await respond(told(OTHERS[413], error.detail, context.id))(scope, receive, send)
+        except Exception as error:
+            log.error("bug", request=context.id, method=scope["method"], path=scope["path"], exc_info=error)
+            if context.status:
+                raise
+            detail = "this is a bug in evenmatch; the server log has the details under this request_id"
+            await respond(told(OTHERS[500], detail, context.id))(scope, receive, send)

@@ -1,0 +1,231 @@
+"""Creating and changing ladders: rules, settings, seasons, starting ratings."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import ConfigDict, Field
+
+from evenmatch.http.models.base import LONGEST, Moment, Name, RequestModel, ResponseModel, Text
+
+MANY = 2**31 - 1
+DAYS = 36_525  # a century
+Parameter = Annotated[
+    float | bool | str | list[float] | None, Field(description="Value of a parameter that `evenmatch systems` lists.")
+]
+Parameters = Annotated[dict[Name, Parameter], Field(max_length=256)]
+Rating = Annotated[float, Field(description="A rating on the scale that the ladder shows.")]
+EventId = Annotated[
+    Name | None,
+    Field(
+        description="Chosen by you: a repeated request changes nothing; the same id with other content is a conflict."
+    ),
+]
+
+
+class DivisionIn(RequestModel):
+    """A division: a range of percentiles, from `lowest` up to the next division."""
+
+    name: Name
+    lowest: Annotated[int, Field(ge=1, le=100)]
+
+
+class SettingsChange(RequestModel):
+    """Settings of a ladder apart from its rating rules; omitted settings stay unchanged."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"title": "Arena 6v6", "placement": 5, "team_size": 6}]})
+
+    title: Annotated[Text, Field(max_length=LONGEST)] = Field(
+        default="", description="Title that people see; empty: the name."
+    )
+    placement: Annotated[int, Field(ge=0, le=MANY)] = Field(
+        default=10, description="Matches that a player must complete to be listed."
+    )
+    active_days: Annotated[float, Field(ge=0, le=DAYS)] = Field(
+        default=30.0, description="List players who completed a match in the last N days."
+    )
+    divisions: list[DivisionIn] = Field(
+        default_factory=list, min_length=1, max_length=100, description="Divisions; the lowest begins at percentile 1."
+    )
+    division_margin: Annotated[int, Field(ge=0, le=100)] = Field(
+        default=3, description="Percentiles below its lower limit at which a player still keeps a division."
+    )
+    team_size: Annotated[int, Field(ge=1, le=MANY)] | None = Field(
+        default=None, description="Players in a full team; null: any number."
+    )
+    reset: Literal["full", "soft", "none"] = Field(
+        default="soft", description="How ratings are reset when a season begins."
+    )
+    factor: Annotated[float, Field(ge=0, le=1)] = Field(
+        default=0.5, description="Share of each player's distance from the mean that a soft reset keeps."
+    )
+    archived: bool = Field(default=False, description="The ladder is read-only: nothing can be added.")
+
+    def named(self) -> dict[str, object]:
+        """The settings that were sent, in the form that `Settings.changed` takes."""
+        sent = {name: getattr(self, name) for name in self.model_fields_set}
+        if "divisions" in sent:
+            sent["divisions"] = [(division.name, division.lowest) for division in self.divisions]
+        return sent
+
+
+class LadderCreate(RequestModel):
+    """The ladder to create."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {"name": "arena", "system": "wager", "parameters": {"stake": 0.05}, "settings": {"team_size": 6}}
+            ]
+        }
+    )
+
+    name: Name
+    system: Name = Field(description="An installed rating system: elo, glicko2, wager and others.")
+    preset: Name | None = Field(default=None, description="A named set of parameters.")
+    parameters: Parameters = Field(default_factory=dict)
+    settings: SettingsChange = Field(default_factory=lambda: SettingsChange.model_validate({}))
+
+
+class RulesChange(RequestModel):
+    """New rules; omitted parameters stay unchanged, except that a new system or preset starts from its own values."""
+
+    model_config = ConfigDict(
+        populate_by_name=True, json_schema_extra={"examples": [{"parameters": {"k": 20}, "from": "start"}]}
+    )
+
+    system: Name | None = None
+    preset: Name | None = None
+    parameters: Parameters = Field(default_factory=dict)
+    begin: Literal["start", "now"] = Field(
+        default="start",
+        validation_alias="from",
+        serialization_alias="from",
+        description="start: all matches are rated again; now: ratings stay, and the rules apply to later matches.",
+    )
+    skip_bad: bool = Field(
+        default=False, description="Leave matches unrated that the new rules cannot rate, instead of failing."
+    )
+    id: EventId = None
+
+
+class DivisionOut(ResponseModel):
+    """A division: a range of percentiles, from `lowest` up to the next division."""
+
+    name: str
+    lowest: int
+
+
+class SettingsOut(ResponseModel):
+    """The settings of a ladder apart from its rating rules."""
+
+    title: str
+    placement: int
+    active_days: float
+    divisions: list[DivisionOut]
+    division_margin: int
+    team_size: int | None
+    reset: str
+    factor: float
+    archived: bool = False
+
+
+class LadderOut(ResponseModel):
+    """A ladder as it is now."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "name": "arena",
+                    "title": "Arena 6v6",
+                    "system": "wager",
+                    "preset": None,
+                    "parameters": {"stake": 0.05},
+                    "settings": {
+                        "title": "Arena 6v6",
+                        "placement": 10,
+                        "active_days": 30.0,
+                        "divisions": [{"name": "Bronze", "lowest": 1}, {"name": "Gold", "lowest": 50}],
+                        "division_margin": 3,
+                        "team_size": 6,
+                        "reset": "soft",
+                        "factor": 0.5,
+                    },
+                    "events": 1,
+                    "matches": 0,
+                    "players": 0,
+                    "season": 1,
+                    "rebuild_due_from": None,
+                }
+            ]
+        }
+    )
+
+    name: str
+    title: str
+    system: str
+    preset: str | None
+    parameters: dict[str, float | bool | str | list[float] | None]
+    settings: SettingsOut
+    events: int
+    matches: int
+    players: int
+    season: int
+    rebuild_due_from: int | None = Field(description="First event from which ratings are out of date; null: none.")
+
+
+class SeasonCreate(RequestModel):
+    """The next season; omitted values are those of the ladder's settings."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"title": "Winter", "reset": "soft", "factor": 0.5, "id": "season-2"}]}
+    )
+
+    title: Name | None = None
+    reset: Literal["full", "soft", "none"] | None = None
+    factor: Annotated[float, Field(ge=0, le=1)] | None = Field(default=None, description="Only for a soft reset.")
+    id: EventId = None
+
+
+class SeasonOpened(ResponseModel):
+    """The season that is open now."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "number": 2,
+                    "title": "Winter",
+                    "position": 812,
+                    "opened_at": "2026-12-01T00:00:00Z",
+                    "closed_at": None,
+                }
+            ]
+        }
+    )
+
+    number: int
+    title: str
+    position: int
+    opened_at: Moment
+    closed_at: Moment | None
+
+
+class StartingRatings(RequestModel):
+    """Starting ratings from elsewhere, for players who have not played on the ladder."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"ratings": {"ann": 1710, "bob": 1480}, "id": "old-site"}]}
+    )
+
+    ratings: dict[Name, Rating] = Field(min_length=1, max_length=100_000)
+    id: EventId = None
+
+
+class StartingRatingsSet(ResponseModel):
+    """The number of players who got a starting rating; 0 if the request was already done."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"players": 2}]})
+
+    players: int

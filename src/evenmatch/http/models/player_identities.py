@@ -1,0 +1,49 @@
+"""Renaming, merging and erasing players, on all ladders at once."""
+
+from __future__ import annotations
+
+from pydantic import ConfigDict, Field
+
+from evenmatch.http.models.base import Name, RequestModel, ResponseModel
+
+
+class RenameRequest(RequestModel):
+    """A new name; reports under the old one still count for the player."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"to": "anna"}]})
+
+    to: Name
+
+
+class Renamed(ResponseModel):
+    """The current name of the player."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"player": "anna", "changed": True}]})
+
+    player: str
+    changed: bool = Field(description="False: it was already the player's name.")
+
+
+class MergeRequest(RequestModel):
+    """The player who remains after the merge."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"into": "ann"}]})
+
+    into: Name
+
+
+class Merged(ResponseModel):
+    """The player who remains, and the ladders that were rated again."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"player": "ann", "ladders": ["arena"]}]})
+
+    player: str
+    ladders: list[str]
+
+
+class Erased(ResponseModel):
+    """The pseudonym that replaces the player's names."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"pseudonym": "erased-5d0c91aa2f7e"}]})
+
+    pseudonym: str

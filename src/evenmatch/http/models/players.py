@@ -1,0 +1,157 @@
+"""Players: profile, matches, rating history, search."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import ConfigDict, Field
+
+from evenmatch.http.models.base import Moment, ResponseModel
+from evenmatch.http.models.standings import PLACE, StandingOut
+
+PLAYED = "2026-11-21T18:30:00Z"
+
+
+class PlayerProfile(ResponseModel):
+    """A player on a ladder. Only admins of the ladder see former names."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "ladder": "arena",
+                    "player": "ann",
+                    "names": None,
+                    "standing": PLACE,
+                    "state": {"deviation": 71.2, "volatility": 0.06},
+                    "banned": False,
+                    "last_played": PLAYED,
+                }
+            ]
+        }
+    )
+
+    ladder: str
+    player: str
+    names: list[str] | None = Field(
+        default=None, description="All names of the player; null unless the caller is an admin."
+    )
+    standing: StandingOut | None = Field(description="null: no rated match.")
+    state: dict[str, float | bool | str | None] = Field(
+        description="Other values that the rating system stores for the player, as of now."
+    )
+    banned: bool
+    last_played: Moment | None
+
+
+class PlayerMatch(ResponseModel):
+    """A match of a player with its effect on their rating, as it is rated now."""
+
+    match_id: str
+    position: int
+    played_at: Moment
+    state: Literal["rated", "unrated", "void", "waits"]
+    reason: str | None = Field(description="Why the match is not rated.")
+    team: int = Field(description="The player's team, counted from 0.")
+    teams: int
+    place: int = Field(description="Place of the team; 1 is best.")
+    quit: bool
+    before: float | None
+    after: float | None
+    change: float | None
+    expected: float | None = Field(description="The team's expected score before the match, 0 to 1.")
+    factors: dict[str, float | bool | str | None] | None
+    sentence: str | None = Field(description="Why the rating changed, in one sentence.")
+
+
+class PlayerMatches(ResponseModel):
+    """A player's matches, latest first."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "ladder": "arena",
+                    "player": "ann",
+                    "items": [
+                        {
+                            "match_id": "m-1",
+                            "position": 2,
+                            "played_at": PLAYED,
+                            "state": "rated",
+                            "reason": None,
+                            "team": 0,
+                            "teams": 2,
+                            "place": 1,
+                            "quit": False,
+                            "before": 1500.0,
+                            "after": 1575.0,
+                            "change": 75.0,
+                            "expected": 0.5,
+                            "factors": {"stake": 75.0},
+                            "sentence": "won; wagered 5 % of 1500.00, 75.0000",
+                        }
+                    ],
+                    "next": None,
+                }
+            ]
+        }
+    )
+
+    ladder: str
+    player: str
+    items: list[PlayerMatch]
+    next: str | None
+
+
+class PathPoint(ResponseModel):
+    """The rating after a match."""
+
+    match_id: str
+    played_at: Moment
+    rating: float
+
+
+class PlayerPath(ResponseModel):
+    """A player's rating over time, oldest point first."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "ladder": "arena",
+                    "player": "ann",
+                    "points": [{"match_id": "m-1", "played_at": PLAYED, "rating": 1575.0}],
+                }
+            ]
+        }
+    )
+
+    ladder: str
+    player: str
+    points: list[PathPoint]
+
+
+class PlayersFound(ResponseModel):
+    """Names of players that contain a text; names that begin with it come first."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"items": ["ann", "anna", "joanna"], "next": None}]})
+
+    items: list[str]
+    next: str | None = Field(
+        default=None, description="Always null; use a longer text to find players who are missing here."
+    )
+
+
+class PlayerOut(ResponseModel):
+    """A player and the ladders they are on."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"player": "ann", "names": None, "ladders": ["arena", "duel"]}]}
+    )
+
+    player: str
+    names: list[str] | None = Field(
+        default=None, description="All names of the player; null unless the caller is an admin."
+    )
+    ladders: list[str]

@@ -1,0 +1,41 @@
+"""The state of one request: id, caller, rate limit, status of the response."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from starlette.exceptions import HTTPException
+from starlette.types import Scope
+
+from evenmatch.errors import EvenmatchError
+from evenmatch.http.rate_limits import Allowance
+
+
+@dataclass(slots=True)
+class RequestContext:
+    """The state of one request, filled in while it is handled.
+
+    waits   the response waits for a change (long poll or stream), so its duration is not measured
+    status  of the response; 0 until it begins
+    refused the authentication error, if authentication failed before the endpoint was reached
+    """
+
+    id: str
+    actor: str | None = None
+    allowance: Allowance | None = None
+    waits: bool = False
+    status: int = 0
+    refused: EvenmatchError | None = None
+
+
+class BodyTooLargeError(HTTPException):
+    """The body exceeds the limit. An HTTPException, since the framework would report others as an unreadable body."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(413, f"the body is larger than the limit of {limit:,} bytes; split it into several requests")
+
+
+def context_of(scope: Scope) -> RequestContext:
+    """The context of the request with this scope."""
+    context: RequestContext = scope["evenmatch.asked"]
+    return context

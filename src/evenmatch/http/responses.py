@@ -1,0 +1,63 @@
+"""JSON responses, with an ETag so that an unchanged response need not be sent again."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from pydantic_core import to_json
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Send
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    Payload = BaseModel | dict[str, object] | list[object]
+
+JSON = "application/json"
+PRIVATE = "private, no-cache"  # the client may store it, and must revalidate it
+
+
+def etag_of(body: bytes) -> str:
+    """A strong ETag of these bytes."""
+    return f'"{hashlib.blake2b(body, digest_size=12).hexdigest()}"'
+
+
+def is_known(request: Request, etag: str) -> bool:
+    """Whether the client already has the response with this ETag."""
+    return holds(request.headers.get("if-none-match", ""), etag)
+
+
+def holds(held: str, etag: str) -> bool:
+    """Whether the value of If-None-Match contains this ETag."""
+    return held == "*" or etag in (tag.strip().removeprefix("W/") for tag in held.split(","))
+
+
+def encoded(payload: Payload) -> bytes:
+    """The JSON of a payload; times and other types as pydantic writes them."""
+    return to_json(payload, by_alias=True)
+
+
+def read(request: Request, payload: Payload | bytes, *, headers: dict[str, str] | None = None) -> Response:
+    """The response to a read: 200 with an ETag, or 304 if the client has it."""
+    body = payload if isinstance(payload, bytes) else encoded(payload)
+    etag = etag_of(body)
+    fields = {"ETag": etag, "Cache-Control": PRIVATE, **(headers or {})}
+    if is_known(request, etag):
+        return Response(status_code=304, headers=fields)
+    return Response(body, headers=fields, media_type=JSON)
+
+
+async def send_at_once(send: Send, status: int, headers: Sequence[tuple[bytes, bytes]], body: bytes = b"") -> None:
+    """Send a response directly over ASGI, without the cost of a Response object; the body is JSON."""
+    extra = [(b"content-length", b"%d" % len(body)), (b"content-type", JSON.encode())] if body else []
+    await send({"type": "http.response.start", "status": status, "headers": [*headers, *extra]})
+    await send({"type": "http.response.body", "body": body})
+
+
+def written(payload: Payload | bytes, status: int = 200, *, headers: dict[str, str] | None = None) -> Response:
+    """The response to a write; never cached."""
+    body = payload if isinstance(payload, bytes) else encoded(payload)
+    return Response(body, status, {"Cache-Control": "no-store", **(headers or {})}, JSON)

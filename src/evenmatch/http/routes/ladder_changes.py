@@ -1,0 +1,178 @@
+"""Endpoints to create and change ladders."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from evenmatch.http.access import Admin
+from evenmatch.http.admin_requests import audit_entry
+from evenmatch.http.models.base import moment
+from evenmatch.http.models.corrections import CorrectionPreview
+from evenmatch.http.models.jobs import JobOut
+from evenmatch.http.models.ladder_changes import (
+    DivisionOut,
+    LadderCreate,
+    LadderOut,
+    RulesChange,
+    SeasonCreate,
+    SeasonOpened,
+    SettingsChange,
+    SettingsOut,
+    StartingRatings,
+    StartingRatingsSet,
+)
+from evenmatch.http.responses import written
+from evenmatch.http.routes.corrections import NOTHING, foreseen
+from evenmatch.http.routes.jobs import accepted, plain_rebuilt
+from evenmatch.http.site import Site, site_of
+from evenmatch.rating import rules
+from evenmatch.service.corrections import Preview
+from evenmatch.service.ladders import ChangeRules, Ladder
+from evenmatch.service.replay.ledger_replay import Progress
+from evenmatch.service.rule_overrides import check_installed, choose
+from evenmatch.service.settings import Settings
+
+router = APIRouter(prefix="/v1/ladders", tags=["ladders"])
+LADDER = "/{ladder:text}"
+
+
+@router.post("", response_model=LadderOut, status_code=201, operation_id="create_ladder")
+async def create_ladder(asked: LadderCreate, request: Request, caller: Admin) -> Response:
+    """Create a ladder that is rated by an installed system."""
+    site = site_of(request)
+    check_installed(asked.system)
+
+    def create() -> Ladder:
+        ladder_rules = rules(asked.system, asked.preset, **asked.parameters)
+        settings = Settings().changed(asked.settings.named())
+        body = {"system": asked.system, "preset": ladder_rules.preset, "parameters": ladder_rules.values()}
+        entry = audit_entry(request, caller, "ladder.created", asked.name, body=body)
+        return site.service.noting(entry).create_ladder(asked.name, asked.system, ladder_rules, settings)
+
+    created = await site.work(create)
+    site.kernels.follow()
+    return written(told(created), 201)
+
+
+@router.patch(LADDER, response_model=LadderOut, operation_id="change_settings")
+async def change_settings(ladder: str, asked: SettingsChange, request: Request, caller: Admin) -> Response:
+    """Change settings such as title, placement or divisions; ratings stay unchanged."""
+    site = site_of(request)
+
+    def change() -> Ladder:
+        before = site.service.ladder(ladder).settings
+        if before.changed(asked.named()) != before:
+            body = asked.model_dump(mode="json", exclude_unset=True)
+            entry = audit_entry(request, caller, "settings.changed", ladder, body=body)
+            site.service.noting(entry).change_settings(ladder, asked.named())
+        return site.service.ladder(ladder)
+
+    return written(told(await site.work(change)))
+
+
+@router.put(f"{LADDER}/rules", response_model=JobOut, status_code=202, operation_id="change_rules")
+async def change_rules(ladder: str, asked: RulesChange, request: Request, caller: Admin) -> Response:
+    """Rate by another system or other parameters, as a job; reads and reports work as before meanwhile.
+
+    If the new rules cannot rate some matches, the job fails and lists them, unless `skip_bad` leaves them unrated.
+    """
+    site = site_of(request)
+    change_of_rules = await site.work(_rules_change, site, ladder, asked)
+    body = {**asked.model_dump(mode="json", by_alias=True, exclude_unset=True)}
+    service = site.service.noting(audit_entry(request, caller, "rules.changed", ladder, body=body))
+
+    def change(progress: Progress) -> Mapping[str, object]:
+        if change_of_rules is None:
+            return {"told": "the ladder already has these rules; nothing was changed"}
+        rebuilt = service.change_rules(
+            *(ladder, change_of_rules.system, change_of_rules.rules),
+            start=change_of_rules.start,
+            skip_bad=change_of_rules.skip_bad,
+            progress=progress,
+            event_id=asked.id,
+        )
+        return plain_rebuilt(rebuilt)
+
+    return await accepted(site, "rules", ladder, change, alone=True)
+
+
+@router.post(f"{LADDER}/rules/preview", response_model=CorrectionPreview, operation_id="preview_rules")
+async def preview_rules(ladder: str, asked: RulesChange, request: Request, _: Admin) -> Response:
+    """Preview whose rating would change under other rules; nothing is changed."""
+    site = site_of(request)
+
+    def look() -> Preview:
+        change = _rules_change(site, ladder, asked)
+        return NOTHING if change is None else site.service.preview(ladder, change, event_id=asked.id)
+
+    return written(foreseen(await site.work(look)))
+
+
+def _rules_change(site: Site, ladder: str, asked: RulesChange) -> ChangeRules | None:
+    """The requested change; None: no change. A ladder may keep a system from a file, but requests cannot name files."""
+    current = site.service.ladder(ladder)
+    if asked.system is not None and asked.system not in (current.system, current.rules.system.name):
+        check_installed(asked.system)
+    return choose(
+        *(site.service, current, asked.system, asked.preset, asked.parameters),
+        start=asked.begin == "start",
+        skip_bad=asked.skip_bad,
+    )
+
+
+@router.post(f"{LADDER}/seasons", response_model=SeasonOpened, operation_id="open_season")
+async def open_season(ladder: str, asked: SeasonCreate, request: Request, caller: Admin) -> Response:
+    """End the current season, store its final standings, and open the next season."""
+    site = site_of(request)
+    body = asked.model_dump(mode="json", exclude_unset=True)
+    service = site.service.noting(audit_entry(request, caller, "season.opened", ladder, body=body))
+
+    def open_next() -> SeasonOpened:
+        season = service.open_season(
+            ladder, title=asked.title, reset=asked.reset, factor=asked.factor, event_id=asked.id
+        )
+        closed_at = None if season.closed_at is None else moment(season.closed_at)
+        return SeasonOpened(
+            number=season.number,
+            title=season.title,
+            position=season.position,
+            opened_at=moment(season.opened_at),
+            closed_at=closed_at,
+        )
+
+    return written(await site.work(open_next))
+
+
+@router.post(f"{LADDER}/start-ratings", response_model=StartingRatingsSet, operation_id="start_ratings")
+async def start_ratings(ladder: str, asked: StartingRatings, request: Request, caller: Admin) -> Response:
+    """Set starting ratings from elsewhere, for players who have not played on the ladder."""
+    site = site_of(request)
+    body = {"players": len(asked.ratings), "id": asked.id}
+    entry = audit_entry(request, caller, "ratings.started", ladder, body=body)
+    count = await site.work(site.service.noting(entry).start_ratings, ladder, asked.ratings, asked.id)
+    return written(StartingRatingsSet(players=count))
+
+
+def told(ladder: Ladder) -> LadderOut:
+    """The response model of a ladder."""
+    settings = ladder.settings.plain()
+    divisions = [
+        DivisionOut(name=division.name, lowest=division.lowest) for division in ladder.settings.standings.divisions
+    ]
+    values = {name: list(value) if isinstance(value, tuple) else value for name, value in ladder.rules.values().items()}
+    return LadderOut(
+        name=ladder.name,
+        title=ladder.title,
+        system=ladder.rules.system.name,
+        preset=ladder.rules.preset,
+        parameters=values,
+        settings=SettingsOut.model_validate({**settings, "divisions": divisions}),
+        events=ladder.position,
+        matches=ladder.matches,
+        players=ladder.players,
+        season=ladder.season,
+        rebuild_due_from=ladder.due,
+    )

@@ -1,0 +1,143 @@
+"""Endpoints for recorded matches, with rating changes and reasons, and for the odds of a line-up."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request
+from starlette.responses import Response
+
+from evenmatch.http.access import Reader
+from evenmatch.http.admin_requests import Cursor, Limit
+from evenmatch.http.cursors import read_cursor, write_cursor
+from evenmatch.http.models.base import Moment, Name, micros, moment
+from evenmatch.http.models.matches import (
+    AppearanceOut,
+    LineUp,
+    MatchesPage,
+    MatchOut,
+    Odds,
+    PlayerOdds,
+    TeamOdds,
+    TeamOut,
+)
+from evenmatch.http.responses import read, written
+from evenmatch.http.site import site_of
+from evenmatch.service.queries.lineup_odds import Prospects
+from evenmatch.service.queries.match_explanations import Movement, shown, shown_number
+from evenmatch.service.queries.match_profiles import MatchProfile, Part, TeamProfile, sentences_of
+
+router = APIRouter(prefix="/v1/ladders/{ladder:text}", tags=["matches"])
+
+Whose = Annotated[Name | None, Query(description="Only matches of this player.")]
+Since = Annotated[Moment | None, Query(description="Only matches that ended at this time or later.")]
+Until = Annotated[Moment | None, Query(description="Only matches that ended before this time.")]
+
+
+@router.get("/matches", response_model=MatchesPage, operation_id="list_matches")
+async def list_matches(
+    ladder: str,
+    request: Request,
+    _: Reader,
+    limit: Limit = 50,
+    cursor: Cursor = None,
+    player: Whose = None,
+    since: Since = None,
+    until: Until = None,
+) -> Response:
+    """Matches in the order of the ledger, latest first, with rating changes and reasons.
+
+    With `since` or `until` a page may be short or empty although there are more: follow `next` until it is null.
+    """
+    site = site_of(request)
+    find = partial(
+        site.reading.matches,
+        ladder,
+        before=None if cursor is None else int(read_cursor(cursor, int)[0]),
+        limit=limit,
+        player=player,
+        since=None if since is None else micros(since),
+        until=None if until is None else micros(until),
+    )
+    system, matches, position = await site.work(find)
+    following = None if position is None else write_cursor(position)
+    items = [_match(ladder, system, match) for match in matches]
+    return read(request, MatchesPage(ladder=ladder, items=items, next=following))
+
+
+@router.get("/matches/{match_id:text}", response_model=MatchOut, operation_id="get_match")
+async def get_match(ladder: str, match_id: str, request: Request, _: Reader) -> Response:
+    """A recorded match: the odds before it, each player's rating change with factors, and the reasons in sentences."""
+    site = site_of(request)
+    system, match = await site.work(site.reading.match, ladder, match_id)
+    return read(request, _match(ladder, system, match))
+
+
+@router.post("/odds", response_model=Odds, operation_id="get_odds")
+async def get_odds(ladder: str, line_up: LineUp, request: Request, _: Reader) -> Response:
+    """The odds of a line-up with current ratings. Unknown players count as newcomers."""
+    site = site_of(request)
+    teams = [team.players for team in line_up.teams]
+    return written(_odds(ladder, await site.work(site.reading.prospects, ladder, teams)))
+
+
+def _match(ladder: str, system: str, match: MatchProfile) -> MatchOut:
+    return MatchOut(
+        match_id=match.match_id,
+        ladder=ladder,
+        position=match.position,
+        played_at=moment(match.played_at),
+        duration=match.duration,
+        system=system,
+        state=match.state,
+        reason=match.reason,
+        teams=[
+            _team(side, match.reasons[index] if match.reasons else ("",) * len(side.parts))
+            for index, side in enumerate(match.sides)
+        ],
+        sentences=match.sentences(),
+    )
+
+
+def _team(side: TeamProfile, reasons: tuple[str, ...]) -> TeamOut:
+    label, place, score, expected = side.finish
+    players = [_player(part, reason) for part, reason in zip(side.parts, reasons, strict=True)]
+    odds = None if expected is None else shown_number(expected)
+    return TeamOut(label=label, place=place, score=score, expected=odds, players=players)
+
+
+def _player(part: Part, reason: str) -> AppearanceOut:
+    appearance, line = part
+    reported = AppearanceOut(
+        player=appearance.player,
+        score=appearance.score,
+        seconds=appearance.seconds,
+        quit=appearance.quit,
+        performance=appearance.performance,
+        keep=appearance.keep,
+    )
+    if line is None:
+        return reported
+    change = line.change
+    moved = {
+        **Movement.of(change.before, change.after)._asdict(),
+        "percentile": line.percentile,
+        "division": line.division,
+        "factors": {name: shown(value) for name, value in change.factors.items()},
+        "sentences": sentences_of(part, reason),
+    }
+    return reported.model_copy(update=moved)
+
+
+def _odds(ladder: str, prospects: Prospects) -> Odds:
+    teams = [
+        TeamOdds(
+            players=[PlayerOdds(player=entry.player, rating=entry.rating, newcomer=entry.newcomer) for entry in team],
+            expected=prospects.odds.expected[index],
+            win=list(prospects.odds.win[index]),
+            draw=list(prospects.odds.draw[index]),
+        )
+        for index, team in enumerate(prospects.teams)
+    ]
+    return Odds(ladder=ladder, teams=teams)

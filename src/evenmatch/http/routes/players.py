@@ -1,0 +1,144 @@
+"""Endpoints for players: profile, matches, rating history, and search by name."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request
+from starlette.responses import Response
+
+from evenmatch.http.access import Reader
+from evenmatch.http.admin_requests import Cursor, Limit
+from evenmatch.http.cursors import read_cursor, write_cursor
+from evenmatch.http.models.base import LONGEST, moment
+from evenmatch.http.models.players import (
+    PathPoint,
+    PlayerMatch,
+    PlayerMatches,
+    PlayerOut,
+    PlayerPath,
+    PlayerProfile,
+    PlayersFound,
+)
+from evenmatch.http.responses import read
+from evenmatch.http.routes.ladders import readable
+from evenmatch.http.routes.standings import standing_told
+from evenmatch.http.site import Site, site_of
+from evenmatch.service.callers.access import Caller
+from evenmatch.service.queries.match_explanations import Movement, shown, shown_number
+from evenmatch.service.queries.match_profiles import MatchProfile
+
+router = APIRouter(prefix="/v1", tags=["players"])
+PLAYER = "/ladders/{ladder:text}/players/{player:text}"
+
+Points = Annotated[int, Query(ge=2, le=2000, description="Most points to return.")]
+Search = Annotated[
+    str, Query(min_length=1, max_length=LONGEST, description="A part of the name; upper and lower case are the same.")
+]
+Most = Annotated[int, Query(ge=1, le=100, description="Most names to return.")]
+
+
+@router.get(PLAYER, response_model=PlayerProfile, operation_id="get_player")
+async def get_player(ladder: str, player: str, request: Request, caller: Reader) -> Response:
+    """A player on a ladder: standing and rating state. A player's token reads only that player."""
+    site = site_of(request)
+    _check_own(site, caller, player)
+    await site.views.view(ladder)
+    profile = await site.work(site.reading.profile, ladder, player)
+    response = PlayerProfile(
+        ladder=ladder,
+        player=profile.player,
+        names=profile.names if caller.may("admin", ladder) else None,
+        standing=None if profile.standing is None else standing_told(profile.player, profile.standing),
+        state=profile.state,
+        banned=profile.banned,
+        last_played=None if profile.last_played is None else moment(profile.last_played),
+    )
+    return read(request, response)
+
+
+@router.get(f"{PLAYER}/matches", response_model=PlayerMatches, operation_id="player_matches")
+async def player_matches(
+    ladder: str, player: str, request: Request, caller: Reader, limit: Limit = 50, cursor: Cursor = None
+) -> Response:
+    """A player's matches, latest first, with rating changes. A player's token reads only that player."""
+    site = site_of(request)
+    _check_own(site, caller, player)
+    before = None if cursor is None else int(read_cursor(cursor, int)[0])
+    name, matches, position = await site.work(site.reading.played, ladder, player, before, limit)
+    items = [_match(match, name) for match in matches]
+    following = None if position is None else write_cursor(position)
+    return read(request, PlayerMatches(ladder=ladder, player=name, items=items, next=following))
+
+
+@router.get(f"{PLAYER}/path", response_model=PlayerPath, operation_id="player_path")
+async def player_path(ladder: str, player: str, request: Request, caller: Reader, points: Points = 200) -> Response:
+    """A player's rating over time, for a graph; many matches are thinned out, keeping every peak and low.
+
+    A player's token reads only that player.
+    """
+    site = site_of(request)
+    _check_own(site, caller, player)
+    name, path = await site.work(site.reading.path, ladder, player, points)
+    path_points = [
+        PathPoint(match_id=step.match_id, played_at=moment(step.played_at), rating=step.after) for step in path.steps
+    ]
+    return read(request, PlayerPath(ladder=ladder, player=name, points=path_points))
+
+
+@router.get("/players", response_model=PlayersFound, operation_id="search_players")
+async def search_players(request: Request, caller: Reader, search: Search, limit: Most = 20) -> Response:
+    """Names of players that contain a text, from the ladders that the caller may read.
+
+    On a ladder of more than 200,000 players, only names that begin with the text.
+    """
+    site = site_of(request)
+    return read(
+        request, PlayersFound(items=await site.work(site.reading.search, search, limit, readable(caller)), next=None)
+    )
+
+
+@router.get("/players/{player:text}", response_model=PlayerOut, operation_id="find_player")
+async def find_player(player: str, request: Request, caller: Reader) -> Response:
+    """A player and the ladders they are on. A player's token reads only that player."""
+    site = site_of(request)
+    _check_own(site, caller, player)
+    identity = await site.work(site.reading.whereabouts, player, readable(caller))
+    names = identity.names if caller.may("admin") else None
+    return read(request, PlayerOut(player=identity.player, names=names, ladders=identity.ladders))
+
+
+def _check_own(site: Site, caller: Caller, player: str) -> None:
+    """Raise ForbiddenError if a player's token requests another player, unless reads are open to all."""
+    if not site.options.open_reads:
+        caller.speaks_for(player)
+
+
+def _match(match: MatchProfile, name: str) -> PlayerMatch:
+    """The response model of a match for one of its players."""
+    team, slot = next(
+        (team, slot)
+        for team, side in enumerate(match.sides)
+        for slot, (appearance, _) in enumerate(side.parts)
+        if appearance.player == name
+    )
+    appearance, line = match.sides[team].parts[slot]
+    change = None if line is None else line.change
+    moved = None if change is None else Movement.of(change.before, change.after)
+    return PlayerMatch(
+        match_id=match.match_id,
+        position=match.position,
+        played_at=moment(match.played_at),
+        state=match.state,
+        reason=match.reason,
+        team=team,
+        teams=len(match.sides),
+        place=match.sides[team].finish.place,
+        quit=appearance.quit,
+        before=None if moved is None else moved.before,
+        after=None if moved is None else moved.after,
+        change=None if moved is None else moved.change,
+        expected=None if change is None else shown_number(change.expected),
+        factors=None if change is None else {name: shown(value) for name, value in change.factors.items()},
+        sentence=match.reasons[team][slot] if match.reasons else None,
+    )

@@ -1,0 +1,135 @@
+"""Metrics of the whole service, read from the database at each scrape; the same in every process."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+
+from prometheus_client import Gauge, Histogram
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from evenmatch import __version__
+from evenmatch.errors import StoreError
+from evenmatch.http.logs import log
+from evenmatch.http.metrics import HttpMetrics
+from evenmatch.http.site import Site
+from evenmatch.service.queries.activity import ServiceActivity, Watch
+from evenmatch.service.queues.matchmaker import Matchmaker
+from evenmatch.service.queues.queue_service import QueueService
+from evenmatch.service.queues.tick import Stepped
+
+TICKS = (0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+
+
+def watch(site: Site) -> None:
+    """Add these metrics to those of the process."""
+    site.metrics.registry.register(Figures(Watch(site.queue_service)))
+    waiting = "Requests that wait for a change of a ticket: long polls and streams."
+    site.metrics.watch("evenmatch_waiting_requests", waiting, (), lambda: [((), float(len(site.ticket_notifications)))])
+    backend = site.service.database.url.get_backend_name()
+    build = "The version of evenmatch and the kind of database; the value is always 1."
+    site.metrics.watch("evenmatch_build", build, ("version", "database"), lambda: [((__version__, backend), 1.0)])
+
+
+class TimedMatchmaker(Matchmaker):
+    """A matchmaker that measures the duration of its ticks."""
+
+    def __init__(self, queue_service: QueueService, metrics: HttpMetrics) -> None:
+        super().__init__(queue_service)
+        self._running = Gauge(
+            "evenmatch_matchmaker_running",
+            "1 if this process runs the matchmaker of the ladder.",
+            ("ladder",),
+            registry=metrics.registry,
+        )
+        self._seconds = Histogram(
+            "evenmatch_tick_seconds",
+            "Duration in seconds of a tick of the ladder's matchmaker.",
+            ("ladder",),
+            buckets=TICKS,
+            registry=metrics.registry,
+        )
+
+    def step(self, ladder: str, now: int | None = None) -> Stepped | None:
+        """Run one tick of a ladder's matchmaker; None if another process runs it."""
+        begin = time.perf_counter()
+        stepped = super().step(ladder, now)
+        self._running.labels(ladder).set(stepped is not None)
+        if stepped is not None:
+            self._seconds.labels(ladder).observe(time.perf_counter() - begin)
+        return stepped
+
+
+class Figures(Collector):
+    """The metrics that a Watch reads at each scrape."""
+
+    def __init__(self, watch: Watch) -> None:
+        self._watch = watch
+
+    def describe(self) -> Iterable[Metric]:
+        """The metrics without values, so that registration does not read them."""
+        return _Families().all()
+
+    def collect(self) -> Iterable[Metric]:
+        """The metrics with current values; only evenmatch_database_up has one if the database does not answer."""
+        families = _Families()
+        try:
+            families.add(self._watch.read())
+        except StoreError as error:
+            log.warning("figures", error=str(error))
+            families.up.add_metric((), 0.0)
+        else:
+            families.up.add_metric((), 1.0)
+        return families.all()
+
+
+class _Families:
+    """The metric families, without values until `add`."""
+
+    def __init__(self) -> None:
+        by_queue = ("ladder", "queue")
+        self.up = GaugeMetricFamily("evenmatch_database_up", "1 if the database answers.", labels=())
+        self.position = _gauge("ladder_position", "Events in the ladder's ledger.", ("ladder",))
+        self.due = _gauge("ladder_rebuild_due", "1 if ratings are out of date and a rebuild is due.", ("ladder",))
+        self.players = _gauge("players_seated", "Players who wait in a queue or play a match.", ("ladder", "state"))
+        self.matches = _gauge("matches_running", "Running matches that have players.", ("ladder",))
+        self.tickets = _gauge("queue_tickets", "Parties that wait for an offer.", by_queue)
+        self.waiting = _gauge("queue_players", "Players of the waiting parties.", by_queue)
+        self.oldest = _gauge(
+            "queue_oldest_seconds", "Waiting time in seconds of the party that waits longest.", by_queue
+        )
+        self.deliveries = _gauge(
+            "webhook_deliveries", "Deliveries that wait to be sent or have finally failed (dead).", ("state",)
+        )
+        self.offers = CounterMetricFamily(
+            "evenmatch_offers", "Match offers by outcome; `made` counts all of them.", labels=(*by_queue, "outcome")
+        )
+
+    def add(self, read: ServiceActivity) -> None:
+        """Add values."""
+        for ladder, position in read.positions.items():
+            self.position.add_metric((ladder,), position)
+        for ladder, is_due in read.due.items():
+            self.due.add_metric((ladder,), is_due)
+        for ladder, waiting, playing, matches in read.seats:
+            self.players.add_metric((ladder, "waiting"), waiting)
+            self.players.add_metric((ladder, "playing"), playing)
+            self.matches.add_metric((ladder,), matches)
+        for ladder, queues in read.queues.items():
+            for queue, count in queues.items():
+                self.tickets.add_metric((ladder, queue), count.tickets)
+                self.waiting.add_metric((ladder, queue), count.players)
+                self.oldest.add_metric((ladder, queue), count.oldest)
+        self.deliveries.add_metric(("waiting",), read.waiting)
+        self.deliveries.add_metric(("dead",), read.dead)
+        for labels, number in read.offers.items():
+            self.offers.add_metric(labels, number)
+
+    def all(self) -> Iterator[Metric]:
+        """Every metric family."""
+        yield from vars(self).values()
+
+
+def _gauge(name: str, meaning: str, labels: tuple[str, ...]) -> GaugeMetricFamily:
+    return GaugeMetricFamily(f"evenmatch_{name}", meaning, labels=labels)

@@ -1,0 +1,305 @@
+"""Backtest: measure which rating system would have predicted recorded matches best.
+
+Each match is predicted before it changes the ratings. Each system runs with its defaults, with each preset and, on
+request, with parameters tuned on the warm-up part alone. All are scored on the same matches, those after the warm-up.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from evenmatch import systems
+from evenmatch.compile_notice import compile_notice, is_cached, load_kernels
+from evenmatch.errors import InputError, UsageError
+from evenmatch.lab.backtests import findings
+from evenmatch.lab.backtests.evaluation import rateable_history, replay_and_judge, why_not
+from evenmatch.lab.backtests.findings import Judged, Resamples, Variant
+from evenmatch.lab.backtests.match_cells import MatchCells, divide
+from evenmatch.lab.backtests.metrics import judge
+from evenmatch.lab.backtests.team_order import neutral
+from evenmatch.systems.system import Rules, System
+from evenmatch.tables import Frame, MatchTable, table_of
+from evenmatch.tables.display import as_html
+
+LEAST = 100  # fewest scored matches for a ranking
+SEED = 1
+OUT_OF_RANGE = "its ratings leave the range of numbers on these matches"
+
+Progress = Callable[[str, float], None]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Backtest:
+    """Results of a backtest as Arrow tables. All but `segments` are over the matches after the warm-up.
+
+    scores       one row per system and variant, best log loss first: system, variant, matches, log_loss, log_loss_low,
+                 log_loss_high, brier, accuracy, calibration_slope, seconds, parameters (JSON), then the other intervals
+                 and three_way_log_loss (null if the system does not predict draws)
+    segments     metrics as in `scores` by `by` (all, warm-up, ladder, experience, period) and `group`
+    reliability  predicted, observed, low, high, matches: points of each variant's reliability curve
+    against_best difference of log loss to the best variant's on the same matches, with its interval
+    trials       trials of tuning: system, trial, log_loss, parameters (JSON), seconds
+    left_out     systems that could not rate these matches, with the reason
+    chosen       one variant per system: tuned, else given, else default, else its best; best first
+    warm_up      number of matches in the warm-up
+    """
+
+    matches: MatchTable
+    variants: tuple[Variant, ...]
+    scores: pa.Table
+    segments: pa.Table
+    reliability: pa.Table
+    against_best: pa.Table
+    trials: pa.Table
+    left_out: tuple[tuple[str, str], ...]
+    chosen: tuple[Variant, ...]
+    warm_up: int
+    notes: tuple[str, ...] = field(default=())
+
+    def __repr__(self) -> str:
+        return f"backtest of {len(self.chosen)} systems on {self.matches!r}: {self.verdict[0]}"
+
+    def _repr_html_(self) -> str:
+        """HTML for notebooks: summary and scores of every variant."""
+        columns = ["system", "variant", "log_loss", "log_loss_low", "log_loss_high", "accuracy", "calibration_slope"]
+        return as_html(repr(self), self.scores.select(columns))
+
+    @property
+    def verdict(self) -> list[str]:
+        """Findings as sentences, the most important first."""
+        from evenmatch.lab.backtests.verdict import verdict
+
+        return verdict(self)
+
+    def report(self, path: Path | str, *, players: Sequence[str] = (), command: str = "") -> None:
+        """Write the results as one self-contained HTML file.
+
+        players  players whose rating paths are drawn; empty: those with the most matches
+        command  command line shown as the way to reproduce the report
+        Raises UsageError if the file cannot be written or the extra `lab` is not installed, UnknownNameError for an
+        unknown player.
+        """
+        from evenmatch.lab.backtests.report import write_report
+
+        write_report(self, Path(path), players=players, command=command)
+
+
+def backtest(
+    matches: MatchTable | Frame,
+    by: Sequence[str | Rules] | str | Rules | None = None,
+    *,
+    warm_up: float = 0.5,
+    tune: float = 0.0,
+    trials: Path | None = None,
+    progress: Progress | None = None,
+    seed: int = SEED,
+    workers: int | None = None,
+) -> Backtest:
+    """Predict recorded matches with several systems and score the predictions.
+
+    matches   a table, or a data frame in the tidy long form
+    by        systems by name, by path of a file that defines one, or as rules, whose parameters are scored as the
+              variant "given" in addition to defaults and presets; None: all systems
+    warm_up   share of the matches, 0 to 0.9, that is rated but not scored
+    tune      seconds of tuning on the warm-up part, shared equally by the systems; 0: none
+    trials    folder for the trials of tuning, so that an interrupted run can be resumed
+    progress  called with the name of a step and the share of it that is done
+    workers   threads; None: one per core
+    Raises UnknownNameError for an unknown system, UsageError for other invalid arguments, InputError if too few
+    matches remain for a ranking or no system can rate them.
+    """
+    matches = table_of(matches)
+    warm_up_matches = _warm_up(matches, warm_up, tune)
+    report = progress or (lambda _what, _share: None)
+    matches, order_note = neutral(matches)
+    if by is not None and not by:
+        raise UsageError("no system was named: at least one is needed")
+    by = [by] if isinstance(by, str | Rules) else by
+    named = [item if isinstance(item, Rules) else Rules.of(systems.find(item)) for item in by or systems.names()]
+    named_systems = list(dict.fromkeys(rules.system for rules in named))
+    for system in named_systems:
+        if any(other.name == system.name for other in named_systems if other is not system):
+            raise UsageError(f"two systems are called {system.name!r}: names must be different")
+    able, left_out = _able(matches, named_systems)
+    variants = [
+        Variant(system.name, preset or "default", Rules.of(system, preset))
+        for system in able
+        for preset in (None, *system.presets)
+    ]
+    variants += _given([item for item in by or () if isinstance(item, Rules) and item.system in able])
+    variants, unable = _rateable(matches, variants)
+    left_out += unable
+    tuned, tried, notes = _tuned(matches, warm_up_matches, able, tune, trials, report, seed, workers)
+    cells = divide(matches, warm_up_matches)
+    resamples = Resamples.of(cells, seed)
+    results = _judge_all(matches, [*variants, *tuned], cells, resamples, report, workers)
+    left_out += [
+        (f"{result.variant.system} {result.variant.variant}", OUT_OF_RANGE) for result in results if result.out_of_range
+    ]
+    judged = sorted(
+        (result for result in results if not result.out_of_range),
+        key=lambda result: findings.mean_log_loss(result, cells),
+    )
+    if not judged:
+        raise InputError(f"no system could be judged: {OUT_OF_RANGE}")
+    chosen = _chosen([result.variant for result in judged])
+    best = next(result for result in judged if result.variant is chosen[0])
+    return Backtest(
+        matches=matches,
+        variants=tuple(result.variant for result in judged),
+        scores=pa.Table.from_pylist([result.score for result in judged], schema=findings.SCORES),
+        segments=pa.Table.from_pylist([row for result in judged for row in result.segments], schema=findings.SEGMENTS),
+        reliability=pa.Table.from_pylist(
+            [row for result in judged for row in result.points], schema=findings.RELIABILITY
+        ),
+        against_best=findings.against_best(judged, best, cells, resamples),
+        trials=pa.Table.from_pylist(tried, schema=findings.TRIALS),
+        left_out=tuple(left_out),
+        chosen=chosen,
+        warm_up=warm_up_matches,
+        notes=tuple(filter(None, (order_note, *notes))),
+    )
+
+
+def _warm_up(matches: MatchTable, share: float, tune: float) -> int:
+    """Number of warm-up matches. Raises UsageError or InputError if too few matches remain."""
+    if not 0.0 <= share <= 0.9:
+        raise UsageError(f"warm_up={share:g}: must be a share from 0 to 0.9")
+    if not 0.0 <= tune < float("inf"):
+        raise UsageError(f"tune={tune:g}: must be a number of seconds, 0 or more")
+    early = int(len(matches) * share)
+    if len(matches) - early < LEAST:
+        raise InputError(
+            f"{len(matches):,} match{'' if len(matches) == 1 else 'es'}, {len(matches) - early:,} of them after the "
+            f"warm-up: too few to compare systems; at least {LEAST} are needed after the warm-up"
+        )
+    if tune and early < LEAST:
+        raise InputError(f"a warm-up of {early} matches: too few to tune on; at least {LEAST} are needed")
+    return early
+
+
+def _given(rules: Sequence[Rules]) -> list[Variant]:
+    counted: dict[str, int] = {}
+    variants = []
+    for given in rules:
+        number = counted[given.system.name] = counted.get(given.system.name, 0) + 1
+        variants.append(Variant(given.system.name, "given" if number == 1 else f"given {number}", given))
+    return variants
+
+
+def _tuned(
+    matches: MatchTable,
+    early: int,
+    capable: Sequence[System],
+    seconds: float,
+    trials: Path | None,
+    report: Progress,
+    seed: int,
+    workers: int | None,
+) -> tuple[list[Variant], list[dict[str, object]], list[str]]:
+    """Tune each system on the warm-up part; return variants, trials and notes."""
+    variants: list[Variant] = []
+    tried: list[dict[str, object]] = []
+    notes: list[str] = []
+    if seconds:
+        from evenmatch.lab.backtests.tune import tune
+
+        part = matches.take(slice(0, early))
+        for index, system in enumerate(capable):
+            result = tune(
+                part,
+                system,
+                seconds / len(capable),
+                trials=trials,
+                progress=partial(_part_of, report, index, len(capable)),
+                workers=workers,
+                seed=seed,
+            )
+            variants.append(Variant(system.name, "tuned", result.rules))
+            tried += result.trials
+            notes += result.notes
+    return variants, tried, list(dict.fromkeys(notes))
+
+
+def _part_of(report: Progress, index: int, count: int, what: str, share: float) -> None:
+    report(what, (index + share) / count)
+
+
+def _chosen(variants: Sequence[Variant]) -> tuple[Variant, ...]:
+    """One variant per system: the tuned one, else the given, else the default, else its best."""
+    stands: dict[str, Variant] = {}
+    for wanted in ("tuned", "given", "default", ""):
+        for variant in variants:
+            if variant.variant == wanted or not wanted:
+                stands.setdefault(variant.system, variant)
+    return tuple(variant for variant in variants if stands[variant.system] is variant)
+
+
+def _able(matches: MatchTable, found: Sequence[System]) -> tuple[list[System], list[tuple[str, str]]]:
+    """Systems that can rate (nearly) all of these matches, and the reasons why the others cannot."""
+    able, left_out = [], []
+    for system in found:
+        reason = why_not(matches.history, Rules.of(system))
+        if reason:
+            left_out.append((system.name, reason))
+        else:
+            able.append(system)
+    if not able:
+        reasons = "; ".join(f"{name} {reason}" for name, reason in left_out)
+        raise InputError(f"{matches.source.name}: no system that was named can rate these matches: {reasons}")
+    return able, left_out
+
+
+def _rateable(matches: MatchTable, variants: Sequence[Variant]) -> tuple[list[Variant], list[tuple[str, str]]]:
+    """Variants that can rate (nearly) all of these matches, and the reasons why the others cannot."""
+    reasons = [why_not(matches.history, variant.rules) for variant in variants]
+    pairs = zip(variants, reasons, strict=True)
+    left_out = [(f"{variant.system} {variant.variant}", reason) for variant, reason in pairs if reason]
+    return [variant for variant, reason in zip(variants, reasons, strict=True) if not reason], left_out
+
+
+def _judge_all(
+    matches: MatchTable,
+    variants: Sequence[Variant],
+    cells: MatchCells,
+    resamples: Resamples,
+    report: Progress,
+    workers: int | None,
+) -> list[Judged]:
+    _compile(matches, variants, report)
+    done = 0
+
+    def run(variant: Variant) -> Judged:
+        nonlocal done
+        history = rateable_history(matches.history, variant.rules)
+        start = time.perf_counter()
+        sums, bins = replay_and_judge(variant.rules, history, cells.of, len(cells))
+        seconds = time.perf_counter() - start
+        result = findings.judged(variant, sums, bins, seconds, cells, resamples)
+        done += 1
+        report(f"judged {variant.system} {variant.variant}", done / len(variants))
+        return result
+
+    with ThreadPoolExecutor(workers or os.cpu_count()) as pool:
+        return list(pool.map(run, variants))
+
+
+def _compile(matches: MatchTable, variants: Sequence[Variant], report: Progress) -> None:
+    """Load the kernels of every system, so that measured seconds do not include compilation."""
+    first = matches.history.take(slice(0, 1))
+    systems_rules = list({variant.system: variant.rules for variant in variants}.values())
+    for rules in systems_rules:
+        report(f"compiling {rules.system.name}", 0.0)
+        load_kernels(rules)
+    with nullcontext() if is_cached(judge) else compile_notice("the measures"):
+        replay_and_judge(systems_rules[0], first, np.zeros(1, np.int32), 1)

@@ -1,0 +1,59 @@
+"""Replay a history with one set of rules and score its predictions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from evenmatch.history import Floats, History, Integers
+from evenmatch.lab.backtests.metrics import BINS, judge
+from evenmatch.systems import loop
+from evenmatch.systems.system import Rules
+
+REFUSED = 0.05  # largest share of the matches that a system may be unable to rate
+
+
+def replay_and_judge(
+    rules: Rules, history: History, cell: Integers, cells: int, *, with_bins: bool = True
+) -> tuple[Floats, Floats]:
+    """Rate a history from initial ratings and score its predictions: sums (C, 7) and bins (C, BINS, 3) by cell."""
+    sums, bins = np.zeros((cells, 7)), np.zeros((cells if with_bins else 0, BINS, 3))
+    c = history.columns
+
+    def watch(start: int, stop: int, predicted: Floats) -> None:
+        judge(c.team_start, c.place, start, stop, predicted, cell, sums, bins)
+
+    loop.replay(rules, history, rules.newcomers(history.players), watch=watch)
+    return sums, bins
+
+
+def refused_by(rules: Rules, history: History) -> dict[int, str]:
+    """Matches (by number) that the rules cannot rate, with the reasons."""
+    return dict(rules.system.refusals(history.columns, rules.parameters))
+
+
+def too_many(refused: Mapping[int, str], history: History) -> bool:
+    """Whether more than the share REFUSED of the matches cannot be rated."""
+    return len(refused) > REFUSED * len(history)
+
+
+def why_not(history: History, rules: Rules) -> str:
+    """Reason why rules cannot be evaluated on this history; empty if they can."""
+    refused = refused_by(rules, history)
+    if not too_many(refused, history):
+        return ""
+    return f"cannot rate {len(refused):,} of {len(history):,} matches: {next(iter(refused.values()))}"
+
+
+def rateable_history(history: History, rules: Rules) -> History:
+    """History in which matches that the rules cannot rate are predicted but change no ratings."""
+    return without(history, refused_by(rules, history))
+
+
+def without(history: History, refused: Mapping[int, str]) -> History:
+    """History in which the refused matches change no ratings."""
+    if not refused:
+        return history
+    in_refused = np.isin(history.slot_match, list(refused))
+    return History(history.columns._replace(keep=history.columns.keep & ~in_refused))

@@ -1,0 +1,1 @@
+"""Ladder health over time, and what-if comparisons of rules."""

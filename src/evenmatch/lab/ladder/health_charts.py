@@ -1,0 +1,104 @@
+"""Charts of a ladder's health over time, in the style of `lab.charts`. Requires plotly (extra `lab`)."""
+
+from __future__ import annotations
+
+import numpy as np
+import plotly.graph_objects as go
+import pyarrow as pa
+
+from evenmatch.history import Floats
+from evenmatch.lab import charts
+from evenmatch.lab.backtests.findings import RELIABILITY
+from evenmatch.lab.charts import COLORS, DASHES, SYMBOLS, Look, line_style, new_figure
+from evenmatch.lab.ladder.health import LadderHealth
+
+HEIGHT = 260
+MARKED = 40  # up to this many periods, each point has a marker
+SHARES = ("%{y:.1%}", ".0%")
+DATES = {"hour": "%Y-%m-%d %H:%M", "6 hours": "%Y-%m-%d %H:%M", "month": "%b %Y", "quarter": "%b %Y", "year": "%Y"}
+
+
+def levels(found: LadderHealth) -> go.Figure:
+    """Mean and median rating of the players active in each period."""
+    figure = _over_time(found, {"mean": found.mean, "median": found.median}, "%{y:.5~g}", found.players, "players")
+    figure.update_yaxes(title_text="rating")
+    return figure
+
+
+def at_floor(found: LadderHealth) -> go.Figure | None:
+    """Share of the active players at the floor, by period; None if the system has no floor."""
+    if found.at_floor is None:
+        return None
+    figure = _over_time(found, {"at the floor": found.at_floor}, SHARES[0], found.players, "players")
+    figure.update_yaxes(title_text="players", **_share_axis(found.at_floor, from_zero=True))
+    return figure
+
+
+def troubles(found: LadderHealth) -> go.Figure:
+    """Shares of matches that were drawn and that a player left early, by period."""
+    lines = {"drawn": found.drawn, "left early": found.quit}
+    figure = _over_time(found, lines, SHARES[0], found.matches, "matches")
+    figure.update_yaxes(title_text="matches", **_share_axis(found.drawn, found.quit, from_zero=True))
+    return figure
+
+
+def odds(found: LadderHealth) -> go.Figure:
+    """Expected and actual score of favourites, by period."""
+    lines = {"given": found.given, "scored": found.scored}
+    figure = _over_time(found, lines, SHARES[0], found.favoured, "matches with a favourite")
+    figure.update_yaxes(title_text="favourites", **_share_axis(found.given, found.scored, from_zero=False))
+    return figure
+
+
+def activity(found: LadderHealth) -> go.Figure:
+    """Number of matches and of players, by period."""
+    lines = {"matches": found.matches.astype(np.float64), "players": found.players.astype(np.float64)}
+    figure = _over_time(found, lines, "%{y:,}", None, "")
+    most = max((int(column.max(initial=0)) for column in (found.matches, found.players)), default=0)
+    return figure.update_yaxes(rangemode="tozero", **charts.whole_ticks(most))
+
+
+def reliability(found: LadderHealth) -> go.Figure:
+    """Actual score of favourites by their predicted odds, over all periods."""
+    name = found.rules.system.name
+    rows = [{"system": name, "variant": "now", **vars(point)} for point in found.points]
+    enough = [group for group in found.points if group.matches >= charts.FEW]
+    if not enough:
+        return charts.nothing_yet(new_figure(height=HEIGHT), f"No odds have {charts.FEW} matches yet.")
+    figure = charts.reliability(pa.Table.from_pylist(rows, schema=RELIABILITY), [(name, "now")])
+    figure.update_layout(height=HEIGHT, showlegend=False)
+    return figure
+
+
+def _share_axis(*columns: Floats, from_zero: bool) -> dict[str, object]:
+    values = [value for column in columns for value in column.tolist()]
+    return {"tickformat": SHARES[1], "range": charts.share_range(values, from_zero=from_zero)}
+
+
+def _over_time(
+    found: LadderHealth,
+    lines: dict[str, Floats],
+    template: str,
+    counts: np.ndarray[tuple[int], np.dtype[np.int64]] | None,
+    unit: str,
+) -> go.Figure:
+    figure = new_figure(height=HEIGHT)
+    figure.update_layout(hovermode="x unified")
+    if not len(found.start):
+        return charts.nothing_yet(figure, "No rated match yet.")
+    start = np.array(found.start, "datetime64[us]").astype("datetime64[m]").astype(str)
+    ends = [int(found.start[index]) // 1000 for index in (0, -1)]
+    figure.update_xaxes(range=charts.wide_enough(*ends))
+    for index, (name, values) in enumerate(lines.items()):
+        style = line_style(name, Look(COLORS[index], DASHES[index], SYMBOLS[index]), True, marked=len(start) <= MARKED)
+        count_text = f", %{{customdata:,}} {unit}" if counts is not None else ""
+        figure.add_scatter(
+            x=start,
+            y=[None if np.isnan(value) else float(f"{value:.6g}") for value in values.tolist()],
+            customdata=None if counts is None else counts.tolist(),
+            hovertemplate=f"{template}{count_text}<extra>{name}</extra>",
+            **style,
+        )
+    figure.update_layout(showlegend=len(lines) > 1)
+    figure.update_xaxes(type="date", tickangle=0, hoverformat=DATES.get(found.unit, "%Y-%m-%d"))
+    return figure

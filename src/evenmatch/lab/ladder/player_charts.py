@@ -1,0 +1,214 @@
+"""Charts of a ladder's players: one rating over time, match by match, and the distribution of all ratings.
+
+Same style as `lab.charts`. Requires plotly (extra `lab`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+import plotly.graph_objects as go
+
+from evenmatch.history import Floats
+from evenmatch.lab.charts import COLORS, FAINT, GREY, faded, label, new_figure, nothing_yet, whole_ticks, wide_enough
+
+BLUE, RED, _, OCHRE, _, _ = COLORS
+ROOM = 0.3  # share of a path's height: division bounds up to this far above or below it are shown
+LEAST_ROOM = 20  # a path that never moved is given a height of rating / LEAST_ROOM
+LABEL = 0.03  # share of a figure's width that a vertical label takes
+# result of a match, color, symbol, text in the legend
+MARKS = (
+    ("won", BLUE, "triangle-up", "won"),
+    ("lost", RED, "triangle-down", "lost"),
+    ("drew", OCHRE, "diamond", "drew"),
+    ("none", GREY, "x", "not rated"),
+)
+KNOWN = {word for word, *_ in MARKS}
+
+
+class ChartPoint(NamedTuple):
+    """Effect of a match on a player's shown rating.
+
+    played_at  microseconds since the epoch
+    word       won, lost or drew; any other value: the match was not rated
+    """
+
+    match_id: str
+    played_at: int
+    before: float
+    after: float
+    word: str
+
+
+Cuts = Sequence[tuple[str, float]]  # divisions and the lowest rating of each, the lowest division first
+Openings = Sequence[tuple[str, int]]  # seasons and when each opened, microseconds since the epoch
+
+
+def player_path(
+    points: Sequence[ChartPoint], cuts: Cuts = (), openings: Openings = (), whole: int | None = None
+) -> go.Figure:
+    """Chart of a player's rating after each match, in rating order, with the bounds of nearby divisions.
+
+    openings  seasons that opened in between: the path continues at the rating after the reset
+    whole     number of all matches if `points` are only some of them
+    """
+    figure = new_figure(height=400)
+    figure.update_layout(hovermode="closest")
+    figure.update_xaxes(type="date", tickangle=0)
+    figure.update_yaxes(title_text="rating")
+    if not points:
+        return nothing_yet(figure, "No rated match yet.")
+    times, after = _milliseconds(points), [_rounded(point.after) for point in points]
+    path = [(times[0], _rounded(points[0].before)), *zip(times, after, strict=True)]
+    for _, opened in openings:
+        reset = next((point.before for point in points if point.played_at >= opened), None)
+        if reset is not None:
+            path.append((opened // 1000, _rounded(reset)))
+    path.sort(key=lambda point: point[0])
+    figure.update_xaxes(range=wide_enough(times[0], times[-1]))
+    figure.add_scatter(
+        x=[time for time, _ in path],
+        y=[rating for _, rating in path],
+        mode="lines",
+        line={"color": GREY, "width": 1.5, "shape": "hv"},
+        hoverinfo="skip",
+        showlegend=False,
+    )
+    for word, color, symbol, legend in MARKS:
+        indices = [
+            n for n, point in enumerate(points) if point.word == word or (word == "none" and point.word not in KNOWN)
+        ]
+        if indices:
+            figure.add_scatter(
+                x=[times[n] for n in indices],
+                y=[after[n] for n in indices],
+                customdata=[_hover_lines(points[n]) for n in indices],
+                mode="markers",
+                marker={"color": color, "symbol": symbol, "size": 9 if len(points) <= 120 else 6},
+                name=legend,
+                hovertemplate="%{customdata[0]}<br>%{customdata[1]}<br>%{customdata[2]}<extra>" + legend + "</extra>",
+            )
+    figure.update_layout(showlegend=True)
+    if whole is not None and whole > len(points):
+        shown = f"{len(points):,} of {whole:,} matches: every peak and every low."
+        figure.update_layout(
+            meta={"more": True}, title={"text": shown, "font": {"size": 12}, "x": 0, "xanchor": "left"}
+        )
+    low, high = (extreme(y for point in points for y in (point.before, point.after)) for extreme in (min, max))
+    room = ROOM * (high - low) or abs(high) / LEAST_ROOM or 1.0
+    near = [(name, rating) for name, rating in cuts if low - room <= rating <= high + room]
+    season_starts = [(title, opened // 1000) for title, opened in openings]
+    figure.update_layout(
+        shapes=[
+            *(_line_at("y", rating, faded(BLUE, 0.45), 1) for _, rating in near),
+            *(_line_at("x", opened, GREY, 1) for _, opened in season_starts),
+        ],
+        annotations=[
+            *(
+                {**_label_at("y", rating, name), "x": 0, "xanchor": "left", "yanchor": "bottom"}
+                for name, rating in near
+            ),
+            *(
+                {**_label_at("x", opened, title), "y": 1, "xanchor": "left", "yanchor": "top"}
+                for title, opened in season_starts
+            ),
+        ],
+    )
+    return figure
+
+
+def spread(edges: Sequence[float] | Floats, counts: Sequence[int] | Floats, cuts: Cuts, you: float | None) -> go.Figure:
+    """Histogram of ratings with the bounds of divisions and, if given, the rating of the viewer.
+
+    edges, counts  N + 1 ascending edges of N bins; outermost bins that are wider than all others are drawn as wide
+                   as the widest of these
+    you            rating of the viewer
+    """
+    figure = new_figure(height=400)
+    bounds, count = np.asarray(edges, np.float64), np.asarray(counts)
+    if not count.any():
+        return nothing_yet(figure, "Nobody is active.")
+    drawn = _evened(bounds)
+    own_bin = None if you is None else int(np.clip(bounds.searchsorted(you, side="right") - 1, 0, len(count) - 1))
+    colors = [OCHRE if index == own_bin else BLUE for index in range(len(count))]
+    figure.add_bar(
+        x=((drawn[1:] + drawn[:-1]) / 2).tolist(),
+        y=count.tolist(),
+        width=np.diff(drawn).tolist(),
+        customdata=[[f"{low:,.5g}", f"{high:,.5g}"] for low, high in pairwise(bounds.tolist())],
+        marker={"color": colors, "line": {"width": 0}},
+        hovertemplate="%{y:,} with %{customdata[0]} to %{customdata[1]}<extra></extra>",
+    )
+    inside = _not_overlapping([(name, rating) for name, rating in cuts if drawn[0] < rating < drawn[-1]], drawn)
+    lines = [_line_at("x", rating, GREY, 1) for _, rating in inside]
+    notes = [
+        {**_label_at("x", rating, name), "y": 1, "textangle": -90, "xanchor": "left", "yanchor": "top"}
+        for name, rating in inside
+    ]
+    if you is not None:
+        position = float(np.clip(you, drawn[0], drawn[-1]))
+        side = "left" if position < (drawn[0] + drawn[-1]) / 2 else "right"
+        style = {"text": "you are here", "font": {"size": 13, "color": RED}, "yshift": 18, "xanchor": side}
+        lines.append(_line_at("x", position, RED, 2, "solid"))
+        notes.append({**_label_at("x", position, ""), "y": 1, "yanchor": "top", **style})
+    figure.update_layout(shapes=lines, annotations=notes)
+    figure.update_layout(bargap=0.04, showlegend=False, margin={"t": 30})
+    figure.update_xaxes(title_text="rating", tickangle=0, gridcolor=FAINT)
+    figure.update_yaxes(title_text="players", rangemode="tozero", **whole_ticks(int(count.max())))
+    return figure
+
+
+def _not_overlapping(cuts: Sequence[tuple[str, float]], drawn: Floats) -> list[tuple[str, float]]:
+    """Divisions whose labels do not overlap; of overlapping ones the highest."""
+    min_distance = LABEL * float(drawn[-1] - drawn[0])
+    labelled: list[tuple[str, float]] = []
+    for name, rating in reversed(cuts):
+        if not labelled or labelled[-1][1] - rating >= min_distance:
+            labelled.append((name, rating))
+    return labelled[::-1]
+
+
+def _line_at(axis: str, value: float, color: str, width: int, dash: str = "dot") -> dict[str, object]:
+    """Shape of a line across the figure; setting all shapes in one update is much faster than add_vline."""
+    other = "y" if axis == "x" else "x"
+    ends = {f"{axis}0": value, f"{axis}1": value, f"{axis}ref": axis, f"{other}0": 0, f"{other}1": 1}
+    line = {"color": color, "width": width, "dash": dash}
+    return {"type": "line", **ends, f"{other}ref": f"{other} domain", "line": line}
+
+
+def _label_at(axis: str, value: float, name: str) -> dict[str, object]:
+    other = "y" if axis == "x" else "x"
+    position = {axis: value, f"{axis}ref": axis, f"{other}ref": f"{other} domain", "showarrow": False}
+    return {"text": label(name, 20), "font": {"size": 11, "color": GREY}, **position}
+
+
+def _milliseconds(points: Sequence[ChartPoint]) -> list[int]:
+    return [point.played_at // 1000 for point in points]  # plotly's unit
+
+
+def _hover_lines(point: ChartPoint) -> list[str]:
+    """Lines of the hover text: match, time, rating change."""
+    when = datetime.fromtimestamp(point.played_at // 1_000_000, UTC)
+    difference = point.after - point.before
+    change = f"{difference:+.2f}" if abs(difference) < 10 else f"{difference:+.1f}"
+    ratings = f"{_rounded(point.before):,} → {_rounded(point.after):,} ({change.replace('-', '−')})"
+    return [label(point.match_id, 40), f"{when:%Y-%m-%d %H:%M}", ratings]
+
+
+def _rounded(rating: float) -> float:
+    """The rating with six significant digits, enough on any scale."""
+    return float(f"{rating:.6g}")
+
+
+def _evened(bounds: Floats) -> Floats:
+    """Edges whose outermost bins are no wider than the widest of the others."""
+    if len(bounds) < 4:
+        return bounds
+    width = float(np.diff(bounds[1:-1]).max())
+    even = bounds.copy()
+    even[0], even[-1] = max(even[0], even[1] - width), min(even[-1], even[-2] + width)
+    return even

@@ -1,0 +1,236 @@
+"""What if: compare the standings of a ladder under its present rules and under other rules."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenmatch.history import Flags, Floats, History
+from evenmatch.lab.backtests import findings
+from evenmatch.lab.backtests.backtest import LEAST, SEED
+from evenmatch.lab.backtests.evaluation import refused_by, replay_and_judge
+from evenmatch.lab.backtests.findings import Judged, Resamples, Variant
+from evenmatch.lab.backtests.match_cells import MatchCells, divide
+from evenmatch.lab.backtests.metrics import Measure
+from evenmatch.lab.backtests.team_order import neutral
+from evenmatch.lab.ladder.health import rateable
+from evenmatch.rating import check_range
+from evenmatch.standings.activity import Activity
+from evenmatch.standings.board import Board, StandingsRules, snapshot
+from evenmatch.systems import loop
+from evenmatch.systems.system import Rules
+from evenmatch.tables import MatchTable
+
+WARM_UP = 0.5  # share of the matches that is rated but not used to compare predictions
+NOW, THEN = "now", "then"
+
+Ranks = NDArray[np.int64]
+
+
+class Mover(NamedTuple):
+    """A player listed by both rules, with both positions."""
+
+    player: str
+    rank_now: int
+    rank_then: int
+    rating_now: float
+    rating_then: float
+    percentile_now: int
+    percentile_then: int
+    division_now: str
+    division_then: str
+
+    @property
+    def up(self) -> int:
+        """Ranks gained; negative for ranks lost."""
+        return self.rank_now - self.rank_then
+
+
+@dataclass(frozen=True, eq=False)
+class RulesSide:
+    """Standings of all P players under one set of rules; arrays (P,) by player number in the table.
+
+    rank        int64, 1 is best, ties share a rank; 0: not listed
+    percentile  int64, 1..100; 0: not listed
+    division    int64, index into the divisions; valid for listed players only
+    left_out    number of matches that the rules cannot rate
+    """
+
+    rules: Rules
+    rating: Floats
+    rank: Ranks
+    percentile: NDArray[np.int64]
+    division: NDArray[np.int64]
+    left_out: int
+
+    @property
+    def listed(self) -> Flags:
+        """Players in the standings, bool (P,)."""
+        return np.asarray(self.rank > 0)
+
+
+class Score(NamedTuple):
+    """Quality of the predictions for the later half of the matches; see `lab.backtests.metrics`."""
+
+    log_loss: float
+    accuracy: float | None
+    calibration_slope: float | None
+
+
+@dataclass(frozen=True, eq=False)
+class WhatIf:
+    """The same matches under the present rules (`now`) and other rules (`then`).
+
+    alike       Spearman correlation of the ranks of players listed by both, −1..1; NaN for fewer than two players
+    scores      (now, then) over `judged` matches; None if these are too few for a comparison
+    difference  log loss of `then` minus that of `now`, with a 95 % interval; below 0: `then` predicts better
+    """
+
+    matches: MatchTable
+    standings: StandingsRules
+    now: RulesSide
+    then: RulesSide
+    alike: float
+    judged: int
+    scores: tuple[Score, Score] | None
+    difference: Measure | None
+
+    @property
+    def both(self) -> Flags:
+        """Players listed by both rules, bool (P,)."""
+        return np.asarray(self.now.listed & self.then.listed)
+
+    @property
+    def changed_division(self) -> float | None:
+        """Share of the players listed by both whose division differs; None if there are no such players."""
+        both = self.both
+        return float((self.now.division != self.then.division)[both].mean()) if both.any() else None
+
+    def movers(self, most: int) -> list[Mover]:
+        """Up to `most` players who move, the largest change of percentile (then of rank) first."""
+        divergence = np.abs(self.now.percentile - self.then.percentile)
+        places = np.abs(self.now.rank - self.then.rank)
+        moving = np.flatnonzero(self.both & ((divergence > 0) | (places > 0)))
+        return self.told(moving[np.lexsort((moving, -places[moving], -divergence[moving]))][:most])
+
+    def best(self, most: int) -> list[Mover]:
+        """Up to `most` players with the best present rank."""
+        both = np.flatnonzero(self.both)
+        return self.told(both[np.argsort(self.now.rank[both], kind="stable")][:most])
+
+    def sample(self, most: int) -> list[Mover]:
+        """Up to `most` players listed by both, evenly spaced by present rank."""
+        both = np.flatnonzero(self.both)
+        both = both[np.argsort(self.now.rank[both], kind="stable")]
+        chosen = np.unique(np.linspace(0, len(both) - 1, min(most, len(both))).round().astype(int))
+        return self.told(both[chosen])
+
+    def told(self, players: NDArray[np.integer]) -> list[Mover]:
+        """Positions of these players (by number) in both standings."""
+        names, divisions = self.matches.player_names, [division.name for division in self.standings.divisions]
+        now, then = self.now, self.then
+        return [
+            Mover(
+                names[player],
+                rank_now=int(now.rank[player]),
+                rank_then=int(then.rank[player]),
+                rating_now=float(now.rating[player]),
+                rating_then=float(then.rating[player]),
+                percentile_now=int(now.percentile[player]),
+                percentile_then=int(then.percentile[player]),
+                division_now=divisions[now.division[player]],
+                division_then=divisions[then.division[player]],
+            )
+            for player in players.tolist()
+        ]
+
+
+def what_if(matches: MatchTable, now: Rules, then: Rules, standings: StandingsRules | None = None) -> WhatIf:
+    """Rate a ladder's matches by present and by other rules, both from initial ratings, as of the last match.
+
+    standings  placement, active window and divisions, applied to both
+    Raises InputError if one of the rules cannot rate these matches.
+    """
+    standings = standings or StandingsRules()
+    sides = [_side(matches, rules, standings) for rules in (now, then)]
+    both = sides[0].listed & sides[1].listed
+    alike = _spearman(sides[0].rating[both], sides[1].rating[both])
+    early = int(len(matches) * WARM_UP)
+    judged = len(matches) - early
+    scores = difference = None
+    if judged >= LEAST:
+        scores, difference = _judge(matches, now, then, early)
+    return WhatIf(matches, standings, sides[0], sides[1], alike, judged, scores, difference)
+
+
+def _side(matches: MatchTable, rules: Rules, standings: StandingsRules) -> RulesSide:
+    history = rateable(matches, rules)
+    result = loop.replay(rules, history, rules.newcomers(history.players))
+    check_range(
+        *(rules, history, rules.newcomers(history.players), result),
+        matches.player_names.__getitem__,
+        lambda match: str(matches.match_id[match].as_py()),
+    )
+    rating = np.ascontiguousarray(result.state["rating"], np.float64)
+    standing = snapshot(_board(history, rating), standings, int(history.columns.time[-1]))
+    rank, percentile, division = (np.zeros(len(rating), np.int64) for _ in range(3))
+    for entry in standing.among(np.flatnonzero(standing.listed)):
+        rank[entry.player], percentile[entry.player] = entry.rank or 0, entry.percentile or 0
+    division[standing.listed] = standing.divisions[standing.listed]
+    return RulesSide(rules, rating, rank, percentile, division, len(refused_by(rules, matches.history)))
+
+
+def _board(history: History, rating: Floats) -> Board:
+    activity, count = Activity.of(history), history.players
+    return Board(
+        player=np.arange(count),
+        rating=rating,
+        matches=activity.matches,
+        completed=activity.completed,
+        last_completed=activity.last_completed,
+        division=np.full(count, -1, np.int16),  # no previous division for either side
+        hidden=np.zeros(count, np.bool_),
+    )
+
+
+def _judge(matches: MatchTable, now: Rules, then: Rules, early: int) -> tuple[tuple[Score, Score], Measure]:
+    """Scores of both rules and their difference, on the same matches and resamples."""
+    matches, _ = neutral(matches)
+    cells = divide(matches, early)
+    resamples = Resamples.of(cells, SEED)
+    results = [
+        _judged(matches, Variant(rules.system.name, name, rules), cells, resamples)
+        for name, rules in ((NOW, now), (THEN, then))
+    ]
+    row = findings.against_best(results, results[0], cells, resamples).to_pylist()[1]
+    scores = tuple(
+        Score(float(result.score["log_loss"]), result.score["accuracy"], result.score["calibration_slope"])  # type: ignore[arg-type]
+        for result in results
+    )
+    return (scores[0], scores[1]), Measure(row["difference"], row["low"], row["high"])
+
+
+def _judged(matches: MatchTable, variant: Variant, cells: MatchCells, resamples: Resamples) -> Judged:
+    history = rateable(matches, variant.rules)
+    sums, bins = replay_and_judge(variant.rules, history, cells.of, len(cells))
+    return findings.judged(variant, sums, bins, 0.0, cells, resamples)
+
+
+def _spearman(a: Floats, b: Floats) -> float:
+    """Spearman correlation, ties at mid-rank; NaN if all values of one side are equal."""
+    if len(a) < 2:
+        return float("nan")
+    left, right = (_middle_ranks(values) for values in (a, b))
+    left, right = left - left.mean(), right - right.mean()
+    size = np.sqrt((left**2).sum() * (right**2).sum())
+    return float((left * right).sum() / size) if size > 0 else float("nan")
+
+
+def _middle_ranks(values: Floats) -> Floats:
+    ordered = np.sort(values)
+    below = ordered.searchsorted(values, side="left")
+    upto = ordered.searchsorted(values, side="right")
+    return np.asarray((below + upto + 1) / 2.0)

@@ -1,0 +1,1 @@
+"""Simulated and replayed queues: scenarios, runs, metrics and reports."""

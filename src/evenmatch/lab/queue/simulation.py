@@ -1,0 +1,157 @@
+"""Queue simulator: run one matchmaker with one policy on one scenario, tick by tick."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Protocol, TextIO
+
+import numpy as np
+
+from evenmatch.durations import SECOND
+from evenmatch.history import Floats
+from evenmatch.lab.queue.crowd import Crowd
+from evenmatch.lab.queue.journal import JournalWriter
+from evenmatch.lab.queue.recorder import Record
+from evenmatch.lab.queue.run import CANCELLED, EXPIRED, OVERTAKEN, Run
+from evenmatch.lab.queue.scenario import Scenario
+from evenmatch.lab.queue.ticket_columns import pick
+from evenmatch.matchmaking.policy import Policy
+from evenmatch.matchmaking.proposal import Proposals
+from evenmatch.matchmaking.queue import Queue
+from evenmatch.matchmaking.tickets import Tickets, Whole
+
+Matchmaker = Callable[[Queue, int, Policy], Proposals]
+Progress = Callable[[str, float], None]
+TRIED_OUT = 600 * SECOND  # time of the warm-up call of a matchmaker
+
+
+class ArrivalSource(Protocol):
+    """Source of the tickets of a run: a scenario or a journal.
+
+    ticks        int64 (N,)  times of the decisions, microseconds, ascending
+    passed_over  players who did not join because they still waited or played
+    """
+
+    ticks: Whole
+    passed_over: int
+
+    def sample(self) -> Tickets:
+        """Typical tickets for the warm-up call of a matchmaker."""
+        ...
+
+    def joining(self, at: int) -> Tickets:
+        """Tickets that join at this tick."""
+        ...
+
+    def leaving(self, at: int) -> list[int]:
+        """Tickets that are cancelled by this tick; those no longer waiting are ignored."""
+        ...
+
+    def decided(self, at: int, proposals: Proposals, gave_up: list[int]) -> None:
+        """Receive the tickets that left the queue at this tick: matched, or cancelled and expired."""
+        ...
+
+    def skill(self, player: Whole) -> Floats:
+        """True skill of these players; NaN if unknown."""
+        ...
+
+
+def simulate(
+    scenario: Scenario,
+    matchmaker: Matchmaker,
+    policy: Policy,
+    *,
+    name: str = "",
+    progress: Progress | None = None,
+    journal: TextIO | None = None,
+) -> Run:
+    """Simulate a scenario; deterministic for a seed, with the same arrivals for every matchmaker and policy.
+
+    name      name of the run in its summary
+    progress  called with the name and the share of the run that is done
+    journal   open text file to which every tick is written
+    Only players who return after a match, in addition to the arrivals, and arrivals skipped because the player still
+    waits or plays depend on the matches. Raises BadParameterError if parties are larger than the policy's teams.
+    """
+    writer = None if journal is None else JournalWriter(journal, name, policy, scenario)
+    return play(Crowd(scenario, policy), matchmaker, policy, name, scenario, progress=progress, writer=writer)
+
+
+def play(
+    source: ArrivalSource,
+    matchmaker: Matchmaker,
+    policy: Policy,
+    name: str,
+    scenario: Scenario | None,
+    *,
+    progress: Progress | None = None,
+    writer: JournalWriter | None = None,
+) -> Run:
+    """Run any source. A joining ticket replaces waiting tickets with the same number or a common player."""
+    queue, record, cpu = Queue(), Record(), 0.0
+    _warm_up(matchmaker, policy, source.sample())
+    for index, now in enumerate(source.ticks.tolist()):
+        tickets = source.joining(index)
+        overtaken = _replaced_by(queue, tickets)
+        _leave(queue, record, overtaken, OVERTAKEN, now)
+        if len(tickets):
+            queue.join_all(tickets)
+            record.join(tickets)
+        cancelled = [ticket for ticket in dict.fromkeys(source.leaving(index)) if ticket in queue]
+        _leave(queue, record, cancelled, CANCELLED, now)
+        began = time.process_time()
+        proposals = matchmaker(queue, now, policy)
+        cpu += time.process_time() - began
+        expired = proposals.expired.tolist()
+        if len(proposals):
+            queue.leave_all(proposals.ticket)
+        _leave(queue, record, expired, EXPIRED, now)
+        record.decide(now, proposals, queue.players)
+        source.decided(index, proposals, cancelled + expired)
+        if writer is not None:
+            writer.tick(now, tickets, source.skill(tickets.player), cancelled, proposals)
+        if progress is not None:
+            progress(name, (index + 1) / len(source.ticks))
+    if writer is not None:
+        writer.end()
+    joined = record.tickets()
+    return record.run(
+        *(name, policy, scenario, joined, source.skill(joined.player), source.ticks),
+        cpu_seconds=cpu,
+        passed_over=source.passed_over,
+        seed=0 if scenario is None else scenario.seed,
+    )
+
+
+def _leave(queue: Queue, record: Record, tickets: list[int], fate: int, now: int) -> None:
+    if tickets:
+        queue.leave_all(tickets)
+        record.leave(tickets, fate, now)
+
+
+def _replaced_by(queue: Queue, tickets: Tickets) -> list[int]:
+    """Waiting tickets with the number of a joining one or a common player."""
+    waiting = {ticket for ticket in tickets.id.tolist() if ticket in queue}
+    waiting |= {ticket for player in tickets.player.tolist() if (ticket := queue.ticket_of(player)) is not None}
+    return sorted(waiting)
+
+
+def _warm_up(matchmaker: Matchmaker, policy: Policy, tickets: Tickets) -> None:
+    """Call the matchmaker before the run, so that compiling and loading do not count as its CPU time.
+
+    Once with tickets of all ages, once with filters so wide that matches are certain.
+    """
+    _, first = np.unique(tickets.player, return_index=True)
+    fresh = np.zeros(len(tickets.player), np.bool_)
+    fresh[first] = True
+    if len(tickets):
+        tickets = pick(tickets, np.flatnonzero(np.logical_and.reduceat(fresh, tickets.start[:-1])))
+    oldest = TRIED_OUT if policy.max_wait is None else min(TRIED_OUT, int(policy.max_wait * SECOND))
+    waits = np.linspace(0, oldest, len(tickets), endpoint=False).astype(np.int64)
+    tickets = replace(tickets, id=np.arange(len(tickets)), queued=TRIED_OUT - waits)
+    for within in (tickets.within, np.full(len(tickets.player), 100.0)):
+        queue = Queue()
+        queue.join_all(replace(tickets, within=within))
+        matchmaker(queue, TRIED_OUT, policy)

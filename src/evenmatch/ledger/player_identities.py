@@ -1,0 +1,200 @@
+"""Player identities: one id across ladders for every name that the player was ever reported under."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from evenmatch.errors import ConflictError, UnknownNameError, similar_names
+from evenmatch.ledger import schema
+from evenmatch.ledger.codec import ID
+from evenmatch.ledger.events import Kind
+from evenmatch.ledger.store import Store
+from evenmatch.ledger.text import check_texts
+
+LAST = "\U0010ffff"  # sorts after every other character
+BEGINNING, SIMILAR = 3, 3  # least common prefix of similar names, and number of suggestions
+
+
+def ids_of(store: Store, names: Sequence[str]) -> dict[str, int]:
+    """The ids of the known ones of these names."""
+    ids: dict[str, int] = dict(
+        store.rows.among(store.connection, "SELECT name, player FROM name WHERE name IN ({})", (), names)
+    )
+    return ids
+
+
+def admit(store: Store, names: Iterable[str], *, present: bool = False) -> tuple[dict[str, int], dict[int, str]]:
+    """Get or create the player of each name: (id by name, displayed name by id).
+
+    present  True: the displayed names are the present names; False: the given ones, which is faster
+    Two writers may admit the same players at once: names are inserted in sorted order, so there is no deadlock, and the
+    second writer finds the players of the first. Raises InputError for an invalid name.
+    """
+    wanted = sorted(set(names))
+    if not wanted:
+        return {}, {}
+    check_texts("player name", wanted)
+    by_name, by_id = _known(store, wanted, present)
+    new = [name for name in wanted if name not in by_name]
+    if new:
+        store.rows.enrol(store.connection, new)
+        new_by_name, new_by_id = _known(store, new, present)
+        by_name, by_id = by_name | new_by_name, by_id | new_by_id
+    return by_name, by_id
+
+
+def _known(store: Store, names: Sequence[str], present: bool) -> tuple[dict[str, int], dict[int, str]]:
+    if not present:
+        known = ids_of(store, names)
+        return known, {player: name for name, player in known.items()}
+    sql = "SELECT n.name, p.player, p.name FROM name n JOIN player p ON p.player = n.player WHERE n.name IN ({})"
+    rows = store.rows.among(store.connection, sql, (), names)
+    return {row[0]: row[1] for row in rows}, {row[1]: row[2] for row in rows}
+
+
+def find(store: Store, name: str) -> int:
+    """The player id of a name. Raises UnknownNameError if no player has it."""
+    ids = ids_of(store, [name])
+    if name not in ids:
+        raise UnknownNameError("player", name, similar(store, name))
+    return ids[name]
+
+
+def similar(store: Store, name: str, ladder: int | None = None) -> list[str]:
+    """Known names similar to an unknown one, the most similar first; ladder: only players of that ladder."""
+    for length in (len(name) // 2 + 1, BEGINNING):
+        beginning = name[:length]
+        known = [candidate for candidate, _ in search(store, beginning, 200, ladder, inside=False)] if beginning else []
+        if suggestions := similar_names(name, known, SIMILAR):
+            return suggestions
+    return []
+
+
+def search(
+    store: Store, text: str, limit: int, ladder: int | None = None, *, few: bool = False, inside: bool = True
+) -> list[tuple[str, int]]:
+    """(name, id) of players whose present name contains this text, ignoring case; names that begin with it first.
+
+    ladder  only players with a rating on the ladder with this id;  few: it has few players, so scan all of them
+    inside  False: only names that begin with the text, which an index finds quickly
+    If there are more than `limit`: of the names that begin with it, the first alphabetically; of the others, any.
+    Shorter names come first.
+    """
+    begins = text.casefold()
+    bounds = (begins, begins + LAST)
+    prefixed = _search(store, "p.folded >= ? AND p.folded < ?", bounds, limit, ladder, few, "ORDER BY p.folded")
+    if inside and len(prefixed) < limit:
+        like = begins.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+        contains = "p.folded LIKE ? ESCAPE '\\' AND NOT (p.folded >= ? AND p.folded < ?)"
+        more = _search(store, contains, (f"%{like}%", *bounds), limit - len(prefixed), ladder, few)
+        return sorted(prefixed, key=_short_first) + sorted(more, key=_short_first)
+    return sorted(prefixed, key=_short_first)
+
+
+def _search(
+    store: Store, where: str, values: tuple[str, ...], limit: int, ladder: int | None, few: bool, order: str = ""
+) -> list[tuple[str, int]]:
+    """At most `limit` players, without merged and erased ones; if `few`, scan the ladder's players instead of names."""
+    visible = "p.merged_into IS NULL AND p.erased_at IS NULL"
+    on = "state s JOIN ladder l ON l.ladder = s.ladder AND l.generation = s.generation"
+    if ladder is None:
+        sql = f"SELECT p.name, p.player FROM player p WHERE {visible} AND {where}"
+    elif few:
+        named = where.replace("p.folded", "p.folded || ''")  # prevents the use of the index on names
+        sql = f"SELECT p.name, p.player FROM {on} JOIN player p ON p.player = s.player WHERE l.ladder = ? AND {named}"
+        sql = f"{sql} AND {visible}"
+    else:
+        rated = f"EXISTS (SELECT 1 FROM {on} WHERE l.ladder = ? AND s.player = p.player)"
+        sql = f"SELECT p.name, p.player FROM player p WHERE {visible} AND {rated} AND {where}"
+    first = () if ladder is None else (ladder,)
+    return [(row[0], row[1]) for row in store.all(f"{sql} {order} LIMIT ?", *first, *values, limit)]
+
+
+def _short_first(player: tuple[str, int]) -> tuple[int, str]:
+    return len(player[0]), player[0]
+
+
+def names_of(store: Store, ids: Sequence[int]) -> dict[int, str]:
+    """The present name of each of these players."""
+    present: dict[int, str] = dict(
+        store.rows.among(store.connection, "SELECT player, name FROM player WHERE player IN ({})", (), ids)
+    )
+    return present
+
+
+def aliases(store: Store, player: int) -> list[str]:
+    """All names of a player, including the present one."""
+    return [row[0] for row in store.all("SELECT name FROM name WHERE player = ? ORDER BY name", player)]
+
+
+def _note_change(store: Store) -> None:
+    """Invalidate cached names in all processes."""
+    store.run(
+        "INSERT INTO counter (name, value) VALUES ('names', 1) "
+        "ON CONFLICT (name) DO UPDATE SET value = counter.value + 1"
+    )
+
+
+def rename(store: Store, player: int, name: str) -> None:
+    """Change the present name of a player; former names still work in reports. Requires the exclusive lock on names.
+
+    Raises ConflictError if another player has the name.
+    """
+    taken = ids_of(store, [name]).get(name)
+    if taken is not None and taken != player:
+        raise ConflictError(f"the name {name!r} belongs to another player; choose a free name or merge the players")
+    if taken is None:
+        store.rows.insert(store.connection, schema.name, ("name", "player"), [(name, player)])
+    store.run("UPDATE player SET name = ?, folded = ? WHERE player = ?", name, name.casefold(), player)
+    _note_change(store)
+
+
+def merge(store: Store, player: int, into: int) -> None:
+    """Assign all names of a player to another player."""
+    store.run("UPDATE name SET player = ? WHERE player = ?", into, player)
+    store.run("UPDATE player SET merged_into = ? WHERE player = ? OR merged_into = ?", into, player, player)
+    _note_change(store)
+
+
+def identities(store: Store, player: int) -> list[int]:
+    """The player id and the ids of all players merged into it."""
+    return [player, *(row[0] for row in store.all("SELECT player FROM player WHERE merged_into = ?", player))]
+
+
+def is_erased(store: Store, player: int) -> bool:
+    """Whether the player was erased (only a pseudonym is left)."""
+    return bool(store.all("SELECT 1 FROM player WHERE player = ? AND erased_at IS NOT NULL", player))
+
+
+def ladders_of(store: Store, player: int) -> list[str]:
+    """The names of the ladders with a match, a rating or a ban of the player, or of players merged into it."""
+    sql = (
+        "SELECT name FROM ladder l "
+        "WHERE EXISTS (SELECT 1 FROM appearance a WHERE a.ladder = l.ladder AND a.player = ?) "
+        "OR EXISTS (SELECT 1 FROM state s WHERE s.ladder = l.ladder AND s.generation = l.generation AND s.player = ?)"
+    )
+    ids = identities(store, player)
+    ladders = {row[0] for identity in ids for row in store.all(sql, identity, identity)}
+    by_correction = (
+        "SELECT l.name, e.body, e.players FROM correction c JOIN ladder l ON l.ladder = c.ladder "
+        "JOIN event e ON e.ladder = c.ladder AND e.position = c.position WHERE e.kind IN (?, ?)"
+    )
+    for name, body, players in store.all(by_correction, Kind.BANNED.value, Kind.STARTED.value):
+        started = [] if players is None else np.frombuffer(players, ID).tolist()
+        if not {json.loads(body).get("player"), *started}.isdisjoint(ids):
+            ladders.add(name)
+    return sorted(ladders)
+
+
+def erase(store: Store, player: int, pseudonym: str, now: int) -> None:
+    """Replace all names of a player, and of players merged into it, by a pseudonym."""
+    store.run("DELETE FROM name WHERE player = ?", player)
+    store.rows.insert(store.connection, schema.name, ("name", "player"), [(pseudonym, player)])
+    store.run(
+        "UPDATE player SET name = ?, folded = ?, erased_at = ? WHERE player = ? OR merged_into = ?",
+        *(pseudonym, pseudonym, now, player, player),
+    )
+    _note_change(store)

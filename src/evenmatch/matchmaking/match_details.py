@@ -1,0 +1,105 @@
+"""Kernels for the details of created matches: rematches, party differences, assigned roles."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from evenmatch.history import Floats
+from evenmatch.matchmaking.conflict import worth
+from evenmatch.matchmaking.kernel_options import compiled, lean
+from evenmatch.matchmaking.records import KernelRules, QueueView
+from evenmatch.matchmaking.roles import assign
+from evenmatch.matchmaking.tickets import Whole
+
+MEASURES = np.dtype(
+    [
+        ("spread", "f8"),
+        ("rating_spread", "f8"),
+        ("waited", "f8"),
+        ("unlike", "i8"),  # largest difference between the largest parties of two teams
+        ("mixed", "?"),  # whether newcomers meet placed players
+    ],
+    align=True,
+)
+
+
+@compiled
+def rematch_costs(v: QueueView, rules: KernelRules, start: Whole, ticket: Whole) -> Floats:
+    """The highest cost of a repeated meeting in each match, in seconds; float64 (M,)."""
+    costs = np.zeros(len(start) - 1)
+    for match in range(len(start) - 1):
+        players, names = np.uint64(0), np.uint64(0)
+        for i in range(start[match], start[match + 1]):
+            players, names = players | v.t[ticket[i]].players, names | v.t[ticket[i]].names
+        if not players & names:
+            continue
+        for i in range(start[match], start[match + 1]):
+            for other in range(i + 1, start[match + 1]):
+                costs[match] = max(costs[match], worth(v, rules, ticket[i], ticket[other]))
+    return costs
+
+
+@lean
+def by_team(start: Whole, ticket: Whole, team: Whole) -> None:
+    """Sort the tickets of each match by team, then by place."""
+    for match in range(len(start) - 1):
+        for i in range(start[match] + 1, start[match + 1]):
+            own, side, at = ticket[i], team[i], i
+            while at > start[match] and (team[at - 1] > side or (team[at - 1] == side and ticket[at - 1] > own)):
+                ticket[at], team[at] = ticket[at - 1], team[at - 1]
+                at -= 1
+            ticket[at], team[at] = own, side
+
+
+@lean
+def measure(v: QueueView, points: Any, start: Whole, ticket: Whole, team: Whole, out: Any) -> None:  # noqa: ANN401
+    """Compute the measures of each match: `out`, MEASURES (M,). Tickets must be sorted by team.
+
+    points  TICKET  the queue's tickets by slot, with percentiles as points if the view has bands; else empty
+    """
+    for match in range(len(start) - 1):
+        low, high, rating_low, rating_high, waited = np.inf, -np.inf, np.inf, -np.inf, 0.0
+        largest, smallest, own, fresh, placed = 0, 1 << 30, 0, False, False
+        for i in range(start[match], start[match + 1]):
+            t = v.t[ticket[i]]
+            if len(points):
+                low, high = min(low, points[t.slot].low), max(high, points[t.slot].high)
+            else:
+                low, high = min(low, t.low), max(high, t.high)
+            rating_low, rating_high = min(rating_low, t.rating_low), max(rating_high, t.rating_high)
+            waited = max(waited, t.waited)
+            fresh, placed = fresh or t.newcomers > 0, placed or t.newcomers == 0
+            own = max(own, t.size)
+            if i + 1 == start[match + 1] or team[i + 1] != team[i]:
+                largest, smallest, own = max(largest, own), min(smallest, own), 0
+        m = out[match]
+        m.spread, m.rating_spread, m.waited = high - low, rating_high - rating_low, waited
+        m.unlike, m.mixed = largest - smallest, fresh and placed
+
+
+@compiled
+def asked_to_play(v: QueueView, start: Whole, ticket: Whole, team: Whole, need: Whole) -> Whole:
+    """The assigned role of each player, or -1; int64 (S,). Tickets must be sorted by team.
+
+    need  int64 (R,)  required number of each role in a team
+    """
+    players = 0
+    for j in ticket:
+        players += v.t[j].size
+    role = np.full(players, -1, np.int64)
+    if not len(need):
+        return role
+    masks = np.empty(players, np.int64)
+    first, at = 0, 0
+    for match in range(len(start) - 1):
+        for i in range(start[match], start[match + 1]):
+            j = ticket[i]
+            for m in range(v.t[j].first, v.t[j].first + v.t[j].size):
+                masks[at] = v.role[m]
+                at += 1
+            if i + 1 == start[match + 1] or team[i + 1] != team[i]:
+                assign(masks[first:at], need, role[first:at])
+                first = at
+    return role

@@ -1,0 +1,126 @@
+"""Matches for overdue tickets, or reservation of other tickets for them, oldest first."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from evenmatch.durations import SECOND
+from evenmatch.history import Floats
+from evenmatch.matchmaking.overdue_tickets import oldest_with
+from evenmatch.matchmaking.tick import NEAREST, TickState
+from evenmatch.matchmaking.tickets import MOST_REGIONS, Whole
+from evenmatch.matchmaking.view import role_room, rules_of
+
+ANY = MOST_REGIONS  # the region bit of tickets that can play anywhere
+KEPT_FOR = 8  # overdue tickets without enough players for which the available ones are reserved
+IN_TURN = 256  # overdue tickets served in one tick; if there are more, half of these places rotate among them
+VISITS = 5_000_000  # limit of tickets inspected in one tick
+OTHERS = 8  # most tickets excluded per search because nothing is compatible with them
+REFUSED = 64  # most tickets excluded per search because of the odds
+
+
+def serve_overdue(tick: TickState) -> None:
+    """Create a match for each overdue loose ticket, or reserve other tickets for it, oldest first.
+
+    Reserved are the oldest tickets that can form a match with it once all windows are at their widest; newer tickets do
+    not change this choice, so the wait ends. For the first few overdue tickets that lack players even then, the
+    available ones are reserved until more join. Overdue tickets are never reserved for another ticket, and all take
+    part in the usual search too.
+    """
+    t = tick.view.t
+    if tick.policy.overdue_after is None:
+        return
+    overdue = t["loose"] & (t["waited"] >= tick.policy.overdue_after)
+    if not overdue.any():
+        return
+    by_age = np.lexsort((t["id"], -t["waited"]))
+    search = _Search(tick, by_age)
+    patient, kept_for = by_age[~overdue[by_age]], 0
+    for first in _in_turn(by_age[overdue[by_age]], tick.now).tolist():
+        if not tick.free[first] or search.create_match(first):
+            continue
+        later, refused = search.together(t["last_lo"], t["last_hi"], by_age, first)
+        if not len(later) and not refused and kept_for < KEPT_FOR:
+            later = search.available(patient, first)
+            kept_for += len(later) > 1
+        tick.free[later[~overdue[later]]] = False
+        if search.visits > VISITS:
+            return
+
+
+def _in_turn(tickets: Whole, now: int) -> Whole:
+    """The overdue tickets served in this tick: the oldest, and a part of the others that rotates every second."""
+    if len(tickets) <= IN_TURN:
+        return tickets
+    oldest, others = tickets[: IN_TURN // 2], tickets[IN_TURN // 2 :]
+    turn = (now // SECOND * (IN_TURN // 2) + np.arange(IN_TURN // 2)) % len(others)
+    return np.concatenate((oldest, others[np.unique(turn)]))
+
+
+class _Search:
+    """Search for matches around one ticket."""
+
+    def __init__(self, tick: TickState, by_age: Whole) -> None:
+        self.tick, self.by_age, self.visits = tick, by_age, 0
+        self.rules = rules_of(tick.policy, tick.now, tick.policy.team_size)
+        self.room = role_room(tick.policy, tick.policy.team_size)
+        self.marked, self.mark = np.zeros(len(by_age), np.int64), 0
+
+    def create_match(self, first: int) -> bool:
+        """Create a match with this ticket now, from the nearest tickets, else from the oldest; whether it succeeded."""
+        low = self.tick.view.t["low"]
+        nearest = np.arange(max(first - NEAREST, 0), min(first + NEAREST + 1, len(low)))
+        nearest = nearest[np.argsort(np.abs(low[nearest] - low[first]), kind="stable")]
+        for order in (nearest, self.by_age):
+            match, _ = self.together(self.tick.windows.lo, self.tick.windows.hi, order, first)
+            if len(match):
+                self.tick.make(np.array([0, len(match)]), match, self.rules)
+                return True
+        return False
+
+    def together(self, lo: Floats, hi: Floats, order: Whole, first: int) -> tuple[Whole, bool]:
+        """A match with this ticket from the first compatible ones in `order` (empty: none); whether odds refused any.
+
+        Uses the first region with a match. If the odds exceed the limit, the last ticket is excluded; if the collected
+        tickets cannot fill the match, the first one is; then the search repeats, at most REFUSED or OTHERS times.
+        """
+        tick, was_refused = self.tick, False
+        for region in self._regions(first):
+            excluded, closed, refused = list[int](), 0, 0
+            match = np.empty(0, np.int64)
+            while closed < OTHERS and refused < REFUSED:
+                found = self._gather(lo, hi, order, first, region)
+                full = tick.view.t["size"][found].sum() == self.rules.teams * self.rules.size
+                if full and tick.divided(np.array([0, len(found)]), np.sort(found), self.rules)[2].all():
+                    match = np.sort(found)
+                    break
+                if len(found) < 2:
+                    break
+                excluded.append(int(found[-1 if full else 1]))
+                tick.free[excluded[-1]] = False
+                closed, refused = closed + (not full), refused + bool(full)
+            tick.free[excluded] = True
+            was_refused = was_refused or refused > 0
+            if len(match):
+                return match, was_refused
+        return np.empty(0, np.int64), was_refused
+
+    def available(self, order: Whole, first: int) -> Whole:
+        """The tickets of `order` compatible with this one at the widest windows, in the region with most of them."""
+        t, most = self.tick.view.t, np.empty(0, np.int64)
+        for region in self._regions(first):
+            found = self._gather(t["last_lo"], t["last_hi"], order, first, region)
+            most = found if len(found) > len(most) else most
+        return most
+
+    def _gather(self, lo: Floats, hi: Floats, order: Whole, first: int, region: int) -> Whole:
+        self.visits += len(order)
+        self.mark += 1
+        tick = self.tick
+        return oldest_with(
+            tick.view, lo, hi, order, first, region, tick.free, self.rules, self.room, self.marked, self.mark
+        )
+
+    def _regions(self, first: int) -> list[int]:
+        able = int(self.tick.view.t["able"][first])
+        return [region for region in self.tick.places.region.tolist() or [ANY] if able >> region & 1]

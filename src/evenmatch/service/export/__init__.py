@@ -1,0 +1,1 @@
+"""Export a ladder as Arrow tables and as files."""

@@ -1,0 +1,1 @@
+"""Live matches: announce, track attendance, fill open slots, close, cancel, expire."""

@@ -1,0 +1,211 @@
+"""Live matches: announced by a game server or created by a queue, tracked, and recorded in the ledger when closed."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+from evenmatch.errors import InputError, StoreError, UnknownNameError
+from evenmatch.ledger import player_identities
+from evenmatch.ledger.store import Head, Store
+from evenmatch.service.live_matches import closure, match_rows, open_seats
+from evenmatch.service.live_matches.announcement import announce
+from evenmatch.service.live_matches.attendance import Ending, Presence, quitters
+from evenmatch.service.live_matches.departures import move
+from evenmatch.service.live_matches.expiries import Expiries
+from evenmatch.service.live_matches.match_rows import CLOSED, EXPIRED, OPEN, LiveMatchRow
+from evenmatch.service.live_matches.match_status import MatchStatus, status_of
+from evenmatch.service.queues.change_lock import advance
+from evenmatch.service.recording.receipts import MatchReceipt
+from evenmatch.service.recording.recorder import first_receipts
+from evenmatch.service.service import Service
+
+KEPT = 86_400_000_000  # microseconds that a finished match stays readable after its expiry time
+EVERY = 2.0  # seconds between two searches for expired matches
+PRUNE_EVERY = 60.0  # seconds
+
+log = logging.getLogger(__name__)
+
+
+class Running:
+    """The live matches of all ladders. Safe to use from many threads and processes.
+
+    Every change is durable when the call returns. Raises UnknownNameError for an unknown ladder or match, ConflictError
+    for a request that contradicts the match's state.
+    """
+
+    def __init__(self, service: Service, clock: Callable[[], int] | None = None) -> None:
+        self._service = service
+        self._clock = service.clock if clock is None else clock
+        self._expiries = Expiries(service.database)
+
+    @contextmanager
+    def _read(self, ladder: str) -> Iterator[tuple[Store, Head]]:
+        database = self._service.database
+        with database.read() as connection:
+            store = Store(connection, database.rows)
+            yield store, store.head(ladder)
+
+    @contextmanager
+    def _write(self, ladder: str) -> Iterator[tuple[Store, Head]]:
+        """A write transaction that holds the ladder's change lock."""
+        database = self._service.database
+        with database.write() as connection:
+            store = Store(connection, database.rows)
+            head = store.head(ladder)
+            match_rows.lock(store, head.ladder)
+            yield store, head
+
+    def announce(
+        self,
+        ladder: str,
+        match_id: str,
+        teams: Sequence[Sequence[str]],
+        *,
+        started_at: int | None = None,
+        expires_in: float | None = None,
+        queue: str | None = None,
+    ) -> MatchStatus:
+        """Begin a match, or confirm the start of one that a queue created; repeating the call changes nothing.
+
+        started_at  microseconds since the epoch; None: now, or the creation time of a match that a queue created
+        expires_in  seconds from its start until it expires unless closed; None: the queue's longest_match
+        queue       the queue whose rules penalize players who leave; None: no penalties
+        """
+        with self._write(ladder) as (store, head):
+            match = announce(store, head, match_id, teams, started_at, expires_in, queue, self._clock())
+            return status_of(store, ladder, match)
+
+    def leaves(self, ladder: str, match_id: str, presences: Sequence[Presence]) -> MatchStatus:
+        """Record players who left or joined, in order, all or nothing; repeating the call changes nothing.
+
+        A player who leaves may queue again, with a strike if a queue created the match; returning removes the strike.
+        """
+        with self._write(ladder) as (store, head):
+            match = move(store, head, _find(store, head, match_id), presences, self._clock())
+            return status_of(store, ladder, match)
+
+    def openings(
+        self, ladder: str, match_id: str, queue: str | None = None, seats: Sequence[int] | None = None
+    ) -> MatchStatus:
+        """Ask a queue to fill `seats` open slots for each team; None: withdraw. queue None: the match's own."""
+        with self._write(ladder) as (store, head):
+            match = _find(store, head, match_id)
+            openings = open_seats.wish(store, head, match, queue, seats)
+            if openings != match.openings:
+                match_rows.check_on(match)
+                match = match._replace(openings=openings, change=advance(store, head.ladder, 1))
+                match_rows.write(store, head.ladder, match)
+            return status_of(store, ladder, match)
+
+    def close(self, ladder: str, match_id: str, ending: Ending) -> MatchReceipt:
+        """End a match and record it under its id; return its receipt. Repeating the call returns the first receipt.
+
+        Each player's seconds are their attendance; a player who had joined but was absent at the end counts as a
+        quitter. Raises what Service.record raises; after an InputError the match goes on as before.
+        """
+        with self._write(ladder) as (store, head):
+            match = _find(store, head, match_id)
+            if closure.was_closed_so(match, ending):
+                return first_receipts(store, head, [match_id])[match_id]
+            finished, noted = closure.begin_close(store, head, match, ending, self._clock())
+        try:
+            receipt = self._service.record(finished, rated=ending.rated)
+        except InputError:
+            with self._write(ladder) as (store, head):
+                closure.reopen(store, head, match_id, ending)
+            raise
+        with self._write(ladder) as (store, head):
+            quitter_ids = {match_id: quitters(match, noted["ended_at"])}
+            closure.settle(store, head, quitter_ids, {match_id: noted}, self._clock())
+        return receipt
+
+    def settle_reported(
+        self, ladder: str, match_ids: Sequence[str], quitters: Mapping[str, Iterable[str]]
+    ) -> list[str]:
+        """Close the live matches among these, which were reported as finished matches; return their ids.
+
+        quitters  by match: the names of the players who quit and get a strike
+        """
+        with self._read(ladder) as (store, head):
+            live = match_rows.open_among(store, head.ladder, match_ids)
+            if not live:
+                return []
+            names = {name for match_id in live for name in quitters.get(match_id, ())}
+            ids = player_identities.ids_of(store, sorted(names))
+        quitter_ids = {match_id: {ids[name] for name in quitters.get(match_id, ()) if name in ids} for match_id in live}
+        with self._write(ladder) as (store, head):
+            return closure.settle(store, head, quitter_ids, {}, self._clock())
+
+    def cancel(self, ladder: str, match_id: str, reason: str | None = None) -> MatchStatus:
+        """End a match without rating it and remove its strikes; cancelling twice changes nothing."""
+        with self._write(ladder) as (store, head):
+            match = closure.cancel(store, head, _find(store, head, match_id), reason)
+            return status_of(store, ladder, match)
+
+    def status(self, ladder: str, match_id: str) -> MatchStatus:
+        """A match that is live or ended recently (about a day)."""
+        with self._read(ladder) as (store, head):
+            return status_of(store, ladder, _find(store, head, match_id))
+
+    def on(self, ladder: str) -> list[MatchStatus]:
+        """The live matches, the latest change last."""
+        with self._read(ladder) as (store, head):
+            return [status_of(store, ladder, match) for match in match_rows.running(store, head.ladder)]
+
+    def expire(self, ladder: str, now: int | None = None) -> list[str]:
+        """End overdue matches without rating them and free their players; return their ids."""
+        time = self._clock() if now is None else now
+        with self._read(ladder) as (_, head):
+            number = head.ladder
+        due = self._expiries.due(number, time)
+        if not due:
+            return []
+        expired = []
+        with self._write(ladder) as (store, head):
+            recorded = store.known(head, due)  # already in the ledger, although the live match was not closed
+            for match in match_rows.read(store, head.ladder, due).values():
+                if match.state == OPEN and match.expires_at <= time:
+                    closure.end(store, head, match, CLOSED if match.match_id in recorded else EXPIRED)
+                    expired += [match.match_id] if match.match_id not in recorded else []
+        return sorted(expired)
+
+    def prune(self, ladder: str) -> int:
+        """Delete matches that ended long ago; return their number."""
+        count = 0
+        while True:
+            with self._write(ladder) as (store, head):
+                deleted = match_rows.prune(store, head.ladder, self._clock() - KEPT)
+            count += deleted
+            if not deleted:
+                return count
+
+    def run(self, stop: threading.Event) -> None:
+        """Expire and prune matches of all ladders until `stop` is set. Safe to run in many processes."""
+        rounds = round(PRUNE_EVERY / EVERY)
+        count = 0
+        while not stop.wait(EVERY):
+            try:
+                for ladder in self._ladders():
+                    self.expire(ladder)
+                    if count % rounds == 0:
+                        self.prune(ladder)
+            except StoreError as error:
+                log.warning("expiring live matches failed and will be tried again: %s", error)
+            count += 1
+
+    def _ladders(self) -> list[str]:
+        """The ladders that ever had a queue or a live match."""
+        database = self._service.database
+        with database.read() as connection:
+            sql = "SELECT l.name FROM line JOIN ladder l ON l.ladder = line.ladder ORDER BY l.name"
+            return [row[0] for row in Store(connection, database.rows).all(sql)]
+
+
+def _find(store: Store, head: Head, match_id: str) -> LiveMatchRow:
+    match = match_rows.read(store, head.ladder, [match_id]).get(match_id)
+    if match is None:
+        raise UnknownNameError(f"live match of ladder {head.name!r}", match_id, [])
+    return match

@@ -1,1 +1,0 @@
-"""Matches that are on: announced, left, joined, closed, cancelled, expired."""

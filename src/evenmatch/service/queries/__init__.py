@@ -1,0 +1,1 @@
+"""Read-only queries: standings, matches, players, explanations, activity."""

@@ -1,0 +1,270 @@
+"""The read-only queries on ladders for the HTTP API, the web pages and the tools, one method each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from evenmatch.errors import UnknownNameError
+from evenmatch.ledger import player_identities
+from evenmatch.ledger.store import Head, Store
+from evenmatch.service import ladders
+from evenmatch.service.ladders import Ladder
+from evenmatch.service.queries import match_profiles
+from evenmatch.service.queries.lineup_odds import Prospects, prospects
+from evenmatch.service.queries.match_explanations import known
+from evenmatch.service.queries.match_profiles import MatchProfile
+from evenmatch.service.queries.opponents import Encounters, encounters, last_loss
+from evenmatch.service.queries.player_search import search_ladder
+from evenmatch.service.queries.rating_path import RatingPath, rating_path
+from evenmatch.service.queries.standings import View
+from evenmatch.service.seasons import Final, Season, finals_from, seasons
+from evenmatch.service.service import Service
+from evenmatch.service.settings import Settings
+from evenmatch.service.transactions import Transacting
+from evenmatch.standings.board import Standing
+from evenmatch.systems.system import FactorValue, System
+
+Named = list[tuple[str, Standing]]
+State = dict[str, FactorValue | None]
+
+
+class Profile(NamedTuple):
+    """A player on a ladder.
+
+    player       their current name;  names  it and all aliases
+    standing     None: they have no rating here
+    state        the system's columns beside the rating, as of now
+    last_played  microseconds; None: no match
+    """
+
+    player: str
+    names: list[str]
+    standing: Standing | None
+    state: State
+    banned: bool
+    last_played: int | None
+
+
+class Whereabouts(NamedTuple):
+    """A player's current name, all their names, and the ladders that know them."""
+
+    player: str
+    names: list[str]
+    ladders: list[str]
+
+
+class Reading(Transacting):
+    """Queries on a database of ladders. On a ladder with very many players, standings may be some seconds old.
+
+    view  returns the standings of a ladder; None: the service's cached view
+    """
+
+    def __init__(self, service: Service, view: Callable[[str], View] | None = None) -> None:
+        super().__init__(service.database, service.clock)
+        self.service = service
+        self._view = view
+
+    def view(self, ladder: str) -> View:
+        """A ladder's standings. Raises UnknownNameError."""
+        return self.service.view(ladder, fresh=False) if self._view is None else self._view(ladder)
+
+    # ladders
+
+    def ladders(self, after: str | None, limit: int, among: Collection[str] | None = None) -> list[Ladder]:
+        """Up to `limit` ladders by name, of `among` (None: all), after the name `after` (None: from the first on)."""
+        with self._reading() as store:
+            heads = [head for head in store.heads() if after is None or head.name > after]
+            heads = [head for head in heads if among is None or head.name in among]
+            return [ladders.describe(store, head) for head in heads[:limit]]
+
+    def ladder(self, name: str) -> tuple[Ladder, Season]:
+        """A ladder, and its current season."""
+        with self._read(name) as (store, head):
+            return ladders.describe(store, head), seasons(store, head)[-1]
+
+    def described(self, name: str) -> Ladder:
+        """A ladder with its numbers; the number of players comes from the cached view."""
+        players = len(self.view(name).snapshot.board)
+        with self._read(name) as (store, head):
+            return ladders.describe(store, head, players)
+
+    def finals(self, ladder: str, season: int, offset: int, size: int) -> tuple[Settings, list[Final]]:
+        """A ladder's settings, and up to `size` final standings of a season from `offset` (from 0) on."""
+        with self._read(ladder) as (store, head):
+            return Settings.read(head.settings), finals_from(store, head, season, offset, size)
+
+    # standings
+
+    def around(self, ladder: str, name: str, each_side: int) -> tuple[str, Standing, Named]:
+        """A player's current name, their standing, and the players listed around them, themselves included."""
+        view = self.view(ladder)
+        with self._read(ladder) as (store, head):
+            player = _find(store, head, name)
+            standing = view.snapshot.standing(player)
+            if standing is None:
+                raise UnknownNameError(f"player of ladder {ladder!r} with a rating", name, ())
+            hidden = view.snapshot.board.hidden[view.snapshot.board.find([player])[0]]
+            listed = [] if hidden else view.snapshot.around(player, each_side)
+            names = player_identities.names_of(store, [player, *(neighbour.player for neighbour in listed)])
+        return names[player], standing, [(names[neighbour.player], neighbour) for neighbour in listed]
+
+    def among(self, ladder: str, names: Sequence[str]) -> tuple[Named, list[str]]:
+        """The standings of these players, best first, and the names that are not shown on the ladder."""
+        view = self.view(ladder)
+        board = view.snapshot.board
+        with self._reading() as store:
+            ids = player_identities.ids_of(store, names)
+            name_of = player_identities.names_of(store, list(set(ids.values())))
+        rows = dict(zip(name_of, board.find(list(name_of)).tolist(), strict=True))
+        shown = {player for player, row in rows.items() if row >= 0 and not board.hidden[row]}
+        missing = [name for name in dict.fromkeys(names) if ids.get(name) not in shown]
+        return [(name_of[standing.player], standing) for standing in view.snapshot.among(sorted(shown))], missing
+
+    # players
+
+    def profile(self, ladder: str, name: str) -> Profile:
+        """A player on a ladder. Raises UnknownNameError if the ladder does not know them."""
+        view = self.view(ladder)
+        now = self.clock()
+        with self._read(ladder) as (store, head):
+            player = _find(store, head, name)
+            rules = store.plan(head, head.planned).last_rules
+            roster = store.roster(head, rules, np.array([player], np.int64))
+            state: State = {}
+            if len(roster.ids):
+                latest = now if head.time is None else max(now, head.time)
+                aged = rules.system.as_of(roster.records, latest, rules.parameters)
+                state = {title: known(column[0].item()) for title, column in rules.system.columns(aged).items()}
+            played = int(roster.tally["last_played"][0]) if len(roster.ids) and roster.tally["matches"][0] else None
+            return Profile(
+                player_identities.names_of(store, [player])[player],
+                player_identities.aliases(store, player),
+                view.snapshot.standing(player),
+                state,
+                player in store.plan(head, head.corrected).bans,
+                played,
+            )
+
+    def known_as(self, ladder: str, name: str) -> str:
+        """The current name of a player of a ladder. Raises UnknownNameError."""
+        with self._read(ladder) as (store, head):
+            player = _find(store, head, name)
+            return player_identities.names_of(store, [player])[player]
+
+    def last_loss(self, ladder: str, name: str) -> str | None:
+        """The id of the latest match in which a player's rating fell, among recent ones; None: no such match."""
+        with self._read(ladder) as (store, head):
+            return last_loss(store, head, _find(store, head, name))
+
+    def path(
+        self, ladder: str, name: str, most: int, since: int | None = None, until: int | None = None
+    ) -> tuple[str, RatingPath]:
+        """A player's current name, and their rating over time; see rating_path."""
+        with self._read(ladder) as (store, head):
+            player = _find(store, head, name)
+            return player_identities.names_of(store, [player])[player], rating_path(
+                store, head, player, most, since, until
+            )
+
+    def encounters(self, ladder: str, name: str) -> Encounters:
+        """A player's results in their latest matches, by other player and by hour of the day."""
+        with self._read(ladder) as (store, head):
+            return encounters(store, head, _find(store, head, name))
+
+    def search(self, text: str, limit: int, among: Collection[str] | None = None) -> list[str]:
+        """Names of players that contain this text; among: only players with a rating on one of these ladders."""
+        if among is None:
+            return self.service.search(text, limit)
+        matching: dict[int, None] = {}  # an ordered set
+        for ladder in sorted(among):
+            try:
+                view = self.view(ladder)
+            except UnknownNameError:  # an API key may name a ladder that does not exist yet
+                continue
+            matching |= dict.fromkeys(search_ladder(self.database, view, text, limit))
+        with self._reading() as store:
+            names = player_identities.names_of(store, list(matching))
+        return [names[player] for player in matching][:limit]
+
+    def similar(self, ladder: str, name: str) -> list[str]:
+        """Names of a ladder's players that resemble an unknown name, most similar first."""
+        with self._reading() as store:
+            return player_identities.similar(store, name, store.head(ladder).ladder)
+
+    def whereabouts(self, name: str, among: Collection[str] | None = None) -> Whereabouts:
+        """A player and their ladders, limited to `among`. Raises UnknownNameError if no player or ladder remains."""
+        with self._reading() as store:
+            player = player_identities.ids_of(store, [name]).get(name)
+            on = [] if player is None else player_identities.ladders_of(store, player)
+            listed = on if among is None else [ladder for ladder in on if ladder in among]
+            if player is None or (among is not None and not listed):
+                raise UnknownNameError("player", name, ())
+            return Whereabouts(
+                player_identities.names_of(store, [player])[player], player_identities.aliases(store, player), listed
+            )
+
+    # matches
+
+    def matches(
+        self,
+        ladder: str,
+        *,
+        before: int | None,
+        limit: int,
+        player: str | None = None,
+        since: int | None = None,
+        until: int | None = None,
+    ) -> tuple[str, list[MatchProfile], int | None]:
+        """A ladder's system, a page of its matches, latest first, and `before` for the next page (None: none).
+
+        For the parameters see match_profiles.positions_of.
+        """
+        with self._read(ladder) as (store, head):
+            player_id = None if player is None else _find(store, head, player)
+            positions, further = match_profiles.positions_of(
+                store, head, before=before, limit=limit, player=player_id, since=since, until=until
+            )
+            return head.system, match_profiles.recorded(store, head, positions), further
+
+    def played(
+        self, ladder: str, name: str, before: int | None, limit: int
+    ) -> tuple[str, list[MatchProfile], int | None]:
+        """A player's current name, a page of their matches, latest first, and `before` for the next page."""
+        with self._read(ladder) as (store, head):
+            player = _find(store, head, name)
+            positions, further = match_profiles.positions_of(store, head, before=before, limit=limit, player=player)
+            profiles = match_profiles.recorded(store, head, positions)
+            return player_identities.names_of(store, [player])[player], profiles, further
+
+    def match(self, ladder: str, match_id: str) -> tuple[str, MatchProfile]:
+        """A ladder's system, and one of its matches. Raises UnknownNameError."""
+        with self._read(ladder) as (store, head):
+            return head.system, match_profiles.find(store, head, match_id)
+
+    def explained(self, ladder: str, match_id: str) -> tuple[System, MatchProfile]:
+        """The system that rated a match (its factors explain the changes), and the match. Raises UnknownNameError."""
+        with self._read(ladder) as (store, head):
+            profile = match_profiles.find(store, head, match_id)
+            return store.plan(head, head.planned).rules_at(profile.position).system, profile
+
+    def prospects(self, ladder: str, teams: Sequence[Sequence[str]]) -> Prospects:
+        """The odds of a line-up as of now; see lineup_odds.prospects."""
+        with self._read(ladder) as (store, head):
+            return prospects(store, head, self.clock(), teams)
+
+
+def _find(store: Store, head: Head, name: str) -> int:
+    """The id of a player who has a match, a rating or a ban on a ladder. Raises UnknownNameError for others."""
+    player = player_identities.ids_of(store, [name]).get(name)
+    if player is not None:
+        ids = player_identities.identities(store, player)
+        for table in ("appearance", "state"):
+            sql = f"SELECT 1 FROM {table} WHERE ladder = ? AND player IN ({{}}) LIMIT 1"
+            if store.rows.among(store.connection, sql, (head.ladder,), ids):
+                return player
+        if player in store.plan(head, head.corrected).bans:
+            return player
+    raise UnknownNameError(f"player of ladder {head.name!r}", name, player_identities.similar(store, name, head.ladder))

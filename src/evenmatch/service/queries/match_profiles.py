@@ -1,0 +1,277 @@
+"""Matches of a ladder as they count now: what was reported, the rating changes, or why there are none."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from evenmatch.errors import UnknownNameError
+from evenmatch.history import Columns, History
+from evenmatch.ledger import player_identities
+from evenmatch.ledger.events import Correction, Kind
+from evenmatch.ledger.plan import Plan, plan_of
+from evenmatch.ledger.replay import Block, counts
+from evenmatch.ledger.rows import Row
+from evenmatch.ledger.store import Head, Store
+from evenmatch.match import Appearance
+from evenmatch.service.export.tables import positions_of_player
+from evenmatch.service.queries.match_explanations import Finish, known_number, movement, outcome, standing_of
+from evenmatch.service.recording.receipts import MatchReceipt, PlayerReceipt, RatedBlock, receipts
+from evenmatch.service.settings import Settings
+
+SCAN = 50_000  # events that one query with times may read
+State = Literal["rated", "unrated", "void", "waits"]
+Part = tuple[Appearance, PlayerReceipt | None]  # a player's part as reported, and its rating change if it is rated
+
+
+@dataclass(frozen=True)
+class TeamProfile:
+    """A team of a recorded match."""
+
+    finish: Finish
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True)
+class MatchProfile:
+    """A match as it counts now.
+
+    state    rated; unrated: it was sent as unrated, or the system cannot rate it; void: voided itself, or by a player's
+             ban; waits: a rebuild is due
+    reason   why it is not rated
+    reasons  an explanation of every player's change, team by team
+    """
+
+    match_id: str
+    position: int
+    played_at: int
+    duration: float | None
+    state: State
+    reason: str | None
+    sides: tuple[TeamProfile, ...]
+    reasons: tuple[tuple[str, ...], ...] = ()
+
+    def sentences(self) -> list[str]:
+        """A summary in sentences: who won, the result of each team, and why no rating changed if none did."""
+        summary = [outcome([side.finish for side in self.sides])]
+        summary += [f"{standing_of(side.finish)}." for side in self.sides]
+        return summary if self.reason is None else [*summary, f"It changed no rating: {self.reason}."]
+
+
+def sentences_of(part: Part, reason: str) -> list[str]:
+    """A player's rating change and its reason, as text; empty if the match is not rated."""
+    appearance, line = part
+    if line is None:
+        return []
+    change = line.change
+    return [movement(change.before, change.after, quit_early=appearance.quit), reason]
+
+
+@dataclass(frozen=True)
+class Verdicts:
+    """The effect of a ladder's corrections on its matches.
+
+    plan    of the live ratings;  latest  the same with the corrections that await a rebuild
+    voided  reasons given for voided matches, by position;  banned  reasons given for bans, by player id
+    due     a rebuild is due
+    """
+
+    plan: Plan
+    latest: Plan
+    voided: Mapping[int, str]
+    banned: Mapping[int, str]
+    due: bool
+
+    @classmethod
+    def of(cls, store: Store, head: Head) -> Verdicts:
+        """Read the corrections of a ladder."""
+        corrections = store.corrections(head, head.corrected)
+        plan = plan_of(correction for correction in corrections if correction.position <= head.planned)
+        return cls(
+            plan,
+            plan if head.planned == head.corrected else plan_of(corrections),
+            _reasons(corrections, Kind.VOIDED, "match"),
+            _reasons(corrections, Kind.BANNED, "player"),
+            head.due is not None,
+        )
+
+    def on(
+        self, block: Block, at: int, counted: bool, rated: bool, names: Mapping[int, str]
+    ) -> tuple[State, str | None]:
+        """The state of the match at this index of a block (merged player ids), and why it is not rated."""
+        position, c = int(block.positions[at]), block.columns
+        if position in self.latest.void:
+            return "void", f"the match was voided{_because(self.voided.get(position))}"
+        if not block.rated[at]:
+            return "unrated", "it was sent as an unrated match"
+        if not counted:
+            players = block.ids[c.slot_start[c.team_start[at]] : c.slot_start[c.team_start[at + 1]]].tolist()
+            player = next(one for one in players if one in self.latest.bans and not self.latest.bans[one].refund)
+            return "void", f"{names[player]} is banned{_because(self.banned.get(player))}"
+        if rated:
+            return "rated", None
+        if self.due:
+            return "waits", "the ladder's ratings are being recalculated"
+        rules = self.latest.rules_at(position)
+        alone = History(c._replace(player=np.zeros(len(block.ids), np.int32))).take(slice(at, at + 1)).columns
+        refused = next((reason for _, reason in rules.system.refusals(alone, rules.parameters)), "it cannot be rated")
+        return "unrated", refused
+
+
+def recorded(store: Store, head: Head, positions: Sequence[int]) -> list[MatchProfile]:
+    """The matches at these positions, latest first."""
+    if not positions:
+        return []
+    verdicts = Verdicts.of(store, head)
+    divisions = [division.name for division in Settings.read(head.settings).standings.divisions]
+    lines = store.lines(head, positions)
+    profiles = [
+        profile
+        for block, rows in store.blocks_at(head, positions)
+        for profile in _profiles(store, head, verdicts, block, rows, lines, divisions)
+    ]
+    return sorted(profiles, key=lambda profile: -profile.position)
+
+
+def find(store: Store, head: Head, match_id: str) -> MatchProfile:
+    """The match with this id. Raises UnknownNameError."""
+    sql = "SELECT position FROM event WHERE ladder = ? AND id = ? AND kind = ?"
+    found = store.all(sql, head.ladder, match_id, Kind.MATCH.value)
+    if not found:
+        raise UnknownNameError(f"match of ladder {head.name!r}", match_id, ())
+    return recorded(store, head, [found[0][0]])[0]
+
+
+def positions_of(
+    store: Store,
+    head: Head,
+    *,
+    before: int | None,
+    limit: int,
+    player: int | None = None,
+    since: int | None = None,
+    until: int | None = None,
+) -> tuple[list[int], int | None]:
+    """The positions of up to `limit` matches, latest first, and the value of `before` for the next page (None: none).
+
+    player  only their matches;  since, until  only matches that ended at or after, and before (microseconds)
+    With times, one call reads at most SCAN events: a page may have fewer matches than the limit, or none, although
+    there are further ones.
+    """
+    first = head.position + 1 if before is None else before
+    if player is not None:
+        read = positions_of_player(
+            store, head, store.plan(head, head.corrected), player, before=first, limit=_reach(limit, since, until)
+        )
+        lowest = read[-1] if len(read) == _reach(limit, since, until) else 1
+        positions = read if since is until is None else _between(store, head, read, since, until)
+    else:
+        lowest = 1 if since is until is None else max(1, first - SCAN)
+        positions = _latest(store, head, first, lowest, limit + 1, since, until)
+    if len(positions) > limit:
+        return positions[:limit], positions[limit - 1]
+    return positions, lowest if lowest > 1 else None
+
+
+def _reach(limit: int, since: int | None, until: int | None) -> int:
+    return limit + 1 if since is until is None else SCAN
+
+
+def _latest(
+    store: Store, head: Head, before: int, lowest: int, limit: int, since: int | None, until: int | None
+) -> list[int]:
+    """Positions of up to `limit` matches from position `lowest` up to, but not including, `before`, latest first."""
+    times, values = _bounds(since, until)
+    sql = f"SELECT position FROM event WHERE ladder = ? AND position >= ? AND position < ? AND kind = ?{times}"
+    listed = (head.ladder, lowest, before, Kind.MATCH.value, *values)
+    return [row[0] for row in store.all(f"{sql} ORDER BY position DESC LIMIT ?", *listed, limit)]
+
+
+def _between(store: Store, head: Head, positions: list[int], since: int | None, until: int | None) -> list[int]:
+    """The positions of those matches that ended within the times, in the same order."""
+    times, values = _bounds(since, until)
+    sql = f"SELECT position FROM event WHERE ladder = ?{times} AND position IN ({{}})"
+    within = {row[0] for row in store.rows.among(store.connection, sql, (head.ladder, *values), positions)}
+    return [position for position in positions if position in within]
+
+
+def _bounds(since: int | None, until: int | None) -> tuple[str, list[int]]:
+    bounds = [(" AND played_at >= ?", since), (" AND played_at < ?", until)]
+    given = [(sql, value) for sql, value in bounds if value is not None]
+    return "".join(sql for sql, _ in given), [value for _, value in given]
+
+
+def _profiles(
+    store: Store,
+    head: Head,
+    verdicts: Verdicts,
+    block: Block,
+    rows: list[Row],
+    lines: Mapping[int, tuple[bytes, int]],
+    divisions: Sequence[str],
+) -> Iterator[MatchProfile]:
+    match_lines = [lines.get(position, (b"", 0))[0] for position in block.positions.tolist()]
+    now = replace(block, ids=verdicts.latest.identity(block.ids))
+    names = player_identities.names_of(store, np.unique(now.ids).tolist())
+    counted = counts(verdicts.latest, now).tolist()
+    states = [verdicts.on(now, match, counted[match], bool(match_lines[match]), names) for match in range(len(block))]
+    shown = [line if state == "rated" else b"" for line, (state, _) in zip(match_lines, states, strict=True)]
+    ids = [row[0] for row in rows]
+    block_receipts = receipts(head.name, ids, RatedBlock(verdicts.plan.last_rules, now, shown, names, divisions))
+    for match, (receipt, (state, reason)) in enumerate(zip(block_receipts, states, strict=True)):
+        sides = _sides(now.columns, match, [names[player] for player in now.ids.tolist()], rows[match][3], receipt)
+        yield MatchProfile(
+            receipt.match_id,
+            receipt.position,
+            int(block.played_at[match]),
+            known_number(float(block.columns.duration[match])),
+            state,
+            reason,
+            sides,
+            _why(verdicts.plan, receipt),
+        )
+
+
+def _sides(
+    c: Columns, match: int, names: list[str], labels: str | None, receipt: MatchReceipt
+) -> tuple[TeamProfile, ...]:
+    first, end = c.team_start[match : match + 2].tolist()
+    team_labels = [str(number) for number in range(end - first)] if labels is None else json.loads(labels)
+    profiles = []
+    for number, team in enumerate(range(first, end)):
+        slots = range(*c.slot_start[team : team + 2].tolist())
+        lines = receipt.teams[number] if receipt.teams else (None,) * len(slots)
+        expected = receipt.teams[number][0].change.expected if receipt.teams else None
+        finish = Finish(team_labels[number], int(c.place[team]), known_number(float(c.team_score[team])), expected)
+        parts = tuple((_appearance(c, slot, names[slot]), line) for slot, line in zip(slots, lines, strict=True))
+        profiles.append(TeamProfile(finish, parts))
+    return tuple(profiles)
+
+
+def _appearance(c: Columns, slot: int, name: str) -> Appearance:
+    score, seconds, performance = (known_number(float(column[slot])) for column in (c.score, c.seconds, c.performance))
+    return Appearance(name, score, seconds, bool(c.quit[slot]), performance, bool(c.keep[slot]))
+
+
+def _why(plan: Plan, receipt: MatchReceipt) -> tuple[tuple[str, ...], ...]:
+    """The system's explanation of every change, by the rules that applied to the match."""
+    if not receipt.teams:
+        return ()
+    rules = plan.rules_at(receipt.position)
+    return tuple(tuple(rules.system.tell(line.change, rules.parameters) for line in team) for team in receipt.teams)
+
+
+def _reasons(corrections: Sequence[Correction], kind: Kind, about: str) -> dict[int, str]:
+    """The reasons given for corrections of a kind, by the position or player id in `about`; the last one counts."""
+    given = {
+        correction.body[about]: correction.body.get("reason") for correction in corrections if correction.kind == kind
+    }
+    return {key: text for key, text in given.items() if isinstance(key, int) and isinstance(text, str) and text}
+
+
+def _because(reason: str | None) -> str:
+    return "" if reason is None else f": {reason}"

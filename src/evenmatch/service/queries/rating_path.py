@@ -1,0 +1,90 @@
+"""A player's rating over time, match by match; long histories are reduced to their peaks and lows."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
+from evenmatch.ledger.store import Head, Store
+from evenmatch.service.export.tables import positions_of_player
+from evenmatch.service.queries.opponents import rated_matches
+from evenmatch.service.seasons import seasons
+
+LONGEST = 20_000  # latest matches that are read for one path
+
+
+class RatingStep(NamedTuple):
+    """A rated match of a player. word: won, drew or lost, by the mean score over the rivals."""
+
+    match_id: str
+    played_at: int
+    before: float
+    after: float
+    word: str
+
+
+class SeasonOpening(NamedTuple):
+    """The opening of a season; at: microseconds since the epoch."""
+
+    title: str
+    at: int
+
+
+class RatingPath(NamedTuple):
+    """Steps in order, and the seasons that opened between the first and the last of them.
+
+    whole  the number of matches before the reduction to `steps`
+    """
+
+    steps: list[RatingStep]
+    openings: list[SeasonOpening]
+    whole: int
+
+
+def rating_path(
+    store: Store, head: Head, player: int, most: int, since: int | None = None, until: int | None = None
+) -> RatingPath:
+    """The rating of a player after each rated match within these times (microseconds), in about `most` steps at most.
+
+    The last match before `since` and the first after `until` are included, so that a chart reaches both edges.
+    """
+    positions = positions_of_player(store, head, store.plan(head, head.planned), player, limit=LONGEST)
+    matches = sorted(rated_matches(store, head, player, positions), key=lambda match: match.position)
+    after_opening, steps = set[int](), list[RatingStep]()
+    later_seasons = [season for season in seasons(store, head) if season.number > 1]
+    opened = 0
+    for match in matches:
+        opened_now = sum(season.position < match.position for season in later_seasons)
+        if opened_now != opened:
+            after_opening.add(len(steps))
+        word = "won" if match.score > 0.5 else "lost" if match.score < 0.5 else "drew"
+        before, after = float(match.line["before"]), float(match.line["after"])
+        steps.append(RatingStep(match.match_id, match.played_at, before, after, word))
+        opened = opened_now
+    first = 0 if since is None else max(sum(step.played_at < since for step in steps) - 1, 0)
+    end = len(steps) if until is None else sum(step.played_at <= until for step in steps) + 1
+    steps, after_opening = steps[first:end], {index - first for index in after_opening if first <= index < end}
+    chosen = thinned([step.after for step in steps], most, after_opening)
+    within = (steps[0].played_at, steps[-1].played_at) if steps else (0, -1)
+    openings = [
+        SeasonOpening(season.title, season.opened_at)
+        for season in later_seasons
+        if within[0] <= season.opened_at <= within[1]
+    ]
+    return RatingPath([steps[index] for index in chosen], openings, len(steps))
+
+
+def thinned(values: Sequence[float], most: int, always: Collection[int] = ()) -> list[int]:
+    """Indices of about `most` values at most, ascending: both ends, and the lowest and highest value of each stretch.
+
+    always  indices that are included in any case, such as the first match of a season
+    """
+    if len(values) <= most:
+        return list(range(len(values)))
+    chosen = {0, len(values) - 1, *always}
+    stretches = max((most - len(chosen)) // 2, 1)
+    for number in range(stretches):
+        stretch = range(number * len(values) // stretches, (number + 1) * len(values) // stretches)
+        chosen.add(min(stretch, key=values.__getitem__))
+        chosen.add(max(stretch, key=values.__getitem__))
+    return sorted(chosen)

@@ -1,0 +1,324 @@
+"""The standings of each ladder, cached in memory and refreshed as they age."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenmatch.errors import EvenmatchError
+from evenmatch.history import Flags, Floats
+from evenmatch.ledger import schema
+from evenmatch.ledger.codec import ID, UNSHOWN, Ids
+from evenmatch.ledger.database import Database
+from evenmatch.ledger.events import Kind
+from evenmatch.ledger.rows import Row
+from evenmatch.ledger.store import Head, Store
+from evenmatch.service.settings import Settings
+from evenmatch.standings.board import Board, Snapshot, snapshot
+from evenmatch.standings.hysteresis import settle
+from evenmatch.systems.system import timeless
+
+SHARE = 0.02  # share of processor time that refreshing may take: a snapshot that costs 0.5 s is used for 25 s
+LEAST = 0.05  # seconds that a snapshot is used at least
+AGE = 3_650 * 86_400_000_000  # ten years in microseconds: ratings equal after that time do not change with time
+LONG = 0.02  # seconds: pages do not wait for a view that takes longer to compute
+DIVIDE = 60_000_000  # microseconds between two recordings of divisions
+
+_COLUMNS = "SELECT player, rating, matches, completed, last_completed FROM state WHERE ladder = ? AND generation = ?"
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """A snapshot of the standings, with the ladder's head and settings that it was computed from.
+
+    taken  time on the monotonic clock, in seconds;  cost  processor seconds that it took to compute
+    lasts  False: ratings change with time alone, so all are read again for each view
+    """
+
+    head: Head
+    settings: Settings
+    snapshot: Snapshot
+    taken: float
+    cost: float
+    lasts: bool
+
+    def is_younger(self, times: float) -> bool:
+        """Whether it is younger than `times` the period that a view of its cost is used for."""
+        return time.monotonic() - self.taken < times * max(LEAST, self.cost / SHARE)
+
+    def show(
+        self, ids: Ids, rating: Floats, completed: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The percentiles and division indices shown to players after their matches; UNSHOWN while not placed.
+
+        ids, rating, completed  one entry per player and match, in order: rating and completed matches after the match
+        Percentiles are relative to the ratings of all others after the last of these matches.
+        """
+        rules = self.settings.standings
+        taken, board = self.snapshot, self.snapshot.board
+        row = board.find(ids)
+        known = row >= 0
+        before, recorded = np.full(len(ids), np.nan), np.full(len(ids), UNSHOWN, np.int16)
+        recorded[known] = board.division[row[known]]
+        before[known] = np.where(taken.active[row[known]], board.rating[row[known]], np.nan)
+        counts = completed > 0
+        counts[known] &= ~board.hidden[row[known]]
+        _, last, of = np.unique(ids[::-1], return_index=True, return_inverse=True)
+        last = len(ids) - 1 - last  # index of each player's last match
+        own = np.where(counts, rating, np.nan)[last]
+        replaced = before[last]
+        percentile = taken.against.percentiles_after(
+            rating, own[of[::-1]], replaced[~np.isnan(replaced)], own[~np.isnan(own)]
+        ).astype(np.int64)
+        division = settle(recorded, percentile, rules.divisions, rules.division_margin)
+        placed = completed >= rules.placement
+        return np.where(placed, percentile, UNSHOWN), np.where(placed, division.astype(np.int64), UNSHOWN)
+
+
+class StandingsCache:
+    """The cached views of all ladders that were requested. Safe to share between threads."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._views: dict[str, View] = {}
+        self._forgotten: dict[str, int] = {}  # number of `forget` calls, by ladder
+        self._guard = threading.Lock()
+        self._refreshing: dict[str, threading.Lock] = {}
+        self._background: dict[str, threading.Thread] = {}  # refreshing a view, by ladder
+
+    def view(self, ladder: str, now: int, *, fresh: bool = True) -> View:
+        """The ladder's view as of now (microseconds); fresh=False: the cached one, which may be some seconds old.
+
+        Raises UnknownNameError.
+        """
+        if not fresh and (cached := self._views.get(ladder)) is not None and self._is_young(cached):
+            return cached
+        with self._guard:
+            lock = self._refreshing.setdefault(ladder, threading.Lock())
+        with lock:
+            if not fresh and (cached := self._views.get(ladder)) is not None and self._is_young(cached):
+                return cached
+            old, forgotten = self._views.get(ladder), self._forgotten.get(ladder, 0)
+            with self._database.read() as connection:
+                view = take(Store(connection, self._database.rows), ladder, now, old)
+            with self._guard:
+                if self._forgotten.get(ladder, 0) == forgotten:  # otherwise it may predate the change
+                    self._views[ladder] = view
+            return view
+
+    def young(self, ladder: str, now: int) -> View | None:
+        """The cached view if it is recent enough to be shown, else None; does not read the database.
+
+        A view that has just become too old is returned while it is refreshed in the background.
+        """
+        cached = self._views.get(ladder)
+        if cached is None or self._is_young(cached):
+            return cached
+        if not cached.is_younger(2):
+            return None
+        self._refresh_in_background(ladder, now)
+        return cached
+
+    def shown(self, ladder: str, now: int) -> View:
+        """A view for a page that is updated when a newer view exists; returns without a long wait.
+
+        A view that is expensive to compute is returned at any age, while it is refreshed in the background.
+        Raises UnknownNameError.
+        """
+        cached = self._views.get(ladder)
+        if cached is None or cached.cost < LONG or self._is_young(cached):
+            return self.view(ladder, now, fresh=False)
+        self._refresh_in_background(ladder, now)
+        return cached
+
+    def _refresh_in_background(self, ladder: str, now: int) -> None:
+        """Refresh the view in a thread, unless one is already doing so."""
+        with self._guard:
+            if ladder in self._background:
+                return
+            thread = threading.Thread(target=self._refresh, args=(ladder, now), name=f"evenmatch-{ladder}", daemon=True)
+            try:
+                thread.start()  # needs this lock to remove itself from the dict
+            except RuntimeError:  # no thread available: a later request computes the view itself
+                return
+            self._background[ladder] = thread
+
+    def _refresh(self, ladder: str, now: int) -> None:
+        try:
+            with suppress(EvenmatchError):  # the next request computes the view itself, and gets the error
+                self.view(ladder, now, fresh=False)
+        finally:
+            with self._guard:
+                del self._background[ladder]
+
+    def close(self) -> None:
+        """Wait for background refreshes to end."""
+        with self._guard:
+            threads = list(self._background.values())
+        for thread in threads:
+            thread.join()
+
+    def forget(self, ladder: str) -> None:
+        """Discard the cached view, so that the next one is read from the database."""
+        with self._guard:
+            self._forgotten[ladder] = self._forgotten.get(ladder, 0) + 1
+            self._views.pop(ladder, None)
+
+    def divided(self, view: View, at: int) -> None:
+        """Update the cached view after its divisions were recorded, so that they need not be read again."""
+        board = replace(view.snapshot.board, division=view.snapshot.divisions)
+        taken = replace(view.snapshot, board=board)
+        with self._guard:
+            if self._views.get(view.head.name) is view:
+                self._views[view.head.name] = replace(view, head=view.head._replace(divided_at=at), snapshot=taken)
+
+    @staticmethod
+    def _is_young(view: View) -> bool:
+        return view.is_younger(1)
+
+
+def take(store: Store, ladder: str, now: int, old: View | None = None) -> View:
+    """Compute a ladder's view in this transaction; only what changed since the view `old` is read."""
+    begin = time.thread_time()
+    head = store.head(ladder)
+    settings = Settings.read(head.settings)
+    board, lasts = None, True
+    if old is not None and old.head.generation == head.generation and old.head.ladder == head.ladder:
+        board = _catch_up(store, old, head)
+    if board is None:
+        rows = store.all(f"{_COLUMNS} ORDER BY player", head.ladder, head.generation)
+        board = _board(store, head, _columns(rows))
+        rating, lasts = _aged(store, head, board.rating, now)
+        board = replace(board, rating=rating)
+    latest = now if head.time is None else max(now, head.time)  # clocks of game servers may be ahead
+    taken = snapshot(board, settings.standings, latest)
+    return View(head, settings, taken, time.monotonic(), time.thread_time() - begin, lasts)
+
+
+def _aged(store: Store, head: Head, rating: Floats, now: int) -> tuple[Floats, bool]:
+    """The ratings as of now, and whether they stay the same as time passes."""
+    rules = store.plan(head, head.planned).last_rules
+    system = rules.system
+    if system.as_of is timeless or not len(rating):
+        return rating, system.as_of is timeless
+    records = store.roster(head, rules).records
+    later = system.as_of(records, now + AGE, rules.parameters)["rating"]
+    if np.array_equal(later, rating):  # only the uncertainty grows, not the shown rating
+        return rating, True
+    return np.ascontiguousarray(system.as_of(records, now, rules.parameters)["rating"]), False
+
+
+def _catch_up(store: Store, old: View, head: Head) -> Board | None:
+    """The old board with later changes applied; None if reading the whole board is as fast, or necessary."""
+    board = old.snapshot.board
+    if not old.lasts or head.position - old.head.position > max(1000, len(board) // 20):
+        return None
+    if head == old.head:
+        return board
+    sql = "SELECT kind, body, players FROM event WHERE ladder = ? AND position > ? AND position <= ?"
+    events = store.all(sql, head.ladder, old.head.position, head.position)
+    if any(kind == Kind.SEASON and json.loads(body)["factor"] != 1 for kind, body, _ in events):
+        return None  # a season reset every rating
+    packed = [players for _, _, players in events if players is not None]
+    ids = np.unique(np.frombuffer(b"".join(packed), ID).astype(np.int64))
+    rows = store.rows.among(
+        store.connection, f"{_COLUMNS} AND player IN ({{}})", (head.ladder, head.generation), ids.tolist()
+    )
+    board = _joined(board, _columns(sorted(rows)))
+    if head.corrected != old.head.corrected:
+        board = replace(board, hidden=_hidden(store, head, board.player))
+    if head.divided_at != old.head.divided_at:
+        board = replace(board, division=_divisions(store, head, board.player))
+    return board
+
+
+def _joined(board: Board, changed: StandingsColumns) -> Board:
+    """The board with new values for some players, some of whom may be missing from it."""
+    row = board.find(changed.player)
+    new = row < 0
+    order = np.argsort(np.concatenate((board.player, changed.player[new])), kind="stable")
+
+    def joined(own: NDArray[Any], values: NDArray[Any]) -> NDArray[Any]:
+        column = own.copy()
+        column[row[~new]] = values[~new]
+        return np.concatenate((column, values[new]))[order] if new.any() else column
+
+    division = np.where(new, UNSHOWN, board.division[row] if len(board) else UNSHOWN).astype(np.int16)
+    hidden = ~new & (board.hidden[row] if len(board) else False)
+    return Board(
+        joined(board.player, changed.player),
+        joined(board.rating, changed.rating),
+        joined(board.matches, changed.matches),
+        joined(board.completed, changed.completed),
+        joined(board.last_completed, changed.last_completed),
+        joined(board.division, division),
+        joined(board.hidden, hidden),
+    )
+
+
+class StandingsColumns(NamedTuple):
+    """The columns that are read of players' states."""
+
+    player: Ids
+    rating: Floats
+    matches: Ids
+    completed: Ids
+    last_completed: Ids
+
+
+def _columns(rows: list[Row]) -> StandingsColumns:
+    if not rows:
+        empty = np.empty(0, np.int64)
+        return StandingsColumns(empty, np.empty(0), empty, empty, empty)
+    player, rating, *counts = zip(*rows, strict=True)
+    rest = (np.array(column, np.int64) for column in counts)
+    return StandingsColumns(np.array(player, np.int64), np.array(rating, np.float64), *rest)
+
+
+def _board(store: Store, head: Head, columns: StandingsColumns) -> Board:
+    player = columns.player
+    division, hidden = _divisions(store, head, player), _hidden(store, head, player)
+    return Board(player, columns.rating, columns.matches, columns.completed, columns.last_completed, division, hidden)
+
+
+def _divisions(store: Store, head: Head, player: Ids) -> NDArray[np.int16]:
+    """The recorded division index of each player, UNSHOWN without one."""
+    division = np.full(len(player), UNSHOWN, np.int16)
+    recorded = store.all("SELECT player, division FROM division WHERE ladder = ?", head.ladder)
+    if recorded and len(player):
+        ids, values = np.array(recorded, np.int64).T
+        row = np.minimum(player.searchsorted(ids), len(player) - 1)
+        present = player[row] == ids
+        division[row[present]] = values[present]
+    return division
+
+
+def _hidden(store: Store, head: Head, player: Ids) -> Flags:
+    """A mask of the players that are never listed: the banned and the erased."""
+    banned = list(store.plan(head, head.corrected).bans)
+    erased = [row[0] for row in store.all("SELECT player FROM player WHERE erased_at IS NOT NULL")]
+    return np.isin(player, np.array(banned + erased, np.int64))
+
+
+def divide(store: Store, view: View, now: int) -> int | None:
+    """Record the divisions of a view's snapshot. Return how many changed. The ladder must be locked.
+
+    Return None, and record nothing, if the ladder's ratings were rebuilt or its divisions recorded since the view.
+    """
+    head = store.head(view.head.name)
+    if (head.generation, head.divided_at) != (view.head.generation, view.head.divided_at):
+        return None
+    board, taken = view.snapshot.board, view.snapshot
+    rows = taken.changed(board)
+    listed = zip(board.player[rows].tolist(), taken.divisions[rows].tolist(), strict=True)
+    columns = ("ladder", "player", "division")
+    store.rows.upsert(store.connection, schema.division, columns, [(head.ladder, *row) for row in listed])
+    store.run("UPDATE ladder SET divided_at = ? WHERE ladder = ?", now, head.ladder)
+    return len(rows)

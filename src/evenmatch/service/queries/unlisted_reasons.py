@@ -1,0 +1,50 @@
+"""Why the standings do not list a player, or are empty, as sentences."""
+
+from __future__ import annotations
+
+from evenmatch.durations import DAY
+from evenmatch.service.queries.standings import View
+from evenmatch.service.times import iso_time
+from evenmatch.standings.activity import NEVER
+from evenmatch.standings.board import Standing
+
+
+def why_nobody(view: View) -> str | None:
+    """Why the standings are empty; None if they are not."""
+    snapshot, rules = view.snapshot, view.settings.standings
+    if len(snapshot):
+        return None
+    if view.head.time is None:
+        return "No match has been rated on this ladder yet."
+    placed = int(((snapshot.board.completed >= rules.placement) & ~snapshot.board.hidden).sum())
+    if not placed:
+        most = int(snapshot.board.completed.max(initial=0))
+        return f"No player is listed yet: that takes {_matches(rules.placement)}, and no player has more than {most}."
+    last_day = iso_time(view.head.time)[:10]
+    players = f"{placed:,} player{'' if placed == 1 else 's'}"
+    return (
+        f"No player is listed: of {players} with enough matches, none has completed a match in the last "
+        f"{rules.active_days:g} days. The last match was on {last_day}."
+    )
+
+
+def why_not(view: View, standing: Standing) -> str | None:
+    """Why the standings do not list this player; None if they do."""
+    rules, board = view.settings.standings, view.snapshot.board
+    if standing.rank is not None:
+        return None
+    row = int(board.find([standing.player])[0])
+    if board.hidden[row]:
+        return "They are banned from this ladder, or were erased."
+    if not standing.placed:
+        return f"A player is listed after {_matches(rules.placement)}, and they have {standing.completed}."
+    last = int(board.last_completed[row])
+    days = (view.snapshot.as_of - last) // DAY if last != NEVER else 0
+    return (
+        f"Their last completed match was {days:,} days ago, and players are listed for {rules.active_days:g} days "
+        "after one."
+    )
+
+
+def _matches(count: int) -> str:
+    return f"{count:,} completed match{'' if count == 1 else 'es'}"

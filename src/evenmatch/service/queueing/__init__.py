@@ -1,1 +1,0 @@
-"""Queues in the database: tickets, offers, penalties, and the matchmaker in whichever process holds its lease."""

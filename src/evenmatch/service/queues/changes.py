@@ -1,0 +1,223 @@
+"""Changes to a ladder's tickets and offers in one transaction: read first, decide in memory, write last."""
+
+from __future__ import annotations
+
+import secrets
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from evenmatch.durations import SECOND
+from evenmatch.errors import ConflictError
+from evenmatch.ledger.store import Store
+from evenmatch.service.live_matches import match_rows
+from evenmatch.service.queues import offers, penalties, tickets
+from evenmatch.service.queues.change_lock import advance
+from evenmatch.service.queues.offers import OfferRow, OfferSlot
+from evenmatch.service.queues.queue_rules import QueueRules, QueueSetup
+from evenmatch.service.queues.tickets import TicketRow
+from evenmatch.service.times import iso_time
+
+AT_ONCE = 50  # row numbers in one statement
+
+
+_MOVE = "UPDATE ticket SET state = ?, offer = ?, match_id = ?, ended = ?, change = ? WHERE ladder = ? AND ticket"
+
+
+class TicketMove(NamedTuple):
+    """The new state of a ticket; ended: the reason, in words."""
+
+    state: str
+    offer: int | None = None
+    match_id: str | None = None
+    ended: str | None = None
+
+
+class QueueChanges:
+    """Collects changes while the transaction holds the ladder's change lock; `keep` writes them.
+
+    first    the first of `count` reserved change numbers; new tickets and offers take their numbers from these
+    touched  tickets whose followers must be notified
+    """
+
+    def __init__(
+        self, store: Store, ladder: int, setups: Mapping[str, QueueSetup], now: int, first: int, count: int
+    ) -> None:
+        self.store, self.ladder, self.now = store, ladder, now
+        self.first, self.last = first, first + count - 1
+        self.tickets: dict[int, TicketRow] = {}
+        self.offers: dict[int, OfferRow] = {}
+        self.touched: set[int] = set()
+        self.setups = setups
+        self._moves: dict[int, TicketMove] = {}
+        self._changed: dict[int, OfferRow] = {}
+        self._new: list[OfferRow] = []
+        self._free: set[int] = set()  # players who lose their seats
+        self._seated: dict[str, list[int]] = {}  # players by match
+        self._strikes: defaultdict[str, set[int]] = defaultdict(set)  # players by queue
+
+    @classmethod
+    def take(cls, store: Store, ladder: int, setups: Mapping[str, QueueSetup], now: int, count: int) -> QueueChanges:
+        """Take the change lock and reserve `count` change numbers, at least 1."""
+        return cls(store, ladder, setups, now, advance(store, ladder, count), count)
+
+    def read(self, numbers: Sequence[int]) -> None:
+        """Read these tickets and their offers."""
+        self.tickets |= tickets.read(self.store, self.ladder, sorted(set(numbers)))
+        self.read_offers([row.offer for row in self.tickets.values() if row.offer is not None])
+
+    def read_offers(self, numbers: Iterable[int]) -> None:
+        """Read these offers."""
+        self.offers |= offers.read(self.store, self.ladder, sorted(set(numbers) - self.offers.keys()))
+
+    # answers
+
+    def accept(self, row: TicketRow, players: set[int]) -> None:
+        """Players of a ticket accept its offer; the last acceptance begins the match."""
+        offer = self._offer_of(row)
+        if self.now > offer.deadline:
+            raise ConflictError(
+                f"offer {offer.offer} was open until {iso_time(offer.deadline)}; it is too late to accept it"
+            )
+        if players <= offer.said:
+            return
+        offer.said |= players
+        self._change(offer)
+        if len(offer.said) == len(offer.chairs):
+            self._complete(offer)
+
+    def leave(self, row: TicketRow, players: set[int], reason: str) -> None:
+        """Remove a waiting ticket, or one that declines its offer, which gives these players a strike.
+
+        reason  why the ticket ended, in words
+        """
+        if row.state == tickets.OFFERED:
+            offer = self._offer_of(row)
+            self._strikes[offer.queue] |= players
+            self._cancel(offer, {row.ticket: reason})
+        else:
+            self.drop(row.ticket, row.party.players, reason)
+
+    def drop(self, ticket: int, players: Iterable[int], reason: str) -> None:
+        """Remove a waiting ticket without a strike."""
+        self._free.update(players)
+        self._move(ticket, TicketMove(tickets.GONE, ended=reason))
+
+    # for the matchmaker
+
+    def lapse(self, offer: OfferRow) -> None:
+        """Cancel an expired offer: players without an answer get a strike, and their tickets end."""
+        silent = [slot for slot in offer.chairs if slot["id"] not in offer.said]
+        names: defaultdict[int, list[str]] = defaultdict(list)
+        for slot in silent:
+            names[slot["ticket"]].append(slot["player"])
+        self._strikes[offer.queue].update(slot["id"] for slot in silent)
+        ended = {
+            ticket: f"{', '.join(players)} did not answer an offered match in time" for ticket, players in names.items()
+        }
+        self._cancel(offer, ended)
+
+    def call_off(self, offer: OfferRow, gone: Mapping[int, str]) -> None:
+        """Cancel an offer without strikes; tickets in `gone` end for the given reason, the others wait again."""
+        self._cancel(offer, gone)
+
+    def put(self, offer: OfferRow) -> None:
+        """Add a new offer to waiting tickets."""
+        self._new.append(offer)
+        for ticket in offer.tickets:
+            self._move(ticket, TicketMove(tickets.OFFERED, offer.offer))
+
+    # writing
+
+    def keep(self) -> None:
+        """Write all collected changes in a few statements."""
+        groups: defaultdict[TicketMove, list[int]] = defaultdict(list)
+        for ticket, move in self._moves.items():
+            groups[move].append(ticket)
+        with self.store.rows.together(self.store.connection, len(self._new)):
+            for move, listed in groups.items():
+                self._run(_MOVE, (*move, self.last, self.ladder), listed)
+            self._run("DELETE FROM seat WHERE ladder = ? AND player", (self.ladder,), self._free)
+            for match_id, players in self._seated.items():
+                self._run("UPDATE seat SET match_id = ? WHERE ladder = ? AND player", (match_id, self.ladder), players)
+            offers.insert(self.store, self.ladder, self._new)
+            for offer in self._changed.values():
+                offer.change = self.last
+                offers.update(self.store, self.ladder, offer)
+        for queue, struck in self._strikes.items():
+            penalties.strike(self.store, self.ladder, sorted(struck), self.now, self._rules(queue))
+
+    def _run(self, sql: str, first: Sequence[object], numbers: Iterable[int]) -> None:
+        """Run a statement for rows with these numbers, AT_ONCE of them at a time; its result is not used."""
+        listed = sorted(numbers)
+        for start in range(0, len(listed), AT_ONCE):
+            batch = listed[start : start + AT_ONCE]
+            self.store.run(f"{sql} IN ({', '.join('?' * len(batch))})", *first, *batch)
+
+    def _rules(self, queue: str) -> QueueRules:
+        return self.setups[queue].rules if queue in self.setups else QueueRules()
+
+    def _offer_of(self, row: TicketRow) -> OfferRow:
+        assert row.offer is not None
+        return self.offers[row.offer]
+
+    def _change(self, offer: OfferRow) -> None:
+        self._changed[offer.offer] = offer
+        self.touched.update(offer.tickets)
+
+    def _move(self, ticket: int, move: TicketMove) -> None:
+        self._moves[ticket] = move
+        self.touched.add(ticket)
+        if ticket in self.tickets:
+            row = self.tickets[ticket]
+            row.state, row.offer, row.match_id, row.ended = move
+            row.change = self.last
+
+    def _cancel(self, offer: OfferRow, ended: Mapping[int, str]) -> None:
+        """Cancel an offer: tickets in `ended` end for the given reason, the others wait again, with their old age."""
+        offer.state = offers.OFF
+        self._change(offer)
+        for ticket in offer.tickets:
+            if ticket in ended:
+                self._free.update(slot["id"] for slot in offer.chairs if slot["ticket"] == ticket)
+                self._move(ticket, TicketMove(tickets.GONE, ended=ended[ticket]))
+            else:
+                self._move(ticket, TicketMove(tickets.WAITING))
+
+    def _complete(self, offer: OfferRow) -> None:
+        """After the last acceptance: begin the match, or add the players to the live match being filled."""
+        if offer.body["match"] is None:
+            offer.match_id = f"{offer.queue}-{offer.offer}-{secrets.token_hex(4)}"
+            self._begin(offer, offer.match_id)
+        elif self._fill(offer, offer.body["match"]):
+            offer.match_id = offer.body["match"]
+        else:  # the live match has ended meanwhile
+            self._cancel(offer, {})
+            return
+        offer.state = offers.MADE
+        self._change(offer)
+        self._seated.setdefault(offer.match_id, []).extend(slot["id"] for slot in offer.chairs)
+        for ticket in offer.tickets:
+            self._move(ticket, TicketMove(tickets.MATCHED, match_id=offer.match_id))
+
+    def _begin(self, offer: OfferRow, match_id: str) -> None:
+        body = offer.body
+        expires_at = self.now + round(self._rules(offer.queue).longest_match * SECOND)
+        match_body: match_rows.Body = {
+            "teams": [_slots(team) for team in body["teams"]],
+            "region": body["region"],
+            "odds": body["odds"],
+            "spread": body["spread"],
+        }
+        match_rows.begin(self.store, self.ladder, match_id, self.last, offer.queue, self.now, expires_at, match_body)
+
+    def _fill(self, offer: OfferRow, match_id: str) -> bool:
+        """Add the players to a live match; False if it has no room for them any more."""
+        teams = [_slots(team) for team in offer.body["teams"]]
+        return match_rows.fill_teams(self.store, self.ladder, match_id, self.last, teams, self.now)
+
+
+def _slots(team: Sequence[OfferSlot]) -> list[match_rows.MatchSlot]:
+    return [
+        {"player": slot["player"], "id": slot["id"], "ticket": slot["ticket"], "role": slot["role"]} for slot in team
+    ]

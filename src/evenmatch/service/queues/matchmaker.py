@@ -1,0 +1,205 @@
+"""The matchmaker of all ladders: the process that holds a ladder's lease makes offers to waiting tickets."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+
+from evenmatch.errors import EvenmatchError
+from evenmatch.ledger.store import Store
+from evenmatch.matchmaking import Odds
+from evenmatch.service.kernels import load_matchmaker
+from evenmatch.service.queues import queue_rules, tickets
+from evenmatch.service.queues.change_lock import advance
+from evenmatch.service.queues.join_profiles import JoinProfiles
+from evenmatch.service.queues.leases import POLL, Leases
+from evenmatch.service.queues.odds import foretell
+from evenmatch.service.queues.queue_service import QueueService, lease_of
+from evenmatch.service.queues.queue_state import QueueState
+from evenmatch.service.queues.tick import MatchmakerTick, Stepped
+
+FLUSH = 5.0  # seconds between two writes of heartbeats
+FOLLOW = 5.0  # seconds between two updates of a ladder whose matchmaker runs in another process
+PRUNE = 60.0  # seconds between two deletions of old tickets and offers
+KEPT = 86_400_000_000  # microseconds for which old tickets and offers stay stored
+BACK_OFF = 10.0  # largest pause in seconds between two attempts at a failing database
+PAUSE = 5_000_000  # microseconds; a longer time without a matchmaker does not count as waiting
+
+logger = logging.getLogger(__name__)
+Key = tuple[int, int, frozenset[int]]
+
+
+class Matchmaker:
+    """Makes matches on the ladders of a queue service. It runs in one thread, and in any number of processes.
+
+    Correctness does not depend on the lease: each tick checks its decisions again under the ladder's change lock.
+
+    leases  None: the leases of the queue service
+    loaded  an event that is set when the matchmaker's kernels are loaded; None: the queue service's, or load them here
+    """
+
+    def __init__(
+        self, queue_service: QueueService, leases: Leases | None = None, loaded: threading.Event | None = None
+    ) -> None:
+        self.queue_service = queue_service
+        self.leases = queue_service.leases if leases is None else leases
+        self._loaded = queue_service.loaded if loaded is None else loaded
+        self._since: dict[str, int] = {}  # by ladder: when this process got its lease
+        self._odds: dict[str, tuple[Key, dict[int, Odds | None]]] = {}
+        self._pruned: dict[str, float] = {}
+        self._followed: dict[str, float] = {}
+        self._failed: dict[str, int] = {}  # by ladder: failed steps in a row
+
+    def step(self, ladder: str, now: int | None = None) -> Stepped | None:
+        """Run one tick of a ladder at a time in microseconds; None if another process holds its lease.
+
+        Raises StoreError; the next step then makes up for it.
+        """
+        queue_state = self.queue_service.queue_state(ladder)
+        lease = lease_of(queue_state.ladder)
+        before = self.leases.watch(lease)
+        if not self.leases.hold(lease):
+            self._since.pop(ladder, None)
+            self._follow(ladder, queue_state)
+            return None
+        tick_time = self.queue_service.service.clock() if now is None else now
+        if before.owner != self.leases.owner:
+            self._skip_pause(queue_state.ladder, before.held_at, tick_time)
+        since = self._since.setdefault(ladder, tick_time)
+        with queue_state.lock:
+            stepped = MatchmakerTick(self.queue_service, ladder, queue_state, tick_time, since).run(
+                self._catch_up(ladder, queue_state, tick_time)
+            )
+        self._prune(ladder, queue_state.ladder, tick_time)
+        return stepped
+
+    def _skip_pause(self, number: int, held_at: int | None, now: int) -> None:
+        """Subtract the time without a matchmaker from the waiting times; held_at: when one last ran, None: never."""
+        if held_at is not None and now - held_at < PAUSE:
+            return
+        database = self.queue_service.service.database
+        with database.write() as connection:
+            store = Store(connection, database.rows)
+            tickets.postpone(store, number, held_at, now, advance(store, number, 1))
+
+    def _catch_up(self, ladder: str, queue_state: QueueState, now: int) -> JoinProfiles:
+        """Update the queue state from the database, and the odds that its policies use."""
+        levels = self.queue_service.levels.of(ladder)
+        queue_state.catch_up(now)
+        sizes = {setup.policy.team_size for setup in queue_state.setups.values()}
+        queue_state.foretell(self._predicted_odds(ladder, levels, sizes, now))
+        return levels
+
+    def _follow(self, ladder: str, queue_state: QueueState) -> None:
+        """Update the queue state now and then, to be ready to take over."""
+        if time.monotonic() - self._followed.get(ladder, -FOLLOW) >= FOLLOW:
+            self._followed[ladder] = time.monotonic()
+            self._catch_up(ladder, queue_state, self.queue_service.service.clock())
+
+    def run(self, stop: threading.Event) -> None:
+        """Step all ladders with queues, each at its tick, until `stop` is set; then release their leases."""
+        due: dict[str, float] = {}
+        self._wait_for_kernels(stop)
+        flushed, failed = time.monotonic(), 0
+        try:
+            while not stop.is_set():
+                try:
+                    ticks = self._ticks()
+                    if time.monotonic() - flushed >= FLUSH:
+                        flushed = time.monotonic()
+                        self.queue_service.flush_seen()
+                    wait = self._step_due(ticks, due, stop)
+                    failed = 0
+                except EvenmatchError as error:
+                    failed += 1
+                    wait = _back_off(failed)
+                    logger.warning("the matchmaker tries again in %.1f s: %s", wait, error)
+                stop.wait(wait)
+        finally:
+            self._release()
+
+    def _wait_for_kernels(self, stop: threading.Event) -> None:
+        """Wait until the kernels are loaded; meanwhile read the leases, so that an expired one is noticed early."""
+        loaded = _loading() if self._loaded is None else self._loaded
+        while not loaded.wait(POLL) and not stop.is_set():
+            try:
+                for ladder in self._ticks():
+                    self.leases.watch(lease_of(self.queue_service.queue_state(ladder).ladder))
+            except EvenmatchError as error:
+                logger.warning("the matchmaker could not read its leases, next attempt in %.1f s: %s", POLL, error)
+
+    def _renew_lease(self, ladder: str) -> None:
+        """Renew a ladder's lease between two ticks."""
+        if ladder in self._since and not self.leases.hold(lease_of(self.queue_service.queue_state(ladder).ladder)):
+            self._since.pop(ladder)
+
+    def _step_due(self, ticks: dict[str, float], due: dict[str, float], stop: threading.Event) -> float:
+        """Step the ladders that are due; return the seconds until the next one is."""
+        for ladder, tick in ticks.items():
+            if stop.is_set():
+                break
+            begin = time.monotonic()
+            try:
+                if begin < due.get(ladder, begin):
+                    self._renew_lease(ladder)
+                    continue
+                stepped = self.step(ladder)
+            except EvenmatchError as error:  # affects this ladder only: continue with the others
+                self._failed[ladder] = self._failed.get(ladder, 0) + 1
+                wait = _back_off(self._failed[ladder])
+                logger.warning("matchmaking on ladder %r failed, next attempt in %.1f s: %s", ladder, wait, error)
+                due[ladder] = begin + wait
+                continue
+            self._failed.pop(ladder, None)
+            due[ladder] = begin + (min(tick, POLL) if stepped is None else tick)
+        soonest = min((due.get(ladder, 0.0) for ladder in ticks), default=time.monotonic() + POLL)
+        return min(max(soonest - time.monotonic(), 0.005), POLL)
+
+    def _ticks(self) -> dict[str, float]:
+        """The seconds between two ticks of each ladder with queues, by name."""
+        database = self.queue_service.service.database
+        with database.read() as connection:
+            return queue_rules.ticks(Store(connection, database.rows))
+
+    def _predicted_odds(self, ladder: str, levels: JoinProfiles, sizes: set[int], now: int) -> dict[int, Odds | None]:
+        """The odds of the ladder's system by team size, cached until its ratings or rules are replaced."""
+        key = (levels.view.head.generation, levels.view.head.corrected, frozenset(sizes))
+        known = self._odds.get(ladder)
+        if known is None or known[0] != key:
+            known = key, {size: foretell(levels, size, now) for size in sorted(sizes)}
+            self._odds[ladder] = known
+        return known[1]
+
+    def _prune(self, ladder: str, number: int, now: int) -> None:
+        """Delete some old tickets and offers, once every PRUNE seconds."""
+        if time.monotonic() - self._pruned.get(ladder, -PRUNE) < PRUNE:
+            return
+        self._pruned[ladder] = time.monotonic()
+        database = self.queue_service.service.database
+        with database.write() as connection:
+            tickets.prune(Store(connection, database.rows), number, now - KEPT)
+
+    def _release(self) -> None:
+        for ladder in list(self._since):
+            try:
+                self.leases.release(lease_of(self.queue_service.queue_state(ladder).ladder))
+            except EvenmatchError as error:
+                logger.warning("the lease of ladder %r could not be released and will expire: %s", ladder, error)
+        self._since.clear()
+
+
+def _back_off(failed: int) -> float:
+    return min(0.25 * float(2 ** min(failed, 10)), BACK_OFF)
+
+
+def _loading() -> threading.Event:
+    """Load the matchmaker's kernels in another thread; the event is set when they are loaded."""
+    loaded = threading.Event()
+
+    def load() -> None:
+        load_matchmaker()
+        loaded.set()
+
+    threading.Thread(target=load, name="evenmatch-loading", daemon=True).start()
+    return loaded

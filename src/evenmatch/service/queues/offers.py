@@ -1,0 +1,121 @@
+"""Offers: proposed matches whose players are asked to accept."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TypedDict
+
+from evenmatch.ledger import live_schema
+from evenmatch.ledger.rows import Row
+from evenmatch.ledger.store import Store
+
+OPEN, MADE, OFF = "open", "made", "off"
+
+
+class OfferSlot(TypedDict):
+    """A player of an offer. ticket: the ticket they wait in; role: the role they would play, None: any."""
+
+    player: str
+    id: int
+    ticket: int
+    role: str | None
+
+
+class OfferBody(TypedDict):
+    """The part of an offer that is stored as JSON.
+
+    match   the live match whose open slots are offered; None: a new match
+    odds    predicted odds of the first team;  spread  percentiles between the lowest and the highest player
+    waited  longest waiting time of its tickets in seconds;  costs  by name, as in matchmaking.Proposal
+    """
+
+    teams: list[list[OfferSlot]]
+    match: str | None
+    region: str | None
+    ping: float
+    odds: float
+    spread: float
+    waited: float
+    costs: dict[str, float]
+
+
+@dataclass(slots=True)
+class OfferRow:
+    """A stored offer. state: open, made (the match began) or off (cancelled); said: ids of players who accepted."""
+
+    offer: int
+    change: int
+    queue: str
+    state: str
+    made_at: int
+    deadline: int
+    match_id: str | None
+    body: OfferBody
+    said: set[int] = field(default_factory=set)
+
+    @property
+    def chairs(self) -> list[OfferSlot]:
+        """The slots of all players, team by team."""
+        return [slot for team in self.body["teams"] for slot in team]
+
+    @property
+    def tickets(self) -> list[int]:
+        """The numbers of its tickets, ascending."""
+        return sorted({slot["ticket"] for slot in self.chairs})
+
+
+_COLUMNS = ("offer", "change", "queue", "state", "made_at", "deadline", "match_id", "body", "said")
+_OFFER = f"SELECT {', '.join(_COLUMNS)} FROM offer WHERE ladder = ?"
+
+
+def read(store: Store, ladder: int, offers: Sequence[int]) -> dict[int, OfferRow]:
+    """The existing offers among these numbers, by number."""
+    rows = store.rows.among(store.connection, f"{_OFFER} AND offer IN ({{}})", (ladder,), offers)
+    return {row[0]: _offer(row) for row in rows}
+
+
+def changed(store: Store, ladder: int, after: int) -> list[OfferRow]:
+    """Every offer with a later change number, in order of changes."""
+    return [_offer(row) for row in store.all(f"{_OFFER} AND change > ? ORDER BY change, offer", ladder, after)]
+
+
+def lately(store: Store, ladder: int, since: int) -> list[OfferRow]:
+    """Open offers, and offers made since a time that became matches. Reads all rows: for the first read."""
+    sql = f"{_OFFER} AND (state = ? OR (state = ? AND made_at >= ?)) ORDER BY change, offer"
+    return [_offer(row) for row in store.all(sql, ladder, OPEN, MADE, since)]
+
+
+def latest(store: Store, ladder: int, limit: int) -> list[OfferRow]:
+    """The latest offers in any state, newest first."""
+    return [_offer(row) for row in store.all(f"{_OFFER} ORDER BY offer DESC LIMIT ?", ladder, limit)]
+
+
+def insert(store: Store, ladder: int, offers: Iterable[OfferRow]) -> None:
+    """Insert new offers."""
+    rows = [
+        (
+            *(ladder, offer.offer, offer.change, offer.queue, offer.state),
+            *(offer.made_at, offer.deadline, offer.match_id),
+            json.dumps(offer.body, ensure_ascii=False, sort_keys=True),
+            json.dumps(sorted(offer.said)),
+        )
+        for offer in offers
+    ]
+    store.rows.insert(store.connection, live_schema.offer, ("ladder", *_COLUMNS), rows)
+
+
+def update(store: Store, ladder: int, offer: OfferRow) -> None:
+    """Write the mutable columns of an offer."""
+    store.run(
+        "UPDATE offer SET change = ?, state = ?, match_id = ?, said = ? WHERE ladder = ? AND offer = ?",
+        *(offer.change, offer.state, offer.match_id, json.dumps(sorted(offer.said)), ladder, offer.offer),
+    )
+
+
+def _offer(row: Row) -> OfferRow:
+    offer, change, queue, state, made_at, deadline, match_id, body, said = row
+    return OfferRow(
+        offer, change, queue, state, made_at, deadline, match_id, body=json.loads(body), said=set(json.loads(said))
+    )

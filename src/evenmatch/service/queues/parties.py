@@ -1,0 +1,201 @@
+"""The stored form of a waiting party, and its conversion to a matchmaking ticket."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, TypedDict
+
+from evenmatch.errors import InputError
+from evenmatch.ledger.text import check_text, check_texts
+from evenmatch.matchmaking import Member, Met, Ticket
+from evenmatch.service.queues.requests import Join
+
+MOST_NAMED = 60  # regions, or roles, that one player may name: the limit of a queue
+MOST_AVOIDED = 100
+
+
+class StoredMember(TypedDict):
+    """A waiting player: the name as it was sent, rating and percentile at the time of joining.
+
+    avoid: player ids; max_ping None: no limit. For the other fields see matchmaking.Member.
+    """
+
+    name: str
+    id: int
+    rating: float
+    percentile: float
+    newcomer: bool
+    within: float
+    loose: bool
+    roles: list[str]
+    ping: dict[str, float]
+    max_ping: float | None
+    avoid: list[int]
+
+
+class Level(NamedTuple):
+    """A player's level when they join. newcomer: placement matches not completed; banned: may not queue."""
+
+    rating: float
+    percentile: float
+    newcomer: bool
+    banned: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Party:
+    """The party of a ticket: its members and the queues it waits in. request: see requests.Join."""
+
+    request: str | None
+    queues: tuple[str, ...]
+    members: tuple[StoredMember, ...]
+
+    @property
+    def players(self) -> list[int]:
+        """The ids of the players."""
+        return [member["id"] for member in self.members]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the players, as they were sent."""
+        return tuple(member["name"] for member in self.members)
+
+    def write(self) -> str:
+        """The JSON text for the ticket's row."""
+        body = {"request": self.request, "queues": self.queues, "members": self.members}
+        return json.dumps(body, ensure_ascii=False, sort_keys=True)
+
+    @classmethod
+    def read(cls, text: str) -> Party:
+        """Parse the JSON text of `write`."""
+        body = json.loads(text)
+        return cls(body["request"], tuple(body["queues"]), tuple(body["members"]))
+
+    @classmethod
+    def of(cls, join: Join, ids: Mapping[str, int], levels: Mapping[int, Level]) -> Party:
+        """The party of a join that passed `check`. ids: player ids by name; levels: by id."""
+        members = []
+        for member in join.members:
+            player = ids[member.name]
+            level = levels[player]
+            members.append(
+                StoredMember(
+                    name=member.name,
+                    id=player,
+                    rating=level.rating,
+                    percentile=level.percentile,
+                    newcomer=level.newcomer,
+                    within=member.within,
+                    loose=member.loose,
+                    roles=list(member.roles),
+                    ping=dict(member.ping),
+                    max_ping=member.max_ping,
+                    avoid=sorted({ids[name] for name in member.avoid}),
+                )
+            )
+        return cls(join.request, join.queues, tuple(members))
+
+    def ticket(
+        self,
+        number: int,
+        queued: int,
+        roles: Mapping[str, int],
+        met: Callable[[int], tuple[Met, ...]],
+        only: frozenset[int] | None = None,
+    ) -> Ticket:
+        """The matchmaking ticket of the party.
+
+        roles  the roles of the queue's policy; other roles of a member are ignored
+        met    returns recent opponents and team mates of a player
+        only   the players to include; None: all
+        """
+        chosen = [member for member in self.members if only is None or member["id"] in only]
+        return Ticket(
+            id=number,
+            queued=queued,
+            members=tuple(
+                Member(
+                    player=member["id"],
+                    percentile=member["percentile"],
+                    rating=member["rating"],
+                    within=member["within"],
+                    loose=member["loose"],
+                    newcomer=member["newcomer"],
+                    roles=tuple(role for role in member["roles"] if role in roles),
+                    ping=member["ping"],
+                    max_ping=_limit(member["max_ping"]),
+                    avoid=tuple(member["avoid"]),
+                    met=met(member["id"]),
+                )
+                for member in chosen
+            ),
+        )
+
+
+def check(join: Join) -> None:
+    """Raise InputError for a join that is invalid on every ladder; the message names the player."""
+    names = [member.name for member in join.members]
+    check_texts("player name", names)
+    if not join.queues:
+        raise InputError("name at least one queue to join")
+    for queue in join.queues:
+        if join.queues.count(queue) > 1:
+            raise InputError(f"queue {queue!r} is named twice; name each queue once")
+    if join.request is not None:
+        check_text("request", join.request)
+    for name in names:
+        if names.count(name) > 1:
+            raise InputError(f"player {name!r} is in the party twice; name each player once")
+    for member in join.members:
+        _check_words(member.name, "region", list(member.ping), MOST_NAMED)
+        _check_words(member.name, "role", member.roles, MOST_NAMED)
+        _check_words(member.name, "player to avoid", member.avoid, MOST_AVOIDED)
+    _check_as_ticket(join, names)
+
+
+def _check_words(name: str, kind: str, words: Sequence[str], most: int) -> None:
+    check_texts(kind, words)
+    if len(words) > most:
+        plural = kind.replace("player", "players") if kind.startswith("player") else f"{kind}s"
+        raise InputError(f"player {name!r} names {len(words)} {plural}; at most {most} are allowed")
+
+
+def _check_as_ticket(join: Join, names: Sequence[str]) -> None:
+    """Validate the party as a matchmaking Ticket with stand-in ids; put the players' names into its error message."""
+    number = {name: index for index, name in enumerate(names)}
+    all_names = list(number)
+    for member in join.members:
+        for name in member.avoid:
+            if name not in number:
+                number[name] = len(all_names)
+                all_names.append(name)
+    try:
+        Ticket(
+            id=0,
+            queued=0,
+            members=tuple(
+                Member(
+                    player=number[member.name],
+                    percentile=50.0,
+                    rating=0.0,
+                    within=member.within,
+                    loose=member.loose,
+                    roles=member.roles,
+                    ping=member.ping,
+                    max_ping=_limit(member.max_ping),
+                    avoid=tuple(number[name] for name in member.avoid),
+                )
+                for member in join.members
+            ),
+        )
+    except InputError as error:
+        text = re.sub(r"(?<=player )(\d+)|(?<=avoids )(\d+)", lambda match: repr(all_names[int(match[0])]), str(error))
+        raise InputError(text.replace("ticket 0: ", "the party: ").replace("ticket 0 ", "the party ")) from None
+
+
+def _limit(max_ping: float | None) -> float:
+    return math.inf if max_ping is None else max_ping

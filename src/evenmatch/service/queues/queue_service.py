@@ -1,0 +1,297 @@
+"""The queue service: join, leave and answer requests in batches, and the status of tickets."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
+from dataclasses import replace
+
+from evenmatch.errors import EvenmatchError, StoreError, UnknownNameError
+from evenmatch.ledger import player_identities
+from evenmatch.ledger.store import Store
+from evenmatch.service.callers.audit_entry import AuditEntry
+from evenmatch.service.queues import penalties, queue_rules, queue_setup, recent_offers, ticket_status, tickets
+from evenmatch.service.queues.change_lock import advance
+from evenmatch.service.queues.changes import QueueChanges
+from evenmatch.service.queues.join_profiles import JoinProfiles, LevelBook
+from evenmatch.service.queues.joins import Joins, JoinSlot, Outcome, check_queues, seats
+from evenmatch.service.queues.leases import Leases
+from evenmatch.service.queues.notifications import Listener, TicketNotifier
+from evenmatch.service.queues.parties import check
+from evenmatch.service.queues.penalties import Penalty
+from evenmatch.service.queues.queue_rules import QueueRules, QueueSetup
+from evenmatch.service.queues.queue_state import Counts, QueueState
+from evenmatch.service.queues.recent_offers import Recent
+from evenmatch.service.queues.requests import Join, QueueRequest, TicketAnswer
+from evenmatch.service.queues.ticket_answers import answer
+from evenmatch.service.queues.ticket_status import Status
+from evenmatch.service.service import Service
+
+
+class QueueService:
+    """The queues of a service's ladders. Thread-safe; all state that matters is in the database.
+
+    Every method may raise StoreError when the database fails; requests without an answer can be repeated.
+    """
+
+    def __init__(self, service: Service, loaded: threading.Event | None = None) -> None:
+        """`loaded`: an event that is set when the matchmaker's kernels are loaded; None: they are loaded on use."""
+        self.service, self.notifier, self.loaded = service, TicketNotifier(service.database), loaded
+        self.levels = LevelBook(service)
+        self.leases = Leases(service.database, f"process {secrets.token_hex(8)}", wall=service.clock)
+        self._states: dict[str, QueueState] = {}
+        self._seen: dict[str, set[int]] = {}
+        self._guard = threading.Lock()
+
+    def noting(self, audit_entry: AuditEntry) -> QueueService:
+        """A copy whose changes are recorded in the audit trail, in the same transaction."""
+        other = copy(self)
+        other.service = self.service.noting(audit_entry)
+        return other
+
+    # queues
+
+    def set_queue(
+        self, ladder: str, name: str, policy: Mapping[str, object], rules: QueueRules | None = None
+    ) -> QueueSetup:
+        """Create a queue, or replace its policy and rules; its tickets stay.
+
+        policy  as for Policy.from_data; the default of team_size is the ladder's
+        """
+        levels = self.levels.of(ladder)
+        with self.service.database.write() as connection:
+            store = Store(connection, self.service.database.rows)
+            setup = queue_setup.set_queue(store, levels, name, policy, rules)
+            self.service.note(store)
+            return setup
+
+    def remove_queue(self, ladder: str, name: str, *, force: bool = False) -> int:
+        """Remove a queue with its tickets; return their number. Raises ConflictError if there are some, unless `force`.
+
+        Raises UnknownNameError for an unknown queue.
+        """
+        number = self.levels.of(ladder).ladder
+        with self.service.database.write() as connection:
+            store = Store(connection, self.service.database.rows)
+            removed = queue_setup.remove_queue(store, number, name, force=force, now=self.service.clock())
+            self.service.note(store)
+            self.notifier.announce(store, ladder, removed.touched)
+        self.notifier.ring(ladder, removed.touched)
+        return removed.gone
+
+    def queues(self, ladder: str) -> list[QueueSetup]:
+        """The queues of a ladder, by name."""
+        with self.service.database.read() as connection:
+            store = Store(connection, self.service.database.rows)
+            return list(queue_rules.read(store, store.head(ladder).ladder).values())
+
+    def queue(self, ladder: str, name: str) -> QueueSetup:
+        """A queue of a ladder. Raises UnknownNameError."""
+        return queue_rules.find({setup.name: setup for setup in self.queues(ladder)}, name)
+
+    def recent(self, ladder: str, limit: int) -> list[Recent]:
+        """The latest offers of a ladder's queues, newest first, at most `limit`."""
+        with self.service.database.read() as connection:
+            store = Store(connection, self.service.database.rows)
+            return recent_offers.recent(store, store.head(ladder).ladder, limit)
+
+    # players
+
+    def do(self, ladder: str, wishes: Sequence[QueueRequest]) -> list[Outcome]:
+        """Carry out requests in one transaction; return for each its result, or the error if it was refused.
+
+        Answers come first, then joins. Raises UnknownNameError for an unknown ladder.
+        """
+        if not wishes:
+            return []
+        levels = self.levels.of(ladder)
+        refused = _refused(wishes)
+        try:
+            outcomes, touched = self._do(ladder, levels, wishes, dict(refused))
+        except StoreError as error:
+            if "deadlock" not in str(error):  # possible when a player moves from one ladder to another
+                raise
+            outcomes, touched = self._do(ladder, levels, wishes, dict(refused))
+        self.notifier.ring(ladder, touched)
+        return outcomes
+
+    def _do(
+        self, ladder: str, levels: JoinProfiles, requests: Sequence[QueueRequest], outcomes: dict[int, Outcome]
+    ) -> tuple[list[Outcome], list[int]]:
+        """Try once; `outcomes` holds the requests refused so far, by index. Returns outcomes and changed tickets."""
+        joins, answers = {}, {}
+        for index, request in enumerate(requests):
+            if not isinstance(request, Join):
+                answers[index] = request
+            elif index not in outcomes:
+                joins[index] = request
+        with self.service.database.write() as connection:
+            store = Store(connection, self.service.database.rows)
+            if joins:
+                store.rows.share_names(connection)
+            first = advance(store, levels.ladder, len(requests))
+            now = self.service.clock()
+            setups = queue_rules.read(store, levels.ladder)
+            changes = QueueChanges(store, levels.ladder, setups, now, first, len(requests))
+            self._answer(changes, answers, outcomes)
+            self._join(changes, levels, joins, outcomes)
+            touched = sorted(changes.touched)
+            self.notifier.announce(store, ladder, touched)
+        return [outcomes[index] for index in range(len(requests))], touched
+
+    @staticmethod
+    def _answer(changes: QueueChanges, answers: Mapping[int, TicketAnswer], outcomes: dict[int, Outcome]) -> None:
+        if not answers:
+            return
+        changes.read([request.ticket for request in answers.values()])
+        names = {request.player for request in answers.values() if request.player is not None}
+        ids = player_identities.ids_of(changes.store, sorted(names))
+        for index, request in answers.items():
+            try:
+                outcomes[index] = answer(changes, request, ids)
+            except EvenmatchError as error:
+                outcomes[index] = error
+        changes.keep()
+
+    @staticmethod
+    def _join(
+        changes: QueueChanges, levels: JoinProfiles, joins: Mapping[int, Join], outcomes: dict[int, Outcome]
+    ) -> None:
+        allowed: dict[int, Join] = {}
+        for index, join in joins.items():
+            try:
+                levels.view.settings.check_open(levels.view.head.name)
+                check_queues(join, changes.setups)
+            except EvenmatchError as error:
+                outcomes[index] = error
+            else:
+                allowed[changes.first + index] = join
+        if allowed:
+            ids = player_identities.admit(changes.store, _names(allowed.values()))[0]
+            joined = Joins(changes.store, levels, ids, changes.now).join(allowed)
+            outcomes |= {number - changes.first: outcome for number, outcome in joined.items()}
+
+    def statuses(self, ladder: str, numbers: Sequence[int], *, why: bool = True) -> dict[int, Status]:
+        """The status of the existing tickets among these, by number; each request counts as their heartbeat.
+
+        why  include what each ticket waits for
+        """
+        now = self.service.clock()
+        lease = lease_of(self.levels.of(ladder).ladder)
+        until = None if self.leases.is_held(lease) else self.leases.watch(lease).held_at or 0
+        with self.service.database.read() as connection:
+            store = Store(connection, self.service.database.rows)
+            statuses = ticket_status.read(store, store.head(ladder).ladder, numbers, now, until)
+        waiting = {status.ticket: status.change for status in statuses.values() if status.state == tickets.WAITING}
+        for status in statuses.values():
+            if status.waited is not None:
+                self.seen(ladder, status.ticket)
+        if why and waiting and until is None and self._is_loaded():
+            reasons = self.queue_state(ladder).why(waiting, now)
+            statuses |= {number: replace(statuses[number], waiting=reason) for number, reason in reasons.items()}
+        return statuses
+
+    def is_matching(self, ladder: str) -> bool:
+        """Whether some process runs the matchmaker of a ladder now; False while it starts."""
+        return self.leases.is_held(lease_of(self.levels.of(ladder).ladder))
+
+    def _is_loaded(self) -> bool:
+        return self.loaded is None or self.loaded.is_set()
+
+    def status(self, ladder: str, ticket: int, *, why: bool = True) -> Status:
+        """The status of a ticket. Raises UnknownNameError if it is unknown or was deleted as old."""
+        statuses = self.statuses(ladder, [ticket], why=why)
+        if ticket not in statuses:
+            raise UnknownNameError("ticket", str(ticket), ())
+        return statuses[ticket]
+
+    def seat(self, ladder: str, player: str) -> JoinSlot | None:
+        """Where a player waits or plays on a ladder; None: nowhere. Raises UnknownNameError for an unknown player."""
+        with self.service.database.read() as connection:
+            store = Store(connection, self.service.database.rows)
+            number, player_id = store.head(ladder).ladder, player_identities.find(store, player)
+            seat = seats(store, [player_id]).get(player_id)
+            return seat if seat is not None and seat.ladder == number else None
+
+    def seen(self, ladder: str, ticket: int) -> None:
+        """Note a heartbeat of a ticket; `flush_seen` writes it."""
+        with self._guard:
+            self._seen.setdefault(ladder, set()).add(ticket)
+
+    def flush_seen(self) -> None:
+        """Write the heartbeats noted since the last call, with the present time."""
+        with self._guard:
+            seen, self._seen = self._seen, {}
+        for ladder, numbers in seen.items():
+            with self.service.database.write() as connection:
+                store = Store(connection, self.service.database.rows)
+                number = store.head(ladder).ladder
+                advance(store, number, 0)
+                tickets.note_seen(store, number, sorted(numbers), self.service.clock())
+
+    def penalties(self, ladder: str, player: str) -> Penalty | None:
+        """A player's strikes, faded by the queue of the ladder in which they fade slowest; None: no strikes."""
+        with self.service.database.read() as connection:
+            store = Store(connection, self.service.database.rows)
+            number = store.head(ladder).ladder
+            all_rules = [setup.rules for setup in queue_rules.read(store, number).values()] or [QueueRules()]
+            slowest = max(all_rules, key=lambda rules: rules.penalty_fades)
+            return penalties.of(store, number, player_identities.find(store, player), self.service.clock(), slowest)
+
+    def forgive(self, ladder: str, player: str) -> bool:
+        """Delete a player's strikes; return whether there were any."""
+        with self.service.database.write() as connection:
+            store = Store(connection, self.service.database.rows)
+            number = store.head(ladder).ladder
+            advance(store, number, 0)
+            had = penalties.forgive(store, number, player_identities.find(store, player))
+            self.service.note(store)
+            return had
+
+    # state in memory, and notifications
+
+    def queue_state(self, ladder: str) -> QueueState:
+        """The copy of a ladder's queues in this process's memory. Raises UnknownNameError for an unknown ladder."""
+        with self._guard:
+            known = self._states.get(ladder)
+        if known is not None:
+            return known
+        number = self.levels.of(ladder).ladder
+        with self._guard:
+            return self._states.setdefault(ladder, QueueState(self.service.database, number))
+
+    def counts(self, ladder: str) -> dict[str, Counts]:
+        """Counts of waiting tickets and players, by queue."""
+        return self.queue_state(ladder).counts(self.service.clock())
+
+    def listen(self, listener: Listener) -> None:
+        """Call `listener` with the ladder and the numbers of changed tickets; see notifications.TicketNotifier."""
+        self.notifier.listen(listener)
+
+    def hear(self, stop: threading.Event) -> None:
+        """Receive notifications of other processes until `stop` is set; run it in its own thread (PostgreSQL only)."""
+        self.notifier.hear(stop)
+
+
+def lease_of(ladder: int) -> str:
+    """The name of the lease for the matchmaker of a ladder (by its id)."""
+    return f"matchmaker of ladder {ladder}"
+
+
+def _refused(requests: Sequence[QueueRequest]) -> dict[int, Outcome]:
+    """The errors of joins that are invalid on every ladder, by index."""
+    errors: dict[int, Outcome] = {}
+    for index, request in enumerate(requests):
+        if isinstance(request, Join):
+            try:
+                check(request)
+            except EvenmatchError as error:
+                errors[index] = error
+    return errors
+
+
+def _names(joins: Iterable[Join]) -> set[str]:
+    """The names of all members of these parties, and of the players they avoid."""
+    return {name for join in joins for member in join.members for name in (member.name, *member.avoid)}

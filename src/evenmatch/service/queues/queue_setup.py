@@ -1,0 +1,54 @@
+"""Create and remove queues of a ladder."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from evenmatch.errors import ConflictError
+from evenmatch.ledger.store import Store
+from evenmatch.service.queues import queue_rules, tickets
+from evenmatch.service.queues.change_lock import advance
+from evenmatch.service.queues.changes import QueueChanges
+from evenmatch.service.queues.join_profiles import JoinProfiles
+from evenmatch.service.queues.queue_rules import QueueRules, QueueSetup
+
+
+class Removed(NamedTuple):
+    """The number of tickets removed with a queue, and the tickets whose followers must be notified."""
+
+    gone: int
+    touched: list[int]
+
+
+def set_queue(
+    store: Store, levels: JoinProfiles, name: str, policy: Mapping[str, object], rules: QueueRules | None
+) -> QueueSetup:
+    """Create or replace a queue: see QueueService.set_queue."""
+    queue_rules.check_name(name)
+    parsed = queue_rules.policy_of(policy, levels.view.settings.team_size)
+    setup = QueueSetup(name, advance(store, levels.ladder, 1), parsed, rules or QueueRules())
+    queue_rules.put(store, levels.ladder, setup)
+    return setup
+
+
+def remove_queue(store: Store, ladder: int, name: str, *, force: bool, now: int) -> Removed:
+    """Remove a queue with its tickets: see QueueService.remove_queue."""
+    first = advance(store, ladder, 1)
+    setups = queue_rules.read(store, ladder)
+    queue_rules.find(setups, name)
+    open_tickets = [row for row in tickets.present(store, ladder) if name in row.party.queues]
+    if open_tickets and not force:
+        count = f"{len(open_tickets)} ticket{'s wait' if len(open_tickets) > 1 else ' waits'}"
+        raise ConflictError(f"{count} in queue {name!r}; remove it when it is empty, or force the removal")
+    changes = QueueChanges(store, ladder, setups, now, first, 1)
+    reason = f"queue {name!r} was removed"
+    changes.read([row.ticket for row in open_tickets])
+    for offer in list(changes.offers.values()):
+        changes.call_off(offer, {row.ticket: reason for row in open_tickets})
+    for row in open_tickets:
+        if row.offer is None:
+            changes.drop(row.ticket, row.party.players, reason)
+    changes.keep()
+    store.run("DELETE FROM queue WHERE ladder = ? AND queue = ?", ladder, name)
+    return Removed(len(open_tickets), sorted(changes.touched))

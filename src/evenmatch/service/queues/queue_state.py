@@ -1,0 +1,260 @@
+"""An in-memory copy of one ladder's queues, updated from the database's changes."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from evenmatch.errors import InputError
+from evenmatch.ledger.database import Database
+from evenmatch.ledger.store import Store
+from evenmatch.matchmaking import Odds, Policy, Proposal, Queue, Waiting, propose, why
+from evenmatch.service.live_matches import match_rows
+from evenmatch.service.live_matches.match_rows import LiveMatchRow
+from evenmatch.service.queues import offers, queue_rules, tickets
+from evenmatch.service.queues.offers import OfferRow
+from evenmatch.service.queues.parties import Party
+from evenmatch.service.queues.queue_rules import QueueSetup
+from evenmatch.service.queues.recent_meetings import Meetings
+from evenmatch.service.queues.tickets import Seen
+
+BAND = 10  # percentiles
+FRESH = 0.5  # seconds for which read-only methods use the copy without reading changes
+
+
+@dataclass(slots=True)
+class Held:
+    """A waiting ticket; seen_at: last heartbeat, as it was last read."""
+
+    party: Party
+    queued_at: int
+    seen_at: int
+
+
+class Counts(NamedTuple):
+    """Counts of what waits in a queue.
+
+    oldest   longest waiting time of a ticket in seconds; 0 if none waits
+    bands    players by percentile: 0 to 10, 10 to 20, …;  regions  players who can play in it, by region
+    """
+
+    tickets: int
+    players: int
+    oldest: float
+    bands: tuple[int, ...]
+    regions: Mapping[str, int]
+
+
+class QueueState:
+    """The state that the matchmaker and `why` work on. Thread-safe: `lock` admits one thread at a time.
+
+    setups    the queues; their policies use the predicted odds of the ladder's system
+    held      waiting tickets, by number;  offers  open offers, by number
+    openings  live matches with open slots to be filled, by id
+    refused   tickets that a queue rejected, with the reason
+    """
+
+    def __init__(self, database: Database, ladder: int) -> None:
+        self.ladder = ladder
+        self.change = -1  # nothing read yet
+        self.setups: dict[str, QueueSetup] = {}
+        self.queues: dict[str, Queue] = {}
+        self.held: dict[int, Held] = {}
+        self.offers: dict[int, OfferRow] = {}
+        self.openings: dict[str, LiveMatchRow] = {}
+        self.refused: dict[int, str] = {}
+        self.lock = threading.RLock()
+        self._database = database
+        self._meetings = Meetings()
+        self._odds: dict[int, Odds | None] = {}  # by team size
+        self._read = -float("inf")  # time of the last read, monotonic clock
+
+    def catch_up(self, now: int) -> None:
+        """Read the changes since the last call. Raises StoreError."""
+        with self.lock:
+            with self._database.read() as connection:
+                store = Store(connection, self._database.rows)
+                last = match_rows.last_change(store, self.ladder)
+                if last != self.change:
+                    self._read_changes(store, now)
+                self.change = last
+            self._read = time.monotonic()
+
+    def _read_changes(self, store: Store, now: int) -> None:
+        is_first = self.change < 0
+        self._set_up(queue_rules.read(store, self.ladder))
+        since = now - round(self._meetings.longest(self.setups) * 1e6)
+        for offer in (
+            offers.lately(store, self.ladder, since) if is_first else offers.changed(store, self.ladder, self.change)
+        ):
+            self._update_offer(offer)
+        for match in (
+            match_rows.running(store, self.ladder) if is_first else match_rows.changed(store, self.ladder, self.change)
+        ):
+            self._update_match(match, now)
+        for row in (
+            tickets.waiting(store, self.ladder) if is_first else tickets.changed(store, self.ladder, self.change)
+        ):
+            self._update_ticket(row, now)
+
+    def _set_up(self, setups: Mapping[str, QueueSetup]) -> None:
+        for name in self.queues.keys() - setups.keys():
+            del self.queues[name]
+        for name in setups.keys() - self.queues.keys():
+            self.queues[name] = Queue()
+        for name, setup in setups.items():
+            known = self.setups.get(name)
+            if known is None or known.change != setup.change:
+                self.setups[name] = self._with_odds(setup)
+        self.setups = {name: self.setups[name] for name in setups}
+
+    def _with_odds(self, setup: QueueSetup) -> QueueSetup:
+        return setup._replace(policy=replace(setup.policy, odds=self._odds.get(setup.policy.team_size)))
+
+    def foretell(self, odds: Mapping[int, Odds | None]) -> None:
+        """Use these predicted odds, by team size; None or a missing size: the policy's own curve."""
+        with self.lock:
+            if odds == self._odds:
+                return
+            self._odds = dict(odds)
+            self.setups = {name: self._with_odds(setup) for name, setup in self.setups.items()}
+
+    def _update_offer(self, offer: OfferRow) -> None:
+        self.offers.pop(offer.offer, None)
+        if offer.state == offers.OPEN:
+            self.offers[offer.offer] = offer
+        elif offer.state == offers.MADE and offer.match_id is not None:
+            self._meetings.add(offer.match_id, offer.made_at, [slot["id"] for slot in offer.chairs])
+
+    def _update_match(self, match: LiveMatchRow, now: int) -> None:
+        self.openings.pop(match.match_id, None)
+        if match.is_on and match.openings is not None:
+            self.openings[match.match_id] = match
+        if match.state != match_rows.OPEN:
+            self._meetings.end(match.match_id, now)
+
+    def _update_ticket(self, row: Seen, now: int) -> None:
+        if row.party is None:
+            self._forget(row.ticket)
+        elif row.ticket not in self.held:
+            self.held[row.ticket] = Held(row.party, row.queued_at, row.seen_at)
+            self._join(row.ticket, now, arriving=row.change == row.ticket)
+        elif row.queued_at != self.held[row.ticket].queued_at:
+            self.held[row.ticket].queued_at = row.queued_at
+            self._take_out(row.ticket)
+            self._join(row.ticket, now, arriving=False)
+
+    def _forget(self, ticket: int) -> None:
+        self.refused.pop(ticket, None)
+        if self.held.pop(ticket, None) is not None:
+            self._take_out(ticket)
+
+    def _take_out(self, ticket: int) -> None:
+        for queue in self.queues.values():
+            if ticket in queue:
+                queue.leave(ticket)
+
+    def _join(self, ticket: int, now: int, *, arriving: bool) -> None:
+        held = self.held[ticket]
+        for name in held.party.queues:
+            if name not in self.queues:
+                continue
+            policy = self.setups[name].policy
+            met = self._meetings.of(now, policy.rematch_fade)
+            try:
+                self.queues[name].join(held.party.ticket(ticket, held.queued_at, policy.roles, met), arriving=arriving)
+            except InputError as error:  # for example when the queue's limit of regions is reached
+                self.refused[ticket] = str(error)
+
+    # read-only
+
+    @contextmanager
+    def _reading(self, now: int, change: int = 0) -> Iterator[None]:
+        with self.lock:
+            if self.change < change or time.monotonic() - self._read > FRESH:
+                self.catch_up(now)
+            yield
+
+    def why(self, waiting: Mapping[int, int], now: int) -> dict[int, dict[str, Waiting]]:
+        """What each waiting ticket among these waits for, by number and queue; `waiting`: change number by ticket."""
+        with self._reading(now, max(waiting.values(), default=0)):
+            return {
+                number: {
+                    name: why(number, queue, now, self.setups[name].policy)
+                    for name, queue in self.queues.items()
+                    if number in queue
+                }
+                for number in waiting
+                if number in self.held
+            }
+
+    def counts(self, now: int) -> dict[str, Counts]:
+        """Counts of waiting tickets and players, by queue."""
+        with self._reading(now):
+            return {name: self._count(name, now) for name in self.setups}
+
+    def _count(self, name: str, now: int) -> Counts:
+        waiting = [held for held in self.held.values() if name in held.party.queues]
+        members = [member for held in waiting for member in held.party.members]
+        bands, regions = [0] * (100 // BAND), dict.fromkeys(self.queues[name].region_names, 0)
+        for member in members:
+            bands[min(int(member["percentile"] // BAND), len(bands) - 1)] += 1
+            for region, ping in member["ping"].items():
+                limit = member["max_ping"]
+                if region in regions and (limit is None or ping <= limit):
+                    regions[region] += 1
+        oldest = max((now - held.queued_at for held in waiting), default=0) / 1e6
+        return Counts(len(waiting), len(members), max(oldest, 0.0), tuple(bands), regions)
+
+    # for the matchmaker, which holds the lock across calls
+
+    def propose(self, now: int, taken: list[int]) -> tuple[list[tuple[str, Proposal]], set[int]]:
+        """Proposals as (queue, proposal), starting with the queue whose ticket waits longest, and the expired tickets.
+
+        Tickets of a proposal are taken out of all queues and added to `taken`; see `give_back`.
+        """
+        proposals: list[tuple[str, Proposal]] = []
+        expired: set[int] = set()
+        for name in sorted(self.queues, key=lambda queue: (self._oldest(queue), queue)):
+            proposed = propose(self.queues[name], now, self.setups[name].policy)
+            expired.update(proposed.expired.tolist())
+            for proposal in proposed:
+                proposals.append((name, proposal))
+                self.take(proposal.tickets, taken)
+        return proposals, expired - set(taken)
+
+    def take(self, numbers: Sequence[int], taken: list[int]) -> None:
+        """Take tickets out of all queues and add them to `taken`."""
+        for ticket in numbers:
+            self._take_out(ticket)
+        taken += numbers
+
+    def give_back(self, numbers: Iterable[int], now: int) -> None:
+        """Put the tickets that still wait, as far as is known, back into their queues."""
+        for ticket in numbers:
+            if ticket in self.held and not any(ticket in queue for queue in self.queues.values()):
+                self._join(ticket, now, arriving=False)
+
+    @contextmanager
+    def without(self, players: Iterable[int], now: int) -> Iterator[None]:
+        """Take the tickets of these players out of all queues inside the `with` block."""
+        numbers = {queue.ticket_of(player) for player in players for queue in self.queues.values()}
+        taken: list[int] = []
+        self.take(sorted(ticket for ticket in numbers if ticket is not None), taken)
+        try:
+            yield
+        finally:
+            self.give_back(taken, now)
+
+    def policy(self, name: str) -> Policy:
+        """The policy of a queue."""
+        return self.setups[name].policy
+
+    def _oldest(self, name: str) -> int:
+        queue = self.queues[name]
+        order = queue.order()
+        return int(queue.tickets["queued"][order].min()) if len(order) else 2**62

@@ -1,0 +1,78 @@
+"""Requests of players and game backends to a ladder's queues, and their immediate results."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueuedPlayer:
+    """A player of a party with their preferences; see matchmaking.Member for within, loose, roles, ping, max_ping.
+
+    avoid  names of players they never want to meet
+    """
+
+    name: str
+    within: float = 2.0
+    loose: bool = True
+    roles: tuple[str, ...] = ()
+    ping: Mapping[str, float] = field(default_factory=dict)
+    max_ping: float | None = None
+    avoid: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Join:
+    """A party joins these queues.
+
+    request  an id chosen by the sender: repeating it with the same party returns the same ticket
+    """
+
+    members: tuple[QueuedPlayer, ...]
+    queues: tuple[str, ...]
+    request: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Leave:
+    """A party leaves its queues. player: the member who leaves; None: the request is for the whole party."""
+
+    ticket: int
+    player: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Accept:
+    """A player of a ticket accepts the offered match; player None: the whole party accepts.
+
+    offer  the number of the offer; None: the present one
+    """
+
+    ticket: int
+    player: str | None = None
+    offer: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Decline:
+    """A player of a ticket declines the offered match; the fields are those of `Accept`."""
+
+    ticket: int
+    player: str | None = None
+    offer: int | None = None
+
+
+TicketAnswer = Leave | Accept | Decline
+QueueRequest = Join | TicketAnswer
+
+
+@dataclass(frozen=True, slots=True)
+class RequestResult:
+    """The ticket after a request was carried out. state: waiting, offered, matched or gone."""
+
+    ticket: int
+    change: int
+    state: str
+    offer: int | None = None
+    match_id: str | None = None

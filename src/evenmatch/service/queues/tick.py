@@ -1,0 +1,203 @@
+"""One tick of a ladder's matchmaker: decide without a transaction, then write in one transaction."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from evenmatch.durations import SECOND
+from evenmatch.ledger.store import Store
+from evenmatch.matchmaking import Filling, Proposal
+from evenmatch.service.live_matches.match_rows import LiveMatchRow
+from evenmatch.service.queues import offers, queue_rules, seat_filling, tickets
+from evenmatch.service.queues.changes import QueueChanges
+from evenmatch.service.queues.join_profiles import JoinProfiles
+from evenmatch.service.queues.offers import OfferBody, OfferRow, OfferSlot
+from evenmatch.service.queues.queue_service import QueueService
+from evenmatch.service.queues.queue_state import QueueState
+
+
+@dataclass(frozen=True)
+class Stepped:
+    """The result of a tick: numbers of new offers, of expired offers, and of dropped tickets."""
+
+    offers: tuple[int, ...] = ()
+    lapsed: tuple[int, ...] = ()
+    dropped: tuple[int, ...] = ()
+
+
+@dataclass
+class Thought:
+    """The decisions of a tick.
+
+    lapsed   numbers of expired offers;  dropped  tickets to drop, with the reason
+    made     new offers as (queue, body);  taken  tickets that are out of all queues until the end of the tick
+    """
+
+    lapsed: list[int] = field(default_factory=list)
+    dropped: dict[int, str] = field(default_factory=dict)
+    made: list[tuple[str, OfferBody]] = field(default_factory=list)
+    taken: list[int] = field(default_factory=list)
+
+    @property
+    def count(self) -> int:
+        """How many change numbers writing the decisions needs."""
+        return len(self.made) + bool(self.lapsed or self.dropped)
+
+
+class MatchmakerTick:
+    """A tick at one time, on an up-to-date queue state whose lock the caller holds.
+
+    since  when this process became the matchmaker: a missing heartbeat counts only from then on
+    """
+
+    def __init__(self, queue_service: QueueService, ladder: str, queue_state: QueueState, now: int, since: int) -> None:
+        self._queue_service, self._ladder, self._state = queue_service, ladder, queue_state
+        self._now, self._since = now, since
+        self._database = queue_service.service.database
+
+    def run(self, levels: JoinProfiles) -> Stepped:
+        """Decide, then write."""
+        decisions = Thought()
+        try:
+            self._decide(decisions, levels)
+            if not decisions.count:
+                return Stepped()
+            stepped = self._write(decisions)
+            self._state.catch_up(self._now)
+            return stepped
+        finally:
+            self._state.give_back(decisions.taken, self._now)
+
+    def _decide(self, decisions: Thought, levels: JoinProfiles) -> None:
+        queue_state, now = self._state, self._now
+        decisions.lapsed = [offer.offer for offer in queue_state.offers.values() if offer.deadline < now]
+        decisions.dropped = dict(queue_state.refused)
+        if levels.view.settings.archived:
+            decisions.dropped |= dict.fromkeys(queue_state.held, "the ladder was archived")
+        self._drop_silent(decisions)
+        queue_state.take(list(decisions.dropped), decisions.taken)
+        self._fill_openings(decisions, levels)
+        proposals, expired = queue_state.propose(now, decisions.taken)
+        decisions.made += [(queue, self._body(proposal)) for queue, proposal in proposals]
+        for ticket in sorted(expired):
+            waited = (now - queue_state.held[ticket].queued_at) // SECOND
+            reason = f"no match was found in {waited} s, the longest wait that its queue allows"
+            decisions.dropped.setdefault(ticket, reason)
+
+    def _drop_silent(self, decisions: Thought) -> None:
+        """Drop tickets without a recent heartbeat: first by the state in memory, then checked in the database."""
+        queue_state, now = self._state, self._now
+        silent: dict[int, int] = {}
+        for ticket, held in queue_state.held.items():
+            heartbeats = [
+                queue_state.setups[name].rules.heartbeat for name in held.party.queues if name in queue_state.setups
+            ]
+            known = [seconds for seconds in heartbeats if seconds is not None]
+            if not known or len(known) < len(heartbeats):
+                continue
+            limit = now - round(max(known) * SECOND)
+            if max(held.seen_at, self._since) < limit:
+                silent[ticket] = limit
+        if not silent:
+            return
+        with self._database.read() as connection:
+            seen = tickets.seen_since(Store(connection, self._database.rows), queue_state.ladder, sorted(silent))
+        for ticket, seen_at in seen.items():
+            queue_state.held[ticket].seen_at = seen_at
+            if seen_at < silent[ticket]:
+                decisions.dropped[ticket] = f"no sign of life for {(now - seen_at) // SECOND} s"
+
+    def _fill_openings(self, decisions: Thought, levels: JoinProfiles) -> None:
+        queue_state = self._state
+        offered = {offer.body["match"] for offer in queue_state.offers.values() if offer.offer not in decisions.lapsed}
+        matches = [match for match in queue_state.openings.values() if match.match_id not in offered]
+        if not matches:
+            return
+        with self._database.read() as connection:
+            store = Store(connection, self._database.rows)
+            inside = seat_filling.read_inside(store, queue_state.ladder, matches, levels)
+        for match in sorted(matches, key=lambda match: (match.started_at, match.match_id)):
+            assert match.openings is not None
+            name = match.openings["queue"]
+            if name not in queue_state.queues:
+                continue
+            with queue_state.without(seat_filling.former(match), self._now):  # players who left it do not return to it
+                filling = seat_filling.fill(
+                    match, inside, queue_state.queues[name], self._now, queue_state.policy(name)
+                )
+            if filling is not None:
+                decisions.made.append((name, self._filling_body(match, filling, inside)))
+                queue_state.take([ticket for team in filling.teams for ticket in team], decisions.taken)
+
+    def _body(self, proposal: Proposal) -> OfferBody:
+        return {
+            "teams": [self._slots(team, proposal.roles) for team in proposal.teams],
+            "match": None,
+            "region": proposal.region,
+            "ping": proposal.ping,
+            "odds": proposal.odds,
+            "spread": proposal.spread,
+            "waited": proposal.waited,
+            "costs": proposal.costs,
+        }
+
+    def _filling_body(self, match: LiveMatchRow, filling: Filling, inside: seat_filling.Inside) -> OfferBody:
+        joining = [self._state.held[ticket] for team in filling.teams for ticket in team]
+        return {
+            "teams": [self._slots(team, {}) for team in filling.teams],
+            "match": match.match_id,
+            "region": match.body.get("region"),
+            "ping": 0.0,
+            "odds": filling.odds,
+            "spread": seat_filling.spread_of(match, inside, [held.party for held in joining]),
+            "waited": max(self._now - min(held.queued_at for held in joining), 0) / SECOND,
+            "costs": {},
+        }
+
+    def _slots(self, team: tuple[int, ...], roles: dict[int, str | None]) -> list[OfferSlot]:
+        return [
+            {"player": member["name"], "id": member["id"], "ticket": ticket, "role": roles.get(member["id"])}
+            for ticket in team
+            for member in self._state.held[ticket].party.members
+        ]
+
+    def _write(self, decisions: Thought) -> Stepped:
+        """Write the decisions that are still valid: tickets, offers and queues may have changed since."""
+        queue_state, now = self._state, self._now
+        with self._database.write() as connection:
+            store = Store(connection, self._database.rows)
+            changes = QueueChanges.take(store, queue_state.ladder, queue_state.setups, now, decisions.count)
+            changes.read_offers(decisions.lapsed)
+            lapsed = [offer for offer in changes.offers.values() if offer.state == offers.OPEN]
+            for offer in lapsed:
+                changes.lapse(offer)
+            involved = {ticket for _, body in decisions.made for ticket in _tickets(body)} | decisions.dropped.keys()
+            waiting = tickets.still_waiting(store, queue_state.ladder, sorted(involved))
+            dropped = sorted(waiting & decisions.dropped.keys())
+            for ticket in dropped:
+                changes.drop(ticket, queue_state.held[ticket].party.players, decisions.dropped[ticket])
+            unchanged = self._unchanged(store)
+            valid = [
+                (queue, body) for queue, body in decisions.made if queue in unchanged and _tickets(body) <= waiting
+            ]
+            new = [self._offer(changes.first + index, changes.last, *made) for index, made in enumerate(valid)]
+            for offer in new:
+                changes.put(offer)
+            changes.keep()
+            touched = sorted(changes.touched)
+            self._queue_service.notifier.announce(store, self._ladder, touched)
+        self._queue_service.notifier.ring(self._ladder, touched)
+        return Stepped(tuple(offer.offer for offer in new), tuple(offer.offer for offer in lapsed), tuple(dropped))
+
+    def _unchanged(self, store: Store) -> set[str]:
+        """The names of the queues whose configuration is the one in memory."""
+        stored = queue_rules.changes(store, self._state.ladder)
+        return {name for name, setup in self._state.setups.items() if stored.get(name) == setup.change}
+
+    def _offer(self, number: int, change: int, queue: str, body: OfferBody) -> OfferRow:
+        deadline = self._now + round(self._state.setups[queue].rules.accept_within * SECOND)
+        return OfferRow(number, change, queue, offers.OPEN, self._now, deadline, None, body)
+
+
+def _tickets(body: OfferBody) -> set[int]:
+    return {slot["ticket"] for team in body["teams"] for slot in team}

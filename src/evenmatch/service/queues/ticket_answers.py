@@ -1,0 +1,95 @@
+"""Answers of players to their tickets: leave, accept or decline."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from evenmatch.errors import ConflictError, InputError, UnknownNameError
+from evenmatch.service.queues import tickets
+from evenmatch.service.queues.changes import QueueChanges
+from evenmatch.service.queues.requests import Accept, Decline, Leave, RequestResult, TicketAnswer
+from evenmatch.service.queues.tickets import TicketRow
+
+
+def answer(changes: QueueChanges, request: TicketAnswer, ids: Mapping[str, int]) -> RequestResult:
+    """Apply an answer to a ticket that `changes` has read; repeating an answer changes nothing.
+
+    ids  player ids by name
+    Raises UnknownNameError, InputError or ConflictError if it is not possible; then nothing has changed.
+    """
+    row = changes.tickets.get(request.ticket)
+    if row is None:
+        raise UnknownNameError("ticket", str(request.ticket), ())
+    players = _answering_player(row, request.player, ids)
+    if isinstance(request, Leave):
+        _leave(changes, row, players)
+    elif isinstance(request, Accept):
+        _accept(changes, row, players, request)
+    else:
+        _decline(changes, row, players, request)
+    return RequestResult(row.ticket, row.change, row.state, row.offer, row.match_id)
+
+
+def _answering_player(row: TicketRow, player: str | None, ids: Mapping[str, int]) -> set[int] | None:
+    """The id of the player who answers; None: the answer is for the whole party."""
+    if player is None:
+        return None
+    if ids.get(player) not in row.party.players:
+        raise InputError(
+            f"player {player!r} is not in ticket {row.ticket}; its players are {', '.join(map(repr, row.party.names))}"
+        )
+    return {ids[player]}
+
+
+def _leave(changes: QueueChanges, row: TicketRow, players: set[int] | None) -> None:
+    if row.state == tickets.GONE:
+        return
+    _refuse_matched(row)
+    if row.state == tickets.WAITING:
+        changes.leave(row, set(), "left the queue")
+    else:
+        struck = players or _without_answer(changes, row)
+        changes.leave(row, struck, f"{_names(row, struck)} left while a match was offered")
+
+
+def _accept(changes: QueueChanges, row: TicketRow, players: set[int] | None, request: Accept) -> None:
+    if row.state == tickets.MATCHED:
+        return
+    if row.state == tickets.GONE:
+        raise ConflictError(f"ticket {row.ticket} is gone ({row.ended}); there is no offer to accept")
+    _check_offer(row, request)
+    changes.accept(row, players or set(row.party.players))
+
+
+def _decline(changes: QueueChanges, row: TicketRow, players: set[int] | None, request: Decline) -> None:
+    if row.state == tickets.GONE:
+        return
+    _refuse_matched(row)
+    _check_offer(row, request)
+    struck = players or _without_answer(changes, row)
+    changes.leave(row, struck, f"{_names(row, struck)} declined an offered match")
+
+
+def _refuse_matched(row: TicketRow) -> None:
+    if row.state == tickets.MATCHED:
+        raise ConflictError(f"ticket {row.ticket} already has its match, {row.match_id!r}")
+
+
+def _check_offer(row: TicketRow, request: Accept | Decline) -> None:
+    """Raise ConflictError if the ticket has no offer, or another one than the answer names."""
+    if row.state != tickets.OFFERED:
+        off = "" if request.offer is None else f": offer {request.offer} is off"
+        raise ConflictError(f"ticket {row.ticket} still waits and has no open offer{off}")
+    if request.offer not in (None, row.offer):
+        raise ConflictError(f"ticket {row.ticket} has the offer {row.offer}, not {request.offer}; answer that one")
+
+
+def _without_answer(changes: QueueChanges, row: TicketRow) -> set[int]:
+    """The players of an offered ticket who have not accepted; all players if everyone has."""
+    assert row.offer is not None
+    players = set(row.party.players)
+    return players - changes.offers[row.offer].said or players
+
+
+def _names(row: TicketRow, players: set[int]) -> str:
+    return ", ".join(member["name"] for member in row.party.members if member["id"] in players)

@@ -1,0 +1,148 @@
+"""The status of a ticket as its players see it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from evenmatch.durations import SECOND
+from evenmatch.ledger.store import Store
+from evenmatch.matchmaking import Waiting
+from evenmatch.service.live_matches import match_rows
+from evenmatch.service.live_matches.match_rows import LiveMatchRow
+from evenmatch.service.queues import offers, tickets
+from evenmatch.service.queues.offers import OfferRow
+from evenmatch.service.queues.tickets import TicketRow
+
+
+@dataclass(frozen=True)
+class OfferStatus:
+    """An offer as one of its tickets sees it.
+
+    match     the live match whose open slots are offered; None: a new match
+    deadline  microseconds since the epoch
+    players, accepted  the number of players in the offer, and of those who have accepted
+    own       whether each of the ticket's own players has accepted, by name
+    teams     the number of offered players in each team
+    For the other fields see matchmaking.Proposal.
+    """
+
+    offer: int
+    queue: str
+    match: str | None
+    deadline: int
+    players: int
+    accepted: int
+    own: Mapping[str, bool]
+    teams: tuple[int, ...]
+    region: str | None
+    ping: float
+    odds: float
+    spread: float
+    costs: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Begun:
+    """The match of a ticket. state: open, closed, cancelled or expired."""
+
+    match_id: str
+    state: str
+    queue: str | None
+    started_at: int
+    teams: tuple[tuple[str, ...], ...]
+    region: str | None
+    roles: Mapping[str, str | None]
+
+
+@dataclass(frozen=True)
+class Status:
+    """The status of a ticket. state: waiting, offered, matched or gone.
+
+    change   the later change number of the ticket and its offer; equal numbers mean that only time has passed
+    waited   waiting time in seconds, without times when no matchmaker ran; None if it does not wait any more
+    is_matching  whether a matchmaker runs now; False while it starts
+    ended    why the ticket is gone, in words
+    waiting  what it waits for, by queue; empty if this process does not know
+    """
+
+    ticket: int
+    state: str
+    change: int
+    players: tuple[str, ...]
+    queues: tuple[str, ...]
+    queued_at: int
+    waited: float | None
+    ended: str | None = None
+    offer: OfferStatus | None = None
+    match: Begun | None = None
+    waiting: Mapping[str, Waiting] = field(default_factory=dict)
+    is_matching: bool = True
+
+
+def read(store: Store, ladder: int, numbers: Sequence[int], now: int, until: int | None = None) -> dict[int, Status]:
+    """The status of the existing tickets among these numbers, by number; `waiting` is left empty.
+
+    until  when a matchmaker last ran; None: one runs now
+    """
+    rows = tickets.read(store, ladder, sorted(set(numbers)))
+    offer_numbers = sorted({row.offer for row in rows.values() if row.offer is not None})
+    match_ids = sorted({row.match_id for row in rows.values() if row.match_id is not None})
+    known_offers, matches = offers.read(store, ladder, offer_numbers), match_rows.read(store, ladder, match_ids)
+    return {number: _status(row, known_offers, matches, now, until) for number, row in rows.items()}
+
+
+def _status(
+    row: TicketRow,
+    known_offers: Mapping[int, OfferRow],
+    matches: Mapping[str, LiveMatchRow],
+    now: int,
+    until: int | None,
+) -> Status:
+    offer = None if row.offer is None else known_offers.get(row.offer)
+    match = None if row.match_id is None else matches.get(row.match_id)
+    is_open = row.state in (tickets.WAITING, tickets.OFFERED)
+    return Status(
+        ticket=row.ticket,
+        state=row.state,
+        change=row.change if offer is None else max(row.change, offer.change),
+        players=row.party.names,
+        queues=row.party.queues,
+        queued_at=row.queued_at,
+        waited=max((now if until is None else min(now, until)) - row.queued_at, 0) / SECOND if is_open else None,
+        ended=row.ended,
+        offer=None if offer is None or row.state != tickets.OFFERED else _offer_status(offer, row.ticket),
+        match=None if match is None else _begun_match(match),
+        is_matching=until is None,
+    )
+
+
+def _offer_status(offer: OfferRow, ticket: int) -> OfferStatus:
+    body = offer.body
+    return OfferStatus(
+        offer=offer.offer,
+        queue=offer.queue,
+        match=body["match"],
+        deadline=offer.deadline,
+        players=len(offer.chairs),
+        accepted=len(offer.said),
+        own={slot["player"]: slot["id"] in offer.said for slot in offer.chairs if slot["ticket"] == ticket},
+        teams=tuple(map(len, body["teams"])),
+        region=body["region"],
+        ping=body["ping"],
+        odds=body["odds"],
+        spread=body["spread"],
+        costs=body["costs"],
+    )
+
+
+def _begun_match(match: LiveMatchRow) -> Begun:
+    return Begun(
+        match_id=match.match_id,
+        state=match.state,
+        queue=match.queue,
+        started_at=match.started_at,
+        teams=tuple(tuple(slot["player"] for slot in team) for team in match.body["teams"]),
+        region=match.body.get("region"),
+        roles={slot["player"]: slot.get("role") for slot in match.slots()},
+    )

@@ -1,0 +1,171 @@
+"""Import past matches into a ladder, in batches. After an interruption, import the same file again to continue."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cache
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from evenmatch.errors import BadRowsError, Problem
+from evenmatch.history import History
+from evenmatch.ledger import player_identities
+from evenmatch.ledger.database import Database
+from evenmatch.ledger.store import Store
+from evenmatch.rating import rateable
+from evenmatch.service.recording.ledger_append import AHEAD, Batch, append, labels_of, to_come
+from evenmatch.service.replay.ledger_replay import Progress
+from evenmatch.service.replay.rebuild import APART
+from evenmatch.service.settings import Settings
+from evenmatch.tables import MatchTable
+
+AT_ONCE = 25_000  # matches per transaction; smaller batches write each database page more often
+
+
+class Imported(NamedTuple):
+    """The result of an import.
+
+    added     matches;  known  matches that were there before;  position  the last one of the ledger now
+    left_out  the problems of the matches that were skipped
+    """
+
+    added: int
+    known: int
+    position: int
+    left_out: tuple[Problem, ...] = ()
+
+
+def import_matches(
+    database: Database,
+    ladder: str,
+    matches: MatchTable,
+    clock: Callable[[], int],
+    *,
+    rated: bool = True,
+    skip_bad: bool = False,
+    progress: Progress | None = None,
+) -> Imported:
+    """Add matches, in order of time, to the end of a ladder.
+
+    rated     False: they are recorded and change no rating
+    skip_bad  skip matches that the ladder's system cannot rate, that two names of one player appear in, that end in the
+              future, or whose id has other content
+    Raises BadRowsError with every such match, unless skip_bad, before anything is added.
+    """
+    with database.read() as connection:
+        store, refused = Store(connection, database.rows), tuple[Problem, ...]()
+        head = store.head(ladder)
+        Settings.read(head.settings).check_open(ladder)
+        if rated:
+            read = len(matches.skipped)
+            matches = rateable(matches, store.plan(head, head.planned).last_rules, skip_bad=skip_bad)
+            refused = matches.skipped[read:]
+        conflicts = [*_conflicts(store, ladder, matches, rated), *_twice(store, matches), *_to_come(matches, clock())]
+    if conflicts and not skip_bad:
+        raise BadRowsError(matches.source.name, conflicts, all_bad=len(conflicts) == len(matches))
+    left_out = {problem.match_id for problem in conflicts}
+    added = known = done = 0
+    position = head.position
+    for batch in _batches(matches, rated):
+        with database.write() as connection:
+            store = Store(connection, database.rows)
+            head = store.lock(ladder)
+            present = store.known(head, batch.ids)
+            wanted = [index for index, match_id in enumerate(batch.ids) if match_id not in left_out]
+            new = [index for index in wanted if batch.ids[index] not in present]
+            known += len(wanted) - len(new)
+            if new:
+                plan = store.plan(head, head.planned)
+                append(store, head, plan, batch.take(new), clock())
+                added += len(new)
+                _checkpoint(store, ladder)
+            position = store.head(ladder).position
+        done += len(batch)
+        if progress:
+            progress(done)
+    return Imported(added, known, position, (*refused, *conflicts))
+
+
+def _checkpoint(store: Store, ladder: str) -> None:
+    head = store.head(ladder)
+    if head.position - store.checkpointed(head) >= APART:
+        roster = store.roster(head, store.plan(head, head.planned).last_rules)
+        if head.position - store.checkpointed(head) >= 4 * len(roster):
+            store.checkpoint(head.ladder, head.generation, roster)
+
+
+def _batches(matches: MatchTable, rated: bool) -> Iterator[Batch]:
+    names = np.array(matches.player_names, object)
+    for first in range(0, len(matches), AT_ONCE):
+        yield batch_of(matches, names, first, min(first + AT_ONCE, len(matches)), rated)
+
+
+def batch_of(
+    matches: MatchTable, names: np.ndarray[tuple[int], np.dtype[np.object_]], first: int, end: int, rated: bool
+) -> Batch:
+    """The matches from index `first` up to, but not including, `end` as a batch."""
+    history = matches.history.take(slice(first, end))
+    teams = matches.history.columns.team_start
+    labels = _labels(matches.team.slice(int(teams[first]), int(teams[end] - teams[first])), history)
+    ids = matches.match_id.slice(first, end - first).to_pylist()
+    return Batch.of(ids, history, names, history.columns.time, [rated] * len(ids), labels)
+
+
+def _labels(team: pa.DictionaryArray, history: History) -> list[str | None]:
+    """The labels of each match's teams as they are stored; see labels_of."""
+    start = history.columns.team_start
+    own = np.arange(len(team)) - np.repeat(start[:-1], np.diff(start))
+    used, code = np.unique(team.indices.to_numpy(), return_inverse=True)
+    texts = team.dictionary.take(pa.array(used)).to_pylist()  # a slice still has the dictionary of the whole table
+    plain = {str(number): number for number in range(int(own.max(initial=0)) + 1)}
+    meant = np.array([plain.get(text, -1) for text in texts], np.int64)
+    if (meant[code] == own).all():
+        return [None] * len(history)
+    codes, starts = code.tolist(), start.tolist()
+    stored = cache(lambda chosen: labels_of([texts[one] for one in chosen]))
+    return [stored(tuple(codes[a:b])) for a, b in pairwise(starts)]
+
+
+def _to_come(matches: MatchTable, now: int) -> list[Problem]:
+    time = matches.history.columns.time
+    future = np.flatnonzero(time > now + AHEAD).tolist()
+    return matches.problems((match, to_come(int(time[match]), now)) for match in future)
+
+
+def _twice(store: Store, matches: MatchTable) -> list[Problem]:
+    """The matches in which two names belong to the same player."""
+    known = player_identities.ids_of(store, matches.player_names)
+    own = np.arange(1, len(matches.player_names) + 1)
+    ids = np.array(
+        [known.get(name, -number) for name, number in zip(matches.player_names, own.tolist(), strict=True)], np.int64
+    )
+    if len(np.unique(ids)) == len(ids):
+        return []
+    key = np.stack((matches.history.slot_match, ids[matches.history.columns.player]), axis=1)
+    _, first, count = np.unique(key, axis=0, return_index=True, return_counts=True)
+    again = np.unique(matches.history.slot_match[first[count > 1]]).tolist()
+    return matches.problems(
+        (match, "two of its names belong to the same player; a player can appear only once") for match in again
+    )
+
+
+def _conflicts(store: Store, ladder: str, matches: MatchTable, rated: bool) -> list[Problem]:
+    """The matches whose ids are already used on the ladder with other content."""
+    head = store.head(ladder)
+    if not head.position - len(store.corrections(head, head.corrected)):
+        return []
+    names = np.array(matches.player_names, object)
+    conflicts = []
+    for first in range(0, len(matches), AT_ONCE):
+        end = min(first + AT_ONCE, len(matches))
+        present = store.known(head, matches.match_id.slice(first, end - first).to_pylist())
+        if not present:
+            continue
+        batch = batch_of(matches, names, first, end, rated)
+        for index, (match_id, digest) in enumerate(zip(batch.ids, batch.digests, strict=True)):
+            if match_id in present and present[match_id][1] != digest:
+                conflicts.append((first + index, f"is on ladder {ladder!r} already, with other content"))
+    return matches.problems(iter(conflicts))

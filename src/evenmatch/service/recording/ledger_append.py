@@ -1,0 +1,207 @@
+"""Append matches to a ladder's ledger: events, player states and receipt lines, in the caller's transaction."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import repeat
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenmatch.errors import InputError
+from evenmatch.history import Columns, Floats, History, Integers, Times, fill_duration
+from evenmatch.ledger import player_identities
+from evenmatch.ledger.codec import Ids, Packed, digests, pack, pack_players, seal_of
+from evenmatch.ledger.events import Kind
+from evenmatch.ledger.plan import Plan
+from evenmatch.ledger.replay import Block, Rated, advance
+from evenmatch.ledger.roster import Roster
+from evenmatch.ledger.store import Head, Store
+from evenmatch.ledger.text import check_texts
+from evenmatch.service.recording.player_state_cache import Draft
+from evenmatch.service.recording.report_batch import ReportBatch
+from evenmatch.tables.columns import datetime_text
+
+# Maps player, rating and completed matches of each slot to percentile and division as shown, UNSHOWN for none.
+Show = Callable[[Ids, Floats, NDArray[np.int64]], tuple[NDArray[np.int64], NDArray[np.int64]]]
+
+
+AHEAD = 86_400_000_000  # microseconds that a match may end after now: tolerates clock differences, not a wrong year
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Matches to add, in this order. Players are numbered within the batch; `names` has their names by number.
+
+    played_at  as the sender reported it;  labels: JSON of the teams' labels, None if they are 0, 1, 2 …
+    """
+
+    ids: Sequence[str]
+    history: History
+    names: Sequence[str] | NDArray[np.object_]
+    played_at: Times
+    rated: Sequence[bool]
+    labels: Sequence[str | None]
+    packed: Packed
+    digests: Sequence[bytes]
+
+    @classmethod
+    def of(
+        cls,
+        ids: Sequence[str],
+        history: History,
+        names: Sequence[str] | NDArray[np.object_],
+        played_at: Times,
+        rated: Sequence[bool],
+        labels: Sequence[str | None],
+    ) -> Batch:
+        """Create a batch with its packed columns and digests. Raises InputError for an id that cannot be stored."""
+        check_texts("match id", ids)
+        packed = pack(history, played_at)
+        slot_names = np.asarray(names, object)[history.columns.player].tolist() if len(names) else []
+        computed = digests(packed, slot_names, history.match_slots, rated)
+        return cls(ids, history, names, played_at, rated, labels, packed, computed)
+
+    @classmethod
+    def of_sheet(cls, sheet: ReportBatch) -> Batch:
+        """The matches of a report batch; a match that ended before an earlier one counts as ended at the same time."""
+        names = list(dict.fromkeys(sheet.player))
+        numbers = dict(zip(names, range(len(names)), strict=True))
+        played_at = np.array(sheet.played_at, np.int64)
+        team_start, slot_start = _starts(sheet.teams), _starts(sheet.sizes)
+        seconds = np.array(sheet.seconds, np.float64)
+        columns = Columns(
+            time=np.maximum.accumulate(played_at),
+            team_start=team_start,
+            place=np.array(sheet.place, np.int32),
+            team_score=np.array(sheet.team_score, np.float64),
+            slot_start=slot_start,
+            player=np.array([numbers[name] for name in sheet.player], np.int32),
+            score=np.array(sheet.score, np.float64),
+            seconds=seconds,
+            performance=np.array(sheet.performance, np.float64),
+            quit=np.array(sheet.quit, np.bool_),
+            duration=fill_duration(np.array(sheet.duration, np.float64), seconds, slot_start[team_start]),
+            keep=np.array(sheet.keep, np.bool_),
+        )
+        return cls.of(sheet.ids, History(columns), names, played_at, sheet.rated, [None] * len(sheet))
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def take(self, chosen: Sequence[int]) -> Batch:
+        """The matches with these indices, which ascend."""
+        if len(chosen) == len(self):
+            return self
+        columns = self.packed
+        packed = Packed(
+            [columns.played_at[index] for index in chosen],
+            [columns.duration[index] for index in chosen],
+            [columns.teams[index] for index in chosen],
+            [columns.slots[index] for index in chosen],
+        )
+        return Batch(
+            [self.ids[index] for index in chosen],
+            self.history.take(np.array(chosen, np.int64)),
+            self.names,
+            self.played_at[list(chosen)],
+            [self.rated[index] for index in chosen],
+            [self.labels[index] for index in chosen],
+            packed,
+            [self.digests[index] for index in chosen],
+        )
+
+
+class Appended(NamedTuple):
+    """An appended batch: its block, how it was rated, and the current name of each of its players by id."""
+
+    block: Block
+    rated: Rated
+    names: dict[int, str]
+
+
+class Display(NamedTuple):
+    """What live recording needs beyond an import: the standing shown on receipts, and the cache of player states."""
+
+    show: Show
+    draft: Draft
+
+
+def append(store: Store, head: Head, plan: Plan, batch: Batch, now: int, live: Display | None = None) -> Appended:
+    """Append a batch after the ladder's head, which the caller has locked; none of its ids may be in the ledger yet.
+
+    plan   of the live generation
+    live   None in an import: receipts show no standing
+    Raises RatingRangeError if a rating leaves the range of its system; the caller must then roll back.
+    """
+    history = batch.history
+    present = np.unique(history.columns.player)
+    reported = [batch.names[number] for number in present.tolist()]
+    known, names = player_identities.admit(store, reported) if live is None else live.draft.admit(store, reported)
+    ids = np.zeros(len(batch.names), np.int64)
+    ids[present] = [known[name] for name in reported]
+    _refuse_twice(batch, ids)
+    positions = head.position + 1 + np.arange(len(batch), dtype=np.int64)
+    slot_ids = ids[history.columns.player]
+    block = Block(positions, batch.played_at, history.columns, slot_ids, np.array(batch.rated, np.bool_))
+    rules, members = plan.last_rules, np.unique(slot_ids)
+    roster = store.roster(head, rules, members) if live is None else live.draft.roster(store, rules, members)
+    rated = advance(roster, plan, block, names.__getitem__, lambda position: batch.ids[position - head.position - 1])
+    if live is not None and len(rated.lines):
+        _show(live.show, block, rated, roster)
+    lines = rated.told()
+    players = pack_players(history, ids)
+    p = batch.packed
+    kind, recorded_at, generation = repeat(Kind.MATCH.value), repeat(now), repeat(head.generation)
+    event = (repeat(head.ladder), positions.tolist(), batch.ids, kind, batch.digests, recorded_at)
+    content = (p.played_at, p.duration, list(map(int, batch.rated)), p.teams, players, p.slots)
+    seals = map(seal_of, positions.tolist(), batch.ids, *content, batch.digests)
+    rows = zip(*event, *content, batch.labels, generation, lines, seals, strict=False)  # repeat has no end
+    with store.rows.together(store.connection, len(slot_ids)):
+        store.add_matches(list(rows))
+        store.add_appearances(head.ladder, slot_ids, np.repeat(positions, np.diff(history.match_slots)))
+        store.keep_states(head.ladder, head.generation, roster)
+        store.move_head(head, int(positions[-1]), roster.time)
+    return Appended(block, rated, names)
+
+
+def _starts(sizes: list[int]) -> Integers:
+    starts = np.zeros(len(sizes) + 1, np.int32)
+    np.cumsum(sizes, out=starts[1:])
+    return starts
+
+
+def _refuse_twice(batch: Batch, ids: Ids) -> None:
+    """Raise InputError if two names in one match belong to the same player."""
+    c = batch.history.columns
+    pair = np.stack((batch.history.slot_match.astype(np.int64), ids[c.player]), axis=1)
+    order = np.lexsort((pair[:, 1], pair[:, 0]))
+    again = np.flatnonzero((pair[order][1:] == pair[order][:-1]).all(axis=1))
+    if len(again):
+        one, other = (batch.names[c.player[order[index]]] for index in (again[0], again[0] + 1))
+        match_id = batch.ids[int(pair[order[again[0]], 0])]
+        raise InputError(f"match {match_id!r}: {one!r} and {other!r} are the same player, who can appear only once")
+
+
+def _show(show: Show, block: Block, rated: Rated, roster: Roster) -> None:
+    """Write the percentile and division that each player is shown into the lines."""
+    slots = np.repeat(rated.counted, np.diff(block.columns.slot_start[block.columns.team_start]))
+    ids = block.ids[slots]
+    rows = np.searchsorted(roster.ids, ids)
+    percentile, division = show(ids, rated.lines["after"], roster.tally["completed"][rows])
+    rated.lines["percentile"], rated.lines["division"] = percentile, division
+
+
+def to_come(played_at: int, now: int) -> str:
+    """Why a match that ends too far in the future is rejected."""
+    ended, limit = (datetime_text(time) for time in (played_at, now + AHEAD))
+    return f"played_at is {ended}, which is in the future; it must be at most a day from now, {limit}"
+
+
+def labels_of(texts: Sequence[str]) -> str | None:
+    """The labels of a match's teams as JSON, as they are stored; None for 0, 1, 2 …, which only repeat the order."""
+    plain = [str(number) for number in range(len(texts))]
+    return None if list(texts) == plain else json.dumps(list(texts), ensure_ascii=False)

@@ -1,0 +1,136 @@
+"""A per-process cache of player states, which saves reading them again while no other process writes them.
+
+An entry is valid while two numbers of the database are unchanged: the position of the ladder's ledger, which every
+event advances, and the count of name changes. The recorder reads both under the ladder's lock. Only committed states
+are cached.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenmatch.ledger import player_identities
+from evenmatch.ledger.codec import Ids
+from evenmatch.ledger.roster import Roster
+from evenmatch.ledger.store import Head, Store
+from evenmatch.systems.system import Records, Rules
+
+MOST = 200_000  # names, and players of a ladder; when there are more, the cache is emptied
+
+
+@dataclass(eq=False)
+class _Players:
+    """The states of a ladder's players as of a position: rows in order of first use."""
+
+    records: Records
+    tally: NDArray[np.void]
+    rows: dict[int, int] = field(default_factory=dict)
+
+    def part(self, ids: Ids) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+        """A mask of these players that are cached, and the rows of those."""
+        found_rows = np.array([self.rows.get(player, -1) for player in ids.tolist()], np.int64)
+        known = found_rows >= 0
+        return known, found_rows[known]
+
+    def keep(self, roster: Roster) -> None:
+        """Store the states of these players."""
+        rows = self.rows
+        used = np.array([rows.setdefault(player, len(rows)) for player in roster.ids.tolist()], np.int64)
+        if len(rows) > len(self.records):
+            self.records = _longer(self.records, 2 * len(rows))
+            self.tally = _longer(self.tally, 2 * len(rows))
+        self.records[used], self.tally[used] = roster.records, roster.tally
+
+
+def _longer(array: NDArray[Any], length: int) -> NDArray[Any]:
+    longer = np.zeros(length, array.dtype)
+    longer[: len(array)] = array
+    return longer
+
+
+class PlayerStateCache:
+    """The cached names and player states of one process. Threads may share it, one thread per ladder at a time."""
+
+    def __init__(self) -> None:
+        self._guard = threading.Lock()
+        self._version = -1
+        self._ids: dict[str, int] = {}
+        self._names: dict[int, str] = {}
+        # By ladder: (generation, position, version of names) for which the states are valid, and the states.
+        self._players: dict[int, tuple[tuple[int, int, int], _Players]] = {}
+
+    def names(self, version: int, wanted: Sequence[str]) -> tuple[dict[str, int], dict[int, str]]:
+        """The ids of the names that are cached, and the current names of these players by id."""
+        with self._guard:
+            if self._version != version:
+                return {}, {}
+            ids = {name: self._ids[name] for name in wanted if name in self._ids}
+            return ids, {player: self._names[player] for player in ids.values()}
+
+    def players(self, head: Head) -> _Players | None:
+        """The cached players of a ladder; None if they are missing or outdated."""
+        state, players = self._players.get(head.ladder, (None, None))
+        return players if state == (head.generation, head.position, head.names) else None
+
+    def keep(self, draft: Draft, position: int) -> None:
+        """Cache what a transaction committed; the ladder's ledger now ends at this position."""
+        head, roster = draft.head, draft.read
+        with self._guard:
+            if self._version < head.names or len(self._ids) > MOST:
+                self._version, self._ids, self._names = head.names, {}, {}
+            if self._version == head.names:
+                self._ids |= draft.ids
+                self._names |= draft.names
+        if roster is not None:
+            players = self.players(head)
+            if players is None or len(players.rows) > MOST:
+                players = _Players(roster.records[:0], roster.tally[:0])
+            players.keep(roster)
+            self._players[head.ladder] = (head.generation, position, head.names), players
+
+
+@dataclass(eq=False)
+class Draft:
+    """The names and states that one transaction reads of a ladder, from the cache if possible; cached on commit.
+
+    head  as the transaction locked it;  read: the states of its players, changed in place
+    """
+
+    memory: PlayerStateCache
+    head: Head
+    ids: dict[str, int] = field(default_factory=dict)
+    names: dict[int, str] = field(default_factory=dict)
+    read: Roster | None = None
+
+    def admit(self, store: Store, wanted: Sequence[str]) -> tuple[dict[str, int], dict[int, str]]:
+        """The ids and current names of players, like player_identities.admit."""
+        ids, names = self.memory.names(self.head.names, wanted)
+        self.ids, self.names = player_identities.admit(
+            store, [name for name in wanted if name not in ids], present=True
+        )
+        return ids | self.ids, names | self.names
+
+    def roster(self, store: Store, rules: Rules, ids: Ids) -> Roster:
+        """The states of these players, like Store.roster; the caller changes them in place."""
+        players = self.memory.players(self.head)
+        if players is None:
+            self.read = store.roster(self.head, rules, ids)
+            return self.read
+        known, rows = players.part(ids)
+        read = store.roster(self.head, rules, ids[~known])
+        whole = np.concatenate((ids[known], read.ids))
+        order = np.argsort(whole, kind="stable")
+        records = np.concatenate((players.records[rows], read.records))[order]
+        tally = np.concatenate((players.tally[rows], read.tally))[order]
+        self.read = Roster(whole[order], records, tally, self.head.position, self.head.time)
+        return self.read
+
+    def keep(self, position: int) -> None:
+        """Cache it after the commit; the ladder's ledger now ends at this position."""
+        self.memory.keep(self, position)

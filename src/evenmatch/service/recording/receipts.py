@@ -1,0 +1,178 @@
+"""Receipts: what a recorded match did to the ratings of its players.
+
+Matches are recorded by the thousand, so their lines are built as columns, and each receipt takes its part of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenmatch.history import Floats
+from evenmatch.ledger.codec import line_type
+from evenmatch.ledger.replay import Block
+from evenmatch.systems.system import Change, FactorValue, Records, Rules
+
+
+@dataclass(frozen=True)
+class PlayerReceipt:
+    """One player's part of a receipt.
+
+    change      what the match did to the rating, and why
+    percentile  1..100 as shown when the match was recorded; None: not shown (not placed, not active, no rebuild yet)
+    division    as shown when the match was recorded; None: not shown
+    """
+
+    change: Change
+    percentile: int | None
+    division: str | None
+
+
+class Lines(NamedTuple):
+    """The lines of several matches as columns, one entry per slot: the fields of `Change`, then of `ReceiptLine`."""
+
+    player: list[str]
+    team: list[int]
+    before: list[float]
+    after: list[float]
+    expected: list[float]
+    result: list[float]
+    factors: list[dict[str, FactorValue]]
+    percentile: list[int | None]
+    division: list[str | None]
+
+
+@dataclass(frozen=True, eq=False)
+class RatedBlock:
+    """The matches of a block, and the packed lines of each (`told`; empty if it was not rated).
+
+    names  of players by id;  divisions  names, by the index that lines hold
+    """
+
+    rules: Rules
+    block: Block
+    told: Sequence[bytes]
+    names: Mapping[int, str]
+    divisions: Sequence[str]
+
+    @cached_property
+    def records(self) -> Records:
+        """The line of every slot; zeros in matches that were not rated."""
+        kind = line_type(self.rules.system)
+        c = self.block.columns
+        sizes = np.diff(c.slot_start[c.team_start]).tolist()
+        whole = b"".join(told or bytes(size * kind.itemsize) for told, size in zip(self.told, sizes, strict=True))
+        return np.frombuffer(whole, kind)
+
+    @property
+    def player(self) -> list[str]:
+        """The current name of every slot's player."""
+        names = self.names
+        return [names[player] for player in self.block.ids.tolist()]
+
+    @property
+    def team(self) -> NDArray[np.int64]:
+        """The team of every slot, counted from 0 in its match."""
+        c = self.block.columns
+        team = np.arange(len(c.place)) - np.repeat(c.team_start[:-1], np.diff(c.team_start))
+        return np.repeat(team, np.diff(c.slot_start))
+
+    @property
+    def result(self) -> Floats:
+        """The result of every slot's team: the mean over its rivals of 1 ahead, 0.5 draw, 0 behind."""
+        c = self.block.columns
+        return np.repeat(_results(c.team_start.tolist(), c.place.tolist()), np.diff(c.slot_start))
+
+    @property
+    def percentile(self) -> list[int | None]:
+        """The percentile that every slot's player was shown; None: none."""
+        return [value if value > 0 else None for value in self.records["percentile"].tolist()]
+
+    @property
+    def division(self) -> list[str | None]:
+        """The name of the division that every slot's player was shown; None: none."""
+        names = dict(enumerate(self.divisions))
+        return [names.get(index) for index in self.records["division"].tolist()]
+
+    @cached_property
+    def lines(self) -> Lines:
+        """The lines, computed on first use; those of matches that were not rated are meaningless."""
+        records = self.records
+        return Lines(
+            player=self.player,
+            team=self.team.tolist(),
+            before=records["before"].tolist(),
+            after=records["after"].tolist(),
+            expected=records["expected"].tolist(),
+            result=self.result.tolist(),
+            factors=self.rules.system.name_factors(records["factors"].tolist()),
+            percentile=self.percentile,
+            division=self.division,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class MatchReceipt:
+    """The result of recording a match.
+
+    position  in the ladder's ledger
+    rated     False: it changed no rating (it was sent as unrated, or is void)
+    source    the lines of this match and others;  starts  index of each team's first line in it, then the end
+    """
+
+    match_id: str
+    ladder: str
+    position: int
+    rated: bool
+    source: RatedBlock = field(repr=False)
+    starts: tuple[int, ...] = field(repr=False)
+
+    @cached_property
+    def teams(self) -> tuple[tuple[PlayerReceipt, ...], ...]:
+        """The lines of its players, team by team, in the order sent; empty if it was not rated."""
+        return tuple(
+            tuple(
+                PlayerReceipt(Change(*change), percentile, division)
+                for *change, percentile, division in zip(*(column[a:b] for column in self.source.lines), strict=True)
+            )
+            for a, b in pairwise(self.starts)
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, MatchReceipt) and self._content == other._content
+
+    def __hash__(self) -> int:
+        return hash((self.ladder, self.match_id))
+
+    @property
+    def _content(self) -> tuple[object, ...]:
+        return self.match_id, self.ladder, self.position, self.rated, self.teams
+
+
+def receipts(ladder: str, match_ids: Sequence[str], source: RatedBlock) -> list[MatchReceipt]:
+    """The receipts of the matches of a block, in its order."""
+    c = source.block.columns
+    team_start, slot_start = c.team_start.tolist(), c.slot_start.tolist()
+    return [
+        MatchReceipt(match_id, ladder, position, bool(told), source, tuple(slot_start[first : end + 1]) if told else ())
+        for match_id, position, told, (first, end) in zip(
+            match_ids, source.block.positions.tolist(), source.told, pairwise(team_start), strict=True
+        )
+    ]
+
+
+def _results(team_start: list[int], place: list[int]) -> list[float]:
+    """The result of every team: the mean over its rivals of 1 for finishing ahead, 0.5 for a draw, 0 for behind."""
+    results: list[float] = []
+    for first, end in pairwise(team_start):
+        places = place[first:end]
+        for own in places:
+            ahead = sum((other > own) + 0.5 * (other == own) for other in places) - 0.5
+            results.append(ahead / (end - first - 1))
+    return results

@@ -1,0 +1,97 @@
+"""Finished matches as plain lists, a form that is cheap to fill from thousands of reports per second."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, fields
+from itertools import accumulate
+
+from evenmatch.match import Appearance, Match
+
+
+@dataclass(slots=True)
+class ReportBatch:
+    """Finished matches in the order in which they were sent, equivalent to a list of `Match`.
+
+    per match   ids, played_at (microseconds), rated, duration (seconds; NaN: unknown), teams (their number)
+    per team    place, team_score (NaN: not recorded), sizes (number of players)
+    per player  player (the name), score, seconds, performance (NaN: not recorded), quit, keep
+    """
+
+    ids: list[str] = field(default_factory=list)
+    played_at: list[int] = field(default_factory=list)
+    rated: list[bool] = field(default_factory=list)
+    duration: list[float] = field(default_factory=list)
+    teams: list[int] = field(default_factory=list)
+    place: list[int] = field(default_factory=list)
+    team_score: list[float] = field(default_factory=list)
+    sizes: list[int] = field(default_factory=list)
+    player: list[str] = field(default_factory=list)
+    score: list[float] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)
+    performance: list[float] = field(default_factory=list)
+    quit: list[bool] = field(default_factory=list)
+    keep: list[bool] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, matches: Sequence[Match], rated: Iterable[bool]) -> ReportBatch:
+        """Convert matches; `rated` states for each whether it is to be rated."""
+        teams = [team for match in matches for team in match.teams]
+        slots: list[Appearance] = [slot for team in teams for slot in team.players]
+        return cls(
+            ids=[match.id for match in matches],
+            played_at=[match.time for match in matches],
+            rated=list(rated),
+            duration=[number(match.duration) for match in matches],
+            teams=[len(match.teams) for match in matches],
+            place=[place for match in matches for place in match.places],
+            team_score=[number(team.score) for team in teams],
+            sizes=[len(team.players) for team in teams],
+            player=[slot.player for slot in slots],
+            score=[number(slot.score) for slot in slots],
+            seconds=[number(slot.seconds) for slot in slots],
+            performance=[number(slot.performance) for slot in slots],
+            quit=[slot.quit for slot in slots],
+            keep=[slot.keep for slot in slots],
+        )
+
+    @classmethod
+    def joined(cls, sheets: Sequence[ReportBatch]) -> ReportBatch:
+        """The matches of all these batches, in order."""
+        if len(sheets) == 1:
+            return sheets[0]
+        return cls(*([value for sheet in sheets for value in getattr(sheet, name)] for name in _COLUMNS))
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def part(self, first: int, end: int) -> ReportBatch:
+        """The matches from index `first` up to, but not including, `end`."""
+        team = [0, *accumulate(self.teams)]
+        slot = [0, *accumulate(self.sizes)]
+        matches, teams = slice(first, end), slice(team[first], team[end])
+        slots = slice(slot[teams.start], slot[teams.stop])
+        spans = [matches] * 5 + [teams] * 3 + [slots] * 6
+        return ReportBatch(*(getattr(self, name)[span] for name, span in zip(_COLUMNS, spans, strict=True)))
+
+    def quitters(self, matches: Iterable[int]) -> dict[str, list[str]]:
+        """The players who quit each of these matches (given by index), by match id; without matches nobody quit."""
+        quitters_of: dict[str, list[str]] = {}
+        if any(self.quit):
+            slot = [0, *accumulate(self.sizes)]
+            team = [0, *accumulate(self.teams)]
+            for match in matches:
+                slots = range(slot[team[match]], slot[team[match + 1]])
+                names = [self.player[index] for index in slots if self.quit[index]]
+                if names:
+                    quitters_of[self.ids[match]] = names
+        return quitters_of
+
+
+_COLUMNS = [column.name for column in fields(ReportBatch)]
+
+
+def number(value: float | None) -> float:
+    """The value, or NaN for None."""
+    return math.nan if value is None else value

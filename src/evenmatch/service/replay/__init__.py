@@ -1,0 +1,1 @@
+"""Replay the ledger: rebuild ratings after corrections, verify them, provide the history to the lab."""

@@ -1,0 +1,342 @@
+"""Rebuild a ladder's ratings from its ledger into a new generation, while the live one is still read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from evenmatch.errors import InputError
+from evenmatch.ledger import schema
+from evenmatch.ledger.database import Database
+from evenmatch.ledger.events import Correction, Kind
+from evenmatch.ledger.plan import Plan, plan_of
+from evenmatch.ledger.replay import engine_of
+from evenmatch.ledger.roster import Roster
+from evenmatch.ledger.store import Head, Store
+from evenmatch.service.ladders import CorrectionRequest, PlannedCorrection, correct, is_done
+from evenmatch.service.replay.ledger_replay import (
+    Progress,
+    ReplayStep,
+    ReplayTally,
+    appearance_sums,
+    begin,
+    replay,
+    systems_of,
+    unchanged,
+)
+
+AT_ONCE = 20_000  # rows per transaction, so that others can write in between
+FEW = 2000  # new events at most that are left for the swap, unless they arrive faster than they are rated
+ROUNDS = 10  # attempts to catch up before the swap
+APART = 200_000  # events between two checkpoints of a replay, at least
+
+
+class Rebuilt(NamedTuple):
+    """The result of a rebuild.
+
+    generation  the new one;  since  position from which on it was rated again
+    matches     that were rated again;  changed  how many of them have new lines
+    """
+
+    generation: int
+    since: int
+    matches: int
+    changed: int
+
+
+def is_due(head: Head, plan: Plan) -> bool:
+    """Whether a correction awaits a rebuild, or the ratings come from other kernels than this version's."""
+    return head.due is not None or head.engine != engine_of(plan.last_rules.system)
+
+
+def rebuild(
+    database: Database, ladder: str, clock: Callable[[], int], *, whole: bool = False, progress: Progress | None = None
+) -> Rebuilt | None:
+    """Write a new generation of a ladder's ratings and swap it in; return None if no rebuild is due.
+
+    whole  rebuild from the first event on, due or not
+    Reads and writes continue meanwhile; matches that arrive are rated before the swap.
+    """
+    while True:
+        with database.write() as connection:
+            store = Store(connection, database.rows)
+            head = store.lock(ladder)
+            plan = store.plan(head, head.corrected)
+            if not whole and not is_due(head, plan):
+                return None
+            build = _open(database, store, head, plan, 1 if whole else None, clock())
+        if build.finish(progress, clock):
+            if whole:
+                mend_appearances(database, ladder)
+            return build.told()
+
+
+def mend_appearances(database: Database, ladder: str) -> None:
+    """Recreate the table of appearances (which player is in which match) if it does not agree with the matches."""
+    with database.write() as connection:
+        store = Store(connection, database.rows)
+        head = store.lock(ladder)
+        sums = np.zeros(3, np.int64)
+        for block, _ in store.blocks(head, 0, head.position):
+            sums += appearance_sums(block)
+        if store.appearances(head) == tuple(sums.tolist()):
+            return
+        store.run("DELETE FROM appearance WHERE ladder = ?", head.ladder)
+        for block, _ in store.blocks(head, 0, head.position):
+            sizes = np.diff(block.columns.slot_start[block.columns.team_start])
+            store.add_appearances(head.ladder, block.ids, np.repeat(block.positions, sizes))
+
+
+def correct_and_rebuild(
+    database: Database,
+    ladder: str,
+    clock: Callable[[], int],
+    wish: CorrectionRequest,
+    event_id: str,
+    progress: Progress | None = None,
+    note: Callable[[Store], None] = lambda _: None,
+) -> tuple[PlannedCorrection | None, Rebuilt | None]:
+    """Add a correction to the ledger together with the ratings that it leads to, atomically.
+
+    note  called in the transaction that adds it
+    The first result is None if the correction is already there under this id, the second if no existing rating changes.
+    Raises what `wish` raises, BadRowsError if a strict correction leaves matches unrated, and InputError if a rating
+    would leave the range of the system.
+    """
+    while True:
+        with database.write() as connection:
+            store = Store(connection, database.rows)
+            head = store.lock(ladder)
+            if is_done(store, head, wish, event_id):
+                return None, None
+            planned = wish(store, head)
+            if planned.since is None:
+                correct(store, head, planned.kind, planned.body, event_id, clock(), since=None)
+                note(store)
+                return planned, None
+            corrections = store.corrections(head, head.corrected)
+            plan = plan_of([*corrections, Correction(head.position + 1, planned.kind, planned.body)])
+            build = _open(database, store, head, plan, planned.since, clock(), Pending(wish, planned, event_id, note))
+        if build.finish(progress, clock):
+            return planned, build.told()
+
+
+class Pending(NamedTuple):
+    """A correction that is added to the ledger by the swap.
+
+    wish  the request;  wanted  the event planned for it;  note  called in the transaction of the swap
+    """
+
+    wish: CorrectionRequest
+    wanted: PlannedCorrection
+    event_id: str
+    note: Callable[[Store], None]
+
+
+def _open(
+    database: Database,
+    store: Store,
+    head: Head,
+    plan: Plan,
+    since: int | None,
+    now: int,
+    pending: Pending | None = None,
+) -> RebuildRun:
+    """Create the row of a new generation, with the next number, and return its builder.
+
+    since  position from which on a requested correction changes ratings, in addition to what is due
+    """
+    system = plan.last_rules.system
+    starts = [position for position in (since, head.due) if position is not None]
+    if head.engine != engine_of(system) or not starts:
+        starts.append(1)
+    last: int = store.all("SELECT MAX(generation) FROM generation WHERE ladder = ?", head.ladder)[0][0]
+    store.add_generation(
+        head.ladder, last + 1, system.name, engine_of(system), planned=head.corrected, ready=False, now=now
+    )
+    return RebuildRun(database, head, plan, min(starts), last + 1, pending)
+
+
+@dataclass
+class RebuildRun:
+    """A generation while it is written: of `head`, by `plan`, differing from the live one from `since` on."""
+
+    database: Database
+    head: Head
+    plan: Plan
+    since: int
+    generation: int
+    pending: Pending | None = None
+    changed: int = 0
+
+    def __post_init__(self) -> None:
+        wanted = None if self.pending is None else self.pending.wanted
+        self.tally = ReplayTally(self.head.name, self.plan, wanted, self.since)
+
+    def finish(self, progress: Progress | None, clock: Callable[[], int]) -> bool:
+        """Write the generation and swap it in with its correction; False if another change made it obsolete."""
+        try:
+            self.write(progress)
+            if self.swap(clock):
+                self.tidy()
+                return True
+        except InputError:  # a rating out of the system's range, or a match that it cannot rate
+            self.discard()
+            raise
+        self.discard()
+        return False
+
+    def told(self) -> Rebuilt:
+        """The result of the rebuild."""
+        return Rebuilt(self.generation, self.since, self.tally.rated, self.changed)
+
+    def write(self, progress: Progress | None) -> None:
+        """Write lines, checkpoints and states in small transactions, until at most a few new events are left."""
+        with self.database.read() as connection:
+            store = Store(connection, self.database.rows)
+            self._systems = systems_of(store, self.head)
+            self.roster = begin(store, self.head, self.plan, self.since)
+            self._kept = self.roster.position
+            self._write_to(store, self.head, progress)
+        self.tally.check()
+        for _ in range(ROUNDS):  # the swap blocks other writers, so little must be left for it
+            with self.database.read() as connection:
+                store = Store(connection, self.database.rows)
+                now = store.head(self.head.name)
+                if now.position - self.roster.position < FEW:
+                    break
+                self._write_to(store, now, progress)
+        self._copy_before()
+        for part in _parts(self.roster):
+            with self.database.write() as connection:
+                store = Store(connection, self.database.rows)
+                store.keep_states(self.head.ladder, self.generation, part, new=True)
+
+    def _write_to(self, store: Store, head: Head, progress: Progress | None) -> None:
+        """Write lines and checkpoints, from the roster's position up to a head."""
+        for step in replay(store, head, self.plan, self.roster, progress):
+            self.tally.add(step)
+            self._put_lines(step)
+            if self.roster.position - self._kept >= max(APART, 4 * len(self.roster)):
+                self._kept = self.roster.position
+                with self.database.write() as writing:
+                    Store(writing, self.database.rows).checkpoint(self.head.ladder, self.generation, self.roster)
+
+    def _put_lines(self, step: ReplayStep) -> None:
+        """Write the lines of a step that differ from those first recorded."""
+        lines = step.rated.told()
+        same = unchanged(step, lines, self._systems, self.plan)
+        positions = step.block.positions
+        changed = np.flatnonzero(~same & (positions >= self.since)).tolist()
+        self.changed += len(changed)
+        rows = [(self.head.ladder, self.generation, int(positions[match]), lines[match]) for match in changed]
+        for first in range(0, len(rows), AT_ONCE):
+            with self.database.write() as connection:
+                columns = ("ladder", "generation", "position", "lines")
+                self.database.rows.insert(connection, schema.journal, columns, rows[first : first + AT_ONCE])
+
+    def _copy_before(self) -> None:
+        """Copy the lines and checkpoints of the live generation before the first change."""
+        for first in range(1, self.since, AT_ONCE):
+            last = min(first + AT_ONCE, self.since) - 1
+            for table, columns in (("journal", "position, lines"), ("checkpoint", "position, time, states")):
+                with self.database.write() as connection:
+                    Store(connection, self.database.rows).run(
+                        f"INSERT INTO {table} (ladder, generation, {columns}) SELECT ladder, ?, {columns} FROM {table} "
+                        "WHERE ladder = ? AND generation = ? AND position BETWEEN ? AND ?",
+                        *(self.generation, self.head.ladder, self.head.generation, first, last),
+                    )
+
+    def swap(self, clock: Callable[[], int]) -> bool:
+        """Rate what arrived meanwhile and make the new generation the live one; False if it is obsolete."""
+        with self.database.write() as connection:
+            store = Store(connection, self.database.rows)
+            now = store.lock(self.head.name)
+            if not self._is_current(store, now):
+                return False
+            self.catch_up(store, now)
+            store.run(
+                "UPDATE generation SET time = ?, planned = ?, ready = 1 WHERE ladder = ? AND generation = ?",
+                *(self.roster.time, now.corrected, now.ladder, self.generation),
+            )
+            store.run("UPDATE ladder SET generation = ?, due = NULL WHERE ladder = ?", self.generation, now.ladder)
+            if self.pending is not None:
+                wanted = self.pending.wanted
+                head = store.head(self.head.name)
+                correct(store, head, wanted.kind, wanted.body, self.pending.event_id, clock(), since=None)
+                self.pending.note(store)
+        return True
+
+    def _is_current(self, store: Store, now: Head) -> bool:
+        """Whether no other generation went live, this one still exists, and no event since then invalidates it."""
+        own_row = store.all(
+            "SELECT 1 FROM generation WHERE ladder = ? AND generation = ?", self.head.ladder, self.generation
+        )
+        if now.generation != self.head.generation or not own_row:
+            return False
+        later = [event for event in store.corrections(now, now.corrected) if event.position > self.head.corrected]
+        if not all(_keeps_ratings(event) for event in later):
+            return False
+        return self.pending is None or self.pending.wish(store, now) == self.pending.wanted
+
+    def catch_up(self, store: Store, now: Head) -> None:
+        """Rate the matches that were recorded meanwhile, inside the transaction of the swap."""
+        touched = [np.empty(0, np.int64)]
+        for step in replay(store, now, self.plan, self.roster):
+            self.tally.add(step)
+            lines = step.rated.told()
+            same = unchanged(step, lines, self._systems, self.plan)
+            rows = [
+                (now.ladder, self.generation, int(step.block.positions[match]), lines[match])
+                for match in np.flatnonzero(~same).tolist()
+            ]
+            store.rows.insert(store.connection, schema.journal, ("ladder", "generation", "position", "lines"), rows)
+            touched.append(step.block.ids)
+        self.tally.check()
+        ids = np.unique(self.plan.identity(np.concatenate(touched)))
+        store.keep_states(now.ladder, self.generation, self.roster.part(ids))
+
+    def discard(self) -> None:
+        """Delete this generation, which never became the live one."""
+        _delete(self.database, self.head.ladder, "= ?", self.generation)
+
+    def tidy(self) -> None:
+        """Delete the lines, states and checkpoints of earlier generations, and the rows of unfinished ones."""
+        _delete(self.database, self.head.ladder, "< ?", self.generation)
+
+
+def _delete(database: Database, ladder: int, which: str, generation: int) -> None:
+    """Delete lines, states and checkpoints of the generations that `which` selects, in small transactions."""
+    for table, key in (("journal", "position"), ("state", "player"), ("checkpoint", "position")):
+        while True:
+            with database.write() as connection:
+                store = Store(connection, database.rows)
+                end: int | None = store.all(
+                    f"SELECT MAX({key}), COUNT(*) FROM (SELECT {key} FROM {table} WHERE ladder = ? "
+                    f"AND generation {which} ORDER BY generation, {key} LIMIT ?) AS part",
+                    *(ladder, generation, AT_ONCE),
+                )[0][0]
+                if end is None:
+                    break
+                store.run(
+                    f"DELETE FROM {table} WHERE ladder = ? AND generation {which} AND {key} <= ?",
+                    *(ladder, generation, end),
+                )
+
+    with database.write() as connection:
+        Store(connection, database.rows).run(
+            f"DELETE FROM generation WHERE ladder = ? AND ready = 0 AND generation {which}", ladder, generation
+        )
+
+
+def _keeps_ratings(correction: Correction) -> bool:
+    presentation = correction.kind == Kind.CHANGED and correction.body.get("system") is None
+    return presentation or correction.kind in (Kind.RENAMED, Kind.ERASED)
+
+
+def _parts(roster: Roster) -> Iterator[Roster]:
+    for first in range(0, len(roster), AT_ONCE):
+        yield roster.part(roster.ids[first : first + AT_ONCE])

@@ -1,0 +1,150 @@
+"""Compare a ladder's ratings and journal, bit for bit, with a replay of its whole ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from evenmatch.errors import StoreError
+from evenmatch.ledger.codec import line_type, same_bits
+from evenmatch.ledger.database import Database
+from evenmatch.ledger.events import Kind
+from evenmatch.ledger.plan import Plan
+from evenmatch.ledger.replay import engine_of
+from evenmatch.ledger.roster import Roster
+from evenmatch.ledger.store import Head, Store
+from evenmatch.service.replay.ledger_replay import (
+    Progress,
+    ReplayStep,
+    appearance_sums,
+    begin,
+    name_of,
+    replay,
+    same_lines,
+    systems_of,
+)
+from evenmatch.service.settings import Settings
+
+
+@dataclass(frozen=True)
+class Verified:
+    """The result of comparing a ladder with a replay of its ledger.
+
+    damage       sentences: where the ledger itself was altered; only a backup repairs that, a rebuild does not
+    differences  sentences: what differs from a replay; empty if nothing does, or if damage prevents a replay
+    due          a correction awaits a rebuild from this position on; None: none
+    same_engine  False: the ratings come from other kernels than this version's; a rebuild updates them
+    """
+
+    ladder: str
+    events: int
+    matches: int
+    players: int
+    differences: tuple[str, ...]
+    due: int | None
+    same_engine: bool
+    damage: tuple[str, ...] = ()
+
+    @property
+    def is_equal(self) -> bool:
+        """Whether everything equals a replay of the whole ledger, and no rebuild is due."""
+        return not self.damage and not self.differences and self.due is None and self.same_engine
+
+
+def verify(database: Database, ladder: str, progress: Progress | None = None) -> Verified:
+    """Check the digest of every event, replay all events, and compare every line and state bit for bit."""
+    with database.read() as connection:
+        store = Store(connection, database.rows)
+        head = store.head(ladder)
+        damage = tuple(damage_of(store, head))
+        if damage:
+            return Verified(ladder, head.position, 0, 0, (), head.due, True, damage)
+        plan = store.plan(head, head.planned)
+        roster = Roster.empty(plan.rules_at(1))
+        differences: list[str] = []
+        systems, matches, slots = systems_of(store, head), 0, np.zeros(3, np.int64)
+        for stop in [*store.checkpoints(head), head.position]:
+            for step in replay(store, head._replace(position=stop), plan, roster, progress):
+                differences += _compare_lines(store, head, plan, step, systems)
+                matches += len(step.block)
+                slots += appearance_sums(step.block)
+            if stop < head.position:
+                differences += _compare_checkpoint(store, head, plan, roster)
+        if store.appearances(head) != tuple(slots.tolist()):
+            differences.append("the table of appearances does not agree with the matches")
+        differences += _compare_states(store, head, plan, roster)
+        same_engine = head.engine == engine_of(plan.last_rules.system)
+        return Verified(ladder, head.position, matches, len(roster), tuple(differences), head.due, same_engine)
+
+
+def damage_of(store: Store, head: Head) -> Iterator[str]:
+    """Find missing and altered events of a ladder; yields a sentence for each."""
+    expected = 1
+    corrections = []
+    for event in store.events(head):
+        if event.position != expected:
+            yield f"positions {expected} to {event.position - 1} have no event"
+        expected = event.position + 1
+        if event.kind != Kind.MATCH:
+            corrections.append(event.position)
+        if not event.is_whole():
+            subject = f"match {event.id!r}" if event.kind == Kind.MATCH else f"{event.kind} {event.id!r}"
+            yield f"{subject} at position {event.position} is not as it was recorded"
+    if expected <= head.position:
+        yield f"positions {expected} to {head.position} have no event"
+    if store.correction_positions(head) != corrections:
+        yield "the table of corrections does not agree with the events"
+    try:
+        Settings.read(head.settings)
+    except StoreError as error:
+        yield str(error)
+
+
+def _compare_lines(store: Store, head: Head, plan: Plan, step: ReplayStep, systems: Mapping[int, str]) -> list[str]:
+    positions = step.block.positions.tolist()
+    journal: dict[int, bytes] = dict(
+        store.all(
+            "SELECT position, lines FROM journal WHERE ladder = ? AND generation = ? AND position BETWEEN ? AND ?",
+            *(head.ladder, head.generation, positions[0], positions[-1]),
+        )
+    )
+    system = plan.last_rules.system
+    listed = list(zip(positions, step.rows, strict=True))
+    live = [bytes(journal[position] if position in journal else row[2]) for position, row in listed]
+    ours = [position in journal or systems[row[1]] == system.name for position, row in listed]
+    same = same_lines(line_type(system), live, step.rated.told(), ours)
+    wrong = [listed[match] for match in np.flatnonzero(~same).tolist()]
+    return [f"match {row[0]!r} at position {position} has another line than a replay" for position, row in wrong]
+
+
+def _compare_checkpoint(store: Store, head: Head, plan: Plan, roster: Roster) -> list[str]:
+    difference = f"the checkpoint at position {roster.position} is not what a replay gives"
+    try:
+        stored = begin(store, head, plan, roster.position + 1)
+    except StoreError:
+        return [difference]
+    same = (stored.position, stored.time) == (roster.position, roster.time) and np.array_equal(stored.ids, roster.ids)
+    same = same and bool(same_bits(stored.records, roster.records).all())
+    same = same and bool(same_bits(stored.tally, roster.tally).all())
+    return [] if same else [difference]
+
+
+def _compare_states(store: Store, head: Head, plan: Plan, roster: Roster) -> list[str]:
+    try:
+        live = store.roster(head, plan.last_rules)
+    except StoreError as error:
+        return [str(error)]
+    if not np.array_equal(live.ids, roster.ids):
+        alone = [repr(name_of(store, player)) for player in np.setxor1d(live.ids, roster.ids).tolist()]
+        more = f" and {len(alone) - 5:,} more" if len(alone) > 5 else ""
+        return [f"only the ladder or only the replay has a state of {', '.join(alone[:5])}{more}"]
+    same = same_bits(live.records, roster.records) & same_bits(live.tally, roster.tally)
+    shown = np.array(store.ratings(head), np.float64)
+    same &= same_bits(shown, np.ascontiguousarray(roster.records["rating"]))
+    differing = roster.ids[~same].tolist()
+    differences = [f"player {name_of(store, player)!r} has another state than a replay" for player in differing]
+    if live.time != roster.time:
+        differences.append(f"the last effective time is {live.time}; a replay gives {roster.time}")
+    return differences

@@ -1,0 +1,1 @@
+"""Webhooks: subscriptions and the deliveries sent to them."""

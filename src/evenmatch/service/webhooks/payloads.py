@@ -1,0 +1,132 @@
+"""Webhook payloads: the events of a ladder's ledger and the changes of its queues, as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from evenmatch.ledger.events import Kind
+from evenmatch.ledger.rows import Row
+from evenmatch.ledger.store import Head, Store
+from evenmatch.service import seasons
+from evenmatch.service.queries.match_explanations import Movement, shown_number
+from evenmatch.service.queues import offers
+from evenmatch.service.queues.offers import OfferRow
+from evenmatch.service.recording.receipts import MatchReceipt, PlayerReceipt
+from evenmatch.service.recording.recorder import first_receipts
+from evenmatch.service.times import iso_time
+
+TOGETHER = 500  # ledger events in one batch
+
+Body = dict[str, object]
+
+
+class Cursor(NamedTuple):
+    """The last ledger event (position) and the last queue change that a webhook has received."""
+
+    position: int
+    change: int
+
+
+class News(NamedTuple):
+    """New events in order, as (event, JSON), and the cursor after them."""
+
+    upto: Cursor
+    told: list[tuple[str, str]]
+
+
+def news(store: Store, head: Head, after: Cursor, change: int, wanted: frozenset[str]) -> News:
+    """The wanted events of a ladder after a cursor, those of the ledger first.
+
+    head, change  as read in this transaction
+    """
+    sql = "SELECT position, id, kind, played_at FROM event WHERE ladder = ? AND position > ? ORDER BY position LIMIT ?"
+    rows = store.all(sql, head.ladder, after.position, TOGETHER) if after.position < head.position else []
+    events = [*_of_ledger(store, head, rows, wanted), *_of_queues(store, head, after, change, wanted)]
+    upto = Cursor(rows[-1][0] if rows else after.position, change)
+    return News(upto, [(event, write({"event": event, "ladder": head.name, **body})) for event, body in events])
+
+
+def write(body: Body) -> str:
+    """Compact JSON, exactly as it is sent."""
+    return json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
+def _of_ledger(store: Store, head: Head, rows: list[Row], wanted: frozenset[str]) -> Iterator[tuple[str, Body]]:
+    matches = [row[1] for row in rows if row[2] == Kind.MATCH] if "match.rated" in wanted else []
+    receipts = first_receipts(store, head, matches) if matches else {}
+    opened = {row[0] for row in rows if row[2] == Kind.SEASON}
+    all_seasons = seasons.seasons(store, head) if opened else []
+    index_by_position = {season.position: index for index, season in enumerate(all_seasons)}
+    for position, match_id, kind, played_at in rows:
+        if kind == Kind.MATCH and match_id in receipts and receipts[match_id].rated:
+            yield "match.rated", _rated(receipts[match_id], played_at)
+        elif kind == Kind.SEASON and position in index_by_position:
+            index = index_by_position[position]
+            if "season.closed" in wanted and index:
+                yield "season.closed", _season(all_seasons[index - 1])
+            if "season.opened" in wanted:
+                yield "season.opened", _season(all_seasons[index])
+
+
+def _rated(receipt: MatchReceipt, played_at: int) -> Body:
+    teams = [[_line(line) for line in team] for team in receipt.teams]
+    head: Body = {"match_id": receipt.match_id, "position": receipt.position}
+    return {**head, "played_at": iso_time(played_at), "teams": teams}
+
+
+def _line(line: PlayerReceipt) -> Body:
+    change = line.change
+    return {
+        "player": change.player,
+        **Movement.of(change.before, change.after)._asdict(),
+        "percentile": line.percentile,
+        "division": line.division,
+        "expected": shown_number(change.expected),
+    }
+
+
+def _season(season: seasons.Season) -> Body:
+    return {
+        "season": season.number,
+        "title": season.title,
+        "position": season.position,
+        "opened_at": iso_time(season.opened_at),
+        "closed_at": None if season.closed_at is None else iso_time(season.closed_at),
+    }
+
+
+def _of_queues(
+    store: Store, head: Head, after: Cursor, change: int, wanted: frozenset[str]
+) -> Iterator[tuple[str, Body]]:
+    """In order of changes: an offer's number is the change that created it; state `made` is final."""
+    if after.change == change or not {"proposal.made", "match.made"} & wanted:
+        return
+    events: list[tuple[int, str, Body]] = []
+    for offer in offers.changed(store, head.ladder, after.change):
+        if offer.offer > after.change and "proposal.made" in wanted:
+            events.append((offer.offer, "proposal.made", _proposal(offer)))
+        if offer.state == offers.MADE and "match.made" in wanted:
+            events.append((offer.change, "match.made", _made(offer)))
+    for _, event, body in sorted(events, key=lambda entry: entry[0]):
+        yield event, body
+
+
+def _proposal(offer: OfferRow) -> Body:
+    times = {"made_at": iso_time(offer.made_at), "deadline": iso_time(offer.deadline)}
+    return {"offer": offer.offer, "queue": offer.queue, **times, "backfill": offer.body["match"], **_line_up(offer)}
+
+
+def _made(offer: OfferRow) -> Body:
+    backfill = offer.body["match"] is not None
+    head: Body = {"offer": offer.offer, "queue": offer.queue, "match_id": offer.match_id}
+    return {**head, "backfill": backfill, **_line_up(offer)}
+
+
+def _line_up(offer: OfferRow) -> Body:
+    """The players of the offered match; of a backfill, only the new ones."""
+    body = offer.body
+    fields = ("player", "ticket", "role")
+    teams = [[{name: slot[name] for name in fields} for slot in team] for team in body["teams"]]  # type: ignore[literal-required]
+    return {"teams": teams, "region": body["region"], "odds": body["odds"], "spread": body["spread"]}

@@ -1,0 +1,105 @@
+"""Notifies open pages when a ladder changes; the database is polled once per ladder for all its streams."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator
+from typing import NamedTuple
+
+from evenmatch.errors import EvenmatchError
+from evenmatch.http.logs import log
+from evenmatch.http.site import Site
+from evenmatch.service.live_matches import match_rows
+from evenmatch.web.view_models import seen_of
+
+EVERY = 1.0  # seconds between two polls of a ladder that has open streams
+STILL = 15.0  # seconds of silence after which a comment is sent, so that proxies do not close the stream
+
+
+class Changes(NamedTuple):
+    """What is compared between polls: the ledger state of the standings, and the last change of the queues."""
+
+    standings: str
+    queue: int
+
+    def since(self, before: Changes | None) -> list[str]:
+        """The names of the parts that have changed: `ladder`, `queue`."""
+        if before is None:
+            return []
+        return [what for what in ("ladder", "queue") if getattr(self, _FIELD[what]) != getattr(before, _FIELD[what])]
+
+
+_FIELD = {"ladder": "standings", "queue": "queue"}
+
+
+class ChangeStream:
+    """The open streams by ladder, with one polling task per ladder. Use it in the event loop's thread only."""
+
+    def __init__(self, site: Site) -> None:
+        self._site = site
+        self._listeners: dict[str, set[asyncio.Queue[str]]] = {}
+        self._by_client: Counter[str] = Counter()  # streams by client address
+        self._pollers: dict[str, asyncio.Task[None]] = {}
+
+    def __len__(self) -> int:
+        return sum(map(len, self._listeners.values()))
+
+    def count(self, who: str) -> int:
+        """The number of open streams of a client address."""
+        return self._by_client[who]
+
+    async def of(self, ladder: str, seen: str, who: str = "") -> AsyncIterator[str]:
+        """Yield `ladder` or `queue` after each change, and "" as a sign of life; `seen`: the state the page shows."""
+        events: asyncio.Queue[str] = asyncio.Queue(8)
+        self._listeners.setdefault(ladder, set()).add(events)
+        self._by_client[who] += 1
+        if ladder not in self._pollers:
+            self._pollers[ladder] = asyncio.create_task(self._poll(ladder))
+        try:
+            if await self._site.work(lambda: seen_of(self._site.service.shown_view(ladder))) != seen:
+                yield "ladder"
+            while not self._site.stopping.is_set():
+                try:
+                    yield await asyncio.wait_for(events.get(), STILL)
+                except TimeoutError:
+                    yield ""
+        finally:
+            self._remove(ladder, events)
+            self._by_client[who] -= 1
+            if not self._by_client[who]:
+                del self._by_client[who]
+
+    def _remove(self, ladder: str, events: asyncio.Queue[str]) -> None:
+        listeners = self._listeners[ladder]
+        listeners.discard(events)
+        if not listeners:
+            del self._listeners[ladder]
+            self._pollers.pop(ladder).cancel()
+
+    async def _poll(self, ladder: str) -> None:
+        before: Changes | None = None
+        while not self._site.stopping.is_set():
+            try:
+                now = await self._site.work(self._read_changes, ladder)
+            except EvenmatchError as error:
+                log.warning("a watched ladder cannot be read", ladder=ladder, error=str(error))
+            else:
+                for event in now.since(before):
+                    self._send(ladder, event)
+                before = now
+            try:
+                await asyncio.wait_for(self._site.stopping.wait(), EVERY)
+            except TimeoutError:
+                continue
+        self._send(ladder, "")  # wakes all streams, so that they end
+
+    def _send(self, ladder: str, event: str) -> None:
+        for events in self._listeners.get(ladder, ()):
+            if not events.full():  # a listener with unread events reloads everything anyway
+                events.put_nowait(event)
+
+    def _read_changes(self, ladder: str) -> Changes:
+        view = self._site.service.shown_view(ladder)
+        with self._site.service.reading(ladder) as (store, head):
+            return Changes(seen_of(view), match_rows.last_change(store, head.ladder))

@@ -1,0 +1,144 @@
+"""The entry pages: the list of ladders, the overview of a ladder, and the three questions of players."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from starlette.responses import Response
+
+from evenmatch.errors import EvenmatchError, UnknownNameError, UsageError
+from evenmatch.service.queries.standings import View
+from evenmatch.service.queries.unlisted_reasons import why_nobody
+from evenmatch.standings.board import Standing
+from evenmatch.web.page_request import LONGEST_NAME, PageRequest, address
+from evenmatch.web.view_models import LadderShown
+
+TOP = 10
+LATEST = 8
+WANTS = ("standing", "why", "wait")
+
+
+async def front(visit: PageRequest) -> Response:
+    """Show all ladders that the visitor may read."""
+    return await visit.show("front", lambda: _front(visit))
+
+
+def _front(visit: PageRequest) -> Mapping[str, object]:
+    caller = visit.caller
+    assert caller is not None
+    cards = [_card(visit, name) for name in visit.site.service.names() if caller.may("read", name)]
+    return {"cards": sorted(cards, key=lambda card: card.ladder.archived)}
+
+
+class Card(NamedTuple):
+    """A ladder in the list; `best`: the first three players with their standings."""
+
+    ladder: LadderShown
+    players: int
+    listed: int
+    matches: int
+    best: Sequence[tuple[str, Standing]]
+    why_nobody: str | None
+    waiting: int | None
+
+
+def _card(visit: PageRequest, name: str) -> Card:
+    view = visit.reading.view(name)
+    best = visit.site.service.named(view.snapshot.page(1, 3)) if len(view.snapshot) else []
+    return Card(
+        LadderShown.of(view),
+        len(view.snapshot.board),
+        len(view.snapshot),
+        visit.reading.described(name).matches,
+        best,
+        why_nobody(view),
+        waiting_in(visit, name),
+    )
+
+
+def waiting_in(visit: PageRequest, ladder: str) -> int | None:
+    """Return the number of players in the queues of a ladder; None if it has no queue."""
+    counts = visit.site.queue_service.counts(ladder)
+    return sum(count.players for count in counts.values()) if counts else None
+
+
+async def overview(visit: PageRequest) -> Response:
+    """Show the overview of a ladder."""
+    return await visit.show("overview", lambda: _overview(visit))
+
+
+def _overview(visit: PageRequest) -> Mapping[str, object]:
+    view = visit.reading.view(visit.ladder)
+    _, matches, _ = visit.reading.matches(visit.ladder, before=None, limit=LATEST)
+    return {
+        "ladder": LadderShown.of(view),
+        "view": view,
+        "top": visit.site.service.named(view.snapshot.page(1, TOP)),
+        "why_nobody": why_nobody(view),
+        "matches": matches,
+        "waiting": waiting_in(visit, visit.ladder),
+        "mine": own_standing(visit, view),
+    }
+
+
+def own_standing(visit: PageRequest, view: View) -> object:
+    """Return the visitor's standing; None if they gave no name or the name is unknown."""
+    if visit.me is None:
+        return None
+    try:
+        player = visit.site.service.player(visit.me)
+    except UnknownNameError:
+        return None
+    return view.snapshot.standing(player)
+
+
+async def me(visit: PageRequest) -> Response:
+    """Redirect to the page that answers the visitor's question, and store their name in a cookie."""
+    name, want, ladder = visit.asked("player").strip() or visit.me or "", visit.asked("want", "standing"), visit.ladder
+    if want not in WANTS:
+        raise UsageError(f"want is {want[:40]!r}; expected {', '.join(WANTS)}")
+    if not name or len(name) > LONGEST_NAME:
+        raise UsageError(f"the name has {len(name)} letters; it must have 1 to {LONGEST_NAME}")
+    try:
+        player = await visit.site.work(visit.reading.known_as, ladder, name)
+    except UnknownNameError:
+        if want == "wait":  # new players can ask for their wait, too
+            response = visit.go(address("ladders", ladder, "queue"))
+            visit.remember(response, name)
+            return response
+        return visit.go(address("ladders", ladder, "standings", search=name))
+    response = visit.go(await visit.site.work(_page_for, visit, want, player))
+    visit.remember(response, player)
+    return response
+
+
+def _page_for(visit: PageRequest, want: str, name: str) -> str:
+    """The URL of the page that answers the question."""
+    ladder = visit.ladder
+    if want == "wait":
+        return address("ladders", ladder, "queue")
+    if want == "standing":
+        view = visit.reading.view(ladder)
+        board = view.snapshot.board
+        row = int(board.find([visit.site.service.player(name)])[0])
+        if row < 0 or board.hidden[row]:  # not rated yet, or banned: the player's page says so
+            return address("ladders", ladder, "players", name)
+        return address("ladders", ladder, "standings", around=name)
+    try:
+        lost = visit.reading.last_loss(ladder, name)
+    except EvenmatchError:
+        lost = None
+    return (
+        address("ladders", ladder, "players", name)
+        if lost is None
+        else address("ladders", ladder, "matches", lost, player=name)
+    )
+
+
+async def forget_me(visit: PageRequest) -> Response:
+    """Delete the cookie with the visitor's player name."""
+    await visit.form()
+    response = visit.go("/", "This site has forgotten your name.")
+    response.delete_cookie("evenmatch-me", httponly=True, samesite="lax")
+    return response

@@ -1,0 +1,347 @@
+"""The operator pages of one ladder: rules, settings, corrections with a preview, seasons, archive and jobs."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+from starlette.responses import Response
+
+from evenmatch.errors import ConflictError, UsageError
+from evenmatch.service.callers.audit_entry import Correcting, correcting
+from evenmatch.service.corrections import Ban, Reinstate, Unvoid, Void
+from evenmatch.service.ladders import ChangeRules, Ladder
+from evenmatch.service.queries import correction_log
+from evenmatch.service.replay.ledger_replay import Progress
+from evenmatch.service.settings import Settings, reset_factor
+from evenmatch.systems.system import Rules
+from evenmatch.web.forms import CONFIRM, about
+from evenmatch.web.page_request import PageRequest, address
+from evenmatch.web.rules_form import base_rules, chosen_rules, rules_form
+from evenmatch.web.view_models import LadderShown
+
+JOBS = 6  # latest jobs listed
+RULINGS = 25  # latest voids, bans and other corrections listed
+MOVES = 30  # rating changes that a preview lists
+LEADERS = 3  # players named on the page that ends a season
+LONGEST_ID = 200
+WHATS = ("void", "unvoid", "ban", "reinstate")
+
+
+async def ladder(visit: PageRequest) -> Response:
+    """Show the operator page of a ladder."""
+    return await visit.show("operate_ladder", lambda: _ladder(visit))
+
+
+def _ladder(visit: PageRequest) -> Mapping[str, object]:
+    site, name = visit.site, visit.ladder
+    with site.service.reading(name) as (store, head):
+        corrections = {
+            "voids": correction_log.voids(store, head)[:RULINGS],
+            "bans": correction_log.bans(store, head)[:RULINGS],
+            "rulings": correction_log.rulings(store, head, None, RULINGS),
+        }
+    jobs = site.jobs.page(name, None, JOBS)
+    view = visit.reading.view(name)
+    return corrections | {
+        "ladder": LadderShown.of(view),
+        "view": view,
+        "told": visit.reading.described(name),
+        "jobs": jobs,
+        "runs": any(job.state == "running" for job in jobs),
+        "queues": site.queue_service.queues(name),
+        "form": visit.form_at("ladders", name, "operate", "settings"),
+    }
+
+
+def _new_id() -> str:
+    """A random event id: a form that is submitted twice is applied once."""
+    return f"page:{secrets.token_hex(8)}"
+
+
+# corrections
+
+
+async def correction(visit: PageRequest) -> Response:
+    """Show the form of a correction and a preview of its rating changes."""
+    return await visit.show("correct", lambda: _correction(visit))
+
+
+def _correction(visit: PageRequest) -> Mapping[str, object]:
+    typed, preview = visit.typed, None
+    what = typed.get("what", "void")
+    if what not in WHATS:
+        raise UsageError(f"what is {what[:20]!r}; expected {', '.join(WHATS)}")
+    if visit.refused is None:
+        with visit.previewing():
+            request = _correction_of(typed)
+            with about("match" if what in ("void", "unvoid") else "player"):
+                preview = None if request is None else visit.site.service.preview(visit.ladder, request)
+    return {
+        "ladder": LadderShown.of(visit.reading.view(visit.ladder)),
+        "form": visit.form_here(),
+        "what": what,
+        "seen": preview,
+        "moves": [] if preview is None else preview.moves[:MOVES],
+        "id": _new_id(),
+    }
+
+
+async def correct(visit: PageRequest) -> Response:
+    """Apply the correction."""
+    form = await visit.form()
+    caller, request = visit.check("admin", visit.ladder), _correction_of(form)
+    field = "match" if form.get("what", "void") in ("void", "unvoid") else "player"
+    with about(field):
+        if request is None:
+            raise UsageError(f"enter a {field}")
+        service = visit.site.service.noting(correcting(caller, visit.ladder, request, visit.request_id))
+        applied = await visit.site.work(service.correct, visit.ladder, request, None, _event_id(form))
+    notice = "It was done already." if applied is None else f"Done: {applied.told}."
+    return visit.go(address("ladders", visit.ladder, "operate"), notice)
+
+
+def _event_id(form: Mapping[str, str]) -> str | None:
+    text = form.get("id", "")
+    if len(text) > LONGEST_ID:
+        raise UsageError(f"the id has {len(text)} characters; it must have at most {LONGEST_ID}")
+    return text or None
+
+
+def _correction_of(typed: Mapping[str, str]) -> Correcting | None:
+    """The correction that a form describes; None if its match or player is empty."""
+    what, reason = typed.get("what", "void"), typed.get("reason", "").strip() or None
+    match_id, player = typed.get("match", "").strip(), typed.get("player", "").strip()
+    match what:
+        case "void":
+            return Void(match_id, reason) if match_id else None
+        case "unvoid":
+            return Unvoid(match_id, reason) if match_id else None
+        case "ban":
+            with about("since"):
+                since = _since(typed.get("since", ""))
+            return Ban(player, typed.get("rule") or "void", since, reason) if player else None
+        case "reinstate":
+            return Reinstate(player, reason) if player else None
+    raise UsageError(f"what is {what[:20]!r}; expected {', '.join(WHATS)}")
+
+
+def _since(text: str) -> int | None:
+    if not text.strip():
+        return None
+    try:
+        day = datetime.fromisoformat(text.strip())
+    except ValueError:
+        raise UsageError(f"expected a day such as 2026-11-21, or an empty field for all, got {text[:40]!r}") from None
+    return int((day if day.tzinfo else day.replace(tzinfo=UTC)).timestamp() * 1e6)
+
+
+# rules and settings
+
+
+async def rules(visit: PageRequest) -> Response:
+    """Show the form of other rules and a preview of their rating changes."""
+    return await visit.show("operate_rules", lambda: _rules(visit, visit.typed))
+
+
+def _rules(visit: PageRequest, sent: Mapping[str, str]) -> Mapping[str, object]:
+    present = visit.reading.described(visit.ladder)
+    chosen, preview = base_rules(sent, present.rules), None
+    with visit.previewing():
+        chosen = chosen_rules(sent, present.rules)
+    start = sent.get("begin", "start") == "start" or chosen.system.name != present.rules.system.name
+    skip_bad = bool(sent.get("skip_bad"))
+    is_same = (chosen.system.name, chosen.preset, chosen.values()) == (
+        present.rules.system.name,
+        present.rules.preset,
+        present.rules.values(),
+    )
+    if not is_same and start and sent.get("look") and visit.refused is None:
+        with visit.previewing():
+            request = ChangeRules(_system_reference(present, chosen), chosen, start, skip_bad)
+            preview = visit.site.service.preview(visit.ladder, request)
+    return {
+        "ladder": LadderShown.of(visit.reading.view(visit.ladder)),
+        "form": visit.form_here(),
+        "rules": rules_form(chosen, sent),
+        "start": start,
+        "skip_bad": skip_bad,
+        "is_same": is_same,
+        "seen": preview,
+        "moves": [] if preview is None else preview.moves[:MOVES],
+        "id": _new_id(),
+    }
+
+
+def _system_reference(present: Ladder, chosen: Rules) -> str:
+    """The name of the chosen system, or the file of the ladder's own system."""
+    return present.system if chosen.system.name == present.rules.system.name else chosen.system.name
+
+
+async def change_rules(visit: PageRequest) -> Response:
+    """Start a job that changes the rules."""
+    form, caller = await visit.form(), visit.check("admin", visit.ladder)
+
+    def begin() -> str:
+        present = visit.reading.described(visit.ladder)
+        chosen = chosen_rules(form, present.rules)
+        start = form.get("begin", "start") == "start"
+        request = ChangeRules(_system_reference(present, chosen), chosen, start, bool(form.get("skip_bad")))
+        service = visit.site.service.noting(correcting(caller, visit.ladder, request, visit.request_id))
+
+        def change(progress: Progress) -> Mapping[str, object]:
+            rebuilt = service.change_rules(
+                *(visit.ladder, request.system, request.rules),
+                start=request.start,
+                skip_bad=request.skip_bad,
+                progress=progress,
+                event_id=_event_id(form),
+            )
+            if rebuilt is None:
+                return {}
+            return {"since": rebuilt.since, "matches": rebuilt.matches, "changed": rebuilt.changed}
+
+        job, begun = visit.site.jobs.begin("rules", visit.ladder, change)
+        if not begun:
+            raise ConflictError(f"job {job.job} is changing the rules; try again when it has ended")
+        return job.job
+
+    await visit.site.work(begin)
+    return visit.go(
+        address("ladders", visit.ladder, "operate"), "The rules are being changed; the progress is shown below."
+    )
+
+
+async def settings(visit: PageRequest) -> Response:
+    """Change the settings of a ladder, such as title and placement; ratings stay the same."""
+    form = await visit.form()
+    changes = _settings(form)
+
+    def change() -> str:
+        before = visit.site.service.ladder(visit.ladder).settings
+        if before.changed(changes) == before:
+            return "Nothing to change: the settings are already like this."
+        entry = visit.audit_entry("settings.changed", visit.ladder, body=changes)
+        visit.site.service.noting(entry).change_settings(visit.ladder, changes)
+        return "The settings are changed."
+
+    return visit.go(address("ladders", visit.ladder, "operate"), await visit.site.work(change))
+
+
+def _settings(form: Mapping[str, str]) -> dict[str, object]:
+    """The settings of a form. Raises UsageError for an invalid number."""
+    changes: dict[str, object] = {"title": form.get("title", "").strip(), "reset": form.get("reset", "soft")}
+    for name, read in (("placement", int), ("division_margin", int), ("active_days", float), ("factor", float)):
+        text = form.get(name, "").strip()
+        with about(name):
+            try:
+                changes[name] = read(text)
+            except ValueError:
+                kind = "a whole number" if read is int else "a number"
+                raise UsageError(f"expected {kind}, got {text[:20]!r}") from None
+            Settings().changed({name: changes[name]})
+    size = form.get("team_size", "").strip()
+    with about("team_size"):
+        if size and not size.isdecimal():
+            raise UsageError(f"expected a whole number, or an empty field for any, got {size[:20]!r}")
+        changes["team_size"] = int(size[:6]) if size else None
+        Settings().changed({"team_size": changes["team_size"]})
+    Settings().changed(changes)
+    return changes
+
+
+async def season_to_open(visit: PageRequest) -> Response:
+    """Show the effects of the end of the season, and ask for confirmation."""
+    return await visit.show("operate_season", lambda: _season_to_open(visit))
+
+
+def _season_to_open(visit: PageRequest) -> Mapping[str, object]:
+    view, title = visit.reading.view(visit.ladder), visit.typed.get("title", "").strip() or None
+    preview = visit.site.service.preview_season(visit.ladder, title=title)
+    settings = view.settings
+    return {
+        "ladder": LadderShown.of(view),
+        "view": view,
+        "form": visit.form_here(),
+        "present": visit.site.service.seasons(visit.ladder)[-1],
+        "leaders": visit.site.service.named(view.snapshot.page(1, LEADERS)),
+        "seen": preview,
+        "moves": preview.moves[:MOVES],
+        "settings": settings,
+        "empties": reset_factor(settings.reset, settings.factor) != 1,
+        "id": _new_id(),
+    }
+
+
+async def season(visit: PageRequest) -> Response:
+    """End the season, store its standings, and open the next one."""
+    form = await visit.form()
+    _confirm(form, visit.ladder)
+    title = form.get("title", "").strip() or None
+    entry = visit.audit_entry("season.opened", visit.ladder, body={"title": title})
+    opened = await visit.site.work(
+        lambda: visit.site.service.noting(entry).open_season(visit.ladder, title=title, event_id=_event_id(form))
+    )
+    return visit.go(address("ladders", visit.ladder, "operate"), f"{opened.title} is open.")
+
+
+def _confirm(form: Mapping[str, str], name: str) -> None:
+    """Raise FieldError if the name was not typed as confirmation."""
+    with about(CONFIRM):
+        if form.get(CONFIRM, "").split() != name.split():  # kinds and number of spaces are ignored
+            raise UsageError(f"type {name} to confirm")
+
+
+async def ladder_to_archive(visit: PageRequest) -> Response:
+    """Show the effects of archiving or reopening a ladder, and ask for confirmation."""
+
+    def make() -> Mapping[str, object]:
+        view = visit.reading.view(visit.ladder)
+        counts = visit.site.queue_service.counts(visit.ladder)
+        waiting = sum(count.players for count in counts.values())
+        return {
+            "ladder": LadderShown.of(view),
+            "form": visit.form_here(),
+            "view": view,
+            "waiting": waiting,
+            "running": len(visit.site.running.on(visit.ladder)),
+        }
+
+    return await visit.show("operate_archive", make)
+
+
+async def archive(visit: PageRequest) -> Response:
+    """Archive a ladder, or reopen it."""
+    form = await visit.form()
+    archived = form.get("do", "archive") == "archive"
+    if archived:
+        _confirm(form, visit.ladder)
+    changes: dict[str, object] = {"archived": archived}
+    service = visit.site.service.noting(visit.audit_entry("settings.changed", visit.ladder, body=changes))
+    await visit.site.work(service.change_settings, visit.ladder, changes)
+    notice = "The ladder is archived." if archived else "The ladder is open again."
+    return visit.go(address("ladders", visit.ladder, "operate"), notice)
+
+
+async def job(visit: PageRequest) -> Response:
+    """Start a job that rebuilds or verifies the ratings."""
+    form = await visit.form()
+    kind = form.get("kind", "")
+    service, name = visit.site.service, visit.ladder
+
+    def rebuild(progress: Progress) -> Mapping[str, object]:
+        rebuilt = service.rebuild(name, whole=True, progress=progress)
+        return {} if rebuilt is None else {"matches": rebuilt.matches, "changed": rebuilt.changed}
+
+    def verify(progress: Progress) -> Mapping[str, object]:
+        result = service.verify(name, progress)
+        return {"equal": result.is_equal, "matches": result.matches, "players": result.players}
+
+    works = {"rebuild": (rebuild, "ladder.rebuilt"), "verify": (verify, "ladder.verified")}
+    if kind not in works:
+        raise UsageError(f"kind is {kind[:20]!r}; expected {' or '.join(works)}")
+    work, action = works[kind]
+    _, begun = await visit.site.work(visit.site.jobs.begin, kind, name, work, visit.audit_entry(action, name))
+    notice = f"The {kind} {'has started' if begun else 'is already running'}."
+    return visit.go(address("ladders", name, "operate"), notice)

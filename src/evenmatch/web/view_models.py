@@ -1,0 +1,174 @@
+"""View models of ladders and matches for the templates, built from query results."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from evenmatch.service.queries.match_profiles import MatchProfile, Part, TeamProfile
+from evenmatch.service.queries.standings import View
+from evenmatch.systems.system import Change, Factor, FactorValue, System
+
+HALF = 0.5
+TIERS = 6  # colours of division badges
+LETTERS = {"won": "W", "drew": "D", "lost": "L", "none": "–"}
+
+
+@dataclass(frozen=True)
+class LadderShown:
+    """A ladder as shown in the header of its pages.
+
+    tiers  the badge colour of each division, 1 the lowest to 6 the highest
+    seen   the state of the ledger that the page shows, from `seen_of`
+    """
+
+    name: str
+    title: str
+    system: str
+    placement: int
+    tiers: Mapping[str, int]
+    rebuild_due: bool
+    archived: bool
+    seen: str
+
+    @classmethod
+    def of(cls, view: View) -> LadderShown:
+        """Create the view model of a ladder."""
+        divisions = view.settings.standings.divisions
+        last = max(len(divisions) - 1, 1)
+        tiers = {division.name: 1 + index * (TIERS - 1) // last for index, division in enumerate(divisions)}
+        head = view.head
+        return cls(
+            head.name,
+            view.settings.title or head.name,
+            head.system,
+            view.settings.standings.placement,
+            tiers,
+            head.due is not None,
+            view.settings.archived,
+            seen_of(view),
+        )
+
+
+def seen_of(view: View) -> str:
+    """Return a token for the ledger state of a view; it differs after every change that the pages show."""
+    return f"{view.head.position}.{view.head.generation}.{view.head.corrected}.{view.head.divided_at}"
+
+
+class MatchResult(NamedTuple):
+    """A player's result in a match: `won`, `drew`, `lost`, or `none` if not rated; a letter, and a sentence."""
+
+    match_id: str
+    word: str
+    letter: str
+    told: str
+
+
+class PlayedMatch(NamedTuple):
+    """A match from the point of view of one of its players."""
+
+    match: MatchProfile
+    side: TeamProfile
+    change: Change | None
+    quit: bool
+    reason: str | None
+    result: MatchResult
+
+
+def played(match: MatchProfile, name: str) -> PlayedMatch:
+    """Return a match from the point of view of a player who appears in it."""
+    team, position = next(
+        (team, position)
+        for team, side in enumerate(match.sides)
+        for position, (appearance, _) in enumerate(side.parts)
+        if appearance.player == name
+    )
+    side = match.sides[team]
+    appearance, line = side.parts[position]
+    return PlayedMatch(
+        match,
+        side,
+        None if line is None else line.change,
+        appearance.quit,
+        match.reasons[team][position] if match.reasons else match.reason,
+        result_of(match, side),
+    )
+
+
+def result_of(match: MatchProfile, side: TeamProfile) -> MatchResult:
+    """Return the result of a team in a match."""
+    places = [team.finish.place for team in match.sides]
+    own, others = side.finish.place, len(places) - 1
+    beaten = sum(place > own for place in places)
+    tied = sum(place == own for place in places) - 1
+    score = (beaten + 0.5 * tied) / others
+    word = "won" if score > 0.5 else "lost" if score < 0.5 else "drew"
+    text, letter = word, LETTERS[word]
+    if others > 1:
+        text, letter = f"place {own} of {len(places)}", str(own)
+    if match.state != "rated":
+        word, text = "none", f"{text}, which is not rated"
+    return MatchResult(match.match_id, word, letter, text)
+
+
+def counted_from_one(match: MatchProfile) -> MatchProfile:
+    """Return the match with unnamed teams, which are labelled from 0, labelled from 1."""
+    labels = [side.finish.label for side in match.sides]
+    if labels != [str(index) for index in range(len(labels))]:
+        return match
+    numbered = enumerate(match.sides, 1)
+    sides = (replace(side, finish=side.finish._replace(label=str(number))) for number, side in numbered)
+    return replace(match, sides=tuple(sides))
+
+
+class FactorShown(NamedTuple):
+    """A factor of a rating change: label, value in words, and length of its bar.
+
+    share  −1..1, its distance from the neutral value; None if the value is not a number
+    """
+
+    name: str
+    meaning: str
+    told: str
+    share: float | None
+
+
+def factors_of(system: System, part: Part, largest: Mapping[str, float]) -> list[FactorShown]:
+    """Return the factors of a player's change, in the system's order; `largest`: from `largest_of` for the match."""
+    _, line = part
+    if line is None:
+        return []
+    return [
+        _factor(factor, line.change.factors[factor.name], largest.get(factor.name, 0.0))
+        for factor in system.factors
+        if factor.name in line.change.factors
+    ]
+
+
+def largest_of(system: System, match: MatchProfile) -> dict[str, float]:
+    """Return the largest distance of each numeric factor from its neutral value, over all players of a match.
+
+    Multipliers have at least HALF, so that the bar of a modifier of 1.01 is shorter than that of 1.5.
+    """
+    largest = {factor.name: HALF if factor.neutral else 0.0 for factor in system.factors}
+    neutral = {factor.name: factor.neutral for factor in system.factors}
+    for side in match.sides:
+        for _, line in side.parts:
+            for name, value in {} if line is None else line.change.factors.items():
+                if isinstance(value, float) and math.isfinite(value):
+                    largest[name] = max(largest[name], abs(value - neutral[name]))
+    return largest
+
+
+def _factor(factor: Factor, value: FactorValue, largest: float) -> FactorShown:
+    label = factor.name.replace("_", " ")
+    if isinstance(value, bool):
+        return FactorShown(label, factor.meaning, "yes" if value else "no", None)
+    if isinstance(value, str):
+        return FactorShown(label, factor.meaning, value.replace("_", " "), None)
+    if not math.isfinite(value):  # not used in this change
+        return FactorShown(label, factor.meaning, "–", None)
+    text = f"{'× ' if factor.neutral else ''}{value:.4g}".replace("-", "−")
+    return FactorShown(label, factor.meaning, text, (value - factor.neutral) / largest if largest else 0.0)

@@ -1,0 +1,40 @@
+"""Files that are written completely or not at all."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from evenmatch.errors import UsageError
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[Path]:
+    """Yield the path of a draft beside `path`, which replaces `path` when the block ends.
+
+    If the block raises, the draft is deleted and `path` stays as it was. The permissions are those of a new file.
+    Raises UsageError where the file cannot be written.
+    """
+    try:
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be written: {error.strerror}") from error
+    os.close(handle)
+    draft = Path(name)
+    try:
+        yield draft
+        draft.chmod(0o666 & ~_umask())
+        draft.replace(path)
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be written: {error.strerror}") from error
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
