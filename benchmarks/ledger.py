@@ -23,7 +23,7 @@ from evenmatch.match import Match, Team
 from evenmatch.service.corrections import Ban
 from evenmatch.service.service import Service
 from evenmatch.service.settings import Settings
-from evenmatch.standings.board import StandingsRules
+from evenmatch.standings.rules import StandingsRules
 from evenmatch.tables import MatchTable
 
 SYSTEM = "trueskill"

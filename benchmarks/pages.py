@@ -21,7 +21,7 @@ from benchmarks.matches import Season
 from evenmatch.rating import rules
 from evenmatch.service.service import Service
 from evenmatch.service.settings import Settings
-from evenmatch.standings.board import StandingsRules
+from evenmatch.standings.rules import StandingsRules
 from evenmatch.tables import from_matches
 
 BIG, SMALL = "crowd", "small"

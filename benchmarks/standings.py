@@ -12,7 +12,8 @@ import numpy as np
 from benchmarks.figure import Figure, Section, best_in_turn
 from benchmarks.matches import SEED, START
 from evenmatch.durations import DAY
-from evenmatch.standings.board import Board, Snapshot, StandingsRules, snapshot
+from evenmatch.standings.board import Board, Snapshot, snapshot
+from evenmatch.standings.rules import StandingsRules
 
 PLAYERS = 1_000_000
 NOW = START

@@ -10,8 +10,8 @@ import typer
 
 from evenmatch import errors, systems
 from evenmatch.cli.app import app
-from evenmatch.matchmaking.policy import OTHER_OPTIONS, options, presets
-from evenmatch.systems.parameter import specs
+from evenmatch.options import options_of
+from evenmatch.policy import Policy, presets
 from evenmatch.tables import COLUMNS
 
 ROOT = Path(__file__).parents[1]
@@ -28,14 +28,14 @@ def test_the_reference_says_what_the_code_says():
 def test_every_system_has_a_page_that_names_its_parameters_presets_and_factors(name):
     page = (DOCS / "systems" / f"{name}.md").read_text()
     system = systems.find(name)
-    words = [*specs(system.parameters), *system.presets, *(factor.name for factor in system.factors)]
+    words = [*options_of(system.parameters), *system.presets, *(factor.name for factor in system.factors)]
     assert [word for word in words if f"`{word}`" not in page] == []
     assert f"systems/{name}.md" in (DOCS / "README.md").read_text()
 
 
 def test_every_option_and_preset_of_a_policy_is_explained():
     page = (DOCS / "matchmaking.md").read_text()
-    words = [*options(), *OTHER_OPTIONS, *presets()]
+    words = [*options_of(Policy), *presets()]
     assert [word for word in words if f"`{word}`" not in page] == []
 
 

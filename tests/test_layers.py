@@ -14,33 +14,52 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 # Each part of the package and the parts it may import; `rating` and `online` put the pure parts together.
 BELOW = {
     "durations": [],
+    "options": ["errors"],
     "whole_file": ["errors"],
+    "policy": ["errors", "options", "history"],
     "__main__": ["cli"],
     "errors": [],
     "match": ["errors"],
     "history": ["errors", "match"],
     "tables": ["whole_file", "errors", "match", "history"],
-    "systems": ["errors", "match", "history"],
-    "standings": ["durations", "errors", "match", "history", "systems"],
+    "systems": ["errors", "options", "match", "history"],
+    "standings": ["durations", "errors", "options", "match", "history", "systems"],
     "compile_notice": ["history", "systems"],
     "rating": ["errors", "match", "history", "tables", "systems", "standings", "compile_notice"],
     "online": ["errors", "match", "history", "systems", "rating", "compile_notice"],
-    "matchmaking": ["durations", "errors", "history"],  # tickets carry numbers: no rating system, no standings
+    "matchmaking": [
+        "durations",
+        "errors",
+        "options",
+        "policy",
+        "history",
+    ],  # tickets carry numbers: no rating system, no standings
     "lab": [
-        *("durations", "whole_file"),
+        *("durations", "options", "policy", "whole_file"),
         *("errors", "match", "history", "tables", "systems", "standings", "rating", "online", "matchmaking"),
         *("compile_notice", "__version__"),
     ],
     "ledger": ["errors", "match", "history", "systems", "standings", "rating"],
     "service": [
-        *("durations", "whole_file"),
+        *("durations", "options", "policy", "whole_file"),
         *("errors", "match", "history", "tables", "systems", "standings", "rating", "online", "matchmaking"),
         *("compile_notice", "ledger"),
     ],
-    "http": ["errors", "match", "systems", "standings", "rating", "matchmaking", "service", "__version__"],
+    "http": [
+        "errors",
+        "options",
+        "policy",
+        "match",
+        "systems",
+        "standings",
+        "rating",
+        "matchmaking",
+        "service",
+        "__version__",
+    ],
     "client": ["errors", "http"],  # of http the models alone: tests/client says so
     "web": [
-        *("errors", "match", "history", "tables", "systems", "standings", "rating", "matchmaking"),
+        *("errors", "options", "policy", "match", "history", "tables", "systems", "standings", "rating", "matchmaking"),
         *("lab", "service", "http"),  # of http what answers a request: the site, who asks, the log
     ],
     "demo": [
@@ -49,7 +68,7 @@ BELOW = {
         *("service", "http", "client", "web"),
     ],
     "cli": [
-        *("durations", "whole_file"),
+        *("durations", "options", "policy", "whole_file"),
         *("errors", "match", "history", "tables", "systems", "standings", "rating", "online", "matchmaking"),
         *("lab", "service", "http", "web", "demo"),
         "__version__",
@@ -57,6 +76,8 @@ BELOW = {
 }
 PURE = [
     "durations",
+    "options",
+    "policy",
     "errors",
     "match",
     "history",
@@ -68,6 +89,8 @@ PURE = [
 ]  # and tables, but for reading files
 THIRD_PARTY = {
     "durations": [],
+    "options": [],
+    "policy": [],
     "whole_file": [],
     "__main__": [],
     "errors": [],

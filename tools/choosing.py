@@ -20,7 +20,7 @@ import numpy as np
 import evenmatch
 from evenmatch import Backtest
 from evenmatch.lab.backtests.findings import Variant
-from evenmatch.systems.parameter import shown
+from evenmatch.options import shown
 from evenmatch.tables import write_arrow
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -15,8 +15,8 @@ import endpoints
 import evenmatch
 from evenmatch import errors, matchmaking, systems
 from evenmatch.cli.app import app
-from evenmatch.matchmaking.policy import OTHER_OPTIONS, Policy, options, presets
-from evenmatch.systems.parameter import shown, specs
+from evenmatch.options import options_of, shown
+from evenmatch.policy import Policy, presets
 from evenmatch.systems.system import System
 
 FOLDER = Path(__file__).parents[1] / "docs" / "reference"
@@ -66,8 +66,8 @@ def rating_systems() -> str:
 def _system(system: System) -> str:
     parts = [f"## {system.name}\n\n{system.title}\n\nNeeds {system.needs}.\n\nSource: {system.source}.\n"]
     parts.append("| parameter | default | meaning | accepted |\n| --- | --- | --- | --- |")
-    for name, (spec, default) in specs(system.parameters).items():
-        parts.append(f"| `{name}` | {shown(default)} | {spec.meaning} | {spec.accepts} |")
+    for name, option in options_of(system.parameters).items():
+        parts.append(f"| `{name}` | {shown(option.default)} | {option.meaning} | {option.accepts} |")
     parts.append("\n| preset | stands for |\n| --- | --- |")
     for name, values in system.presets.items():
         parts.append(f"| `{name}` | {', '.join(f'{key}={shown(value)}' for key, value in values.items())} |")
@@ -93,12 +93,9 @@ def matchmaker() -> str:
         "## Options of a policy\n\n| option | " + " | ".join(presets()) + " | effect | accepted |",
         "| --- |" + " --- |" * (len(presets()) + 2),
     ]
-    known = options()
-    for name in Policy.__dataclass_fields__:
-        if name != "odds":
-            values = [_value(getattr(policy, name)) for policy in presets().values()]
-            told = (known[name].effect, known[name].accepts) if name in known else (OTHER_OPTIONS[name], "")
-            parts.append(f"| `{name}` | {' | '.join((*values, *told))} |")
+    for name, option in options_of(Policy).items():
+        values = [_value(getattr(policy, name)) for policy in presets().values()]
+        parts.append(f"| `{name}` | {' | '.join((*values, option.meaning, option.accepts))} |")
     own = {name: getattr(matchmaking, name) for name in matchmaking.__all__}
     return "\n".join([*parts, "", *_all(own)])
 

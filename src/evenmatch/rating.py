@@ -15,7 +15,8 @@ from evenmatch.compile_notice import load_kernels
 from evenmatch.errors import BadRowsError, InputError, Problem, RatingRangeError, UsageError
 from evenmatch.history import Floats, History
 from evenmatch.standings.activity import Activity
-from evenmatch.standings.division import DIVISIONS, Division, division_of
+from evenmatch.standings.division import DIVISIONS, Division
+from evenmatch.standings.hysteresis import division_of
 from evenmatch.standings.percentile import percentiles
 from evenmatch.systems import loop
 from evenmatch.systems.loop import Journal, Replay

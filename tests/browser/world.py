@@ -16,7 +16,7 @@ from evenmatch.service.queues.requests import Join, QueuedPlayer
 from evenmatch.service.service import Service
 from evenmatch.service.settings import Settings
 from evenmatch.service.webhooks.subscriptions import Webhooks
-from evenmatch.standings.board import StandingsRules
+from evenmatch.standings.rules import StandingsRules
 from ledger.made import Clock
 
 OWNED = "document.title='owned';alert(1)"

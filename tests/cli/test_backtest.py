@@ -225,7 +225,7 @@ WRONG = [
     ("PLAYED -s ,", 2, "no system was named"),
     ("PLAYED -s nowhere.py", 2, "nowhere.py"),
     ("PLAYED -s elo --param elo.kk=3", 2, "unknown parameter of elo 'kk'"),
-    ("PLAYED -s elo --param elo.k=lots", 2, "k=lots for elo: accepted is"),
+    ("PLAYED -s elo --param elo.k=lots", 2, "k=lots for elo: expected"),
     ("PLAYED -s elo --param k=3", 2, "--param k=3: expected SYSTEM.NAME=VALUE"),
     ("PLAYED -s elo --param elo.k", 2, "expected SYSTEM.NAME=VALUE"),
     ("PLAYED -s elo --param eloo.k=3", 2, "unknown system 'eloo'"),

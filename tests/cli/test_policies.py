@@ -10,7 +10,8 @@ import typer
 from evenmatch.cli import policies
 from evenmatch.cli.app import app
 from evenmatch.errors import BadParameterError, InputError, UnknownNameError, UsageError
-from evenmatch.matchmaking.policy import OTHER_OPTIONS, Policy, options, presets
+from evenmatch.options import options_of
+from evenmatch.policy import Policy, presets
 
 ODD = Policy(
     team_size=7,
@@ -60,7 +61,7 @@ def test_a_printed_preset_is_a_file_that_stands_for_it(run, written, name):
 
 def test_every_option_is_printed_after_what_it_does(run):
     lines = run("policies", "quick").out.splitlines()
-    effects = {name: option.effect for name, option in options().items()} | OTHER_OPTIONS
+    effects = {name: option.meaning for name, option in options_of(Policy).items()}
     known = set(Policy().to_data())
     assert set(effects) == known
     for name in known:

@@ -11,8 +11,8 @@ from evenmatch.cli import queue_runs
 from evenmatch.lab.queue.rival_matchmakers import others
 from evenmatch.lab.queue.scenario import REGION_MIXES, Scenario
 from evenmatch.lab.queue.simulation import simulate
-from evenmatch.matchmaking.policy import presets
 from evenmatch.matchmaking.propose import propose
+from evenmatch.policy import presets
 
 FIRST = [
     *("name", "matches", "unmatched", "wait_p50", "wait_p95", "wait_max", "spread_p50", "spread_p95"),

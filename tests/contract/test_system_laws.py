@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 from evenmatch import rules, systems
 from evenmatch.errors import BadParameterError, InputError, UnknownNameError
 from evenmatch.history import Columns, History
+from evenmatch.options import Choice, Flag, Number, Numbers, options_of
 from evenmatch.rating import changes
 from evenmatch.systems import loop
-from evenmatch.systems.parameter import Choice, Flag, Number, Numbers, build, specs
+from evenmatch.systems.parameter import build
 from evenmatch.systems.system import Change, Rules, timeless
 
 OWN_FILE = Path(__file__).parents[2] / "docs" / "how-to" / "league_points.py"
@@ -224,18 +225,18 @@ def test_pair_gives_both_sides_of_the_same_odds(name, seed):
 def drawn(system, rng):
     """The system with random parameters, or None where they do not go together."""
     values = {}
-    for parameter, (spec, default) in specs(system.parameters).items():
-        match spec:
+    for parameter, option in options_of(system.parameters).items():
+        match option:
             case Number(decimals=None):
-                values[parameter] = float(rng.uniform(spec.low, spec.high))
+                values[parameter] = float(rng.uniform(option.low, option.high))
             case Number():
-                values[parameter] = round(float(rng.uniform(spec.low, min(spec.high, 1e4))), spec.decimals)
+                values[parameter] = round(float(rng.uniform(option.low, min(option.high, 1e4))), option.decimals)
             case Choice():
-                values[parameter] = str(rng.choice(spec.choices))
+                values[parameter] = str(rng.choice(option.choices))
             case Flag():
                 values[parameter] = bool(rng.integers(2))
             case Numbers():
-                values[parameter] = default
+                values[parameter] = option.default
     try:
         return Rules(system, build(system.name, system.parameters, values), None)
     except BadParameterError:
@@ -290,7 +291,7 @@ def test_nobody_starts_from_nothing_and_a_rating_that_cannot_be_held_is_refused_
     for wrong in (float("nan"), float("inf"), -float("inf"), 1e13, -1e13, 1e300):
         with pytest.raises(InputError) as error:
             by.system.start_at(wrong, by.parameters)
-        assert f"starting rating {wrong!r}: accepted is a number from " in str(error.value)
+        assert f"starting rating {wrong!r}: expected a number from " in str(error.value)
         with pytest.raises(InputError, match="starting rating"):
             by.starting(np.array([fine, wrong]))
 
@@ -403,12 +404,12 @@ def test_a_systems_words_and_declarations_are_complete(name):
     assert system.needs
     assert system.source
     assert all(factor.meaning for factor in system.factors)
-    for parameter, (spec, default) in specs(system.parameters).items():
-        assert spec.meaning, parameter
-        assert spec.accepts, parameter
-        assert spec.read(default) == default, parameter
-        for value in spec.search or ():
-            spec.read(value)  # raises where tuning would look beyond what is accepted
+    for parameter, option in options_of(system.parameters).items():
+        assert option.meaning, parameter
+        assert option.accepts, parameter
+        assert option.read(option.default) == option.default, parameter
+        for value in option.search or ():
+            option.read(value)  # raises where tuning would look beyond what is accepted
     for preset in system.presets:
         assert rules(name, preset).values() != rules(name).values()
 
@@ -419,12 +420,12 @@ def test_wrong_names_and_values_say_what_is_accepted(name):
         rules(name, "nosuch")
     with pytest.raises(UnknownNameError, match=r"'nosuch'.*known: "):
         rules(name, nosuch=1)
-    for parameter, (spec, _) in specs(systems.find(name).parameters).items():
+    for parameter, option in options_of(systems.find(name).parameters).items():
         for wrong in ("", "much", float("nan"), float("inf"), -1e12, [[]], b"1"):
             with pytest.raises(BadParameterError) as error:
                 rules(name, **{parameter: wrong})
             assert f"{parameter}=" in str(error.value)
-            assert spec.accepts in str(error.value)
+            assert option.accepts in str(error.value)
 
 
 @every_system

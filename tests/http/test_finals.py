@@ -2,7 +2,7 @@
 
 from evenmatch import rules
 from evenmatch.service.settings import Settings
-from evenmatch.standings.board import StandingsRules
+from evenmatch.standings.rules import StandingsRules
 from ledger.made import duel
 
 STANDINGS = "/v1/ladders/duel/standings"

@@ -19,7 +19,8 @@ from evenmatch.http.models.matches import MatchReport
 from evenmatch.http.options import Options
 from evenmatch.http.server import site_over
 from evenmatch.ledger.database import Database
-from evenmatch.matchmaking.policy import OTHER_OPTIONS, options
+from evenmatch.options import Number, options_of
+from evenmatch.policy import Policy
 from evenmatch.service.service import Service
 
 SOAK = os.environ.get("EVENMATCH_SOAK") == "1"
@@ -137,17 +138,19 @@ def test_what_the_document_forbids_is_refused_as_it_says(asked):
 def test_the_options_of_a_policy_are_those_of_the_matchmaker(asked):
     """Their names, whether they are whole, optional or bounded, and what they do."""
     schemas = asked[0].raw_schema["components"]["schemas"]
-    declared, others = options(), set(OTHER_OPTIONS)
+    declared = options_of(Policy)
     for model, further in (("PolicyOptions", {"preset"}), ("QueuePolicy", set())):
         properties = schemas[model]["properties"]
-        assert set(properties) == {*declared, *others, *further}
+        assert set(properties) == {*declared, *further}
         for name, option in declared.items():
+            assert properties[name]["description"] == option.meaning
+            if not isinstance(option, Number):
+                continue
             kinds = properties[name].get("anyOf", [properties[name]])
             assert ({"type": "null"} in kinds) == option.optional, name
             number = kinds[0]
             assert number["type"] == ("integer" if option.whole else "number"), name
             assert (number["minimum"], number["maximum"]) == (option.low, option.high), name
-            assert properties[name]["description"] == option.effect
     assert schemas["PolicyOptions"].get("required") is None
     assert schemas["PolicyOptions"]["additionalProperties"] is False
 

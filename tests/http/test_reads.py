@@ -16,8 +16,8 @@ from evenmatch.service.callers.access import SCOPES
 from evenmatch.service.corrections import Ban, Void
 from evenmatch.service.service import Service
 from evenmatch.service.settings import Settings
-from evenmatch.standings.board import StandingsRules
 from evenmatch.standings.division import Division
+from evenmatch.standings.rules import StandingsRules
 from http_asking import Asking
 from ledger.made import START, Clock, after, duel
 

@@ -10,7 +10,7 @@ from evenmatch.errors import UnknownNameError
 from evenmatch.http.options import Options
 from evenmatch.http.standings_cache import Once
 from evenmatch.service.settings import Settings
-from evenmatch.standings.board import StandingsRules
+from evenmatch.standings.rules import StandingsRules
 from ledger.made import duel
 
 STANDINGS = "/v1/ladders/duel/standings"

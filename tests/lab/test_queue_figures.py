@@ -10,9 +10,9 @@ import pytest
 from evenmatch.lab.queue.matches import RunMatches, weigh
 from evenmatch.lab.queue.run import CANCELLED, EXPIRED, MATCHED, OVERTAKEN, WAITING, Run
 from evenmatch.lab.queue.run_metrics import FIRST
-from evenmatch.matchmaking.policy import Policy
 from evenmatch.matchmaking.ticket import Member, Ticket
 from evenmatch.matchmaking.tickets import Tickets
+from evenmatch.policy import Policy
 
 SECOND = 1_000_000
 NONE = np.empty(0, np.int64)

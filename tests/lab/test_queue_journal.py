@@ -16,11 +16,11 @@ from evenmatch.lab.queue.run import MATCHED, OVERTAKEN
 from evenmatch.lab.queue.scenario import Scenario
 from evenmatch.lab.queue.simulation import simulate
 from evenmatch.lab.queue.team_building import line_up, proposals
-from evenmatch.matchmaking.policy import Policy, presets
 from evenmatch.matchmaking.propose import propose
 from evenmatch.matchmaking.queue import Queue
 from evenmatch.matchmaking.ticket import Member, Ticket
 from evenmatch.matchmaking.tickets import Tickets
+from evenmatch.policy import Policy, presets
 
 SECOND = 1_000_000
 EVERYTHING = Scenario(

@@ -11,9 +11,9 @@ from evenmatch.lab.queue.rule_checks import broken
 from evenmatch.lab.queue.scenario import PARTY_MIXES, REGION_MIXES, Scenario
 from evenmatch.lab.queue.simulation import simulate
 from evenmatch.lab.queue.team_building import fill, line_up, split
-from evenmatch.matchmaking.policy import Policy
 from evenmatch.matchmaking.queue import Queue
 from evenmatch.matchmaking.ticket import Member, Ticket
+from evenmatch.policy import Policy
 
 SECOND = 1_000_000
 DUEL = Policy(team_size=1, max_odds=None)

@@ -19,8 +19,8 @@ from evenmatch.lab.queue.picture_marks import marks
 from evenmatch.lab.queue.rival_matchmakers import others
 from evenmatch.lab.queue.scenario import Scenario
 from evenmatch.lab.queue.simulation import simulate
-from evenmatch.matchmaking.policy import Policy
 from evenmatch.matchmaking.propose import propose
+from evenmatch.policy import Policy
 from lab.test_queue_figures import run_of
 from lab.test_report import OWNED, Page, browser, figures_of, red
 

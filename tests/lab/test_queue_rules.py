@@ -7,9 +7,9 @@ import pytest
 
 from evenmatch.lab.queue.matches import RunMatches
 from evenmatch.lab.queue.rule_checks import broken
-from evenmatch.matchmaking.policy import Policy
 from evenmatch.matchmaking.ticket import Member, Met, Ticket
 from evenmatch.matchmaking.tickets import Tickets, starts
+from evenmatch.policy import Policy
 
 SECOND = 1_000_000
 DUEL = Policy(team_size=1, teams=2, steps=((0, 2), (10, 5), (20, 40)))

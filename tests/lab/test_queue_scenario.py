@@ -9,8 +9,9 @@ import pytest
 from evenmatch.errors import BadParameterError, UnknownNameError
 from evenmatch.lab.queue.arrivals import EXPECTED, arrival_times
 from evenmatch.lab.queue.population import populate
-from evenmatch.lab.queue.scenario import OTHER_OPTIONS, PARTY_MIXES, REGION_MIXES, Scenario, options, party_mix
+from evenmatch.lab.queue.scenario import PARTY_MIXES, REGION_MIXES, Scenario, party_mix
 from evenmatch.matchmaking.tickets import FOREVER
+from evenmatch.options import options_of
 
 SECOND = 1_000_000
 
@@ -24,7 +25,7 @@ def test_the_default_is_the_scenario_of_the_quality_claims():
 
 
 def test_every_value_says_what_it_does():
-    assert {one.name for one in dataclasses.fields(Scenario)} == {*options(), *OTHER_OPTIONS}
+    assert {one.name for one in dataclasses.fields(Scenario)} == {*options_of(Scenario)}
 
 
 @pytest.mark.parametrize(
@@ -35,7 +36,7 @@ def test_every_value_says_what_it_does():
         ({"seed": 1.5}, "a whole number from 0"),
         ({"seed": True}, "seed=True"),
         ({"share_strict": 1.1}, "0 to 1"),
-        ({"kind": "weekly"}, "poisson, daily, bursts, recorded"),
+        ({"kind": "weekly"}, "poisson, daily, bursts or recorded"),
         ({"kind": "recorded"}, "times is empty"),
         ({"times": (1.0,)}, "only allowed with kind='recorded'"),
         ({"kind": "recorded", "times": (-1.0,)}, "seconds from 0"),

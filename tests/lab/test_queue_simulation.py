@@ -14,8 +14,8 @@ from evenmatch.lab.queue.run_metrics import FIRST
 from evenmatch.lab.queue.scenario import PARTY_MIXES, Scenario
 from evenmatch.lab.queue.simulation import simulate
 from evenmatch.lab.queue.team_building import line_up, proposals
-from evenmatch.matchmaking.policy import Policy
 from evenmatch.matchmaking.propose import propose
+from evenmatch.policy import Policy
 
 SECOND = 1_000_000
 OTHERS = {name: other.propose for name, other in others().items()}

@@ -7,7 +7,7 @@ import pytest
 from evenmatch.errors import BadParameterError
 from evenmatch.lab.ladder.wait_charts import Waited, waits_over_time
 from evenmatch.lab.queue.trial import Steps, TrialCrowd, policy_of, steps_of, try_preset, try_steps
-from evenmatch.matchmaking.policy import presets
+from evenmatch.policy import presets
 
 SECOND = 1_000_000
 # times and widths as somebody pulled them, and as they are simulated

@@ -15,7 +15,7 @@ from evenmatch import backtest, from_matches, rules, systems
 from evenmatch.errors import BadParameterError, UsageError
 from evenmatch.lab.backtests.evaluation import rateable_history, replay_and_judge
 from evenmatch.lab.backtests.tune import LEARNED, tune
-from evenmatch.systems.parameter import Number, Numbers, specs
+from evenmatch.options import Number, Numbers, options_of
 from made_up import made_up_table
 from planted import duels, table
 
@@ -97,7 +97,7 @@ def test_every_system_is_tuned_within_the_ranges_that_it_declares(name, tmp_path
     listed = tried(found)
     assert len(listed) == fixed + 3
     assert math.isfinite(found.log_loss)
-    searched = {name: spec for name, (spec, _) in specs(system.parameters).items() if spec.search is not None}
+    searched = {name: option for name, option in options_of(system.parameters).items() if option.search is not None}
     for _, values in listed[fixed:]:
         assert set(values) == set(searched)
         for parameter, value in values.items():
@@ -192,7 +192,7 @@ def test_rows_of_numbers_are_proposed_in_the_order_that_they_must_have(own):
 
 
 def test_wide_ranges_are_searched_by_orders_of_magnitude():
-    low, high = specs(systems.find("elo").parameters)["k"][0].search
+    low, high = options_of(systems.find("elo").parameters)["k"].search
     assert high / low > 100
     middle = math.sqrt(low * high)
     matches = table(1, 100)

@@ -13,8 +13,8 @@ from evenmatch.lab.ladder.what_if import what_if
 from evenmatch.lab.ladder.what_if_report import ranks, what_if_findings
 from evenmatch.lab.season import season
 from evenmatch.match import Match
-from evenmatch.standings.board import StandingsRules
 from evenmatch.standings.division import Division
+from evenmatch.standings.rules import StandingsRules
 from ledger.made import match
 
 EVERYBODY = StandingsRules(placement=1, divisions=(Division("Low", 1), Division("High", 51)))

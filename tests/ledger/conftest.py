@@ -6,7 +6,7 @@ from databases import KINDS, made_url  # noqa: F401
 from evenmatch import rules
 from evenmatch.service.service import Service
 from evenmatch.service.settings import Settings
-from evenmatch.standings.board import StandingsRules
+from evenmatch.standings.rules import StandingsRules
 from ledger.made import Clock
 from postgres import postgres  # noqa: F401
 

@@ -24,8 +24,8 @@ from evenmatch.service.recording.recorder import CommitQueue, Submission
 from evenmatch.service.recording.report_batch import ReportBatch
 from evenmatch.service.service import Service
 from evenmatch.service.settings import Settings
-from evenmatch.standings.board import StandingsRules
 from evenmatch.standings.division import Division
+from evenmatch.standings.rules import StandingsRules
 from ledger.made import after, duel, dump, everybody, match, positions, ratings
 
 LONE = (duel(1, "ann", "bob"), {"ann": 1516.0, "bob": 1484.0})  # Elo with K = 32 between equals

@@ -10,8 +10,8 @@ from evenmatch.durations import DAY
 from evenmatch.errors import BadParameterError, UnknownNameError
 from evenmatch.service.corrections import Ban, Reinstate, Void
 from evenmatch.service.settings import Settings
-from evenmatch.standings.board import StandingsRules
 from evenmatch.standings.division import Division
+from evenmatch.standings.rules import StandingsRules
 from ledger.made import Clock, after, duel, everybody, match, micros, ratings
 
 BANDS = (Division("low", 1), Division("middle", 40), Division("high", 80))

@@ -13,11 +13,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from evenmatch.matchmaking.policy import Policy, presets
 from evenmatch.matchmaking.proposal import Proposals
 from evenmatch.matchmaking.propose import propose
 from evenmatch.matchmaking.queue import Queue
 from evenmatch.matchmaking.tickets import Tickets
+from evenmatch.policy import Policy, presets
 from reference import matchmaking as slow
 
 SECOND = 1_000_000

@@ -1,5 +1,6 @@
 """Names of the matchmaker's kernels hold a hash of all that their machine code depends on."""
 
+import collections
 import importlib
 import pkgutil
 import types
@@ -34,6 +35,16 @@ def outer(step=1, docstring="Text."):
 def test_a_changed_constant_of_a_called_kernel_changes_the_name():
     assert outer(step=1) == outer(step=1)
     assert outer(step=2) != outer(step=1)
+
+
+def test_a_renamed_type_of_an_argument_changes_the_name():
+    def named(name):
+        scope = {name: collections.namedtuple(name, ["size"])}
+        exec(f"def kernel(view: '{name}') -> int:\n    return view.size", scope)
+        return fingerprint(scope["kernel"])
+
+    assert named("QueueView") == named("QueueView")
+    assert named("QueueView") != named("View")
 
 
 def test_a_changed_docstring_changes_nothing():

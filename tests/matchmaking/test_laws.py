@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from evenmatch.errors import InputError, UnknownNameError
-from evenmatch.matchmaking.policy import Policy, presets
 from evenmatch.matchmaking.propose import propose
 from evenmatch.matchmaking.queue import Queue
 from evenmatch.matchmaking.queues import Queues
 from evenmatch.matchmaking.ticket import Member, Met, Ticket
 from evenmatch.matchmaking.tickets import Tickets
+from evenmatch.policy import Policy, presets
 from reference import matchmaking as slow
 
 SECOND = 1_000_000

@@ -10,7 +10,8 @@ import pytest
 
 from evenmatch.errors import BadParameterError, UnknownNameError
 from evenmatch.matchmaking import Logistic, Policy, presets
-from evenmatch.matchmaking.policy import OTHER_OPTIONS, options
+from evenmatch.matchmaking.odds import predicted_odds
+from evenmatch.options import Number, options_of
 
 INF = float("inf")
 MOST = 1_000_000
@@ -42,10 +43,10 @@ BESIDE = {"min_team_size": {"team_size": 50}, "teams": {"team_size": 1}}  # what
 
 
 def test_every_option_of_a_policy_is_in_the_table_or_documented_beside_it():
-    assert set(options()) == set(ACCEPTED)
-    fields = {one.name for one in dataclasses.fields(Policy)}
-    assert fields == set(ACCEPTED) | set(OTHER_OPTIONS) | {"odds"}
-    assert all(option.effect.endswith(".") for option in options().values())
+    options = options_of(Policy)
+    assert {name for name, option in options.items() if isinstance(option, Number)} == set(ACCEPTED)
+    assert {field.name for field in dataclasses.fields(Policy)} == {*options, "odds"}
+    assert all(option.meaning.endswith(".") for option in options.values())
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -121,7 +122,7 @@ BAD_STEPS = [
     ([[0]], r"\[0\]"),
     ([0, 2], r"\[0, 2\]"),
     (5, "5"),
-    ("none", "None"),
+    ("none", "none"),
     ("fast", "fast"),
     ({"0": 2}, "0"),
 ]
@@ -291,8 +292,8 @@ def test_a_spread_is_worth_the_waiting_that_allows_it(spread, expected):
 
 def test_odds_are_those_of_elos_curve_on_the_policys_scale():
     first, second = np.array([1500.0, 1900.0, 1500.0]), np.array([1500.0, 1500.0, 1700.0])
-    assert Policy().foretell(first, second) == pytest.approx([0.5, 10 / 11, 1 / (1 + math.sqrt(10))])
-    assert Policy(odds_scale=200.0).foretell(first, second) == pytest.approx([0.5, 100 / 101, 1 / 11])
+    assert predicted_odds(Policy(), first, second) == pytest.approx([0.5, 10 / 11, 1 / (1 + math.sqrt(10))])
+    assert predicted_odds(Policy(odds_scale=200.0), first, second) == pytest.approx([0.5, 100 / 101, 1 / 11])
     assert Logistic(400.0)(first, second) == pytest.approx([0.5, 10 / 11, 1 / (1 + math.sqrt(10))])
 
 
@@ -301,7 +302,7 @@ def test_odds_of_the_ladders_own_system_come_first():
         return np.where(first > second, 0.75, 0.25)
 
     policy = Policy(odds=even_or_not, odds_scale=1.0)
-    assert policy.foretell(np.array([2.0, 1.0]), np.array([1.0, 2.0])).tolist() == [0.75, 0.25]
+    assert predicted_odds(policy, np.array([2.0, 1.0]), np.array([1.0, 2.0])).tolist() == [0.75, 0.25]
     assert "odds" not in policy.to_data()
 
 

@@ -8,11 +8,11 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 
-from evenmatch.matchmaking.policy import Policy, presets
 from evenmatch.matchmaking.propose import propose
 from evenmatch.matchmaking.queue import Queue
 from evenmatch.matchmaking.ticket import Member, Ticket
 from evenmatch.matchmaking.tickets import Tickets
+from evenmatch.policy import Policy, presets
 from reference import matchmaking as slow
 
 SECOND = 1_000_000

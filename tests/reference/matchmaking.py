@@ -13,9 +13,10 @@ from itertools import combinations
 
 import numpy as np
 
-from evenmatch.matchmaking.policy import Policy
+from evenmatch.matchmaking.odds import predicted_odds
 from evenmatch.matchmaking.proposal import Proposal, Proposals
 from evenmatch.matchmaking.ticket import Member, Met, Ticket
+from evenmatch.policy import Policy
 
 SECOND = 1_000_000
 Teams = Sequence[Sequence[Ticket]]
@@ -142,7 +143,7 @@ def odds_of(teams: Teams, policy: Policy) -> float:
     """The odds of the first of two teams, or of the strongest against the weakest."""
     means = [math.fsum(ratings) / len(ratings) for ratings in (_ratings(team) for team in teams)]
     first, second = means if len(means) == 2 else (max(means), min(means))
-    return float(policy.foretell(np.array([first]), np.array([second]))[0])
+    return float(predicted_odds(policy, np.array([first]), np.array([second]))[0])
 
 
 def is_narrow_enough(match: Sequence[Ticket], now: int, policy: Policy) -> bool:

@@ -8,7 +8,7 @@ from evenmatch import rules
 from evenmatch.ledger.database import Database
 from evenmatch.service.service import Service
 from evenmatch.service.settings import Settings
-from evenmatch.standings.board import StandingsRules
+from evenmatch.standings.rules import StandingsRules
 from ledger.made import Clock
 from postgres import postgres  # noqa: F401
 

@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 from evenmatch.durations import DAY
 from evenmatch.errors import BadParameterError, InputError
 from evenmatch.standings.activity import NEVER
-from evenmatch.standings.board import Board, Cut, Standing, StandingsRules, snapshot
+from evenmatch.standings.board import Board, Cut, Standing, snapshot
 from evenmatch.standings.distribution import Population
 from evenmatch.standings.division import DIVISIONS, FIFTY, Division
 from evenmatch.standings.hysteresis import settle
 from evenmatch.standings.percentile import percentiles, queue_percentiles
+from evenmatch.standings.rules import StandingsRules
 
 NOW = 20_000 * DAY
 THIRDS = (Division("low", 1), Division("mid", 34), Division("top", 67))
@@ -495,12 +496,12 @@ def test_a_distribution_counts_the_active_alone():
 # What is refused
 
 RULED_OUT = [
-    ({"placement": -1}, "placement is -1; expected 0 or more"),
-    ({"active_days": -0.5}, "active_days is -0.5"),
-    ({"active_days": math.nan}, "active_days is nan"),
-    ({"active_days": math.inf}, "active_days is inf; expected at most 36,525, a century"),
-    ({"active_days": 36_525.5}, "active_days is 36525.5; expected at most 36,525"),
-    ({"division_margin": -3}, "division_margin is -3"),
+    ({"placement": -1}, "placement=-1: expected a whole number from 0"),
+    ({"active_days": -0.5}, "active_days=-0.5"),
+    ({"active_days": math.nan}, "active_days=nan"),
+    ({"active_days": math.inf}, "active_days=inf: expected a number from 0 to 36,525"),
+    ({"active_days": 36_525.5}, "active_days=36525.5: expected a number from 0 to 36,525"),
+    ({"division_margin": -3}, "division_margin=-3"),
 ]
 
 

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from evenmatch.standings.board import Board, StandingsRules, snapshot
+from evenmatch.standings.board import Board, snapshot
+from evenmatch.standings.rules import StandingsRules
 
 DAY = 86_400_000_000
 RATINGS = {1: 1500.0, 2: 1700.0, 3: 1500.0, 4: 1400.0, 5: 1500.0, 6: 1600.0, 7: 1300.0}

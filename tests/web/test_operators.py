@@ -100,13 +100,20 @@ def test_a_correction_that_cannot_be_is_refused_with_what_could(operator, league
 
 def test_settings_are_changed_and_noted(operator, league, service):
     at = f"/ladders/{league}/operate"
-    form = {"title": "Spring", "placement": "3", "active_days": "20", "division_margin": "2", "factor": "0.25"}
-    operator.submit(f"{at}/settings", on=at, **form, team_size="1", reset="full")
+    form = {
+        "title": "Spring",
+        "placement": "3",
+        "active_days": "20",
+        "division_margin": "2",
+        "factor": "0.25",
+        "reset": "full",
+    }
+    operator.submit(f"{at}/settings", on=at, **form, team_size="1")
     changed = service.ladder(league).settings
     assert (changed.title, changed.standings.placement, changed.team_size, changed.reset) == ("Spring", 3, 1, "full")
     assert "settings.changed" in words(operator.page("/operate/audit"))
     refused = operator.submit(f"{at}/settings", on=at, **{**form, "placement": "many"})
-    assert "Expected a whole number, got 'many'" in words(refused.text)
+    assert "Expected a whole number from 0 to 2,147,483,647, got 'many'" in words(refused.text)
 
 
 def test_other_rules_are_previewed_and_then_rate_the_ladder(operator, league, service):
@@ -128,7 +135,7 @@ def test_other_rules_are_previewed_and_then_rate_the_ladder(operator, league, se
 
 def test_a_parameter_out_of_range_is_told_beside_its_field(operator, league):
     page = operator.page(f"/ladders/{league}/operate/rules?system=elo&shown_system=elo&shown_preset=&p.k=-1&look=1")
-    assert field(page, "p.k") == ("-1", "Expected a number from 0 to 10000, got '−1'")
+    assert field(page, "p.k") == ("-1", "Expected a number from 0 to 10,000, got '−1'")
     assert "Rate by these rules" not in page
 
 

@@ -34,7 +34,7 @@ def differences(before: Mapping[str, object], after: Mapping[str, object]) -> li
 
 def in_words(value: object, name: str = "") -> str:
     """The value of a setting or parameter as text."""
-    from evenmatch.systems.parameter import shown
+    from evenmatch.options import shown
 
     if name == "divisions" and isinstance(value, list):
         return ", ".join(f"{division} from {lowest}" for division, lowest in value)

@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from evenmatch.cli import options, settings
+from evenmatch.cli import options
 from evenmatch.cli.audit import acting
 from evenmatch.cli.correction_options import NOTHING, ONLY_SEEN, as_document, carry_out, print_preview
 from evenmatch.cli.correction_words import about, changed_by, differences, in_words
 from evenmatch.cli.database import DATABASE, Db, Id, Preview, counted, minutes_text, opened, shown_database, typed
 from evenmatch.cli.output import compile_ahead, note, print_json, print_table, printable
 from evenmatch.cli.season import plain_season
+from evenmatch.cli.settings import with_settings
 from evenmatch.errors import UsageError
 
 if TYPE_CHECKING:
@@ -25,21 +26,16 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="The ladder's name.")]
 
 
 @app.command()
+@with_settings
 def create(
+    *,
     name: Name,
     system: options.System,
     preset: options.Preset = None,
     param: options.Param = None,
-    title: settings.Title = None,
-    placement: settings.Placement = None,
-    active_days: settings.ActiveDays = None,
-    divisions: settings.Divisions = None,
-    division_margin: settings.DivisionMargin = None,
-    team_size: settings.TeamSize = None,
-    reset: settings.Reset = None,
-    factor: settings.Factor = None,
     db: Db = DATABASE,
     json: options.Json = False,
+    changes: dict[str, object],
 ) -> None:
     """Create a ladder, and the database if it does not exist.
 
@@ -52,7 +48,6 @@ def create(
     evenmatch ladder create duel --system elo --db postgresql://league@db.example/league
     """
     by = options.rules_of(system, preset, param)
-    changes = settings.settings_of(title, placement, active_days, divisions, division_margin, team_size, reset, factor)
     from evenmatch.service.service import Service
     from evenmatch.service.settings import Settings
 
@@ -171,7 +166,9 @@ def show(name: Name, db: Db = DATABASE, json: options.Json = False) -> None:
 
 
 @app.command()
+@with_settings
 def change(
+    *,
     name: Name,
     system: Annotated[
         str | None, typer.Option("--system", "-s", metavar="S", help="Rate all matches by another system.")
@@ -186,16 +183,9 @@ def change(
     ] = False,
     preview: Preview = False,
     event_id: Id = None,
-    title: settings.Title = None,
-    placement: settings.Placement = None,
-    active_days: settings.ActiveDays = None,
-    divisions: settings.Divisions = None,
-    division_margin: settings.DivisionMargin = None,
-    team_size: settings.TeamSize = None,
-    reset: settings.Reset = None,
-    factor: settings.Factor = None,
     db: Db = DATABASE,
     json: options.Json = False,
+    changes: dict[str, object],
 ) -> None:
     """Change a ladder: its settings, or what its matches are rated by.
 
@@ -213,7 +203,6 @@ def change(
     """
     if begin not in ("start", "now"):
         raise UsageError(f"--from {begin}: expected start or now")
-    changes = settings.settings_of(title, placement, active_days, divisions, division_margin, team_size, reset, factor)
     if not changes and system is None and preset is None and not param:
         raise UsageError("nothing to change was named; give --system, --preset, --param or settings")
     from evenmatch.service.rule_overrides import choose
@@ -267,7 +256,7 @@ def described(ladder: Ladder) -> dict[str, object]:
 
 
 def _print(ladder: Ladder, season: Season, made_at: str, corrections: int, db: str) -> None:
-    from evenmatch.systems.parameter import shown
+    from evenmatch.options import shown
 
     others = counted(corrections, "correction or change", "corrections and changes")
     due = f"a rebuild is due; type: {typed(db, 'rebuild', '--ladder', ladder.name)}"

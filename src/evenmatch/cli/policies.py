@@ -14,9 +14,10 @@ import typer
 from evenmatch.cli import options
 from evenmatch.cli.output import print_json, print_table
 from evenmatch.errors import BadParameterError, EvenmatchError, InputError, UnknownNameError, UsageError
+from evenmatch.options import options_of
 
 if TYPE_CHECKING:
-    from evenmatch.matchmaking.policy import Option, Policy
+    from evenmatch.policy import Policy
 
 SUFFIXES = (".toml", ".json")
 ALWAYS = ("team_size", "teams", "steps")  # listed even if all presets have the same value
@@ -44,7 +45,7 @@ def command(
 
     evenmatch simulate-queue --policy balanced --policy mine.toml
     """
-    from evenmatch.matchmaking.policy import presets
+    from evenmatch.policy import presets
 
     if name is not None:
         policy = find(name)
@@ -63,7 +64,7 @@ def find(named: str) -> Policy:
 
     Raises UnknownNameError for an unknown name, UsageError for an unreadable file, InputError for invalid contents.
     """
-    from evenmatch.matchmaking.policy import Policy, presets
+    from evenmatch.policy import Policy, presets
 
     if named in presets():
         return presets()[named]
@@ -117,17 +118,15 @@ def read_document(path: Path, what: str) -> dict[str, object]:
 
 def as_toml(policy: Policy, name: str) -> str:
     """The policy as a TOML document with comments on each option; reading it gives the same policy."""
-    from evenmatch.matchmaking.policy import OTHER_OPTIONS
-    from evenmatch.matchmaking.policy import options as numbers
-
-    return document_as_toml(
-        f"Policy {_text(name)} of evenmatch. {UNITS}", policy.to_data(), described(numbers(), OTHER_OPTIONS)
-    )
+    return document_as_toml(f"Policy {_text(name)} of evenmatch. {UNITS}", policy.to_data(), described(type(policy)))
 
 
-def described(numbers: Mapping[str, Option], others: Mapping[str, str]) -> dict[str, str]:
-    """The effect and accepted values of each option, by name."""
-    return {name: f"{option.effect} Accepted: {option.accepts}." for name, option in numbers.items()} | dict(others)
+def described(owner: type) -> dict[str, str]:
+    """The meaning and accepted values of each option, by name."""
+    return {
+        name: f"{option.meaning} Accepted: {option.accepts}." if option.accepts else option.meaning
+        for name, option in options_of(owner).items()
+    }
 
 
 def document_as_toml(head: str, data: Mapping[str, object], effects: Mapping[str, str]) -> str:
@@ -152,10 +151,9 @@ def _as_options(changes: dict[str, int]) -> str:
 
 def _print(policies: dict[str, Policy]) -> None:
     """Print the options in which the presets differ, with their effects."""
-    from evenmatch.matchmaking.policy import OTHER_OPTIONS
-    from evenmatch.matchmaking.policy import options as numbers
+    from evenmatch.policy import Policy
 
-    effects = {name: option.effect for name, option in numbers().items()} | OTHER_OPTIONS
+    effects = {name: option.meaning for name, option in options_of(Policy).items()}
     data = [policy.to_data() for policy in policies.values()]
     rows = [
         [name, *(_shown(values[name]) for values in data), effects[name]]

@@ -127,7 +127,7 @@ def remove(
 
 def _policy(named: str) -> dict[str, object]:
     """The policy of --policy as data; without team_size if it has none, so that the ladder's applies."""
-    from evenmatch.matchmaking.policy import presets
+    from evenmatch.policy import presets
 
     if named in presets():
         return {"preset": named}

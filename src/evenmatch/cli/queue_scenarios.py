@@ -12,7 +12,7 @@ from evenmatch.errors import BadParameterError, EvenmatchError, InputError, Unkn
 
 if TYPE_CHECKING:
     from evenmatch.lab.queue.scenario import Scenario
-    from evenmatch.matchmaking.policy import Policy
+    from evenmatch.policy import Policy
 
 # Name of a value in a scenario file: the option that sets it
 OPTIONS = {
@@ -57,7 +57,7 @@ def find_scenario(path: Path | None, given: Mapping[str, object]) -> Scenario:
 
 
 def _explained(error: EvenmatchError) -> str:
-    from evenmatch.matchmaking.policy import Policy
+    from evenmatch.policy import Policy
 
     if not isinstance(error, UnknownNameError) or error.kind != "value of a scenario":
         return str(error)
@@ -130,7 +130,7 @@ def title_of(scenario: Scenario, chosen: Mapping[str, Policy]) -> str:
 
 def as_toml(scenario: Scenario) -> str:
     """The scenario as a TOML file for --scenario, with comments on each value."""
-    from evenmatch.lab.queue.scenario import OTHER_OPTIONS, options
+    from evenmatch.lab.queue.scenario import Scenario
 
     head = "A scenario for evenmatch simulate-queue --scenario. Times are in seconds, widths in percentiles."
-    return policies.document_as_toml(head, scenario.to_data(), policies.described(options(), OTHER_OPTIONS))
+    return policies.document_as_toml(head, scenario.to_data(), policies.described(Scenario))

@@ -1,85 +1,58 @@
-"""Options for the settings of a ladder, and their values."""
+"""Options for the settings of a ladder, derived from where each setting is declared."""
 
 from __future__ import annotations
 
+import functools
+import inspect
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-Title = Annotated[
-    str | None, typer.Option("--title", metavar="TEXT", help="Title shown to people instead of the name.")
-]
-Placement = Annotated[
-    int | None,
-    typer.Option(
-        "--placement", min=0, metavar="N", help="Matches to complete before a player is listed; new ladders: 10."
-    ),
-]
-ActiveDays = Annotated[
-    float | None,
-    typer.Option(
-        "--active-days",
-        min=0,
-        metavar="N",
-        help="List players who completed a match in the last N days; new ladders: 30.",
-    ),
-]
-Divisions = Annotated[
-    Path | None, typer.Option("--divisions", metavar="FILE", help="A .csv with columns name, lowest (percentile).")
-]
-DivisionMargin = Annotated[
-    int | None,
-    typer.Option(
-        "--division-margin",
-        min=0,
-        metavar="N",
-        help="Percentiles a player may fall below their division and keep it; new ladders: 3.",
-    ),
-]
-TeamSize = Annotated[
-    int | None,
-    typer.Option("--team-size", min=0, metavar="N", help="Players of a full team; 0: any; new ladders: 0."),
-]
-Reset = Annotated[
-    str | None,
-    typer.Option("--reset", metavar="R", help="Reset at the start of a season: full, soft or none; new ladders: soft."),
-]
-Factor = Annotated[
-    float | None,
-    typer.Option(
-        "--factor",
-        min=0,
-        max=1,
-        metavar="F",
-        help="Share of the distance to the mean that a soft reset keeps; new ladders: 0.5.",
-    ),
-]
+from evenmatch.errors import UsageError
+from evenmatch.options import Number, Option, shown
+from evenmatch.service.settings import SETTINGS
+
+OFFERED = {name: option for name, option in SETTINGS.items() if not option.separate}
+_FILE = typer.Option("--divisions", metavar="FILE", help="A .csv with columns name, lowest (percentile).")
 
 
-def settings_of(
-    title: str | None,
-    placement: int | None,
-    active_days: float | None,
-    divisions: Path | None,
-    division_margin: int | None,
-    team_size: int | None,
-    reset: str | None,
-    factor: float | None,
-) -> dict[str, object]:
-    """The settings given by options, by name."""
-    from evenmatch.cli.divisions import read_divisions
+def with_settings(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command an option for every setting; it takes those that were given as `changes`."""
+    own = inspect.signature(command, eval_str=True)
+    options = [_parameter(name, option) for name, option in OFFERED.items()]
 
-    named = {
-        "title": title,
-        "placement": placement,
-        "active_days": active_days,
-        "divisions": None if divisions is None else read_divisions(divisions),
-        "division_margin": division_margin,
-        "reset": reset,
-        "factor": factor,
-    }
-    chosen: dict[str, object] = {name: value for name, value in named.items() if value is not None}
-    if team_size is not None:
-        chosen["team_size"] = team_size if team_size > 0 else None
-    return chosen
+    @functools.wraps(command)
+    def wrapper(**given: Any) -> None:  # noqa: ANN401 - as the options are typed
+        typed = {name: given.pop(name) for name in OFFERED}
+        command(**given, changes={name: _value(name, text) for name, text in typed.items() if text is not None})
+
+    parameters = [parameter for name, parameter in own.parameters.items() if name != "changes"]
+    before_database = [parameter.name for parameter in parameters].index("db")
+    parameters[before_database:before_database] = options
+    wrapper.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
+    wrapper.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return wrapper
+
+
+def _parameter(name: str, option: Option) -> inspect.Parameter:
+    if name == "divisions":
+        kind: object = Annotated[Path | None, _FILE]
+    else:
+        new = f" New ladders: {shown(option.default)}." if option.default not in ("", None) else ""
+        metavar = "N" if isinstance(option, Number) else "TEXT"
+        named = f"--{name.replace('_', '-')}"
+        kind = Annotated[str | None, typer.Option(named, metavar=metavar, help=f"{option.meaning}{new}")]
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
+
+
+def _value(name: str, given: str | Path) -> object:
+    if isinstance(given, Path):
+        from evenmatch.cli.divisions import read_divisions
+
+        return read_divisions(given)
+    try:
+        return SETTINGS[name].read(given)
+    except (ValueError, TypeError, OverflowError):
+        raise UsageError(f"--{name.replace('_', '-')} {given}: expected {SETTINGS[name].accepts}") from None

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from evenmatch.lab.queue.run import Run
     from evenmatch.lab.queue.scenario import Scenario
     from evenmatch.lab.queue.simulation import Matchmaker
-    from evenmatch.matchmaking.policy import Policy
+    from evenmatch.policy import Policy
 
 ARRIVING, PLAYERS, OUTPUT = "Arrivals", "Players", "Output"
 

@@ -48,12 +48,13 @@ def command(
 
 
 def _print(system: System) -> None:
-    from evenmatch.systems.parameter import shown, specs
+    from evenmatch.options import options_of, shown
 
     print(f"{system.name}: {system.title}\n")
     print(f"needs   {system.needs}\nsource  {system.source}\n")
     rows = [
-        [name, shown(default), spec.meaning, spec.accepts] for name, (spec, default) in specs(system.parameters).items()
+        [name, shown(option.default), option.meaning, option.accepts]
+        for name, option in options_of(system.parameters).items()
     ]
     print_table("Parameters (--param NAME=VALUE)", ("name", "default", "meaning", "accepted"), rows)
     presets = [

@@ -17,7 +17,7 @@ from evenmatch.service.queues.queue_rules import QueueRules
 from evenmatch.service.queues.queue_service import QueueService
 from evenmatch.service.service import Service, microseconds
 from evenmatch.service.settings import Settings
-from evenmatch.standings.board import StandingsRules
+from evenmatch.standings.rules import StandingsRules
 
 QUEUE = "main"
 RULES = QueueRules(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Any
@@ -20,13 +19,11 @@ from evenmatch.http.middleware.error_boundary import ErrorBoundary
 from evenmatch.http.middleware.fast_path import FastPath
 from evenmatch.http.middleware.request_lifecycle import RequestLifecycle
 from evenmatch.http.middleware.response_cache import ResponseCache
-from evenmatch.http.models.policies import PolicyOptions, QueuePolicy
 from evenmatch.http.models.problems import Fault, Problem
 from evenmatch.http.problems import MEDIA_TYPE, OTHERS, Kind, refusal, respond, told
 from evenmatch.http.request_context import context_of
 from evenmatch.http.routes import ROUTERS
 from evenmatch.http.site import Site
-from evenmatch.matchmaking.policy import OTHER_OPTIONS, options
 
 Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[None]]
 Pages = Callable[[Site], ASGIApp]  # creates the web site
@@ -104,7 +101,7 @@ def endpoints(site: Site, lifespan: Lifespan | None = None) -> FastAPI:
 
 
 def _describe_problems(app: FastAPI) -> None:
-    """Add the schema of problems and the options of policies to the OpenAPI document."""
+    """Add the schema of problems to the OpenAPI document."""
     generate = app.openapi
 
     def document() -> dict[str, Any]:
@@ -116,24 +113,9 @@ def _describe_problems(app: FastAPI) -> None:
             schemas["Problem"] = schema
             for unused in ("HTTPValidationError", "ValidationError"):
                 schemas.pop(unused, None)
-            for model in (PolicyOptions, QueuePolicy):
-                _describe_options(schemas[model.__name__]["properties"])
         return app.openapi_schema or generated
 
     app.openapi = document  # type: ignore[method-assign]
-
-
-def _describe_options(properties: dict[str, dict[str, Any]]) -> None:
-    """Add the effect and range of each policy option to its schema."""
-    for name, effect in OTHER_OPTIONS.items():
-        properties[name]["description"] = effect
-    for name, option in options().items():
-        schema = properties[name]
-        schema["description"] = option.effect
-        number_schema = next((kind for kind in schema.get("anyOf", ()) if kind["type"] != "null"), schema)
-        number_schema["minimum"] = option.low
-        if math.isfinite(option.high):
-            number_schema["maximum"] = option.high
 
 
 async def _evenmatch_error(request: Request, error: Exception) -> Response:

@@ -18,7 +18,7 @@ from evenmatch.lab.backtests.metrics import Measure
 from evenmatch.lab.charts import COLORS, new_figure
 from evenmatch.lab.ladder import what_if_report
 from evenmatch.lab.ladder.what_if import WhatIf
-from evenmatch.systems.parameter import shown, specs
+from evenmatch.options import options_of, shown
 from evenmatch.systems.system import Rules
 
 Kept = Mapping[str, Any]
@@ -84,7 +84,7 @@ def keep_tuning(found: Backtest, present: Rules) -> dict[str, object]:
     finding = what_if_report.compared(
         "The tuned parameters", before["log_loss"], after["log_loss"], difference, after["matches"]
     )
-    old, new, declared = present.values(), tuned.values(), specs(present.system.parameters)
+    old, new, declared = present.values(), tuned.values(), options_of(present.system.parameters)
     best: list[list[float]] = []
     for trial in found.trials.sort_by("trial").to_pylist():
         if trial["log_loss"] is not None and (not best or trial["log_loss"] < best[-1][1]):
@@ -101,7 +101,7 @@ def keep_tuning(found: Backtest, present: Rules) -> dict[str, object]:
                     "name": name,
                     "before": shown(old[name]),
                     "after": shown(value),
-                    "meaning": declared[name][0].meaning,
+                    "meaning": declared[name].meaning,
                 }
                 for name, value in new.items()
                 if value != old[name]

@@ -1,7 +1,7 @@
 """The matchmaker: pure functions of (queue, now, policy) without clock, randomness or I/O."""
 
 from evenmatch.matchmaking.backfill import Filling, Opening, backfill
-from evenmatch.matchmaking.policy import Logistic, Odds, Policy, presets
+from evenmatch.matchmaking.odds import Logistic, Odds
 from evenmatch.matchmaking.proposal import Proposal, Proposals
 from evenmatch.matchmaking.propose import propose
 from evenmatch.matchmaking.queue import Queue
@@ -9,6 +9,7 @@ from evenmatch.matchmaking.queues import Offer, Queues, Ticked
 from evenmatch.matchmaking.ticket import Member, Met, Ticket
 from evenmatch.matchmaking.tickets import Tickets
 from evenmatch.matchmaking.waiting import Waiting, why
+from evenmatch.policy import Policy, presets
 
 __all__ = [
     "Filling",

@@ -10,13 +10,14 @@ import numpy as np
 from evenmatch.errors import InputError
 from evenmatch.history import Flags
 from evenmatch.matchmaking.conflict import worth
-from evenmatch.matchmaking.policy import Policy
+from evenmatch.matchmaking.odds import predicted_odds
 from evenmatch.matchmaking.queue import Queue
 from evenmatch.matchmaking.records import QueueView, Records
 from evenmatch.matchmaking.roles import add_party
 from evenmatch.matchmaking.ticket import Ticket
 from evenmatch.matchmaking.tickets import ANYWHERE, Tickets, Whole
 from evenmatch.matchmaking.view import role_room, rules_of, view_of
+from evenmatch.policy import Policy
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,7 +116,7 @@ class _Seats:
             return 0.5
         means = [float(np.mean(team)) for team in self.ratings]
         first, second = means if len(means) == 2 else (max(means), min(means))
-        return float(self.policy.foretell(np.array([first]), np.array([second]))[0])
+        return float(predicted_odds(self.policy, np.array([first]), np.array([second]))[0])
 
     def could_take(self, view: QueueView) -> Flags:
         """Mask of the tickets that fit the seats, windows, region and rating limit."""

@@ -40,15 +40,19 @@ def _renamed(function: F) -> F:
     name = f"{python.__name__}_{fingerprint(python)}"
     copy = types.FunctionType(python.__code__, python.__globals__, name, python.__defaults__)
     copy.__qualname__, copy.__module__, copy.__doc__ = name, python.__module__, python.__doc__
+    copy.__annotations__ = python.__annotations__
     return cast("F", copy)
 
 
 def fingerprint(function: types.FunctionType) -> str:
-    """Hash of everything a kernel's machine code depends on: its code, the kernels it calls, its constants.
+    """Hash of all that a kernel's machine code depends on: its code and types, the kernels it calls, its constants.
 
     Raises NameError for a global that is not defined yet: a kernel must be below everything that it uses.
     """
     digest = hashlib.sha256()
+    for annotation in function.__annotations__.values():  # numba's cache files name the types of the arguments
+        value = function.__globals__.get(annotation)
+        digest.update(f"{annotation} {_described(function, annotation) if isinstance(value, type) else ''}".encode())
     for code in _codes(function.__code__):
         consts = [item for item in code.co_consts if not isinstance(item, types.CodeType) and item != function.__doc__]
         digest.update(code.co_code + repr((consts, code.co_names, code.co_varnames)).encode())

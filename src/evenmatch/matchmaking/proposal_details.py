@@ -6,12 +6,12 @@ import numpy as np
 
 from evenmatch.history import Floats
 from evenmatch.matchmaking.match_details import MEASURES, asked_to_play, by_team, measure, rematch_costs
-from evenmatch.matchmaking.policy import Policy
 from evenmatch.matchmaking.proposal import Proposals
 from evenmatch.matchmaking.queue import Queue
 from evenmatch.matchmaking.records import QueueView
 from evenmatch.matchmaking.tickets import ANYWHERE, Whole, rows_of, starts
 from evenmatch.matchmaking.view import rules_of
+from evenmatch.policy import Policy
 
 Made = tuple[Whole, Whole, Whole, Floats]  # start, ticket, team, odds
 

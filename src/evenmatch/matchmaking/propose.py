@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from evenmatch.matchmaking.overdue_matches import serve_overdue
-from evenmatch.matchmaking.policy import Policy
 from evenmatch.matchmaking.proposal import Proposals
 from evenmatch.matchmaking.proposal_details import tell
 from evenmatch.matchmaking.queue import Queue
 from evenmatch.matchmaking.tick import TickState
 from evenmatch.matchmaking.view import view_of
+from evenmatch.policy import Policy
 
 
 def propose(queue: Queue, now: int, policy: Policy) -> Proposals:

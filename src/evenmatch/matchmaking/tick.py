@@ -9,12 +9,13 @@ import numpy as np
 from evenmatch.errors import BadParameterError
 from evenmatch.history import Flags, Floats
 from evenmatch.matchmaking.balance import companions, divide, means
+from evenmatch.matchmaking.odds import predicted_odds
 from evenmatch.matchmaking.passes import EVERYWHERE, Places, Windows, make_matches
-from evenmatch.matchmaking.policy import Policy
 from evenmatch.matchmaking.queue import Queue
 from evenmatch.matchmaking.records import KernelRules, QueueView, Records
 from evenmatch.matchmaking.tickets import ANYWHERE, Whole, starts
 from evenmatch.matchmaking.view import role_room, rules_of
+from evenmatch.policy import Policy
 
 TRIES = 8  # most search passes in one tick after matches were refused for their odds
 DIGITS = 9  # decimal digits of odds: the last bits of exp and tanh differ between processors
@@ -127,7 +128,7 @@ def _predicted_odds(policy: Policy, first: Floats, second: Floats) -> Floats:
     """The odds of the first teams; nan if a mean is nan."""
     odds = np.full(len(first), np.nan)
     known = ~np.isnan(first)
-    predicted = np.asarray(policy.foretell(first[known], second[known]), np.float64)
+    predicted = np.asarray(predicted_odds(policy, first[known], second[known]), np.float64)
     if predicted.shape != first[known].shape or not ((predicted >= 0) & (predicted <= 1)).all():
         raise BadParameterError("the policy's odds returned invalid values; expected chances from 0 to 1")
     odds[known] = np.round(predicted, DIGITS)

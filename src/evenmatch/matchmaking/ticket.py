@@ -9,7 +9,7 @@ from numbers import Integral, Real
 from typing import NamedTuple
 
 from evenmatch.errors import InputError
-from evenmatch.matchmaking.policy import LARGEST_TEAM
+from evenmatch.policy import LARGEST_TEAM
 
 LARGEST_NUMBER = 2**62
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from evenmatch.errors import InputError
 from evenmatch.history import Flags, Floats
-from evenmatch.matchmaking.policy import LARGEST_TEAM
 from evenmatch.matchmaking.ticket import LARGEST_NUMBER, Ticket
+from evenmatch.policy import LARGEST_TEAM
 
 Whole = NDArray[np.int64]
 Masks = NDArray[np.uint64]

@@ -6,14 +6,18 @@ import numpy as np
 
 from evenmatch.errors import InputError
 from evenmatch.matchmaking.conflict import keep_apart
-from evenmatch.matchmaking.policy import INFINITE, Policy
 from evenmatch.matchmaking.queue import Queue
 from evenmatch.matchmaking.queue_columns import look
 from evenmatch.matchmaking.records import WAITING, KernelRules, QueueView, Records
 from evenmatch.matchmaking.ticket import check_number
 from evenmatch.matchmaking.tickets import ANYWHERE, Masks, Whole, rows_of, starts
+from evenmatch.options import options_of
+from evenmatch.policy import INFINITE, Policy
 
 AGE = 300_000_000  # seconds: a longer wait means that a time is not in microseconds
+
+# Options of a policy that kernels read as they are: a field of KernelRules with the name of an option.
+PASSED_ON = sorted(set(KernelRules._fields) & set(options_of(Policy)) - {"teams", "roles"})
 
 
 def rules_of(policy: Policy, now: int, size: int) -> KernelRules:
@@ -24,11 +28,7 @@ def rules_of(policy: Policy, now: int, size: int) -> KernelRules:
         size=size,
         roles=bool(policy.roles),
         rating_cap=np.inf if policy.max_rating_spread is None else float(policy.max_rating_spread),
-        party_wait=float(policy.party_wait),
-        newcomer_wait=float(policy.newcomer_wait),
-        rematch_wait=float(policy.rematch_wait),
-        rematch_fade=float(policy.rematch_fade),
-        spread_cost=float(policy.spread_cost),
+        **{name: float(getattr(policy, name)) for name in PASSED_ON},
     )
 
 

@@ -10,10 +10,10 @@ from evenmatch.durations import SECOND
 from evenmatch.errors import InputError
 from evenmatch.history import Flags, Floats
 from evenmatch.matchmaking.conflict import worth
-from evenmatch.matchmaking.policy import Policy
 from evenmatch.matchmaking.queue import Queue
 from evenmatch.matchmaking.records import QueueView
 from evenmatch.matchmaking.view import rules_of, view_of
+from evenmatch.policy import Policy
 
 
 @dataclass(frozen=True)

@@ -4,40 +4,29 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 
 from evenmatch.errors import BadParameterError, ConflictError, EvenmatchError, StoreError, UnknownNameError
-from evenmatch.standings.board import StandingsRules
+from evenmatch.options import Checked, Option, choice, flag, number, options_of, text, whole
 from evenmatch.standings.division import Division
+from evenmatch.standings.rules import MOST, StandingsRules
 
 RESETS = {"full": 0.0, "none": 1.0}  # and "soft", whose factor is the ladder's
 
 
 @dataclass(frozen=True)
-class Settings:
-    """The settings of a ladder; none of them changes a rating.
+class Settings(Checked):
+    """The settings of a ladder; none of them changes a rating. Raises BadParameterError for invalid values.
 
-    title      shown to people; the ladder's name if empty
     standings  placement matches, active window, divisions
-    team_size  players of a full team; None: any
-    reset      how a season begins by default: "full", "soft" or "none"
-    factor     of a soft reset: the share of each player's distance from the mean that remains, 0..1
-    archived   closed: no new matches, seasons or players in its queues; it can still be read
     """
 
-    title: str = ""
+    title: str = text("", "Title that people see; empty: the name.")
     standings: StandingsRules = field(default_factory=StandingsRules)
-    team_size: int | None = None
-    reset: str = "soft"
-    factor: float = 0.5
-    archived: bool = False
-
-    def __post_init__(self) -> None:
-        if self.team_size is not None and self.team_size < 1:
-            raise BadParameterError(f"team_size is {self.team_size}; expected a whole number from 1, or none")
-        if not isinstance(self.archived, bool):
-            raise BadParameterError(f"archived is {self.archived!r}; expected true or false")
-        reset_factor(self.reset, self.factor)
+    team_size: int | None = whole(None, 1, MOST, "Players in a full team; none: any number.", optional=True)
+    reset: str = choice("soft", ("full", "soft", "none"), "How ratings are reset when a season begins.")
+    factor: float = number(0.5, 0, 1, "Share of each player's distance from the mean that a soft reset keeps.")
+    archived: bool = flag(False, "The ladder is read-only: nothing can be added.", separate=True)
 
     def check_open(self, ladder: str) -> None:
         """Raise ConflictError if the ladder is archived."""
@@ -46,30 +35,18 @@ class Settings:
 
     def changed(self, changes: Mapping[str, object]) -> Settings:
         """A copy with other values by name: fields of this class and of StandingsRules (divisions also as pairs)."""
-        own = {setting.name for setting in fields(self)} - {"standings"}
-        inner = {setting.name for setting in fields(StandingsRules)}
-        unknown = [name for name in changes if name not in own | inner]
-        if unknown:
-            raise UnknownNameError("setting", unknown[0], sorted(own | inner))
-        changes = {name: value if name != "divisions" else _divisions(value) for name, value in changes.items()}
-        standings = replace(self.standings, **{name: value for name, value in changes.items() if name in inner})  # type: ignore[arg-type]
-        own_changes = {name: value for name, value in changes.items() if name in own}
-        return replace(self, standings=standings, **own_changes)  # type: ignore[arg-type]
+        for name in changes:
+            if name not in SETTINGS:
+                raise UnknownNameError("setting", name, SETTINGS)
+        values = {name: value if name != "divisions" else _divisions(value) for name, value in changes.items()}
+        inner = {name: value for name, value in values.items() if name in _STANDINGS}
+        own = {name: value for name, value in values.items() if name not in inner}
+        return replace(self, standings=replace(self.standings, **inner), **own)  # type: ignore[arg-type]
 
     def plain(self) -> dict[str, object]:
         """All settings as JSON values."""
-        rules = self.standings
-        return {
-            "title": self.title,
-            "team_size": self.team_size,
-            "reset": self.reset,
-            "factor": self.factor,
-            "placement": rules.placement,
-            "active_days": rules.active_days,
-            "divisions": [[division.name, division.lowest] for division in rules.divisions],
-            "division_margin": rules.division_margin,
-            "archived": self.archived,
-        }
+        data = {name: getattr(self.standings if name in _STANDINGS else self, name) for name in SETTINGS}
+        return data | {"divisions": [list(division) for division in self.standings.divisions]}
 
     def write(self) -> str:
         """The JSON text that is stored in the ladder's row."""
@@ -82,6 +59,10 @@ class Settings:
             return cls().changed(json.loads(text))
         except (ValueError, TypeError, AttributeError, EvenmatchError) as error:
             raise StoreError(f"the settings of a ladder are damaged ({error}); restore them from a backup") from error
+
+
+_STANDINGS = options_of(StandingsRules)
+SETTINGS: Mapping[str, Option] = {**options_of(Settings), **_STANDINGS}
 
 
 def archived(ladder: str) -> ConflictError:

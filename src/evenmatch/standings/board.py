@@ -13,12 +13,11 @@ from evenmatch.errors import BadParameterError, InputError
 from evenmatch.history import Flags, Floats, Times
 from evenmatch.standings.activity import Activity
 from evenmatch.standings.distribution import Distribution, Population
-from evenmatch.standings.division import DIVISIONS, Division, checked
+from evenmatch.standings.division import Division
 from evenmatch.standings.hysteresis import settle
+from evenmatch.standings.rules import StandingsRules
 
 Rows = NDArray[np.intp]
-
-CENTURY = 36_525  # days
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,30 +61,6 @@ class Board:
             return np.full(len(wanted), -1)
         row = np.minimum(self.player.searchsorted(wanted), len(self) - 1)
         return np.where(self.player[row] == wanted, row, -1)
-
-
-@dataclass(frozen=True)
-class StandingsRules:
-    """The standings settings of a ladder. Raises BadParameterError or InputError for invalid values.
-
-    placement        completed matches required before a player is listed
-    active_days      players with a completed match in this many days are active; at most CENTURY
-    division_margin  a player keeps a division until this many percentiles below its lowest percentile
-    """
-
-    placement: int = 10
-    active_days: float = 30.0
-    divisions: tuple[Division, ...] = DIVISIONS
-    division_margin: int = 3
-
-    def __post_init__(self) -> None:
-        for name in ("placement", "active_days", "division_margin"):
-            if not (value := getattr(self, name)) >= 0:
-                raise BadParameterError(f"{name} is {value}; expected 0 or more")
-        if self.active_days > CENTURY:
-            raise BadParameterError(f"active_days is {self.active_days}; expected at most {CENTURY:,}, a century")
-        object.__setattr__(self, "active_days", float(self.active_days))
-        checked(self.divisions)
 
 
 class Standing(NamedTuple):

@@ -6,9 +6,6 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from evenmatch.errors import InputError
 
 
@@ -48,8 +45,3 @@ def checked(divisions: Sequence[Division]) -> tuple[Division, ...]:
     if invalid is not None:
         raise InputError(f"division name {invalid!r} is empty or used twice; expected unique names")
     return tuple(divisions)
-
-
-def division_of(percentile: NDArray[np.integer], divisions: Sequence[Division]) -> NDArray[np.intp]:
-    """The index of the division of each percentile."""
-    return np.searchsorted([division.lowest for division in divisions], percentile, side="right") - 1

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from evenmatch.standings.division import Division, division_of
+from evenmatch.standings.division import Division
 
 NOWHERE = -1  # recorded division of a player without one
 
@@ -36,3 +36,8 @@ def _outcomes(divisions: Sequence[Division], margin: int) -> NDArray[np.int16]:
     own = np.arange(len(divisions))[:, None]
     kept = np.where((plain > own) | (percentile < lowest - margin), plain, own)
     return np.concatenate((kept, plain[None])).astype(np.int16)
+
+
+def division_of(percentile: NDArray[np.integer], divisions: Sequence[Division]) -> NDArray[np.intp]:
+    """The index of the division of each percentile."""
+    return np.searchsorted([division.lowest for division in divisions], percentile, side="right") - 1

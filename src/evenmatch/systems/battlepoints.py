@@ -28,7 +28,6 @@ from evenmatch.systems.system import (
     no_columns,
     number,
     numbers,
-    optional_number,
     timeless,
 )
 
@@ -49,8 +48,12 @@ class BattlepointsParameters(Parameters):
     lopsided: tuple[float, ...] = numbers(
         (1.2, 1.5, 1.8, 2.1), 0, 10, "factor of a lopsided match, per bracket", search=(0.5, 4)
     )
-    lopsided_margin: float | None = optional_number(
-        0, 1e6, "a match is lopsided from this lead in team_score; none: where the loser scored nothing"
+    lopsided_margin: float | None = number(
+        None,
+        0,
+        1e6,
+        "a match is lopsided from this lead in team_score; none: where the loser scored nothing",
+        optional=True,
     )
     truncate: bool = flag(False, "cut ratings to whole points")
 

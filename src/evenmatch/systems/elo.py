@@ -28,7 +28,6 @@ from evenmatch.systems.system import (
     kernel,
     no_columns,
     number,
-    optional_number,
     rarely,
     timeless,
 )
@@ -52,7 +51,9 @@ class EloParameters(Parameters):
     k: float = number(32.0, 0, 10_000, "most points a match can move, under the rule fixed", search=(1, 1000))
     scale: float = number(400.0, 1, 100_000, "a lead of so many points means odds of ten to one")
     rule: str = choice("fixed", RULES, "how K is found: fixed, or by games and rating as FIDE or the USCF do")
-    clamp: float | None = optional_number(1, 1e6, "a greater lead counts as this one; none: every lead counts in full")
+    clamp: float | None = number(
+        None, 1, 1e6, "a greater lead counts as this one; none: every lead counts in full", optional=True
+    )
     advantage: float = number(0.0, -1e5, 1e5, "points that being listed first is worth", search=(-100, 200))
 
 

@@ -41,18 +41,9 @@ from numpy.typing import NDArray
 
 from evenmatch.errors import InputError, UnknownNameError, UsageError
 from evenmatch.history import Columns, Floats, Integers
+from evenmatch.options import Value, choice, flag, number, numbers, options_of
 from evenmatch.systems.compiled import kernel, rarely
-from evenmatch.systems.parameter import (
-    Parameters,
-    Value,
-    build,
-    choice,
-    flag,
-    number,
-    numbers,
-    optional_number,
-    specs,
-)
+from evenmatch.systems.parameter import Parameters, build
 
 __all__ = [
     "Change",
@@ -78,7 +69,6 @@ __all__ = [
     "no_columns",
     "number",
     "numbers",
-    "optional_number",
     "rarely",
     "starting_rating",
     "timeless",
@@ -239,7 +229,7 @@ class Rules:
 
     def values(self) -> dict[str, Value]:
         """Every parameter with its value."""
-        return {name: getattr(self.parameters, name) for name in specs(self.system.parameters)}
+        return {name: getattr(self.parameters, name) for name in options_of(self.system.parameters)}
 
 
 def no_columns(state: Records) -> dict[str, NDArray[np.generic]]:
@@ -260,7 +250,7 @@ def any_match(h: Columns, parameters: Parameters) -> Iterator[tuple[int, str]]:
 def starting_rating(rating: float, lowest: float = -FARTHEST, highest: float = FARTHEST) -> float:
     """The rating that a player begins with; raises InputError where it is not a number in this range."""
     if not lowest <= rating <= highest:  # not a number, too
-        accepted = f"accepted is a number from {lowest:.12g} to {highest:.12g}"
+        accepted = f"expected a number from {lowest:.12g} to {highest:.12g}"
         raise InputError(f"starting rating {float(rating)!r}: {accepted}")
     return float(rating)
 

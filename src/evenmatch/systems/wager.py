@@ -28,7 +28,6 @@ from evenmatch.systems.system import (
     mixed,
     no_columns,
     number,
-    optional_number,
     rarely,
     starting_rating,
     timeless,
@@ -58,7 +57,7 @@ class WagerParameters(Parameters):
         "a quitter's own loss counts them to the end, or as long as they were there",
         search=True,
     )
-    modifier_limit: float | None = optional_number(1, 1000, "each modifier is kept from 1/limit to limit")
+    modifier_limit: float | None = number(None, 1, 1000, "each modifier is kept from 1/limit to limit", optional=True)
 
     def conflict(self) -> str:
         """A newcomer must not begin below the floor."""

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from evenmatch import systems
 from evenmatch.errors import UsageError
+from evenmatch.options import options_of, shown
 from evenmatch.rating import rules
 from evenmatch.service.rule_overrides import check_installed
-from evenmatch.systems.parameter import shown, specs
 from evenmatch.systems.system import Rules
 from evenmatch.web.forms import FieldError
 
@@ -39,14 +39,14 @@ class RulesForm(NamedTuple):
 
 def rules_form(chosen: Rules, sent: Mapping[str, str] = MappingProxyType({})) -> RulesForm:
     """Return the form filled with these rules; `sent`: the values of a refused submission."""
-    declared, values = specs(chosen.system.parameters), chosen.values()
+    declared, values = options_of(chosen.system.parameters), chosen.values()
     typed = sent if sent.get("shown_system") == chosen.system.name else {}
     fields = tuple(
         Field(
             *(FIELD + name, name.replace("_", " "), typed.get(FIELD + name, shown(values[name]))),
-            *(spec.meaning, spec.accepts),
+            *(option.meaning, option.accepts),
         )
-        for name, (spec, _) in declared.items()
+        for name, option in declared.items()
     )
     known = dict.fromkeys([*systems.names(), chosen.system.name])  # the ladder's own system may come from a file
     return RulesForm(chosen.system.name, tuple(known), chosen.preset or "", tuple(chosen.system.presets), fields)
@@ -80,11 +80,11 @@ def chosen_rules(sent: Mapping[str, str], present: Rules) -> Rules:
     typed = {key.removeprefix(FIELD): value.strip() for key, value in sent.items() if key.startswith(FIELD)}
     before = {name: shown(value) for name, value in base.values().items()}
     changed = {name: value for name, value in typed.items() if value != before.get(name)}
-    declared = specs(base.system.parameters)
+    declared = options_of(base.system.parameters)
     for name in changed.keys() & declared.keys():
         try:
-            declared[name][0].read(changed[name])
+            declared[name].read(changed[name])
         except (ValueError, TypeError, OverflowError):
-            error = UsageError(f"expected {declared[name][0].accepts}, got {changed[name][:20]!r}")
+            error = UsageError(f"expected {declared[name].accepts}, got {changed[name][:20]!r}")
             raise FieldError(FIELD + name, error) from None
     return Rules.of(base.system, base.preset, **(base.values() | changed)) if changed else base

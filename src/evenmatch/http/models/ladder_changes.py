@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field
 
-from evenmatch.http.models.base import LONGEST, Moment, Name, RequestModel, ResponseModel, Text
+from evenmatch.http.models.base import Moment, Name, RequestModel, ResponseModel
+from evenmatch.http.models.options import OptionsRequest, OptionsResponse, checked_fields, response_fields
+from evenmatch.service.settings import SETTINGS
 
-MANY = 2**31 - 1
-DAYS = 36_525  # a century
 Parameter = Annotated[
     float | bool | str | list[float] | None, Field(description="Value of a parameter that `evenmatch systems` lists.")
 ]
@@ -23,6 +24,9 @@ EventId = Annotated[
 ]
 
 
+REQUESTED = {**SETTINGS, "divisions": replace(SETTINGS["divisions"], default=[])}
+
+
 class DivisionIn(RequestModel):
     """A division: a range of percentiles, from `lowest` up to the next division."""
 
@@ -30,36 +34,11 @@ class DivisionIn(RequestModel):
     lowest: Annotated[int, Field(ge=1, le=100)]
 
 
-class SettingsChange(RequestModel):
+@checked_fields(REQUESTED, divisions=Annotated[list[DivisionIn], Field(min_length=1, max_length=100)])
+class SettingsChange(OptionsRequest):
     """Settings of a ladder apart from its rating rules; omitted settings stay unchanged."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"title": "Arena 6v6", "placement": 5, "team_size": 6}]})
-
-    title: Annotated[Text, Field(max_length=LONGEST)] = Field(
-        default="", description="Title that people see; empty: the name."
-    )
-    placement: Annotated[int, Field(ge=0, le=MANY)] = Field(
-        default=10, description="Matches that a player must complete to be listed."
-    )
-    active_days: Annotated[float, Field(ge=0, le=DAYS)] = Field(
-        default=30.0, description="List players who completed a match in the last N days."
-    )
-    divisions: list[DivisionIn] = Field(
-        default_factory=list, min_length=1, max_length=100, description="Divisions; the lowest begins at percentile 1."
-    )
-    division_margin: Annotated[int, Field(ge=0, le=100)] = Field(
-        default=3, description="Percentiles below its lower limit at which a player still keeps a division."
-    )
-    team_size: Annotated[int, Field(ge=1, le=MANY)] | None = Field(
-        default=None, description="Players in a full team; null: any number."
-    )
-    reset: Literal["full", "soft", "none"] = Field(
-        default="soft", description="How ratings are reset when a season begins."
-    )
-    factor: Annotated[float, Field(ge=0, le=1)] = Field(
-        default=0.5, description="Share of each player's distance from the mean that a soft reset keeps."
-    )
-    archived: bool = Field(default=False, description="The ladder is read-only: nothing can be added.")
 
     def named(self) -> dict[str, object]:
         """The settings that were sent, in the form that `Settings.changed` takes."""
@@ -116,18 +95,9 @@ class DivisionOut(ResponseModel):
     lowest: int
 
 
-class SettingsOut(ResponseModel):
+@response_fields(SETTINGS, divisions=list[DivisionOut])
+class SettingsOut(OptionsResponse):
     """The settings of a ladder apart from its rating rules."""
-
-    title: str
-    placement: int
-    active_days: float
-    divisions: list[DivisionOut]
-    division_margin: int
-    team_size: int | None
-    reset: str
-    factor: float
-    archived: bool = False
 
 
 class LadderOut(ResponseModel):

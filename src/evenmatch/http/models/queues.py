@@ -7,7 +7,10 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from evenmatch.http.models.base import Moment, Name, RequestModel, ResponseModel, examples
+from evenmatch.http.models.options import OptionsRequest, passed_fields
 from evenmatch.http.models.policies import PolicyOptions, QueuePolicy
+from evenmatch.options import options_of
+from evenmatch.service.queues.queue_rules import QueueRules
 
 Ping = Annotated[float, Field(ge=0, le=1e9, description="Milliseconds.")]
 
@@ -155,16 +158,9 @@ class TicketChange(ResponseModel):
     match_id: str | None
 
 
-class QueueRulesIn(RequestModel):
+@passed_fields(options_of(QueueRules))
+class QueueRulesIn(OptionsRequest):
     """Time limits of a queue, in seconds; omitted ones have their defaults."""
-
-    accept_within: float | None = None
-    heartbeat: float | None = None
-    tick: float | None = None
-    penalty: float | None = None
-    penalty_most: float | None = None
-    penalty_fades: float | None = None
-    longest_match: float | None = None
 
 
 class SetQueue(RequestModel):

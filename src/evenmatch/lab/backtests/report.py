@@ -19,8 +19,8 @@ from evenmatch.history import Floats
 from evenmatch.lab.backtests.backtest import Backtest
 from evenmatch.lab.backtests.findings import Variant
 from evenmatch.lab.safe_names import plain
+from evenmatch.options import options_of, shown
 from evenmatch.rating import rate
-from evenmatch.systems.parameter import shown, specs
 from evenmatch.systems.system import Rules
 from evenmatch.tables import MatchTable
 from evenmatch.whole_file import whole_file
@@ -285,9 +285,9 @@ def _tuned(backtest: Backtest) -> list[TunedVariant]:
     for system, variant, rules in backtest.chosen:
         before = loss.get((system, "default"))
         if variant == "tuned" and before is not None:
-            default, meant = Rules.of(rules.system).values(), specs(rules.system.parameters)
+            default, meant = Rules.of(rules.system).values(), options_of(rules.system.parameters)
             changed = [
-                (name, _short(default[name]), _short(value), meant[name][0].meaning)
+                (name, _short(default[name]), _short(value), meant[name].meaning)
                 for name, value in rules.values().items()
                 if value != default[name]
             ]
@@ -300,7 +300,7 @@ def _parameters(backtest: Backtest) -> list[tuple[Variant, list[tuple[str, str, 
         (
             variant,
             [
-                (name, shown(value), specs(variant.rules.system.parameters)[name][0].meaning)
+                (name, shown(value), options_of(variant.rules.system.parameters)[name].meaning)
                 for name, value in variant.rules.values().items()
             ],
         )

@@ -26,8 +26,8 @@ from evenmatch.history import History
 from evenmatch.lab.backtests import evaluation, metrics
 from evenmatch.lab.backtests.evaluation import refused_by, replay_and_judge, too_many, without
 from evenmatch.lab.backtests.metrics import LOG_LOSS, MATCHES
+from evenmatch.options import Number, Numbers, Option, options_of
 from evenmatch.systems import loop
-from evenmatch.systems.parameter import Number, Numbers, Spec, specs
 from evenmatch.systems.system import Rules, System
 from evenmatch.tables import MatchTable
 
@@ -107,7 +107,7 @@ def tune(
 class _Search:
     """State of a search: trials so far and the sampler of new ones."""
 
-    def __init__(self, matches: MatchTable, system: System, space: Mapping[str, Spec], seed: int) -> None:
+    def __init__(self, matches: MatchTable, system: System, space: Mapping[str, Option], seed: int) -> None:
         with needing("lab", "tuning"):
             import optuna
         optuna.logging.set_verbosity(optuna.logging.WARNING)
@@ -127,7 +127,7 @@ class _Search:
     @classmethod
     def begin(cls, matches: MatchTable, system: System, folder: Path | None, seed: int) -> _Search:
         """Create a search; resume an earlier one of the same matches, kernels and ranges if its file exists."""
-        space = {name: spec for name, (spec, _) in specs(system.parameters).items() if spec.search is not None}
+        space = {name: option for name, option in options_of(system.parameters).items() if option.search is not None}
         search = cls(matches, system, space, seed)
         if not space:
             search.notes.append(f"{system.name} declares no ranges to tune within")
@@ -174,12 +174,12 @@ class _Search:
         """Propose parameters for the next trial."""
         trial = self._study.ask(self._ranges)
         values: Values = {}
-        for name, spec in self.space.items():
-            if isinstance(spec, Numbers):
-                numbers = [trial.params[f"{name}.{index}"] for index in range(spec.count)]
-                values[name] = sorted(numbers) if spec.ascending else numbers
-            elif isinstance(spec, Number) and spec.decimals is not None:
-                values[name] = round(trial.params[name], spec.decimals)
+        for name, option in self.space.items():
+            if isinstance(option, Numbers):
+                numbers = [trial.params[f"{name}.{index}"] for index in range(option.count)]
+                values[name] = sorted(numbers) if option.ascending else numbers
+            elif isinstance(option, Number) and option.decimals is not None:
+                values[name] = round(trial.params[name], option.decimals)
             else:
                 values[name] = trial.params[name]
         return values, trial
@@ -240,8 +240,8 @@ class _Search:
             return
         whole = Rules.of(self.system, **values).values()
         params: Values = {}
-        for name, spec in self.space.items():
-            if isinstance(spec, Numbers):
+        for name, option in self.space.items():
+            if isinstance(option, Numbers):
                 params |= {
                     f"{name}.{index}": number for index, number in enumerate(cast("tuple[float, ...]", whole[name]))
                 }
@@ -285,20 +285,20 @@ def _trial_in(line: str, system: System) -> dict[str, Any] | None:
     return trial if valid else None
 
 
-def _ranges(space: Mapping[str, Spec]) -> dict[str, BaseDistribution]:
+def _ranges(space: Mapping[str, Option]) -> dict[str, BaseDistribution]:
     """Optuna distributions by parameter; a list of numbers has one for each element."""
     from optuna.distributions import CategoricalDistribution, FloatDistribution
 
     ranges: dict[str, BaseDistribution] = {}
-    for name, spec in space.items():
-        if isinstance(spec, Number | Numbers):
-            assert spec.search is not None
-            low, high = spec.search
-            names = [f"{name}.{index}" for index in range(spec.count)] if isinstance(spec, Numbers) else [name]
+    for name, option in space.items():
+        if isinstance(option, Number | Numbers):
+            assert option.search is not None
+            low, high = map(float, option.search)
+            names = [f"{name}.{index}" for index in range(option.count)] if isinstance(option, Numbers) else [name]
             logarithmic = low > 0 and high / low >= DECADE
             ranges |= {key: FloatDistribution(low, high, log=logarithmic) for key in names}
-        elif spec.search is not None:
-            ranges[name] = CategoricalDistribution(spec.search)
+        elif option.search is not None:
+            ranges[name] = CategoricalDistribution(option.search)
     return ranges
 
 
@@ -307,7 +307,7 @@ def _typed(values: Values) -> Values:
     return typed
 
 
-def _key(history: History, system: System, space: Mapping[str, Spec]) -> str:
+def _key(history: History, system: System, space: Mapping[str, Option]) -> str:
     """Digest of everything a search depends on: matches, kernels, ranges, and the source of the scoring code."""
     inputs = f"{FORMAT} {LEARNED} {loop.fingerprint(system)} {space}"
     inputs += "".join(inspect.getsource(module) for module in (evaluation, metrics))

@@ -19,7 +19,8 @@ from evenmatch.lab.backtests.team_order import neutral
 from evenmatch.lab.ladder.health import rateable
 from evenmatch.rating import check_range
 from evenmatch.standings.activity import Activity
-from evenmatch.standings.board import Board, StandingsRules, snapshot
+from evenmatch.standings.board import Board, snapshot
+from evenmatch.standings.rules import StandingsRules
 from evenmatch.systems import loop
 from evenmatch.systems.system import Rules
 from evenmatch.tables import MatchTable

@@ -14,9 +14,9 @@ from evenmatch.lab.queue.arrivals import arrival_times
 from evenmatch.lab.queue.population import populate
 from evenmatch.lab.queue.scenario import Scenario
 from evenmatch.lab.queue.ticket_columns import append, pick
-from evenmatch.matchmaking.policy import Policy
 from evenmatch.matchmaking.proposal import Proposals
 from evenmatch.matchmaking.tickets import Tickets, Whole, starts
+from evenmatch.policy import Policy
 
 VISITS, RETURNS = 2, 4  # indices of random streams; draws from VISITS do not depend on the matchmaker
 WARMING = 600  # most tickets for the warm-up call of a matchmaker

@@ -16,9 +16,9 @@ from evenmatch import __version__
 from evenmatch.history import Floats
 from evenmatch.lab.queue.scenario import Scenario
 from evenmatch.lab.queue.ticket_columns import MEMBERS
-from evenmatch.matchmaking.policy import Policy
 from evenmatch.matchmaking.proposal import Proposals
 from evenmatch.matchmaking.tickets import Tickets, Whole
+from evenmatch.policy import Policy
 
 KIND, FORMAT = "evenmatch queue journal", 1
 Teams = tuple[tuple[int, ...], ...]  # ticket numbers of each team of a match

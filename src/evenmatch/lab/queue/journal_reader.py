@@ -15,9 +15,9 @@ from evenmatch.history import Floats
 from evenmatch.lab.queue.journal import FORMAT, KIND, Teams
 from evenmatch.lab.queue.scenario import Scenario
 from evenmatch.lab.queue.ticket_columns import MEMBERS
-from evenmatch.matchmaking.policy import Policy
 from evenmatch.matchmaking.ticket import LARGEST_NUMBER
 from evenmatch.matchmaking.tickets import Tickets
+from evenmatch.policy import Policy
 
 WHOLE = ("id", "queued", "start", "player", "roles", "named_start", "named", "met")
 REAL = ("percentile", "rating", "within", "deviation")

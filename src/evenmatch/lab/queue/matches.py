@@ -10,9 +10,10 @@ import numpy as np
 
 from evenmatch.durations import SECOND
 from evenmatch.history import Flags, Floats
-from evenmatch.matchmaking.policy import Logistic, Policy
+from evenmatch.matchmaking.odds import Logistic, predicted_odds
 from evenmatch.matchmaking.proposal import Proposals
 from evenmatch.matchmaking.tickets import Tickets, Whole, rows_of, starts
+from evenmatch.policy import Policy
 
 TRUE_ODDS = Logistic(400.0)  # chance to win by the difference of true skill
 # Scale of a team's Gumbel noise: the difference of two has the logistic distribution of TRUE_ODDS.
@@ -124,7 +125,7 @@ def weigh(matches: RunMatches, tickets: Tickets, skill: Floats, policy: Policy, 
     return Worth(
         spread=_width(tickets.percentile[member], first),
         rating_spread=_width(tickets.rating[member], first),
-        odds=np.asarray(policy.foretell(rating[first_team], rating[second_team]), np.float64),
+        odds=np.asarray(predicted_odds(policy, rating[first_team], rating[second_team]), np.float64),
         true_odds=TRUE_ODDS(true[first_team], true[second_team]),
         first_won=np.where(
             np.isnan(performance[first_team] - performance[second_team]),

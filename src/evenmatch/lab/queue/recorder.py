@@ -11,9 +11,9 @@ from evenmatch.lab.queue.matches import gather
 from evenmatch.lab.queue.run import MATCHED, WAITING, Run
 from evenmatch.lab.queue.scenario import Scenario
 from evenmatch.lab.queue.ticket_columns import append
-from evenmatch.matchmaking.policy import Policy
 from evenmatch.matchmaking.proposal import Proposals
 from evenmatch.matchmaking.tickets import Tickets, Whole
+from evenmatch.policy import Policy
 
 
 class Record:

@@ -12,10 +12,10 @@ from evenmatch.lab.queue.journal_reader import QueueJournal
 from evenmatch.lab.queue.run import Run
 from evenmatch.lab.queue.simulation import Matchmaker, Progress, play
 from evenmatch.lab.queue.ticket_columns import append, pick
-from evenmatch.matchmaking.policy import Policy
 from evenmatch.matchmaking.proposal import Proposals
 from evenmatch.matchmaking.propose import propose
 from evenmatch.matchmaking.tickets import Tickets, Whole
+from evenmatch.policy import Policy
 
 WARMING = 600
 

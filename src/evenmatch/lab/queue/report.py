@@ -15,7 +15,8 @@ from evenmatch.lab.queue.run import Run
 from evenmatch.lab.queue.run_facts import compared, facts
 from evenmatch.lab.queue.verdict import percent, seconds, verdict
 from evenmatch.lab.safe_names import plain
-from evenmatch.matchmaking.policy import OTHER_OPTIONS, Policy, options
+from evenmatch.options import options_of
+from evenmatch.policy import Policy
 
 with needing("lab", "a report"):
     import jinja2
@@ -117,7 +118,7 @@ def _figures(runs: Sequence[Run]) -> dict[str, Any]:
 
 def _policies(runs: Sequence[Run]) -> list[tuple[str, list[tuple[str, str, str]]]]:
     """Options with values and effects of each distinct policy, under the name of its first run."""
-    effects = {name: option.effect for name, option in options().items()} | OTHER_OPTIONS
+    effects = {name: option.meaning for name, option in options_of(Policy).items()}
     known: list[Policy] = []
     listed = []
     for run in runs:

@@ -16,10 +16,10 @@ from evenmatch.durations import SECOND
 from evenmatch.history import Floats
 from evenmatch.lab.queue.rule_checks import widths
 from evenmatch.lab.queue.team_building import Group, QueueRow, by_region, fill, foretold, line_up, proposals, split
-from evenmatch.matchmaking.policy import Policy
 from evenmatch.matchmaking.proposal import Proposals
 from evenmatch.matchmaking.queue import Queue
 from evenmatch.matchmaking.tickets import FOREVER, Whole, rows_of, starts
+from evenmatch.policy import Policy
 
 BINS = 10
 WAVE = 15 * SECOND

@@ -9,8 +9,8 @@ import numpy as np
 from evenmatch.durations import SECOND
 from evenmatch.history import Flags, Floats
 from evenmatch.lab.queue.matches import RunMatches
-from evenmatch.matchmaking.policy import Policy
 from evenmatch.matchmaking.tickets import FOREVER, Tickets, Whole, rows_of, starts
+from evenmatch.policy import Policy
 
 HAIR = 1e-9  # percentiles: tolerance for rounding in the bands of uncertainty
 

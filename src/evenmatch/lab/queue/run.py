@@ -13,8 +13,8 @@ from evenmatch.history import Flags, Floats
 from evenmatch.lab.queue.matches import RunMatches, Worth, weigh
 from evenmatch.lab.queue.rule_checks import Broken, broken
 from evenmatch.lab.queue.scenario import Scenario
-from evenmatch.matchmaking.policy import Policy
 from evenmatch.matchmaking.tickets import Tickets, Whole
+from evenmatch.policy import Policy
 
 WAITING, MATCHED, CANCELLED, EXPIRED, OVERTAKEN = range(5)
 OUTCOMES = 3  # index of the random stream that decides who wins

@@ -5,12 +5,13 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from numbers import Real
 from typing import TypeVar
 
 from evenmatch.errors import BadParameterError, UnknownNameError
-from evenmatch.matchmaking.policy import LARGEST_TEAM, Option
+from evenmatch.options import Checked, choice, flag, known_values, number, structure, whole
+from evenmatch.policy import LARGEST_TEAM
 
 KINDS = ("poisson", "daily", "bursts", "recorded")
 FEWEST_PLAYERS = 20_000  # fewest players of a ladder if `players` is not given
@@ -33,14 +34,8 @@ REGION_MIXES: dict[str, dict[str, float]] = {
 T = TypeVar("T")
 
 
-def _option(
-    effect: str, low: float, high: float = MOST, *, whole: bool = False, optional: bool = False
-) -> dict[str, Option]:
-    return {"option": Option(effect, low, high, whole, optional)}
-
-
 @dataclass(frozen=True, kw_only=True)
-class Scenario:
+class Scenario(Checked):
     """A queue to simulate; by default solo players, a quarter of them strict.
 
     Times are in seconds, widths in percentiles (0..100), skill and rating in points of an Elo-like scale. Results
@@ -49,84 +44,67 @@ class Scenario:
     Raises BadParameterError if a value is out of range.
     """
 
-    arrivals: float = field(default=5.0, metadata=_option("Players who arrive per second, on average.", 1e-4, 1e5))
-    minutes: float = field(default=20.0, metadata=_option("Simulated time in minutes.", 0.02, 1e5))
-    seed: int = field(default=1, metadata=_option("Seed of all random numbers.", 0, LARGEST_SEED, whole=True))
-    tick: float = field(default=1.0, metadata=_option("Seconds between two decisions of the matchmaker.", 0.001, 3600))
-    kind: str = "poisson"
-    period: float = field(default=86_400.0, metadata=_option("`daily` only: length of a day.", 1))
-    swing: float = field(
-        default=0.8,
-        metadata=_option("`daily` only: amplitude of the arrivals around their average, as a share of it.", 0, 1),
+    arrivals: float = number(5.0, 1e-4, 1e5, "Players who arrive per second, on average.")
+    minutes: float = number(20.0, 0.02, 1e5, "Simulated time in minutes.")
+    seed: int = whole(1, 0, LARGEST_SEED, "Seed of all random numbers.")
+    tick: float = number(1.0, 0.001, 3600, "Seconds between two decisions of the matchmaker.")
+    kind: str = choice(
+        "poisson",
+        KINDS,
+        "How players arrive: poisson, daily (a sine), bursts (as after a match night), recorded (at `times`).",
     )
-    burst_every: float = field(default=300.0, metadata=_option("`bursts` only: time from one burst to the next.", 1))
-    burst_seconds: float = field(
-        default=20.0, metadata=_option("`bursts` only: time constant of the decay of a burst.", 0.1)
+    period: float = number(86_400.0, 1, MOST, "`daily` only: length of a day.")
+    swing: float = number(0.8, 0, 1, "`daily` only: amplitude of the arrivals around their average, as a share of it.")
+    burst_every: float = number(300.0, 1, MOST, "`bursts` only: time from one burst to the next.")
+    burst_seconds: float = number(20.0, 0.1, MOST, "`bursts` only: time constant of the decay of a burst.")
+    burst_share: float = number(0.7, 0, 1, "`bursts` only: share of the players who arrive in a burst.")
+    times: tuple[float, ...] = structure(
+        (), "`recorded` only: arrival time of each party, in seconds from the start; `arrivals` is then ignored."
     )
-    burst_share: float = field(
-        default=0.7, metadata=_option("`bursts` only: share of the players who arrive in a burst.", 0, 1)
+    players: int | None = whole(
+        None,
+        2,
+        20_000_000,
+        "Players of the ladder; none: 20,000, or more if more arrive. If more arrive than the ladder has, players "
+        "arrive again; those still waiting or playing are skipped.",
+        optional=True,
     )
-    times: tuple[float, ...] = ()
-    players: int | None = field(
-        default=None,
-        metadata=_option(
-            "Players of the ladder; none: 20,000, or more if more arrive. If more arrive than the ladder has, players "
-            "arrive again; those still waiting or playing are skipped.",
-            2,
-            20_000_000,
-            whole=True,
-            optional=True,
-        ),
+    skill_mean: float = number(1500.0, -1e9, 1e9, "Mean true skill.")
+    skill_sd: float = number(300.0, 0, 1e9, "Standard deviation of true skill.")
+    rating_error: float = number(50.0, 0, 1e9, "Standard deviation of the known rating around the true skill.")
+    share_strict: float = number(0.25, 0, 1, "Share of the players whose filter never widens.")
+    strict_within: float = number(5.0, 0, 100, "Filter of strict players.")
+    loose_within: float = number(2.0, 0, 100, "Filter of loose players before it widens.")
+    parties: tuple[float, ...] = structure(
+        (1.0,), "Shares of parties with one member, two members …; or the name of a mix."
     )
-    skill_mean: float = field(default=1500.0, metadata=_option("Mean true skill.", -1e9, 1e9))
-    skill_sd: float = field(default=300.0, metadata=_option("Standard deviation of true skill.", 0, 1e9))
-    rating_error: float = field(
-        default=50.0, metadata=_option("Standard deviation of the known rating around the true skill.", 0, 1e9)
+    friends_apart: float = number(
+        10.0, 0, 100, "Standard deviation of party members' percentiles around the center of their party."
     )
-    share_strict: float = field(default=0.25, metadata=_option("Share of the players whose filter never widens.", 0, 1))
-    strict_within: float = field(default=5.0, metadata=_option("Filter of strict players.", 0, 100))
-    loose_within: float = field(default=2.0, metadata=_option("Filter of loose players before it widens.", 0, 100))
-    parties: tuple[float, ...] = (1.0,)
-    friends_apart: float = field(
-        default=10.0,
-        metadata=_option("Standard deviation of party members' percentiles around the center of their party.", 0, 100),
+    regions: Mapping[str, float] = structure(
+        {}, "Shares of the players by region, neighbours side by side; or the name of a mix. Empty: no regions."
     )
-    regions: Mapping[str, float] = field(default_factory=dict)
-    ping_home: float = field(default=30.0, metadata=_option("Mean ping to the home region, milliseconds.", 0, 10_000))
-    ping_step: float = field(
-        default=60.0, metadata=_option("Additional milliseconds for each region further away.", 0, 10_000)
+    ping_home: float = number(30.0, 0, 10_000, "Mean ping to the home region, milliseconds.")
+    ping_step: float = number(60.0, 0, 10_000, "Additional milliseconds for each region further away.")
+    max_ping: float = number(120.0, 1, 10_000, "Highest ping that players accept, milliseconds.")
+    patience: float | None = number(
+        None, 0.001, MOST, "Mean wait after which a party gives up; none: never.", optional=True
     )
-    max_ping: float = field(
-        default=120.0, metadata=_option("Highest ping that players accept, milliseconds.", 1, 10_000)
+    match_seconds: float = number(600.0, 0, MOST, "Mean length of a match.")
+    match_seconds_sd: float = number(120.0, 0, MOST, "Standard deviation of the length of a match.")
+    return_share: float = number(
+        0.0, 0, 1, "Chance that a party queues again after its match, in addition to `arrivals`."
     )
-    patience: float | None = field(
-        default=None, metadata=_option("Mean wait after which a party gives up; none: never.", 0.001, optional=True)
+    share_newcomers: float = number(0.0, 0, 1, "Share of the players still in placement matches.")
+    newcomer_error: float = number(200.0, 0, 1e9, "Rating error of players in placement matches.")
+    tell_deviation: bool = flag(False, "Whether tickets state the uncertainty of the percentile.")
+    roles: Mapping[str, float] = structure(
+        {}, "Share of the players who offer each role; players with none offer the most common one. Empty: no roles."
     )
-    match_seconds: float = field(default=600.0, metadata=_option("Mean length of a match.", 0))
-    match_seconds_sd: float = field(default=120.0, metadata=_option("Standard deviation of the length of a match.", 0))
-    return_share: float = field(
-        default=0.0,
-        metadata=_option("Chance that a party queues again after its match, in addition to `arrivals`.", 0, 1),
-    )
-    share_newcomers: float = field(
-        default=0.0, metadata=_option("Share of the players still in placement matches.", 0, 1)
-    )
-    newcomer_error: float = field(
-        default=200.0, metadata=_option("Rating error of players in placement matches.", 0, 1e9)
-    )
-    tell_deviation: bool = False
-    roles: Mapping[str, float] = field(default_factory=dict)
-    share_avoiding: float = field(
-        default=0.0, metadata=_option("Share of the players who avoid three others of about their strength.", 0, 1)
-    )
+    share_avoiding: float = number(0.0, 0, 1, "Share of the players who avoid three others of about their strength.")
 
     def __post_init__(self) -> None:
-        for name, option in options().items():
-            _check(name, getattr(self, name), option)
-        if self.kind not in KINDS:
-            raise BadParameterError(f"kind={self.kind!r}: expected one of {', '.join(KINDS)}")
-        if not isinstance(self.tell_deviation, bool):
-            raise BadParameterError(f"tell_deviation={self.tell_deviation!r}: expected true or false")
+        super().__post_init__()
         object.__setattr__(self, "times", _times(self.times, self.kind))
         object.__setattr__(self, "parties", _mix(self.parties))
         object.__setattr__(self, "regions", _shares("regions", self.regions))
@@ -156,33 +134,12 @@ class Scenario:
 
         `parties` and `regions` may be names of mixes. Raises UnknownNameError and BadParameterError.
         """
-        known = [item.name for item in dataclasses.fields(cls)]
-        values = dict(data)
-        for name, value in values.items():
-            if name not in known:
-                raise UnknownNameError("value of a scenario", name, known)
-            if value == "none" and name not in {"parties", "regions"}:
-                values[name] = None
+        values = known_values(cls, "value of a scenario", data)
         if isinstance(mix := values.get("parties"), str):
             values["parties"] = _named("mix of parties", mix, PARTY_MIXES)
         if isinstance(mix := values.get("regions"), str):
             values["regions"] = _named("mix of regions", mix, REGION_MIXES)
-        return cls(**values)  # type: ignore[arg-type]  # each is checked
-
-
-def options() -> dict[str, Option]:
-    """Numeric options by name."""
-    return {item.name: item.metadata["option"] for item in dataclasses.fields(Scenario) if "option" in item.metadata}
-
-
-OTHER_OPTIONS = {
-    "kind": "How players arrive: poisson, daily (a sine), bursts (as after a match night), recorded (at `times`).",
-    "times": "`recorded` only: arrival time of each party, in seconds from the start; `arrivals` is then ignored.",
-    "parties": "Shares of parties with one member, two members …; or the name of a mix.",
-    "regions": "Shares of the players by region, neighbours side by side; or the name of a mix. Empty: no regions.",
-    "tell_deviation": "Whether tickets state the uncertainty of the percentile.",
-    "roles": "Share of the players who offer each role; players with none offer the most common one. Empty: no roles.",
-}
+        return cls(**values)
 
 
 def party_mix(name: str, team_size: int) -> tuple[float, ...]:
@@ -199,15 +156,6 @@ def _named(kind: str, name: str, known: Mapping[str, T]) -> T:
 
 def _is_number(value: object) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(float(value))
-
-
-def _check(name: str, value: object, option: Option) -> None:
-    if value is None and option.optional:
-        return
-    in_range = _is_number(value) and option.low <= float(value) <= option.high  # type: ignore[arg-type]
-    if not in_range or (option.whole and not isinstance(value, int)):
-        shown = f"{value:.12g}" if isinstance(value, float) else repr(value)
-        raise BadParameterError(f"{name}={shown}: expected {option.accepts}")
 
 
 def _times(times: object, kind: str) -> tuple[float, ...]:

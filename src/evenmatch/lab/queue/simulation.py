@@ -17,10 +17,10 @@ from evenmatch.lab.queue.recorder import Record
 from evenmatch.lab.queue.run import CANCELLED, EXPIRED, OVERTAKEN, Run
 from evenmatch.lab.queue.scenario import Scenario
 from evenmatch.lab.queue.ticket_columns import pick
-from evenmatch.matchmaking.policy import Policy
 from evenmatch.matchmaking.proposal import Proposals
 from evenmatch.matchmaking.queue import Queue
 from evenmatch.matchmaking.tickets import Tickets, Whole
+from evenmatch.policy import Policy
 
 Matchmaker = Callable[[Queue, int, Policy], Proposals]
 Progress = Callable[[str, float], None]

@@ -12,10 +12,11 @@ import numpy as np
 
 from evenmatch.durations import SECOND
 from evenmatch.history import Flags, Floats
-from evenmatch.matchmaking.policy import Policy
+from evenmatch.matchmaking.odds import predicted_odds
 from evenmatch.matchmaking.proposal import COSTS, Proposals
 from evenmatch.matchmaking.queue import Queue
 from evenmatch.matchmaking.tickets import ANYWHERE, Masks, Whole, rows_of, starts
+from evenmatch.policy import Policy
 
 FEW = 12  # up to this many tickets, every split into two teams is tried
 
@@ -195,7 +196,7 @@ def foretold(line: QueueRow, group: Group, policy: Policy) -> float:
     """Predicted odds of the first team, or with more than two teams of the strongest against the weakest."""
     means = np.bincount(group.team, line.rating_sum[group.rows]) / np.bincount(group.team, line.size[group.rows])
     first, second = (means[0], means[1]) if len(means) == 2 else (means.max(), means.min())
-    return float(policy.foretell(np.array([first]), np.array([second]))[0])
+    return float(predicted_odds(policy, np.array([first]), np.array([second]))[0])
 
 
 def proposals(line: QueueRow, now: int, policy: Policy, groups: Sequence[Group]) -> Proposals:

@@ -9,8 +9,8 @@ from typing import NamedTuple
 from evenmatch.lab.queue.run import Run
 from evenmatch.lab.queue.scenario import Scenario
 from evenmatch.lab.queue.simulation import simulate
-from evenmatch.matchmaking.policy import Policy, presets
 from evenmatch.matchmaking.propose import propose
+from evenmatch.policy import Policy, presets
 
 YOURS = "yours"
 LEAST, MOST = 6.0, 12.0  # bounds of the simulated minutes

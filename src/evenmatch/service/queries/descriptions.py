@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from evenmatch.matchmaking.policy import OTHER_OPTIONS, options, presets
-from evenmatch.systems.parameter import specs
+from evenmatch.options import options_of
+from evenmatch.policy import Policy, presets
 from evenmatch.systems.system import Rules, System
 
 Row = dict[str, object]
@@ -17,8 +17,8 @@ def system_told(system: System) -> Row:
         "source": system.source,
         "needs": system.needs,
         "parameters": {
-            name: {"default": default, "accepts": spec.accepts, "meaning": spec.meaning}
-            for name, (spec, default) in specs(system.parameters).items()
+            name: {"default": option.default, "accepts": option.accepts, "meaning": option.meaning}
+            for name, option in options_of(system.parameters).items()
         },
         "presets": {name: dict(values) for name, values in system.presets.items()},
         "factors": factors_told(system),
@@ -35,7 +35,7 @@ def factors_told(system: System) -> dict[str, Row]:
 
 def rules_told(rules: Rules) -> Row:
     """The rules of a ladder: its system, and the value and meaning of every parameter."""
-    declared, values = specs(rules.system.parameters), rules.values()
+    declared, values = options_of(rules.system.parameters), rules.values()
     return {
         "system": rules.system.name,
         "title": rules.system.title,
@@ -43,8 +43,13 @@ def rules_told(rules: Rules) -> Row:
         "needs": rules.system.needs,
         "preset": rules.preset,
         "parameters": {
-            name: {"value": values[name], "default": default, "accepts": spec.accepts, "meaning": spec.meaning}
-            for name, (spec, default) in declared.items()
+            name: {
+                "value": values[name],
+                "default": option.default,
+                "accepts": option.accepts,
+                "meaning": option.meaning,
+            }
+            for name, option in declared.items()
         },
         "factors": factors_told(rules.system),
     }
@@ -57,7 +62,7 @@ def policies_told() -> list[Row]:
 
 def options_told() -> dict[str, Row]:
     """The effect and the accepted values of each option of a policy, by name."""
-    numbers: dict[str, Row] = {
-        name: {"effect": option.effect, "accepts": option.accepts} for name, option in options().items()
+    return {
+        name: {"effect": option.meaning, "accepts": option.accepts or None}
+        for name, option in options_of(Policy).items()
     }
-    return numbers | {name: {"effect": effect, "accepts": None} for name, effect in OTHER_OPTIONS.items()}

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -13,60 +12,31 @@ from evenmatch.errors import BadParameterError, UnknownNameError
 from evenmatch.ledger import live_schema
 from evenmatch.ledger.store import Store
 from evenmatch.ledger.text import check_text
-from evenmatch.matchmaking import Policy
+from evenmatch.options import Checked, known_values, number
+from evenmatch.policy import Policy
 
 DAY = 86_400
 LONGEST_NAME = 64  # characters; the name is part of match ids
-_RANGES: dict[str, tuple[float, float]] = {
-    "accept_within": (1, DAY),
-    "heartbeat": (10, DAY),
-    "tick": (0.05, 3600),
-    "penalty": (0, 30 * DAY),
-    "penalty_most": (0, 30 * DAY),
-    "penalty_fades": (1, 365 * DAY),
-    "longest_match": (1, 30 * DAY),
-}
 
 
 @dataclass(frozen=True, kw_only=True)
-class QueueRules:
-    """The rules of a queue besides its policy; all in seconds. Raises BadParameterError with the allowed range.
+class QueueRules(Checked):
+    """The rules of a queue besides its policy; all in seconds. Raises BadParameterError with the allowed range."""
 
-    accept_within  time to answer an offer
-    heartbeat      time without a sign of life after which a ticket is dropped; None: never
-    tick           time between two searches for matches
-    penalty        waiting time after the first strike; each further strike doubles it
-    penalty_most   longest waiting time after a strike
-    penalty_fades  half-life of strikes
-    longest_match  time after which an unreported match expires
-    """
-
-    accept_within: float = 20.0
-    heartbeat: float | None = 30.0
-    tick: float = 1.0
-    penalty: float = 30.0
-    penalty_most: float = 900.0
-    penalty_fades: float = 3600.0
-    longest_match: float = 7200.0
-
-    def __post_init__(self) -> None:
-        for name, (low, high) in _RANGES.items():
-            value = getattr(self, name)
-            if value is None and name == "heartbeat":
-                continue
-            is_number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-            if not is_number or not low <= value <= high:
-                other = ", or none" if name == "heartbeat" else ""
-                raise BadParameterError(f"{name}={value!r}: expected a number from {low:g} to {high:,.10g}{other}")
+    accept_within: float = number(20.0, 1, DAY, "Time to answer an offer.")
+    heartbeat: float | None = number(
+        30.0, 10, DAY, "Time without a sign of life after which a ticket is dropped; none: never.", optional=True
+    )
+    tick: float = number(1.0, 0.05, 3600, "Time between two searches for matches.")
+    penalty: float = number(30.0, 0, 30 * DAY, "Waiting time after the first strike; each further strike doubles it.")
+    penalty_most: float = number(900.0, 0, 30 * DAY, "Longest waiting time after a strike.")
+    penalty_fades: float = number(3600.0, 1, 365 * DAY, "Half-life of strikes.")
+    longest_match: float = number(7200.0, 1, 30 * DAY, "Time after which an unreported match expires.")
 
     @classmethod
     def from_data(cls, data: Mapping[str, object]) -> QueueRules:
         """Read rules from a JSON document; missing ones get their defaults. Raises UnknownNameError."""
-        known = [field.name for field in fields(cls)]
-        for name in data:
-            if name not in known:
-                raise UnknownNameError("rule of a queue", name, known)
-        return cls(**dict(data))  # type: ignore[arg-type] # __post_init__ checks every value
+        return cls(**known_values(cls, "rule of a queue", data))
 
     def to_data(self) -> dict[str, object]:
         """All rules, ready for JSON."""

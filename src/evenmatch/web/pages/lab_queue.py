@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from starlette.responses import Response
 
 from evenmatch.errors import ConflictError, UsageError
-from evenmatch.matchmaking.policy import presets
+from evenmatch.policy import presets
 from evenmatch.web.page_request import PageRequest
 from evenmatch.web.view_models import LadderShown
 

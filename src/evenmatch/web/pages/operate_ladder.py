@@ -14,11 +14,12 @@ from evenmatch.service.corrections import Ban, Reinstate, Unvoid, Void
 from evenmatch.service.ladders import ChangeRules, Ladder
 from evenmatch.service.queries import correction_log
 from evenmatch.service.replay.ledger_replay import Progress
-from evenmatch.service.settings import Settings, reset_factor
+from evenmatch.service.settings import reset_factor
 from evenmatch.systems.system import Rules
 from evenmatch.web.forms import CONFIRM, about
 from evenmatch.web.page_request import PageRequest, address
 from evenmatch.web.rules_form import base_rules, chosen_rules, rules_form
+from evenmatch.web.settings_form import settings_fields, settings_of
 from evenmatch.web.view_models import LadderShown
 
 JOBS = 6  # latest jobs listed
@@ -52,6 +53,7 @@ def _ladder(visit: PageRequest) -> Mapping[str, object]:
         "runs": any(job.state == "running" for job in jobs),
         "queues": site.queue_service.queues(name),
         "form": visit.form_at("ladders", name, "operate", "settings"),
+        "settings": settings_fields(view.settings),
     }
 
 
@@ -216,7 +218,7 @@ async def change_rules(visit: PageRequest) -> Response:
 async def settings(visit: PageRequest) -> Response:
     """Change the settings of a ladder, such as title and placement; ratings stay the same."""
     form = await visit.form()
-    changes = _settings(form)
+    changes = settings_of(form)
 
     def change() -> str:
         before = visit.site.service.ladder(visit.ladder).settings
@@ -227,28 +229,6 @@ async def settings(visit: PageRequest) -> Response:
         return "The settings are changed."
 
     return visit.go(address("ladders", visit.ladder, "operate"), await visit.site.work(change))
-
-
-def _settings(form: Mapping[str, str]) -> dict[str, object]:
-    """The settings of a form. Raises UsageError for an invalid number."""
-    changes: dict[str, object] = {"title": form.get("title", "").strip(), "reset": form.get("reset", "soft")}
-    for name, read in (("placement", int), ("division_margin", int), ("active_days", float), ("factor", float)):
-        text = form.get(name, "").strip()
-        with about(name):
-            try:
-                changes[name] = read(text)
-            except ValueError:
-                kind = "a whole number" if read is int else "a number"
-                raise UsageError(f"expected {kind}, got {text[:20]!r}") from None
-            Settings().changed({name: changes[name]})
-    size = form.get("team_size", "").strip()
-    with about("team_size"):
-        if size and not size.isdecimal():
-            raise UsageError(f"expected a whole number, or an empty field for any, got {size[:20]!r}")
-        changes["team_size"] = int(size[:6]) if size else None
-        Settings().changed({"team_size": changes["team_size"]})
-    Settings().changed(changes)
-    return changes
 
 
 async def season_to_open(visit: PageRequest) -> Response:

@@ -5,141 +5,101 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
 from numbers import Real
-from typing import Any, NamedTuple, Protocol
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from evenmatch.errors import BadParameterError, UnknownNameError
-from evenmatch.history import Floats
+from evenmatch.options import Checked, known_values, number, options_of, structure, whole
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from evenmatch.history import Floats
 
 MOST_PLAYERS = 256  # in a match
 LARGEST_TEAM = 50
 Step = tuple[float, float]
-
-
-class Odds(Protocol):
-    """Function that predicts a match of two teams with the rating system of a ladder."""
-
-    def __call__(self, first: Floats, second: Floats) -> Floats:
-        """The chance that the first team wins, 0..1, for arrays of mean team ratings; it increases with `first`."""
-        ...
-
-
-@dataclass(frozen=True)
-class Logistic:
-    """Odds by Elo's curve: ten to one for a difference of `scale` points between the teams' means."""
-
-    scale: float = 400.0
-
-    def __call__(self, first: Floats, second: Floats) -> Floats:
-        """Return the chance that the first team wins."""
-        logits = (np.asarray(first) - second) / self.scale * math.log(10)
-        chance: Floats = 0.5 + 0.5 * np.tanh(logits / 2)  # equals 1 / (1 + exp(-logits)), without overflow
-        return chance
-
-
-class Option(NamedTuple):
-    """The range and the effect of a policy option. `optional`: "none" disables it."""
-
-    effect: str
-    low: float
-    high: float
-    whole: bool = False
-    optional: bool = False
-
-    @property
-    def accepts(self) -> str:
-        """The allowed values in words, for messages: "expected …"."""
-        kind = "a whole number" if self.whole else "a number"
-        top = f"to {self.high:,.10g}" if math.isfinite(self.high) else "upwards"
-        return f"{kind} from {self.low:g} {top}{', or none' if self.optional else ''}"
-
-
-def _option(
-    default: float | None, low: float, high: float, effect: str, *, whole: bool = False, optional: bool = False
-) -> Any:  # noqa: ANN401 - typed as the value of the field
-    return field(default=default, metadata={"option": Option(effect, low, high, whole, optional)})
-
-
 INFINITE = float("inf")
 MOST = 1_000_000  # seconds, points or milliseconds: beyond any useful value
 
 
 @dataclass(frozen=True, kw_only=True)
-class Policy:
+class Policy(Checked):
     """The rules of one queue. Raises BadParameterError for a value outside the range of its option.
 
     Times are in seconds, widths in percentiles (0..100), costs in equivalent seconds of waiting.
     """
 
-    team_size: int = _option(6, 1, LARGEST_TEAM, "Players in each team.", whole=True)
-    teams: int = _option(2, 2, MOST_PLAYERS, "Teams in a match; teams of one player are a free-for-all.", whole=True)
-    min_team_size: int | None = _option(
+    team_size: int = whole(6, 1, LARGEST_TEAM, "Players in each team.")
+    teams: int = whole(2, 2, MOST_PLAYERS, "Teams in a match; teams of one player are a free-for-all.")
+    min_team_size: int | None = whole(
         None,
         1,
         LARGEST_TEAM,
         "The smallest team size allowed after a long wait; none: teams are always full.",
-        whole=True,
         optional=True,
     )
-    smaller_after: float = _option(120.0, 0, MOST, "The least wait of every player of a match with smaller teams.")
-    steps: tuple[Step, ...] = ((0.0, 2.0), (15.0, 5.0), (30.0, 10.0), (60.0, 20.0), (120.0, 40.0), (240.0, 100.0))
-    uncertainty: float = _option(
+    smaller_after: float = number(120.0, 0, MOST, "The least wait of every player of a match with smaller teams.")
+    steps: tuple[Step, ...] = structure(
+        ((0.0, 2.0), (15.0, 5.0), (30.0, 10.0), (60.0, 20.0), (120.0, 40.0), (240.0, 100.0)),
+        "The width of a loose filter by time waited: pairs of seconds and percentiles.",
+    )
+    uncertainty: float = number(
         0.0, 0, 10, "Treat a player as a band of this many deviations to both sides; 0: as a point."
     )
-    max_odds: float | None = _option(
+    max_odds: float | None = number(
         0.6,
         0.5,
         1.0,
         "The highest predicted chance of a team; with three or more teams, of the strongest against the weakest.",
         optional=True,
     )
-    max_rating_spread: float | None = _option(
+    max_rating_spread: float | None = number(
         None, 0, MOST, "The largest difference between the highest and the lowest rating in a match.", optional=True
     )
-    odds_scale: float = _option(
+    odds_scale: float = number(
         400.0, 0.001, MOST, "Rating points between the means of two teams for odds of ten to one, by Elo's curve."
     )
-    max_ping: float | None = _option(
+    max_ping: float | None = number(
         None, 0, MOST, "The highest ping of a player to the region of the match, in milliseconds.", optional=True
     )
-    max_wait: float | None = _option(None, 0, MOST, "The longest wait of a ticket; then it expires.", optional=True)
-    overdue_after: float | None = _option(
+    max_wait: float | None = number(None, 0, MOST, "The longest wait of a ticket; then it expires.", optional=True)
+    overdue_after: float | None = number(
         240.0,
         0,
         MOST,
         "Loose tickets with this wait come first, and other players are reserved for them; none: never.",
         optional=True,
     )
-    party_wait: float = _option(5.0, 0, MOST, "Cost of different party sizes in the teams.")
-    newcomer_wait: float = _option(20.0, 0, MOST, "Cost of a match between players who are not placed yet and others.")
-    rematch_wait: float = _option(30.0, 0, MOST, "Cost of meeting a player again immediately.")
-    rematch_fade: float = _option(1800.0, 1, MOST, "Time in which the cost of a rematch falls linearly to zero.")
-    even_spread: float = _option(
+    party_wait: float = number(5.0, 0, MOST, "Cost of different party sizes in the teams.")
+    newcomer_wait: float = number(20.0, 0, MOST, "Cost of a match between players who are not placed yet and others.")
+    rematch_wait: float = number(30.0, 0, MOST, "Cost of meeting a player again immediately.")
+    rematch_fade: float = number(1800.0, 1, MOST, "Time in which the cost of a rematch falls linearly to zero.")
+    even_spread: float = number(
         4.5,
         0,
         100,
         "The spread (percentiles between the lowest and the highest player) allowed to every match, within filters.",
     )
-    spread_share: float = _option(
+    spread_share: float = number(
         0.2,
         0,
         1,
         "A wider match may span this share of the step width reached by its longest-waiting ticket.",
     )
-    spread_cost: float = _option(
+    spread_cost: float = number(
         3.0, 0, MOST, "Cost per percentile between the lowest and the highest player, when matches compete."
     )
-    odds_cost: float = _option(2.0, 0, MOST, "Cost per percent away from even odds, when teams are chosen.")
-    roles: Mapping[str, int] = field(default_factory=dict)
-    odds: Odds | None = None
+    odds_cost: float = number(2.0, 0, MOST, "Cost per percent away from even odds, when teams are chosen.")
+    roles: Mapping[str, int] = structure(
+        {}, "How many players of each role every team needs; a player gets one of the roles that they offer."
+    )
+    odds: Callable[[Floats, Floats], Floats] | None = None  # see matchmaking.odds.Odds
 
     def __post_init__(self) -> None:
-        for name, option in options().items():
-            _check(name, getattr(self, name), option)
+        super().__post_init__()
         _check_steps(self.steps)
         object.__setattr__(self, "steps", tuple((float(after), float(width)) for after, width in self.steps))
         _check_roles(self.roles, self.team_size, self.min_team_size)
@@ -160,10 +120,6 @@ class Policy:
     def players(self) -> int:
         """Players in a match with full teams."""
         return self.teams * self.team_size
-
-    def foretell(self, first: Floats, second: Floats) -> Floats:
-        """Predict the chance that the first of two teams wins from their mean ratings: `odds`, or Elo's curve."""
-        return Logistic(self.odds_scale)(first, second) if self.odds is None else self.odds(first, second)
 
     def width(self, waited: float) -> float:
         """The width of a loose filter after `waited` seconds, in percentiles."""
@@ -186,30 +142,12 @@ class Policy:
         name = values.pop("preset", "balanced")
         if not isinstance(name, str) or name not in presets():
             raise UnknownNameError("policy", str(name), presets())
-        known = [option.name for option in dataclasses.fields(cls) if option.name != "odds"]
-        for given in values:
-            if given not in known:
-                raise UnknownNameError("option of a policy", given, known)
-        for name_, value in values.items():
-            if value == "none":
-                values[name_] = None
-        return dataclasses.replace(presets()[name], **_typed(values))
+        return dataclasses.replace(presets()[name], **_typed(known_values(cls, "option of a policy", values)))
 
     def to_data(self) -> dict[str, object]:
         """All options except `odds`, ready for JSON."""
-        data = {option.name: getattr(self, option.name) for option in dataclasses.fields(self) if option.name != "odds"}
+        data = {name: getattr(self, name) for name in options_of(Policy)}
         return data | {"steps": [list(step) for step in self.steps], "roles": dict(self.roles)}
-
-
-def options() -> dict[str, Option]:
-    """The numeric options by name."""
-    return {item.name: item.metadata["option"] for item in dataclasses.fields(Policy) if "option" in item.metadata}
-
-
-OTHER_OPTIONS = {
-    "steps": "The width of a loose filter by time waited: pairs of seconds and percentiles.",
-    "roles": "How many players of each role every team needs; a player gets one of the roles that they offer.",
-}
 
 
 def presets() -> dict[str, Policy]:
@@ -261,14 +199,6 @@ def _is_number(value: object) -> bool:
         return not math.isnan(float(value))
     except OverflowError:
         return False
-
-
-def _check(name: str, value: object, option: Option) -> None:
-    if value is None and option.optional:
-        return
-    good = _is_number(value) and option.low <= float(value) <= option.high  # type: ignore[arg-type]
-    if not good or (option.whole and not isinstance(value, int | np.integer)):
-        raise BadParameterError(f"{name}={value!r}: expected {option.accepts}")
 
 
 def _check_steps(steps: object) -> None:

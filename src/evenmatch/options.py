@@ -1,0 +1,303 @@
+"""Options: a value that people set, declared once with its type, default, range and meaning.
+
+Parameters of rating systems, matchmaking policies, rules of queues, settings of ladders and scenarios of simulated
+queues are frozen dataclasses whose fields are declared with the functions below. The check of a value, the models of
+the HTTP API, options of the command line, forms and reference pages are derived from these declarations.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import pairwise
+from numbers import Integral, Real
+from typing import Any
+
+from evenmatch.errors import BadParameterError, UnknownNameError
+
+Range = tuple[float, float]
+Value = float | str | bool | tuple[float, ...] | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Option:
+    """What one option means and which values it allows; this class itself stands for values that its owner checks.
+
+    default   of the field it was declared for
+    meaning   one sentence for people
+    search    where tuning looks for the best value: a range, or these values; None: tuning leaves it as it is
+    optional  None is allowed; in text: "none"
+    separate  set by a command and a page of its own, so that lists of options leave it out
+    """
+
+    default: Any
+    meaning: str
+    search: Range | tuple[str, ...] | None = None
+    optional: bool = False
+    separate: bool = False
+
+    @property
+    def accepts(self) -> str:
+        """The allowed values in words, for messages: "expected …"."""
+        return ""
+
+    def check(self, value: object) -> None:
+        """Raise ValueError or TypeError for a value that is not allowed. Text is not converted."""
+
+    def parse(self, text: str) -> object:
+        """The value that a person typed, unchecked. Raises ValueError."""
+        return text
+
+    def read(self, value: object) -> Any:  # noqa: ANN401 - as the field is typed
+        """The value, checked; text is parsed. Raises ValueError or TypeError."""
+        if self.optional and (value is None or value == "none"):
+            return None
+        parsed = self.parse(value) if isinstance(value, str) else value
+        self.check(parsed)
+        return parsed
+
+
+@dataclass(frozen=True, kw_only=True)
+class Number(Option):
+    """A number in a closed range. decimals: at most this many; None: any number of them."""
+
+    low: float
+    high: float
+    whole: bool = False
+    decimals: int | None = None
+
+    @property
+    def accepts(self) -> str:
+        kind = "a whole number" if self.whole else "a number"
+        exact = "" if self.decimals is None else f" with at most {self.decimals} decimals"
+        none = ", or none" if self.optional else ""
+        return f"{kind} from {self.low:,.10g} to {self.high:,.10g}{exact}{none}"
+
+    def check(self, value: object) -> None:
+        if value is None and self.optional:
+            return
+        if not isinstance(value, Integral if self.whole else Real) or isinstance(value, bool):
+            raise TypeError
+        number = float(value)
+        if not self.low <= number <= self.high:
+            raise ValueError
+        if self.decimals is not None and round(number, self.decimals) != number:
+            raise ValueError
+
+    def parse(self, text: str) -> object:
+        if "_" in text:
+            raise ValueError
+        return int(text) if self.whole else float(text)
+
+    def read(self, value: object) -> Any:  # noqa: ANN401
+        number = super().read(value)
+        return number if number is None or self.whole else float(number)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choice(Option):
+    """One of a few words."""
+
+    choices: tuple[str, ...]
+
+    @property
+    def accepts(self) -> str:
+        return " or ".join((", ".join(self.choices[:-1]), self.choices[-1])) if self.choices[1:] else self.choices[0]
+
+    def check(self, value: object) -> None:
+        if value not in self.choices:
+            raise ValueError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Flag(Option):
+    """True or false."""
+
+    @property
+    def accepts(self) -> str:
+        return "true or false"
+
+    def check(self, value: object) -> None:
+        if not isinstance(value, bool):
+            raise TypeError
+
+    def parse(self, text: str) -> object:
+        return {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}.get(text.lower())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Text(Option):
+    """Any text."""
+
+    @property
+    def accepts(self) -> str:
+        return "text"
+
+    def check(self, value: object) -> None:
+        if not isinstance(value, str):
+            raise TypeError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Numbers(Option):
+    """Several numbers, one per bracket; a single one counts for all."""
+
+    count: int
+    low: float
+    high: float
+    ascending: bool = False
+
+    @property
+    def accepts(self) -> str:
+        order = ", none below the one before" if self.ascending else ""
+        return f"{self.count} numbers from {self.low:g} to {self.high:g}{order}, separated by commas, or one for all"
+
+    def check(self, value: object) -> None:
+        self.read(value)
+
+    def parse(self, text: str) -> object:
+        return [float(number) for number in text.split(",")]
+
+    def read(self, value: object) -> Any:  # noqa: ANN401
+        listed = self.parse(value) if isinstance(value, str) else value
+        if isinstance(listed, Real) and not isinstance(listed, bool):
+            listed = (listed,)
+        if not isinstance(listed, tuple | list) or any(isinstance(number, bool) for number in listed):
+            raise TypeError
+        numbers = tuple(float(number) for number in listed)
+        if len(numbers) == 1:
+            numbers *= self.count
+        if len(numbers) != self.count or not all(self.low <= number <= self.high for number in numbers):
+            raise ValueError
+        if self.ascending and any(a > b for a, b in pairwise(numbers)):
+            raise ValueError
+        return numbers
+
+
+# declarations of dataclass fields
+
+
+def number(
+    default: float | None,
+    low: float,
+    high: float,
+    meaning: str,
+    *,
+    decimals: int | None = None,
+    optional: bool = False,
+    search: Range | None = None,
+) -> Any:  # noqa: ANN401 - as the field is typed
+    """Declare a number. `search` is where tuning looks for the best one."""
+    return _field(
+        Number(
+            default=default,
+            meaning=meaning,
+            low=low,
+            high=high,
+            decimals=decimals,
+            optional=optional,
+            search=search,
+        )
+    )
+
+
+def whole(default: int | None, low: int, high: int, meaning: str, *, optional: bool = False) -> Any:  # noqa: ANN401
+    """Declare a whole number."""
+    return _field(Number(default=default, meaning=meaning, low=low, high=high, whole=True, optional=optional))
+
+
+def choice(default: str, choices: tuple[str, ...], meaning: str, *, search: bool = False) -> Any:  # noqa: ANN401
+    """Declare a word out of a few. `search`: tuning tries them all."""
+    return _field(Choice(default=default, meaning=meaning, choices=choices, search=choices if search else None))
+
+
+def flag(default: bool, meaning: str, *, search: bool = False, separate: bool = False) -> Any:  # noqa: ANN401
+    """Declare a switch. `search`: tuning tries both."""
+    tried = ("true", "false") if search else None
+    return _field(Flag(default=default, meaning=meaning, search=tried, separate=separate))
+
+
+def text(default: str, meaning: str) -> Any:  # noqa: ANN401
+    """Declare a text."""
+    return _field(Text(default=default, meaning=meaning))
+
+
+def numbers(
+    default: tuple[float, ...],
+    low: float,
+    high: float,
+    meaning: str,
+    *,
+    ascending: bool = False,
+    search: Range | None = None,
+) -> Any:  # noqa: ANN401
+    """Declare a row of numbers, one per bracket; tuning looks for the best ones within `search`."""
+    return _field(
+        Numbers(
+            default=default,
+            meaning=meaning,
+            count=len(default),
+            low=low,
+            high=high,
+            ascending=ascending,
+            search=search,
+        )
+    )
+
+
+def structure(default: object, meaning: str) -> Any:  # noqa: ANN401
+    """Declare a list or table that the class which declares it checks by itself."""
+    return _field(Option(default=default, meaning=meaning))
+
+
+def _field(option: Option) -> Any:  # noqa: ANN401
+    if isinstance(option.default, dict):
+        return field(default_factory=option.default.copy, metadata={"option": option})
+    return field(default=option.default, metadata={"option": option})
+
+
+# what the declarations are used for
+
+
+def options_of(owner: type) -> Mapping[str, Option]:
+    """The options of a dataclass by name, in the order declared."""
+    return {item.name: item.metadata["option"] for item in dataclasses.fields(owner) if "option" in item.metadata}
+
+
+class Checked:
+    """Base of frozen dataclasses that check every option when an object is made. Raises BadParameterError."""
+
+    def __post_init__(self) -> None:
+        for name, option in options_of(type(self)).items():
+            value = getattr(self, name)
+            try:
+                option.check(value)
+            except (ValueError, TypeError, OverflowError):
+                is_round = isinstance(value, float) and value.is_integer() and not getattr(option, "whole", False)
+                written = f"{value:.0f}" if is_round else repr(value)
+                raise BadParameterError(f"{name}={written}: expected {option.accepts}") from None
+
+
+def known_values(owner: type, kind: str, data: Mapping[str, object]) -> dict[str, Any]:
+    """The values of a TOML or JSON document for a dataclass of options; "none" is None where that is allowed.
+
+    Raises UnknownNameError for a name that is not an option; `kind` names the options in its message.
+    """
+    options = options_of(owner)
+    for name in data:
+        if name not in options:
+            raise UnknownNameError(kind, name, options)
+    return {name: None if value == "none" and options[name].optional else value for name, value in data.items()}
+
+
+def shown(value: object) -> str:
+    """A value as it would be typed after --param name=."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, tuple | list):
+        return ",".join(shown(item) for item in value)
+    if isinstance(value, float) and math.isfinite(value):
+        return f"{value:.12g}"
+    return "none" if value is None else str(value)
