@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from benchmarks.figure import Figure, Section
 from benchmarks.matches import SEED
 from evenmatch.lab.queue.rival_matchmakers import others
+from evenmatch.lab.queue.run_metrics import summary_of
 from evenmatch.lab.queue.scenario import Scenario
 from evenmatch.lab.queue.simulation import simulate
 from evenmatch.matchmaking import Member, Policy, Proposals, Queue, Ticket, Tickets, propose
@@ -150,7 +151,7 @@ def quality() -> list[Figure]:
 
 def scored(seed: int, matchmaker: Callable[[Queue, int, Policy], Proposals]) -> dict[str, float]:
     """The measures of one run of the default scenario."""
-    summary = simulate(Scenario(seed=seed), matchmaker, POLICY).summary()
+    summary = summary_of(simulate(Scenario(seed=seed), matchmaker, POLICY))
     return {key: float(value) for key, value in summary.items() if isinstance(value, int | float)}
 
 

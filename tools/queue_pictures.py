@@ -17,6 +17,7 @@ from evenmatch.lab.picture import INKS
 from evenmatch.lab.queue.picture import draw_wait_against_evenness, draw_wait_by_decile
 from evenmatch.lab.queue.rival_matchmakers import others
 from evenmatch.lab.queue.run import Run
+from evenmatch.lab.queue.run_metrics import summary_of
 from evenmatch.lab.queue.scenario import Scenario
 from evenmatch.lab.queue.simulation import simulate
 from evenmatch.matchmaking import Policy, presets, propose
@@ -69,7 +70,7 @@ def _point(arrivals: float, strict: float, policy: Policy) -> Point:
 
 
 def _mean_wait(run: Run) -> float:
-    wait = run.summary()["wait_mean"]
+    wait = summary_of(run)["wait_mean"]
     assert isinstance(wait, float)
     return wait
 

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from evenmatch.errors import EvenmatchError as EvenmatchError
     from evenmatch.lab.backtests.backtest import Backtest as Backtest
     from evenmatch.lab.backtests.backtest import backtest as backtest
+    from evenmatch.lab.backtests.report import write_report as write_report
+    from evenmatch.lab.backtests.verdict import verdict as verdict
     from evenmatch.match import Appearance as Appearance
     from evenmatch.match import Match as Match
     from evenmatch.match import Team as Team
@@ -54,7 +56,9 @@ _HOME = {
     "from_matches": "tables",
     "join": "tables",
     "read": "tables",
+    "verdict": "lab.backtests.verdict",
     "write": "tables",
+    "write_report": "lab.backtests.report",
 }
 __all__ = [*_HOME, "__version__"]  # noqa: PLE0604 - the names are strings
 

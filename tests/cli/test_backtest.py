@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from evenmatch import backtest, from_matches, read, systems, write
+from evenmatch.lab.backtests.verdict import verdict
 from planted import duel, table
 
 LEAGUE = Path(__file__).parents[2] / "docs" / "how-to" / "league_points.py"
@@ -83,7 +84,7 @@ def test_the_scores_and_the_verdict_are_shown(run, played):
         assert cells[:3] == [row["system"], row["variant"], f"{row['log_loss']:.4f}"]
         assert cells[3] == f"{row['log_loss_low']:.4f}–{row['log_loss_high']:.4f}"
         assert cells[4:7] == [f"{row['brier']:.4f}", f"{row['accuracy']:.1%}", f"{row['calibration_slope']:.2f}"]
-    assert ended.out.strip().endswith("\n".join(expected.verdict))
+    assert ended.out.strip().endswith("\n".join(verdict(expected)))
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet", "jsonl"])
@@ -128,7 +129,7 @@ def test_json_is_one_document_and_nothing_else(run, played, tmp_path):
         assert {name: row[name] for name in row if name not in ("seconds", "parameters")} == {
             name: own[name] for name in own if name not in ("seconds", "parameters")
         }
-    assert document["verdict"] == expected.verdict
+    assert document["verdict"] == verdict(expected)
     assert document["against_best"] == expected.against_best.to_pylist()
     assert document["left_out"] == []
 

@@ -9,6 +9,7 @@ import pytest
 from evenmatch import __version__
 from evenmatch.cli import queue_runs
 from evenmatch.lab.queue.rival_matchmakers import others
+from evenmatch.lab.queue.run_metrics import summary_of
 from evenmatch.lab.queue.scenario import REGION_MIXES, Scenario
 from evenmatch.lab.queue.simulation import simulate
 from evenmatch.matchmaking.propose import propose
@@ -45,7 +46,7 @@ def test_the_document_is_one_list_with_the_told_keys_first(run):
 
 def test_the_default_scenario_is_the_one_of_the_issue(run):
     (found,) = json.loads(run("simulate-queue", "--minutes", "1", "--json").out)
-    simulated = simulate(Scenario(minutes=1), propose, presets()["balanced"], name="balanced").summary()
+    simulated = summary_of(simulate(Scenario(minutes=1), propose, presets()["balanced"], name="balanced"))
     assert slow_free([found]) == slow_free([simulated])
 
 
@@ -87,7 +88,7 @@ def test_options_come_before_the_scenario_file(run, tmp_path):
         presets()["balanced"].__class__(team_size=2),
         name="balanced",
     )
-    assert slow_free(json.loads(from_file.out)) == slow_free([expected.summary()])
+    assert slow_free(json.loads(from_file.out)) == slow_free([summary_of(expected)])
 
 
 @pytest.mark.parametrize(
@@ -276,7 +277,7 @@ def recorded(tmp_path_factory):
     scenario = Scenario(minutes=1, parties=(0.6, 0.4), patience=60.0)
     with path.open("w") as file:
         found = simulate(scenario, propose, policy, name="quick", journal=file)
-    return path, found.summary()
+    return path, summary_of(found)
 
 
 def test_a_replay_under_its_own_policy_says_that_nothing_differs(run, recorded):

@@ -18,6 +18,7 @@ from evenmatch.errors import EvenmatchError, InputError, UnknownNameError, Usage
 from evenmatch.lab.backtests import tune as tuning
 from evenmatch.lab.backtests.evaluation import rateable_history, replay_and_judge
 from evenmatch.lab.backtests.findings import Variant
+from evenmatch.lab.backtests.verdict import verdict
 from evenmatch.match import Appearance, Match, Team
 from evenmatch.systems import loop
 from evenmatch.systems.system import Rules
@@ -277,7 +278,7 @@ def test_where_all_matches_were_drawn_there_is_no_accuracy():
         assert row["log_loss"] == pytest.approx(math.log(2), rel=1e-6)
     assert row_of(found.scores, system="elo", variant="default")["calibration_slope"] is None
     assert row_of(found.scores, system="trueskill", variant="default")["three_way_log_loss"] > math.log(4)
-    assert found.verdict
+    assert verdict(found)
 
 
 def test_differences_to_the_best_are_of_the_same_matches_and_resamples():
@@ -331,9 +332,9 @@ def test_where_elos_law_made_the_matches_elo_with_its_parameters_predicts_best()
 def test_the_order_of_systems_is_the_planted_one():
     found = backtest(table(6, 4000, k=90.0, players=12), ["planeswalker", "elo"])
     assert [variant.system for variant in found.chosen] == ["elo", "planeswalker"]
-    assert found.verdict[0].startswith("elo predicts this game best: log loss ")
-    assert found.verdict[0].endswith(", and ahead of every other by more than chance.")
-    assert found.verdict[1].startswith("planeswalker is ")
+    assert verdict(found)[0].startswith("elo predicts this game best: log loss ")
+    assert verdict(found)[0].endswith(", and ahead of every other by more than chance.")
+    assert verdict(found)[1].startswith("planeswalker is ")
     rows = found.scores.to_pylist()
     assert [row["log_loss"] for row in rows] == sorted(row["log_loss"] for row in rows)
 
@@ -348,7 +349,7 @@ def test_tuning_finds_the_planted_parameters_and_does_better_where_it_did_not_se
     assert tuned["log_loss"] < default["log_loss"] - 0.01
     assert tuned["calibration_slope"] == pytest.approx(1, abs=0.15)
     assert found.chosen == (next(variant for variant in found.variants if variant.variant == "tuned"),)
-    assert any(sentence.startswith("Tuning helped elo most, by ") for sentence in found.verdict)
+    assert any(sentence.startswith("Tuning helped elo most, by ") for sentence in verdict(found))
     # judged after the warm-up, with what it learned of the warm-up as well
     (expected,) = losses(found.matches, ("elo", values), after=0.6)
     assert tuned["log_loss"] == pytest.approx(expected, rel=1e-12)
@@ -486,7 +487,7 @@ def test_who_cannot_rate_more_than_a_twentieth_is_left_out_and_told_why(count, j
         ((name, reason),) = found.left_out
         assert name == "wager"
         assert reason.startswith("cannot rate 16 of 300 matches: seconds is empty for 1 of 2 players")
-        assert found.verdict[-1] == f"wager was left out: {reason}."
+        assert verdict(found)[-1] == f"wager was left out: {reason}."
         assert "wager" not in {variant.system for variant in found.variants}
 
 
@@ -713,20 +714,20 @@ def test_matches_of_every_shape_are_judged_by_every_system_that_can():
 
 
 def test_the_only_system_is_said_to_be_the_only_one():
-    (sentence,) = backtest(table(7, 600, k=90), ["elo"]).verdict[:1]
+    (sentence,) = verdict(backtest(table(7, 600, k=90), ["elo"]))[:1]
     assert sentence.endswith("; it was the only system tried.")
 
 
 def test_where_nothing_beats_a_coin_the_verdict_says_so():
     found = backtest(table(7, 600), ["elo", "glicko"])
-    assert found.verdict[0].startswith("No system can be distinguished from a coin on these matches; ")
+    assert verdict(found)[0].startswith("No system can be distinguished from a coin on these matches; ")
 
 
 def test_a_twin_of_a_system_cannot_be_told_from_it(own):
     found = backtest(table(7, 300, spread=300), [str(LEAGUE), own("twin")])
-    assert found.verdict[0].startswith("league_points predicts this game best: log loss ")
-    assert found.verdict[0].endswith("; twin is indistinguishable from it on these matches.")
-    assert len(found.verdict) == 1
+    assert verdict(found)[0].startswith("league_points predicts this game best: log loss ")
+    assert verdict(found)[0].endswith("; twin is indistinguishable from it on these matches.")
+    assert len(verdict(found)) == 1
 
 
 def told(found, **rows):
@@ -746,7 +747,7 @@ def told(found, **rows):
         rows = [{name: row.get(name) for name in like.column_names} for row in listed]
         return pa.Table.from_pylist(rows, like.schema)
 
-    return dataclasses.replace(
+    changed = dataclasses.replace(
         found,
         scores=as_table(scores, found.scores),
         against_best=as_table(apart, found.against_best),
@@ -754,7 +755,8 @@ def told(found, **rows):
         chosen=chosen,
         variants=chosen,
         left_out=(("wager", "cannot rate these"),),
-    ).verdict
+    )
+    return verdict(changed)
 
 
 COIN = math.log(2)
@@ -825,7 +827,7 @@ def test_a_preset_that_did_better_is_named_but_not_chosen():
     rows = found.scores.to_pylist()
     better = {"system": "planeswalker", "variant": "friday", "log_loss": rows[0]["log_loss"] - 0.01}
     changed = [row if row["variant"] != "friday" else row | better for row in rows]
-    says = dataclasses.replace(found, scores=pa.Table.from_pylist(changed, schema=found.scores.schema)).verdict
+    says = verdict(dataclasses.replace(found, scores=pa.Table.from_pylist(changed, schema=found.scores.schema)))
     assert says[-1] == (
         f"The friday variant of planeswalker did even better here ({better['log_loss']:.4f}), but choosing it "
         "afterwards would be hindsight."

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from evenmatch import backtest, from_matches, rules
+from evenmatch.lab.backtests.verdict import verdict
 from evenmatch.lab.ladder.what_if import what_if
 from evenmatch.lab.season import season
 from evenmatch.lab.stored_results import (
@@ -33,7 +34,7 @@ def data(figure):
 def test_a_backtest_keeps_its_table_and_its_figures(league):
     found = backtest(league, ["elo", "wager"], workers=1)
     kept = through_json(keep_backtest(found))
-    assert kept["verdict"] == found.verdict
+    assert kept["verdict"] == verdict(found)
     assert (kept["matches"], kept["judged"]) == (800, 400)
     variants = [(row["system"], row["variant"]) for row in kept["scores"]]
     assert variants == [(one.system, one.variant) for one in found.variants]

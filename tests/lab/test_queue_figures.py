@@ -9,7 +9,7 @@ import pytest
 
 from evenmatch.lab.queue.matches import RunMatches, weigh
 from evenmatch.lab.queue.run import CANCELLED, EXPIRED, MATCHED, OVERTAKEN, WAITING, Run
-from evenmatch.lab.queue.run_metrics import FIRST
+from evenmatch.lab.queue.run_metrics import FIRST, summary_of
 from evenmatch.matchmaking.ticket import Member, Ticket
 from evenmatch.matchmaking.tickets import Tickets
 from evenmatch.policy import Policy
@@ -73,7 +73,7 @@ def run_of(rows=ROWS, *, skill=True):
 
 
 def test_the_figures_are_those_worked_by_hand():
-    told = run_of().summary()
+    told = summary_of(run_of())
     assert tuple(told)[: len(FIRST)] == FIRST
     # waits of players: 10, 10 (a party), 6, 2, 8, 1, 6, 6; in order 1 2 6 6 6 8 10 10
     waits = {"wait_p50": 6.0, "wait_p95": 10.0, "wait_p99": 10.0, "wait_max": 10.0, "wait_mean": 49 / 8}
@@ -99,7 +99,7 @@ def test_odds_are_of_the_teams_means_by_rating_and_by_true_skill():
     assert worth.wait == pytest.approx([28 / 4, 21 / 4])
     assert worth.longest_wait.tolist() == [10, 8]
     assert worth.percentile == pytest.approx([49 / 4, 95.0])
-    told = run_of().summary()
+    told = summary_of(run_of())
     assert (told["share_45_55"], told["realised_45_55"]) == (0.5, 0.5)
     assert told["favourites_expected"] == pytest.approx(1 - worth.odds.mean())
 
@@ -107,7 +107,7 @@ def test_odds_are_of_the_teams_means_by_rating_and_by_true_skill():
 def test_violations_are_players_whose_filter_was_broken():
     # at 10 s: the party [0, 22] and 2 at 6 s [4, 24] hold; 3 has waited 2 s: [10, 16], and 10 is in it
     # at 20 s: 4 at 8 s [80, 100] holds; 5 at 1 s [88, 94]: broken; 6 at 6 s [89, 109] and 7 [90, 110] hold
-    told = run_of().summary()
+    told = summary_of(run_of())
     assert (told["violations"], told["violations_window"], told["violations_size"]) == (1, 1, 0)
 
 
@@ -115,11 +115,11 @@ def test_matches_beyond_a_cap_are_counted():
     run = run_of()
     # favourites of 0.6131 and 0.5144; ratings 100 and 310 apart
     for caps, over in [({"max_odds": 0.61}, 1), ({"max_odds": 0.62}, 0), ({"max_rating_spread": 99.0}, 2)]:
-        assert replace(run, policy=replace(POLICY, **caps)).summary()["over_caps"] == over
+        assert summary_of(replace(run, policy=replace(POLICY, **caps)))["over_caps"] == over
 
 
 def test_waits_are_told_by_decile_and_by_party_size():
-    told = run_of().summary()
+    told = summary_of(run_of())
     deciles = told["by_decile"]
     assert [row["players"] for row in deciles] == [0, 4, 0, 0, 0, 5, 0, 0, 0, 4]
     assert (deciles[1]["wait_p50"], deciles[5]["unmatched"], deciles[5]["wait_p50"]) == (8.0, 2, None)
@@ -131,10 +131,10 @@ def test_waits_are_told_by_decile_and_by_party_size():
 
 def test_who_waits_longer_than_those_who_found_a_match_is_told_with_what_they_are():
     # waits of those who found one: 10, 10, 6, 2, 8, 1, 6, 6; the pair of ticket 8 has waited 25 s
-    told = run_of().summary()
+    told = summary_of(run_of())
     assert (told["wait_so_far_p50"], told["wait_so_far_p95"]) == (7.0, 25.0)
     assert told["left_waiting"] == {"players": 2, "after": 10.0, "common": [["in parties of 2", 1.0, 4 / 13]]}
-    nobody = run_of(ROWS[:7]).summary()["left_waiting"]
+    nobody = summary_of(run_of(ROWS[:7]))["left_waiting"]
     assert (nobody["players"], nobody["common"]) == (0, [])
 
 
@@ -144,21 +144,21 @@ def test_waits_are_told_by_the_region_of_the_best_ping():
     ping[[1, 3]] = [50.0, np.inf], [np.inf, 40.0]
     ping[2] = np.nan  # plays anywhere
     tickets = replace(run.tickets, region_names=("eu", "us"), ping=ping)
-    eu, us = replace(run, tickets=tickets).summary()["by_region"]
+    eu, us = summary_of(replace(run, tickets=tickets))["by_region"]
     assert (eu["region"], eu["players"], eu["matched"], eu["unmatched"]) == ("eu", 11, 6, 2)
     assert (us["region"], us["players"], us["wait_p50"]) == ("us", 1, 8.0)
-    assert run.summary()["by_region"] == []
+    assert summary_of(run)["by_region"] == []
 
 
 def test_calibration_puts_each_match_in_its_class():
-    told = run_of().summary()["calibration"]
+    told = summary_of(run_of())["calibration"]
     assert [row["matches"] for row in told] == [1, 0, 0, 0, 1, 0, 0, 0, 0]
     assert told[4]["low"] <= told[4]["expected"] <= told[4]["high"]
     assert told[1]["won"] is None
 
 
 def test_nothing_is_told_of_nothing():
-    told = run_of(ROWS[7:8]).summary()
+    told = summary_of(run_of(ROWS[7:8]))
     assert told["matches"] == told["violations"] == 0
     for name in (
         "wait_p50",
@@ -174,7 +174,7 @@ def test_nothing_is_told_of_nothing():
 
 
 def test_what_is_not_known_is_none_and_never_nan():
-    told = run_of(skill=False).summary()
+    told = summary_of(run_of(skill=False))
     assert told["realised_45_55"] is None
     assert told["favourites_won"] is None
     assert json.loads(json.dumps(told, allow_nan=False)) == told

@@ -13,6 +13,7 @@ from evenmatch.lab.queue.journal_reader import load_journal, read_journal
 from evenmatch.lab.queue.replay import first_difference, replay
 from evenmatch.lab.queue.rival_matchmakers import others
 from evenmatch.lab.queue.run import MATCHED, OVERTAKEN
+from evenmatch.lab.queue.run_metrics import summary_of
 from evenmatch.lab.queue.scenario import Scenario
 from evenmatch.lab.queue.simulation import simulate
 from evenmatch.lab.queue.team_building import line_up, proposals
@@ -62,7 +63,7 @@ def test_the_same_policy_decides_the_same_ticket_for_ticket(maker):
     for column in ("time", "start", "ticket", "team", "region", "role"):
         assert (getattr(again.matches, column) == getattr(run.matches, column)).all()
     assert (again.fate == run.fate).all()
-    ours, theirs = again.summary(), run.summary()
+    ours, theirs = summary_of(again), summary_of(run)
     for name in ("wait_p95", "violations", "cancelled", "expired", "realised_45_55", "favourites_won", "by_decile"):
         assert ours[name] == theirs[name], name
 
@@ -110,7 +111,7 @@ def test_another_policy_decides_otherwise_from_a_tick_on():
     made = set(run.matches.time.tolist())
     for tick in journal.ticks[:at]:
         assert (tick.now in made) == bool(tick.matches)
-    assert run.summary()["wait_p50"] < replay(journal, Policy()).summary()["wait_p50"]
+    assert summary_of(run)["wait_p50"] < summary_of(replay(journal, Policy()))["wait_p50"]
 
 
 def ticket(number, player, percentile, queued=0):
@@ -142,12 +143,12 @@ def test_a_player_who_joins_again_leaves_the_ticket_in_which_the_replay_still_ho
     )
     run = replay(journal, duel, nobody)
     assert run.fate.tolist()[0] == OVERTAKEN
-    assert run.summary()["overtaken"] == 1
-    assert run.summary()["unmatched"] == 2
+    assert summary_of(run)["overtaken"] == 1
+    assert summary_of(run)["unmatched"] == 2
     assert first_difference(journal, run) == 0
-    assert run.summary()["realised_45_55"] is None
+    assert summary_of(run)["realised_45_55"] is None
     kept = replay(journal, duel, fifo)
-    assert (kept.summary()["overtaken"], kept.fate[0]) == (0, MATCHED)
+    assert (summary_of(kept)["overtaken"], kept.fate[0]) == (0, MATCHED)
 
 
 def test_the_first_difference_is_told_by_its_tick():

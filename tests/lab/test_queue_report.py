@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from evenmatch.lab.queue import verdict
+from evenmatch.lab.queue.run_metrics import summary_of
 
 pytest.importorskip("plotly", reason="reports need plotly (the extra lab)")
 pytest.importorskip("jinja2", reason="reports need jinja2 (the extra lab)")
@@ -63,7 +64,7 @@ def test_a_report_tells_the_verdict_and_the_figures_of_every_run(runs, tmp_path)
         if "rule" not in sentence:  # of which all runs have a part
             assert sentence in page.text
     for run in runs:
-        found = run.summary()
+        found = summary_of(run)
         assert f"{found['matches']} matches {verdict.seconds(found['wait_p50'])}" in page.text
         assert f"{found['violations']:,} {found['unmatched']:,}" in page.text
     assert "evenmatch simulate-queue --seed 3" in page.text
@@ -168,7 +169,7 @@ def test_waits_by_decile_and_party_are_drawn_as_players_waited(runs):
 def test_a_mark_is_open_where_rules_were_broken_and_its_lines_end_at_95_of_100(runs):
     figure = charts.wait_against_evenness(runs)
     assert [line.marker.symbol.endswith("-open") for line in figure.data] == [False, False, True]
-    found, line = runs[2].summary(), figure.data[2]
+    found, line = summary_of(runs[2]), figure.data[2]
     assert (line.x[0], line.y[0]) == (found["wait_p50"], found["spread_p50"])
     assert line.x[0] + line.error_x.array[0] == pytest.approx(found["wait_p95"])
     assert line.y[0] + line.error_y.array[0] == pytest.approx(found["spread_p95"])
@@ -197,11 +198,11 @@ def test_true_odds_are_those_of_the_stronger_team(runs):
 
 def test_the_verdict_names_who_waits_longest_and_what_was_broken(runs):
     told = " ".join(verdict.verdict([runs[0], runs[2]]))
-    deciles = [one for one in runs[0].summary()["by_decile"] if one["matched"] >= verdict.LEAST]
+    deciles = [one for one in summary_of(runs[0])["by_decile"] if one["matched"] >= verdict.LEAST]
     slowest = max(deciles, key=lambda one: one["wait_p95"])["decile"]
     assert re.search(rf"\b{slowest}(st|nd|rd|th) tenth of the ranks \(percentiles {slowest * 10 - 10} to ", told)
     assert "No rule was broken by balanced:" in told
-    broken = runs[2].summary()
+    broken = summary_of(runs[2])
     share = verdict.percent(broken["violations"] / broken["matched"])
     assert f"Rules were broken by fifo ({share} of its players): these were put with a player outside" in told
     assert "By size of party, those of" in told

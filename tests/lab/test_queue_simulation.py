@@ -10,7 +10,7 @@ from evenmatch.errors import BadParameterError
 from evenmatch.lab.queue.crowd import Crowd
 from evenmatch.lab.queue.rival_matchmakers import others
 from evenmatch.lab.queue.run import CANCELLED, EXPIRED, MATCHED, WAITING
-from evenmatch.lab.queue.run_metrics import FIRST
+from evenmatch.lab.queue.run_metrics import FIRST, summary_of
 from evenmatch.lab.queue.scenario import PARTY_MIXES, Scenario
 from evenmatch.lab.queue.simulation import simulate
 from evenmatch.lab.queue.team_building import line_up, proposals
@@ -38,7 +38,7 @@ def nobody(queue, now, policy):
 
 
 def timeless(run):
-    told = run.summary()
+    told = summary_of(run)
     return {name: told[name] for name in told if name not in {"players_per_cpu_second", "cpu_seconds"}}
 
 
@@ -62,7 +62,7 @@ def test_arrivals_are_the_same_whoever_makes_the_matches():
 def test_the_matchmaker_that_ships_breaks_no_rule_and_tells_the_odds_that_are_measured():
     scenario = replace(BUSY, regions={"a": 2.0, "b": 1.0}, minutes=3, arrivals=10)
     run = simulate(scenario, propose, Policy(), name="balanced")
-    told = run.summary()
+    told = summary_of(run)
     assert tuple(told)[: len(FIRST)] == FIRST
     assert told["matches"] > 0
     assert (told["violations"], told["over_caps"]) == (0, 0)
@@ -72,7 +72,7 @@ def test_the_matchmaker_that_ships_breaks_no_rule_and_tells_the_odds_that_are_me
 def test_who_came_is_matched_waits_or_gave_up():
     run = simulate(BUSY, OTHERS["bins"], replace(Policy(), max_wait=30.0))
     assert {MATCHED, WAITING, CANCELLED, EXPIRED} == set(run.fate.tolist())
-    told = run.summary()
+    told = summary_of(run)
     assert told["arrived"] == told["matched"] + told["unmatched"] + told["cancelled"] + told["expired"]
     assert told["matched"] == 12 * told["matches"]
     assert told["unmatched"] == run.waiting[-1]
@@ -85,7 +85,7 @@ def test_who_came_is_matched_waits_or_gave_up():
 def test_waiting_players_are_arrivals_times_waiting_time():
     # Little's law; a queue that is looked at once a second after the matches misses half a second of each wait
     run = simulate(Scenario(arrivals=20, minutes=10), OTHERS["bins"], Policy())
-    waits = run.summary()["wait_mean"]
+    waits = summary_of(run)["wait_mean"]
     assert run.waiting[120:].mean() == pytest.approx(20 * (waits - 0.5), rel=0.05)
 
 
@@ -99,18 +99,18 @@ def test_a_queue_without_matches_holds_arrivals_times_patience():
 def test_fixed_bins_obey_their_law():
     # (k - 1)^2 / (2 (k + 1)) for k players a match; the tick adds half of itself to each wait
     run = simulate(Scenario(arrivals=30, minutes=5, tick=0.5), OTHERS["bins"], Policy())
-    told = run.summary()
+    told = summary_of(run)
     law = told["law"] * (told["wait_mean"] - 0.25) / told["wait_mean"]
     assert law == pytest.approx(11**2 / (2 * 13), rel=0.05)
 
 
 def test_favourites_win_as_often_as_foretold_where_ratings_are_exact_and_less_where_not():
     duels, policy = Scenario(arrivals=20, minutes=5, tick=5, rating_error=0.0), Policy(team_size=1, max_odds=None)
-    told = simulate(duels, OTHERS["fifo"], policy).summary()
+    told = summary_of(simulate(duels, OTHERS["fifo"], policy))
     assert told["favourites_expected"] > 0.65
     assert told["favourites_won"] == pytest.approx(told["favourites_expected"], abs=0.03)  # 3,000 duels
     assert told["realised_45_55"] == pytest.approx(told["share_45_55"])
-    told = simulate(replace(duels, rating_error=300.0), OTHERS["fifo"], policy).summary()
+    told = summary_of(simulate(replace(duels, rating_error=300.0), OTHERS["fifo"], policy))
     assert told["favourites_won"] < told["favourites_expected"] - 0.05
 
 
@@ -151,7 +151,7 @@ def test_parties_come_back_after_their_match_and_remember_whom_they_met():
 def test_who_still_waits_or_plays_is_passed_over():
     crowded = Scenario(minutes=4, arrivals=5, players=60)
     run = simulate(crowded, nobody, Policy())
-    assert run.summary()["arrived"] == 60
+    assert summary_of(run)["arrived"] == 60
     came = len(Crowd(crowded, Policy()).arriving)
     assert run.passed_over == came - 60 > 1000
     patient = simulate(replace(crowded, patience=5.0), nobody, Policy())
@@ -196,5 +196,5 @@ def test_what_a_matchmaker_does_at_first_is_not_counted_as_its_speed():
 
 def test_nobody_comes_and_nothing_happens():
     run = simulate(Scenario(kind="recorded", times=(100.0,), minutes=1), OTHERS["fifo"], Policy())
-    assert run.summary()["arrived"] == 0
-    assert run.summary()["wait_p50"] is None
+    assert summary_of(run)["arrived"] == 0
+    assert summary_of(run)["wait_p50"] is None

@@ -6,6 +6,7 @@ import pytest
 
 from evenmatch.errors import BadParameterError
 from evenmatch.lab.ladder.wait_charts import Waited, waits_over_time
+from evenmatch.lab.queue.run_metrics import summary_of
 from evenmatch.lab.queue.trial import Steps, TrialCrowd, policy_of, steps_of, try_preset, try_steps
 from evenmatch.policy import presets
 
@@ -42,7 +43,7 @@ def test_yours_and_a_preset_meet_the_same_players():
     yours, balanced = try_steps(crowd, steps_of(presets()["balanced"])), try_preset(crowd, "balanced")
     assert (yours.name, balanced.name) == ("yours", "balanced")
     assert (yours.tickets.player == balanced.tickets.player).all()
-    assert yours.summary()["wait_p50"] == balanced.summary()["wait_p50"]
+    assert summary_of(yours)["wait_p50"] == summary_of(balanced)["wait_p50"]
 
 
 def test_waits_are_told_apart_by_level_with_their_median():

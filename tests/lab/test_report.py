@@ -21,6 +21,8 @@ from evenmatch.lab import charts
 from evenmatch.lab.backtests import report
 from evenmatch.lab.backtests.backtest import backtest
 from evenmatch.lab.backtests.findings import TRIALS, Variant
+from evenmatch.lab.backtests.report import write_report
+from evenmatch.lab.backtests.verdict import verdict
 from evenmatch.lab.safe_names import DIRECTIONS, plain
 from evenmatch.lab.season import season
 
@@ -122,7 +124,7 @@ def tuned(found):
 
 def written(found, folder, **options):
     path = folder / "report.html"
-    found.report(path, **options)
+    write_report(found, path, **options)
     assert [file.name for file in folder.iterdir()] == ["report.html"]
     return path.read_text("utf-8")
 
@@ -133,7 +135,7 @@ def figures_of(page):
 
 def test_a_report_tells_the_verdict_and_every_number_of_the_ranking(found, tmp_path):
     page = Page(written(found, tmp_path, command="evenmatch backtest season.csv"))
-    for sentence in found.verdict:
+    for sentence in verdict(found):
         assert sentence in page.text
     for row in found.scores.to_pylist():
         assert f"{row['system']} {row['variant']} {row['log_loss']:.4f}" in page.text
@@ -172,7 +174,7 @@ def test_a_report_needs_no_network(found, hostile, tmp_path):
 
 def test_hostile_names_are_shown_letter_by_letter_and_start_nothing(hostile, tmp_path, monkeypatch):
     said = f"best on <script>{OWNED}</script>\u202e"
-    monkeypatch.setattr("evenmatch.lab.backtests.verdict.verdict", lambda _: [said], raising=False)
+    monkeypatch.setattr("evenmatch.lab.backtests.report.verdict", lambda _: [said])
     text = written(hostile, tmp_path, players=NAMES, command=f"evenmatch backtest '<script>{OWNED}'")
     page = Page(text)
     assert len(page.all("script")) == 3  # the figures, plotly, our own
@@ -227,7 +229,7 @@ def test_paths_are_the_ratings_after_each_match(found):
 
 def test_an_unknown_player_is_named_before_anything_is_written(found, tmp_path):
     with pytest.raises(UnknownNameError, match="unknown player 'Nobody'"):
-        found.report(tmp_path / "report.html", players=["Nobody"])
+        write_report(found, tmp_path / "report.html", players=["Nobody"])
     assert not list(tmp_path.iterdir())
 
 
@@ -239,7 +241,7 @@ def test_a_path_that_cannot_be_written_is_told_before_the_work_begins(name, reas
     (tmp_path / "folder.html").mkdir()
     monkeypatch.setattr(report, "render", None)
     with pytest.raises(UsageError, match=reason) as told:
-        found.report(tmp_path / name)
+        write_report(found, tmp_path / name)
     assert str(tmp_path / name) in str(told.value)
 
 
@@ -252,7 +254,7 @@ def test_a_report_that_fails_leaves_the_old_one(found, tmp_path, monkeypatch):
 
     monkeypatch.setattr(report, "render", fail)
     with pytest.raises(MemoryError):
-        found.report(path)
+        write_report(found, path)
     assert path.read_text() == "old"
     assert len(list(tmp_path.iterdir())) == 1
 

@@ -12,6 +12,7 @@ from evenmatch import backtest, from_matches, rules
 from evenmatch.http.app import application
 from evenmatch.http.options import Options
 from evenmatch.http.server import site_over
+from evenmatch.lab.backtests.verdict import verdict
 from evenmatch.lab.season import season
 from evenmatch.service.queues.matchmaker import Matchmaker
 from evenmatch.service.queues.requests import Join, QueuedPlayer
@@ -151,7 +152,7 @@ def test_the_waits_of_those_who_were_offered_a_match_are_drawn(anyone, site):
 def test_a_backtest_of_the_ladders_own_history(designer):
     shown = done(designer, f"{LADDER}/backtest", {"system": ["elo", "trueskill"], "warm_up": "50"})
     found = backtest(from_matches(matches()), [rules("elo", k=2), "trueskill"])
-    for sentence in found.verdict:
+    for sentence in verdict(found):
         assert sentence in words(shown)
     for row in found.scores.to_pylist():
         assert f"{row['log_loss']:.4f}" in shown
@@ -225,7 +226,7 @@ REFUSED = [
         "what-if",
         {"system": "elo", "shown_system": "elo", "shown_preset": "", "p.k": "x"},
         422,
-        "Expected a number from 0 to 10000, got 'x'",
+        "Expected a number from 0 to 10,000, got 'x'",
     ),
 ]
 

@@ -124,7 +124,9 @@ def command(
         write_arrow(result.segments, segments)
     if report is not None:
         with working("writing the report"):
-            result.report(report, players=chosen, command=shlex.join(["evenmatch", *sys.argv[1:]]))
+            from evenmatch.lab.backtests.report import write_report
+
+            write_report(result, report, players=chosen, command=shlex.join(["evenmatch", *sys.argv[1:]]))
     if json:
         print_json(_document(result, recorded))
         return
@@ -172,11 +174,15 @@ def _print(result: Backtest) -> None:
         f"{Path(result.matches.source.name).name}: judged on {judged:,} matches, after {result.warm_up:,} of warm-up"
     )
     print_table(title, HEADS, rows, right=HEADS[2:])
-    for sentence in result.verdict:
+    from evenmatch.lab.backtests.verdict import verdict
+
+    for sentence in verdict(result):
         print(printable(sentence))
 
 
 def _document(result: Backtest, recorded: MatchTable) -> dict[str, object]:
+    from evenmatch.lab.backtests.verdict import verdict
+
     scores = [{**row, "parameters": loads(row["parameters"])} for row in result.scores.to_pylist()]
     return {
         "source": recorded.source.name,
@@ -184,7 +190,7 @@ def _document(result: Backtest, recorded: MatchTable) -> dict[str, object]:
         "warm_up": result.warm_up,
         "players": len(set(recorded.player_names)),
         "skipped_matches": recorded.skipped_matches,
-        "verdict": result.verdict,
+        "verdict": verdict(result),
         "scores": scores,
         "against_best": result.against_best.to_pylist(),
         "left_out": [{"name": name, "reason": reason} for name, reason in result.left_out],

@@ -93,7 +93,9 @@ def tell(
         with working("writing the report"):
             write_queue_report(runs, report, title=title, command=command, notes=notes)
     if json:
-        first, *others = (run.summary() for run in runs)
+        from evenmatch.lab.queue.run_metrics import summary_of
+
+        first, *others = (summary_of(run) for run in runs)
         print_json([first | dict(more), *others])
         return
     _print(runs, title)
@@ -106,11 +108,12 @@ def tell(
 
 def _print(runs: Sequence[Run], title: str) -> None:
     from evenmatch.lab.queue.run_facts import compared, habits
+    from evenmatch.lab.queue.run_metrics import summary_of
     from evenmatch.lab.queue.verdict import meanings, percent
 
     rows: list[list[object]] = []
     for run in runs:
-        summary: dict[str, object] = run.summary()
+        summary: dict[str, object] = summary_of(run)
         waits = [_rounded(summary[f"wait_{name}"], 1) for name in ("p50", "p95", "max")]
         spreads = [_rounded(summary[f"spread_{name}"], 1) for name in ("p50", "p95")]
         shares = [percent(_known(summary[name])) for name in ("share_45_55", "realised_45_55")]

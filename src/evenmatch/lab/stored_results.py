@@ -15,6 +15,7 @@ from evenmatch.lab import charts
 from evenmatch.lab.backtests.backtest import Backtest
 from evenmatch.lab.backtests.findings import RELIABILITY, SEGMENTS
 from evenmatch.lab.backtests.metrics import Measure
+from evenmatch.lab.backtests.verdict import verdict
 from evenmatch.lab.charts import COLORS, new_figure
 from evenmatch.lab.ladder import what_if_report
 from evenmatch.lab.ladder.what_if import WhatIf
@@ -45,7 +46,7 @@ def keep_backtest(found: Backtest) -> dict[str, object]:
     ]
     return plain(
         {
-            "verdict": found.verdict,
+            "verdict": verdict(found),
             "scores": scores,
             "chosen": [[variant.system, variant.variant] for variant in found.chosen],
             "reliability": of_chosen(found.reliability),

@@ -21,6 +21,7 @@ from evenmatch.service.callers.access import ANYONE, Caller
 from evenmatch.service.callers.audit_entry import AuditEntry
 from evenmatch.service.callers.sessions import LASTS, Session
 from evenmatch.service.queries.ladder_queries import Reading
+from evenmatch.web import assets
 from evenmatch.web.forms import CONFIRM, Fields, Form, refused
 from evenmatch.web.shared_state import Shared
 from evenmatch.web.templates import Values, render
@@ -239,7 +240,15 @@ class PageRequest:
         """Render a page in a worker thread; `make` returns its values. kept: the browser may cache it."""
 
         def page() -> str:
-            return render(self, template, make() if callable(make) else make)
+            values = {
+                "visit": self,
+                "address": address,
+                "assets": assets.addresses(),
+                "now": self.site.service.clock(),
+                "proof_of_session": "" if self.session is None else self.session.proof,
+                **(make() if callable(make) else make),
+            }
+            return render(template, values)
 
         response = HTMLResponse(await self.site.work(page), status)
         if not kept:

@@ -35,10 +35,12 @@ def settings_fields(present: Settings) -> list[SettingField]:
 
 
 def settings_of(form: Mapping[str, str]) -> dict[str, object]:
-    """The settings of a submitted form. Raises FieldError for a value that is not allowed."""
+    """The settings of a submitted form, those that it has. Raises FieldError for a value that is not allowed."""
     changes: dict[str, object] = {}
     for name, option in OFFERED.items():
-        typed = form.get(name, "").strip()
+        if name not in form:
+            continue
+        typed = form[name].strip()
         with about(name):
             try:
                 changes[name] = option.read(None if option.optional and not typed else typed)

@@ -7,17 +7,12 @@ import re
 from collections.abc import Mapping
 from functools import lru_cache
 from importlib import resources
-from typing import TYPE_CHECKING
 
 import jinja2
 from markupsafe import Markup
 
 from evenmatch.lab.safe_names import plain, visible
 from evenmatch.service.times import iso_time
-from evenmatch.web import assets
-
-if TYPE_CHECKING:
-    from evenmatch.web.page_request import PageRequest
 
 Values = Mapping[str, object]
 LONGEST = 60  # characters of a name
@@ -26,18 +21,9 @@ MINUTE, HOUR, DAY = 60, 3600, 86_400
 EXACT = 20  # minutes up to which seconds are shown
 
 
-def render(visit: PageRequest, template: str, values: Values) -> str:
-    """Render a template with these values and those that all pages share."""
-    from evenmatch.web.page_request import address  # noqa: PLC0415 - circular import
-
-    shared = {
-        "visit": visit,
-        "address": address,
-        "assets": assets.addresses(),
-        "now": visit.site.service.clock(),
-        "proof_of_session": "" if visit.session is None else visit.session.proof,
-    }
-    return _environment().get_template(f"{template}.html.jinja").render(shared | dict(values))
+def render(template: str, values: Values) -> str:
+    """Render a template with these values."""
+    return _environment().get_template(f"{template}.html.jinja").render(values)
 
 
 @lru_cache(1)

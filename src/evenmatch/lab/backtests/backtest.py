@@ -67,31 +67,13 @@ class Backtest:
     notes: tuple[str, ...] = field(default=())
 
     def __repr__(self) -> str:
-        return f"backtest of {len(self.chosen)} systems on {self.matches!r}: {self.verdict[0]}"
+        best = self.chosen[0]
+        return f"backtest of {len(self.chosen)} systems on {self.matches!r}; best: {best.system}, {best.variant}"
 
     def _repr_html_(self) -> str:
         """HTML for notebooks: summary and scores of every variant."""
         columns = ["system", "variant", "log_loss", "log_loss_low", "log_loss_high", "accuracy", "calibration_slope"]
         return as_html(repr(self), self.scores.select(columns))
-
-    @property
-    def verdict(self) -> list[str]:
-        """Findings as sentences, the most important first."""
-        from evenmatch.lab.backtests.verdict import verdict
-
-        return verdict(self)
-
-    def report(self, path: Path | str, *, players: Sequence[str] = (), command: str = "") -> None:
-        """Write the results as one self-contained HTML file.
-
-        players  players whose rating paths are drawn; empty: those with the most matches
-        command  command line shown as the way to reproduce the report
-        Raises UsageError if the file cannot be written or the extra `lab` is not installed, UnknownNameError for an
-        unknown player.
-        """
-        from evenmatch.lab.backtests.report import write_report
-
-        write_report(self, Path(path), players=players, command=command)
 
 
 def backtest(

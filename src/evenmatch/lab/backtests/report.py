@@ -18,6 +18,7 @@ from evenmatch.errors import RatingRangeError, UnknownNameError, UsageError, nee
 from evenmatch.history import Floats
 from evenmatch.lab.backtests.backtest import Backtest
 from evenmatch.lab.backtests.findings import Variant
+from evenmatch.lab.backtests.verdict import verdict
 from evenmatch.lab.safe_names import plain
 from evenmatch.options import options_of, shown
 from evenmatch.rating import rate
@@ -88,10 +89,16 @@ class TunedVariant(NamedTuple):
     trials: int
 
 
-def write_report(backtest: Backtest, path: Path, *, players: Sequence[str] = (), command: str = "") -> None:
-    """Write the report atomically; see `Backtest.report`."""
+def write_report(backtest: Backtest, path: Path | str, *, players: Sequence[str] = (), command: str = "") -> None:
+    """Write the results of a backtest as one self-contained HTML file, completely or not at all.
+
+    players  players whose rating paths are drawn; empty: those with the most matches
+    command  command line shown as the way to reproduce the report
+    Raises UsageError if the file cannot be written or the extra `lab` is not installed, UnknownNameError for an
+    unknown player.
+    """
     chosen = choose(backtest.matches, players)
-    with whole(path) as file:
+    with whole(Path(path)) as file:
         file.write(render(backtest, chosen, command).encode())
 
 
@@ -109,7 +116,7 @@ def render(backtest: Backtest, players: Sequence[int], command: str) -> str:
         b=backtest,
         title=plain(Path(backtest.matches.source.name).name, 120),
         facts=_facts(backtest),
-        verdict=[plain(sentence) for sentence in backtest.verdict],
+        verdict=[plain(sentence) for sentence in verdict(backtest)],
         ranking=_ranking(backtest, only_chosen=True),
         variants=_ranking(backtest, only_chosen=False),
         systems=[variant.system for variant in backtest.chosen],

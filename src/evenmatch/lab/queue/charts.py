@@ -14,7 +14,7 @@ from evenmatch.history import Floats
 from evenmatch.lab.charts import FEW, GREY, faded, label, line_style, looks, new_figure
 from evenmatch.lab.queue.picture_marks import TICKS, marks
 from evenmatch.lab.queue.run import Run
-from evenmatch.lab.queue.run_metrics import EVEN
+from evenmatch.lab.queue.run_metrics import EVEN, summary_of
 
 SHOWN = 8  # runs visible initially
 STEPS = 240  # points of a line
@@ -179,7 +179,7 @@ def _by_group(runs: Sequence[Run], name: str, group: str, percent: int) -> go.Fi
 
 
 def _groups(run: Run, name: str) -> list[dict[str, float]]:
-    groups = run.summary()[name]
+    groups = summary_of(run)[name]
     assert isinstance(groups, list)
     return groups
 

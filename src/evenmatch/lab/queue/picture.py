@@ -11,6 +11,7 @@ from evenmatch.errors import UsageError, needing
 from evenmatch.lab.picture import INKS
 from evenmatch.lab.queue.picture_marks import TICKS, marks
 from evenmatch.lab.queue.run import Run
+from evenmatch.lab.queue.run_metrics import summary_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -50,7 +51,7 @@ def draw_wait_by_decile(runs: Sequence[Run], path: Path) -> None:
     """
     with _picture(path, "Wait of 95 of 100 players, by tenth of the ranks") as axes:
         for index, run in enumerate(runs):
-            deciles: Any = run.summary()["by_decile"]
+            deciles: Any = summary_of(run)["by_decile"]
             ink, marker = _look(index)
             dash = DASHES[index // len(INKS) % len(DASHES)]
             waits = [(decile["decile"], decile["wait_p95"]) for decile in deciles if decile["matched"]]

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from evenmatch.lab.queue.run import Run
+from evenmatch.lab.queue.run_metrics import summary_of
 
 TICKS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
 SMALLEST = 0.1  # seconds or percentiles: lower bound, since a logarithmic scale has no zero
@@ -33,7 +34,7 @@ class Mark(NamedTuple):
 
 def marks(runs: Sequence[Run]) -> list[Mark]:
     """Marks of all runs that made a match."""
-    figures = {index: run.summary() for index, run in enumerate(runs) if run.matches}
+    figures = {index: summary_of(run) for index, run in enumerate(runs) if run.matches}
     medians = {
         index: (_place(summary, "wait_p50"), _place(summary, "spread_p50")) for index, summary in figures.items()
     }

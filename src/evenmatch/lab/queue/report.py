@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from evenmatch.errors import needing
 from evenmatch.lab.queue.run import Run
 from evenmatch.lab.queue.run_facts import compared, facts
+from evenmatch.lab.queue.run_metrics import summary_of
 from evenmatch.lab.queue.verdict import percent, seconds, verdict
 from evenmatch.lab.safe_names import plain
 from evenmatch.options import options_of
@@ -71,7 +72,7 @@ def render(runs: Sequence[Run], *, title: str, command: str, notes: Sequence[str
         verdict=[plain(sentence) for sentence in sentences],
         compared=compared(runs),
         notes=[plain(note) for note in notes],
-        rows=[RunRow(run.name, look[run.name], run.summary()) for run in runs],
+        rows=[RunRow(run.name, look[run.name], summary_of(run)) for run in runs],
         names=", ".join(plain(run.name, LONGEST) for run in runs),
         drawn=set(figures),
         policies=_policies(runs),
@@ -109,7 +110,7 @@ def _figures(runs: Sequence[Run]) -> dict[str, Any]:
     }
     if any((run.sizes > 1).any() for run in runs):
         figures["party"] = queue_charts.wait_by_party_size(runs)
-    if any(run.summary()["realised_45_55"] is not None for run in runs):
+    if any(summary_of(run)["realised_45_55"] is not None for run in runs):
         figures["odds"] = queue_charts.true_odds(runs)
     if (drawn := queue_charts.foretold(runs)) is not None:
         figures["foretold"] = drawn

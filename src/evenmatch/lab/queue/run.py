@@ -1,4 +1,4 @@
-"""A run of a queue: tickets, their outcomes, matches, and a summary."""
+"""A run of a queue: tickets, their outcomes and matches."""
 
 from __future__ import annotations
 
@@ -80,9 +80,3 @@ class Run:
     def players(self, fate: int) -> int:
         """Number of players of tickets with this fate; a player who joined twice counts twice."""
         return int(self.sizes[self.fate == fate].sum())
-
-    def summary(self) -> dict[str, object]:
-        """Summary as plain numbers, None where there is no data; see `run_metrics.summary`."""
-        from evenmatch.lab.queue.run_metrics import summary
-
-        return summary(self)

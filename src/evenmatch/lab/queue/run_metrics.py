@@ -19,7 +19,7 @@ HAIR = 1e-9  # tolerance for rounding
 CLASSES = (0.5, 0.525, 0.55, 0.575, 0.6, 0.65, 0.7, 0.8, 0.9, 1.0)  # bounds of the classes of a favourite's odds
 
 
-def summary(run: Run) -> dict[str, object]:
+def summary_of(run: Run) -> dict[str, object]:
     """Summarize a run as plain numbers, those of `FIRST` first; None where there is no data.
 
     Waits are in seconds over matched players; spreads are in percentiles over matches.

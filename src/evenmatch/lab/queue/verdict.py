@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from evenmatch.lab.queue.run import Run
+from evenmatch.lab.queue.run_metrics import summary_of
 
 LEAST = 20  # fewest matched players of a group whose waits are compared
 MOST_TENTHS = 7  # fewest tenths of the ranks with LEAST players for a comparison by rank
@@ -27,7 +28,7 @@ Figures = Mapping[str, Any]
 
 def verdict(runs: Sequence[Run]) -> list[str]:
     """Findings on the first run, and on broken rules in all runs, as sentences."""
-    figures: list[Figures] = [run.summary() for run in runs]
+    figures: list[Figures] = [summary_of(run) for run in runs]
     first = figures[0]
     if not first["matches"]:
         return [f"{first['name']} made no match out of {_players(first['arrived'])}.", *_waiting(first)]

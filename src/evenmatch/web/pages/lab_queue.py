@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from starlette.responses import Response
 
 from evenmatch.errors import ConflictError, UsageError
+from evenmatch.lab.queue.run_metrics import summary_of
 from evenmatch.policy import presets
 from evenmatch.web.page_request import PageRequest
 from evenmatch.web.view_models import LadderShown
@@ -103,7 +104,7 @@ def _queue(visit: PageRequest, values: Mapping[str, float], runs: list[Run], bus
         "crowd": CROWD,
         "steps": list(zip(WIDTHS, (None, *TIMES), strict=True)),
         "busy": busy,
-        "rows": [run.summary() for run in runs],
+        "rows": [summary_of(run) for run in runs],
     }
     if not runs:
         return shown | {"verdict": [], "figures": {}, "widening": [], "minutes": 0.0}
