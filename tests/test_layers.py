@@ -201,6 +201,11 @@ def test_a_rating_system_imports_nothing_of_ours_but_system_and_maths(file):
     assert ours <= {"evenmatch.systems.system", "evenmatch.systems.maths"}
 
 
+@named(sorted((PACKAGE / "service" / "live_matches").glob("*.py")))
+def test_queues_begin_live_matches_which_know_no_queue_service(file):
+    assert not [module for module in imports_of(file) if module.startswith("evenmatch.service.queues")]
+
+
 @pytest.mark.parametrize("module", ["evenmatch", "evenmatch.cli"])
 def test_starting_up_imports_nothing_heavy(module):
     heavy = ("numba", "pyarrow", "matplotlib", "numpy") if module == "evenmatch" else ("numba", "pyarrow", "matplotlib")

@@ -10,7 +10,7 @@ from evenmatch import Appearance, Match, Team, from_matches, rules
 from evenmatch.lab.season import season
 from evenmatch.service.callers.keys import Keys
 from evenmatch.service.corrections import Ban, Void
-from evenmatch.service.queues.queue_rules import QueueRules
+from evenmatch.service.queue_rules import QueueRules
 from evenmatch.service.queues.queue_service import QueueService
 from evenmatch.service.queues.requests import Join, QueuedPlayer
 from evenmatch.service.service import Service

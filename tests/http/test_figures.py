@@ -9,8 +9,8 @@ from evenmatch.errors import StoreError
 from evenmatch.http.metrics import HttpMetrics
 from evenmatch.http.service_metrics import Figures, TimedMatchmaker
 from evenmatch.service.queries.activity import Watch
+from evenmatch.service.queue_rules import QueueRules
 from evenmatch.service.queues.leases import Leases
-from evenmatch.service.queues.queue_rules import QueueRules
 from evenmatch.service.queues.queue_service import QueueService
 from evenmatch.service.queues.requests import Accept, Decline, Join, QueuedPlayer
 

@@ -14,9 +14,9 @@ import sqlalchemy as sa
 from evenmatch import rules
 from evenmatch.ledger import player_identities
 from evenmatch.ledger.store import Store
+from evenmatch.ledger.tables import offers
+from evenmatch.ledger.tables.change_locks import advance
 from evenmatch.match import Match, Team
-from evenmatch.service.queues import offers
-from evenmatch.service.queues.change_lock import advance
 from evenmatch.service.queues.leases import Leases
 from evenmatch.service.webhooks import deliveries as module
 from evenmatch.service.webhooks import http_sender, outbox, payloads

@@ -12,15 +12,17 @@ from evenmatch import rules
 from evenmatch.errors import BadRowsError, ConflictError, InputError, UnknownNameError
 from evenmatch.ledger import player_identities
 from evenmatch.ledger.store import Store
+from evenmatch.ledger.tables.change_locks import advance
+from evenmatch.ledger.tables.seats import Seat, insert_missing
 from evenmatch.match import Appearance, Match, Team
 from evenmatch.matchmaking import Policy
-from evenmatch.service.live_matches import closure, match_rows, strikes
+from evenmatch.service import queue_rules
+from evenmatch.service.live_matches import closure, match_slots
 from evenmatch.service.live_matches import live_match_service as looping
 from evenmatch.service.live_matches.attendance import Ending, PlayerEnd, Presence, TeamEnd
 from evenmatch.service.live_matches.live_match_service import Running
-from evenmatch.service.queues import queue_rules
-from evenmatch.service.queues.change_lock import advance
-from evenmatch.service.queues.queue_rules import QueueRules, QueueSetup
+from evenmatch.service.penalties import strike
+from evenmatch.service.queue_rules import QueueRules, QueueSetup
 
 SECOND = 1_000_000
 ONE_DATABASE = pytest.mark.parametrize("store_url", ["sqlite"], indirect=True)  # what is tried is not its
@@ -91,8 +93,8 @@ def make_match(service, clock, match_id="q-1", ladder="duel", queue="ranked", te
             "odds": 0.5,
             "spread": 3.0,
         }
-        match_rows.begin(store, number, match_id, change, queue, clock.now, clock.now + 7200 * SECOND, body)
-        match_rows.take_seats(store, number, match_id, list(ids.values()))
+        match_slots.begin(store, number, match_id, change, queue, clock.now, clock.now + 7200 * SECOND, body)
+        insert_missing(store, dict.fromkeys(ids.values(), Seat(number, None, match_id)))
 
 
 def penalties(service):
@@ -469,7 +471,7 @@ def test_a_strike_stays_where_another_one_came_since(service, running, ladder, c
     with service.database.write() as connection:  # she declines what she is offered meanwhile
         store = Store(connection, service.database.rows)
         ids = player_identities.ids_of(store, ["ann"])
-        strikes.penalties.strike(store, store.head(ladder).ladder, list(ids.values()), clock.now, QueueRules())
+        strike(store, store.head(ladder).ladder, list(ids.values()), clock.now, QueueRules())
     running.leaves(ladder, "q-1", [Presence("ann", back=True)])
     assert penalties(service) == {"ann": (2.0, at(start, 60))}
 
@@ -623,7 +625,8 @@ def test_openings_are_wished_for_filled_and_gone(service, running, ladder, clock
             head = store.head(ladder)
             change = advance(store, head.ladder, 1)
             slot = {"player": name, "id": number, "ticket": 9, "role": "tank"}
-            return match_rows.fill(store, head.ladder, "q-1", change, team, [slot], clock.now)
+            teams = [[]] * team + [[slot]]
+            return match_slots.fill_teams(store, head.ladder, "q-1", change, teams, clock.now)
 
     ids = dict(rows(service, "SELECT name, player FROM player"))
     assert not fill(2, "eve", 99)  # there is no such team

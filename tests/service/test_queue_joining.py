@@ -6,7 +6,7 @@ from evenmatch import rules
 from evenmatch.errors import ConflictError, InputError, NotYetError, UnknownNameError
 from evenmatch.service.corrections import Ban
 from evenmatch.service.live_matches.live_match_service import Running
-from evenmatch.service.queues.queue_rules import QueueRules
+from evenmatch.service.queue_rules import QueueRules
 from evenmatch.service.queues.queue_service import QueueService
 from ledger.made import duel
 from service.queued import (

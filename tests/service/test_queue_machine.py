@@ -11,9 +11,9 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 
 from evenmatch import rules
 from evenmatch.service.live_matches.live_match_service import Running
+from evenmatch.service.queue_rules import QueueRules
 from evenmatch.service.queues.leases import Leases
 from evenmatch.service.queues.matchmaker import Matchmaker
-from evenmatch.service.queues.queue_rules import QueueRules
 from evenmatch.service.queues.queue_service import QueueService
 from evenmatch.service.service import Service
 from ledger.made import Clock

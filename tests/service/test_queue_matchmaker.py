@@ -8,9 +8,9 @@ from evenmatch import rules
 from evenmatch.errors import StoreError
 from evenmatch.service.live_matches.attendance import Presence
 from evenmatch.service.live_matches.live_match_service import Running
+from evenmatch.service.queue_rules import QueueRules
 from evenmatch.service.queues.leases import Leases
 from evenmatch.service.queues.matchmaker import Matchmaker
-from evenmatch.service.queues.queue_rules import QueueRules
 from evenmatch.service.queues.queue_service import QueueService, lease_of
 from ledger.made import duel
 from service.queued import (

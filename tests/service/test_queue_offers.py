@@ -3,10 +3,10 @@
 import pytest
 
 from evenmatch.errors import ConflictError, InputError, NotYetError
+from evenmatch.service import penalties
 from evenmatch.service.live_matches.live_match_service import Running
-from evenmatch.service.queues import penalties
+from evenmatch.service.queue_rules import QueueRules
 from evenmatch.service.queues.matchmaker import Matchmaker
-from evenmatch.service.queues.queue_rules import QueueRules
 from evenmatch.service.queues.queue_service import QueueService
 from service.queued import (
     DUEL,

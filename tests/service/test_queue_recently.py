@@ -3,8 +3,8 @@
 import pytest
 
 from evenmatch.errors import UnknownNameError
+from evenmatch.service.queue_rules import QueueRules
 from evenmatch.service.queues.matchmaker import Matchmaker
-from evenmatch.service.queues.queue_rules import QueueRules
 from evenmatch.service.queues.queue_service import QueueService
 from service.queued import DUEL, PAIRS, Decline, accept_all, hold_lease, join, one, party
 

@@ -15,7 +15,7 @@ from evenmatch.cli.policies import find, read_document
 from evenmatch.errors import UsageError
 
 if TYPE_CHECKING:
-    from evenmatch.service.queues.queue_rules import QueueRules, QueueSetup
+    from evenmatch.service.queue_rules import QueueRules, QueueSetup
 
 app = typer.Typer(
     help="Create, list and remove the matchmaking queues of a ladder, for the service.", no_args_is_help=True
@@ -61,7 +61,7 @@ def set_(
     data = _policy(policy) | ({} if team_size is None else {"team_size": team_size})
     named = _named(rule)
     from evenmatch.service.kernels import MATCHMAKER
-    from evenmatch.service.queues.queue_rules import QueueRules
+    from evenmatch.service.queue_rules import QueueRules
     from evenmatch.service.queues.queue_service import QueueService
 
     with opened(db) as service:

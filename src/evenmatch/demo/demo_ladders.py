@@ -13,7 +13,7 @@ from evenmatch.demo.population import make_people
 from evenmatch.durations import SECOND
 from evenmatch.errors import UsageError
 from evenmatch.match import Match
-from evenmatch.service.queues.queue_rules import QueueRules
+from evenmatch.service.queue_rules import QueueRules
 from evenmatch.service.queues.queue_service import QueueService
 from evenmatch.service.service import Service, microseconds
 from evenmatch.service.settings import Settings

@@ -26,6 +26,11 @@ def ids_of(store: Store, names: Sequence[str]) -> dict[str, int]:
     return ids
 
 
+def share_names(store: Store) -> None:
+    """Take a shared lock against changes of names until the transaction ends."""
+    store.rows.share_names(store.connection)
+
+
 def admit(store: Store, names: Iterable[str], *, present: bool = False) -> tuple[dict[str, int], dict[int, str]]:
     """Get or create the player of each name: (id by name, displayed name by id).
 

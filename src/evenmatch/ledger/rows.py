@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from itertools import chain
 from typing import Any, Protocol
@@ -261,8 +261,17 @@ class PostgresRows:
         driver.execute(sql.replace("?", "%b"), values)
 
 
+def run_among(rows: Rows, connection: sa.Connection, sql: str, first: Sequence[object], numbers: Iterable[int]) -> None:
+    """Run a statement with `IN ({})` for `numbers`, without using its result, so that it can be pipelined."""
+    listed = sorted(numbers)
+    for start in range(0, len(listed), NUMBERS):
+        batch = listed[start : start + NUMBERS]
+        rows.run(connection, sql.format(", ".join("?" * len(batch))), *first, *batch)
+
+
 SIZES = (64, 8, 1)  # rows per statement of SQLite; larger batches are slower
 AT_ONCE = 5000  # rows per array statement
+NUMBERS = 50  # numbers per statement of run_among
 NAMES = 0x6E616D65  # key of the advisory lock on player names
 
 _ARRAYS: dict[type, tuple[int, int]] = {

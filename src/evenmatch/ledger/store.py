@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -63,8 +64,6 @@ _HEAD = (
     "g.system, g.engine, g.planned, g.time, COALESCE((SELECT value FROM counter WHERE name = 'names'), 0) "
     "FROM ladder l JOIN generation g ON g.ladder = l.ladder AND g.generation = l.generation"
 )
-
-
 _MATCH = "SELECT position, played_at, duration, teams, players, slots, rated, id, generation, told, labels FROM event"
 
 
@@ -82,6 +81,10 @@ class Store:
     def run(self, sql: str, *values: object) -> None:
         """Run a statement with `?` placeholders."""
         self.rows.run(self.connection, sql, *values)
+
+    def together(self, most: int) -> AbstractContextManager[object]:
+        """Pipeline the writes inside the block: see Rows.together."""
+        return self.rows.together(self.connection, most)
 
     # ladders
 

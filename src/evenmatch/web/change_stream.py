@@ -10,7 +10,6 @@ from typing import NamedTuple
 from evenmatch.errors import EvenmatchError
 from evenmatch.http.logs import log
 from evenmatch.http.site import Site
-from evenmatch.service.live_matches import match_rows
 from evenmatch.web.view_models import seen_of
 
 EVERY = 1.0  # seconds between two polls of a ladder that has open streams
@@ -101,5 +100,4 @@ class ChangeStream:
 
     def _read_changes(self, ladder: str) -> Changes:
         view = self._site.service.shown_view(ladder)
-        with self._site.service.reading(ladder) as (store, head):
-            return Changes(seen_of(view), match_rows.last_change(store, head.ladder))
+        return Changes(seen_of(view), self._site.queue_service.last_change(ladder))

@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from evenmatch.errors import ConflictError, InputError
 from evenmatch.ledger import player_identities
 from evenmatch.ledger.store import Head, Store
+from evenmatch.ledger.tables import live_matches, seats
+from evenmatch.ledger.tables.change_locks import advance
+from evenmatch.ledger.tables.live_matches import LiveMatchBody, LiveMatchRow, MatchSlot, MatchStart
+from evenmatch.ledger.tables.seats import Seat
 from evenmatch.ledger.text import check_text
-from evenmatch.service.live_matches import match_rows
-from evenmatch.service.live_matches.match_rows import LiveMatchRow, MatchSlot, MatchStart
-from evenmatch.service.queues import queue_rules
-from evenmatch.service.queues.change_lock import advance
+from evenmatch.service import queue_rules
+from evenmatch.service.live_matches.match_slots import begin, check_on
 from evenmatch.service.recording.ledger_append import AHEAD
 from evenmatch.service.settings import Settings
 from evenmatch.service.times import iso_time
@@ -40,7 +42,7 @@ def announce(
     slots = _slots(store, match_id, teams)
     ids = [sorted(slot["id"] for slot in side) for side in slots]
     start: MatchStart = {"teams": ids, "started_at": started_at, "expires_in": expires_in, "queue": queue}
-    known = match_rows.read(store, head.ladder, [match_id]).get(match_id)
+    known = live_matches.read(store, head.ladder, [match_id]).get(match_id)
     if known is not None and known.body.get("start") is not None:
         if known.body["start"] != start:
             raise ConflictError(
@@ -62,16 +64,16 @@ def announce(
             f"match {match_id!r} would have expired at {iso_time(expires_at)}; the expiry must be in the future"
         )
     change = advance(store, head.ladder, 1)
-    body: match_rows.Body = {"teams": slots, "announced": True, "start": start}
-    match_rows.begin(store, head.ladder, match_id, change, queue, began, expires_at, body)
+    body: LiveMatchBody = {"teams": slots, "announced": True, "start": start}
+    begin(store, head.ladder, match_id, change, queue, began, expires_at, body)
     seat_all(store, head, match_id, slots)
-    return match_rows.read(store, head.ladder, [match_id])[match_id]
+    return live_matches.read(store, head.ladder, [match_id])[match_id]
 
 
 def _confirm(store: Store, head: Head, match: LiveMatchRow, start: MatchStart) -> LiveMatchRow:
     """Store the start of a match that a queue created; attendance then begins at the confirmed start."""
     name = repr(match.match_id)
-    match_rows.check_on(match)
+    check_on(match)
     if start["queue"] not in (None, match.queue):
         raise ConflictError(f"match {name} is of queue {match.queue!r}, not {start['queue']!r}")
     if start["teams"] not in (_teams(match, first=True), _teams(match, first=False)):
@@ -89,7 +91,7 @@ def _confirm(store: Store, head: Head, match: LiveMatchRow, start: MatchStart) -
     match.body["start"] = start
     change = advance(store, head.ladder, 1)
     confirmed = match._replace(change=change, started_at=began, expires_at=began + length)
-    match_rows.write(store, head.ladder, confirmed)
+    live_matches.put(store, head.ladder, confirmed)
     return confirmed
 
 
@@ -131,14 +133,11 @@ def _slots(store: Store, match_id: str, teams: Sequence[Sequence[str]]) -> list[
 def seat_all(store: Store, head: Head, match_id: str, slots: Sequence[Sequence[MatchSlot]]) -> None:
     """Give each player of these teams a seat. Raises ConflictError if one has a seat elsewhere."""
     named = {slot["id"]: slot["player"] for side in slots for slot in side}
-    match_rows.take_seats(store, head.ladder, match_id, named)
-    sql = (
-        "SELECT s.player, l.name, s.ticket, s.match_id, s.ladder FROM seat s JOIN ladder l ON l.ladder = s.ladder "
-        "WHERE s.player IN ({})"
-    )
-    for player, ladder, ticket, other, number in sorted(store.rows.among(store.connection, sql, (), list(named))):
-        if (number, other) != (head.ladder, match_id):
-            where = f"waits in ticket {ticket}" if other is None else f"plays match {other!r}"
+    own = Seat(head.ladder, None, match_id)
+    seats.insert_missing(store, dict.fromkeys(named, own))
+    for player, ladder, seat in seats.read_with_ladders(store, list(named)):
+        if seat != own:
+            where = f"waits in ticket {seat.ticket}" if seat.match_id is None else f"plays match {seat.match_id!r}"
             raise ConflictError(
                 f"player {named[player]!r} {where} of ladder {ladder!r} and cannot join match {match_id!r}"
             )

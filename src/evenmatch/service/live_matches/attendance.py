@@ -9,8 +9,8 @@ from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 from evenmatch.errors import ConflictError, InputError, UnknownNameError
+from evenmatch.ledger.tables.live_matches import LiveMatchRow, MatchSlot
 from evenmatch.match import Appearance, Match, Team
-from evenmatch.service.live_matches.match_rows import LiveMatchRow, MatchSlot
 from evenmatch.service.recording.ledger_append import AHEAD
 from evenmatch.service.times import iso_time
 

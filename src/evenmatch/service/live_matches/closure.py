@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from evenmatch.errors import ConflictError
 from evenmatch.ledger import player_identities
 from evenmatch.ledger.store import Head, Store
+from evenmatch.ledger.tables import live_matches, seats
+from evenmatch.ledger.tables.change_locks import advance
+from evenmatch.ledger.tables.live_matches import CANCELLED, CLOSED, OPEN, LiveMatchRow, MatchClosing
 from evenmatch.match import Match
-from evenmatch.service.live_matches import match_rows, strikes
+from evenmatch.service.live_matches import strikes
 from evenmatch.service.live_matches.attendance import Ending, match_of
-from evenmatch.service.live_matches.match_rows import CANCELLED, CLOSED, OPEN, LiveMatchRow, MatchClosing
-from evenmatch.service.queues.change_lock import advance
 
 
 def begin_close(store: Store, head: Head, match: LiveMatchRow, ending: Ending, now: int) -> tuple[Match, MatchClosing]:
@@ -28,7 +29,7 @@ def begin_close(store: Store, head: Head, match: LiveMatchRow, ending: Ending, n
     names = player_identities.names_of(store, [slot["id"] for slot in match.slots()])
     finished = match_of(match, head.name, names, ending, noted["ended_at"])
     match.body["close"] = noted
-    match_rows.write(store, head.ladder, match._replace(change=advance(store, head.ladder, 1)))
+    live_matches.put(store, head.ladder, match._replace(change=advance(store, head.ladder, 1)))
     return finished, noted
 
 
@@ -40,11 +41,11 @@ def was_closed_so(match: LiveMatchRow, ending: Ending) -> bool:
 
 def reopen(store: Store, head: Head, match_id: str, ending: Ending) -> None:
     """Undo `begin_close` after this ending was refused. Requires the ladder's change lock."""
-    match = match_rows.read(store, head.ladder, [match_id]).get(match_id)
+    match = live_matches.read(store, head.ladder, [match_id]).get(match_id)
     noted = None if match is None or match.state != OPEN else match.body.get("close")
     if match is not None and noted is not None and noted["told"] == ending.told():
         match.body["close"] = None
-        match_rows.write(store, head.ladder, match._replace(change=advance(store, head.ladder, 1)))
+        live_matches.put(store, head.ladder, match._replace(change=advance(store, head.ladder, 1)))
 
 
 def settle(
@@ -57,7 +58,7 @@ def settle(
     quitters  player ids by match;  noted  the notes of `begin_close`, for matches that were closed that way
     """
     closed = []
-    for match in match_rows.read(store, head.ladder, sorted(quitters)).values():
+    for match in live_matches.read(store, head.ladder, sorted(quitters)).values():
         if match.state == OPEN:
             ids = quitters[match.match_id]
             strikes.strike(store, head.ladder, match.queue, [slot for slot in match.slots() if slot["id"] in ids], now)
@@ -85,7 +86,7 @@ def cancel(store: Store, head: Head, match: LiveMatchRow, reason: str | None) ->
 
 def end(store: Store, head: Head, match: LiveMatchRow, state: str) -> LiveMatchRow:
     """Write the final state of a match and free its seats."""
-    match_rows.free_seats(store, head.ladder, match.match_id, [slot["id"] for slot in match.slots()])
+    seats.delete_of_match(store, head.ladder, match.match_id, [slot["id"] for slot in match.slots()])
     match = match._replace(state=state, openings=None, change=advance(store, head.ladder, 1))
-    match_rows.write(store, head.ladder, match)
+    live_matches.put(store, head.ladder, match)
     return match

@@ -7,11 +7,14 @@ from collections.abc import Mapping, Sequence
 from evenmatch.errors import UnknownNameError
 from evenmatch.ledger import player_identities
 from evenmatch.ledger.store import Head, Store
-from evenmatch.service.live_matches import match_rows, strikes
+from evenmatch.ledger.tables import live_matches, seats
+from evenmatch.ledger.tables.change_locks import advance
+from evenmatch.ledger.tables.live_matches import LiveMatchRow, MatchSlot
+from evenmatch.ledger.tables.seats import Seat
+from evenmatch.service.live_matches import strikes
 from evenmatch.service.live_matches.announcement import seat_all
 from evenmatch.service.live_matches.attendance import Presence, enter, note
-from evenmatch.service.live_matches.match_rows import LiveMatchRow, MatchSlot
-from evenmatch.service.queues.change_lock import advance
+from evenmatch.service.live_matches.match_slots import check_on
 
 
 def move(store: Store, head: Head, match: LiveMatchRow, presences: Sequence[Presence], now: int) -> LiveMatchRow:
@@ -35,17 +38,18 @@ def move(store: Store, head: Head, match: LiveMatchRow, presences: Sequence[Pres
         moved.add(slot["id"])
     if not moved:
         return match
-    match_rows.check_on(match)
+    check_on(match)
     slots = [slot for slot in match.slots() if slot["id"] in moved]
     present = [slot for slot in slots if slot["spells"][-1][1] is None]
     absent = [slot for slot in slots if slot["spells"][-1][1] is not None]
     seat_all(store, head, match.match_id, [[slot for slot in present if slot["id"] in new]])
-    match_rows.take_seats(store, head.ladder, match.match_id, [slot["id"] for slot in present if slot["id"] not in new])
-    match_rows.free_seats(store, head.ladder, match.match_id, [slot["id"] for slot in absent])
+    returning = [slot["id"] for slot in present if slot["id"] not in new]
+    seats.insert_missing(store, dict.fromkeys(returning, Seat(head.ladder, None, match.match_id)))
+    seats.delete_of_match(store, head.ladder, match.match_id, [slot["id"] for slot in absent])
     strikes.strike(store, head.ladder, match.queue, absent, now)
     strikes.relent(store, head.ladder, present)
     match = match._replace(change=advance(store, head.ladder, 1))
-    match_rows.write(store, head.ladder, match)
+    live_matches.put(store, head.ladder, match)
     return match
 
 

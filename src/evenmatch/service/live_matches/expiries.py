@@ -6,7 +6,8 @@ import threading
 
 from evenmatch.ledger.database import Database
 from evenmatch.ledger.store import Store
-from evenmatch.service.live_matches import match_rows
+from evenmatch.ledger.tables import live_matches
+from evenmatch.ledger.tables.change_locks import last_change
 
 
 class Expiries:
@@ -29,13 +30,13 @@ class Expiries:
         known = self._upto.get(ladder)
         with self._database.read() as connection:
             store = Store(connection, self._database.rows)
-            upto = match_rows.last_change(store, ladder)
+            upto = last_change(store, ladder)
             if known == upto:
                 return
-            changed = match_rows.expiries(store, ladder, known)
+            changed = live_matches.read_expiries(store, ladder, known)
         expires = self._open.setdefault(ladder, {})
         for match_id, state, expires_at in changed:
-            if state == match_rows.OPEN:
+            if state == live_matches.OPEN:
                 expires[match_id] = expires_at
             else:
                 expires.pop(match_id, None)

@@ -10,14 +10,15 @@ from contextlib import contextmanager
 from evenmatch.errors import InputError, StoreError, UnknownNameError
 from evenmatch.ledger import player_identities
 from evenmatch.ledger.store import Head, Store
-from evenmatch.service.live_matches import closure, match_rows, open_seats
+from evenmatch.ledger.tables import change_locks, live_matches
+from evenmatch.ledger.tables.live_matches import CLOSED, EXPIRED, OPEN, LiveMatchRow
+from evenmatch.service.live_matches import closure, open_seats
 from evenmatch.service.live_matches.announcement import announce
 from evenmatch.service.live_matches.attendance import Ending, Presence, quitters
 from evenmatch.service.live_matches.departures import move
 from evenmatch.service.live_matches.expiries import Expiries
-from evenmatch.service.live_matches.match_rows import CLOSED, EXPIRED, OPEN, LiveMatchRow
+from evenmatch.service.live_matches.match_slots import check_on
 from evenmatch.service.live_matches.match_status import MatchStatus, status_of
-from evenmatch.service.queues.change_lock import advance
 from evenmatch.service.recording.receipts import MatchReceipt
 from evenmatch.service.recording.recorder import first_receipts
 from evenmatch.service.service import Service
@@ -55,7 +56,7 @@ class Running:
         with database.write() as connection:
             store = Store(connection, database.rows)
             head = store.head(ladder)
-            match_rows.lock(store, head.ladder)
+            change_locks.lock(store, head.ladder)
             yield store, head
 
     def announce(
@@ -95,9 +96,9 @@ class Running:
             match = _find(store, head, match_id)
             openings = open_seats.wish(store, head, match, queue, seats)
             if openings != match.openings:
-                match_rows.check_on(match)
-                match = match._replace(openings=openings, change=advance(store, head.ladder, 1))
-                match_rows.write(store, head.ladder, match)
+                check_on(match)
+                match = match._replace(openings=openings, change=change_locks.advance(store, head.ladder, 1))
+                live_matches.put(store, head.ladder, match)
             return status_of(store, ladder, match)
 
     def close(self, ladder: str, match_id: str, ending: Ending) -> MatchReceipt:
@@ -130,7 +131,7 @@ class Running:
         quitters  by match: the names of the players who quit and get a strike
         """
         with self._read(ladder) as (store, head):
-            live = match_rows.open_among(store, head.ladder, match_ids)
+            live = live_matches.ids_of_open(store, head.ladder, match_ids)
             if not live:
                 return []
             names = {name for match_id in live for name in quitters.get(match_id, ())}
@@ -153,7 +154,7 @@ class Running:
     def on(self, ladder: str) -> list[MatchStatus]:
         """The live matches, the latest change last."""
         with self._read(ladder) as (store, head):
-            return [status_of(store, ladder, match) for match in match_rows.running(store, head.ladder)]
+            return [status_of(store, ladder, match) for match in live_matches.read_open(store, head.ladder)]
 
     def expire(self, ladder: str, now: int | None = None) -> list[str]:
         """End overdue matches without rating them and free their players; return their ids."""
@@ -166,7 +167,7 @@ class Running:
         expired = []
         with self._write(ladder) as (store, head):
             recorded = store.known(head, due)  # already in the ledger, although the live match was not closed
-            for match in match_rows.read(store, head.ladder, due).values():
+            for match in live_matches.read(store, head.ladder, due).values():
                 if match.state == OPEN and match.expires_at <= time:
                     closure.end(store, head, match, CLOSED if match.match_id in recorded else EXPIRED)
                     expired += [match.match_id] if match.match_id not in recorded else []
@@ -177,7 +178,7 @@ class Running:
         count = 0
         while True:
             with self._write(ladder) as (store, head):
-                deleted = match_rows.prune(store, head.ladder, self._clock() - KEPT)
+                deleted = live_matches.delete_older_than(store, head.ladder, self._clock() - KEPT)
             count += deleted
             if not deleted:
                 return count
@@ -197,15 +198,13 @@ class Running:
             count += 1
 
     def _ladders(self) -> list[str]:
-        """The ladders that ever had a queue or a live match."""
         database = self._service.database
         with database.read() as connection:
-            sql = "SELECT l.name FROM line JOIN ladder l ON l.ladder = line.ladder ORDER BY l.name"
-            return [row[0] for row in Store(connection, database.rows).all(sql)]
+            return change_locks.read_ladders(Store(connection, database.rows))
 
 
 def _find(store: Store, head: Head, match_id: str) -> LiveMatchRow:
-    match = match_rows.read(store, head.ladder, [match_id]).get(match_id)
+    match = live_matches.read(store, head.ladder, [match_id]).get(match_id)
     if match is None:
         raise UnknownNameError(f"live match of ladder {head.name!r}", match_id, [])
     return match

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from evenmatch.ledger import player_identities
 from evenmatch.ledger.store import Store
-from evenmatch.service.live_matches.match_rows import OPEN, LiveMatchRow
+from evenmatch.ledger.tables.live_matches import OPEN, LiveMatchRow
 
 
 class MatchPlayer(NamedTuple):

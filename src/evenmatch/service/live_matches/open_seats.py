@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from evenmatch.errors import ConflictError, InputError
 from evenmatch.ledger.store import Head, Store
-from evenmatch.service.live_matches.match_rows import LiveMatchRow, Openings
-from evenmatch.service.queues import queue_rules
+from evenmatch.ledger.tables.live_matches import LiveMatchRow, Openings
+from evenmatch.service import queue_rules
 
 
 def wish(

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from evenmatch.ledger import live_schema
 from evenmatch.ledger.store import Store
-from evenmatch.service.live_matches.match_rows import MatchSlot
-from evenmatch.service.queues import penalties
-from evenmatch.service.queues.queue_rules import rules_of
-
-_COLUMNS = ("strikes", "struck_at", "until")
+from evenmatch.ledger.tables import penalties
+from evenmatch.ledger.tables.live_matches import MatchSlot
+from evenmatch.ledger.tables.penalties import StoredPenalty
+from evenmatch.service.penalties import strike as strike_players
+from evenmatch.service.queue_rules import rules_of
 
 
 def strike(store: Store, ladder: int, queue: str | None, slots: Sequence[MatchSlot], now: int) -> None:
@@ -22,11 +21,11 @@ def strike(store: Store, ladder: int, queue: str | None, slots: Sequence[MatchSl
     if queue is None or not new:
         return
     ids = [slot["id"] for slot in new]
-    before = _read(store, ladder, ids)
-    penalties.strike(store, ladder, ids, now, rules_of(store, ladder, queue))
-    after = _read(store, ladder, ids)
+    before = penalties.read(store, ladder, ids)
+    after = strike_players(store, ladder, ids, now, rules_of(store, ladder, queue))
     for slot in new:
-        slot["struck"] = [before.get(slot["id"]), after[slot["id"]]]
+        former = before.get(slot["id"])
+        slot["struck"] = [None if former is None else list(former), list(after[slot["id"]])]
 
 
 def relent(store: Store, ladder: int, slots: Sequence[MatchSlot]) -> None:
@@ -37,16 +36,11 @@ def relent(store: Store, ladder: int, slots: Sequence[MatchSlot]) -> None:
     recorded = {slot["id"]: struck for slot in slots if (struck := slot.get("struck")) is not None}
     if not recorded:
         return
-    present = _read(store, ladder, list(recorded))
+    present = {player: list(penalty) for player, penalty in penalties.read(store, ladder, list(recorded)).items()}
     restored = {player: before for player, (before, after) in recorded.items() if present.get(player) == after}
     for player in [player for player, before in restored.items() if before is None]:
-        penalties.forgive(store, ladder, player)
-    rows = [(ladder, player, *before) for player, before in restored.items() if before is not None]
-    store.rows.upsert(store.connection, live_schema.penalty, ("ladder", "player", *_COLUMNS), rows)
+        penalties.delete(store, ladder, player)
+    former = {player: StoredPenalty._make(before) for player, before in restored.items() if before is not None}
+    penalties.put(store, ladder, former)
     for slot in slots:
         slot.pop("struck", None)
-
-
-def _read(store: Store, ladder: int, players: Sequence[int]) -> dict[int, list[float]]:
-    sql = f"SELECT player, {', '.join(_COLUMNS)} FROM penalty WHERE ladder = ? AND player IN ({{}})"
-    return {row[0]: list(row[1:]) for row in store.rows.among(store.connection, sql, (ladder,), players)}

@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 from evenmatch.errors import EvenmatchError, StoreError
 from evenmatch.ledger.store import Head, Store
-from evenmatch.service.live_matches import match_rows
-from evenmatch.service.queues import offers, tickets
-from evenmatch.service.queues.offers import OfferRow
+from evenmatch.ledger.tables import offers, tickets
+from evenmatch.ledger.tables.change_locks import last_change
+from evenmatch.ledger.tables.offers import OfferRow
 from evenmatch.service.queues.queue_service import QueueService
 from evenmatch.service.queues.queue_state import Counts
 from evenmatch.service.replay.rebuild import is_due
@@ -105,11 +105,11 @@ class Watch:
 
     def _count_offers(self, store: Store, ladder: int, name: str) -> None:
         """Count the outcomes of offers since the last read; the first read only sets the starting point."""
-        last, after = match_rows.last_change(store, ladder), self._counted_to.get(ladder)
+        last, after = last_change(store, ladder), self._counted_to.get(ladder)
         self._counted_to[ladder] = last
         if after is None or after == last:
             return
-        changed = offers.changed(store, ladder, after)
+        changed = offers.read_changed(store, ladder, after)
         called_off = {ticket for row in changed if row.state == offers.OFF for ticket in row.tickets}
         ticket_rows = tickets.read(store, ladder, sorted(called_off))
         reasons = {number: row.ended for number, row in ticket_rows.items() if row.ended is not None}

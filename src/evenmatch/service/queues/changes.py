@@ -5,32 +5,19 @@ from __future__ import annotations
 import secrets
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
 
 from evenmatch.durations import SECOND
 from evenmatch.errors import ConflictError
 from evenmatch.ledger.store import Store
-from evenmatch.service.live_matches import match_rows
-from evenmatch.service.queues import offers, penalties, tickets
-from evenmatch.service.queues.change_lock import advance
-from evenmatch.service.queues.offers import OfferRow, OfferSlot
-from evenmatch.service.queues.queue_rules import QueueRules, QueueSetup
-from evenmatch.service.queues.tickets import TicketRow
+from evenmatch.ledger.tables import offers, seats, tickets
+from evenmatch.ledger.tables.change_locks import advance
+from evenmatch.ledger.tables.live_matches import LiveMatchBody, MatchSlot
+from evenmatch.ledger.tables.offers import OfferRow, OfferSlot
+from evenmatch.ledger.tables.tickets import TicketMove, TicketRow
+from evenmatch.service.live_matches.match_slots import begin, fill_teams
+from evenmatch.service.penalties import strike
+from evenmatch.service.queue_rules import QueueRules, QueueSetup
 from evenmatch.service.times import iso_time
-
-AT_ONCE = 50  # row numbers in one statement
-
-
-_MOVE = "UPDATE ticket SET state = ?, offer = ?, match_id = ?, ended = ?, change = ? WHERE ladder = ? AND ticket"
-
-
-class TicketMove(NamedTuple):
-    """The new state of a ticket; ended: the reason, in words."""
-
-    state: str
-    offer: int | None = None
-    match_id: str | None = None
-    ended: str | None = None
 
 
 class QueueChanges:
@@ -134,25 +121,18 @@ class QueueChanges:
         groups: defaultdict[TicketMove, list[int]] = defaultdict(list)
         for ticket, move in self._moves.items():
             groups[move].append(ticket)
-        with self.store.rows.together(self.store.connection, len(self._new)):
+        with self.store.together(len(self._new)):
             for move, listed in groups.items():
-                self._run(_MOVE, (*move, self.last, self.ladder), listed)
-            self._run("DELETE FROM seat WHERE ladder = ? AND player", (self.ladder,), self._free)
+                tickets.set_state(self.store, self.ladder, listed, move, self.last)
+            seats.delete(self.store, self.ladder, self._free)
             for match_id, players in self._seated.items():
-                self._run("UPDATE seat SET match_id = ? WHERE ladder = ? AND player", (match_id, self.ladder), players)
+                seats.set_match(self.store, self.ladder, players, match_id)
             offers.insert(self.store, self.ladder, self._new)
             for offer in self._changed.values():
                 offer.change = self.last
                 offers.update(self.store, self.ladder, offer)
         for queue, struck in self._strikes.items():
-            penalties.strike(self.store, self.ladder, sorted(struck), self.now, self._rules(queue))
-
-    def _run(self, sql: str, first: Sequence[object], numbers: Iterable[int]) -> None:
-        """Run a statement for rows with these numbers, AT_ONCE of them at a time; its result is not used."""
-        listed = sorted(numbers)
-        for start in range(0, len(listed), AT_ONCE):
-            batch = listed[start : start + AT_ONCE]
-            self.store.run(f"{sql} IN ({', '.join('?' * len(batch))})", *first, *batch)
+            strike(self.store, self.ladder, sorted(struck), self.now, self._rules(queue))
 
     def _rules(self, queue: str) -> QueueRules:
         return self.setups[queue].rules if queue in self.setups else QueueRules()
@@ -203,21 +183,21 @@ class QueueChanges:
     def _begin(self, offer: OfferRow, match_id: str) -> None:
         body = offer.body
         expires_at = self.now + round(self._rules(offer.queue).longest_match * SECOND)
-        match_body: match_rows.Body = {
+        match_body: LiveMatchBody = {
             "teams": [_slots(team) for team in body["teams"]],
             "region": body["region"],
             "odds": body["odds"],
             "spread": body["spread"],
         }
-        match_rows.begin(self.store, self.ladder, match_id, self.last, offer.queue, self.now, expires_at, match_body)
+        begin(self.store, self.ladder, match_id, self.last, offer.queue, self.now, expires_at, match_body)
 
     def _fill(self, offer: OfferRow, match_id: str) -> bool:
         """Add the players to a live match; False if it has no room for them any more."""
         teams = [_slots(team) for team in offer.body["teams"]]
-        return match_rows.fill_teams(self.store, self.ladder, match_id, self.last, teams, self.now)
+        return fill_teams(self.store, self.ladder, match_id, self.last, teams, self.now)
 
 
-def _slots(team: Sequence[OfferSlot]) -> list[match_rows.MatchSlot]:
+def _slots(team: Sequence[OfferSlot]) -> list[MatchSlot]:
     return [
         {"player": slot["player"], "id": slot["id"], "ticket": slot["ticket"], "role": slot["role"]} for slot in team
     ]

@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Mapping
 
 from evenmatch.errors import ConflictError, EvenmatchError, InputError, NotYetError
-from evenmatch.ledger import live_schema
 from evenmatch.ledger.store import Store
-from evenmatch.service.queues import penalties, queue_rules, tickets
+from evenmatch.ledger.tables import live_matches, penalties, seats, tickets
+from evenmatch.ledger.tables.seats import Seat
+from evenmatch.ledger.tables.tickets import TicketRow
+from evenmatch.service import queue_rules
+from evenmatch.service.queue_rules import QueueSetup
 from evenmatch.service.queues.join_profiles import JoinProfiles
-from evenmatch.service.queues.parties import Party
-from evenmatch.service.queues.queue_rules import QueueSetup
+from evenmatch.service.queues.parties import party_of
 from evenmatch.service.queues.requests import Join, RequestResult
-from evenmatch.service.queues.tickets import TicketRow
 from evenmatch.service.times import iso_time
 
 Outcome = RequestResult | EvenmatchError
-
-
-class JoinSlot(NamedTuple):
-    """A player's seat: the ticket they wait in, or the match they play."""
-
-    ladder: int
-    ticket: int | None
-    match_id: str | None
 
 
 def check_queues(join: Join, setups: Mapping[str, QueueSetup]) -> None:
@@ -57,8 +49,8 @@ class Joins:
         names = {self._ids[member.name]: member.name for join in joins.values() for member in join.members}
         players = sorted(names)
         self._names = names
-        self._seats = seats(self._store, players)
-        self._penalties = penalties.waiting_out(self._store, self._ladder, players, self._now)
+        self._seats = seats.read(self._store, players)
+        self._penalties = penalties.read_waits(self._store, self._ladder, players, self._now)
         self._level = self._levels.of(players)
         self._existing = tickets.read(self._store, self._ladder, self._maybe_repeated(joins))
         new: dict[int, TicketRow] = {}
@@ -106,9 +98,9 @@ class Joins:
             enemy = next((name for name in member.avoid if self._ids[name] in players), None)
             if enemy is not None:
                 raise InputError(f"player {member.name!r} avoids {enemy!r}, who is in the same party")
-        party = Party.of(join, self._ids, self._level)
+        party = party_of(join, self._ids, self._level)
         new[number] = TicketRow(number, number, tickets.WAITING, self._now, self._now, party)
-        self._seats.update(dict.fromkeys(players, JoinSlot(self._ladder, number, None)))
+        self._seats.update(dict.fromkeys(players, Seat(self._ladder, number, None)))
         return RequestResult(number, number, tickets.WAITING)
 
     def _check_player(self, player: int) -> None:
@@ -123,16 +115,16 @@ class Joins:
                 f"player {name!r} declined, missed or left a match and may queue again at {iso_time(until)}", until
             )
 
-    def _refuse_seated(self, name: str, seat: JoinSlot) -> None:
-        ladder = self._store.all("SELECT name FROM ladder WHERE ladder = ?", seat.ladder)[0][0]
+    def _refuse_seated(self, name: str, seat: Seat) -> None:
+        ladder = self._levels.view.head.name
+        if seat.ladder != self._ladder:
+            ladder = next(head.name for head in self._store.heads() if head.ladder == seat.ladder)
         if seat.match_id is None:
             raise ConflictError(
                 f"player {name!r} waits in ticket {seat.ticket} of ladder {ladder!r} and cannot join again"
             )
-        rows = self._store.all(
-            "SELECT expires_at FROM live WHERE ladder = ? AND match_id = ?", seat.ladder, seat.match_id
-        )
-        until = rows[0][0] if rows else self._now
+        match = live_matches.read(self._store, seat.ladder, [seat.match_id]).get(seat.match_id)
+        until = self._now if match is None else match.expires_at
         raise NotYetError(
             f"player {name!r} plays match {seat.match_id!r} of ladder {ladder!r} until it is reported, or until "
             f"{iso_time(until)} at the latest",
@@ -141,31 +133,19 @@ class Joins:
 
     def _write(self, new: dict[int, TicketRow], outcomes: dict[int, Outcome]) -> None:
         """Take the seats, then write the tickets. A player may have taken a seat on another ladder meanwhile."""
-        rows = [(player, self._ladder, number, None) for number, row in new.items() for player in row.party.players]
-        if not rows:
-            return
-        columns = ("player", "ladder", "ticket", "match_id")
-        self._store.rows.upsert(self._store.connection, live_schema.seat, columns, sorted(rows), same=True)
-        taken = seats(self._store, sorted(row[0] for row in rows))
-        own = {
-            (player, number)
-            for player, seat in taken.items()
-            for number in [seat.ticket]
-            if seat.ladder == self._ladder
+        wanted = {
+            player: Seat(self._ladder, number, None) for number, row in new.items() for player in row.party.players
         }
-        lost = {number: player for player, _, number, _ in rows if (player, number) not in own}
+        if not wanted:
+            return
+        seats.insert_missing(self._store, wanted)
+        taken = seats.read(self._store, sorted(wanted))
+        own = {player for player, seat in wanted.items() if taken.get(player) == seat}
+        lost = {number: player for number, row in new.items() for player in row.party.players if player not in own}
         for number, player in lost.items():
-            freed = [other for other in new.pop(number).party.players if (other, number) in own]
-            sql = "DELETE FROM seat WHERE ladder = ? AND player IN ({}) RETURNING player"
-            self._store.rows.among(self._store.connection, sql, (self._ladder,), freed)
+            seats.delete(self._store, self._ladder, own.intersection(new.pop(number).party.players))
             outcomes[number] = ConflictError(
                 f"player {self._names[player]!r} has just joined a queue or match on another ladder and cannot join "
                 "here too"
             )
         tickets.insert(self._store, self._ladder, list(new.values()))
-
-
-def seats(store: Store, players: Sequence[int]) -> dict[int, JoinSlot]:
-    """The seats of the players who wait or play, by player id."""
-    sql = "SELECT player, ladder, ticket, match_id FROM seat WHERE player IN ({})"
-    return {row[0]: JoinSlot(*row[1:]) for row in store.rows.among(store.connection, sql, (), players)}

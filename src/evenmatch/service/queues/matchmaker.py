@@ -8,10 +8,11 @@ import time
 
 from evenmatch.errors import EvenmatchError
 from evenmatch.ledger.store import Store
+from evenmatch.ledger.tables import offers, tickets
+from evenmatch.ledger.tables.change_locks import advance
 from evenmatch.matchmaking import Odds
+from evenmatch.service import queue_rules
 from evenmatch.service.kernels import load_matchmaker
-from evenmatch.service.queues import queue_rules, tickets
-from evenmatch.service.queues.change_lock import advance
 from evenmatch.service.queues.join_profiles import JoinProfiles
 from evenmatch.service.queues.leases import POLL, Leases
 from evenmatch.service.queues.odds import foretell
@@ -178,7 +179,9 @@ class Matchmaker:
         self._pruned[ladder] = time.monotonic()
         database = self.queue_service.service.database
         with database.write() as connection:
-            tickets.prune(Store(connection, database.rows), number, now - KEPT)
+            store = Store(connection, database.rows)
+            tickets.delete_older_than(store, number, now - KEPT)
+            offers.delete_older_than(store, number, now - KEPT)
 
     def _release(self) -> None:
         for ladder in list(self._since):

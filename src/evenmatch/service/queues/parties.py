@@ -1,40 +1,20 @@
-"""The stored form of a waiting party, and its conversion to a matchmaking ticket."""
+"""A party that joins: its check, its stored form, and its conversion to a matchmaking ticket."""
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple, TypedDict
+from typing import NamedTuple
 
 from evenmatch.errors import InputError
+from evenmatch.ledger.tables.tickets import Party, StoredMember
 from evenmatch.ledger.text import check_text, check_texts
 from evenmatch.matchmaking import Member, Met, Ticket
 from evenmatch.service.queues.requests import Join
 
 MOST_NAMED = 60  # regions, or roles, that one player may name: the limit of a queue
 MOST_AVOIDED = 100
-
-
-class StoredMember(TypedDict):
-    """A waiting player: the name as it was sent, rating and percentile at the time of joining.
-
-    avoid: player ids; max_ping None: no limit. For the other fields see matchmaking.Member.
-    """
-
-    name: str
-    id: int
-    rating: float
-    percentile: float
-    newcomer: bool
-    within: float
-    loose: bool
-    roles: list[str]
-    ping: dict[str, float]
-    max_ping: float | None
-    avoid: list[int]
 
 
 class Level(NamedTuple):
@@ -46,94 +26,65 @@ class Level(NamedTuple):
     banned: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Party:
-    """The party of a ticket: its members and the queues it waits in. request: see requests.Join."""
-
-    request: str | None
-    queues: tuple[str, ...]
-    members: tuple[StoredMember, ...]
-
-    @property
-    def players(self) -> list[int]:
-        """The ids of the players."""
-        return [member["id"] for member in self.members]
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names of the players, as they were sent."""
-        return tuple(member["name"] for member in self.members)
-
-    def write(self) -> str:
-        """The JSON text for the ticket's row."""
-        body = {"request": self.request, "queues": self.queues, "members": self.members}
-        return json.dumps(body, ensure_ascii=False, sort_keys=True)
-
-    @classmethod
-    def read(cls, text: str) -> Party:
-        """Parse the JSON text of `write`."""
-        body = json.loads(text)
-        return cls(body["request"], tuple(body["queues"]), tuple(body["members"]))
-
-    @classmethod
-    def of(cls, join: Join, ids: Mapping[str, int], levels: Mapping[int, Level]) -> Party:
-        """The party of a join that passed `check`. ids: player ids by name; levels: by id."""
-        members = []
-        for member in join.members:
-            player = ids[member.name]
-            level = levels[player]
-            members.append(
-                StoredMember(
-                    name=member.name,
-                    id=player,
-                    rating=level.rating,
-                    percentile=level.percentile,
-                    newcomer=level.newcomer,
-                    within=member.within,
-                    loose=member.loose,
-                    roles=list(member.roles),
-                    ping=dict(member.ping),
-                    max_ping=member.max_ping,
-                    avoid=sorted({ids[name] for name in member.avoid}),
-                )
+def party_of(join: Join, ids: Mapping[str, int], levels: Mapping[int, Level]) -> Party:
+    """The party of a join that passed `check`. ids: player ids by name; levels: by id."""
+    members = []
+    for member in join.members:
+        player = ids[member.name]
+        level = levels[player]
+        members.append(
+            StoredMember(
+                name=member.name,
+                id=player,
+                rating=level.rating,
+                percentile=level.percentile,
+                newcomer=level.newcomer,
+                within=member.within,
+                loose=member.loose,
+                roles=list(member.roles),
+                ping=dict(member.ping),
+                max_ping=member.max_ping,
+                avoid=sorted({ids[name] for name in member.avoid}),
             )
-        return cls(join.request, join.queues, tuple(members))
-
-    def ticket(
-        self,
-        number: int,
-        queued: int,
-        roles: Mapping[str, int],
-        met: Callable[[int], tuple[Met, ...]],
-        only: frozenset[int] | None = None,
-    ) -> Ticket:
-        """The matchmaking ticket of the party.
-
-        roles  the roles of the queue's policy; other roles of a member are ignored
-        met    returns recent opponents and team mates of a player
-        only   the players to include; None: all
-        """
-        chosen = [member for member in self.members if only is None or member["id"] in only]
-        return Ticket(
-            id=number,
-            queued=queued,
-            members=tuple(
-                Member(
-                    player=member["id"],
-                    percentile=member["percentile"],
-                    rating=member["rating"],
-                    within=member["within"],
-                    loose=member["loose"],
-                    newcomer=member["newcomer"],
-                    roles=tuple(role for role in member["roles"] if role in roles),
-                    ping=member["ping"],
-                    max_ping=_limit(member["max_ping"]),
-                    avoid=tuple(member["avoid"]),
-                    met=met(member["id"]),
-                )
-                for member in chosen
-            ),
         )
+    return Party(join.request, join.queues, tuple(members))
+
+
+def ticket_of(
+    party: Party,
+    number: int,
+    queued: int,
+    roles: Mapping[str, int],
+    met: Callable[[int], tuple[Met, ...]],
+    only: frozenset[int] | None = None,
+) -> Ticket:
+    """The matchmaking ticket of a stored party.
+
+    roles  the roles of the queue's policy; other roles of a member are ignored
+    met    returns recent opponents and team mates of a player
+    only   the players to include; None: all
+    """
+    chosen = [member for member in party.members if only is None or member["id"] in only]
+    return Ticket(
+        id=number,
+        queued=queued,
+        members=tuple(
+            Member(
+                player=member["id"],
+                percentile=member["percentile"],
+                rating=member["rating"],
+                within=member["within"],
+                loose=member["loose"],
+                newcomer=member["newcomer"],
+                roles=tuple(role for role in member["roles"] if role in roles),
+                ping=member["ping"],
+                max_ping=_limit(member["max_ping"]),
+                avoid=tuple(member["avoid"]),
+                met=met(member["id"]),
+            )
+            for member in chosen
+        ),
+    )
 
 
 def check(join: Join) -> None:

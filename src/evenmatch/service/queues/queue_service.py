@@ -11,17 +11,19 @@ from dataclasses import replace
 from evenmatch.errors import EvenmatchError, StoreError, UnknownNameError
 from evenmatch.ledger import player_identities
 from evenmatch.ledger.store import Store
+from evenmatch.ledger.tables import change_locks, penalties, seats, tickets
+from evenmatch.ledger.tables.seats import Seat
+from evenmatch.service import queue_rules
 from evenmatch.service.callers.audit_entry import AuditEntry
-from evenmatch.service.queues import penalties, queue_rules, queue_setup, recent_offers, ticket_status, tickets
-from evenmatch.service.queues.change_lock import advance
+from evenmatch.service.penalties import Penalty, penalty_of
+from evenmatch.service.queue_rules import QueueRules, QueueSetup
+from evenmatch.service.queues import queue_setup, recent_offers, ticket_status
 from evenmatch.service.queues.changes import QueueChanges
 from evenmatch.service.queues.join_profiles import JoinProfiles, LevelBook
-from evenmatch.service.queues.joins import Joins, JoinSlot, Outcome, check_queues, seats
+from evenmatch.service.queues.joins import Joins, Outcome, check_queues
 from evenmatch.service.queues.leases import Leases
 from evenmatch.service.queues.notifications import Listener, TicketNotifier
 from evenmatch.service.queues.parties import check
-from evenmatch.service.queues.penalties import Penalty
-from evenmatch.service.queues.queue_rules import QueueRules, QueueSetup
 from evenmatch.service.queues.queue_state import Counts, QueueState
 from evenmatch.service.queues.recent_offers import Recent
 from evenmatch.service.queues.requests import Join, QueueRequest, TicketAnswer
@@ -130,8 +132,8 @@ class QueueService:
         with self.service.database.write() as connection:
             store = Store(connection, self.service.database.rows)
             if joins:
-                store.rows.share_names(connection)
-            first = advance(store, levels.ladder, len(requests))
+                player_identities.share_names(store)
+            first = change_locks.advance(store, levels.ladder, len(requests))
             now = self.service.clock()
             setups = queue_rules.read(store, levels.ladder)
             changes = QueueChanges(store, levels.ladder, setups, now, first, len(requests))
@@ -207,12 +209,12 @@ class QueueService:
             raise UnknownNameError("ticket", str(ticket), ())
         return statuses[ticket]
 
-    def seat(self, ladder: str, player: str) -> JoinSlot | None:
+    def seat(self, ladder: str, player: str) -> Seat | None:
         """Where a player waits or plays on a ladder; None: nowhere. Raises UnknownNameError for an unknown player."""
         with self.service.database.read() as connection:
             store = Store(connection, self.service.database.rows)
             number, player_id = store.head(ladder).ladder, player_identities.find(store, player)
-            seat = seats(store, [player_id]).get(player_id)
+            seat = seats.read(store, [player_id]).get(player_id)
             return seat if seat is not None and seat.ladder == number else None
 
     def seen(self, ladder: str, ticket: int) -> None:
@@ -228,8 +230,8 @@ class QueueService:
             with self.service.database.write() as connection:
                 store = Store(connection, self.service.database.rows)
                 number = store.head(ladder).ladder
-                advance(store, number, 0)
-                tickets.note_seen(store, number, sorted(numbers), self.service.clock())
+                change_locks.lock(store, number)
+                tickets.set_seen(store, number, sorted(numbers), self.service.clock())
 
     def penalties(self, ladder: str, player: str) -> Penalty | None:
         """A player's strikes, faded by the queue of the ladder in which they fade slowest; None: no strikes."""
@@ -238,15 +240,15 @@ class QueueService:
             number = store.head(ladder).ladder
             all_rules = [setup.rules for setup in queue_rules.read(store, number).values()] or [QueueRules()]
             slowest = max(all_rules, key=lambda rules: rules.penalty_fades)
-            return penalties.of(store, number, player_identities.find(store, player), self.service.clock(), slowest)
+            return penalty_of(store, number, player_identities.find(store, player), self.service.clock(), slowest)
 
     def forgive(self, ladder: str, player: str) -> bool:
         """Delete a player's strikes; return whether there were any."""
         with self.service.database.write() as connection:
             store = Store(connection, self.service.database.rows)
             number = store.head(ladder).ladder
-            advance(store, number, 0)
-            had = penalties.forgive(store, number, player_identities.find(store, player))
+            change_locks.lock(store, number)
+            had = penalties.delete(store, number, player_identities.find(store, player))
             self.service.note(store)
             return had
 
@@ -265,6 +267,11 @@ class QueueService:
     def counts(self, ladder: str) -> dict[str, Counts]:
         """Counts of waiting tickets and players, by queue."""
         return self.queue_state(ladder).counts(self.service.clock())
+
+    def last_change(self, ladder: str) -> int:
+        """The last change number of a ladder's tickets, offers and live matches; 0: none yet."""
+        with self.service.reading(ladder) as (store, head):
+            return change_locks.last_change(store, head.ladder)
 
     def listen(self, listener: Listener) -> None:
         """Call `listener` with the ladder and the numbers of changed tickets; see notifications.TicketNotifier."""

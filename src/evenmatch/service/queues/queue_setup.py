@@ -7,11 +7,12 @@ from typing import NamedTuple
 
 from evenmatch.errors import ConflictError
 from evenmatch.ledger.store import Store
-from evenmatch.service.queues import queue_rules, tickets
-from evenmatch.service.queues.change_lock import advance
+from evenmatch.ledger.tables import queues, tickets
+from evenmatch.ledger.tables.change_locks import advance
+from evenmatch.service import queue_rules
+from evenmatch.service.queue_rules import QueueRules, QueueSetup
 from evenmatch.service.queues.changes import QueueChanges
 from evenmatch.service.queues.join_profiles import JoinProfiles
-from evenmatch.service.queues.queue_rules import QueueRules, QueueSetup
 
 
 class Removed(NamedTuple):
@@ -37,7 +38,7 @@ def remove_queue(store: Store, ladder: int, name: str, *, force: bool, now: int)
     first = advance(store, ladder, 1)
     setups = queue_rules.read(store, ladder)
     queue_rules.find(setups, name)
-    open_tickets = [row for row in tickets.present(store, ladder) if name in row.party.queues]
+    open_tickets = [row for row in tickets.read_open(store, ladder) if name in row.party.queues]
     if open_tickets and not force:
         count = f"{len(open_tickets)} ticket{'s wait' if len(open_tickets) > 1 else ' waits'}"
         raise ConflictError(f"{count} in queue {name!r}; remove it when it is empty, or force the removal")
@@ -50,5 +51,5 @@ def remove_queue(store: Store, ladder: int, name: str, *, force: bool, now: int)
         if row.offer is None:
             changes.drop(row.ticket, row.party.players, reason)
     changes.keep()
-    store.run("DELETE FROM queue WHERE ladder = ? AND queue = ?", ladder, name)
+    queues.delete(store, ladder, name)
     return Removed(len(open_tickets), sorted(changes.touched))

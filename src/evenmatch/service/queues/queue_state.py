@@ -12,15 +12,16 @@ from typing import NamedTuple
 from evenmatch.errors import InputError
 from evenmatch.ledger.database import Database
 from evenmatch.ledger.store import Store
+from evenmatch.ledger.tables import live_matches, offers, tickets
+from evenmatch.ledger.tables.change_locks import last_change
+from evenmatch.ledger.tables.live_matches import LiveMatchRow
+from evenmatch.ledger.tables.offers import OfferRow
+from evenmatch.ledger.tables.tickets import Party, TicketUpdate
 from evenmatch.matchmaking import Odds, Policy, Proposal, Queue, Waiting, propose, why
-from evenmatch.service.live_matches import match_rows
-from evenmatch.service.live_matches.match_rows import LiveMatchRow
-from evenmatch.service.queues import offers, queue_rules, tickets
-from evenmatch.service.queues.offers import OfferRow
-from evenmatch.service.queues.parties import Party
-from evenmatch.service.queues.queue_rules import QueueSetup
+from evenmatch.service import queue_rules
+from evenmatch.service.queue_rules import QueueSetup
+from evenmatch.service.queues.parties import ticket_of
 from evenmatch.service.queues.recent_meetings import Meetings
-from evenmatch.service.queues.tickets import Seen
 
 BAND = 10  # percentiles
 FRESH = 0.5  # seconds for which read-only methods use the copy without reading changes
@@ -78,27 +79,28 @@ class QueueState:
         with self.lock:
             with self._database.read() as connection:
                 store = Store(connection, self._database.rows)
-                last = match_rows.last_change(store, self.ladder)
+                last = last_change(store, self.ladder)
                 if last != self.change:
                     self._read_changes(store, now)
                 self.change = last
             self._read = time.monotonic()
 
     def _read_changes(self, store: Store, now: int) -> None:
-        is_first = self.change < 0
         self._set_up(queue_rules.read(store, self.ladder))
         since = now - round(self._meetings.longest(self.setups) * 1e6)
-        for offer in (
-            offers.lately(store, self.ladder, since) if is_first else offers.changed(store, self.ladder, self.change)
-        ):
+        if self.change < 0:
+            offer_rows = offers.read_recent(store, self.ladder, since)
+            matches = live_matches.read_open(store, self.ladder)
+            ticket_rows = tickets.read_waiting(store, self.ladder)
+        else:
+            offer_rows = offers.read_changed(store, self.ladder, self.change)
+            matches = live_matches.read_changed(store, self.ladder, self.change)
+            ticket_rows = tickets.read_changed(store, self.ladder, self.change)
+        for offer in offer_rows:
             self._update_offer(offer)
-        for match in (
-            match_rows.running(store, self.ladder) if is_first else match_rows.changed(store, self.ladder, self.change)
-        ):
+        for match in matches:
             self._update_match(match, now)
-        for row in (
-            tickets.waiting(store, self.ladder) if is_first else tickets.changed(store, self.ladder, self.change)
-        ):
+        for row in ticket_rows:
             self._update_ticket(row, now)
 
     def _set_up(self, setups: Mapping[str, QueueSetup]) -> None:
@@ -134,10 +136,10 @@ class QueueState:
         self.openings.pop(match.match_id, None)
         if match.is_on and match.openings is not None:
             self.openings[match.match_id] = match
-        if match.state != match_rows.OPEN:
+        if match.state != live_matches.OPEN:
             self._meetings.end(match.match_id, now)
 
-    def _update_ticket(self, row: Seen, now: int) -> None:
+    def _update_ticket(self, row: TicketUpdate, now: int) -> None:
         if row.party is None:
             self._forget(row.ticket)
         elif row.ticket not in self.held:
@@ -166,7 +168,8 @@ class QueueState:
             policy = self.setups[name].policy
             met = self._meetings.of(now, policy.rematch_fade)
             try:
-                self.queues[name].join(held.party.ticket(ticket, held.queued_at, policy.roles, met), arriving=arriving)
+                queue_ticket = ticket_of(held.party, ticket, held.queued_at, policy.roles, met)
+                self.queues[name].join(queue_ticket, arriving=arriving)
             except InputError as error:  # for example when the queue's limit of regions is reached
                 self.refused[ticket] = str(error)
 

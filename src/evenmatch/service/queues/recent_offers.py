@@ -8,7 +8,7 @@ import numpy as np
 
 from evenmatch.durations import SECOND
 from evenmatch.ledger.store import Store
-from evenmatch.service.queues import offers, tickets
+from evenmatch.ledger.tables import offers, tickets
 
 
 class Recent(NamedTuple):
@@ -36,7 +36,7 @@ class Recent(NamedTuple):
 
 def recent(store: Store, ladder: int, limit: int) -> list[Recent]:
     """A ladder's latest offers, newest first, at most `limit`."""
-    latest = offers.latest(store, ladder, limit)
+    latest = offers.read_latest(store, ladder, limit)
     numbers = sorted({slot["ticket"] for offer in latest for slot in offer.chairs})
     stored = tickets.read(store, ladder, numbers)
     return [_recent(offer, stored) for offer in latest]

@@ -8,11 +8,12 @@ from typing import NamedTuple
 
 from evenmatch.errors import InputError
 from evenmatch.ledger.store import Store
+from evenmatch.ledger.tables import tickets
+from evenmatch.ledger.tables.live_matches import LiveMatchRow, MatchSlot
+from evenmatch.ledger.tables.tickets import Party
 from evenmatch.matchmaking import Filling, Member, Opening, Policy, Queue, Ticket, backfill
-from evenmatch.service.live_matches.match_rows import LiveMatchRow, MatchSlot
-from evenmatch.service.queues import tickets
 from evenmatch.service.queues.join_profiles import JoinProfiles
-from evenmatch.service.queues.parties import Party
+from evenmatch.service.queues.parties import ticket_of
 
 BUILT = 1 << 50  # smallest number of tickets that are made up for players who came without a ticket
 
@@ -93,7 +94,7 @@ def _tickets(team: list[MatchSlot], inside: Inside, formed: int, policy: Policy)
             team_tickets.append(Ticket(id=BUILT + slot["id"], queued=formed, members=(inside.built[slot["id"]],)))
     for number, players in by_number.items():
         party, queued = inside.parties[number], inside.queued[number]
-        team_tickets.append(party.ticket(number, queued, policy.roles, _no_meetings, frozenset(players)))
+        team_tickets.append(ticket_of(party, number, queued, policy.roles, _no_meetings, frozenset(players)))
     return team_tickets
 
 

@@ -6,12 +6,13 @@ from dataclasses import dataclass, field
 
 from evenmatch.durations import SECOND
 from evenmatch.ledger.store import Store
+from evenmatch.ledger.tables import offers, queues, tickets
+from evenmatch.ledger.tables.live_matches import LiveMatchRow
+from evenmatch.ledger.tables.offers import OfferBody, OfferRow, OfferSlot
 from evenmatch.matchmaking import Filling, Proposal
-from evenmatch.service.live_matches.match_rows import LiveMatchRow
-from evenmatch.service.queues import offers, queue_rules, seat_filling, tickets
+from evenmatch.service.queues import seat_filling
 from evenmatch.service.queues.changes import QueueChanges
 from evenmatch.service.queues.join_profiles import JoinProfiles
-from evenmatch.service.queues.offers import OfferBody, OfferRow, OfferSlot
 from evenmatch.service.queues.queue_service import QueueService
 from evenmatch.service.queues.queue_state import QueueState
 
@@ -101,7 +102,7 @@ class MatchmakerTick:
         if not silent:
             return
         with self._database.read() as connection:
-            seen = tickets.seen_since(Store(connection, self._database.rows), queue_state.ladder, sorted(silent))
+            seen = tickets.read_seen(Store(connection, self._database.rows), queue_state.ladder, sorted(silent))
         for ticket, seen_at in seen.items():
             queue_state.held[ticket].seen_at = seen_at
             if seen_at < silent[ticket]:
@@ -172,7 +173,7 @@ class MatchmakerTick:
             for offer in lapsed:
                 changes.lapse(offer)
             involved = {ticket for _, body in decisions.made for ticket in _tickets(body)} | decisions.dropped.keys()
-            waiting = tickets.still_waiting(store, queue_state.ladder, sorted(involved))
+            waiting = tickets.waiting_among(store, queue_state.ladder, sorted(involved))
             dropped = sorted(waiting & decisions.dropped.keys())
             for ticket in dropped:
                 changes.drop(ticket, queue_state.held[ticket].party.players, decisions.dropped[ticket])
@@ -191,7 +192,7 @@ class MatchmakerTick:
 
     def _unchanged(self, store: Store) -> set[str]:
         """The names of the queues whose configuration is the one in memory."""
-        stored = queue_rules.changes(store, self._state.ladder)
+        stored = queues.read_changes(store, self._state.ladder)
         return {name for name, setup in self._state.setups.items() if stored.get(name) == setup.change}
 
     def _offer(self, number: int, change: int, queue: str, body: OfferBody) -> OfferRow:

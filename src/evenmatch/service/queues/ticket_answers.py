@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from evenmatch.errors import ConflictError, InputError, UnknownNameError
-from evenmatch.service.queues import tickets
+from evenmatch.ledger.tables import tickets
+from evenmatch.ledger.tables.tickets import TicketRow
 from evenmatch.service.queues.changes import QueueChanges
 from evenmatch.service.queues.requests import Accept, Decline, Leave, RequestResult, TicketAnswer
-from evenmatch.service.queues.tickets import TicketRow
 
 
 def answer(changes: QueueChanges, request: TicketAnswer, ids: Mapping[str, int]) -> RequestResult:

@@ -7,12 +7,11 @@ from dataclasses import dataclass, field
 
 from evenmatch.durations import SECOND
 from evenmatch.ledger.store import Store
+from evenmatch.ledger.tables import live_matches, offers, tickets
+from evenmatch.ledger.tables.live_matches import LiveMatchRow
+from evenmatch.ledger.tables.offers import OfferRow
+from evenmatch.ledger.tables.tickets import TicketRow
 from evenmatch.matchmaking import Waiting
-from evenmatch.service.live_matches import match_rows
-from evenmatch.service.live_matches.match_rows import LiveMatchRow
-from evenmatch.service.queues import offers, tickets
-from evenmatch.service.queues.offers import OfferRow
-from evenmatch.service.queues.tickets import TicketRow
 
 
 @dataclass(frozen=True)
@@ -88,7 +87,7 @@ def read(store: Store, ladder: int, numbers: Sequence[int], now: int, until: int
     rows = tickets.read(store, ladder, sorted(set(numbers)))
     offer_numbers = sorted({row.offer for row in rows.values() if row.offer is not None})
     match_ids = sorted({row.match_id for row in rows.values() if row.match_id is not None})
-    known_offers, matches = offers.read(store, ladder, offer_numbers), match_rows.read(store, ladder, match_ids)
+    known_offers, matches = offers.read(store, ladder, offer_numbers), live_matches.read(store, ladder, match_ids)
     return {number: _status(row, known_offers, matches, now, until) for number, row in rows.items()}
 
 

@@ -9,10 +9,10 @@ from typing import NamedTuple
 from evenmatch.ledger.events import Kind
 from evenmatch.ledger.rows import Row
 from evenmatch.ledger.store import Head, Store
+from evenmatch.ledger.tables import offers
+from evenmatch.ledger.tables.offers import OfferRow
 from evenmatch.service import seasons
 from evenmatch.service.queries.match_explanations import Movement, shown_number
-from evenmatch.service.queues import offers
-from evenmatch.service.queues.offers import OfferRow
 from evenmatch.service.recording.receipts import MatchReceipt, PlayerReceipt
 from evenmatch.service.recording.recorder import first_receipts
 from evenmatch.service.times import iso_time
@@ -104,7 +104,7 @@ def _of_queues(
     if after.change == change or not {"proposal.made", "match.made"} & wanted:
         return
     events: list[tuple[int, str, Body]] = []
-    for offer in offers.changed(store, head.ladder, after.change):
+    for offer in offers.read_changed(store, head.ladder, after.change):
         if offer.offer > after.change and "proposal.made" in wanted:
             events.append((offer.offer, "proposal.made", _proposal(offer)))
         if offer.state == offers.MADE and "match.made" in wanted:

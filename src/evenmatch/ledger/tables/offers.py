@@ -1,4 +1,4 @@
-"""Offers: proposed matches whose players are asked to accept."""
+"""Rows of table `offer`: proposed matches whose players are asked to accept."""
 
 from __future__ import annotations
 
@@ -76,18 +76,18 @@ def read(store: Store, ladder: int, offers: Sequence[int]) -> dict[int, OfferRow
     return {row[0]: _offer(row) for row in rows}
 
 
-def changed(store: Store, ladder: int, after: int) -> list[OfferRow]:
+def read_changed(store: Store, ladder: int, after: int) -> list[OfferRow]:
     """Every offer with a later change number, in order of changes."""
     return [_offer(row) for row in store.all(f"{_OFFER} AND change > ? ORDER BY change, offer", ladder, after)]
 
 
-def lately(store: Store, ladder: int, since: int) -> list[OfferRow]:
+def read_recent(store: Store, ladder: int, since: int) -> list[OfferRow]:
     """Open offers, and offers made since a time that became matches. Reads all rows: for the first read."""
     sql = f"{_OFFER} AND (state = ? OR (state = ? AND made_at >= ?)) ORDER BY change, offer"
     return [_offer(row) for row in store.all(sql, ladder, OPEN, MADE, since)]
 
 
-def latest(store: Store, ladder: int, limit: int) -> list[OfferRow]:
+def read_latest(store: Store, ladder: int, limit: int) -> list[OfferRow]:
     """The latest offers in any state, newest first."""
     return [_offer(row) for row in store.all(f"{_OFFER} ORDER BY offer DESC LIMIT ?", ladder, limit)]
 
@@ -112,6 +112,14 @@ def update(store: Store, ladder: int, offer: OfferRow) -> None:
         "UPDATE offer SET change = ?, state = ?, match_id = ?, said = ? WHERE ladder = ? AND offer = ?",
         *(offer.change, offer.state, offer.match_id, json.dumps(sorted(offer.said)), ladder, offer.offer),
     )
+
+
+def delete_older_than(store: Store, ladder: int, before: int, most: int = 2000) -> None:
+    """Delete finished offers that were made before a time, the oldest first, at most `most`."""
+    sql = "SELECT offer FROM offer WHERE ladder = ? AND state IN (?, ?) AND made_at < ? ORDER BY offer LIMIT ?"
+    old = [row[0] for row in store.all(sql, ladder, MADE, OFF, before, most)]
+    delete = "DELETE FROM offer WHERE ladder = ? AND offer IN ({}) RETURNING offer"
+    store.rows.among(store.connection, delete, (ladder,), old)
 
 
 def _offer(row: Row) -> OfferRow:

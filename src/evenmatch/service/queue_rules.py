@@ -9,8 +9,9 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from evenmatch.errors import BadParameterError, UnknownNameError
-from evenmatch.ledger import live_schema
 from evenmatch.ledger.store import Store
+from evenmatch.ledger.tables import queues
+from evenmatch.ledger.tables.queues import StoredQueue
 from evenmatch.ledger.text import check_text
 from evenmatch.options import Checked, known_values, number
 from evenmatch.policy import Policy
@@ -70,8 +71,7 @@ def policy_of(data: Mapping[str, object], team_size: int | None) -> Policy:
 
 def read(store: Store, ladder: int) -> dict[str, QueueSetup]:
     """The queues of a ladder by name, sorted by name."""
-    sql = "SELECT queue, change, policy, rules FROM queue WHERE ladder = ? ORDER BY queue"
-    return {row[0]: _setup(*row) for row in store.all(sql, ladder)}
+    return {queue.name: _setup(*queue) for queue in queues.read(store, ladder)}
 
 
 @lru_cache(1024)  # read in every transaction, rarely changed
@@ -79,35 +79,27 @@ def _setup(name: str, change: int, policy: str, rules: str) -> QueueSetup:
     return QueueSetup(name, change, Policy.from_data(json.loads(policy)), QueueRules.from_data(json.loads(rules)))
 
 
-def changes(store: Store, ladder: int) -> dict[str, int]:
-    """The change number of each queue's present configuration, by queue name."""
-    return dict(store.all("SELECT queue, change FROM queue WHERE ladder = ?", ladder))
-
-
 def ticks(store: Store) -> dict[str, float]:
     """The shortest tick among each ladder's queues, by ladder name; only ladders with queues."""
-    sql = "SELECT l.name, q.rules FROM queue q JOIN ladder l ON l.ladder = q.ladder ORDER BY l.name"
     shortest: dict[str, float] = {}
-    for ladder, rules in store.all(sql):
+    for ladder, rules in queues.read_all_rules(store):
         tick = QueueRules.from_data(json.loads(rules)).tick
         shortest[ladder] = min(shortest.get(ladder, tick), tick)
     return shortest
 
 
-def rules_of(store: Store, ladder: int, queue: str | None) -> QueueRules:
+def rules_of(store: Store, ladder: int, queue: str) -> QueueRules:
     """The rules of a queue; the defaults if there is no such queue."""
-    sql = "SELECT rules FROM queue WHERE ladder = ? AND queue = ?"
-    rows = [] if queue is None else store.all(sql, ladder, queue)
-    return QueueRules.from_data(json.loads(rows[0][0])) if rows else QueueRules()
+    rules = queues.read_rules(store, ladder, queue)
+    return QueueRules() if rules is None else QueueRules.from_data(json.loads(rules))
 
 
 def put(store: Store, ladder: int, setup: QueueSetup) -> None:
     """Insert or replace a queue."""
-    written = [
+    policy, rules = (
         json.dumps(data, ensure_ascii=False, sort_keys=True) for data in (setup.policy.to_data(), setup.rules.to_data())
-    ]
-    columns = ("ladder", "queue", "change", "policy", "rules")
-    store.rows.upsert(store.connection, live_schema.queue, columns, [(ladder, setup.name, setup.change, *written)])
+    )
+    queues.put(store, ladder, StoredQueue(setup.name, setup.change, policy, rules))
 
 
 def find(known: Mapping[str, QueueSetup], name: str) -> QueueSetup:

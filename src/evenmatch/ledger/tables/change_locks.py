@@ -17,3 +17,20 @@ def advance(store: Store, ladder: int, count: int) -> int:
     """
     last: int = store.all(_ADVANCE, ladder, count)[0][0]
     return last - count + 1
+
+
+def lock(store: Store, ladder: int) -> None:
+    """Take the ladder's change lock until the transaction ends, without a change number."""
+    advance(store, ladder, 0)
+
+
+def last_change(store: Store, ladder: int) -> int:
+    """The last change number of a ladder's tickets, offers and live matches, read without the lock; 0: none yet."""
+    rows = store.all("SELECT change FROM line WHERE ladder = ?", ladder)
+    return int(rows[0][0]) if rows else 0
+
+
+def read_ladders(store: Store) -> list[str]:
+    """The names of the ladders that ever had a queue or a live match, ascending."""
+    sql = "SELECT l.name FROM line JOIN ladder l ON l.ladder = line.ladder ORDER BY l.name"
+    return [row[0] for row in store.all(sql)]

@@ -1,17 +1,66 @@
-"""The ticket rows of a ladder."""
+"""Rows of table `ticket`: parties that wait in queues, or waited."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypedDict
 
 from evenmatch.ledger import live_schema
-from evenmatch.ledger.rows import Row
+from evenmatch.ledger.rows import Row, run_among
 from evenmatch.ledger.store import Store
-from evenmatch.service.queues.parties import Party
 
 WAITING, OFFERED, MATCHED, GONE = "waiting", "offered", "matched", "gone"
+
+
+class StoredMember(TypedDict):
+    """A waiting player: the name as it was sent, rating and percentile at the time of joining.
+
+    avoid: player ids; max_ping None: no limit. For the other fields see matchmaking.Member.
+    """
+
+    name: str
+    id: int
+    rating: float
+    percentile: float
+    newcomer: bool
+    within: float
+    loose: bool
+    roles: list[str]
+    ping: dict[str, float]
+    max_ping: float | None
+    avoid: list[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Party:
+    """The party of a ticket: its members and the queues it waits in. request: id chosen by the sender; None: none."""
+
+    request: str | None
+    queues: tuple[str, ...]
+    members: tuple[StoredMember, ...]
+
+    @property
+    def players(self) -> list[int]:
+        """The ids of the players."""
+        return [member["id"] for member in self.members]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the players, as they were sent."""
+        return tuple(member["name"] for member in self.members)
+
+    def write(self) -> str:
+        """The JSON text for the ticket's row."""
+        body = {"request": self.request, "queues": self.queues, "members": self.members}
+        return json.dumps(body, ensure_ascii=False, sort_keys=True)
+
+    @classmethod
+    def read(cls, text: str) -> Party:
+        """Parse the JSON text of `write`."""
+        body = json.loads(text)
+        return cls(body["request"], tuple(body["queues"]), tuple(body["members"]))
 
 
 @dataclass(slots=True)
@@ -29,6 +78,25 @@ class TicketRow:
     ended: str | None = None
 
 
+class TicketUpdate(NamedTuple):
+    """The columns of a ticket that a copy of the queues in memory follows. party: None if the ticket does not wait."""
+
+    ticket: int
+    change: int
+    queued_at: int
+    seen_at: int
+    party: Party | None
+
+
+class TicketMove(NamedTuple):
+    """The new state of a ticket; ended: the reason, in words."""
+
+    state: str
+    offer: int | None = None
+    match_id: str | None = None
+    ended: str | None = None
+
+
 _COLUMNS = ("ticket", "change", "state", "queued_at", "seen_at", "body", "offer", "match_id", "ended")
 _TICKET = f"SELECT {', '.join(_COLUMNS)} FROM ticket WHERE ladder = ?"
 
@@ -39,36 +107,26 @@ def read(store: Store, ladder: int, tickets: Sequence[int]) -> dict[int, TicketR
     return {row[0]: _ticket(row) for row in rows}
 
 
-class Seen(NamedTuple):
-    """The columns of a ticket that QueueState reads. party: None if the ticket does not wait."""
-
-    ticket: int
-    change: int
-    queued_at: int
-    seen_at: int
-    party: Party | None
-
-
-def changed(store: Store, ladder: int, after: int) -> list[Seen]:
+def read_changed(store: Store, ladder: int, after: int) -> list[TicketUpdate]:
     """Every ticket with a later change number, in order of changes."""
     sql = (
         "SELECT ticket, change, queued_at, seen_at, CASE WHEN state = ? THEN body END FROM ticket "
         "WHERE ladder = ? AND change > ? ORDER BY change, ticket"
     )
-    return [Seen(*row)._replace(party=_party(row[4])) for row in store.all(sql, WAITING, ladder, after)]
+    return [TicketUpdate(*row)._replace(party=_party(row[4])) for row in store.all(sql, WAITING, ladder, after)]
 
 
-def waiting(store: Store, ladder: int) -> list[Seen]:
+def read_waiting(store: Store, ladder: int) -> list[TicketUpdate]:
     """Every waiting ticket, in order of numbers. Reads all rows: for the first read."""
     sql = "SELECT ticket, change, queued_at, seen_at, body FROM ticket WHERE ladder = ? AND state = ? ORDER BY ticket"
-    return [Seen(*row)._replace(party=_party(row[4])) for row in store.all(sql, ladder, WAITING)]
+    return [TicketUpdate(*row)._replace(party=_party(row[4])) for row in store.all(sql, ladder, WAITING)]
 
 
 def _party(body: str | None) -> Party | None:
     return None if body is None else Party.read(body)
 
 
-def present(store: Store, ladder: int) -> list[TicketRow]:
+def read_open(store: Store, ladder: int) -> list[TicketRow]:
     """Every ticket that waits or has an offer, in order of numbers. Reads all rows."""
     return [
         _ticket(row) for row in store.all(f"{_TICKET} AND state IN (?, ?) ORDER BY ticket", ladder, WAITING, OFFERED)
@@ -84,19 +142,26 @@ def insert(store: Store, ladder: int, rows: Sequence[TicketRow]) -> None:
     store.rows.insert(store.connection, live_schema.ticket, columns, listed)
 
 
-def still_waiting(store: Store, ladder: int, tickets: Sequence[int]) -> set[int]:
+def set_state(store: Store, ladder: int, tickets: Iterable[int], move: TicketMove, change: int) -> None:
+    """Give tickets a new state and change number; can be pipelined."""
+    changed = "state = ?, offer = ?, match_id = ?, ended = ?, change = ?"
+    sql = f"UPDATE ticket SET {changed} WHERE ladder = ? AND ticket IN ({{}})"
+    run_among(store.rows, store.connection, sql, (*move, change, ladder), tickets)
+
+
+def waiting_among(store: Store, ladder: int, tickets: Sequence[int]) -> set[int]:
     """The numbers of the waiting tickets among these."""
     sql = "SELECT ticket FROM ticket WHERE ladder = ? AND state = ? AND ticket IN ({})"
     return {row[0] for row in store.rows.among(store.connection, sql, (ladder, WAITING), tickets)}
 
 
-def seen_since(store: Store, ladder: int, tickets: Sequence[int]) -> dict[int, int]:
+def read_seen(store: Store, ladder: int, tickets: Sequence[int]) -> dict[int, int]:
     """The time of the last heartbeat of each waiting ticket among these, by number."""
     sql = "SELECT ticket, seen_at FROM ticket WHERE ladder = ? AND state = ? AND ticket IN ({})"
     return dict(store.rows.among(store.connection, sql, (ladder, WAITING), tickets))
 
 
-def note_seen(store: Store, ladder: int, tickets: Sequence[int], now: int) -> None:
+def set_seen(store: Store, ladder: int, tickets: Sequence[int], now: int) -> None:
     """Write a heartbeat of each ticket; it gets no change number. Requires the ladder's change lock."""
     sql = "UPDATE ticket SET seen_at = ? WHERE ladder = ? AND ticket IN ({}) RETURNING ticket"
     store.rows.among(store.connection, sql, (now, ladder), tickets)
@@ -115,18 +180,12 @@ def postpone(store: Store, ladder: int, since: int | None, now: int, change: int
     store.run(sql, until, now, now - until, change, ladder, WAITING, OFFERED, now)
 
 
-def prune(store: Store, ladder: int, before: int, most: int = 2000) -> int:
-    """Delete finished tickets and offers from before a time, at most `most` of each; return their number."""
-    count = 0
-    for table, began, over in (("ticket", "queued_at", (MATCHED, GONE)), ("offer", "made_at", ("made", "off"))):
-        sql = (
-            f"SELECT {table} FROM {table} WHERE ladder = ? AND state IN (?, ?) AND {began} < ? ORDER BY {table} LIMIT ?"
-        )
-        old = [row[0] for row in store.all(sql, ladder, *over, before, most)]
-        delete = f"DELETE FROM {table} WHERE ladder = ? AND {table} IN ({{}}) RETURNING {table}"
-        store.rows.among(store.connection, delete, (ladder,), old)
-        count += len(old)
-    return count
+def delete_older_than(store: Store, ladder: int, before: int, most: int = 2000) -> None:
+    """Delete finished tickets that were queued before a time, the oldest first, at most `most`."""
+    sql = "SELECT ticket FROM ticket WHERE ladder = ? AND state IN (?, ?) AND queued_at < ? ORDER BY ticket LIMIT ?"
+    old = [row[0] for row in store.all(sql, ladder, MATCHED, GONE, before, most)]
+    delete = "DELETE FROM ticket WHERE ladder = ? AND ticket IN ({}) RETURNING ticket"
+    store.rows.among(store.connection, delete, (ladder,), old)
 
 
 def _ticket(row: Row) -> TicketRow:

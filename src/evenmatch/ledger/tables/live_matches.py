@@ -1,0 +1,164 @@
+"""Rows of table `live`: live matches, and those that have ended. Writers hold the ladder's change lock.
+
+Times are microseconds since the Unix epoch.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import NamedTuple, NotRequired, TypedDict
+
+from evenmatch.ledger import live_schema
+from evenmatch.ledger.rows import Row
+from evenmatch.ledger.store import Store
+
+OPEN, CLOSED, CANCELLED, EXPIRED = "open", "closed", "cancelled", "expired"
+PRUNED = 500  # rows checked at once
+
+_COLUMNS = ("match_id", "change", "state", "queue", "started_at", "expires_at", "body", "openings")
+_LIVE = f"SELECT {', '.join(_COLUMNS)} FROM live WHERE ladder = ?"
+
+
+class MatchSlot(TypedDict):
+    """A player of a live match.
+
+    player  name on joining;  id  player id;  ticket  the ticket they waited in; absent if the match was announced
+    spells  attendance spans [joined, left]; the last `left` is null while the player is there
+    struck  the penalty before and after the strike for leaving: see strikes.py
+    """
+
+    player: str
+    id: int
+    ticket: NotRequired[int | None]
+    role: NotRequired[str | None]
+    spells: NotRequired[list[list[int | None]]]
+    struck: NotRequired[list[list[float] | None]]
+
+
+class MatchStart(TypedDict):
+    """The game server's announcement of the match or confirmation of its start; `teams`: ids, ascending."""
+
+    teams: list[list[int]]
+    started_at: int | None
+    expires_in: float | None
+    queue: str | None
+
+
+class MatchClosing(TypedDict):
+    """How a match is being closed. told: text of the ending (Ending.told), by which a retry is recognized."""
+
+    told: str
+    ended_at: int
+
+
+class LiveMatchBody(TypedDict):
+    """The part of a live match that is stored as JSON.
+
+    announced  True: not created by a queue;  start  None or absent: the game server has not confirmed it yet
+    """
+
+    teams: list[list[MatchSlot]]
+    region: NotRequired[str | None]
+    odds: NotRequired[float | None]
+    spread: NotRequired[float | None]
+    announced: NotRequired[bool]
+    start: NotRequired[MatchStart | None]
+    close: NotRequired[MatchClosing | None]
+    reason: NotRequired[str | None]
+
+
+class Openings(TypedDict):
+    """Open slots that a queue should fill; seats: their number in each team."""
+
+    queue: str
+    seats: list[int]
+
+
+class LiveMatchRow(NamedTuple):
+    """A live match, or one that has ended. state: open, closed, cancelled or expired."""
+
+    match_id: str
+    change: int
+    state: str
+    queue: str | None
+    started_at: int
+    expires_at: int
+    body: LiveMatchBody
+    openings: Openings | None
+
+    @property
+    def is_on(self) -> bool:
+        """Whether it is neither over nor being closed."""
+        return self.state == OPEN and self.body.get("close") is None
+
+    def slots(self) -> list[MatchSlot]:
+        """The slots of all players who are or were in the match."""
+        return [slot for team in self.body["teams"] for slot in team]
+
+
+def insert(store: Store, ladder: int, match: LiveMatchRow) -> None:
+    """Insert a new match."""
+    store.rows.insert(store.connection, live_schema.live, ("ladder", *_COLUMNS), [_row(ladder, match)])
+
+
+def put(store: Store, ladder: int, match: LiveMatchRow) -> None:
+    """Insert a match, or replace the one with its id."""
+    store.rows.upsert(store.connection, live_schema.live, ("ladder", *_COLUMNS), [_row(ladder, match)])
+
+
+def read(store: Store, ladder: int, match_ids: Sequence[str]) -> dict[str, LiveMatchRow]:
+    """The live or ended matches among these ids, by id."""
+    rows = store.rows.among(store.connection, f"{_LIVE} AND match_id IN ({{}})", (ladder,), match_ids)
+    return {row[0]: _live(row) for row in rows}
+
+
+def ids_of_open(store: Store, ladder: int, match_ids: Sequence[str]) -> list[str]:
+    """The ids of the live matches among these."""
+    sql = "SELECT match_id FROM live WHERE ladder = ? AND state = ? AND match_id IN ({})"
+    return [row[0] for row in store.rows.among(store.connection, sql, (ladder, OPEN), match_ids)]
+
+
+def read_changed(store: Store, ladder: int, after: int) -> list[LiveMatchRow]:
+    """Every match with a later change number, in order of changes."""
+    return [_live(row) for row in store.all(f"{_LIVE} AND change > ? ORDER BY change", ladder, after)]
+
+
+def read_open(store: Store, ladder: int) -> list[LiveMatchRow]:
+    """Every live match, in order of changes. Reads all rows: for the first read; then use `read_changed`."""
+    return [_live(row) for row in store.all(f"{_LIVE} AND state = ? ORDER BY change", ladder, OPEN)]
+
+
+def read_expiries(store: Store, ladder: int, after: int | None) -> list[tuple[str, str, int]]:
+    """(match id, state, expires_at) of matches with a later change number; None: of all live matches."""
+    sql = "SELECT match_id, state, expires_at FROM live WHERE ladder = ? AND"
+    if after is None:
+        rows = store.all(f"{sql} state = ?", ladder, OPEN)
+    else:
+        rows = store.all(f"{sql} change > ?", ladder, after)
+    return [(match_id, state, expires_at) for match_id, state, expires_at in rows]
+
+
+def delete_older_than(store: Store, ladder: int, before: int) -> int:
+    """Delete ended matches whose expiry time is before a time; return their number.
+
+    Checks only the PRUNED matches that changed longest ago, to keep the transaction short.
+    """
+    sql = "SELECT match_id, state, expires_at FROM live WHERE ladder = ? ORDER BY change LIMIT ?"
+    old = [row[0] for row in store.all(sql, ladder, PRUNED) if row[1] != OPEN and row[2] < before]
+    delete = "DELETE FROM live WHERE ladder = ? AND match_id IN ({}) RETURNING match_id"
+    store.rows.among(store.connection, delete, (ladder,), old)
+    return len(old)
+
+
+def _live(row: Row) -> LiveMatchRow:
+    body, openings = json.loads(row[6]), None if row[7] is None else json.loads(row[7])
+    return LiveMatchRow._make((*row[:6], body, openings))
+
+
+def _row(ladder: int, match: LiveMatchRow) -> Row:
+    return (ladder, *match[:6], _json(match.body), None if match.openings is None else _json(match.openings))
+
+
+def _json(content: LiveMatchBody | Openings) -> str:
+    return json.dumps(content, ensure_ascii=False, sort_keys=True)

@@ -1,0 +1,60 @@
+"""Rows of table `seat`: where each player waits or plays, in one place over all ladders."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from evenmatch.ledger import live_schema
+from evenmatch.ledger.rows import run_among
+from evenmatch.ledger.store import Store
+
+
+class Seat(NamedTuple):
+    """A player's seat: the ticket they wait in, or the match they play. ladder: its id."""
+
+    ladder: int
+    ticket: int | None
+    match_id: str | None
+
+
+_COLUMNS = ("player", *Seat._fields)
+
+
+def read(store: Store, players: Sequence[int]) -> dict[int, Seat]:
+    """The seats of those of these players who have one, by player id."""
+    sql = f"SELECT {', '.join(_COLUMNS)} FROM seat WHERE player IN ({{}})"
+    return {row[0]: Seat(*row[1:]) for row in store.rows.among(store.connection, sql, (), players)}
+
+
+def read_with_ladders(store: Store, players: Sequence[int]) -> list[tuple[int, str, Seat]]:
+    """(player id, name of the ladder, seat) of those of these players who have one, ordered by player id."""
+    sql = (
+        "SELECT s.player, l.name, s.ladder, s.ticket, s.match_id FROM seat s JOIN ladder l ON l.ladder = s.ladder "
+        "WHERE s.player IN ({})"
+    )
+    rows = store.rows.among(store.connection, sql, (), players)
+    return [(player, name, Seat(*seat)) for player, name, *seat in sorted(rows)]
+
+
+def insert_missing(store: Store, seats: Mapping[int, Seat]) -> None:
+    """Insert seats by player id; players who have a seat keep it."""
+    rows = sorted((player, *seat) for player, seat in seats.items())
+    store.rows.upsert(store.connection, live_schema.seat, _COLUMNS, rows, same=True)
+
+
+def set_match(store: Store, ladder: int, players: Iterable[int], match_id: str) -> None:
+    """Record that players on this ladder play a match; can be pipelined."""
+    sql = "UPDATE seat SET match_id = ? WHERE ladder = ? AND player IN ({})"
+    run_among(store.rows, store.connection, sql, (match_id, ladder), players)
+
+
+def delete(store: Store, ladder: int, players: Iterable[int]) -> None:
+    """Delete the seats of players on this ladder; can be pipelined."""
+    run_among(store.rows, store.connection, "DELETE FROM seat WHERE ladder = ? AND player IN ({})", (ladder,), players)
+
+
+def delete_of_match(store: Store, ladder: int, match_id: str, players: Iterable[int]) -> None:
+    """Delete the seats of players in a match; their seats elsewhere stay."""
+    sql = "DELETE FROM seat WHERE ladder = ? AND match_id = ? AND player IN ({}) RETURNING player"
+    store.rows.among(store.connection, sql, (ladder, match_id), sorted(set(players)))
