@@ -16,13 +16,14 @@ from evenmatch.ledger.tables.change_locks import advance
 from evenmatch.ledger.tables.seats import Seat, insert_missing
 from evenmatch.match import Appearance, Match, Team
 from evenmatch.matchmaking import Policy
-from evenmatch.service import queue_rules
+from evenmatch.service import stored_queues
 from evenmatch.service.live_matches import closure, match_slots
 from evenmatch.service.live_matches import live_match_service as looping
 from evenmatch.service.live_matches.attendance import Ending, PlayerEnd, Presence, TeamEnd
 from evenmatch.service.live_matches.live_match_service import Running
 from evenmatch.service.penalties import strike
-from evenmatch.service.queue_rules import QueueRules, QueueSetup
+from evenmatch.service.queue_rules import QueueRules
+from evenmatch.service.stored_queues import QueueSetup
 
 SECOND = 1_000_000
 ONE_DATABASE = pytest.mark.parametrize("store_url", ["sqlite"], indirect=True)  # what is tried is not its
@@ -77,7 +78,7 @@ def make_queue(service, ladder="duel", name="ranked", **options):
         number = store.head(ladder).ladder
         change = advance(store, number, 1)
         setup = QueueSetup(name, change, Policy(team_size=2, teams=2), QueueRules(**options))
-        queue_rules.put(store, number, setup)
+        stored_queues.put(store, number, setup)
 
 
 def make_match(service, clock, match_id="q-1", ladder="duel", queue="ranked", teams=TEAMS):

@@ -15,7 +15,8 @@ from evenmatch.cli.policies import find, read_document
 from evenmatch.errors import UsageError
 
 if TYPE_CHECKING:
-    from evenmatch.service.queue_rules import QueueRules, QueueSetup
+    from evenmatch.service.queue_rules import QueueRules
+    from evenmatch.service.stored_queues import QueueSetup
 
 app = typer.Typer(
     help="Create, list and remove the matchmaking queues of a ladder, for the service.", no_args_is_help=True

@@ -10,7 +10,7 @@ from evenmatch.http.models.base import Moment, Name, RequestModel, ResponseModel
 from evenmatch.http.models.options import OptionsRequest, passed_fields
 from evenmatch.http.models.policies import PolicyOptions, QueuePolicy
 from evenmatch.options import options_of
-from evenmatch.service.queues.queue_rules import QueueRules
+from evenmatch.service.queue_rules import QueueRules
 
 Ping = Annotated[float, Field(ge=0, le=1e9, description="Milliseconds.")]
 

@@ -12,7 +12,8 @@ from evenmatch.http.models.policies import QueuePolicy
 from evenmatch.http.models.queues import PenaltyOut, QueueOut, QueuesPage, SetQueue, TicketOf
 from evenmatch.http.responses import read, written
 from evenmatch.http.site import Site, site_of
-from evenmatch.service.queue_rules import QueueRules, QueueSetup
+from evenmatch.service.queue_rules import QueueRules
+from evenmatch.service.stored_queues import QueueSetup
 
 router = APIRouter(prefix="/v1/ladders/{ladder:text}", tags=["queues"])
 BANDS = 10

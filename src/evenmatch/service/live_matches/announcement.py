@@ -12,7 +12,7 @@ from evenmatch.ledger.tables.change_locks import advance
 from evenmatch.ledger.tables.live_matches import LiveMatchBody, LiveMatchRow, MatchSlot, MatchStart
 from evenmatch.ledger.tables.seats import Seat
 from evenmatch.ledger.text import check_text
-from evenmatch.service import queue_rules
+from evenmatch.service import stored_queues
 from evenmatch.service.live_matches.match_slots import begin, check_on
 from evenmatch.service.recording.ledger_append import AHEAD
 from evenmatch.service.settings import Settings
@@ -57,7 +57,7 @@ def announce(
     began = now if started_at is None else started_at
     longest = USUAL
     if queue is not None:
-        longest = queue_rules.find(queue_rules.read(store, head.ladder), queue).rules.longest_match
+        longest = stored_queues.find(stored_queues.read(store, head.ladder), queue).rules.longest_match
     expires_at = began + round(1e6 * (longest if expires_in is None else expires_in))
     if expires_at <= now:
         raise InputError(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from evenmatch.errors import ConflictError, InputError
 from evenmatch.ledger.store import Head, Store
 from evenmatch.ledger.tables.live_matches import LiveMatchRow, Openings
-from evenmatch.service import queue_rules
+from evenmatch.service import stored_queues
 
 
 def wish(
@@ -23,7 +23,9 @@ def wish(
         return None
     if queue is None and match.queue is None:
         raise InputError(f"match {name} was not created by a queue; name the queue that should fill its open slots")
-    policy = queue_rules.find(queue_rules.read(store, head.ladder), str(match.queue if queue is None else queue)).policy
+    policy = stored_queues.find(
+        stored_queues.read(store, head.ladder), str(match.queue if queue is None else queue)
+    ).policy
     present = [sum(slot["spells"][-1][1] is None for slot in side) for side in match.body["teams"]]
     if len(present) != policy.teams:
         raise ConflictError(f"match {name} has {len(present)} teams; the queue fills matches of {policy.teams}")

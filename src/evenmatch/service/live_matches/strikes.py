@@ -9,7 +9,7 @@ from evenmatch.ledger.tables import penalties
 from evenmatch.ledger.tables.live_matches import MatchSlot
 from evenmatch.ledger.tables.penalties import StoredPenalty
 from evenmatch.service.penalties import strike as strike_players
-from evenmatch.service.queue_rules import rules_of
+from evenmatch.service.stored_queues import rules_of
 
 
 def strike(store: Store, ladder: int, queue: str | None, slots: Sequence[MatchSlot], now: int) -> None:

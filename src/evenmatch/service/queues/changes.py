@@ -16,7 +16,8 @@ from evenmatch.ledger.tables.offers import OfferRow, OfferSlot
 from evenmatch.ledger.tables.tickets import TicketMove, TicketRow
 from evenmatch.service.live_matches.match_slots import begin, fill_teams
 from evenmatch.service.penalties import strike
-from evenmatch.service.queue_rules import QueueRules, QueueSetup
+from evenmatch.service.queue_rules import QueueRules
+from evenmatch.service.stored_queues import QueueSetup
 from evenmatch.service.times import iso_time
 
 

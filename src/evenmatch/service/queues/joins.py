@@ -9,11 +9,11 @@ from evenmatch.ledger.store import Store
 from evenmatch.ledger.tables import live_matches, penalties, seats, tickets
 from evenmatch.ledger.tables.seats import Seat
 from evenmatch.ledger.tables.tickets import TicketRow
-from evenmatch.service import queue_rules
-from evenmatch.service.queue_rules import QueueSetup
+from evenmatch.service import stored_queues
 from evenmatch.service.queues.join_profiles import JoinProfiles
 from evenmatch.service.queues.parties import party_of
 from evenmatch.service.queues.requests import Join, RequestResult
+from evenmatch.service.stored_queues import QueueSetup
 from evenmatch.service.times import iso_time
 
 Outcome = RequestResult | EvenmatchError
@@ -23,7 +23,7 @@ def check_queues(join: Join, setups: Mapping[str, QueueSetup]) -> None:
     """Raise UnknownNameError for an unknown queue, InputError for a party that does not fit a queue."""
     roles: set[str] = set()
     for name in join.queues:
-        policy = queue_rules.find(setups, name).policy
+        policy = stored_queues.find(setups, name).policy
         roles.update(policy.roles)
         if len(join.members) > policy.team_size:
             raise InputError(

@@ -11,7 +11,7 @@ from evenmatch.ledger.store import Store
 from evenmatch.ledger.tables import offers, tickets
 from evenmatch.ledger.tables.change_locks import advance
 from evenmatch.matchmaking import Odds
-from evenmatch.service import queue_rules
+from evenmatch.service import stored_queues
 from evenmatch.service.kernels import load_matchmaker
 from evenmatch.service.queues.join_profiles import JoinProfiles
 from evenmatch.service.queues.leases import POLL, Leases
@@ -161,7 +161,7 @@ class Matchmaker:
         """The seconds between two ticks of each ladder with queues, by name."""
         database = self.queue_service.service.database
         with database.read() as connection:
-            return queue_rules.ticks(Store(connection, database.rows))
+            return stored_queues.ticks(Store(connection, database.rows))
 
     def _predicted_odds(self, ladder: str, levels: JoinProfiles, sizes: set[int], now: int) -> dict[int, Odds | None]:
         """The odds of the ladder's system by team size, cached until its ratings or rules are replaced."""

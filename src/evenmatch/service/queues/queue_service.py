@@ -13,10 +13,10 @@ from evenmatch.ledger import player_identities
 from evenmatch.ledger.store import Store
 from evenmatch.ledger.tables import change_locks, penalties, seats, tickets
 from evenmatch.ledger.tables.seats import Seat
-from evenmatch.service import queue_rules
+from evenmatch.service import stored_queues
 from evenmatch.service.callers.audit_entry import AuditEntry
 from evenmatch.service.penalties import Penalty, penalty_of
-from evenmatch.service.queue_rules import QueueRules, QueueSetup
+from evenmatch.service.queue_rules import QueueRules
 from evenmatch.service.queues import queue_setup, recent_offers, ticket_status
 from evenmatch.service.queues.changes import QueueChanges
 from evenmatch.service.queues.join_profiles import JoinProfiles, LevelBook
@@ -30,6 +30,7 @@ from evenmatch.service.queues.requests import Join, QueueRequest, TicketAnswer
 from evenmatch.service.queues.ticket_answers import answer
 from evenmatch.service.queues.ticket_status import Status
 from evenmatch.service.service import Service
+from evenmatch.service.stored_queues import QueueSetup
 
 
 class QueueService:
@@ -87,11 +88,11 @@ class QueueService:
         """The queues of a ladder, by name."""
         with self.service.database.read() as connection:
             store = Store(connection, self.service.database.rows)
-            return list(queue_rules.read(store, store.head(ladder).ladder).values())
+            return list(stored_queues.read(store, store.head(ladder).ladder).values())
 
     def queue(self, ladder: str, name: str) -> QueueSetup:
         """A queue of a ladder. Raises UnknownNameError."""
-        return queue_rules.find({setup.name: setup for setup in self.queues(ladder)}, name)
+        return stored_queues.find({setup.name: setup for setup in self.queues(ladder)}, name)
 
     def recent(self, ladder: str, limit: int) -> list[Recent]:
         """The latest offers of a ladder's queues, newest first, at most `limit`."""
@@ -135,7 +136,7 @@ class QueueService:
                 player_identities.share_names(store)
             first = change_locks.advance(store, levels.ladder, len(requests))
             now = self.service.clock()
-            setups = queue_rules.read(store, levels.ladder)
+            setups = stored_queues.read(store, levels.ladder)
             changes = QueueChanges(store, levels.ladder, setups, now, first, len(requests))
             self._answer(changes, answers, outcomes)
             self._join(changes, levels, joins, outcomes)
@@ -238,7 +239,7 @@ class QueueService:
         with self.service.database.read() as connection:
             store = Store(connection, self.service.database.rows)
             number = store.head(ladder).ladder
-            all_rules = [setup.rules for setup in queue_rules.read(store, number).values()] or [QueueRules()]
+            all_rules = [setup.rules for setup in stored_queues.read(store, number).values()] or [QueueRules()]
             slowest = max(all_rules, key=lambda rules: rules.penalty_fades)
             return penalty_of(store, number, player_identities.find(store, player), self.service.clock(), slowest)
 

@@ -9,10 +9,11 @@ from evenmatch.errors import ConflictError
 from evenmatch.ledger.store import Store
 from evenmatch.ledger.tables import queues, tickets
 from evenmatch.ledger.tables.change_locks import advance
-from evenmatch.service import queue_rules
-from evenmatch.service.queue_rules import QueueRules, QueueSetup
+from evenmatch.service import stored_queues
+from evenmatch.service.queue_rules import QueueRules
 from evenmatch.service.queues.changes import QueueChanges
 from evenmatch.service.queues.join_profiles import JoinProfiles
+from evenmatch.service.stored_queues import QueueSetup
 
 
 class Removed(NamedTuple):
@@ -26,18 +27,18 @@ def set_queue(
     store: Store, levels: JoinProfiles, name: str, policy: Mapping[str, object], rules: QueueRules | None
 ) -> QueueSetup:
     """Create or replace a queue: see QueueService.set_queue."""
-    queue_rules.check_name(name)
-    parsed = queue_rules.policy_of(policy, levels.view.settings.team_size)
+    stored_queues.check_name(name)
+    parsed = stored_queues.policy_of(policy, levels.view.settings.team_size)
     setup = QueueSetup(name, advance(store, levels.ladder, 1), parsed, rules or QueueRules())
-    queue_rules.put(store, levels.ladder, setup)
+    stored_queues.put(store, levels.ladder, setup)
     return setup
 
 
 def remove_queue(store: Store, ladder: int, name: str, *, force: bool, now: int) -> Removed:
     """Remove a queue with its tickets: see QueueService.remove_queue."""
     first = advance(store, ladder, 1)
-    setups = queue_rules.read(store, ladder)
-    queue_rules.find(setups, name)
+    setups = stored_queues.read(store, ladder)
+    stored_queues.find(setups, name)
     open_tickets = [row for row in tickets.read_open(store, ladder) if name in row.party.queues]
     if open_tickets and not force:
         count = f"{len(open_tickets)} ticket{'s wait' if len(open_tickets) > 1 else ' waits'}"

@@ -18,10 +18,10 @@ from evenmatch.ledger.tables.live_matches import LiveMatchRow
 from evenmatch.ledger.tables.offers import OfferRow
 from evenmatch.ledger.tables.tickets import Party, TicketUpdate
 from evenmatch.matchmaking import Odds, Policy, Proposal, Queue, Waiting, propose, why
-from evenmatch.service import queue_rules
-from evenmatch.service.queue_rules import QueueSetup
+from evenmatch.service import stored_queues
 from evenmatch.service.queues.parties import ticket_of
 from evenmatch.service.queues.recent_meetings import Meetings
+from evenmatch.service.stored_queues import QueueSetup
 
 BAND = 10  # percentiles
 FRESH = 0.5  # seconds for which read-only methods use the copy without reading changes
@@ -86,7 +86,7 @@ class QueueState:
             self._read = time.monotonic()
 
     def _read_changes(self, store: Store, now: int) -> None:
-        self._set_up(queue_rules.read(store, self.ladder))
+        self._set_up(stored_queues.read(store, self.ladder))
         since = now - round(self._meetings.longest(self.setups) * 1e6)
         if self.change < 0:
             offer_rows = offers.read_recent(store, self.ladder, since)

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 
 from evenmatch.matchmaking import Met
-from evenmatch.service.queue_rules import QueueSetup
+from evenmatch.service.stored_queues import QueueSetup
 
 KEPT = 86_400_000_000  # microseconds; offers are stored no longer
 
