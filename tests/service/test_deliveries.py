@@ -12,8 +12,8 @@ import pytest
 import sqlalchemy as sa
 
 from evenmatch import rules
-from evenmatch.ledger import player_identities
 from evenmatch.ledger.store import Store
+from evenmatch.ledger.tables import player_identities
 from evenmatch.match import Match, Team
 from evenmatch.service.queues import offers
 from evenmatch.service.queues.change_lock import advance

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from evenmatch.errors import ConflictError, InputError
-from evenmatch.ledger import player_identities
 from evenmatch.ledger.store import Head, Store
+from evenmatch.ledger.tables import events, player_identities
 from evenmatch.ledger.text import check_text
 from evenmatch.service.live_matches import match_rows
 from evenmatch.service.live_matches.match_rows import LiveMatchRow, MatchSlot, MatchStart
@@ -50,7 +50,7 @@ def announce(
     if known is not None:
         return _confirm(store, head, known, start)
     Settings.read(head.settings).check_open(head.name)
-    if store.known(head, [match_id]):
+    if events.find(store, head, [match_id]):
         raise ConflictError(f"match {match_id!r} was reported already; choose another id")
     began = now if started_at is None else started_at
     longest = USUAL

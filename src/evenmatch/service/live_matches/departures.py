@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from evenmatch.errors import UnknownNameError
-from evenmatch.ledger import player_identities
 from evenmatch.ledger.store import Head, Store
+from evenmatch.ledger.tables import player_identities
 from evenmatch.service.live_matches import match_rows, strikes
 from evenmatch.service.live_matches.announcement import seat_all
 from evenmatch.service.live_matches.attendance import Presence, enter, note

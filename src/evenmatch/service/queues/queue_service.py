@@ -9,8 +9,8 @@ from copy import copy
 from dataclasses import replace
 
 from evenmatch.errors import EvenmatchError, StoreError, UnknownNameError
-from evenmatch.ledger import player_identities
 from evenmatch.ledger.store import Store
+from evenmatch.ledger.tables import player_identities
 from evenmatch.service.callers.audit_entry import AuditEntry
 from evenmatch.service.queues import penalties, queue_rules, queue_setup, recent_offers, ticket_status, tickets
 from evenmatch.service.queues.change_lock import advance
