@@ -77,7 +77,7 @@ def open_season(
     return Season(number, new_title, position, now, None)
 
 
-def preview(store: Store, head: Head, title: str, factor: float) -> Preview:
+def preview(store: Store, head: Head, title: str | None, factor: float) -> Preview:
     """Compute what opening a season would do to ratings and match counts; players with the largest change first."""
     rules = corrections.read_plan(store, head, head.planned).last_rules
     roster = player_states.read_roster(store, head, rules)
@@ -90,7 +90,8 @@ def preview(store: Store, head: Head, title: str, factor: float) -> Preview:
     names = player_identities.names_of(store, roster.ids[changed].tolist())
     columns = (roster.ids, before, matches, after, roster.tally["matches"])
     rows = zip(*(column[changed].tolist() for column in columns), strict=True)
-    return Preview(f"{title} begins", [Move(names[player], *values) for player, *values in rows], len(roster), 0, 0)
+    new_title = title or f"Season {seasons.last_number(store, head.ladder) + 1}"
+    return Preview(f"{new_title} begins", [Move(names[player], *values) for player, *values in rows], len(roster), 0, 0)
 
 
 def _keep_standings(store: Store, head: Head, season: int, view: View) -> None:

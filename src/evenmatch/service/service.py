@@ -286,11 +286,10 @@ class Service(Transacting):
     ) -> Preview:
         """Compute what `open_season` would do to every player, without changing anything."""
         with self._read(ladder) as (store, head):
-            number = season_rows.read(store, head.ladder)[-1].number + 1
             settings = Settings.read(head.settings)
             settings.check_open(ladder)
             share = _reset_factor(settings, reset, factor)
-            return seasons.preview(store, head, title or f"Season {number}", share)
+            return seasons.preview(store, head, title, share)
 
     @contextmanager
     def _settled(self, ladder: str) -> Iterator[tuple[Store, Head]]:
