@@ -1,11 +1,16 @@
 """The shape of the house: who imports whom, what the pure layers never touch, and how long a file may be."""
 
 import ast
+import re
 import subprocess
 import sys
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
+
+from evenmatch.ledger import live_schema  # noqa: F401 - its tables join the others
+from evenmatch.ledger.schema import METADATA
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "evenmatch"
@@ -204,6 +209,77 @@ def test_a_rating_system_imports_nothing_of_ours_but_system_and_maths(file):
 @named(sorted((PACKAGE / "service" / "live_matches").glob("*.py")))
 def test_queues_begin_live_matches_which_know_no_queue_service(file):
     assert not [module for module in imports_of(file) if module.startswith("evenmatch.service.queues")]
+
+
+TABLES = "|".join(METADATA.tables)
+STATEMENT = re.compile(r"\s*(SELECT|INSERT INTO|UPDATE|DELETE FROM|WITH|PRAGMA)\s")
+FROM_TABLE = re.compile(rf"\b(FROM|JOIN|INTO|UPDATE) ({TABLES})\b")
+WRITTEN = re.compile(r"\b(?:INSERT INTO|DELETE FROM|UPDATE) (?!SET\b)(\S+)")  # not `DO UPDATE SET`
+OF_STORE = {"all", "among", "run", "insert", "upsert"}
+OF_CONNECTION = {"execute", "executemany", "executescript", "exec_driver_sql"}
+BULK = {"rows.py", "generation_rows.py", "schema.py", "live_schema.py"}  # of ledger/: for any table, or its definition
+
+# TEMPORARY: parts whose statements are being moved into ledger/tables. Delete MOVING and every use of it.
+MOVING = {"callers", "webhooks", "jobs.py", "backup.py", "queues", "live_matches"}
+
+
+def texts_of(tree):
+    """Every text of the source with its line; `{}` stands for each value in an f-string."""
+    formatted = [node for node in ast.walk(tree) if isinstance(node, ast.JoinedStr)]
+    inside = {id(part) for node in formatted for part in node.values}
+    for node in formatted:
+        parts = [part.value if isinstance(part, ast.Constant) else "{}" for part in node.values]
+        yield node.lineno, "".join(parts)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in inside:
+            yield node.lineno, node.value
+
+
+def calls_to_a_database(tree):
+    """Every call that runs a statement, with its line: of a store, of its or a database's `rows`, of a connection."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            owner, called = ast.unparse(node.func.value), node.func.attr
+            of_store = called in OF_STORE and re.search(r"\b_?store$|^Store\(.*\)$", owner)
+            of_rows = re.search(r"(\b_?(store|database|connection)|^Store\(.*\))\.rows$", owner)
+            if of_store or of_rows or called in OF_CONNECTION:
+                yield node.lineno, f"{owner}.{called}()"
+
+
+def is_moving(file):
+    return part_of(file) == "service" and file.relative_to(PACKAGE).parts[1] in MOVING
+
+
+@named([file for file in parts if part_of(file) != "ledger" and not is_moving(file)])
+def test_only_the_ledger_knows_sql(file):
+    tree = ast.parse(file.read_text())
+    found = [(line, text) for line, text in texts_of(tree) if STATEMENT.match(text) or FROM_TABLE.search(text)]
+    found += calls_to_a_database(tree)
+    assert not found, "\n".join(f"{file}:{line}: {what}" for line, what in sorted(found))
+
+
+def tables_written_by(file):
+    """The tables that statements of a module write, or whose definitions it names, to hand them to `insert`."""
+    tree = ast.parse(file.read_text())
+    for _, text in texts_of(tree):
+        yield from WRITTEN.findall(text)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and ast.unparse(node.value) in ("schema", "live_schema"):
+            yield node.attr
+
+
+def test_each_table_is_written_by_one_module_of_its_own():
+    writers = defaultdict(set)
+    for file in (PACKAGE / "ledger").rglob("*.py"):
+        if "migrations" not in file.parts and file.name not in BULK:
+            for table in tables_written_by(file):
+                writers[table].add(str(file.relative_to(PACKAGE / "ledger")))
+    assert writers.keys() <= METADATA.tables.keys(), "a statement that writes names its table"
+    assert {table: modules for table, modules in writers.items() if len(modules) > 1} == {}
+    strangers = {module for modules in writers.values() for module in modules if not module.startswith("tables/")}
+    assert strangers == set()
+    if not MOVING:
+        assert METADATA.tables.keys() == writers.keys()
 
 
 @pytest.mark.parametrize("module", ["evenmatch", "evenmatch.cli"])

@@ -23,7 +23,7 @@ import sqlalchemy.dialects.postgresql.psycopg
 from crash.matches import LADDER, PLAYERS, match_of, matches_of
 from evenmatch import rules, tables
 from evenmatch.errors import ConflictError, StoreError, UnknownNameError
-from evenmatch.ledger import store
+from evenmatch.ledger.tables import events
 from evenmatch.service.corrections import Ban, Reinstate, Unvoid, Void
 from evenmatch.service.recording import imports, recorder
 from evenmatch.service.recording.receipts import MatchReceipt
@@ -65,7 +65,7 @@ def soon_after() -> int:
 def in_small_steps() -> Iterator[None]:
     """Transactions and checkpoints so small that a short ladder needs many, as a long one does."""
     sizes = {
-        (store, "BATCH"): 300,
+        (events, "BATCH"): 300,
         (imports, "AT_ONCE"): 40,
         (imports, "APART"): 400,
         (rebuild, "AT_ONCE"): 60,

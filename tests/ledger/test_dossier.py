@@ -4,8 +4,8 @@ import pytest
 
 from evenmatch import rules
 from evenmatch.errors import UnknownNameError
-from evenmatch.ledger import player_identities
 from evenmatch.ledger.store import Store
+from evenmatch.ledger.tables import player_identities, player_states
 from evenmatch.service.corrections import Ban
 from evenmatch.service.queries import player_profile, player_search, standings
 from evenmatch.service.queries.standings import StandingsCache
@@ -49,7 +49,7 @@ def read_whole(monkeypatch):
     asked, read = [], Store.all
 
     def spied(store, sql, *values):
-        if sql.startswith(standings._COLUMNS):
+        if sql.startswith(player_states._STANDINGS):
             asked.append(values)
         return read(store, sql, *values)
 

@@ -6,8 +6,7 @@ import pytest
 
 from evenmatch import rules
 from evenmatch.errors import InputError, StoreError
-from evenmatch.ledger import player_identities
-from evenmatch.ledger.store import Store
+from evenmatch.ledger.tables import player_identities, player_states
 from evenmatch.service.corrections import Ban, Void
 from evenmatch.service.recording import player_state_cache, recorder
 from evenmatch.service.service import Service
@@ -25,7 +24,7 @@ def other(service, clock):
 def read(monkeypatch):
     """The names, and the ids of players whose states were looked for in the database."""
     seen = []
-    admit, roster = player_identities.admit, Store.roster
+    admit, roster = player_identities.admit, player_states.read_roster
 
     def admitting(store, names, **more):
         seen.extend(names)
@@ -36,7 +35,7 @@ def read(monkeypatch):
         return roster(store, head, by, ids)
 
     monkeypatch.setattr(player_state_cache.player_identities, "admit", admitting)
-    monkeypatch.setattr(Store, "roster", calling)
+    monkeypatch.setattr(player_state_cache.player_states, "read_roster", calling)
     return seen
 
 

@@ -7,8 +7,8 @@ import pytest
 import evenmatch
 from evenmatch import from_frame, from_matches, rate, rules, systems
 from evenmatch.errors import BadRowsError
-from evenmatch.ledger import store as ledger_store
 from evenmatch.ledger.store import Store
+from evenmatch.ledger.tables import corrections, events, player_states
 from evenmatch.service.corrections import Ban, Void
 from evenmatch.service.export import tables
 from evenmatch.service.recording import imports
@@ -24,7 +24,7 @@ def records(service, ladder="default"):
     with service.database.read() as connection:
         store = Store(connection, service.database.rows)
         head = store.head(ladder)
-        roster = store.roster(head, store.plan(head, head.planned).last_rules)
+        roster = player_states.read_roster(store, head, corrections.read_plan(store, head, head.planned).last_rules)
     names = {one.player: name for name, one in everybody(service, ladder).items()}
     return {names[player]: record.tobytes() for player, record in zip(roster.ids.tolist(), roster.records, strict=True)}
 
@@ -170,7 +170,7 @@ def test_a_match_that_counts_is_as_late_as_those_before_it_that_count(
     service, clock, monkeypatch, at_once, days, void, unrated, wanted
 ):
     clock.move(days=90)
-    monkeypatch.setattr(ledger_store, "BATCH", at_once)
+    monkeypatch.setattr(events, "BATCH", at_once)
     service.create_ladder("default", "glicko", rules("glicko", c=60.0))
     for number, day in enumerate(days):
         told = match(number, (1, "abc"[number % 3]), (2, "abc"[(number + 1 + number % 2) % 3]), at=24 * day)
@@ -261,8 +261,8 @@ def test_names_in_corrections_are_asked_for_once(corrected, monkeypatch):
 
 
 def test_a_table_of_ratings_reads_the_corrections_once(corrected, monkeypatch):
-    view, asked, read = corrected.view("default"), [], Store.corrections
-    monkeypatch.setattr(Store, "corrections", lambda *arguments: asked.append(arguments) or read(*arguments))
+    view, asked, read = corrected.view("default"), [], corrections.read
+    monkeypatch.setattr(corrections, "read", lambda *arguments: asked.append(arguments) or read(*arguments))
     with corrected.database.read() as connection:
         table = tables.rating_table(Store(connection, corrected.database.rows), view)
     assert len(asked) == 1

@@ -12,9 +12,8 @@ import pytest
 import sqlalchemy as sa
 
 from evenmatch import rules
-from evenmatch.ledger import player_identities
 from evenmatch.ledger.store import Store
-from evenmatch.ledger.tables import offers
+from evenmatch.ledger.tables import offers, player_identities
 from evenmatch.ledger.tables.change_locks import advance
 from evenmatch.match import Match, Team
 from evenmatch.service.queues.leases import Leases

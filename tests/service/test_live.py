@@ -10,8 +10,8 @@ import sqlalchemy as sa
 
 from evenmatch import rules
 from evenmatch.errors import BadRowsError, ConflictError, InputError, UnknownNameError
-from evenmatch.ledger import player_identities
 from evenmatch.ledger.store import Store
+from evenmatch.ledger.tables import player_identities
 from evenmatch.ledger.tables.change_locks import advance
 from evenmatch.ledger.tables.seats import Seat, insert_missing
 from evenmatch.match import Appearance, Match, Team

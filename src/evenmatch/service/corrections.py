@@ -11,11 +11,11 @@ import numpy as np
 
 from evenmatch.errors import BadParameterError, ConflictError, UnknownNameError
 from evenmatch.history import Floats
-from evenmatch.ledger import player_identities
 from evenmatch.ledger.codec import Ids
 from evenmatch.ledger.events import Body, Correction, Kind
 from evenmatch.ledger.plan import Plan, plan_of
 from evenmatch.ledger.store import Head, Store
+from evenmatch.ledger.tables import appearances, corrections, events, player_identities, player_states
 from evenmatch.service.ladders import PlannedCorrection
 from evenmatch.service.replay.ledger_replay import Progress, ReplayTally, begin, replay
 
@@ -63,7 +63,7 @@ class Void:
     def __call__(self, store: Store, head: Head) -> PlannedCorrection:
         """Plan the event."""
         position = _match(store, head, self.match_id)
-        if position in store.plan(head, head.corrected).void:
+        if position in corrections.read_plan(store, head, head.corrected).void:
             hint = f"`evenmatch reinstate --match {shlex.quote(self.match_id)}` makes it count again"
             raise ConflictError(f"match {self.match_id!r} is void already; {hint}")
         return PlannedCorrection(self.kind, self.body(store, head), position, f"match {self.match_id!r} is void")
@@ -85,7 +85,7 @@ class Unvoid:
     def __call__(self, store: Store, head: Head) -> PlannedCorrection:
         """Plan the event."""
         position = _match(store, head, self.match_id)
-        if position not in store.plan(head, head.corrected).void:
+        if position not in corrections.read_plan(store, head, head.corrected).void:
             raise ConflictError(f"match {self.match_id!r} is not void; only a match voided by its id can be reinstated")
         return PlannedCorrection(self.kind, self.body(store, head), position, f"match {self.match_id!r} counts again")
 
@@ -117,7 +117,7 @@ class Ban:
     def __call__(self, store: Store, head: Head) -> PlannedCorrection:
         """Plan the event. Raises ConflictError if the player is banned."""
         player = player_identities.find(store, self.player)
-        if player in store.plan(head, head.corrected).bans:
+        if player in corrections.read_plan(store, head, head.corrected).bans:
             raise ConflictError(
                 f"player {self.player!r} is banned from ladder {head.name!r} already; "
                 f"`evenmatch reinstate {shlex.quote(self.player)}` lifts it"
@@ -145,7 +145,7 @@ class Reinstate:
     def __call__(self, store: Store, head: Head) -> PlannedCorrection:
         """Plan the event. Raises ConflictError if the player is not banned."""
         player = player_identities.find(store, self.player)
-        banned = store.plan(head, head.corrected).bans.get(player)
+        banned = corrections.read_plan(store, head, head.corrected).bans.get(player)
         if banned is None:
             raise ConflictError(f"player {self.player!r} is not banned from ladder {head.name!r}")
         first = first_match(store, head, player, banned.since)
@@ -153,36 +153,24 @@ class Reinstate:
 
 
 def _match(store: Store, head: Head, match_id: str) -> int:
-    sql = "SELECT position, kind FROM event WHERE ladder = ? AND id = ?"
-    rows = store.all(sql, head.ladder, match_id)
-    if not rows or rows[0][1] != Kind.MATCH:
-        recent = store.all(
-            "SELECT id FROM event WHERE ladder = ? AND kind = ? ORDER BY position DESC LIMIT 20",
-            *(head.ladder, Kind.MATCH.value),
-        )
-        raise UnknownNameError(f"match of ladder {head.name!r}", match_id, [row[0] for row in recent])
-    position: int = rows[0][0]
+    position = events.find_match(store, head.ladder, match_id)
+    if position is None:
+        recent = events.read_last_match_ids(store, head.ladder, 20)
+        raise UnknownNameError(f"match of ladder {head.name!r}", match_id, recent)
     return position
 
 
 def first_match(store: Store, head: Head, player: int, since: int | None) -> int | None:
     """Position of the first match, at `since` or later, of a player or of anyone merged into them; None: no match."""
-    merged = store.plan(head, head.corrected).merged
+    merged = corrections.read_plan(store, head, head.corrected).merged
     ids = [player, *(old for old, into in merged.items() if into == player)]
-    sql = (
-        "SELECT MIN(e.position) FROM appearance a JOIN event e ON e.ladder = a.ladder AND e.position = a.position "
-        "WHERE a.ladder = ? AND e.played_at >= ? AND a.player IN ({})"
-    )
-    earliest = -(2**62) if since is None else since
-    first: int | None = store.rows.among(store.connection, sql, (head.ladder, earliest), ids)[0][0]
-    return first
+    return appearances.first_position(store, head.ladder, ids, -(2**62) if since is None else since)
 
 
 def preview(store: Store, head: Head, wish: PlannedCorrection, progress: Progress | None = None) -> Preview:
     """Compare the ratings after a correction, and any others that are due, with the ratings shown now."""
-    corrections = store.corrections(head, head.corrected)
     hypothetical = Correction(head.position + 1, wish.kind, wish.body)
-    plan = plan_of([*corrections, hypothetical])
+    plan = plan_of([*corrections.read(store, head, head.corrected), hypothetical])
     starts = [position for position in (wish.since, head.due) if position is not None]
     if not starts:
         return Preview(wish.told, [], 0, 0, 0)
@@ -197,7 +185,7 @@ def _preview(
     for step in replay(store, head, plan, roster, progress):
         tally.add(step)
     tally.check()
-    current = store.roster(head, store.plan(head, head.planned).last_rules)
+    current = player_states.read_roster(store, head, corrections.read_plan(store, head, head.planned).last_rules)
     ids = np.union1d(current.ids, roster.ids)
     before, after = (
         _columns(state.ids, state.records["rating"], state.tally["matches"], ids) for state in (current, roster)

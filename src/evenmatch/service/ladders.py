@@ -11,11 +11,20 @@ from typing import ClassVar, NamedTuple, Protocol
 import numpy as np
 
 from evenmatch.errors import ConflictError, InputError
-from evenmatch.ledger import schema
 from evenmatch.ledger.events import NO_IDS, NO_RATINGS, Body, Kind, correction_digest, write_body
-from evenmatch.ledger.plan import write_rules
+from evenmatch.ledger.plan import plan_of, write_rules
 from evenmatch.ledger.replay import engine_of
 from evenmatch.ledger.store import Head, Store
+from evenmatch.ledger.tables import (
+    corrections,
+    divisions,
+    events,
+    generations,
+    ladders,
+    player_identities,
+    player_states,
+    seasons,
+)
 from evenmatch.ledger.text import check_text
 from evenmatch.service.settings import Settings
 from evenmatch.systems.system import Rules
@@ -49,16 +58,14 @@ class Ladder:
 def create(store: Store, name: str, system: str, rules: Rules, settings: Settings, now: int) -> Head:
     """Create a ladder; its first event states its rules. Raises ConflictError if the name is taken."""
     check_text("the ladder's name", name, blank=False)
-    store.hold_names()  # serializes concurrent creations of the same name
-    if store.all("SELECT 1 FROM ladder WHERE name = ?", name):
+    player_identities.hold_names(store)  # serializes concurrent creations of the same name
+    if ladders.exists(store, name):
         raise ConflictError(f"ladder {name!r} exists already; choose another name")
-    columns = ("name", "position", "generation", "corrected", "settings", "created_at", "divided_at")
-    store.rows.insert(store.connection, schema.ladder, columns, [(name, 0, 1, 0, settings.write(), now, 0)])
-    ladder: int = store.all("SELECT ladder FROM ladder WHERE name = ?", name)[0][0]
-    store.add_generation(ladder, 1, rules.system.name, engine_of(rules.system), planned=0, ready=True, now=now)
+    ladder = ladders.insert(store, name, settings.write(), now)
+    generations.insert(store, ladder, 1, rules.system.name, engine_of(rules.system), planned=0, ready=True, now=now)
     body = {**write_rules(rules, system), "start": True, "settings": settings.plain()}
     correct(store, store.head(name), Kind.CHANGED, body, f"ladder:{name}", now, since=None)
-    store.add_season(ladder, 1, "Season 1", position=1, now=now)
+    seasons.insert(store, ladder, 1, "Season 1", position=1, now=now)
     return store.head(name)
 
 
@@ -80,22 +87,17 @@ def correct(
     Raises ConflictError if the id is already used with other content.
     """
     digest = correction_digest(kind, body, ids, ratings)
-    known = store.known(head, [event_id])
+    known = events.find(store, head, [event_id])
     if known:
         if known[event_id][1] != digest:
             raise _taken(event_id, head)
         return None
-    position = store.add_correction(head, kind, event_id, digest, write_body(body), now, ids, ratings)
+    position = corrections.append(store, head, kind, event_id, digest, write_body(body), now, ids, ratings)
     if since is not None:
         due = since if head.due is None else min(head.due, since)
-        store.run("UPDATE ladder SET due = ? WHERE ladder = ?", due, head.ladder)
+        ladders.set_due(store, head.ladder, due)
     elif head.due is None:  # with a rebuild due, `planned` must stay behind it
-        store.run(
-            "UPDATE generation SET planned = ? WHERE ladder = ? AND generation = ?",
-            position,
-            head.ladder,
-            head.generation,
-        )
+        generations.set_planned(store, head.ladder, head.generation, position)
     return position
 
 
@@ -133,7 +135,7 @@ class CorrectionRequest(Protocol):
 
 def is_done(store: Store, head: Head, wish: CorrectionRequest, event_id: str) -> bool:
     """Whether the ledger already has this request under this id. Raises ConflictError if it has other content."""
-    known = store.known(head, [event_id])
+    known = events.find(store, head, [event_id])
     if not known:
         return False
     if known[event_id][1] != correction_digest(wish.kind, wish.body(store, head), NO_IDS, NO_RATINGS):
@@ -147,14 +149,14 @@ def _taken(event_id: str, head: Head) -> ConflictError:
 
 def describe(store: Store, head: Head, players: int | None = None) -> Ladder:
     """Describe a ladder. players: how many it has, if the caller has counted them."""
-    corrections = store.corrections(head, head.corrected)
-    rule_changes = [one.body for one in corrections if one.kind == Kind.CHANGED and one.body.get("system") is not None]
-    matches = head.position - len(corrections)
+    all_corrections = corrections.read(store, head, head.corrected)
+    rule_changes = [
+        one.body for one in all_corrections if one.kind == Kind.CHANGED and one.body.get("system") is not None
+    ]
+    matches = head.position - len(all_corrections)
     if players is None:
-        sql = "SELECT COUNT(*) FROM state WHERE ladder = ? AND generation = ?"
-        players = int(store.all(sql, head.ladder, head.generation)[0][0])
-    season = store.all("SELECT MAX(season) FROM season WHERE ladder = ?", head.ladder)
-    rules = store.plan(head, head.corrected).last_rules
+        players = player_states.count(store, head)
+    rules = plan_of(all_corrections).last_rules
     return Ladder(
         head.name,
         Settings.read(head.settings),
@@ -164,7 +166,7 @@ def describe(store: Store, head: Head, players: int | None = None) -> Ladder:
         matches,
         players,
         head.due,
-        season[0][0],
+        seasons.last_number(store, head.ladder),
     )
 
 
@@ -176,10 +178,10 @@ def change_settings(store: Store, head: Head, changes: Mapping[str, object], eve
     body = {"settings": settings.plain(), "changes": requested}
     if correct(store, head, Kind.CHANGED, body, event_id, now, since=None) is None:  # already applied
         return before
-    store.run("UPDATE ladder SET settings = ? WHERE ladder = ?", settings.write(), head.ladder)
+    ladders.set_settings(store, head.ladder, settings.write())
     if settings.standings.divisions != before.standings.divisions:  # the recorded divisions no longer apply
-        store.run("DELETE FROM division WHERE ladder = ?", head.ladder)
-        store.run("UPDATE ladder SET divided_at = ? WHERE ladder = ?", now, head.ladder)
+        divisions.delete(store, head.ladder)
+        ladders.set_divided_at(store, head.ladder, now)
     return settings
 
 
@@ -205,7 +207,7 @@ class ChangeRules:
 
     def __call__(self, store: Store, head: Head) -> PlannedCorrection:
         """Plan the event. Raises InputError for another system from now on."""
-        before = store.plan(head, head.corrected).last_rules.system.name
+        before = corrections.read_plan(store, head, head.corrected).last_rules.system.name
         if self.rules.system.name != before and not self.start:
             raise InputError("another system must rate from the start, since it cannot continue the present ratings")
         when = "from the start" if self.start else "from now on"

@@ -11,11 +11,11 @@ import numpy as np
 
 from evenmatch.errors import ConflictError, InputError
 from evenmatch.history import Floats
-from evenmatch.ledger import player_identities
 from evenmatch.ledger.events import Kind
 from evenmatch.ledger.plan import PlannedStart
 from evenmatch.ledger.replay import finish
 from evenmatch.ledger.store import Head, Store
+from evenmatch.ledger.tables import appearances, corrections, events, jobs, player_identities, player_states
 from evenmatch.ledger.text import check_text
 from evenmatch.service.corrections import first_match, preview
 from evenmatch.service.ladders import PlannedCorrection, correct
@@ -28,7 +28,7 @@ def rename(store: Store, name: str, to: str, now: int) -> bool:
     Raises UnknownNameError, or ConflictError if another player has the new name.
     """
     check_text("the new name", to, blank=False)
-    store.hold_names()
+    player_identities.hold_names(store)
     player = player_identities.find(store, name)
     if player_identities.names_of(store, [player])[player] == to:
         return False
@@ -57,7 +57,7 @@ def merge(store: Store, name: str, into: str, now: int) -> list[str]:
     These ladders are then due for a rebuild. Raises ConflictError if the two met in a match, or one of them is banned
     or erased.
     """
-    store.hold_names()
+    player_identities.hold_names(store)
     old, new = _two(store, name, into)
     heads = _lock_all(store, old)
     _refuse_merge(store, old, new, name, into)
@@ -81,7 +81,7 @@ def _two(store: Store, name: str, into: str) -> tuple[int, int]:
 
 def _first_trace(store: Store, head: Head, player: int) -> int | None:
     """The first position with a match or starting rating of a player (merged identities included); None: no rating."""
-    plan = store.plan(head, head.corrected)
+    plan = corrections.read_plan(store, head, head.corrected)
     ids = player_identities.identities(store, player)
     starts = [turn.position for turn in plan.turns if isinstance(turn, PlannedStart) and np.isin(turn.ids, ids).any()]
     played = first_match(store, head, player, None)
@@ -93,15 +93,14 @@ def _refuse_merge(store: Store, old: int, new: int, name: str, into: str) -> Non
     ids = [player_identities.identities(store, player) for player in (old, new)]
     for ladder in sorted({*known[name], *known[into]}):
         head = store.head(ladder)
-        plan = store.plan(head, head.corrected)
+        plan = corrections.read_plan(store, head, head.corrected)
         banned = next((called for called, own in zip((name, into), ids, strict=True) if plan.bans.keys() & own), None)
         if banned is not None:
             raise ConflictError(f"{banned!r} is banned from ladder {ladder!r}; reinstate them first, merge, ban again")
-        sql = "SELECT position FROM appearance WHERE ladder = ? AND player IN ({})"
-        seen = [{row[0] for row in store.rows.among(store.connection, sql, (head.ladder,), own)} for own in ids]
+        seen = [appearances.read_positions(store, head.ladder, own) for own in ids]
         met = sorted(seen[0] & seen[1])
         if met:
-            match_id = store.all("SELECT id FROM event WHERE ladder = ? AND position = ?", head.ladder, met[0])[0][0]
+            match_id = events.read_id(store, head.ladder, met[0])
             raise ConflictError(
                 f"{name!r} and {into!r} met in match {match_id!r} of ladder {ladder!r}, so they are different players"
             )
@@ -115,7 +114,7 @@ def start(store: Store, head: Head, ratings: dict[str, float], event_id: str, no
     """
     if not ratings:
         raise InputError("no ratings were given; expected one or more")
-    plan = store.plan(head, head.corrected)
+    plan = corrections.read_plan(store, head, head.corrected)
     known, _ = player_identities.admit(store, ratings)
     ids, first = np.unique([known[name] for name in ratings], return_index=True)
     if len(ids) < len(ratings):
@@ -123,10 +122,10 @@ def start(store: Store, head: Head, ratings: dict[str, float], event_id: str, no
     values: Floats = np.array(list(ratings.values()), np.float64)[first]
     plan.last_rules.starting(values)  # raises InputError for a value out of range
     body = {"count": len(ids), "system": plan.last_rules.system.name}
-    if event_id in store.known(head, [event_id]):
+    if event_id in events.find(store, head, [event_id]):
         correct(store, head, Kind.STARTED, body, event_id, now, since=None, ids=ids, ratings=values)
         return 0
-    roster = store.roster(head, plan.last_rules, ids)
+    roster = player_states.read_roster(store, head, plan.last_rules, ids)
     played = roster.ids[roster.tally["last_played"] != NEVER]
     if len(played):
         name = player_identities.names_of(store, played[:1].tolist())[int(played[0])]
@@ -136,14 +135,14 @@ def start(store: Store, head: Head, ratings: dict[str, float], event_id: str, no
         )
     position = correct(store, head, Kind.STARTED, body, event_id, now, since=None, ids=ids, ratings=values)
     assert position is not None
-    finish(roster, store.plan(head, position), position)
-    store.keep_states(head.ladder, head.generation, roster)
+    finish(roster, corrections.read_plan(store, head, position), position)
+    player_states.put(store, head.ladder, head.generation, roster)
     return len(ids)
 
 
 def erase(store: Store, name: str, now: int) -> str:
     """Replace a player's names by a pseudonym everywhere, and return it. No rating or match of anyone changes."""
-    store.hold_names()
+    player_identities.hold_names(store)
     player = player_identities.find(store, name)
     names = set(player_identities.aliases(store, player))
     pseudonym = f"erased-{secrets.token_hex(6)}"
@@ -158,23 +157,19 @@ def erase(store: Store, name: str, now: int) -> str:
 def _scrub(store: Store, head: Head, player: int, names: set[str], pseudonym: str) -> None:
     """Replace the player's names in free text: labels of teams, reasons of corrections."""
     ids = player_identities.identities(store, player)
-    sql = (
-        "SELECT e.position, e.labels FROM appearance a JOIN event e ON e.ladder = a.ladder AND e.position = a.position "
-        "WHERE a.ladder = ? AND a.player IN ({})"
-    )
-    appeared: dict[int, str | None] = dict(store.rows.among(store.connection, sql, (head.ladder,), ids))
+    appeared = appearances.read_labels(store, head.ladder, ids)
     for position, labels in appeared.items():
         listed = [] if labels is None else json.loads(labels)
         if names & set(listed):
             scrubbed = json.dumps([pseudonym if label in names else label for label in listed], ensure_ascii=False)
-            store.run("UPDATE event SET labels = ? WHERE ladder = ? AND position = ?", scrubbed, head.ladder, position)
+            events.replace_labels(store, head.ladder, position, scrubbed)
     pattern = re.compile("|".join(rf"(?<!\w){re.escape(name)}(?!\w)" for name in sorted(names, key=len, reverse=True)))
-    for correction in store.corrections(head, head.corrected):
+    for correction in corrections.read(store, head, head.corrected):
         body = correction.body
         reason = body.get("reason")
         theirs = not {body.get("player"), body.get("into")}.isdisjoint(ids) or body.get("match") in appeared
         if theirs and isinstance(reason, str) and pattern.search(reason):
-            store.rewrite_body(head, correction, {**body, "reason": pattern.sub(pseudonym, reason)})
+            events.replace_body(store, head.ladder, correction, {**body, "reason": pattern.sub(pseudonym, reason)})
 
 
 def _scrub_jobs(store: Store, head: Head, names: set[str], pseudonym: str) -> None:
@@ -187,12 +182,11 @@ def _scrub_jobs(store: Store, head: Head, names: set[str], pseudonym: str) -> No
             return [scrubbed(item) for item in value]
         return pseudonym if isinstance(value, str) and value in names else value
 
-    for job, stored in store.all("SELECT job, told FROM job WHERE ladder_name = ?", head.name):
+    for job, stored in jobs.read_contents(store, head.name):
         content = json.loads(stored)
         clean = scrubbed(content)
         if clean != content:
-            text = json.dumps(clean, ensure_ascii=False, sort_keys=True)
-            store.run("UPDATE job SET told = ? WHERE job = ?", text, job)
+            jobs.set_content(store, job, json.dumps(clean, ensure_ascii=False, sort_keys=True))
 
 
 def _lock_all(store: Store, player: int) -> Sequence[Head]:

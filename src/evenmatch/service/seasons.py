@@ -7,26 +7,27 @@ from typing import NamedTuple
 import numpy as np
 
 from evenmatch.errors import UnknownNameError
-from evenmatch.ledger import player_identities, schema
 from evenmatch.ledger.events import Kind
 from evenmatch.ledger.replay import finish
 from evenmatch.ledger.store import Head, Store
+from evenmatch.ledger.tables import (
+    checkpoints,
+    corrections,
+    divisions,
+    events,
+    final_standings,
+    ladders,
+    player_identities,
+    player_states,
+    seasons,
+)
+from evenmatch.ledger.tables.final_standings import FinalRow
+from evenmatch.ledger.tables.seasons import Season
 from evenmatch.service.corrections import Move, Preview
 from evenmatch.service.ladders import correct
 from evenmatch.service.queries.standings import View
 
-
-class Season(NamedTuple):
-    """A season of a ladder.
-
-    number  from 1;  position  of the event that opened it;  opened_at, closed_at  microseconds; None: not closed yet
-    """
-
-    number: int
-    title: str
-    position: int
-    opened_at: int
-    closed_at: int | None
+__all__ = ["Final", "Season", "finals", "finals_from", "open_season", "preview"]
 
 
 class Final(NamedTuple):
@@ -41,12 +42,6 @@ class Final(NamedTuple):
     completed: int
 
 
-def seasons(store: Store, head: Head) -> list[Season]:
-    """All seasons of a ladder, oldest first."""
-    sql = "SELECT season, title, position, opened_at, closed_at FROM season WHERE ladder = ? ORDER BY season"
-    return [Season(*row) for row in store.all(sql, head.ladder)]
-
-
 def open_season(
     store: Store, head: Head, view: View, title: str | None, factor: float, event_id: str, now: int
 ) -> Season:
@@ -55,8 +50,8 @@ def open_season(
     head    locked, with no rebuild due;  view  as of now, in this transaction
     factor  the share of each player's distance from the mean that remains: 0 resets all ratings, 1 changes none
     """
-    all_seasons = seasons(store, head)
-    if known := store.known(head, [event_id]):
+    all_seasons = seasons.read(store, head.ladder)
+    if known := events.find(store, head, [event_id]):
         opened = next((season for season in all_seasons if season.position == known[event_id][0]), None)
         body = {} if opened is None else {"title": title or opened.title, "season": opened.number, "factor": factor}
         correct(store, head, Kind.SEASON, body, event_id, now, since=None)  # raises if the content differs
@@ -69,23 +64,23 @@ def open_season(
     _keep_standings(store, head, current.number, view)
     position = correct(store, head, Kind.SEASON, body, event_id, now, since=None)
     assert position is not None
-    plan = store.plan(head, position)
-    roster = store.roster(head, plan.last_rules)
+    plan = corrections.read_plan(store, head, position)
+    roster = player_states.read_roster(store, head, plan.last_rules)
     finish(roster, plan, position)
-    store.keep_states(head.ladder, head.generation, roster)
-    store.checkpoint(head.ladder, head.generation, roster)
+    player_states.put(store, head.ladder, head.generation, roster)
+    checkpoints.put(store, head.ladder, head.generation, roster)
     if factor != 1:
-        store.run("DELETE FROM division WHERE ladder = ?", head.ladder)
-        store.run("UPDATE ladder SET divided_at = ? WHERE ladder = ?", now, head.ladder)
-    store.run("UPDATE season SET closed_at = ? WHERE ladder = ? AND season = ?", now, head.ladder, current.number)
-    store.add_season(head.ladder, number, new_title, position=position, now=now)
+        divisions.delete(store, head.ladder)
+        ladders.set_divided_at(store, head.ladder, now)
+    seasons.set_closed_at(store, head.ladder, current.number, now)
+    seasons.insert(store, head.ladder, number, new_title, position=position, now=now)
     return Season(number, new_title, position, now, None)
 
 
-def preview(store: Store, head: Head, title: str, factor: float) -> Preview:
+def preview(store: Store, head: Head, title: str | None, factor: float) -> Preview:
     """Compute what opening a season would do to ratings and match counts; players with the largest change first."""
-    rules = store.plan(head, head.planned).last_rules
-    roster = store.roster(head, rules)
+    rules = corrections.read_plan(store, head, head.planned).last_rules
+    roster = player_states.read_roster(store, head, rules)
     before, matches = roster.records["rating"].copy(), roster.tally["matches"].copy()
     if factor != 1:
         roster.reset(rules, factor)
@@ -95,18 +90,16 @@ def preview(store: Store, head: Head, title: str, factor: float) -> Preview:
     names = player_identities.names_of(store, roster.ids[changed].tolist())
     columns = (roster.ids, before, matches, after, roster.tally["matches"])
     rows = zip(*(column[changed].tolist() for column in columns), strict=True)
-    return Preview(f"{title} begins", [Move(names[player], *values) for player, *values in rows], len(roster), 0, 0)
+    new_title = title or f"Season {seasons.last_number(store, head.ladder) + 1}"
+    return Preview(f"{new_title} begins", [Move(names[player], *values) for player, *values in rows], len(roster), 0, 0)
 
 
 def _keep_standings(store: Store, head: Head, season: int, view: View) -> None:
     snapshot = view.snapshot
     board = snapshot.board
     shown = snapshot.among(board.player[board.matches > 0])
-    columns = ("ladder", "season", "player", "rank", "rating", "percentile", "division", "matches", "completed")
     rows = [
-        (
-            head.ladder,
-            season,
+        FinalRow(
             standing.player,
             standing.rank,
             standing.rating,
@@ -117,7 +110,7 @@ def _keep_standings(store: Store, head: Head, season: int, view: View) -> None:
         )
         for standing in shown
     ]
-    store.rows.insert(store.connection, schema.final, columns, rows)
+    final_standings.insert(store, head.ladder, season, rows)
 
 
 def finals(store: Store, head: Head, season: int, page: int, size: int) -> list[Final]:
@@ -130,13 +123,9 @@ def finals_from(store: Store, head: Head, season: int, offset: int, size: int) -
 
     Raises UnknownNameError for a season that has not ended.
     """
-    ended = [one.number for one in seasons(store, head) if one.closed_at is not None]
+    ended = [one.number for one in seasons.read(store, head.ladder) if one.closed_at is not None]
     if season not in ended:
         raise UnknownNameError("ended season", str(season), map(str, ended))
-    rows = store.all(
-        "SELECT player, rank, rating, percentile, division, matches, completed FROM final WHERE ladder = ? "
-        "AND season = ? ORDER BY CASE WHEN rank IS NULL THEN 1 ELSE 0 END, rank, rating DESC, player LIMIT ? OFFSET ?",
-        *(head.ladder, season, size, offset),
-    )
-    names = player_identities.names_of(store, [row[0] for row in rows])
-    return [Final(names[row[0]], *row[1:]) for row in rows]
+    rows = final_standings.read(store, head.ladder, season, offset, size)
+    names = player_identities.names_of(store, [row.player for row in rows])
+    return [Final(names[row.player], *row[1:]) for row in rows]

@@ -9,9 +9,10 @@ from contextlib import contextmanager
 from typing import Literal
 
 from evenmatch.errors import ConflictError, EvenmatchError, UsageError
-from evenmatch.ledger import player_identities
 from evenmatch.ledger.database import Database
 from evenmatch.ledger.store import Head, Store
+from evenmatch.ledger.tables import player_identities
+from evenmatch.ledger.tables import seasons as season_rows
 from evenmatch.match import Match
 from evenmatch.service import corrections, ladders, players, seasons
 from evenmatch.service.corrections import Preview
@@ -285,11 +286,10 @@ class Service(Transacting):
     ) -> Preview:
         """Compute what `open_season` would do to every player, without changing anything."""
         with self._read(ladder) as (store, head):
-            number = seasons.seasons(store, head)[-1].number + 1
             settings = Settings.read(head.settings)
             settings.check_open(ladder)
             share = _reset_factor(settings, reset, factor)
-            return seasons.preview(store, head, title or f"Season {number}", share)
+            return seasons.preview(store, head, title, share)
 
     @contextmanager
     def _settled(self, ladder: str) -> Iterator[tuple[Store, Head]]:
@@ -303,7 +303,7 @@ class Service(Transacting):
     def seasons(self, ladder: str) -> list[Season]:
         """All seasons, oldest first."""
         with self._read(ladder) as (store, head):
-            return seasons.seasons(store, head)
+            return season_rows.read(store, head.ladder)
 
     def finals(self, ladder: str, season: int, page: int = 1, size: int = 50) -> list[Final]:
         """A page of the final standings of a season."""

@@ -49,3 +49,8 @@ def put(store: Store, ladder: int, queue: StoredQueue) -> None:
 def delete(store: Store, ladder: int, queue: str) -> None:
     """Delete a queue."""
     store.run("DELETE FROM queue WHERE ladder = ? AND queue = ?", ladder, queue)
+
+
+def ladders_with_queues(store: Store) -> list[int]:
+    """The ids of the ladders that have a queue, in no particular order."""
+    return [row[0] for row in store.all("SELECT DISTINCT ladder FROM queue")]

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from evenmatch.ledger import live_schema
-from evenmatch.ledger.rows import run_among
+from evenmatch.ledger.rows import Row, run_among
 from evenmatch.ledger.store import Store
 
 
@@ -58,3 +58,11 @@ def delete_of_match(store: Store, ladder: int, match_id: str, players: Iterable[
     """Delete the seats of players in a match; their seats elsewhere stay."""
     sql = "DELETE FROM seat WHERE ladder = ? AND match_id = ? AND player IN ({}) RETURNING player"
     store.rows.among(store.connection, sql, (ladder, match_id), sorted(set(players)))
+
+
+def count_by_ladder(store: Store) -> list[Row]:
+    """(ladder id, waiting players, playing players, open matches with players) of each ladder with seats."""
+    sql = (
+        "SELECT ladder, COUNT(*) - COUNT(match_id), COUNT(match_id), COUNT(DISTINCT match_id) FROM seat GROUP BY ladder"
+    )
+    return store.all(sql)

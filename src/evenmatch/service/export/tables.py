@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from itertools import chain
 
 import numpy as np
 import pyarrow as pa
 
 from evenmatch.history import History, Times
-from evenmatch.ledger import player_identities
 from evenmatch.ledger.codec import Ids, line_type, read_lines
 from evenmatch.ledger.plan import Plan
 from evenmatch.ledger.replay import Block, refunds
 from evenmatch.ledger.rows import Row
 from evenmatch.ledger.store import Head, Store
+from evenmatch.ledger.tables import appearances, corrections, events, journal_lines, player_identities, player_states
 from evenmatch.service.queries.standings import View
 from evenmatch.systems.system import System
 from evenmatch.tables.source import Source
@@ -30,9 +31,9 @@ def match_tables(store: Store, head: Head, *, counted: bool = False) -> Iterator
     counted  only rated matches, at their effective end times, with refunds as `keep`: `rate` computes the ladder's
              ratings from them, unless it had seasons, starting ratings or changes of rules
     """
-    plan = store.plan(head, head.planned)
+    plan = corrections.read_plan(store, head, head.planned)
     latest = np.iinfo(np.int64).min  # effective end of the previous match
-    for block, rows in store.blocks(head, 0, head.position):
+    for block, rows in events.read_blocks(store, head, 0, head.position):
         chosen = np.arange(len(block))
         if counted:
             chosen = np.flatnonzero([bool(lines) for lines in _live(store, head, block)])
@@ -48,7 +49,7 @@ def match_tables(store: Store, head: Head, *, counted: bool = False) -> Iterator
 def _live(store: Store, head: Head, block: Block) -> list[bytes]:
     """The lines of each match in the live generation; empty if it is not rated."""
     positions = block.positions.tolist()
-    lines = store.lines(head, positions)
+    lines = journal_lines.read(store, head, positions)
     return [lines[position][0] if position in lines else b"" for position in positions]
 
 
@@ -92,8 +93,8 @@ def _labels(block: Block, stored: list[str | None]) -> list[str]:
 def rating_table(store: Store, view: View) -> pa.Table:
     """One row per player: their standing in the view, then the system's own columns."""
     head = view.head
-    rules = store.plan(head, head.planned).last_rules
-    roster = store.roster(head, rules)
+    rules = corrections.read_plan(store, head, head.planned).last_rules
+    roster = player_states.read_roster(store, head, rules)
     standing_of = {standing.player: standing for standing in view.snapshot.among(roster.ids)}
     standings = [standing_of[player] for player in roster.ids.tolist()]
     names = player_identities.names_of(store, roster.ids.tolist())
@@ -120,9 +121,9 @@ def rating_table(store: Store, view: View) -> pa.Table:
 
 def journal_tables(store: Store, head: Head) -> Iterator[pa.Table]:
     """The rating changes of every rated match (a row per player) in the live generation, in blocks."""
-    plan = store.plan(head, head.planned)
+    plan = corrections.read_plan(store, head, head.planned)
     system = plan.last_rules.system
-    for block, rows in store.blocks(head, 0, head.position):
+    for block, rows in events.read_blocks(store, head, 0, head.position):
         live = _live(store, head, block)
         which = [index for index, lines in enumerate(live) if lines]
         if which:
@@ -167,23 +168,20 @@ def _slots(block: Block) -> Ids:
 
 def correction_rows(store: Store, head: Head) -> list[dict[str, object]]:
     """Every correction, oldest first: position, kind, id, recorded_at (microseconds) and the fields of its body."""
-    sql = (
-        "SELECT e.position, e.kind, e.id, e.recorded_at, e.body FROM correction c "
-        "JOIN event e ON e.ladder = c.ladder AND e.position = c.position WHERE c.ladder = ? ORDER BY c.position"
-    )
-    events = [(*row, json.loads(body)) for *row, body in store.all(sql, head.ladder)]
-    ids = {value for *_, body in events for name in PEOPLE if isinstance(value := body.get(name), int)}
+    stored = reversed(corrections.read_stored(store, head.ladder, head.position + 1))
+    rows = [(*row[:4], json.loads(row.body)) for row in stored]
+    ids = {value for *_, body in rows for name in PEOPLE if isinstance(value := body.get(name), int)}
     names = player_identities.names_of(store, sorted(ids))
     return [
         {"position": position, "kind": kind, "id": event_id, "recorded_at": recorded_at}
         | {name: names.get(value, value) if name in PEOPLE else value for name, value in body.items()}
-        for position, kind, event_id, recorded_at, body in events
+        for position, event_id, kind, recorded_at, body in rows
     ]
 
 
 def matches_of_player(store: Store, head: Head, player: int, limit: int | None = None) -> list[dict[str, object]]:
     """The matches of a player, latest first, with their rating change in the live generation."""
-    plan = store.plan(head, head.planned)
+    plan = corrections.read_plan(store, head, head.planned)
     positions = positions_of_player(store, head, plan, player, limit=limit)
     return list(matches_at(store, head, plan, player, positions))
 
@@ -193,18 +191,16 @@ def positions_of_player(
 ) -> list[int]:
     """The positions of a player's matches, latest first; before: only positions below this one."""
     ids = [player, *(old for old, new in plan.merged.items() if new == player)]
-    sql = "SELECT position FROM appearance WHERE ladder = ? AND player = ? AND position < ?"
     bounds = (head.position + 1 if before is None else before, head.position if limit is None else limit)
-    sql += " ORDER BY position DESC LIMIT ?"
-    positions = [row[0] for identity in ids for row in store.all(sql, head.ladder, identity, *bounds)]
-    return sorted(positions, reverse=True)[:limit]
+    read = [appearances.read_last_positions(store, head.ladder, identity, *bounds) for identity in ids]
+    return sorted(chain.from_iterable(read), reverse=True)[:limit]
 
 
 def matches_at(store: Store, head: Head, plan: Plan, player: int, positions: list[int]) -> Iterator[dict[str, object]]:
     """The matches of a player at these positions, which must descend."""
     system = plan.last_rules.system
-    lines = store.lines(head, positions)
-    for block, rows in store.blocks_at(head, positions):
+    lines = journal_lines.read(store, head, positions)
+    for block, rows in events.read_blocks_at(store, head, positions):
         ids = plan.identity(block.ids).tolist()
         starts = block.columns.slot_start[block.columns.team_start].tolist()
         teams = np.repeat(np.arange(len(block.columns.place)), np.diff(block.columns.slot_start))

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from evenmatch.errors import ConflictError, InputError
-from evenmatch.ledger import player_identities
 from evenmatch.ledger.store import Head, Store
-from evenmatch.ledger.tables import live_matches, seats
+from evenmatch.ledger.tables import events, live_matches, player_identities, seats
 from evenmatch.ledger.tables.change_locks import advance
 from evenmatch.ledger.tables.live_matches import LiveMatchBody, LiveMatchRow, MatchSlot, MatchStart
 from evenmatch.ledger.tables.seats import Seat
@@ -52,7 +51,7 @@ def announce(
     if known is not None:
         return _confirm(store, head, known, start)
     Settings.read(head.settings).check_open(head.name)
-    if store.known(head, [match_id]):
+    if events.find(store, head, [match_id]):
         raise ConflictError(f"match {match_id!r} was reported already; choose another id")
     began = now if started_at is None else started_at
     longest = USUAL

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from evenmatch.errors import ConflictError
-from evenmatch.ledger import player_identities
 from evenmatch.ledger.store import Head, Store
-from evenmatch.ledger.tables import live_matches, seats
+from evenmatch.ledger.tables import events, live_matches, player_identities, seats
 from evenmatch.ledger.tables.change_locks import advance
 from evenmatch.ledger.tables.live_matches import CANCELLED, CLOSED, OPEN, LiveMatchRow, MatchClosing
 from evenmatch.match import Match
@@ -76,7 +75,7 @@ def cancel(store: Store, head: Head, match: LiveMatchRow, reason: str | None) ->
     """
     if match.state == CANCELLED:
         return match
-    if match.state != OPEN or store.known(head, [match.match_id]):
+    if match.state != OPEN or events.find(store, head, [match.match_id]):
         state = "closed" if match.state == OPEN else match.state
         raise ConflictError(f"match {match.match_id!r} is {state}; only a live match can be cancelled")
     match.body["close"], match.body["reason"] = None, reason

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from evenmatch.errors import UnknownNameError
-from evenmatch.ledger import player_identities
 from evenmatch.ledger.store import Head, Store
-from evenmatch.ledger.tables import live_matches, seats
+from evenmatch.ledger.tables import live_matches, player_identities, seats
 from evenmatch.ledger.tables.change_locks import advance
 from evenmatch.ledger.tables.live_matches import LiveMatchRow, MatchSlot
 from evenmatch.ledger.tables.seats import Seat

@@ -8,9 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from evenmatch.errors import InputError, StoreError, UnknownNameError
-from evenmatch.ledger import player_identities
 from evenmatch.ledger.store import Head, Store
-from evenmatch.ledger.tables import change_locks, live_matches
+from evenmatch.ledger.tables import change_locks, events, live_matches, player_identities
 from evenmatch.ledger.tables.live_matches import CLOSED, EXPIRED, OPEN, LiveMatchRow
 from evenmatch.service.live_matches import closure, open_seats
 from evenmatch.service.live_matches.announcement import announce
@@ -166,7 +165,7 @@ class Running:
             return []
         expired = []
         with self._write(ladder) as (store, head):
-            recorded = store.known(head, due)  # already in the ledger, although the live match was not closed
+            recorded = events.find(store, head, due)  # already in the ledger, although the live match was not closed
             for match in live_matches.read(store, head.ladder, due).values():
                 if match.state == OPEN and match.expires_at <= time:
                     closure.end(store, head, match, CLOSED if match.match_id in recorded else EXPIRED)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from evenmatch.ledger import player_identities
 from evenmatch.ledger.store import Store
+from evenmatch.ledger.tables import player_identities
 from evenmatch.ledger.tables.live_matches import OPEN, LiveMatchRow
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from evenmatch.errors import EvenmatchError, StoreError
 from evenmatch.ledger.store import Head, Store
-from evenmatch.ledger.tables import offers, tickets
+from evenmatch.ledger.tables import corrections, deliveries, offers, queues, seats, tickets
 from evenmatch.ledger.tables.change_locks import last_change
 from evenmatch.ledger.tables.offers import OfferRow
 from evenmatch.service.queues.queue_service import QueueService
@@ -78,8 +78,8 @@ class Watch:
             for head in heads:
                 activity.positions[head.name] = head.position
                 self._read_due(store, head, activity)
-            queued: list[int] = [row[0] for row in store.all("SELECT DISTINCT ladder FROM queue")]
-            activity.seats = _seats(store, names)
+            queued = queues.ladders_with_queues(store)
+            activity.seats = [(names[ladder], *counts) for ladder, *counts in seats.count_by_ladder(store)]
             for ladder in queued:
                 self._count_offers(store, ladder, names[ladder])
             activity.waiting, activity.dead = self._deliveries(store)
@@ -94,7 +94,7 @@ class Watch:
         known = self._due.get(head.name)
         if known is None or known[0] != rating:
             try:
-                known = rating, is_due(head, store.plan(head, head.corrected))
+                known = rating, is_due(head, corrections.read_plan(store, head, head.corrected))
             except StoreError:
                 raise
             except EvenmatchError as error:  # for example, the file of the ladder's system is missing
@@ -121,10 +121,10 @@ class Watch:
 
     def _deliveries(self, store: Store) -> tuple[int, int]:
         """The numbers of waiting and of dead deliveries."""
-        waiting = store.all("SELECT COUNT(*) FROM delivery WHERE next_at IS NOT NULL")[0][0]
+        waiting = deliveries.count_waiting(store)
         read_at, dead = self._dead
         if time.monotonic() - read_at > SELDOM:
-            dead = store.all("SELECT COUNT(*) FROM delivery WHERE next_at IS NULL AND delivered_at IS NULL")[0][0]
+            dead = deliveries.count_dead(store)
             self._dead = time.monotonic(), dead
         return waiting, dead
 
@@ -135,14 +135,6 @@ class Watch:
             raise
         except EvenmatchError as error:
             logger.warning("cannot count the waiting players of ladder %r: %s", ladder, error)
-
-
-def _seats(store: Store, names: dict[int, str]) -> list[tuple[str, int, int, int]]:
-    """Waiting players, playing players and open matches by ladder; `seat` has a row per waiting or playing player."""
-    sql = (
-        "SELECT ladder, COUNT(*) - COUNT(match_id), COUNT(match_id), COUNT(DISTINCT match_id) FROM seat GROUP BY ladder"
-    )
-    return [(names[ladder], waiting, playing, matches) for ladder, waiting, playing, matches in store.all(sql)]
 
 
 def _outcome(row: OfferRow, reasons: dict[int, str]) -> str:

@@ -6,9 +6,9 @@ import json
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from evenmatch.ledger import player_identities
 from evenmatch.ledger.events import Kind
 from evenmatch.ledger.store import Head, Store
+from evenmatch.ledger.tables import corrections, player_identities
 from evenmatch.service.times import iso_time
 
 PEOPLE = ("player", "into")
@@ -36,14 +36,7 @@ class Ruling(NamedTuple):
 def rulings(store: Store, head: Head, before: int | None = None, limit: int | None = None) -> list[Ruling]:
     """Up to `limit` corrections of a ladder (None: all) before a position (None: from the end), latest first."""
     end = head.position + 1 if before is None else before
-    sql = (
-        "SELECT e.position, e.id, e.kind, e.recorded_at, e.body FROM correction c "
-        "JOIN event e ON e.ladder = c.ladder AND e.position = c.position "
-        "WHERE c.ladder = ? AND c.position < ? ORDER BY c.position DESC"
-    )
-    limit_clause = ("", ()) if limit is None else (" LIMIT ?", (limit,))
-    stored = store.all(sql + limit_clause[0], head.ladder, end, *limit_clause[1])
-    rows = [(*row[:4], json.loads(row[4])) for row in stored]
+    rows = [(*row[:4], json.loads(row.body)) for row in corrections.read_stored(store, head.ladder, end, limit)]
     ids = {body[name] for *_, body in rows for name in PEOPLE if isinstance(body.get(name), int)}
     names = player_identities.names_of(store, sorted(ids))
     return [_ruling(position, id_, kind, recorded_at, body, names) for position, id_, kind, recorded_at, body in rows]

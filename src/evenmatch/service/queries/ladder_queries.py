@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from evenmatch.errors import UnknownNameError
-from evenmatch.ledger import player_identities
 from evenmatch.ledger.store import Head, Store
+from evenmatch.ledger.tables import appearances, corrections, player_identities, player_states, seasons
 from evenmatch.service import ladders
 from evenmatch.service.ladders import Ladder
 from evenmatch.service.queries import match_profiles
@@ -20,7 +20,7 @@ from evenmatch.service.queries.opponents import Encounters, encounters, last_los
 from evenmatch.service.queries.player_search import search_ladder
 from evenmatch.service.queries.rating_path import RatingPath, rating_path
 from evenmatch.service.queries.standings import View
-from evenmatch.service.seasons import Final, Season, finals_from, seasons
+from evenmatch.service.seasons import Final, Season, finals_from
 from evenmatch.service.service import Service
 from evenmatch.service.settings import Settings
 from evenmatch.service.transactions import Transacting
@@ -83,7 +83,7 @@ class Reading(Transacting):
     def ladder(self, name: str) -> tuple[Ladder, Season]:
         """A ladder, and its current season."""
         with self._read(name) as (store, head):
-            return ladders.describe(store, head), seasons(store, head)[-1]
+            return ladders.describe(store, head), seasons.read(store, head.ladder)[-1]
 
     def described(self, name: str) -> Ladder:
         """A ladder with its numbers; the number of players comes from the cached view."""
@@ -131,8 +131,8 @@ class Reading(Transacting):
         now = self.clock()
         with self._read(ladder) as (store, head):
             player = _find(store, head, name)
-            rules = store.plan(head, head.planned).last_rules
-            roster = store.roster(head, rules, np.array([player], np.int64))
+            rules = corrections.read_plan(store, head, head.planned).last_rules
+            roster = player_states.read_roster(store, head, rules, np.array([player], np.int64))
             state: State = {}
             if len(roster.ids):
                 latest = now if head.time is None else max(now, head.time)
@@ -144,7 +144,7 @@ class Reading(Transacting):
                 player_identities.aliases(store, player),
                 view.snapshot.standing(player),
                 state,
-                player in store.plan(head, head.corrected).bans,
+                player in corrections.read_plan(store, head, head.corrected).bans,
                 played,
             )
 
@@ -248,7 +248,7 @@ class Reading(Transacting):
         """The system that rated a match (its factors explain the changes), and the match. Raises UnknownNameError."""
         with self._read(ladder) as (store, head):
             profile = match_profiles.find(store, head, match_id)
-            return store.plan(head, head.planned).rules_at(profile.position).system, profile
+            return corrections.read_plan(store, head, head.planned).rules_at(profile.position).system, profile
 
     def prospects(self, ladder: str, teams: Sequence[Sequence[str]]) -> Prospects:
         """The odds of a line-up as of now; see lineup_odds.prospects."""
@@ -261,10 +261,8 @@ def _find(store: Store, head: Head, name: str) -> int:
     player = player_identities.ids_of(store, [name]).get(name)
     if player is not None:
         ids = player_identities.identities(store, player)
-        for table in ("appearance", "state"):
-            sql = f"SELECT 1 FROM {table} WHERE ladder = ? AND player IN ({{}}) LIMIT 1"
-            if store.rows.among(store.connection, sql, (head.ladder,), ids):
-                return player
-        if player in store.plan(head, head.corrected).bans:
+        if appearances.has_any(store, head.ladder, ids) or player_states.has_any(store, head.ladder, ids):
+            return player
+        if player in corrections.read_plan(store, head, head.corrected).bans:
             return player
     raise UnknownNameError(f"player of ladder {head.name!r}", name, player_identities.similar(store, name, head.ladder))

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from evenmatch.errors import InputError
-from evenmatch.ledger import player_identities
 from evenmatch.ledger.store import Head, Store
+from evenmatch.ledger.tables import corrections, player_identities, player_states
 from evenmatch.ledger.text import check_texts
 from evenmatch.online import Odds, check_line_up, odds
 from evenmatch.systems.system import Records, Rules
@@ -35,7 +35,7 @@ def prospects(store: Store, head: Head, now: int, teams: Sequence[Sequence[str]]
 
     Raises InputError if the ladder's system cannot rate such teams, or a player appears twice.
     """
-    rules = store.plan(head, head.planned).last_rules
+    rules = corrections.read_plan(store, head, head.planned).last_rules
     names = check_line_up(rules, teams)
     check_texts("a player's name", names)
     state, newcomer = _states(store, head, rules, names)
@@ -53,7 +53,7 @@ def _states(store: Store, head: Head, rules: Rules, names: Sequence[str]) -> tup
         ids = list(known.values())
         twice = next(name for name, player in known.items() if ids.count(player) > 1)
         raise InputError(f"{twice!r} and another name in the line-up belong to the same player")
-    roster = store.roster(head, rules, np.array(sorted(known.values()), np.int64))
+    roster = player_states.read_roster(store, head, rules, np.array(sorted(known.values()), np.int64))
     rows = {player: row for row, player in enumerate(roster.ids.tolist())}
     state = rules.newcomers(len(names))
     newcomer = [True] * len(names)

@@ -11,12 +11,12 @@ import numpy as np
 
 from evenmatch.errors import UnknownNameError
 from evenmatch.history import Columns, History
-from evenmatch.ledger import player_identities
 from evenmatch.ledger.events import Correction, Kind
 from evenmatch.ledger.plan import Plan, plan_of
 from evenmatch.ledger.replay import Block, counts
 from evenmatch.ledger.rows import Row
 from evenmatch.ledger.store import Head, Store
+from evenmatch.ledger.tables import corrections, events, journal_lines, player_identities
 from evenmatch.match import Appearance
 from evenmatch.service.export.tables import positions_of_player
 from evenmatch.service.queries.match_explanations import Finish, known_number, movement, outcome, standing_of
@@ -89,13 +89,13 @@ class Verdicts:
     @classmethod
     def of(cls, store: Store, head: Head) -> Verdicts:
         """Read the corrections of a ladder."""
-        corrections = store.corrections(head, head.corrected)
-        plan = plan_of(correction for correction in corrections if correction.position <= head.planned)
+        all_corrections = corrections.read(store, head, head.corrected)
+        plan = plan_of(correction for correction in all_corrections if correction.position <= head.planned)
         return cls(
             plan,
-            plan if head.planned == head.corrected else plan_of(corrections),
-            _reasons(corrections, Kind.VOIDED, "match"),
-            _reasons(corrections, Kind.BANNED, "player"),
+            plan if head.planned == head.corrected else plan_of(all_corrections),
+            _reasons(all_corrections, Kind.VOIDED, "match"),
+            _reasons(all_corrections, Kind.BANNED, "player"),
             head.due is not None,
         )
 
@@ -128,10 +128,10 @@ def recorded(store: Store, head: Head, positions: Sequence[int]) -> list[MatchPr
         return []
     verdicts = Verdicts.of(store, head)
     divisions = [division.name for division in Settings.read(head.settings).standings.divisions]
-    lines = store.lines(head, positions)
+    lines = journal_lines.read(store, head, positions)
     profiles = [
         profile
-        for block, rows in store.blocks_at(head, positions)
+        for block, rows in events.read_blocks_at(store, head, positions)
         for profile in _profiles(store, head, verdicts, block, rows, lines, divisions)
     ]
     return sorted(profiles, key=lambda profile: -profile.position)
@@ -139,11 +139,10 @@ def recorded(store: Store, head: Head, positions: Sequence[int]) -> list[MatchPr
 
 def find(store: Store, head: Head, match_id: str) -> MatchProfile:
     """The match with this id. Raises UnknownNameError."""
-    sql = "SELECT position FROM event WHERE ladder = ? AND id = ? AND kind = ?"
-    found = store.all(sql, head.ladder, match_id, Kind.MATCH.value)
-    if not found:
+    position = events.find_match(store, head.ladder, match_id)
+    if position is None:
         raise UnknownNameError(f"match of ladder {head.name!r}", match_id, ())
-    return recorded(store, head, [found[0][0]])[0]
+    return recorded(store, head, [position])[0]
 
 
 def positions_of(
@@ -165,13 +164,18 @@ def positions_of(
     first = head.position + 1 if before is None else before
     if player is not None:
         read = positions_of_player(
-            store, head, store.plan(head, head.corrected), player, before=first, limit=_reach(limit, since, until)
+            store,
+            head,
+            corrections.read_plan(store, head, head.corrected),
+            player,
+            before=first,
+            limit=_reach(limit, since, until),
         )
         lowest = read[-1] if len(read) == _reach(limit, since, until) else 1
-        positions = read if since is until is None else _between(store, head, read, since, until)
+        positions = read if since is until is None else events.positions_within(store, head.ladder, read, since, until)
     else:
         lowest = 1 if since is until is None else max(1, first - SCAN)
-        positions = _latest(store, head, first, lowest, limit + 1, since, until)
+        positions = events.read_match_positions(store, head.ladder, lowest, first, limit + 1, since, until)
     if len(positions) > limit:
         return positions[:limit], positions[limit - 1]
     return positions, lowest if lowest > 1 else None
@@ -179,30 +183,6 @@ def positions_of(
 
 def _reach(limit: int, since: int | None, until: int | None) -> int:
     return limit + 1 if since is until is None else SCAN
-
-
-def _latest(
-    store: Store, head: Head, before: int, lowest: int, limit: int, since: int | None, until: int | None
-) -> list[int]:
-    """Positions of up to `limit` matches from position `lowest` up to, but not including, `before`, latest first."""
-    times, values = _bounds(since, until)
-    sql = f"SELECT position FROM event WHERE ladder = ? AND position >= ? AND position < ? AND kind = ?{times}"
-    listed = (head.ladder, lowest, before, Kind.MATCH.value, *values)
-    return [row[0] for row in store.all(f"{sql} ORDER BY position DESC LIMIT ?", *listed, limit)]
-
-
-def _between(store: Store, head: Head, positions: list[int], since: int | None, until: int | None) -> list[int]:
-    """The positions of those matches that ended within the times, in the same order."""
-    times, values = _bounds(since, until)
-    sql = f"SELECT position FROM event WHERE ladder = ?{times} AND position IN ({{}})"
-    within = {row[0] for row in store.rows.among(store.connection, sql, (head.ladder, *values), positions)}
-    return [position for position in positions if position in within]
-
-
-def _bounds(since: int | None, until: int | None) -> tuple[str, list[int]]:
-    bounds = [(" AND played_at >= ?", since), (" AND played_at < ?", until)]
-    given = [(sql, value) for sql, value in bounds if value is not None]
-    return "".join(sql for sql, _ in given), [value for _, value in given]
 
 
 def _profiles(

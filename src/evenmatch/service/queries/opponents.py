@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenmatch.durations import HOUR
-from evenmatch.ledger import player_identities
 from evenmatch.ledger.codec import Ids, read_lines
 from evenmatch.ledger.store import Head, Store
+from evenmatch.ledger.tables import corrections, events, journal_lines, player_identities
 from evenmatch.service.export.tables import positions_of_player
 
 LATEST = 300  # matches that are evaluated
@@ -77,7 +77,9 @@ def encounters(store: Store, head: Head, player: int, *, most: int = 12) -> Enco
 
     The result against another player compares the places of the two teams; other results are over all rivals.
     """
-    positions = positions_of_player(store, head, store.plan(head, head.planned), player, limit=LATEST + 1)
+    positions = positions_of_player(
+        store, head, corrections.read_plan(store, head, head.planned), player, limit=LATEST + 1
+    )
     against: dict[int, Tally] = defaultdict(Tally)
     beside: dict[int, Tally] = defaultdict(Tally)
     hours = [Tally()] * HOURS
@@ -104,7 +106,9 @@ def encounters(store: Store, head: Head, player: int, *, most: int = 12) -> Enco
 
 def last_loss(store: Store, head: Head, player: int) -> str | None:
     """The id of the latest match, among a player's last ones, in which their rating fell; None: it did not fall."""
-    positions = positions_of_player(store, head, store.plan(head, head.planned), player, limit=LOOKED_AT)
+    positions = positions_of_player(
+        store, head, corrections.read_plan(store, head, head.planned), player, limit=LOOKED_AT
+    )
     matches = rated_matches(store, head, player, positions)
     lost = [match for match in matches if match.line["after"] < match.line["before"]]
     return max(lost, key=lambda match: match.position).match_id if lost else None
@@ -130,8 +134,8 @@ class Played(NamedTuple):
 
 def rated_matches(store: Store, head: Head, player: int, positions: list[int]) -> Iterator[Played]:
     """The rated ones among a player's matches at these positions."""
-    plan, lines = store.plan(head, head.planned), store.lines(head, positions)
-    for block, rows in store.blocks_at(head, positions):
+    plan, lines = corrections.read_plan(store, head, head.planned), journal_lines.read(store, head, positions)
+    for block, rows in events.read_blocks_at(store, head, positions):
         ids, c = plan.identity(block.ids), block.columns
         for match, position in enumerate(block.positions.tolist()):
             match_lines = lines.get(position, (b"", 0))[0]

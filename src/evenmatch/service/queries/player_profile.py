@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isnan
 
-from evenmatch.ledger import player_identities
 from evenmatch.ledger.database import Database
 from evenmatch.ledger.store import Head, Store
+from evenmatch.ledger.tables import corrections, final_standings, player_identities
 from evenmatch.service.export.files import plain_corrections
 from evenmatch.service.export.tables import matches_of_player
 from evenmatch.service.ladders import Ladder, describe
@@ -100,7 +100,7 @@ def _appeared(store: Store, ladder: str, player: int, now: int, matches: int | N
     return Appeared(
         describe(store, head),
         view.snapshot.standing(player),
-        player in store.plan(head, head.corrected).bans,
+        player in corrections.read_plan(store, head, head.corrected).bans,
         matches_of_player(store, head, player, matches),
     )
 
@@ -149,8 +149,6 @@ def plain_match(row: Row) -> Row:
 
 def _seasons(store: Store, head: Head, ids: Sequence[int]) -> list[Row]:
     """A player's final standing in each season; players merged since have one each, under their own names."""
-    names = ("season", "player", "rank", "rating", "percentile", "division", "matches", "completed")
-    sql = f"SELECT {', '.join(names)} FROM final WHERE ladder = ? AND player IN ({{}}) ORDER BY season, player"
     name_of = player_identities.names_of(store, ids)
-    rows = store.rows.among(store.connection, sql, (head.ladder,), ids)
-    return [dict(zip(names, row, strict=True)) | {"player": name_of[row[1]]} for row in rows]
+    rows = final_standings.read_of_players(store, head.ladder, ids)
+    return [{"season": season, **row._asdict(), "player": name_of[row.player]} for season, row in rows]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from evenmatch.ledger import player_identities
 from evenmatch.ledger.database import Database
 from evenmatch.ledger.store import Store
+from evenmatch.ledger.tables import player_identities
 from evenmatch.service.queries.standings import View
 
 FEW = 20_000  # on a ladder of up to this many players, the name of each is compared

@@ -6,9 +6,9 @@ from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from evenmatch.ledger.store import Head, Store
+from evenmatch.ledger.tables import corrections, seasons
 from evenmatch.service.export.tables import positions_of_player
 from evenmatch.service.queries.opponents import rated_matches
-from evenmatch.service.seasons import seasons
 
 LONGEST = 20_000  # latest matches that are read for one path
 
@@ -48,10 +48,12 @@ def rating_path(
 
     The last match before `since` and the first after `until` are included, so that a chart reaches both edges.
     """
-    positions = positions_of_player(store, head, store.plan(head, head.planned), player, limit=LONGEST)
+    positions = positions_of_player(
+        store, head, corrections.read_plan(store, head, head.planned), player, limit=LONGEST
+    )
     matches = sorted(rated_matches(store, head, player, positions), key=lambda match: match.position)
     after_opening, steps = set[int](), list[RatingStep]()
-    later_seasons = [season for season in seasons(store, head) if season.number > 1]
+    later_seasons = [season for season in seasons.read(store, head.ladder) if season.number > 1]
     opened = 0
     for match in matches:
         opened_now = sum(season.position < match.position for season in later_seasons)

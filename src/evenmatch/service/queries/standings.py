@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 
 from evenmatch.errors import EvenmatchError
 from evenmatch.history import Flags, Floats
-from evenmatch.ledger import schema
 from evenmatch.ledger.codec import ID, UNSHOWN, Ids
 from evenmatch.ledger.database import Database
 from evenmatch.ledger.events import Kind
 from evenmatch.ledger.rows import Row
 from evenmatch.ledger.store import Head, Store
+from evenmatch.ledger.tables import corrections, divisions, events, ladders, player_identities, player_states
 from evenmatch.service.settings import Settings
 from evenmatch.standings.board import Board, Snapshot, snapshot
 from evenmatch.standings.hysteresis import settle
@@ -30,8 +30,6 @@ LEAST = 0.05  # seconds that a snapshot is used at least
 AGE = 3_650 * 86_400_000_000  # ten years in microseconds: ratings equal after that time do not change with time
 LONG = 0.02  # seconds: pages do not wait for a view that takes longer to compute
 DIVIDE = 60_000_000  # microseconds between two recordings of divisions
-
-_COLUMNS = "SELECT player, rating, matches, completed, last_completed FROM state WHERE ladder = ? AND generation = ?"
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,8 +191,7 @@ def take(store: Store, ladder: str, now: int, old: View | None = None) -> View:
     if old is not None and old.head.generation == head.generation and old.head.ladder == head.ladder:
         board = _catch_up(store, old, head)
     if board is None:
-        rows = store.all(f"{_COLUMNS} ORDER BY player", head.ladder, head.generation)
-        board = _board(store, head, _columns(rows))
+        board = _board(store, head, _columns(player_states.read_standings(store, head)))
         rating, lasts = _aged(store, head, board.rating, now)
         board = replace(board, rating=rating)
     latest = now if head.time is None else max(now, head.time)  # clocks of game servers may be ahead
@@ -204,11 +201,11 @@ def take(store: Store, ladder: str, now: int, old: View | None = None) -> View:
 
 def _aged(store: Store, head: Head, rating: Floats, now: int) -> tuple[Floats, bool]:
     """The ratings as of now, and whether they stay the same as time passes."""
-    rules = store.plan(head, head.planned).last_rules
+    rules = corrections.read_plan(store, head, head.planned).last_rules
     system = rules.system
     if system.as_of is timeless or not len(rating):
         return rating, system.as_of is timeless
-    records = store.roster(head, rules).records
+    records = player_states.read_roster(store, head, rules).records
     later = system.as_of(records, now + AGE, rules.parameters)["rating"]
     if np.array_equal(later, rating):  # only the uncertainty grows, not the shown rating
         return rating, True
@@ -222,16 +219,12 @@ def _catch_up(store: Store, old: View, head: Head) -> Board | None:
         return None
     if head == old.head:
         return board
-    sql = "SELECT kind, body, players FROM event WHERE ladder = ? AND position > ? AND position <= ?"
-    events = store.all(sql, head.ladder, old.head.position, head.position)
-    if any(kind == Kind.SEASON and json.loads(body)["factor"] != 1 for kind, body, _ in events):
+    later = events.read_between(store, head.ladder, old.head.position, head.position)
+    if any(kind == Kind.SEASON and json.loads(body)["factor"] != 1 for kind, body, _ in later):
         return None  # a season reset every rating
-    packed = [players for _, _, players in events if players is not None]
+    packed = [players for _, _, players in later if players is not None]
     ids = np.unique(np.frombuffer(b"".join(packed), ID).astype(np.int64))
-    rows = store.rows.among(
-        store.connection, f"{_COLUMNS} AND player IN ({{}})", (head.ladder, head.generation), ids.tolist()
-    )
-    board = _joined(board, _columns(sorted(rows)))
+    board = _joined(board, _columns(player_states.read_standings(store, head, ids.tolist())))
     if head.corrected != old.head.corrected:
         board = replace(board, hidden=_hidden(store, head, board.player))
     if head.divided_at != old.head.divided_at:
@@ -291,7 +284,7 @@ def _board(store: Store, head: Head, columns: StandingsColumns) -> Board:
 def _divisions(store: Store, head: Head, player: Ids) -> NDArray[np.int16]:
     """The recorded division index of each player, UNSHOWN without one."""
     division = np.full(len(player), UNSHOWN, np.int16)
-    recorded = store.all("SELECT player, division FROM division WHERE ladder = ?", head.ladder)
+    recorded = divisions.read(store, head.ladder)
     if recorded and len(player):
         ids, values = np.array(recorded, np.int64).T
         row = np.minimum(player.searchsorted(ids), len(player) - 1)
@@ -302,9 +295,8 @@ def _divisions(store: Store, head: Head, player: Ids) -> NDArray[np.int16]:
 
 def _hidden(store: Store, head: Head, player: Ids) -> Flags:
     """A mask of the players that are never listed: the banned and the erased."""
-    banned = list(store.plan(head, head.corrected).bans)
-    erased = [row[0] for row in store.all("SELECT player FROM player WHERE erased_at IS NOT NULL")]
-    return np.isin(player, np.array(banned + erased, np.int64))
+    banned = list(corrections.read_plan(store, head, head.corrected).bans)
+    return np.isin(player, np.array(banned + player_identities.read_erased(store), np.int64))
 
 
 def divide(store: Store, view: View, now: int) -> int | None:
@@ -318,7 +310,6 @@ def divide(store: Store, view: View, now: int) -> int | None:
     board, taken = view.snapshot.board, view.snapshot
     rows = taken.changed(board)
     listed = zip(board.player[rows].tolist(), taken.divisions[rows].tolist(), strict=True)
-    columns = ("ladder", "player", "division")
-    store.rows.upsert(store.connection, schema.division, columns, [(head.ladder, *row) for row in listed])
-    store.run("UPDATE ladder SET divided_at = ? WHERE ladder = ?", now, head.ladder)
+    divisions.put(store, head.ladder, listed)
+    ladders.set_divided_at(store, head.ladder, now)
     return len(rows)

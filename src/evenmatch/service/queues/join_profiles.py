@@ -9,6 +9,7 @@ import numpy as np
 
 from evenmatch.ledger.plan import Plan
 from evenmatch.ledger.store import Store
+from evenmatch.ledger.tables import corrections
 from evenmatch.service.queries.standings import View
 from evenmatch.service.queues.parties import Level
 from evenmatch.service.service import Service
@@ -61,6 +62,6 @@ class LevelBook:
         if known is None or known[0] != key:
             database = self._service.database
             with database.read() as connection:
-                known = key, Store(connection, database.rows).plan(head, head.corrected)
+                known = key, corrections.read_plan(Store(connection, database.rows), head, head.corrected)
             self._plans[head.ladder] = known
         return JoinProfiles(view, known[1])

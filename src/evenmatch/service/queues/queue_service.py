@@ -9,9 +9,8 @@ from copy import copy
 from dataclasses import replace
 
 from evenmatch.errors import EvenmatchError, StoreError, UnknownNameError
-from evenmatch.ledger import player_identities
 from evenmatch.ledger.store import Store
-from evenmatch.ledger.tables import change_locks, penalties, seats, tickets
+from evenmatch.ledger.tables import change_locks, penalties, player_identities, seats, tickets
 from evenmatch.ledger.tables.seats import Seat
 from evenmatch.service import stored_queues
 from evenmatch.service.callers.audit_entry import AuditEntry

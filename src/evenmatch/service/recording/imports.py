@@ -12,9 +12,9 @@ import pyarrow as pa
 
 from evenmatch.errors import BadRowsError, Problem
 from evenmatch.history import History
-from evenmatch.ledger import player_identities
 from evenmatch.ledger.database import Database
 from evenmatch.ledger.store import Store
+from evenmatch.ledger.tables import checkpoints, corrections, events, player_identities, player_states
 from evenmatch.rating import rateable
 from evenmatch.service.recording.ledger_append import AHEAD, Batch, append, labels_of, to_come
 from evenmatch.service.replay.ledger_replay import Progress
@@ -61,7 +61,7 @@ def import_matches(
         Settings.read(head.settings).check_open(ladder)
         if rated:
             read = len(matches.skipped)
-            matches = rateable(matches, store.plan(head, head.planned).last_rules, skip_bad=skip_bad)
+            matches = rateable(matches, corrections.read_plan(store, head, head.planned).last_rules, skip_bad=skip_bad)
             refused = matches.skipped[read:]
         conflicts = [*_conflicts(store, ladder, matches, rated), *_twice(store, matches), *_to_come(matches, clock())]
     if conflicts and not skip_bad:
@@ -73,12 +73,12 @@ def import_matches(
         with database.write() as connection:
             store = Store(connection, database.rows)
             head = store.lock(ladder)
-            present = store.known(head, batch.ids)
+            present = events.find(store, head, batch.ids)
             wanted = [index for index, match_id in enumerate(batch.ids) if match_id not in left_out]
             new = [index for index in wanted if batch.ids[index] not in present]
             known += len(wanted) - len(new)
             if new:
-                plan = store.plan(head, head.planned)
+                plan = corrections.read_plan(store, head, head.planned)
                 append(store, head, plan, batch.take(new), clock())
                 added += len(new)
                 _checkpoint(store, ladder)
@@ -91,10 +91,10 @@ def import_matches(
 
 def _checkpoint(store: Store, ladder: str) -> None:
     head = store.head(ladder)
-    if head.position - store.checkpointed(head) >= APART:
-        roster = store.roster(head, store.plan(head, head.planned).last_rules)
-        if head.position - store.checkpointed(head) >= 4 * len(roster):
-            store.checkpoint(head.ladder, head.generation, roster)
+    if head.position - checkpoints.last_position(store, head) >= APART:
+        roster = player_states.read_roster(store, head, corrections.read_plan(store, head, head.planned).last_rules)
+        if head.position - checkpoints.last_position(store, head) >= 4 * len(roster):
+            checkpoints.put(store, head.ladder, head.generation, roster)
 
 
 def _batches(matches: MatchTable, rated: bool) -> Iterator[Batch]:
@@ -155,13 +155,13 @@ def _twice(store: Store, matches: MatchTable) -> list[Problem]:
 def _conflicts(store: Store, ladder: str, matches: MatchTable, rated: bool) -> list[Problem]:
     """The matches whose ids are already used on the ladder with other content."""
     head = store.head(ladder)
-    if not head.position - len(store.corrections(head, head.corrected)):
+    if not head.position - len(corrections.read(store, head, head.corrected)):
         return []
     names = np.array(matches.player_names, object)
     conflicts = []
     for first in range(0, len(matches), AT_ONCE):
         end = min(first + AT_ONCE, len(matches))
-        present = store.known(head, matches.match_id.slice(first, end - first).to_pylist())
+        present = events.find(store, head, matches.match_id.slice(first, end - first).to_pylist())
         if not present:
             continue
         batch = batch_of(matches, names, first, end, rated)

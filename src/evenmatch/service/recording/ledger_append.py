@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 
 from evenmatch.errors import InputError
 from evenmatch.history import Columns, Floats, History, Integers, Times, fill_duration
-from evenmatch.ledger import player_identities
 from evenmatch.ledger.codec import Ids, Packed, digests, pack, pack_players, seal_of
 from evenmatch.ledger.events import Kind
 from evenmatch.ledger.plan import Plan
 from evenmatch.ledger.replay import Block, Rated, advance
 from evenmatch.ledger.roster import Roster
 from evenmatch.ledger.store import Head, Store
+from evenmatch.ledger.tables import appearances, events, generations, ladders, player_identities, player_states
 from evenmatch.ledger.text import check_texts
 from evenmatch.service.recording.player_state_cache import Draft
 from evenmatch.service.recording.report_batch import ReportBatch
@@ -148,7 +148,11 @@ def append(store: Store, head: Head, plan: Plan, batch: Batch, now: int, live: D
     slot_ids = ids[history.columns.player]
     block = Block(positions, batch.played_at, history.columns, slot_ids, np.array(batch.rated, np.bool_))
     rules, members = plan.last_rules, np.unique(slot_ids)
-    roster = store.roster(head, rules, members) if live is None else live.draft.roster(store, rules, members)
+    roster = (
+        player_states.read_roster(store, head, rules, members)
+        if live is None
+        else live.draft.roster(store, rules, members)
+    )
     rated = advance(roster, plan, block, names.__getitem__, lambda position: batch.ids[position - head.position - 1])
     if live is not None and len(rated.lines):
         _show(live.show, block, rated, roster)
@@ -160,11 +164,12 @@ def append(store: Store, head: Head, plan: Plan, batch: Batch, now: int, live: D
     content = (p.played_at, p.duration, list(map(int, batch.rated)), p.teams, players, p.slots)
     seals = map(seal_of, positions.tolist(), batch.ids, *content, batch.digests)
     rows = zip(*event, *content, batch.labels, generation, lines, seals, strict=False)  # repeat has no end
-    with store.rows.together(store.connection, len(slot_ids)):
-        store.add_matches(list(rows))
-        store.add_appearances(head.ladder, slot_ids, np.repeat(positions, np.diff(history.match_slots)))
-        store.keep_states(head.ladder, head.generation, roster)
-        store.move_head(head, int(positions[-1]), roster.time)
+    with store.together(len(slot_ids)):
+        events.insert_matches(store, list(rows))
+        appearances.insert(store, head.ladder, slot_ids, np.repeat(positions, np.diff(history.match_slots)))
+        player_states.put(store, head.ladder, head.generation, roster)
+        ladders.set_position(store, head.ladder, int(positions[-1]))
+        generations.set_time(store, head.ladder, head.generation, roster.time)
     return Appended(block, rated, names)
 
 

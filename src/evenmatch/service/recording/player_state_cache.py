@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evenmatch.ledger import player_identities
 from evenmatch.ledger.codec import Ids
 from evenmatch.ledger.roster import Roster
 from evenmatch.ledger.store import Head, Store
+from evenmatch.ledger.tables import player_identities, player_states
 from evenmatch.systems.system import Records, Rules
 
 MOST = 200_000  # names, and players of a ladder; when there are more, the cache is emptied
@@ -117,13 +117,13 @@ class Draft:
         return ids | self.ids, names | self.names
 
     def roster(self, store: Store, rules: Rules, ids: Ids) -> Roster:
-        """The states of these players, like Store.roster; the caller changes them in place."""
+        """The states of these players, like player_states.read_roster; the caller changes them in place."""
         players = self.memory.players(self.head)
         if players is None:
-            self.read = store.roster(self.head, rules, ids)
+            self.read = player_states.read_roster(store, self.head, rules, ids)
             return self.read
         known, rows = players.part(ids)
-        read = store.roster(self.head, rules, ids[~known])
+        read = player_states.read_roster(store, self.head, rules, ids[~known])
         whole = np.concatenate((ids[known], read.ids))
         order = np.argsort(whole, kind="stable")
         records = np.concatenate((players.records[rows], read.records))[order]

@@ -12,11 +12,11 @@ from typing import NamedTuple
 import numpy as np
 
 from evenmatch.errors import BadRowsError, ConflictError, EvenmatchError, InputError, Problem, StoreError
-from evenmatch.ledger import player_identities
 from evenmatch.ledger.database import Database
 from evenmatch.ledger.events import write_body
 from evenmatch.ledger.plan import Plan
-from evenmatch.ledger.store import Head, Store, block_of
+from evenmatch.ledger.store import Head, Store
+from evenmatch.ledger.tables import checkpoints, corrections, events, player_identities, player_states
 from evenmatch.service.queries.standings import DIVIDE, StandingsCache, View, divide, take
 from evenmatch.service.recording.ledger_append import AHEAD, Batch, Display, append, to_come
 from evenmatch.service.recording.player_state_cache import Draft, PlayerStateCache
@@ -191,7 +191,7 @@ class Recorder:
         key = (head.generation, head.planned)
         cached_key, plan = self._plans.get(head.name, ((0, 0), None))
         if plan is None or cached_key != key:
-            plan = store.plan(head, head.planned)
+            plan = corrections.read_plan(store, head, head.planned)
             self._plans[head.name] = (key, plan)
         return plan
 
@@ -258,7 +258,7 @@ def _classify(
     store: Store, head: Head, plan: Plan, batch: Batch, now: int
 ) -> tuple[list[int], list[int], list[Outcome | None]]:
     """Indices of new matches, indices of repeated ones with the same content, and the errors of rejected ones."""
-    known = store.known(head, batch.ids)
+    known = events.find(store, head, batch.ids)
     refused: dict[int, str] = {}
     for number, reason in plan.last_rules.system.refusals(batch.history.columns, plan.last_rules.parameters):
         refused.setdefault(number, reason)
@@ -288,27 +288,23 @@ def _conflict(match_id: str, ladder: str) -> ConflictError:
 
 def first_receipts(store: Store, head: Head, ids: Sequence[str]) -> dict[str, MatchReceipt]:
     """The receipts of these recorded matches, by id, as they were first returned."""
-    sql = (
-        "SELECT position, played_at, duration, teams, players, slots, rated, id, generation, told "
-        "FROM event WHERE ladder = ? AND id IN ({})"
-    )
-    rows = store.rows.among(store.connection, sql, (head.ladder,), ids)
-    blocks = [block_of([row]) for row in rows]
-    names = player_identities.names_of(store, np.unique(np.concatenate([block.ids for block in blocks])).tolist())
-    rules_of = {generation: store.rules_of(head, generation) for generation in {row[8] for row in rows}}
+    matches = events.read_matches(store, head.ladder, ids)
+    names = player_identities.names_of(store, np.unique(np.concatenate([block.ids for block, _ in matches])).tolist())
+    rules_of = {
+        generation: corrections.read_rules(store, head, generation) for generation in {row[1] for _, row in matches}
+    }
     changed, divisions = _divisions(store, head)
     receipt_of: dict[str, MatchReceipt] = {}
-    for row, block in zip(rows, blocks, strict=True):
-        division_names = divisions[bisect_left(changed, row[0]) - 1]
-        receipt_of[row[7]] = receipts(
-            head.name, [row[7]], RatedBlock(rules_of[row[8]], block, [bytes(row[9])], names, division_names)
-        )[0]
+    for block, (match_id, generation, told, _) in matches:
+        division_names = divisions[bisect_left(changed, int(block.positions[0])) - 1]
+        rated = RatedBlock(rules_of[generation], block, [bytes(told)], names, division_names)
+        receipt_of[match_id] = receipts(head.name, [match_id], rated)[0]
     return receipt_of
 
 
 def _divisions(store: Store, head: Head) -> tuple[list[int], list[list[str]]]:
     """The positions of changes of settings, ascending, and the names of the divisions since each."""
-    changes = [event for event in store.corrections(head, head.corrected) if "settings" in event.body]
+    changes = [event for event in corrections.read(store, head, head.corrected) if "settings" in event.body]
     settings = [Settings.read(write_body(event.body["settings"])) for event in changes]  # type: ignore[arg-type]
     names = [[division.name for division in setting.standings.divisions] for setting in settings]
     return [event.position for event in changes], names
@@ -316,8 +312,5 @@ def _divisions(store: Store, head: Head) -> tuple[list[int], list[list[str]]]:
 
 def _checkpoint(store: Store, head: Head, plan: Plan) -> None:
     """Store a checkpoint if many more events than players have come since the last one."""
-    players: int = store.all(
-        "SELECT COUNT(*) FROM state WHERE ladder = ? AND generation = ?", head.ladder, head.generation
-    )[0][0]
-    if head.position - store.checkpointed(head) >= 4 * players:
-        store.checkpoint(head.ladder, head.generation, store.roster(head, plan.last_rules))
+    if head.position - checkpoints.last_position(store, head) >= 4 * player_states.count(store, head):
+        checkpoints.put(store, head.ladder, head.generation, player_states.read_roster(store, head, plan.last_rules))

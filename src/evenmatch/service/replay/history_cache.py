@@ -11,13 +11,12 @@ from numpy.typing import NDArray
 
 from evenmatch.errors import InputError
 from evenmatch.history import Columns, Flags, History
-from evenmatch.ledger import player_identities
 from evenmatch.ledger.codec import Ids
 from evenmatch.ledger.database import Database
-from evenmatch.ledger.events import Kind
 from evenmatch.ledger.plan import Plan, PlannedSeason, PlannedStart
 from evenmatch.ledger.replay import Block, refunds
 from evenmatch.ledger.store import Head, Store
+from evenmatch.ledger.tables import corrections, events, journal_lines, player_identities
 from evenmatch.service.settings import Settings
 from evenmatch.systems.system import Rules
 from evenmatch.tables.source import Source
@@ -58,7 +57,7 @@ def read_history(
     with database.read() as connection:
         store = Store(connection, database.rows)
         head = store.head(ladder)
-        plan = store.plan(head, head.planned)
+        plan = corrections.read_plan(store, head, head.planned)
         after, earlier = _begin(store, head, latest)
         pieces = list(_pieces(store, head, plan, after, progress))
         if not pieces:
@@ -79,16 +78,16 @@ class _Piece:
 
 def _begin(store: Store, head: Head, latest: int) -> tuple[int, int]:
     """The position after which the last `latest` matches stand, and the number of matches before them."""
-    corrections = np.array(store.correction_positions(head), np.int64)
-    skipped = max(head.position - len(corrections) - latest, 0)
+    correction_positions = np.array(corrections.read_positions(store, head.ladder), np.int64)
+    skipped = max(head.position - len(correction_positions) - latest, 0)
     after = skipped
-    while (position := skipped + int(corrections.searchsorted(after, side="right"))) != after:
+    while (position := skipped + int(correction_positions.searchsorted(after, side="right"))) != after:
         after = position
     return after, skipped
 
 
 def _pieces(store: Store, head: Head, plan: Plan, after: int, progress: Progress | None) -> Iterator[_Piece]:
-    for block, rows in store.blocks(head, after, head.position):
+    for block, rows in events.read_blocks(store, head, after, head.position):
         chosen = _counted(store, head, block)
         if chosen.any():
             ids = plan.identity(block.ids)
@@ -108,15 +107,8 @@ def _pieces(store: Store, head: Head, plan: Plan, after: int, progress: Progress
 
 def _counted(store: Store, head: Head, block: Block) -> Flags:
     """A mask of the matches of a block that are rated in the live generation."""
-    sql = (
-        "SELECT e.position FROM event e "
-        "LEFT JOIN journal j ON j.ladder = e.ladder AND j.generation = ? AND j.position = e.position "
-        "WHERE e.ladder = ? AND e.kind = ? AND e.position >= ? AND e.position <= ? "
-        "AND LENGTH(COALESCE(j.lines, e.told)) > 0"
-    )
-    bounds = (int(block.positions[0]), int(block.positions[-1]))
-    rows = store.all(sql, head.generation, head.ladder, Kind.MATCH.value, *bounds)
-    return np.isin(block.positions, np.array([row[0] for row in rows], np.int64))
+    rated = journal_lines.read_rated_positions(store, head, int(block.positions[0]), int(block.positions[-1]))
+    return np.isin(block.positions, np.array(rated, np.int64))
 
 
 def _table(store: Store, head: Head, pieces: list[_Piece]) -> MatchTable:

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from evenmatch.errors import BadRowsError, InputError, Problem, StoreError
 from evenmatch.history import Flags
-from evenmatch.ledger import player_identities
 from evenmatch.ledger.codec import line_type, same_ratings
 from evenmatch.ledger.events import Kind
 from evenmatch.ledger.plan import Plan
@@ -20,6 +19,7 @@ from evenmatch.ledger.replay import Block, Rated, advance, finish
 from evenmatch.ledger.roster import Roster
 from evenmatch.ledger.rows import Row
 from evenmatch.ledger.store import Head, Store
+from evenmatch.ledger.tables import checkpoints, events, player_identities
 from evenmatch.service.ladders import PlannedCorrection
 
 Progress = Callable[[int], None]
@@ -37,7 +37,7 @@ def replay(
     store: Store, head: Head, plan: Plan, roster: Roster, progress: Progress | None = None
 ) -> Iterator[ReplayStep]:
     """Rate all matches after the roster's position up to the head, updating the roster in place."""
-    for block, rows in store.blocks(head, roster.position, head.position):
+    for block, rows in events.read_blocks(store, head, roster.position, head.position):
         ids = dict(zip(block.positions.tolist(), [row[0] for row in rows], strict=True))
         rated = advance(roster, plan, block, lambda player: name_of(store, player), ids.__getitem__)
         yield ReplayStep(block, rows, rated)
@@ -94,7 +94,7 @@ def begin(store: Store, head: Head, plan: Plan, since: int) -> Roster:
 
     Raises StoreError if the checkpoint is damaged.
     """
-    checkpoint = store.last_checkpoint(head, since)
+    checkpoint = checkpoints.read_last(store, head, since)
     if checkpoint is None:
         return Roster.empty(plan.rules_at(1))
     position, time, states = checkpoint
@@ -109,11 +109,6 @@ def appearance_sums(block: Block) -> NDArray[np.int64]:
     """The number of slots and the sums of their players and positions, as a checksum for the table of appearances."""
     sizes = np.diff(block.columns.slot_start[block.columns.team_start])
     return np.array([len(block.ids), block.ids.sum(), (block.positions * sizes).sum()], np.int64)
-
-
-def systems_of(store: Store, head: Head) -> dict[int, str]:
-    """The name of the system of each generation of a ladder, past ones included."""
-    return dict(store.all("SELECT generation, system FROM generation WHERE ladder = ?", head.ladder))
 
 
 def unchanged(step: ReplayStep, now: list[bytes], systems: Mapping[int, str], plan: Plan) -> Flags:

@@ -9,13 +9,22 @@ from typing import NamedTuple
 import numpy as np
 
 from evenmatch.errors import InputError
-from evenmatch.ledger import schema
 from evenmatch.ledger.database import Database
 from evenmatch.ledger.events import Correction, Kind
 from evenmatch.ledger.plan import Plan, plan_of
 from evenmatch.ledger.replay import engine_of
 from evenmatch.ledger.roster import Roster
 from evenmatch.ledger.store import Head, Store
+from evenmatch.ledger.tables import (
+    appearances,
+    checkpoints,
+    corrections,
+    events,
+    generations,
+    journal_lines,
+    ladders,
+    player_states,
+)
 from evenmatch.service.ladders import CorrectionRequest, PlannedCorrection, correct, is_done
 from evenmatch.service.replay.ledger_replay import (
     Progress,
@@ -24,7 +33,6 @@ from evenmatch.service.replay.ledger_replay import (
     appearance_sums,
     begin,
     replay,
-    systems_of,
     unchanged,
 )
 
@@ -64,7 +72,7 @@ def rebuild(
         with database.write() as connection:
             store = Store(connection, database.rows)
             head = store.lock(ladder)
-            plan = store.plan(head, head.corrected)
+            plan = corrections.read_plan(store, head, head.corrected)
             if not whole and not is_due(head, plan):
                 return None
             build = _open(database, store, head, plan, 1 if whole else None, clock())
@@ -80,14 +88,14 @@ def mend_appearances(database: Database, ladder: str) -> None:
         store = Store(connection, database.rows)
         head = store.lock(ladder)
         sums = np.zeros(3, np.int64)
-        for block, _ in store.blocks(head, 0, head.position):
+        for block, _ in events.read_blocks(store, head, 0, head.position):
             sums += appearance_sums(block)
-        if store.appearances(head) == tuple(sums.tolist()):
+        if appearances.checksum(store, head.ladder) == tuple(sums.tolist()):
             return
-        store.run("DELETE FROM appearance WHERE ladder = ?", head.ladder)
-        for block, _ in store.blocks(head, 0, head.position):
+        appearances.delete(store, head.ladder)
+        for block, _ in events.read_blocks(store, head, 0, head.position):
             sizes = np.diff(block.columns.slot_start[block.columns.team_start])
-            store.add_appearances(head.ladder, block.ids, np.repeat(block.positions, sizes))
+            appearances.insert(store, head.ladder, block.ids, np.repeat(block.positions, sizes))
 
 
 def correct_and_rebuild(
@@ -117,8 +125,8 @@ def correct_and_rebuild(
                 correct(store, head, planned.kind, planned.body, event_id, clock(), since=None)
                 note(store)
                 return planned, None
-            corrections = store.corrections(head, head.corrected)
-            plan = plan_of([*corrections, Correction(head.position + 1, planned.kind, planned.body)])
+            wanted = Correction(head.position + 1, planned.kind, planned.body)
+            plan = plan_of([*corrections.read(store, head, head.corrected), wanted])
             build = _open(database, store, head, plan, planned.since, clock(), Pending(wish, planned, event_id, note))
         if build.finish(progress, clock):
             return planned, build.told()
@@ -153,9 +161,9 @@ def _open(
     starts = [position for position in (since, head.due) if position is not None]
     if head.engine != engine_of(system) or not starts:
         starts.append(1)
-    last: int = store.all("SELECT MAX(generation) FROM generation WHERE ladder = ?", head.ladder)[0][0]
-    store.add_generation(
-        head.ladder, last + 1, system.name, engine_of(system), planned=head.corrected, ready=False, now=now
+    last = generations.last_number(store, head.ladder)
+    generations.insert(
+        store, head.ladder, last + 1, system.name, engine_of(system), planned=head.corrected, ready=False, now=now
     )
     return RebuildRun(database, head, plan, min(starts), last + 1, pending)
 
@@ -197,7 +205,7 @@ class RebuildRun:
         """Write lines, checkpoints and states in small transactions, until at most a few new events are left."""
         with self.database.read() as connection:
             store = Store(connection, self.database.rows)
-            self._systems = systems_of(store, self.head)
+            self._systems = generations.read_systems(store, self.head.ladder)
             self.roster = begin(store, self.head, self.plan, self.since)
             self._kept = self.roster.position
             self._write_to(store, self.head, progress)
@@ -213,7 +221,7 @@ class RebuildRun:
         for part in _parts(self.roster):
             with self.database.write() as connection:
                 store = Store(connection, self.database.rows)
-                store.keep_states(self.head.ladder, self.generation, part, new=True)
+                player_states.put(store, self.head.ladder, self.generation, part, new=True)
 
     def _write_to(self, store: Store, head: Head, progress: Progress | None) -> None:
         """Write lines and checkpoints, from the roster's position up to a head."""
@@ -223,7 +231,7 @@ class RebuildRun:
             if self.roster.position - self._kept >= max(APART, 4 * len(self.roster)):
                 self._kept = self.roster.position
                 with self.database.write() as writing:
-                    Store(writing, self.database.rows).checkpoint(self.head.ladder, self.generation, self.roster)
+                    checkpoints.put(Store(writing, self.database.rows), self.head.ladder, self.generation, self.roster)
 
     def _put_lines(self, step: ReplayStep) -> None:
         """Write the lines of a step that differ from those first recorded."""
@@ -235,20 +243,15 @@ class RebuildRun:
         rows = [(self.head.ladder, self.generation, int(positions[match]), lines[match]) for match in changed]
         for first in range(0, len(rows), AT_ONCE):
             with self.database.write() as connection:
-                columns = ("ladder", "generation", "position", "lines")
-                self.database.rows.insert(connection, schema.journal, columns, rows[first : first + AT_ONCE])
+                journal_lines.insert(Store(connection, self.database.rows), rows[first : first + AT_ONCE])
 
     def _copy_before(self) -> None:
         """Copy the lines and checkpoints of the live generation before the first change."""
         for first in range(1, self.since, AT_ONCE):
             last = min(first + AT_ONCE, self.since) - 1
-            for table, columns in (("journal", "position, lines"), ("checkpoint", "position, time, states")):
+            for copy in (journal_lines.copy, checkpoints.copy):
                 with self.database.write() as connection:
-                    Store(connection, self.database.rows).run(
-                        f"INSERT INTO {table} (ladder, generation, {columns}) SELECT ladder, ?, {columns} FROM {table} "
-                        "WHERE ladder = ? AND generation = ? AND position BETWEEN ? AND ?",
-                        *(self.generation, self.head.ladder, self.head.generation, first, last),
-                    )
+                    copy(Store(connection, self.database.rows), self.head, self.generation, first, last)
 
     def swap(self, clock: Callable[[], int]) -> bool:
         """Rate what arrived meanwhile and make the new generation the live one; False if it is obsolete."""
@@ -258,11 +261,8 @@ class RebuildRun:
             if not self._is_current(store, now):
                 return False
             self.catch_up(store, now)
-            store.run(
-                "UPDATE generation SET time = ?, planned = ?, ready = 1 WHERE ladder = ? AND generation = ?",
-                *(self.roster.time, now.corrected, now.ladder, self.generation),
-            )
-            store.run("UPDATE ladder SET generation = ?, due = NULL WHERE ladder = ?", self.generation, now.ladder)
+            generations.set_ready(store, now.ladder, self.generation, time=self.roster.time, planned=now.corrected)
+            ladders.set_generation(store, now.ladder, self.generation)
             if self.pending is not None:
                 wanted = self.pending.wanted
                 head = store.head(self.head.name)
@@ -272,12 +272,10 @@ class RebuildRun:
 
     def _is_current(self, store: Store, now: Head) -> bool:
         """Whether no other generation went live, this one still exists, and no event since then invalidates it."""
-        own_row = store.all(
-            "SELECT 1 FROM generation WHERE ladder = ? AND generation = ?", self.head.ladder, self.generation
-        )
-        if now.generation != self.head.generation or not own_row:
+        exists = generations.exists(store, self.head.ladder, self.generation)
+        if now.generation != self.head.generation or not exists:
             return False
-        later = [event for event in store.corrections(now, now.corrected) if event.position > self.head.corrected]
+        later = [event for event in corrections.read(store, now, now.corrected) if event.position > self.head.corrected]
         if not all(_keeps_ratings(event) for event in later):
             return False
         return self.pending is None or self.pending.wish(store, now) == self.pending.wanted
@@ -293,43 +291,33 @@ class RebuildRun:
                 (now.ladder, self.generation, int(step.block.positions[match]), lines[match])
                 for match in np.flatnonzero(~same).tolist()
             ]
-            store.rows.insert(store.connection, schema.journal, ("ladder", "generation", "position", "lines"), rows)
+            journal_lines.insert(store, rows)
             touched.append(step.block.ids)
         self.tally.check()
         ids = np.unique(self.plan.identity(np.concatenate(touched)))
-        store.keep_states(now.ladder, self.generation, self.roster.part(ids))
+        player_states.put(store, now.ladder, self.generation, self.roster.part(ids))
 
     def discard(self) -> None:
         """Delete this generation, which never became the live one."""
-        _delete(self.database, self.head.ladder, "= ?", self.generation)
+        _delete(self.database, self.head.ladder, self.generation, earlier=False)
 
     def tidy(self) -> None:
         """Delete the lines, states and checkpoints of earlier generations, and the rows of unfinished ones."""
-        _delete(self.database, self.head.ladder, "< ?", self.generation)
+        _delete(self.database, self.head.ladder, self.generation, earlier=True)
 
 
-def _delete(database: Database, ladder: int, which: str, generation: int) -> None:
-    """Delete lines, states and checkpoints of the generations that `which` selects, in small transactions."""
-    for table, key in (("journal", "position"), ("state", "player"), ("checkpoint", "position")):
-        while True:
+def _delete(database: Database, ladder: int, generation: int, *, earlier: bool) -> None:
+    """Delete lines, states and checkpoints of a generation (earlier: of all before it), in small transactions.
+
+    The row of the generation itself is deleted if it has never been in use.
+    """
+    for delete_some in (journal_lines.delete_some, player_states.delete_some, checkpoints.delete_some):
+        left = True
+        while left:
             with database.write() as connection:
-                store = Store(connection, database.rows)
-                end: int | None = store.all(
-                    f"SELECT MAX({key}), COUNT(*) FROM (SELECT {key} FROM {table} WHERE ladder = ? "
-                    f"AND generation {which} ORDER BY generation, {key} LIMIT ?) AS part",
-                    *(ladder, generation, AT_ONCE),
-                )[0][0]
-                if end is None:
-                    break
-                store.run(
-                    f"DELETE FROM {table} WHERE ladder = ? AND generation {which} AND {key} <= ?",
-                    *(ladder, generation, end),
-                )
-
+                left = delete_some(Store(connection, database.rows), ladder, generation, AT_ONCE, earlier=earlier)
     with database.write() as connection:
-        Store(connection, database.rows).run(
-            f"DELETE FROM generation WHERE ladder = ? AND ready = 0 AND generation {which}", ladder, generation
-        )
+        generations.delete_unready(Store(connection, database.rows), ladder, generation, earlier=earlier)
 
 
 def _keeps_ratings(correction: Correction) -> bool:

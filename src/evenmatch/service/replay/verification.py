@@ -15,6 +15,15 @@ from evenmatch.ledger.plan import Plan
 from evenmatch.ledger.replay import engine_of
 from evenmatch.ledger.roster import Roster
 from evenmatch.ledger.store import Head, Store
+from evenmatch.ledger.tables import (
+    appearances,
+    checkpoints,
+    corrections,
+    events,
+    generations,
+    journal_lines,
+    player_states,
+)
 from evenmatch.service.replay.ledger_replay import (
     Progress,
     ReplayStep,
@@ -23,7 +32,6 @@ from evenmatch.service.replay.ledger_replay import (
     name_of,
     replay,
     same_lines,
-    systems_of,
 )
 from evenmatch.service.settings import Settings
 
@@ -61,18 +69,18 @@ def verify(database: Database, ladder: str, progress: Progress | None = None) ->
         damage = tuple(damage_of(store, head))
         if damage:
             return Verified(ladder, head.position, 0, 0, (), head.due, True, damage)
-        plan = store.plan(head, head.planned)
+        plan = corrections.read_plan(store, head, head.planned)
         roster = Roster.empty(plan.rules_at(1))
         differences: list[str] = []
-        systems, matches, slots = systems_of(store, head), 0, np.zeros(3, np.int64)
-        for stop in [*store.checkpoints(head), head.position]:
+        systems, matches, slots = generations.read_systems(store, head.ladder), 0, np.zeros(3, np.int64)
+        for stop in [*checkpoints.read_positions(store, head), head.position]:
             for step in replay(store, head._replace(position=stop), plan, roster, progress):
                 differences += _compare_lines(store, head, plan, step, systems)
                 matches += len(step.block)
                 slots += appearance_sums(step.block)
             if stop < head.position:
                 differences += _compare_checkpoint(store, head, plan, roster)
-        if store.appearances(head) != tuple(slots.tolist()):
+        if appearances.checksum(store, head.ladder) != tuple(slots.tolist()):
             differences.append("the table of appearances does not agree with the matches")
         differences += _compare_states(store, head, plan, roster)
         same_engine = head.engine == engine_of(plan.last_rules.system)
@@ -82,19 +90,19 @@ def verify(database: Database, ladder: str, progress: Progress | None = None) ->
 def damage_of(store: Store, head: Head) -> Iterator[str]:
     """Find missing and altered events of a ladder; yields a sentence for each."""
     expected = 1
-    corrections = []
-    for event in store.events(head):
+    correction_positions = []
+    for event in events.read(store, head):
         if event.position != expected:
             yield f"positions {expected} to {event.position - 1} have no event"
         expected = event.position + 1
         if event.kind != Kind.MATCH:
-            corrections.append(event.position)
+            correction_positions.append(event.position)
         if not event.is_whole():
             subject = f"match {event.id!r}" if event.kind == Kind.MATCH else f"{event.kind} {event.id!r}"
             yield f"{subject} at position {event.position} is not as it was recorded"
     if expected <= head.position:
         yield f"positions {expected} to {head.position} have no event"
-    if store.correction_positions(head) != corrections:
+    if corrections.read_positions(store, head.ladder) != correction_positions:
         yield "the table of corrections does not agree with the events"
     try:
         Settings.read(head.settings)
@@ -104,12 +112,7 @@ def damage_of(store: Store, head: Head) -> Iterator[str]:
 
 def _compare_lines(store: Store, head: Head, plan: Plan, step: ReplayStep, systems: Mapping[int, str]) -> list[str]:
     positions = step.block.positions.tolist()
-    journal: dict[int, bytes] = dict(
-        store.all(
-            "SELECT position, lines FROM journal WHERE ladder = ? AND generation = ? AND position BETWEEN ? AND ?",
-            *(head.ladder, head.generation, positions[0], positions[-1]),
-        )
-    )
+    journal = journal_lines.read_changed(store, head, positions[0], positions[-1])
     system = plan.last_rules.system
     listed = list(zip(positions, step.rows, strict=True))
     live = [bytes(journal[position] if position in journal else row[2]) for position, row in listed]
@@ -133,7 +136,7 @@ def _compare_checkpoint(store: Store, head: Head, plan: Plan, roster: Roster) ->
 
 def _compare_states(store: Store, head: Head, plan: Plan, roster: Roster) -> list[str]:
     try:
-        live = store.roster(head, plan.last_rules)
+        live = player_states.read_roster(store, head, plan.last_rules)
     except StoreError as error:
         return [str(error)]
     if not np.array_equal(live.ids, roster.ids):
@@ -141,7 +144,7 @@ def _compare_states(store: Store, head: Head, plan: Plan, roster: Roster) -> lis
         more = f" and {len(alone) - 5:,} more" if len(alone) > 5 else ""
         return [f"only the ladder or only the replay has a state of {', '.join(alone[:5])}{more}"]
     same = same_bits(live.records, roster.records) & same_bits(live.tally, roster.tally)
-    shown = np.array(store.ratings(head), np.float64)
+    shown = np.array(player_states.read_ratings(store, head), np.float64)
     same &= same_bits(shown, np.ascontiguousarray(roster.records["rating"]))
     differing = roster.ids[~same].tolist()
     differences = [f"player {name_of(store, player)!r} has another state than a replay" for player in differing]

@@ -9,9 +9,8 @@ from typing import NamedTuple
 from evenmatch.ledger.events import Kind
 from evenmatch.ledger.rows import Row
 from evenmatch.ledger.store import Head, Store
-from evenmatch.ledger.tables import offers
+from evenmatch.ledger.tables import offers, seasons
 from evenmatch.ledger.tables.offers import OfferRow
-from evenmatch.service import seasons
 from evenmatch.service.queries.match_explanations import Movement, shown_number
 from evenmatch.service.recording.receipts import MatchReceipt, PlayerReceipt
 from evenmatch.service.recording.recorder import first_receipts
@@ -57,7 +56,7 @@ def _of_ledger(store: Store, head: Head, rows: list[Row], wanted: frozenset[str]
     matches = [row[1] for row in rows if row[2] == Kind.MATCH] if "match.rated" in wanted else []
     receipts = first_receipts(store, head, matches) if matches else {}
     opened = {row[0] for row in rows if row[2] == Kind.SEASON}
-    all_seasons = seasons.seasons(store, head) if opened else []
+    all_seasons = seasons.read(store, head.ladder) if opened else []
     index_by_position = {season.position: index for index, season in enumerate(all_seasons)}
     for position, match_id, kind, played_at in rows:
         if kind == Kind.MATCH and match_id in receipts and receipts[match_id].rated:

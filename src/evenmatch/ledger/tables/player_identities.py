@@ -1,4 +1,7 @@
-"""Player identities: one id across ladders for every name that the player was ever reported under."""
+"""Rows of tables `player` and `name`: one id across ladders for every name that a player was ever reported under.
+
+A change of names also advances the row `names` of table `counter`.
+"""
 
 from __future__ import annotations
 
@@ -20,15 +23,18 @@ BEGINNING, SIMILAR = 3, 3  # least common prefix of similar names, and number of
 
 def ids_of(store: Store, names: Sequence[str]) -> dict[str, int]:
     """The ids of the known ones of these names."""
-    ids: dict[str, int] = dict(
-        store.rows.among(store.connection, "SELECT name, player FROM name WHERE name IN ({})", (), names)
-    )
+    ids: dict[str, int] = dict(store.among("SELECT name, player FROM name WHERE name IN ({})", (), names))
     return ids
 
 
 def share_names(store: Store) -> None:
     """Take a shared lock against changes of names until the transaction ends."""
     store.rows.share_names(store.connection)
+
+
+def hold_names(store: Store) -> None:
+    """Block recording, renaming and merging by others; must be called before any ladder is locked."""
+    store.rows.hold_names(store.connection)
 
 
 def admit(store: Store, names: Iterable[str], *, present: bool = False) -> tuple[dict[str, int], dict[int, str]]:
@@ -56,7 +62,7 @@ def _known(store: Store, names: Sequence[str], present: bool) -> tuple[dict[str,
         known = ids_of(store, names)
         return known, {player: name for name, player in known.items()}
     sql = "SELECT n.name, p.player, p.name FROM name n JOIN player p ON p.player = n.player WHERE n.name IN ({})"
-    rows = store.rows.among(store.connection, sql, (), names)
+    rows = store.among(sql, (), names)
     return {row[0]: row[1] for row in rows}, {row[1]: row[2] for row in rows}
 
 
@@ -124,9 +130,7 @@ def _short_first(player: tuple[str, int]) -> tuple[int, str]:
 
 def names_of(store: Store, ids: Sequence[int]) -> dict[int, str]:
     """The present name of each of these players."""
-    present: dict[int, str] = dict(
-        store.rows.among(store.connection, "SELECT player, name FROM player WHERE player IN ({})", (), ids)
-    )
+    present: dict[int, str] = dict(store.among("SELECT player, name FROM player WHERE player IN ({})", (), ids))
     return present
 
 
@@ -152,7 +156,7 @@ def rename(store: Store, player: int, name: str) -> None:
     if taken is not None and taken != player:
         raise ConflictError(f"the name {name!r} belongs to another player; choose a free name or merge the players")
     if taken is None:
-        store.rows.insert(store.connection, schema.name, ("name", "player"), [(name, player)])
+        store.insert(schema.name, ("name", "player"), [(name, player)])
     store.run("UPDATE player SET name = ?, folded = ? WHERE player = ?", name, name.casefold(), player)
     _note_change(store)
 
@@ -172,6 +176,11 @@ def identities(store: Store, player: int) -> list[int]:
 def is_erased(store: Store, player: int) -> bool:
     """Whether the player was erased (only a pseudonym is left)."""
     return bool(store.all("SELECT 1 FROM player WHERE player = ? AND erased_at IS NOT NULL", player))
+
+
+def read_erased(store: Store) -> list[int]:
+    """The ids of all erased players, in no particular order."""
+    return [row[0] for row in store.all("SELECT player FROM player WHERE erased_at IS NOT NULL")]
 
 
 def ladders_of(store: Store, player: int) -> list[str]:
@@ -197,7 +206,7 @@ def ladders_of(store: Store, player: int) -> list[str]:
 def erase(store: Store, player: int, pseudonym: str, now: int) -> None:
     """Replace all names of a player, and of players merged into it, by a pseudonym."""
     store.run("DELETE FROM name WHERE player = ?", player)
-    store.rows.insert(store.connection, schema.name, ("name", "player"), [(pseudonym, player)])
+    store.insert(schema.name, ("name", "player"), [(pseudonym, player)])
     store.run(
         "UPDATE player SET name = ?, folded = ?, erased_at = ? WHERE player = ? OR merged_into = ?",
         *(pseudonym, pseudonym, now, player, player),

@@ -1,0 +1,67 @@
+"""Rows of table `appearance`: which player is in which match, by the player id that was reported."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from evenmatch.ledger import schema
+from evenmatch.ledger.codec import Ids
+from evenmatch.ledger.store import Store
+
+
+def insert(store: Store, ladder: int, ids: Ids, positions: Ids) -> None:
+    """Insert which player appeared in which match."""
+    order = np.lexsort((positions, ids))
+    listed = zip([ladder] * len(ids), ids[order].tolist(), positions[order].tolist(), strict=True)
+    store.insert(schema.appearance, ("ladder", "player", "position"), list(listed))
+
+
+def delete(store: Store, ladder: int) -> None:
+    """Delete all appearances of a ladder."""
+    store.run("DELETE FROM appearance WHERE ladder = ?", ladder)
+
+
+def checksum(store: Store, ladder: int) -> tuple[int, int, int]:
+    """The number of the appearances, and the sums of their players and positions."""
+    sql = "SELECT COUNT(*), COALESCE(SUM(player), 0), COALESCE(SUM(position), 0) FROM appearance WHERE ladder = ?"
+    count, players, positions = store.all(sql, ladder)[0]
+    return int(count), int(players), int(positions)
+
+
+def has_any(store: Store, ladder: int, players: Sequence[int]) -> bool:
+    """Whether one of these players appeared in a match."""
+    sql = "SELECT 1 FROM appearance WHERE ladder = ? AND player IN ({}) LIMIT 1"
+    return bool(store.among(sql, (ladder,), players))
+
+
+def first_position(store: Store, ladder: int, players: Sequence[int], since: int) -> int | None:
+    """Position of the first match of these players that ended at this time (microseconds) or later; None: no match."""
+    sql = (
+        "SELECT MIN(e.position) FROM appearance a JOIN event e ON e.ladder = a.ladder AND e.position = a.position "
+        "WHERE a.ladder = ? AND e.played_at >= ? AND a.player IN ({})"
+    )
+    position: int | None = store.among(sql, (ladder, since), players)[0][0]
+    return position
+
+
+def read_positions(store: Store, ladder: int, players: Sequence[int]) -> set[int]:
+    """The positions of all matches of these players."""
+    sql = "SELECT position FROM appearance WHERE ladder = ? AND player IN ({})"
+    return {row[0] for row in store.among(sql, (ladder,), players)}
+
+
+def read_last_positions(store: Store, ladder: int, player: int, before: int, limit: int) -> list[int]:
+    """The positions below `before` of up to `limit` matches of a player, latest first."""
+    sql = "SELECT position FROM appearance WHERE ladder = ? AND player = ? AND position < ?"
+    return [row[0] for row in store.all(f"{sql} ORDER BY position DESC LIMIT ?", ladder, player, before, limit)]
+
+
+def read_labels(store: Store, ladder: int, players: Sequence[int]) -> dict[int, str | None]:
+    """The labels of the teams (JSON; None for 0, 1, 2 …) of every match of these players, by position."""
+    sql = (
+        "SELECT e.position, e.labels FROM appearance a JOIN event e ON e.ladder = a.ladder AND e.position = a.position "
+        "WHERE a.ladder = ? AND a.player IN ({})"
+    )
+    return dict(store.among(sql, (ladder,), players))

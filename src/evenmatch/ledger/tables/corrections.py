@@ -1,0 +1,72 @@
+"""Rows of table `correction`: the positions of the events that are corrections, read together with these events."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from evenmatch.history import Floats
+from evenmatch.ledger import schema
+from evenmatch.ledger.codec import Ids
+from evenmatch.ledger.events import Correction, Kind, correction_of
+from evenmatch.ledger.plan import Plan, plan_of
+from evenmatch.ledger.store import Head, Store
+from evenmatch.ledger.tables import events, generations, ladders
+from evenmatch.systems.system import Rules
+
+
+class StoredCorrection(NamedTuple):
+    """A correction as stored. recorded_at: microseconds;  body: JSON."""
+
+    position: int
+    id: str
+    kind: str
+    recorded_at: int
+    body: str
+
+
+def read(store: Store, head: Head, upto: int) -> list[Correction]:
+    """The corrections up to a position, in order. Raises StoreError if one is damaged."""
+    rows = store.all(
+        "SELECT e.position, e.kind, e.body, e.players, e.slots FROM correction c "
+        "JOIN event e ON e.ladder = c.ladder AND e.position = c.position "
+        "WHERE c.ladder = ? AND c.position <= ? ORDER BY c.position",
+        *(head.ladder, upto),
+    )
+    return [correction_of(head.name, *row) for row in rows]
+
+
+def read_plan(store: Store, head: Head, upto: int) -> Plan:
+    """The plan from the corrections up to a position."""
+    return plan_of(read(store, head, upto))
+
+
+def read_rules(store: Store, head: Head, generation: int) -> Rules:
+    """The last rules of a generation; it has a single system, but parameters may have changed within it."""
+    return read_plan(store, head, generations.read_planned(store, head.ladder, generation)).last_rules
+
+
+def read_stored(store: Store, ladder: int, before: int, limit: int | None = None) -> list[StoredCorrection]:
+    """Up to `limit` corrections (None: all) before a position, latest first."""
+    sql = (
+        "SELECT e.position, e.id, e.kind, e.recorded_at, e.body FROM correction c "
+        "JOIN event e ON e.ladder = c.ladder AND e.position = c.position "
+        "WHERE c.ladder = ? AND c.position < ? ORDER BY c.position DESC"
+    )
+    clause, values = ("", ()) if limit is None else (" LIMIT ?", (limit,))
+    return [StoredCorrection(*row) for row in store.all(sql + clause, ladder, before, *values)]
+
+
+def read_positions(store: Store, ladder: int) -> list[int]:
+    """The positions of all corrections, ascending."""
+    return [row[0] for row in store.all("SELECT position FROM correction WHERE ladder = ? ORDER BY position", ladder)]
+
+
+def append(
+    store: Store, head: Head, kind: Kind, event_id: str, digest: bytes, body: str, now: int, ids: Ids, ratings: Floats
+) -> int:
+    """Append a correction to a ladder's events and return its position."""
+    position = head.position + 1
+    events.insert_correction(store, head.ladder, position, kind, event_id, digest, body, now, ids, ratings)
+    store.insert(schema.correction, ("ladder", "position"), [(head.ladder, position)])
+    ladders.set_corrected(store, head.ladder, position)
+    return position

@@ -1,0 +1,192 @@
+"""Rows of table `event`: the matches and corrections of each ladder's ledger, changed only to erase a name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+
+from evenmatch.errors import StoreError
+from evenmatch.history import Floats
+from evenmatch.ledger import schema
+from evenmatch.ledger.codec import ID, Ids, unpack
+from evenmatch.ledger.events import Body, Correction, Event, Kind, correction_digest, correction_seal, write_body
+from evenmatch.ledger.replay import Block
+from evenmatch.ledger.rows import Row
+from evenmatch.ledger.store import Head, Store
+
+BATCH = 20_000  # events read at a time
+MATCH_COLUMNS = (
+    *("ladder", "position", "id", "kind", "digest", "recorded_at", "played_at", "duration", "rated"),
+    *("teams", "players", "slots", "labels", "generation", "told", "seal"),
+)
+_MATCH = "SELECT position, played_at, duration, teams, players, slots, rated, id, generation, told, labels FROM event"
+
+
+# all events
+
+
+def find(store: Store, head: Head, ids: Sequence[str]) -> dict[str, tuple[int, bytes]]:
+    """(position, digest) by event id, for those of these ids that exist in the ledger."""
+    sql = "SELECT id, position, digest FROM event WHERE ladder = ? AND id IN ({})"
+    return {row[0]: (row[1], bytes(row[2])) for row in store.among(sql, (head.ladder,), ids)}
+
+
+def read(store: Store, head: Head) -> Iterator[Event]:
+    """All events as stored, in order."""
+    after = 0
+    while True:
+        rows = store.all(
+            f"SELECT {', '.join(Event._fields)} FROM event WHERE ladder = ? AND position > ? ORDER BY position LIMIT ?",
+            *(head.ladder, after, BATCH),
+        )
+        yield from (Event(*row) for row in rows)
+        if len(rows) < BATCH:
+            return
+        after = rows[-1][0]
+
+
+def read_between(store: Store, ladder: int, after: int, upto: int) -> list[Row]:
+    """(kind, body, players) of the events after a position and up to another, in no particular order."""
+    sql = "SELECT kind, body, players FROM event WHERE ladder = ? AND position > ? AND position <= ?"
+    return store.all(sql, ladder, after, upto)
+
+
+def read_id(store: Store, ladder: int, position: int) -> str:
+    """The id of the event at a position."""
+    event_id: str = store.all("SELECT id FROM event WHERE ladder = ? AND position = ?", ladder, position)[0][0]
+    return event_id
+
+
+# matches
+
+
+def read_blocks(store: Store, head: Head, after: int, upto: int) -> Iterator[tuple[Block, list[Row]]]:
+    """The matches after a position in blocks of BATCH, with (id, generation, told, labels) of each."""
+    while True:
+        rows = store.all(
+            f"{_MATCH} WHERE ladder = ? AND position > ? AND position <= ? AND kind = ? ORDER BY position LIMIT ?",
+            *(head.ladder, after, upto, Kind.MATCH.value, BATCH),
+        )
+        if not rows:
+            return
+        after = rows[-1][0]
+        yield _block(head, rows), [row[7:] for row in rows]
+        if len(rows) < BATCH:
+            return
+
+
+def read_blocks_at(store: Store, head: Head, positions: Sequence[int]) -> Iterator[tuple[Block, list[Row]]]:
+    """Like `read_blocks`, for the matches at these positions, split in the order of the list."""
+    for first in range(0, len(positions), BATCH):
+        chosen = [int(position) for position in positions[first : first + BATCH]]
+        rows = sorted(store.among(f"{_MATCH} WHERE ladder = ? AND position IN ({{}})", (head.ladder,), chosen))
+        if rows:
+            yield _block(head, rows), [row[7:] for row in rows]
+
+
+def read_matches(store: Store, ladder: int, ids: Sequence[str]) -> list[tuple[Block, Row]]:
+    """Each of the matches with these ids as a block, with (id, generation, told, labels), in no particular order."""
+    rows = store.among(f"{_MATCH} WHERE ladder = ? AND id IN ({{}})", (ladder,), ids)
+    return [(_block_of([row]), row[7:]) for row in rows]
+
+
+def _block(head: Head, rows: list[Row]) -> Block:
+    try:
+        return _block_of(rows)
+    except ValueError as error:
+        first, last = rows[0][0], rows[-1][0]
+        message = f"a match of ladder {head.name!r} at one of the positions {first} to {last} is damaged ({error})"
+        raise StoreError(f"{message}; `evenmatch verify` shows which one, restore it from a backup") from error
+
+
+def _block_of(rows: Iterable[Row]) -> Block:
+    """Create a block from rows of position, played_at, duration, teams, players, slots, rated (and more)."""
+    position, played_at, duration, teams, players, slots, rated = list(zip(*rows, strict=True))[:7]
+    reported, columns, ids = unpack(played_at, duration, teams, players, slots)
+    return Block(np.array(position, np.int64), reported, columns, ids, np.array(rated, np.bool_))
+
+
+def find_match(store: Store, ladder: int, match_id: str) -> int | None:
+    """The position of the match with this id; None: there is none."""
+    sql = "SELECT position FROM event WHERE ladder = ? AND id = ? AND kind = ?"
+    rows = store.all(sql, ladder, match_id, Kind.MATCH.value)
+    return rows[0][0] if rows else None
+
+
+def read_last_match_ids(store: Store, ladder: int, limit: int) -> list[str]:
+    """The ids of up to `limit` matches, latest first."""
+    sql = "SELECT id FROM event WHERE ladder = ? AND kind = ? ORDER BY position DESC LIMIT ?"
+    return [row[0] for row in store.all(sql, ladder, Kind.MATCH.value, limit)]
+
+
+def read_match_positions(
+    store: Store, ladder: int, lowest: int, before: int, limit: int, since: int | None, until: int | None
+) -> list[int]:
+    """Positions of up to `limit` matches from position `lowest` up to, but not including, `before`, latest first.
+
+    since, until  only matches that ended at or after, and before (microseconds); None: no bound
+    """
+    times, values = _bounds(since, until)
+    sql = f"SELECT position FROM event WHERE ladder = ? AND position >= ? AND position < ? AND kind = ?{times}"
+    listed = (ladder, lowest, before, Kind.MATCH.value, *values)
+    return [row[0] for row in store.all(f"{sql} ORDER BY position DESC LIMIT ?", *listed, limit)]
+
+
+def positions_within(
+    store: Store, ladder: int, positions: Sequence[int], since: int | None, until: int | None
+) -> list[int]:
+    """The positions of those matches that ended at or after `since` and before `until`, in the given order."""
+    times, values = _bounds(since, until)
+    sql = f"SELECT position FROM event WHERE ladder = ?{times} AND position IN ({{}})"
+    within = {row[0] for row in store.among(sql, (ladder, *values), positions)}
+    return [position for position in positions if position in within]
+
+
+def _bounds(since: int | None, until: int | None) -> tuple[str, list[int]]:
+    bounds = [(" AND played_at >= ?", since), (" AND played_at < ?", until)]
+    given = [(sql, value) for sql, value in bounds if value is not None]
+    return "".join(sql for sql, _ in given), [value for _, value in given]
+
+
+# writing
+
+
+def insert_matches(store: Store, rows: Sequence[Row]) -> None:
+    """Insert match events with MATCH_COLUMNS."""
+    store.insert(schema.event, MATCH_COLUMNS, rows)
+
+
+def insert_correction(
+    store: Store,
+    ladder: int,
+    position: int,
+    kind: Kind,
+    event_id: str,
+    digest: bytes,
+    body: str,
+    now: int,
+    ids: Ids,
+    ratings: Floats,
+) -> None:
+    """Insert a correction event; `tables.corrections` records its position."""
+    columns = ("ladder", "position", "id", "kind", "digest", "recorded_at", "body", "players", "slots", "seal")
+    packed = (ids.astype(ID).tobytes(), ratings.astype("<f8").tobytes()) if len(ids) else (None, None)
+    seal = correction_seal(position, event_id, kind.value, body, ids, ratings)
+    store.insert(schema.event, columns, [(ladder, position, event_id, kind.value, digest, now, body, *packed, seal)])
+
+
+def replace_body(store: Store, ladder: int, correction: Correction, body: Body) -> None:
+    """Replace the body of a correction, to erase a name."""
+    position, kind, _, ids, ratings = correction
+    digest = correction_digest(kind, body, ids, ratings)
+    seal = correction_seal(position, read_id(store, ladder, position), kind.value, write_body(body), ids, ratings)
+    store.run(
+        "UPDATE event SET body = ?, digest = ?, seal = ? WHERE ladder = ? AND position = ?",
+        *(write_body(body), digest, seal, ladder, position),
+    )
+
+
+def replace_labels(store: Store, ladder: int, position: int, labels: str) -> None:
+    """Replace the labels of a match's teams, to erase a name."""
+    store.run("UPDATE event SET labels = ? WHERE ladder = ? AND position = ?", labels, ladder, position)

@@ -1,0 +1,45 @@
+"""Rows of table `final`: the final standings of the seasons that have ended."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from evenmatch.ledger import schema
+from evenmatch.ledger.store import Store
+
+
+class FinalRow(NamedTuple):
+    """A player's standing at the end of a season; rank, percentile and division are None if they were not shown."""
+
+    player: int
+    rank: int | None
+    rating: float
+    percentile: int | None
+    division: str | None
+    matches: int
+    completed: int
+
+
+_COLUMNS = ", ".join(FinalRow._fields)
+
+
+def insert(store: Store, ladder: int, season: int, rows: Iterable[FinalRow]) -> None:
+    """Insert the standings of a season."""
+    store.insert(schema.final, ("ladder", "season", *FinalRow._fields), [(ladder, season, *row) for row in rows])
+
+
+def read(store: Store, ladder: int, season: int, offset: int, size: int) -> list[FinalRow]:
+    """Up to `size` standings of a season from `offset` on, best first, players without a rank last."""
+    rows = store.all(
+        f"SELECT {_COLUMNS} FROM final WHERE ladder = ? "
+        "AND season = ? ORDER BY CASE WHEN rank IS NULL THEN 1 ELSE 0 END, rank, rating DESC, player LIMIT ? OFFSET ?",
+        *(ladder, season, size, offset),
+    )
+    return [FinalRow(*row) for row in rows]
+
+
+def read_of_players(store: Store, ladder: int, players: Sequence[int]) -> list[tuple[int, FinalRow]]:
+    """The standings of players in all seasons, with the number of the season, in order of season and player id."""
+    sql = f"SELECT season, {_COLUMNS} FROM final WHERE ladder = ? AND player IN ({{}}) ORDER BY season, player"
+    return [(season, FinalRow(*row)) for season, *row in store.among(sql, (ladder,), players)]

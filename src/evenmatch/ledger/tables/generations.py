@@ -1,0 +1,62 @@
+"""Rows of table `generation`: one per generation of a ladder's ratings."""
+
+from __future__ import annotations
+
+from evenmatch.ledger import schema
+from evenmatch.ledger.generation_rows import selected
+from evenmatch.ledger.store import Store
+
+
+def insert(
+    store: Store, ladder: int, generation: int, system: str, engine: str, *, planned: int, ready: bool, now: int
+) -> None:
+    """Insert a generation, without ratings yet."""
+    columns = ("ladder", "generation", "system", "engine", "planned", "ready", "made_at")
+    store.insert(schema.generation, columns, [(ladder, generation, system, engine, planned, int(ready), now)])
+
+
+def exists(store: Store, ladder: int, generation: int) -> bool:
+    """Whether there is a generation with this number."""
+    return bool(store.all("SELECT 1 FROM generation WHERE ladder = ? AND generation = ?", ladder, generation))
+
+
+def last_number(store: Store, ladder: int) -> int:
+    """The highest number of a ladder's generations."""
+    number: int = store.all("SELECT MAX(generation) FROM generation WHERE ladder = ?", ladder)[0][0]
+    return number
+
+
+def read_systems(store: Store, ladder: int) -> dict[int, str]:
+    """The name of the system of each generation of a ladder, past ones included."""
+    return dict(store.all("SELECT generation, system FROM generation WHERE ladder = ?", ladder))
+
+
+def read_planned(store: Store, ladder: int, generation: int) -> int:
+    """The position of the last correction that is included in a generation."""
+    sql = "SELECT planned FROM generation WHERE ladder = ? AND generation = ?"
+    position: int = store.all(sql, ladder, generation)[0][0]
+    return position
+
+
+def set_planned(store: Store, ladder: int, generation: int, position: int) -> None:
+    """Set the position of the last correction that is included."""
+    store.run("UPDATE generation SET planned = ? WHERE ladder = ? AND generation = ?", position, ladder, generation)
+
+
+def set_time(store: Store, ladder: int, generation: int, time: int | None) -> None:
+    """Set the effective time of the last rated match."""
+    store.run("UPDATE generation SET time = ? WHERE ladder = ? AND generation = ?", time, ladder, generation)
+
+
+def set_ready(store: Store, ladder: int, generation: int, *, time: int | None, planned: int) -> None:
+    """Record that a generation is complete: effective time of its last match, and last correction included."""
+    store.run(
+        "UPDATE generation SET time = ?, planned = ?, ready = 1 WHERE ladder = ? AND generation = ?",
+        *(time, planned, ladder, generation),
+    )
+
+
+def delete_unready(store: Store, ladder: int, generation: int, *, earlier: bool) -> None:
+    """Delete the row of a generation (earlier: of all before it) that has never been in use."""
+    which = selected(earlier=earlier)
+    store.run(f"DELETE FROM generation WHERE ladder = ? AND ready = 0 AND generation {which}", ladder, generation)

@@ -1,0 +1,81 @@
+"""Rows of table `state`: a player's record as of the last match, in each generation of a ladder's ratings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from evenmatch.errors import StoreError
+from evenmatch.ledger import generation_rows, schema
+from evenmatch.ledger.codec import Ids
+from evenmatch.ledger.roster import TALLY, Roster
+from evenmatch.ledger.rows import Row
+from evenmatch.ledger.store import Head, Store
+from evenmatch.systems.system import Rules
+
+_STANDINGS = "SELECT player, rating, matches, completed, last_completed FROM state WHERE ladder = ? AND generation = ?"
+
+
+def read_roster(store: Store, head: Head, rules: Rules, ids: Ids | None = None) -> Roster:
+    """The roster of the current generation: all players (ids None) or those of `ids` that have a state."""
+    sql = "SELECT player, matches, completed, last_played, last_completed, record FROM state"
+    where = " WHERE ladder = ? AND generation = ?"
+    if ids is None:
+        rows = store.all(f"{sql}{where} ORDER BY player", head.ladder, head.generation)
+    else:
+        rows = store.among(f"{sql}{where} AND player IN ({{}})", (head.ladder, head.generation), ids.tolist())
+        rows.sort(key=lambda row: int(row[0]))
+    kind = rules.system.state
+    if any(len(row[5]) != kind.itemsize for row in rows):
+        message = f"states of ladder {head.name!r} are damaged, or of another system than {rules.system.name}"
+        raise StoreError(f"{message}; `evenmatch rebuild --whole` computes them again")
+    records = np.frombuffer(b"".join([row[5] for row in rows]), kind).copy()
+    tally = np.array([row[1:5] for row in rows], TALLY) if rows else np.zeros(0, TALLY)
+    players = np.array([row[0] for row in rows], np.int64)
+    return Roster(players, records, tally, head.position, head.time)
+
+
+def put(store: Store, ladder: int, generation: int, roster: Roster, *, new: bool = False) -> None:
+    """Insert or replace the states of all players of a roster; `new`: none of them has a state yet."""
+    columns = ("ladder", "generation", "player", "rating", *TALLY.names, "record")  # type: ignore[misc]
+    width = roster.records.dtype.itemsize
+    joined = roster.records.tobytes()
+    ratings, ids = roster.records["rating"].tolist(), roster.ids.tolist()
+    rows = [
+        (ladder, generation, player, rating, *tally, joined[index * width : (index + 1) * width])
+        for index, (player, rating, tally) in enumerate(zip(ids, ratings, roster.tally.tolist(), strict=True))
+    ]
+    if new:
+        store.insert(schema.state, columns, rows)
+    else:
+        store.upsert(schema.state, columns, rows)
+
+
+def count(store: Store, head: Head) -> int:
+    """The number of players with a state in the current generation."""
+    sql = "SELECT COUNT(*) FROM state WHERE ladder = ? AND generation = ?"
+    return int(store.all(sql, head.ladder, head.generation)[0][0])
+
+
+def has_any(store: Store, ladder: int, players: Sequence[int]) -> bool:
+    """Whether one of these players has a state in any generation."""
+    return bool(store.among("SELECT 1 FROM state WHERE ladder = ? AND player IN ({}) LIMIT 1", (ladder,), players))
+
+
+def read_ratings(store: Store, head: Head) -> list[float]:
+    """The displayed ratings of all players, by player id."""
+    sql = "SELECT rating FROM state WHERE ladder = ? AND generation = ? ORDER BY player"
+    return [row[0] for row in store.all(sql, head.ladder, head.generation)]
+
+
+def read_standings(store: Store, head: Head, players: Sequence[int] | None = None) -> list[Row]:
+    """(player, rating, matches, completed, last_completed) of these players, or of all (None), by player id."""
+    if players is None:
+        return store.all(f"{_STANDINGS} ORDER BY player", head.ladder, head.generation)
+    return sorted(store.among(f"{_STANDINGS} AND player IN ({{}})", (head.ladder, head.generation), players))
+
+
+def delete_some(store: Store, ladder: int, generation: int, limit: int, *, earlier: bool) -> bool:
+    """Delete up to `limit` rows of a generation (earlier: of all before it); False: none was left."""
+    return generation_rows.delete_some(store, schema.state, "player", ladder, generation, limit, earlier=earlier)
