@@ -219,9 +219,6 @@ OF_STORE = {"all", "among", "run", "insert", "upsert"}
 OF_CONNECTION = {"execute", "executemany", "executescript", "exec_driver_sql"}
 BULK = {"rows.py", "generation_rows.py", "schema.py", "live_schema.py"}  # of ledger/: for any table, or its definition
 
-# TEMPORARY: parts whose statements are being moved into ledger/tables. Delete MOVING and every use of it.
-MOVING = {"callers", "webhooks", "jobs.py", "backup.py", "queues", "live_matches"}
-
 
 def texts_of(tree):
     """Every text of the source with its line; `{}` stands for each value in an f-string."""
@@ -246,11 +243,7 @@ def calls_to_a_database(tree):
                 yield node.lineno, f"{owner}.{called}()"
 
 
-def is_moving(file):
-    return part_of(file) == "service" and file.relative_to(PACKAGE).parts[1] in MOVING
-
-
-@named([file for file in parts if part_of(file) != "ledger" and not is_moving(file)])
+@named([file for file in parts if part_of(file) != "ledger"])
 def test_only_the_ledger_knows_sql(file):
     tree = ast.parse(file.read_text())
     found = [(line, text) for line, text in texts_of(tree) if STATEMENT.match(text) or FROM_TABLE.search(text)]
@@ -278,8 +271,7 @@ def test_each_table_is_written_by_one_module_of_its_own():
     assert {table: modules for table, modules in writers.items() if len(modules) > 1} == {}
     strangers = {module for modules in writers.values() for module in modules if not module.startswith("tables/")}
     assert strangers == set()
-    if not MOVING:
-        assert METADATA.tables.keys() == writers.keys()
+    assert METADATA.tables.keys() == writers.keys()
 
 
 @pytest.mark.parametrize("module", ["evenmatch", "evenmatch.cli"])

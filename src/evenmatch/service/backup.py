@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 import shlex
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 
 from evenmatch.errors import StoreError, UsageError
+from evenmatch.ledger import sqlite_copy
 from evenmatch.ledger.database import Database
 from evenmatch.whole_file import whole_file
 
@@ -24,7 +23,9 @@ def backup(database: Database, path: Path, *, replace: bool = False) -> int:
     _check(database, path, replace)
     with whole_file(path) as draft:
         try:
-            _copy(database, draft, path)
+            sqlite_copy.copy_to(database, draft, path)
+            with draft.open("rb") as file:
+                os.fsync(file.fileno())
         except OSError as error:
             raise StoreError(f"{path}: the copy could not be written: {error.strerror}") from error
         finally:
@@ -43,22 +44,6 @@ def _check(database: Database, path: Path, replace: bool) -> None:
             raise UsageError(f"{path} is the database itself; choose another file")
         if not replace:
             raise UsageError(f"{path} exists already; choose a new name, or add --replace")
-
-
-def _copy(database: Database, draft: Path, path: Path) -> None:
-    """Fill the draft, and leave it as a single file that is flushed to disk."""
-    with closing(sqlite3.connect(draft, isolation_level=None)) as target:
-        with database.read() as connection:
-            source = connection.connection.driver_connection
-            assert isinstance(source, sqlite3.Connection)
-            connection.exec_driver_sql("SELECT COUNT(*) FROM ladder")  # starts the read snapshot of the transaction
-            try:
-                source.backup(target)
-            except sqlite3.Error as error:
-                raise StoreError(f"{path}: the copy could not be written: {error}") from error
-        target.execute("PRAGMA journal_mode=DELETE")
-    with draft.open("rb") as file:
-        os.fsync(file.fileno())
 
 
 def dump_line(shown: str, path: Path) -> str:

@@ -12,14 +12,13 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from evenmatch.errors import BadRowsError, ConflictError, EvenmatchError, StoreError, UnknownNameError
-from evenmatch.ledger import live_schema
 from evenmatch.ledger.database import Database
-from evenmatch.ledger.rows import Row
 from evenmatch.ledger.store import Store
+from evenmatch.ledger.tables import jobs
+from evenmatch.ledger.tables.jobs import RUNNING, JobRow
 from evenmatch.service.callers.audit_entry import AuditEntry
 from evenmatch.service.replay.ledger_replay import Progress
 
-COLUMNS = ("job", "ladder_name", "kind", "state", "done", "total", "told", "begun_at", "changed_at")
 AT_ONCE = {"operators": 2, "lab": 1}  # jobs that one process runs at a time, by sort; others of the sort wait
 TICK = 0.5  # seconds between two writes of progress
 BEAT = 10.0  # seconds between two heartbeats of a job whose progress does not change
@@ -83,40 +82,31 @@ class Jobs:
         with self._database.write() as connection:
             store = Store(connection, self._database.rows)
             head = store.lock(ladder)  # so that only one such job starts
-            sql = f"SELECT {', '.join(COLUMNS)} FROM job WHERE ladder_name = ? AND kind = ? AND state = ?"
-            alive = [job for job in (self._read(row) for row in store.all(sql, ladder, kind, "running")) if _runs(job)]
+            stored = map(self._job, jobs.read_running(store, ladder, kind))
+            alive = [job for job in stored if job.state == RUNNING]
             if alive:
                 return alive[0], False
-            name = f"job_{secrets.token_hex(8)}"
-            row = (name, ladder, kind, "running", 0, head.position, "{}", now, now)
-            store.rows.insert(connection, live_schema.job, COLUMNS, [row])
+            row = JobRow(f"job_{secrets.token_hex(8)}", ladder, kind, RUNNING, 0, head.position, "{}", now, now)
+            jobs.insert(store, row)
             if audit_entry is not None:
-                audit_entry.note(store, now, name)
-        self._start(_Running(name, head.position, sort), work)
-        return Job(name, ladder, kind, "running", 0, head.position, now, now), True
+                audit_entry.note(store, now, row.job)
+        self._start(_Running(row.job, head.position, sort), work)
+        return self._job(row), True
 
     def find(self, job: str) -> Job:
         """The job with this name. Raises UnknownNameError."""
         with self._database.read() as connection:
             store = Store(connection, self._database.rows)
-            rows = store.all(f"SELECT {', '.join(COLUMNS)} FROM job WHERE job = ?", job)
-            if not rows:
-                known = store.all("SELECT job FROM job ORDER BY begun_at DESC LIMIT 20")
-                raise UnknownNameError("job", job, [row[0] for row in known])
-        return self._read(rows[0])
+            row = jobs.read(store, job)
+            if row is None:
+                raise UnknownNameError("job", job, jobs.latest_names(store, 20))
+        return self._job(row)
 
     def page(self, ladder: str | None = None, before: tuple[int, str] | None = None, limit: int = 50) -> list[Job]:
         """A page of jobs, latest first. before: start time and name of the last job of the previous page."""
-        conditions = ["ladder_name = ?"] if ladder is not None else []
-        values: list[object] = [ladder] if ladder is not None else []
-        if before is not None:
-            conditions.append("(begun_at < ? OR (begun_at = ? AND job < ?))")
-            values += [before[0], *before]
-        where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
-        sql = f"SELECT {', '.join(COLUMNS)} FROM job{where} ORDER BY begun_at DESC, job DESC LIMIT ?"
         with self._database.read() as connection:
-            rows = Store(connection, self._database.rows).all(sql, *values, limit)
-        return [self._read(row) for row in rows]
+            rows = jobs.read_page(Store(connection, self._database.rows), ladder, before, limit)
+        return [self._job(row) for row in rows]
 
     def stop(self, within: float) -> None:
         """Ask the running jobs to stop, and wait at most `within` seconds; a stopped job is stored as failed."""
@@ -125,11 +115,11 @@ class Jobs:
         for thread in list(self._threads):
             thread.join(max(0.0, until - time.monotonic()))
 
-    def _read(self, row: Row) -> Job:
+    def _job(self, row: JobRow) -> Job:
         job, ladder, kind, state, done, total, text, begun_at, changed_at = row
         content = json.loads(text)
         told = content.get("told")
-        if state == "running" and self._clock() - changed_at > SILENT:
+        if state == RUNNING and self._clock() - changed_at > SILENT:
             state, told = "failed", ENDED
         problems = tuple((match, reason) for match, reason in content.get("problems", ()))
         return Job(job, ladder, kind, state, done, total, begun_at, changed_at, told, content.get("result"), problems)
@@ -183,7 +173,7 @@ class Jobs:
             if running.done == written and time.monotonic() - written_at < BEAT:
                 continue
             written, written_at = running.done, time.monotonic()
-            self._write(running, "running", {})
+            self._write(running, RUNNING, {})
 
     def _end(self, running: _Running, state: str, content: dict[str, object]) -> None:
         for wait in (0.5, 1.0, 2.0, 4.0, 8.0):
@@ -195,15 +185,9 @@ class Jobs:
         text = json.dumps(content, ensure_ascii=False, sort_keys=True)
         try:
             with self._database.write() as connection:
-                Store(connection, self._database.rows).run(
-                    "UPDATE job SET state = ?, done = ?, told = ?, changed_at = ? WHERE job = ?",
-                    *(state, running.done, text, self._clock(), running.job),
-                )
+                store, now = Store(connection, self._database.rows), self._clock()
+                jobs.set_progress(store, running.job, state=state, done=running.done, content=text, now=now)
         except StoreError as error:
             logging.getLogger("evenmatch.jobs").warning("job %s: cannot store its progress: %s", running.job, error)
             return False
         return True
-
-
-def _runs(job: Job) -> bool:
-    return job.state == "running"

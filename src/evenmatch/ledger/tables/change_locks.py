@@ -30,6 +30,11 @@ def last_change(store: Store, ladder: int) -> int:
     return int(rows[0][0]) if rows else 0
 
 
+def last_changes(store: Store) -> dict[int, int]:
+    """The last change number of each ladder that ever had a queue or a live match, by the ladder's id."""
+    return dict(store.all("SELECT ladder, change FROM line"))
+
+
 def read_ladders(store: Store) -> list[str]:
     """The names of the ladders that ever had a queue or a live match, ascending."""
     sql = "SELECT l.name FROM line JOIN ladder l ON l.ladder = line.ladder ORDER BY l.name"

@@ -190,3 +190,9 @@ def replace_body(store: Store, ladder: int, correction: Correction, body: Body) 
 def replace_labels(store: Store, ladder: int, position: int, labels: str) -> None:
     """Replace the labels of a match's teams, to erase a name."""
     store.run("UPDATE event SET labels = ? WHERE ladder = ? AND position = ?", labels, ladder, position)
+
+
+def read_after(store: Store, ladder: int, after: int, limit: int) -> list[Row]:
+    """(position, id, kind, played_at) of the first `limit` events after a position, in order."""
+    sql = "SELECT position, id, kind, played_at FROM event WHERE ladder = ? AND position > ? ORDER BY position LIMIT ?"
+    return store.all(sql, ladder, after, limit)

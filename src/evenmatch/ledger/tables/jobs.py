@@ -2,12 +2,81 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
+from evenmatch.ledger import live_schema
 from evenmatch.ledger.store import Store
+
+RUNNING = "running"
+
+
+class JobRow(NamedTuple):
+    """A job as stored.
+
+    ladder   name of its ladder;  state  running, done or failed;  done, total  events of the ladder's ledger
+    content  result, error and problems, a JSON text;  begun_at, changed_at  microseconds since the epoch
+    """
+
+    job: str
+    ladder: str
+    kind: str
+    state: str
+    done: int
+    total: int
+    content: str
+    begun_at: int
+    changed_at: int
+
+
+_COLUMNS = ("job", "ladder_name", "kind", "state", "done", "total", "told", "begun_at", "changed_at")
+_READ = f"SELECT {', '.join(_COLUMNS)} FROM job"
+
+
+def read(store: Store, job: str) -> JobRow | None:
+    """The job with this name; None if there is none."""
+    rows = store.all(f"{_READ} WHERE job = ?", job)
+    return JobRow(*rows[0]) if rows else None
+
+
+def read_running(store: Store, ladder: str, kind: str) -> list[JobRow]:
+    """The jobs of this kind on a ladder that are stored as running, in no particular order."""
+    sql = f"{_READ} WHERE ladder_name = ? AND kind = ? AND state = ?"
+    return [JobRow(*row) for row in store.all(sql, ladder, kind, RUNNING)]
+
+
+def read_page(store: Store, ladder: str | None, before: tuple[int, str] | None, limit: int) -> list[JobRow]:
+    """Jobs of a ladder (None: of all), latest first. before: start time and name of the last job not to return."""
+    conditions = ["ladder_name = ?"] if ladder is not None else []
+    values: list[object] = [ladder] if ladder is not None else []
+    if before is not None:
+        conditions.append("(begun_at < ? OR (begun_at = ? AND job < ?))")
+        values += [before[0], *before]
+    where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+    sql = f"{_READ}{where} ORDER BY begun_at DESC, job DESC LIMIT ?"
+    return [JobRow(*row) for row in store.all(sql, *values, limit)]
 
 
 def read_contents(store: Store, ladder: str) -> list[tuple[str, str]]:
     """(job, content as JSON) of the jobs of a ladder, in no particular order."""
-    return [(job, told) for job, told in store.all("SELECT job, told FROM job WHERE ladder_name = ?", ladder)]
+    return [(job, content) for job, content in store.all("SELECT job, told FROM job WHERE ladder_name = ?", ladder)]
+
+
+def latest_names(store: Store, limit: int) -> list[str]:
+    """The names of the latest jobs, latest first."""
+    return [row[0] for row in store.all("SELECT job FROM job ORDER BY begun_at DESC LIMIT ?", limit)]
+
+
+def insert(store: Store, job: JobRow) -> None:
+    """Insert a new job."""
+    store.rows.insert(store.connection, live_schema.job, _COLUMNS, [job])
+
+
+def set_progress(store: Store, job: str, *, state: str, done: int, content: str, now: int) -> None:
+    """Replace the state, the progress and the content of a job."""
+    store.run(
+        "UPDATE job SET state = ?, done = ?, told = ?, changed_at = ? WHERE job = ?",
+        *(state, done, content, now, job),
+    )
 
 
 def set_content(store: Store, job: str, content: str) -> None:

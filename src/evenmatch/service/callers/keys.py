@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import hmac
-import json
 import re
 import secrets
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from evenmatch.errors import AccessError, UnknownNameError, UsageError
-from evenmatch.ledger import live_schema
 from evenmatch.ledger.database import Database
-from evenmatch.ledger.rows import Row
 from evenmatch.ledger.store import Store
+from evenmatch.ledger.tables import api_keys
+from evenmatch.ledger.tables.api_keys import Key
 from evenmatch.ledger.text import check_text
 from evenmatch.service.callers.access import OPERATOR, SCOPES, Caller
 from evenmatch.service.callers.audit_trail import note
@@ -21,32 +20,14 @@ from evenmatch.service.callers.signing import SignedRequest, check, signing_key
 from evenmatch.service.times import iso_time
 from evenmatch.tables.columns import LAST_TIME
 
+__all__ = ["Key", "Keys"]
+
 REMEMBERED = 2_000_000  # microseconds for which a row read from the database is cached
 LETTERS = "abcdefghijklmnopqrstuvwxyz234567"
 ACCEPTED = "send a key exactly as `evenmatch key create` showed it"
 _ID_LETTERS = 13
 _ID = re.compile(r"em_[a-z2-7]{10}")
 _TEXT = re.compile(rf"({_ID.pattern})_[A-Za-z0-9_-]{{43}}")
-_READ = "SELECT key, name, scopes, ladders, created_at, expires_at, revoked_at, digest FROM api_key"
-
-
-@dataclass(frozen=True)
-class Key:
-    """The public part of a key, without its secret. Times are microseconds since the epoch; ladders None: all."""
-
-    key: str
-    name: str
-    scopes: tuple[str, ...]
-    ladders: tuple[str, ...] | None
-    created_at: int
-    expires_at: int | None
-    revoked_at: int | None
-
-    def state(self, now: int) -> str:
-        """`good`, `revoked` or `expired`."""
-        if self.revoked_at is not None:
-            return "revoked"
-        return "expired" if self.expires_at is not None and self.expires_at <= now else "good"
 
 
 @dataclass(frozen=True)
@@ -59,11 +40,10 @@ class _CachedKey:
     read_at: int
 
     @classmethod
-    def of(cls, row: Row, read_at: int) -> _CachedKey:
-        key = _key_of(row)
+    def of(cls, key: Key, digest: bytes, read_at: int) -> _CachedKey:
         ladders = None if key.ladders is None else frozenset(key.ladders)
         caller = Caller(f"key {key.key}", frozenset(key.scopes), ladders, key=key.key)
-        return cls(key, bytes(row[7]), caller, read_at)
+        return cls(key, digest, caller, read_at)
 
     def check_good(self, now: int) -> None:
         """Raise AccessError if the key was revoked or has expired."""
@@ -114,10 +94,7 @@ class Keys:
             store = Store(connection, self._database.rows)
             for ladder in limits or ():
                 store.head(ladder)  # raises UnknownNameError
-            written = None if limits is None else json.dumps(limits, ensure_ascii=False)
-            row = (key_id, name, signing_key(text), json.dumps(granted), written, now, expires_at)
-            columns = ("key", "name", "digest", "scopes", "ladders", "created_at", "expires_at")
-            store.rows.insert(connection, live_schema.api_key, columns, [row])
+            api_keys.insert(store, key, signing_key(text))
             body = {"name": name, "scopes": granted, "ladders": limits, "expires_at": expires_at}
             note(store, by, "key.created", target=key_id, body=body, now=now, request=request)
         return key, text
@@ -125,8 +102,7 @@ class Keys:
     def list(self) -> list[Key]:
         """All keys by creation time, including revoked and expired ones."""
         with self._database.read() as connection:
-            store = Store(connection, self._database.rows)
-            return [_key_of(row) for row in store.all(f"{_READ} ORDER BY created_at, key")]
+            return api_keys.read_all(Store(connection, self._database.rows))
 
     def revoke(self, key: str, *, by: Caller = OPERATOR, request: str | None = None) -> Key:
         """Revoke a key, given its id or full text, and with it the tokens it issued; revoking twice changes nothing.
@@ -139,17 +115,17 @@ class Keys:
         now = self._clock()
         with self._database.write() as connection:
             store = Store(connection, self._database.rows)
-            rows = []
+            stored = None
             if _ID.fullmatch(wanted):
-                store.run("UPDATE api_key SET name = name WHERE key = ?", wanted)  # locks the row
-                rows = store.all(f"{_READ} WHERE key = ?", wanted)
-            if not rows:
-                known = [row[0] for row in store.all("SELECT key FROM api_key WHERE revoked_at IS NULL ORDER BY key")]
-                raise UnknownNameError("key", _without_secret(wanted), known)
-            if _key_of(rows[0]).revoked_at is None:
-                store.run("UPDATE api_key SET revoked_at = ? WHERE key = ?", now, wanted)
+                api_keys.lock(store, wanted)
+                stored = api_keys.read(store, wanted)
+            if stored is None:
+                raise UnknownNameError("key", _without_secret(wanted), api_keys.ids_of_unrevoked(store))
+            revoked, _ = stored
+            if revoked.revoked_at is None:
+                api_keys.set_revoked_at(store, wanted, now)
                 note(store, by, "key.revoked", target=wanted, now=now, request=request)
-            revoked = _key_of(store.all(f"{_READ} WHERE key = ?", wanted)[0])
+                revoked = replace(revoked, revoked_at=now)
         self._cache.pop(wanted, None)
         return revoked
 
@@ -218,10 +194,10 @@ class Keys:
         if not _ID.fullmatch(key):
             return None
         with self._database.read() as connection:
-            rows = Store(connection, self._database.rows).all(f"{_READ} WHERE key = ?", key)
-        if not rows:
+            stored = api_keys.read(Store(connection, self._database.rows), key)
+        if stored is None:
             return None
-        self._cache[key] = loaded = _CachedKey.of(rows[0], read_at)
+        self._cache[key] = loaded = _CachedKey.of(*stored, read_at)
         return loaded
 
 
@@ -246,9 +222,3 @@ def _without_secret(key: str) -> str:
     if len(key) <= _ID_LETTERS:
         return key
     return f"{key[: _ID_LETTERS if key.startswith('em_') else 4]}…"
-
-
-def _key_of(row: Row) -> Key:
-    key, name, scopes, ladders, *times = row[:7]
-    limits = None if ladders is None else tuple(json.loads(ladders))
-    return Key(key, name, tuple(json.loads(scopes)), limits, *times)

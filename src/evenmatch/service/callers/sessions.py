@@ -12,9 +12,10 @@ import jwt
 
 from evenmatch.durations import SECOND
 from evenmatch.errors import AccessError
-from evenmatch.ledger import live_schema
 from evenmatch.ledger.database import Database
 from evenmatch.ledger.store import Store
+from evenmatch.ledger.tables import ended_sessions, shared_secrets
+from evenmatch.ledger.tables.shared_secrets import SharedSecret
 from evenmatch.service.callers.access import Caller
 from evenmatch.service.callers.keys import Keys
 
@@ -85,7 +86,7 @@ class Sessions:
             return None
         session = str(claims["jti"])
         with self._database.read() as connection:
-            if Store(connection, self._database.rows).all("SELECT 1 FROM ended_session WHERE session = ?", session):
+            if ended_sessions.contains(Store(connection, self._database.rows), session):
                 return None
         proof = hmac.new(self._signing(), f"proof {session}".encode(), hashlib.sha256).hexdigest()
         return Session(caller, proof, session, claims["exp"] * SECOND)
@@ -94,17 +95,14 @@ class Sessions:
         """End a session: its cookie text is not valid any more."""
         with self._database.write() as connection:
             store = Store(connection, self._database.rows)
-            store.run("DELETE FROM ended_session WHERE until <= ?", self._clock())
-            columns = ("session", "until")
-            store.rows.upsert(connection, live_schema.ended_session, columns, [(session.name, session.until)])
+            ended_sessions.delete_expired(store, self._clock())
+            ended_sessions.put(store, session.name, session.until)
 
     def _signing(self) -> bytes:
         """The signing secret that all processes share, created on first use."""
         if self._secret is None:
-            columns = ("name", "value", "created_at")
             with self._database.write() as connection:
                 store = Store(connection, self._database.rows)
-                row = (SECRET, secrets.token_bytes(32), self._clock())
-                store.rows.upsert(connection, live_schema.secret, columns, [row], same=True)
-                self._secret = bytes(store.all("SELECT value FROM secret WHERE name = ?", SECRET)[0][0])
+                shared_secrets.insert_missing(store, SECRET, SharedSecret(secrets.token_bytes(32), self._clock()))
+                self._secret = shared_secrets.read(store, SECRET)[SECRET].value
         return self._secret

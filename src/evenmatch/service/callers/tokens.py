@@ -10,9 +10,10 @@ import jwt
 
 from evenmatch.durations import SECOND
 from evenmatch.errors import AccessError, ForbiddenError, UsageError
-from evenmatch.ledger import live_schema
 from evenmatch.ledger.database import Database
 from evenmatch.ledger.store import Store
+from evenmatch.ledger.tables import shared_secrets
+from evenmatch.ledger.tables.shared_secrets import SharedSecret
 from evenmatch.ledger.text import check_text
 from evenmatch.service.callers.access import OPERATOR, Caller
 from evenmatch.service.callers.audit_trail import note
@@ -181,10 +182,10 @@ class Tokens:
         with self._database.write() as connection:
             store = Store(connection, self._database.rows)
             _create_secret(store, now)
-            store.run("UPDATE secret SET name = name WHERE name = ?", PRESENT)  # locks the row: one rotation at a time
-            former = store.all("SELECT value FROM secret WHERE name = ?", PRESENT)[0][0]
-            rows = [(PRESENT, secrets.token_bytes(32), now), (FORMER, bytes(former), now)]
-            store.rows.upsert(connection, live_schema.secret, ("name", "value", "created_at"), rows)
+            shared_secrets.lock(store, PRESENT)  # one rotation at a time
+            former = shared_secrets.read(store, PRESENT)[PRESENT].value
+            replaced = {PRESENT: SharedSecret(secrets.token_bytes(32), now), FORMER: SharedSecret(former, now)}
+            shared_secrets.put(store, replaced)
             note(store, by, "token.secret.rotated", now=now, request=request)
         self._last_read = None
 
@@ -208,20 +209,17 @@ class Tokens:
             read_at >= retired_at + (LONGEST + LATE) * SECOND
         ):  # LATE: another process may have signed with it a bit longer
             former = None
-        self._last_read = loaded = _Secrets(stored[PRESENT][0], former, read_at)
+        self._last_read = loaded = _Secrets(stored[PRESENT].value, former, read_at)
         return loaded
 
-    def _read(self) -> dict[str, tuple[bytes, int]]:
+    def _read(self) -> dict[str, SharedSecret]:
         with self._database.read() as connection:
-            sql = "SELECT name, value, created_at FROM secret WHERE name IN (?, ?)"
-            rows = Store(connection, self._database.rows).all(sql, PRESENT, FORMER)
-        return {row[0]: (bytes(row[1]), row[2]) for row in rows}
+            return shared_secrets.read(Store(connection, self._database.rows), PRESENT, FORMER)
 
 
 def _create_secret(store: Store, now: int) -> None:
     """Create the present secret if there is none; an existing one stays."""
-    row = (PRESENT, secrets.token_bytes(32), now)
-    store.rows.upsert(store.connection, live_schema.secret, ("name", "value", "created_at"), [row], same=True)
+    shared_secrets.insert_missing(store, PRESENT, SharedSecret(secrets.token_bytes(32), now))
 
 
 def _decode(text: str, secret: bytes) -> dict[str, object]:

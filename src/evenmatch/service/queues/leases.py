@@ -9,15 +9,11 @@ from typing import NamedTuple
 
 from evenmatch.ledger.database import Database
 from evenmatch.ledger.store import Store
+from evenmatch.ledger.tables import leases
+from evenmatch.ledger.tables.leases import NOBODY
 
 BEAT = 0.75  # seconds between two heartbeats of a holder
 POLL = 0.4  # seconds between two reads of a lease held by another process
-
-_TAKE = (
-    "INSERT INTO lease (name, owner, beat, held_at) VALUES (?, ?, 1, ?) ON CONFLICT (name) DO UPDATE SET "
-    "owner = excluded.owner, beat = lease.beat + 1, held_at = excluded.held_at "
-    "WHERE lease.owner = ? AND lease.beat = ? RETURNING beat"
-)
 
 
 class Lease(NamedTuple):
@@ -33,9 +29,6 @@ class Lease(NamedTuple):
     held_at: int | None
     since: float
     looked: float
-
-
-NOBODY = ""
 
 
 class Leases:
@@ -85,8 +78,7 @@ class Leases:
         with self._guard:
             self._seen.pop(name, None)
             with self._database.write() as connection:
-                store = Store(connection, self._database.rows)
-                store.run("UPDATE lease SET owner = ? WHERE name = ? AND owner = ?", NOBODY, name, self.owner)
+                leases.release(Store(connection, self._database.rows), name, self.owner)
 
     def _is_alive(self, lease: Lease, now: float) -> bool:
         return lease.owner != NOBODY and now - lease.since < self.patience
@@ -100,10 +92,7 @@ class Leases:
 
     def _read(self, name: str, now: float, seen: Lease | None) -> Lease:
         with self._database.read() as connection:
-            rows = Store(connection, self._database.rows).all(
-                "SELECT owner, beat, held_at FROM lease WHERE name = ?", name
-            )
-        owner, beat, held_at = rows[0] if rows else (NOBODY, 0, None)
+            owner, beat, held_at = leases.read(Store(connection, self._database.rows), name)
         is_same = seen is not None and (seen.owner, seen.beat) == (owner, beat)
         return Lease(owner, beat, held_at, seen.since if is_same and seen is not None else now, now)
 
@@ -112,9 +101,9 @@ class Leases:
         wall = self._wall()
         with self._database.write() as connection:
             store = Store(connection, self._database.rows)
-            taken = store.all(_TAKE, name, self.owner, wall, known.owner, known.beat)
-        if taken:
-            self._seen[name] = Lease(self.owner, taken[0][0], wall, now, now)
-        else:
+            beat = leases.take(store, name, self.owner, wall, (known.owner, known.beat))
+        if beat is None:
             self._seen.pop(name, None)
-        return bool(taken)
+        else:
+            self._seen[name] = Lease(self.owner, beat, wall, now, now)
+        return beat is not None

@@ -13,12 +13,16 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from evenmatch.durations import SECOND
 from evenmatch.errors import StoreError
 from evenmatch.ledger.store import Head, Store
+from evenmatch.ledger.tables import change_locks, deliveries, webhook_cursors, webhooks
+from evenmatch.ledger.tables.deliveries import DueDelivery
+from evenmatch.ledger.tables.webhook_cursors import Cursor
+from evenmatch.ledger.tables.webhooks import Webhook
 from evenmatch.service.queues.leases import Leases
 from evenmatch.service.webhooks import outbox
 from evenmatch.service.webhooks.http_sender import Sender
-from evenmatch.service.webhooks.outbox import DeliveryOutcome, Due
-from evenmatch.service.webhooks.payloads import Cursor, News, news
-from evenmatch.service.webhooks.subscriptions import REMOVED, Webhook, Webhooks, webhooks
+from evenmatch.service.webhooks.outbox import DeliveryOutcome
+from evenmatch.service.webhooks.payloads import News, news
+from evenmatch.service.webhooks.subscriptions import REMOVED, Webhooks
 
 AT_ONCE, EACH = 8, 4  # deliveries in flight, in all and to one webhook
 ROUNDS = 10  # rounds of payloads.TOGETHER events each before sending
@@ -44,7 +48,7 @@ class Deliverer:
         self._leases = leases or Leases(self._database, f"{os.getpid()}-{secrets.token_hex(8)}")
         self._sender = Sender(webhooks.find, allow_private=webhooks.allow_private)
         self._pool = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="webhooks")
-        self._in_flight: dict[Future[DeliveryOutcome], Due] = {}
+        self._in_flight: dict[Future[DeliveryOutcome], DueDelivery] = {}
         self._pruned_at = 0
 
     def close(self) -> None:
@@ -70,11 +74,10 @@ class Deliverer:
 
     def _news(self, store: Store) -> list[tuple[int, Cursor, News, list[Webhook]]]:
         """New events per ladder, grouped by webhooks with the same cursor: (ladder, cursor, news, webhooks)."""
-        hooks = webhooks(store)
+        hooks = webhooks.read_all(store)
         if not hooks:
             return []
-        changes: dict[int, int] = dict(store.all("SELECT ladder, change FROM line"))
-        cursors = {row[:2]: Cursor(*row[2:]) for row in store.all("SELECT ladder, webhook, position, change FROM told")}
+        changes, cursors = change_locks.last_changes(store), webhook_cursors.read_all(store)
         batches = []
         for head in store.heads():
             end = Cursor(head.position, changes.get(head.ladder, 0))
@@ -98,8 +101,8 @@ class Deliverer:
         time, started = self._now(now), 0
         with self._database.read() as connection:
             store = Store(connection, self._database.rows)
-            hooks = {hook.webhook: hook for hook in webhooks(store)}
-            due = outbox.due(store, time, EACH + len(self._in_flight), 4 * AT_ONCE)
+            hooks = {hook.webhook: hook for hook in webhooks.read_all(store)}
+            due = deliveries.read_due(store, time, EACH + len(self._in_flight), 4 * AT_ONCE)
         self._sender.keep(set(hooks))
         in_flight = {delivery.delivery for delivery in self._in_flight.values()}
         busy = Counter(delivery.webhook for delivery in self._in_flight.values())
@@ -130,7 +133,7 @@ class Deliverer:
             del self._in_flight[future]
         return sum(outcome.error is None for _, outcome in outcomes)
 
-    def _write(self, outcomes: Sequence[tuple[Due, DeliveryOutcome]]) -> None:
+    def _write(self, outcomes: Sequence[tuple[DueDelivery, DeliveryOutcome]]) -> None:
         now = self._clock()
         with self._database.write() as connection:
             store = Store(connection, self._database.rows)

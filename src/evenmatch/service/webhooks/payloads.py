@@ -9,8 +9,9 @@ from typing import NamedTuple
 from evenmatch.ledger.events import Kind
 from evenmatch.ledger.rows import Row
 from evenmatch.ledger.store import Head, Store
-from evenmatch.ledger.tables import offers, seasons
+from evenmatch.ledger.tables import events, offers, seasons
 from evenmatch.ledger.tables.offers import OfferRow
+from evenmatch.ledger.tables.webhook_cursors import Cursor
 from evenmatch.service.queries.match_explanations import Movement, shown_number
 from evenmatch.service.recording.receipts import MatchReceipt, PlayerReceipt
 from evenmatch.service.recording.recorder import first_receipts
@@ -19,13 +20,6 @@ from evenmatch.service.times import iso_time
 TOGETHER = 500  # ledger events in one batch
 
 Body = dict[str, object]
-
-
-class Cursor(NamedTuple):
-    """The last ledger event (position) and the last queue change that a webhook has received."""
-
-    position: int
-    change: int
 
 
 class News(NamedTuple):
@@ -40,11 +34,11 @@ def news(store: Store, head: Head, after: Cursor, change: int, wanted: frozenset
 
     head, change  as read in this transaction
     """
-    sql = "SELECT position, id, kind, played_at FROM event WHERE ladder = ? AND position > ? ORDER BY position LIMIT ?"
-    rows = store.all(sql, head.ladder, after.position, TOGETHER) if after.position < head.position else []
-    events = [*_of_ledger(store, head, rows, wanted), *_of_queues(store, head, after, change, wanted)]
+    is_behind = after.position < head.position
+    rows = events.read_after(store, head.ladder, after.position, TOGETHER) if is_behind else []
+    bodies = [*_of_ledger(store, head, rows, wanted), *_of_queues(store, head, after, change, wanted)]
     upto = Cursor(rows[-1][0] if rows else after.position, change)
-    return News(upto, [(event, write({"event": event, "ladder": head.name, **body})) for event, body in events])
+    return News(upto, [(event, write({"event": event, "ladder": head.name, **body})) for event, body in bodies])
 
 
 def write(body: Body) -> str:
@@ -102,13 +96,13 @@ def _of_queues(
     """In order of changes: an offer's number is the change that created it; state `made` is final."""
     if after.change == change or not {"proposal.made", "match.made"} & wanted:
         return
-    events: list[tuple[int, str, Body]] = []
+    changes: list[tuple[int, str, Body]] = []
     for offer in offers.read_changed(store, head.ladder, after.change):
         if offer.offer > after.change and "proposal.made" in wanted:
-            events.append((offer.offer, "proposal.made", _proposal(offer)))
+            changes.append((offer.offer, "proposal.made", _proposal(offer)))
         if offer.state == offers.MADE and "match.made" in wanted:
-            events.append((offer.change, "match.made", _made(offer)))
-    for _, event, body in sorted(events, key=lambda entry: entry[0]):
+            changes.append((offer.change, "match.made", _made(offer)))
+    for _, event, body in sorted(changes, key=lambda entry: entry[0]):
         yield event, body
 
 

@@ -2,72 +2,24 @@
 
 from __future__ import annotations
 
-import json
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import replace
 
 from evenmatch.errors import ConflictError, InputError, UnknownNameError
-from evenmatch.ledger import live_schema
-from evenmatch.ledger.rows import Row
 from evenmatch.ledger.store import Store
+from evenmatch.ledger.tables import change_locks, deliveries, webhook_cursors, webhooks
+from evenmatch.ledger.tables.deliveries import Delivery
+from evenmatch.ledger.tables.webhook_cursors import Cursor
+from evenmatch.ledger.tables.webhooks import Webhook
 from evenmatch.service.callers.audit_entry import AuditEntry
 from evenmatch.service.service import Service
 from evenmatch.service.webhooks.addresses import Resolve, check_url, refusal, resolve
 
+__all__ = ["EVENTS", "Delivery", "Webhook", "Webhooks"]
+
 EVENTS = ("match.rated", "proposal.made", "match.made", "season.opened", "season.closed")
-PENDING, DELIVERED, DEAD = "pending", "delivered", "dead"
 MOST = 500  # deliveries returned at once
-
-_STATES = {
-    PENDING: "next_at IS NOT NULL",
-    DELIVERED: "next_at IS NULL AND delivered_at IS NOT NULL",
-    DEAD: "next_at IS NULL AND delivered_at IS NULL",
-}
-_HOOK = "SELECT webhook, ladder, url, events, created_at, secret FROM webhook WHERE removed_at IS NULL"
-_DELIVERY = (
-    "SELECT delivery, webhook, event, body, made_at, attempts, next_at, delivered_at, error FROM delivery WHERE "
-)
-
-
-@dataclass(frozen=True)
-class Webhook:
-    """A URL that receives events. ladder: None for all ladders; secret: signs the deliveries, shown only once."""
-
-    webhook: int
-    ladder: str | None
-    url: str
-    events: tuple[str, ...]
-    created_at: int
-    secret: bytes = field(repr=False)
-
-
-@dataclass(frozen=True)
-class Delivery:
-    """One event sent to one webhook.
-
-    state    pending, delivered, or dead: the last attempt has failed
-    body     the JSON text that is sent
-    next_at  time of the next attempt; None if there is none
-    error    error of the last attempt
-    """
-
-    delivery: int
-    webhook: int
-    event: str
-    body: str
-    made_at: int
-    attempts: int
-    next_at: int | None
-    delivered_at: int | None
-    error: str | None
-
-    @property
-    def state(self) -> str:
-        """Pending, delivered or dead."""
-        if self.next_at is not None:
-            return PENDING
-        return DEAD if self.delivered_at is None else DELIVERED
 
 
 class Webhooks:
@@ -106,14 +58,10 @@ class Webhooks:
         with database.write() as connection:
             store = Store(connection, database.rows)
             heads = store.heads() if ladder is None else [store.head(ladder)]
-            sql = (
-                "INSERT INTO webhook (ladder, url, secret, events, created_at) VALUES (?, ?, ?, ?, ?) RETURNING webhook"
-            )
-            number: int = store.all(sql, ladder, url, shown.encode(), json.dumps(chosen), now)[0][0]
-            changes: dict[int, int] = dict(store.all("SELECT ladder, change FROM line"))
-            rows = [(head.ladder, number, head.position, changes.get(head.ladder, 0)) for head in heads]
-            columns = ("ladder", "webhook", "position", "change")
-            store.rows.insert(connection, live_schema.told, columns, rows)
+            number = webhooks.insert(store, ladder, url, shown.encode(), chosen, now)
+            changes = change_locks.last_changes(store)
+            cursors = {head.ladder: Cursor(head.position, changes.get(head.ladder, 0)) for head in heads}
+            webhook_cursors.insert(store, number, cursors)
             self.service.note(store, str(number))
         return Webhook(number, ladder, url, tuple(chosen), now, shown.encode()), shown
 
@@ -121,7 +69,7 @@ class Webhooks:
         """All webhooks that were not removed, oldest first."""
         database = self.service.database
         with database.read() as connection:
-            return webhooks(Store(connection, database.rows))
+            return webhooks.read_all(Store(connection, database.rows))
 
     def get(self, webhook: int) -> Webhook:
         """The webhook of this number. Raises UnknownNameError."""
@@ -134,10 +82,9 @@ class Webhooks:
         with database.write() as connection:
             store = Store(connection, database.rows)
             removed = _find(store, webhook)
-            store.run("UPDATE webhook SET removed_at = ? WHERE webhook = ?", now, webhook)
-            store.run("DELETE FROM told WHERE webhook = ?", webhook)
-            sql = "UPDATE delivery SET next_at = NULL, error = ? WHERE webhook = ? AND next_at IS NOT NULL"
-            store.run(sql, REMOVED, webhook)
+            webhooks.set_removed_at(store, webhook, now)
+            webhook_cursors.delete(store, webhook)
+            deliveries.cancel_pending(store, webhook, REMOVED)
             self.service.note(store)
         return removed
 
@@ -148,33 +95,28 @@ class Webhooks:
 
         state  pending, delivered or dead; None: all
         """
-        if state is not None and state not in _STATES:
-            raise UnknownNameError("state of a delivery", state, _STATES)
-        where = f"{_DELIVERY} webhook = ? AND delivery < ? AND {'1 = 1' if state is None else _STATES[state]}"
+        if state is not None and state not in deliveries.STATES:
+            raise UnknownNameError("state of a delivery", state, deliveries.STATES)
         upto = 2**62 if before is None else before
         database = self.service.database
         with database.read() as connection:
             store = Store(connection, database.rows)
             _find(store, webhook)
-            rows = store.all(f"{where} ORDER BY delivery DESC LIMIT ?", webhook, upto, max(1, min(limit, MOST)))
-        return tuple(Delivery(*row) for row in rows)
+            return tuple(deliveries.read_page(store, webhook, state, upto, max(1, min(limit, MOST))))
 
     def redeliver(self, delivery: int) -> Delivery:
         """Send a delivery again as soon as possible, whatever its state. Raises UnknownNameError, ConflictError."""
         database, now = self.service.database, self._now()
         with database.write() as connection:
             store = Store(connection, database.rows)
-            rows = store.all(f"{_DELIVERY} delivery = ?", delivery)
-            if not rows:
+            stored = deliveries.read(store, delivery)
+            if stored is None:
                 raise UnknownNameError("delivery", str(delivery), [])
-            if not any(hook.webhook == rows[0][1] for hook in webhooks(store)):
+            if webhooks.read(store, stored.webhook) is None:
                 raise ConflictError(f"delivery {delivery} belongs to a removed webhook and cannot be sent again")
-            store.run(
-                "UPDATE delivery SET attempts = 0, next_at = ?, delivered_at = NULL, error = NULL WHERE delivery = ?",
-                *(now, delivery),
-            )
+            deliveries.restart(store, delivery, now)
             self.service.note(store)
-            return Delivery(*store.all(f"{_DELIVERY} delivery = ?", delivery)[0])
+        return replace(stored, attempts=0, next_at=now, delivered_at=None, error=None)
 
     def _now(self) -> int:
         return self.service.clock()
@@ -183,17 +125,8 @@ class Webhooks:
 REMOVED = "the webhook was removed"
 
 
-def webhooks(store: Store) -> list[Webhook]:
-    """All webhooks that were not removed, oldest first."""
-    return [_webhook(row) for row in store.all(f"{_HOOK} ORDER BY webhook")]
-
-
 def _find(store: Store, webhook: int) -> Webhook:
-    rows = store.all(f"{_HOOK} AND webhook = ?", webhook)
-    if not rows:
-        raise UnknownNameError("webhook", str(webhook), [str(known.webhook) for known in webhooks(store)])
-    return _webhook(rows[0])
-
-
-def _webhook(row: Row) -> Webhook:
-    return Webhook(row[0], row[1], row[2], tuple(json.loads(row[3])), row[4], bytes(row[5]))
+    known = webhooks.read(store, webhook)
+    if known is None:
+        raise UnknownNameError("webhook", str(webhook), [str(hook.webhook) for hook in webhooks.read_all(store)])
+    return known

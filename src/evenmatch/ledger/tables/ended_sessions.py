@@ -1,0 +1,21 @@
+"""Rows of table `ended_session`: web sessions that were ended before their expiry."""
+
+from __future__ import annotations
+
+from evenmatch.ledger import live_schema
+from evenmatch.ledger.store import Store
+
+
+def contains(store: Store, session: str) -> bool:
+    """Whether the session with this id was ended."""
+    return bool(store.all("SELECT 1 FROM ended_session WHERE session = ?", session))
+
+
+def put(store: Store, session: str, until: int) -> None:
+    """Insert an ended session, or replace the one with its id. until: when it would have expired."""
+    store.rows.upsert(store.connection, live_schema.ended_session, ("session", "until"), [(session, until)])
+
+
+def delete_expired(store: Store, now: int) -> None:
+    """Delete the sessions that would have expired by now."""
+    store.run("DELETE FROM ended_session WHERE until <= ?", now)

@@ -1,0 +1,43 @@
+"""Rows of table `lease`: the process that does some work alone, with a counter of its heartbeats."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from evenmatch.ledger.store import Store
+
+NOBODY = ""  # owner of a lease that was released or never held
+
+_TAKE = (
+    "INSERT INTO lease (name, owner, beat, held_at) VALUES (?, ?, 1, ?) ON CONFLICT (name) DO UPDATE SET "
+    "owner = excluded.owner, beat = lease.beat + 1, held_at = excluded.held_at "
+    "WHERE lease.owner = ? AND lease.beat = ? RETURNING beat"
+)
+
+
+class StoredLease(NamedTuple):
+    """A lease. held_at: time of the last heartbeat, microseconds since the epoch; None: never held."""
+
+    owner: str
+    beat: int
+    held_at: int | None
+
+
+def read(store: Store, name: str) -> StoredLease:
+    """The lease of this name; owned by NOBODY, with no heartbeat, if it was never taken."""
+    rows = store.all("SELECT owner, beat, held_at FROM lease WHERE name = ?", name)
+    return StoredLease(*rows[0]) if rows else StoredLease(NOBODY, 0, None)
+
+
+def take(store: Store, name: str, owner: str, held_at: int, known: tuple[str, int]) -> int | None:
+    """Set the owner and increment the heartbeat, if the lease still has the (owner, heartbeat) `known`.
+
+    Returns the new heartbeat; None: the lease has changed.
+    """
+    rows = store.all(_TAKE, name, owner, held_at, *known)
+    return rows[0][0] if rows else None
+
+
+def release(store: Store, name: str, owner: str) -> None:
+    """Give the lease to NOBODY, if this owner has it."""
+    store.run("UPDATE lease SET owner = ? WHERE name = ? AND owner = ?", NOBODY, name, owner)
