@@ -118,7 +118,15 @@ WORLD = {
 }
 WORLD_CALLS = {"open", "print", "input", "now", "utcnow", "today", "default_rng", "urandom", "getenv"}
 WORLD_CALLS |= {"read_text", "write_text", "write_bytes", "unlink", "mkdir"}
-CORE = {"__init__", "compiled", "loop", "maths", "parameter", "system"}  # of systems/; the others are rating systems
+CORE = {
+    "__init__",
+    "compiled",
+    "fingerprint",
+    "loop",
+    "maths",
+    "parameter",
+    "system",
+}  # of systems/; the others are rating systems
 
 
 def part_of(file):

@@ -16,7 +16,7 @@ from evenmatch.errors import UnknownNameError, UsageError
 from evenmatch.systems.system import System
 
 GROUP = "evenmatch.systems"
-_NO_SYSTEMS = {"compiled", "loop", "maths", "parameter", "system"}
+_NO_SYSTEMS = {"compiled", "fingerprint", "loop", "maths", "parameter", "system"}
 
 __all__ = ["GROUP", "find", "names"]
 

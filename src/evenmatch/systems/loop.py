@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
-import inspect
-import sys
 import types
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
-from numba.core.registry import CPUDispatcher
 
 from evenmatch.errors import EvenmatchWarning
 from evenmatch.history import Columns, Floats, History, Integers
 from evenmatch.systems.compiled import prefetch
+from evenmatch.systems.fingerprint import fingerprint
 from evenmatch.systems.system import Records, Rules, System
 
 # Kernels allocate nothing, so the arrays' reference counts need no keeping: with it wager is eight times slower.
@@ -131,8 +127,8 @@ class Engine:
 def engine(system: System) -> Engine:
     """The loop bound to this system's kernels; machine code is cached on disk for later processes."""
     # numba links globals statically, inlines them and caches the result; kernels passed as arguments or closed over
-    # would be compiled anew in every process. It does not notice an edited callee, so the name carries a hash of
-    # every kernel's source.
+    # would be compiled again in every process. It does not notice an edited callee, so the name carries a hash of
+    # every kernel's code.
     tag = f"{system.name}_{fingerprint(system)[:12]}"
     scope: dict[str, object] = {"range": range, "len": len, "pair": system.pair, "update": system.update}
     scope |= {"prefetch": prefetch, "near": CACHE // system.state.itemsize}
@@ -156,57 +152,6 @@ def _compile(function: Callable[..., Any]) -> Callable[..., Any]:
         warnings.warn(f"compiled kernels cannot be cached, each process compiles anew: {error}", EvenmatchWarning, 3)
         compiled = njit(**_OPTIONS)(function)
     return compiled
-
-
-def fingerprint(system: System) -> str:
-    """Hash of all that the machine code depends on: sources that the kernels reach, and constants."""
-    reached = Reached({__name__, prefetch.__module__}, {})
-    reached.follow(system.pair)
-    reached.follow(system.update)
-    digest = hashlib.sha256()
-    for name in sorted(reached.modules):
-        digest.update(name.encode() + inspect.getsource(sys.modules[name]).encode())
-    digest.update(repr(sorted(reached.constants.items())).encode())
-    return digest.hexdigest()
-
-
-@dataclass(frozen=True)
-class Reached:
-    """The modules of the functions that kernels call, and the globals that they read, by name."""
-
-    modules: set[str]
-    constants: dict[str, str]
-
-    def follow(self, function: object) -> None:
-        """Go through a compiled function, and through whatever it calls by name or as `module.name`."""
-        python: Any = getattr(function, "py_func", function)
-        place = f"{python.__module__}.{python.__qualname__}"
-        if place in self.constants:
-            return
-        self.constants[place] = ""
-        self.modules.add(python.__module__)
-        names = python.__code__.co_names
-        for name in names:
-            value = python.__globals__.get(name)
-            if isinstance(value, ModuleType) and not _is_librarys(value):
-                self.modules.add(value.__name__)
-                for own in names:
-                    self._note(f"{value.__name__}.{own}", getattr(value, own, None))
-            else:
-                self._note(f"{place}.{name}", value)
-
-    def _note(self, name: str, value: object) -> None:
-        if isinstance(value, CPUDispatcher):
-            self.follow(value)
-        elif isinstance(value, np.ndarray):
-            self.constants[name] = f"{value.dtype} {value.shape} {value.tobytes().hex()}"
-        elif isinstance(value, int | float | complex | str | tuple):
-            self.constants[name] = repr(value)
-
-
-def _is_librarys(module: ModuleType) -> bool:
-    root = module.__name__.split(".")[0]
-    return root in sys.stdlib_module_names or root in ("numpy", "numba")
 
 
 @dataclass(frozen=True)
