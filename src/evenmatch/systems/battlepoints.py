@@ -1,6 +1,6 @@
 """Battle points: Elo with a K-factor per bracket of one's own rating, and more at stake in lopsided wins.
 
-Definition: systems.md section 4, after the article and the game code of Math Battle II.
+Definition: docs/systems/battlepoints.md, after the article and the game code of Math Battle II.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Elo: the yardstick, with the K-factor fixed or by the rules of FIDE or the USCF.
 
-Definition: systems.md section 5, after Elo 1978, FIDE's rating regulations and Glickman & Doyle, "The US Chess Rating
-System". Teams play by their mean; several teams by the mean over rivals.
+Definition: docs/systems/elo.md, after Elo 1978, FIDE's rating regulations and Glickman & Doyle, "The US Chess Rating
+System". A team counts as its mean rating; several rivals count as the mean over them.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Elo-MMR: the performance in each match by robust comparison with everybody in it, and a robust mean of performances.
 
-Definition: systems.md section 5, after Ebtekar & Liu, "An Elo-like System for Massive Multiplayer Competitions"
+Definition: docs/systems/elommr.md, after Ebtekar & Liu, "An Elo-like System for Massive Multiplayer Competitions"
 (2021), with logistic performances and their published code's defaults. The last 16 performances are remembered one by
 one, older ones as one normal summary. In team matches each rival team is one opponent, its average member.
 """

@@ -1,7 +1,6 @@
 """Glicko: Elo with a deviation that says how sure a rating is, shrinks with every match and grows with time.
 
-Definition: systems.md section 5, after Glickman 1995 ("The Glicko system"), match by match in continuous time. A player
-meets the average member of each rival team: mean rating, root mean square deviation.
+Definition: docs/systems/glicko.md, after Glickman 1995 ("The Glicko system"), match by match in continuous time.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Glicko-2: Glicko with a volatility, by which the deviation of a player of changing strength grows faster.
 
-Definition: systems.md section 5, after Glickman 2013 ("Example of the Glicko-2 system"), match by match in continuous
-time: the deviation grows by the time since the player's last match and by nothing else. A player meets the average
-member of each rival team: mean rating, root mean square deviation.
+Definition: docs/systems/glicko2.md, after Glickman 2013 ("Example of the Glicko-2 system"), match by match in
+continuous time: the deviation grows by the time since the player's last match and by nothing else.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Planeswalker points: points for taking part and for winning, which never decrease; each match is an event.
 
-Definition: systems.md section 5, after the programme for Magic tournaments. It makes no forecast; ours, for comparison,
-is that points are strength: the share of one's points in both sides' points.
+Definition: docs/systems/planeswalker.md, after the programme for Magic tournaments. The original makes no forecast; ours,
+for comparison, is one side's share of the points of both sides.
 """
 
 from __future__ import annotations

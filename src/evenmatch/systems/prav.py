@@ -1,6 +1,6 @@
 """PRAV: predictive rating and volatility. The last ten games are judged anew with the player's present numbers.
 
-Definition: systems.md section 3, after the article "Designing a Rating System for Esports".
+Definition: docs/systems/prav.md, after the article "Designing a Rating System for Esports".
 """
 
 from __future__ import annotations

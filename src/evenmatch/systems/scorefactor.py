@@ -1,6 +1,6 @@
 """Score factor: every player against every other, team-mates too, by score per second; in duels only the result counts.
 
-Definition: systems.md section 2, after XonStat's Elo for Xonotic.
+Definition: docs/systems/scorefactor.md, after XonStat's Elo for Xonotic.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Trophies: an attacker stakes trophies against a defender, by how far apart they are; after Clash of Clans.
 
-Definition: systems.md section 5; the curves are fits by players of the game, the one for lost attacks unverified. The
-first-listed team attacks; with attack=mutual nobody does, and each match is half an attack by either side.
+Definition: docs/systems/trophies.md. The curves are fits by players of the game, the one for lost attacks unverified. The
+first-listed team attacks; with attack=mutual each match is half an attack by either side.
 """
 
 from __future__ import annotations

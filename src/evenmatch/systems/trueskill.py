@@ -1,6 +1,6 @@
 """TrueSkill: a mean and a deviation per player, learned from who finished ahead of whom; teams, draws, free-for-alls.
 
-Definition: systems.md section 5, after Herbrich, Minka & Graepel 2006. Two teams in closed form; three or more by
+Definition: docs/systems/trueskill.md, after Herbrich, Minka & Graepel 2006. Two teams in closed form; three or more by
 message passing between neighbours in the order of finish, until it converges.
 """
 

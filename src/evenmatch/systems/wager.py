@@ -1,6 +1,6 @@
 """Wager: everybody stakes a twentieth of their rank on the team, scaled by both teams' strength and time in the game.
 
-Definition: systems.md section 1, after the article "Ranking in Team-Based Competitive Games".
+Definition: docs/systems/wager.md, after the article "Ranking in Team-Based Competitive Games".
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Weng–Lin: a mean and a deviation per player by closed formulas, for any number of teams; three models to choose from.
 
-Definition: systems.md section 5, after Weng & Lin, JMLR 12:267–300 (2011), with the defaults and the readings of
+Definition: docs/systems/wenglin.md, after Weng & Lin, JMLR 12:267–300 (2011), with the defaults and the readings of
 openskill 6.2, so that results agree with it. Plackett–Luce is their algorithm 4, Bradley–Terry full 1,
 Thurstone–Mosteller full 3.
 """
