@@ -162,7 +162,7 @@ def test_ratings_that_the_system_cannot_hold_are_all_named_by_line_and_player(ru
     lines = ended.err.splitlines()
     assert lines[0] == "error: start.csv: 3 problems; nothing was added"
     assert [line.split(":")[0] for line in lines[1:4]] == ["  line 2", "  line 5", "  line 6"]
-    assert "player 'zoë', starting rating -5.0: accepted is a number from 0" in lines[1]
+    assert "player 'zoë', starting rating -5.0: expected a number from 0" in lines[1]
     assert "player 'xu', starting rating -0.5" in lines[2]
     ended = run("import", "start.csv", "--ratings", "--ladder", "cards", "--skip-bad")
     assert ended.out == "ladder cards: 1 player starts with a rating from this file; 3 bad rows left out\n"

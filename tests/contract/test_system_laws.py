@@ -289,7 +289,7 @@ def test_nobody_starts_from_nothing_and_a_rating_that_cannot_be_held_is_refused_
     for wrong in (float("nan"), float("inf"), -float("inf"), 1e13, -1e13, 1e300):
         with pytest.raises(InputError) as error:
             by.system.start_at(wrong, by.parameters)
-        assert f"starting rating {wrong!r}: accepted is a number from " in str(error.value)
+        assert f"starting rating {wrong!r}: expected a number from " in str(error.value)
         with pytest.raises(InputError, match="starting rating"):
             by.starting(np.array([fine, wrong]))
 

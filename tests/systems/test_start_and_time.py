@@ -59,7 +59,7 @@ def test_ratings_that_a_system_cannot_hold_are_refused_and_the_message_says_whic
         bound = min(inside, key=lambda good: abs(good - wrong))
         with pytest.raises(InputError) as error:
             by.system.start_at(wrong, by.parameters)
-        assert f"starting rating {wrong!r}: accepted is a number from" in str(error.value)
+        assert f"starting rating {wrong!r}: expected a number from" in str(error.value)
         assert f"{bound:.12g}" in str(error.value)
 
 

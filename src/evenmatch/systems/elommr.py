@@ -1,4 +1,4 @@
-"""Elo-MMR: the performance in each match by robust comparison with everybody in it, and a robust mean of performances.
+"""Elo-MMR: the performance in each match by robust comparison with all others in it, and a robust mean of performances.
 
 Definition: docs/systems/elommr.md, after Ebtekar & Liu, "An Elo-like System for Massive Multiplayer Competitions"
 (2021), with logistic performances and their published code's defaults. The last 16 performances are remembered one by
@@ -54,14 +54,14 @@ class ElommrParameters(Parameters):
     split_ties: bool = flag(False, "a tie is half a win and half a loss, not both", search=True)
 
     def conflict(self) -> str:
-        """The limit is a deviation after many performances, each of them less certain than that."""
+        """The limit, a deviation after many performances, must be below that of a single one."""
         if self.limit < self.beta:
             return ""
-        return f"limit={self.limit:g} is not below beta={self.beta:g}; accepted is less than that"
+        return f"limit={self.limit:g} is not below beta={self.beta:g}; expected less than that"
 
 
 class Elommr(NamedTuple):
-    """What the kernels read; `step` is the variance that each match adds, `drift` that of a microsecond."""
+    """Parameters as the kernels read them; `step` is the variance that a match adds, `drift` that of a microsecond."""
 
     start: float
     beta2: float
@@ -96,7 +96,7 @@ FACTORS = (
     Factor("deviation_after", "deviation after it"),
 )
 MEAN, WEIGHT = range(2)  # columns of scratch, a row per team
-NOTHING = (0.0,) * MEMORY  # remembered
+EMPTY_MEMORY = (0.0,) * MEMORY
 
 
 @kernel
@@ -153,18 +153,18 @@ def performance_of(
     low, high, x = params.start - REACH, params.start + REACH, own
     tied = 0.5 if params.split_ties else 1.0  # how often a tie counts, as a win and as a loss
     for _ in range(STEPS):
-        at = logistic(weight * (x - own))
-        value = tied * weight * (1.0 - 2.0 * at)
-        slope = 2.0 * tied * weight * weight * at * (1.0 - at)
+        chance = logistic(weight * (x - own))
+        value = tied * weight * (1.0 - 2.0 * chance)
+        slope = 2.0 * tied * weight * weight * chance * (1.0 - chance)
         for rival in range(first, end):
             if rival != team:
                 ahead = h.place[rival] - h.place[team]
                 w = scratch[rival - first, WEIGHT]
-                at = logistic(w * (x - scratch[rival - first, MEAN]))
+                chance = logistic(w * (x - scratch[rival - first, MEAN]))
                 times = 2.0 * tied if ahead == 0 else 1.0
-                won = 1.0 if ahead > 0 else 0.5 if ahead == 0 else 0.0
-                value += times * w * (won - at)
-                slope += times * w * w * at * (1.0 - at)
+                score = 1.0 if ahead > 0 else 0.5 if ahead == 0 else 0.0
+                value += times * w * (score - chance)
+                slope += times * w * w * chance * (1.0 - chance)
         before = x
         x, low, high = newton(x, value, slope, low, high)
         if abs(x - before) < CLOSE:
@@ -174,17 +174,17 @@ def performance_of(
 
 @rarely
 def robust_mean(state: Records, player: int, guess: float, params: Elommr) -> float:
-    """The mean of the normal summary and the remembered performances, of which far ones pull no more than near ones."""
+    """The mean of the normal summary and the remembered performances; far ones pull no more than near ones."""
     record = state[player]
     low, high, x = params.start - REACH, params.start + REACH, guess
     steep = MULTIPLIER / math.sqrt(params.beta2)
     for _ in range(STEPS):
         value = record.normal_weight * (record.normal_mean - x)
         slope = record.normal_weight
-        for at in range(min(record.games, MEMORY)):
-            share = logistic(steep * (x - record.performance[at]))
-            value += record.weight[at] * (1.0 - 2.0 * share)
-            slope += 2.0 * record.weight[at] * steep * share * (1.0 - share)
+        for index in range(min(record.games, MEMORY)):
+            share = logistic(steep * (x - record.performance[index]))
+            value += record.weight[index] * (1.0 - 2.0 * share)
+            slope += 2.0 * record.weight[index] * steep * share * (1.0 - share)
         before = x
         x, low, high = newton(x, value, slope, low, high)
         if abs(x - before) < CLOSE:
@@ -194,34 +194,34 @@ def robust_mean(state: Records, player: int, guess: float, params: Elommr) -> fl
 
 @rarely
 def diffuse(state: Records, player: int, noise: float, params: Elommr) -> None:
-    """Add the noise: all that is known weighs less, and part of what single performances weigh goes to the summary."""
+    """Add the noise: everything remembered weighs less, and part of the performances' weight goes to the summary."""
     record = state[player]
     before = record.deviation * record.deviation
     decay = before / (before + noise)
     transfer = decay**params.rho
-    told = 0.0
-    for at in range(min(record.games, MEMORY)):
-        told += record.weight[at] / (MULTIPLIER * math.sqrt(params.beta2))
-        record.weight[at] *= transfer * decay
-    kept = transfer * record.normal_weight
-    moved = (1.0 - transfer) * (record.normal_weight + told)
-    record.normal_mean = (kept * record.normal_mean + moved * record.rating) / (kept + moved)
-    record.normal_weight = decay * (kept + moved)
+    performances = 0.0
+    for index in range(min(record.games, MEMORY)):
+        performances += record.weight[index] / (MULTIPLIER * math.sqrt(params.beta2))
+        record.weight[index] *= transfer * decay
+    remaining = transfer * record.normal_weight
+    moved = (1.0 - transfer) * (record.normal_weight + performances)
+    record.normal_mean = (remaining * record.normal_mean + moved * record.rating) / (remaining + moved)
+    record.normal_weight = decay * (remaining + moved)
     record.deviation = math.sqrt(before + noise)
 
 
 @rarely
 def remember(state: Records, player: int, performance: float, now: int, params: Elommr) -> None:
-    """Put the performance in the place of the oldest one, which goes into the summary, and find the new rating."""
+    """Store the performance in place of the oldest, which joins the summary, and compute the new rating."""
     record = state[player]
-    at = record.games % MEMORY
+    oldest = record.games % MEMORY
     if record.games >= MEMORY:
-        weight = record.weight[at] / (MULTIPLIER * math.sqrt(params.beta2))
+        weight = record.weight[oldest] / (MULTIPLIER * math.sqrt(params.beta2))
         total = record.normal_weight + weight
-        record.normal_mean = (record.normal_weight * record.normal_mean + weight * record.performance[at]) / total
+        record.normal_mean = (record.normal_weight * record.normal_mean + weight * record.performance[oldest]) / total
         record.normal_weight = total
-    record.performance[at] = performance
-    record.weight[at] = MULTIPLIER / math.sqrt(params.beta2)
+    record.performance[oldest] = performance
+    record.weight[oldest] = MULTIPLIER / math.sqrt(params.beta2)
     record.games += 1
     record.last_played = now
     record.rating = robust_mean(state, player, record.rating, params)
@@ -259,14 +259,14 @@ def update(
 
 def _tell(change: Change, parameters: ElommrParameters) -> str:
     f = change.factors
-    told = f"scored {change.result:.2f} where {change.expected:.3f} was expected, which is a performance of"
-    told += f" {float(f['performance']):.0f}; deviation {float(f['deviation_before']):.1f} →"
-    return told + f" {float(f['deviation_after']):.1f}"
+    text = f"scored {change.result:.2f} where {change.expected:.3f} was expected, which is a performance of"
+    text += f" {float(f['performance']):.0f}; deviation {float(f['deviation_before']):.1f} →"
+    return text + f" {float(f['deviation_after']):.1f}"
 
 
 def _start_at(rating: float, p: ElommrParameters) -> tuple[object, ...]:
     rating = starting_rating(rating, p.start - REACH, p.start + REACH)
-    return (rating, p.deviation, rating, p.deviation**-2, 0, 0, NOTHING, NOTHING)
+    return (rating, p.deviation, rating, p.deviation**-2, 0, 0, EMPTY_MEMORY, EMPTY_MEMORY)
 
 
 SYSTEM = System(

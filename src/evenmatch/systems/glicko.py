@@ -52,11 +52,11 @@ class GlickoParameters(Parameters):
         """The least deviation must not exceed a newcomer's."""
         if self.min_deviation <= self.deviation:
             return ""
-        return f"min_deviation={self.min_deviation:g} is above deviation={self.deviation:g}; accepted is at most that"
+        return f"min_deviation={self.min_deviation:g} is above deviation={self.deviation:g}; expected at most that"
 
 
 class Glicko(NamedTuple):
-    """What the kernels read: variances in points squared, `growth` per microsecond."""
+    """Parameters as the kernels read them: variances in points squared, `growth` per microsecond."""
 
     most: float
     least: float
@@ -88,7 +88,7 @@ def variance_at(state: Records, player: int, now: int, params: Glicko) -> float:
 
 @rarely
 def age(state: Records, now: int, params: Glicko) -> None:
-    """Give all who have played the deviation that a match at this time would find."""
+    """Give every player who has played the deviation that a match at this time would start from."""
     for player in range(len(state)):
         record = state[player]
         if record.games > 0 and record.last_played <= now:
@@ -116,7 +116,7 @@ def pair(a: Integers, b: Integers, home: bool, now: int, state: Records, params:
 
 @kernel
 def settle(variance: float, information: float) -> float:
-    """The variance after matches that told so much; their surprise moves the rating by it over the unit."""
+    """The variance after results with this information; it divided by the unit is the points per unit of surprise."""
     return 1.0 / (1.0 / variance + information / (UNIT * UNIT))
 
 
@@ -157,20 +157,20 @@ def rate_period(
     opponents  (rating, deviation, score 0..1) of each match of the period; deviations as at its beginning
     """
     information = surprise = 0.0
-    for other, doubt, score in opponents:
-        g = glicko_g(doubt**2, UNIT)
-        foretold = logistic(g * (rating - other) / UNIT)
-        information += g**2 * foretold * (1.0 - foretold)
-        surprise += g * (score - foretold)
+    for opponent, deviation_of_opponent, score in opponents:
+        g = glicko_g(deviation_of_opponent**2, UNIT)
+        chance = logistic(g * (rating - opponent) / UNIT)
+        information += g**2 * chance * (1.0 - chance)
+        surprise += g * (score - chance)
     variance = settle(deviation**2, information)
     return rating + variance / UNIT * surprise, math.sqrt(variance)
 
 
 def _tell(change: Change, parameters: GlickoParameters) -> str:
     f = change.factors
-    told = f"scored {change.result:.2f} where {change.expected:.3f} was expected, at {float(f['gain']):.4g} points per"
-    told += f" unit of surprise; deviation {float(f['deviation_before']):.1f} → {float(f['deviation_after']):.1f}"
-    return told
+    text = f"scored {change.result:.2f} where {change.expected:.3f} was expected, at {float(f['gain']):.4g} points per"
+    text += f" unit of surprise; deviation {float(f['deviation_before']):.1f} → {float(f['deviation_after']):.1f}"
+    return text
 
 
 def _newcomer(p: GlickoParameters) -> tuple[object, ...]:

@@ -34,7 +34,7 @@ from evenmatch.systems.system import (
 
 DAY = 86_400_000_000  # microseconds
 CLOSE = 1e-6  # of ln σ²: where the search for the volatility ends
-TELLING = 1e-20  # matches that tell less leave the volatility as it is
+LEAST_INFORMATION = 1e-20  # a match with less of it leaves the volatility as it is
 
 
 @dataclass(frozen=True)
@@ -55,11 +55,15 @@ class Glicko2Parameters(Parameters):
         """The least deviation must not exceed a newcomer's."""
         if self.min_deviation <= self.deviation:
             return ""
-        return f"min_deviation={self.min_deviation:g} is above deviation={self.deviation:g}; accepted is at most that"
+        return f"min_deviation={self.min_deviation:g} is above deviation={self.deviation:g}; expected at most that"
 
 
 class Glicko2(NamedTuple):
-    """What the kernels read: variances in points squared; `growth` is points squared for σ² of 1, per microsecond."""
+    """Parameters as the kernels read them.
+
+    most, least  variances in points squared
+    growth       points squared that σ² of 1 adds in a microsecond
+    """
 
     most: float
     least: float
@@ -96,7 +100,7 @@ def variance_at(state: Records, player: int, now: int, params: Glicko2) -> float
 
 @rarely
 def age(state: Records, now: int, params: Glicko2) -> None:
-    """Give all who have played the deviation that a match at this time would find."""
+    """Give every player who has played the deviation that a match at this time would start from."""
     for player in range(len(state)):
         record = state[player]
         if record.games > 0 and record.last_played <= now:
@@ -142,15 +146,15 @@ def new_volatility(volatility: float, variance: float, v: float, delta: float, t
         b = start - tau
         while slope(b, start, variance, v, square, tau) < 0.0:
             b -= tau
-    at_a, at_b = slope(a, start, variance, v, square, tau), slope(b, start, variance, v, square, tau)
+    f_a, f_b = slope(a, start, variance, v, square, tau), slope(b, start, variance, v, square, tau)
     while abs(b - a) > CLOSE:
-        c = a + (a - b) * at_a / (at_b - at_a)
-        at_c = slope(c, start, variance, v, square, tau)
-        if at_c * at_b <= 0.0:
-            a, at_a = b, at_b
+        c = a + (a - b) * f_a / (f_b - f_a)
+        f_c = slope(c, start, variance, v, square, tau)
+        if f_c * f_b <= 0.0:
+            a, f_a = b, f_b
         else:
-            at_a *= 0.5
-        b, at_b = c, at_c
+            f_a *= 0.5
+        b, f_b = c, f_c
     return math.exp(0.5 * a)
 
 
@@ -174,7 +178,7 @@ def update(
                 h, first, end, team, record.rating, scratch, GLICKO, params.advantage
             )
             volatility = record.volatility
-            if information > TELLING:
+            if information > LEAST_INFORMATION:
                 v = 1.0 / information
                 volatility = new_volatility(volatility, variance, v, v * surprise, params.tau)
             after = 1.0 / (1.0 / variance + information)
@@ -207,12 +211,12 @@ def rate_period(
     if not opponents:
         return rating, GLICKO * math.sqrt(variance + volatility**2), volatility
     information = surprise = 0.0
-    for other, doubt, score in opponents:
-        g = glicko_g(doubt**2, GLICKO)
-        foretold = logistic(g * (rating - other) / GLICKO)
-        information += g**2 * foretold * (1.0 - foretold)
-        surprise += g * (score - foretold)
-    if information > TELLING:
+    for opponent, deviation_of_opponent, score in opponents:
+        g = glicko_g(deviation_of_opponent**2, GLICKO)
+        chance = logistic(g * (rating - opponent) / GLICKO)
+        information += g**2 * chance * (1.0 - chance)
+        surprise += g * (score - chance)
+    if information > LEAST_INFORMATION:
         v = 1.0 / information
         volatility = new_volatility(volatility, variance, v, v * surprise, tau)
     after = 1.0 / (1.0 / (variance + volatility**2) + information)
@@ -221,9 +225,9 @@ def rate_period(
 
 def _tell(change: Change, parameters: Glicko2Parameters) -> str:
     f = change.factors
-    told = f"scored {change.result:.2f} where {change.expected:.3f} was expected, at {float(f['gain']):.4g} points per"
-    told += f" unit of surprise; deviation {float(f['deviation_before']):.1f} → {float(f['deviation_after']):.1f}"
-    return told + f", volatility {float(f['volatility_after']):.4f}"
+    text = f"scored {change.result:.2f} where {change.expected:.3f} was expected, at {float(f['gain']):.4g} points per"
+    text += f" unit of surprise; deviation {float(f['deviation_before']):.1f} → {float(f['deviation_after']):.1f}"
+    return text + f", volatility {float(f['volatility_after']):.4f}"
 
 
 def _newcomer(p: Glicko2Parameters) -> tuple[object, ...]:

@@ -12,8 +12,8 @@ from evenmatch.systems.compiled import kernel, rarely
 
 LOG_10 = math.log(10.0)
 DENSITY = 1.0 / math.sqrt(2.0 * math.pi)  # of a standard normal at 0
-LEAST_PLAY = 1e-4  # share of a match that who was in it at all is taken to have played
-NARROW = 1e-6  # deviations: a draw margin that is none
+LEAST_PLAY = 1e-4  # the least share of a match that a player in it is taken to have played
+NARROW = 1e-6  # deviations: a smaller draw margin counts as none
 _SQRT_HALF = math.sqrt(0.5)
 _HALF = 31  # bits of half a factor
 _MASK = (1 << _HALF) - 1
@@ -169,7 +169,10 @@ def play_share(h: Columns, m: int, slot: int) -> float:
 
 @kernel
 def glicko_g(variance: float, unit: float) -> float:
-    """Glicko's g: how much a lead counts against a rating of this variance, both in points of so many to the unit."""
+    """Glicko's g: how much a lead counts against a rating of this variance.
+
+    Lead and variance are in points, `unit` is the points per unit of log-odds.
+    """
     return 1.0 / math.sqrt(1.0 + variance * (3.0 / (math.pi * math.pi * unit * unit)))
 
 
@@ -191,13 +194,13 @@ def glicko_surprise(
     for rival in range(first, end):
         if rival != team:
             ahead = h.place[rival] - h.place[team]
-            won = 1.0 if ahead > 0 else 0.5 if ahead == 0 else 0.0
+            score = 1.0 if ahead > 0 else 0.5 if ahead == 0 else 0.0
             lead = rating - teams[rival - first, 0]
             lead += advantage if team == first else -advantage if rival == first else 0.0
             g = teams[rival - first, 1]
-            foretold = logistic(g * lead / unit)
-            information += g * g * foretold * (1.0 - foretold)
-            gain += g * (won - foretold)
+            chance = logistic(g * lead / unit)
+            information += g * g * chance * (1.0 - chance)
+            gain += g * (score - chance)
     return information, gain
 
 
@@ -228,7 +231,7 @@ def _multiply(limbs: NDArray[np.uint64], factors: Four) -> None:
         low, high = np.uint64(factor & _MASK), np.uint64(factor >> _HALF)
         carry = below = np.uint64(0)  # below: the next lower limb before this factor
         for limb in range(len(limbs)):
-            here = limbs[limb]
-            total = here * low + below * high + carry  # below 2**64
+            limb_before = limbs[limb]
+            total = limb_before * low + below * high + carry  # below 2**64
             limbs[limb] = total & np.uint64(_MASK)
-            carry, below = total >> np.uint64(_HALF), here
+            carry, below = total >> np.uint64(_HALF), limb_before

@@ -34,7 +34,7 @@ from evenmatch.systems.system import (
 )
 
 VARIANTS = ("plackett_luce", "bradley_terry_full", "thurstone_mosteller_full")
-LARGEST = 300.0  # exponent, of which squares are still numbers
+LARGEST = 300.0  # exponent: the squares of such powers are still finite
 PLACKETT_LUCE, BRADLEY_TERRY, THURSTONE_MOSTELLER = range(3)
 
 
@@ -49,14 +49,14 @@ class WenglinParameters(Parameters):
     tau: float = number(25 / 300, 0, 1e6, "deviation that each match adds", search=(0.0001, 5))
     kappa: float = number(1e-4, 1e-12, 1, "no match takes away more of a variance than all but this share")
     margin: float = number(0.1, 1e-6, 1e6, "draw margin of thurstone_mosteller_full", search=(0.01, 10))
-    display: float = number(3.0, -100, 100, "the shown rating is the mean less so many deviations")
+    display: float = number(3.0, -100, 100, "the shown rating is the mean less this many deviations")
     limit_sigma: bool = flag(False, "a deviation never rises", search=True)
     partial_play: bool = flag(True, "who played a part of the match by `seconds` counts for that part", search=True)
     advantage: float = number(0.0, -1e5, 1e5, "points that being listed first is worth", search=(-2, 4))
 
 
 class Wenglin(NamedTuple):
-    """What the kernels read."""
+    """Parameters as the kernels read them."""
 
     variant: int
     beta2: float
@@ -116,7 +116,7 @@ def pair(a: Integers, b: Integers, home: bool, now: int, state: Records, params:
 
 @kernel
 def plackett_luce(h: Columns, first: int, end: int, params: Wenglin, scratch: Floats) -> None:
-    """Algorithm 4: each place was won against all who finished there or behind; sums along the order of finish do."""
+    """Algorithm 4: each place was won against all who finished there or behind, by sums along the order of finish."""
     count = end - first
     total, most = 0.0, -math.inf
     for i in range(count):
@@ -132,9 +132,9 @@ def plackett_luce(h: Columns, first: int, end: int, params: Wenglin, scratch: Fl
             ahead += h.place[q] == place
         scratch[ahead, ORDER] = float(i)
     rest = 0.0
-    for at in range(count):
-        rest += scratch[int(scratch[count - 1 - at, ORDER]), STRENGTH]
-        scratch[count - 1 - at, REST] = rest
+    for rank in range(count):
+        rest += scratch[int(scratch[count - 1 - rank, ORDER]), STRENGTH]
+        scratch[count - 1 - rank, REST] = rest
     begin, once, twice = 0, 0.0, 0.0
     while begin < count:
         place, tied = h.place[first + int(scratch[begin, ORDER])], 1
@@ -142,8 +142,8 @@ def plackett_luce(h: Columns, first: int, end: int, params: Wenglin, scratch: Fl
             tied += 1
         once += 1.0 / scratch[begin, REST]
         twice += 1.0 / (scratch[begin, REST] * scratch[begin, REST])
-        for at in range(begin, begin + tied):
-            i = int(scratch[at, ORDER])
+        for rank in range(begin, begin + tied):
+            i = int(scratch[rank, ORDER])
             strength, variance = scratch[i, STRENGTH], scratch[i, VARIANCE]
             scratch[i, OMEGA] = (1.0 / tied - strength * once) * variance / c
             scratch[i, DELTA] = strength * (once - strength * twice) * variance * math.sqrt(variance) / (c * c * c)
@@ -184,7 +184,7 @@ def by_pairs(h: Columns, first: int, end: int, params: Wenglin, scratch: Floats)
 def update(
     h: Columns, m: int, state: Records, params: Wenglin, expected: Floats, factors: Records, scratch: Floats
 ) -> None:
-    """What the match says of each team, shared among its players by their variance."""
+    """Move each team's players by their share of the team's variance."""
     first, end = h.team_start[m], h.team_start[m + 1]
     for team in range(first, end):
         mean, variance = together(h.player[h.slot_start[team] : h.slot_start[team + 1]], state, params)
@@ -217,12 +217,12 @@ def update(
 
 def _tell(change: Change, parameters: WenglinParameters) -> str:
     f = change.factors
-    told = f"scored {change.result:.2f} where {change.expected:.3f} was expected: {float(f['share']):.0%} of the team's"
-    told += f" {float(f['team_change']):+.3f}, deviation {float(f['deviation_before']):.3f} →"
-    told += f" {float(f['deviation_after']):.3f}"
+    text = f"scored {change.result:.2f} where {change.expected:.3f} was expected: {float(f['share']):.0%} of the team's"
+    text += f" {float(f['team_change']):+.3f}, deviation {float(f['deviation_before']):.3f} →"
+    text += f" {float(f['deviation_after']):.3f}"
     if f["weight"] != 1:
-        told += f", for {float(f['weight']):.0%} of the match"
-    return told + (f"; shown is the mean less {parameters.display:g} deviations" if parameters.display else "")
+        text += f", for {float(f['weight']):.0%} of the match"
+    return text + (f"; shown is the mean less {parameters.display:g} deviations" if parameters.display else "")
 
 
 def _first_shown(p: WenglinParameters) -> float:
