@@ -16,7 +16,16 @@ from evenmatch.errors import UnknownNameError, UsageError
 from evenmatch.systems.system import System
 
 GROUP = "evenmatch.systems"
-_NO_SYSTEMS = {"compiled", "fingerprint", "loop", "maths", "parameter", "system"}
+_NO_SYSTEMS = {
+    "compiled",
+    "fingerprint",
+    "growing_deviation",
+    "loop",
+    "maths",
+    "mean_and_deviation",
+    "parameter",
+    "system",
+}
 
 __all__ = ["GROUP", "find", "names"]
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from evenmatch.systems.maths import LOG_10, logistic, mean_rating
+from evenmatch.systems.maths import LOG_10, logistic, mean_rating, score_of
 from evenmatch.systems.system import (
     Change,
     Columns,
@@ -141,8 +141,7 @@ def update(
             for rival in range(first, end):
                 if rival == team:
                     continue
-                ahead = h.place[rival] - h.place[team]
-                won = 1.0 if ahead > 0 else 0.5 if ahead == 0 else 0.0
+                won = score_of(h.place[rival] - h.place[team])
                 if rivals == 1 and high - low == 1:
                     lead = won - expected[team]
                 else:

@@ -30,6 +30,7 @@ from evenmatch.systems.system import (
     number,
     optional_number,
     rarely,
+    score_text,
     timeless,
 )
 
@@ -198,11 +199,9 @@ def update(
 
 
 def _tell(change: Change, parameters: EloParameters) -> str:
-    f = change.factors
-    text = f"scored {change.result:.2f} where {change.expected:.3f} was expected"
-    if f["special"]:
-        return f"{text}, by the USCF's formula for the first {SPECIAL + 1} games"
-    return f"{text}, with K {float(f['k']):.4g}"
+    if change.factors["special"]:
+        return f"{score_text(change)}, by the USCF's formula for the first {SPECIAL + 1} games"
+    return f"{score_text(change)}, with K {float(change.factors['k']):.4g}"
 
 
 def _newcomer(p: EloParameters) -> tuple[object, ...]:

@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from evenmatch.systems.maths import logistic, newton
+from evenmatch.systems.growing_deviation import average, grow, idle_time
+from evenmatch.systems.maths import DAY, logistic, newton, score_of
 from evenmatch.systems.system import (
     Change,
     Columns,
@@ -24,16 +25,17 @@ from evenmatch.systems.system import (
     Records,
     System,
     any_match,
+    deviation_text,
     fields,
     flag,
     in_time,
     kernel,
     number,
     rarely,
+    score_text,
     starting_rating,
 )
 
-DAY = 86_400_000_000  # microseconds
 MEMORY = 16  # performances
 MULTIPLIER = math.pi / math.sqrt(3.0)  # of a logistic curve that has a normal one's variance
 REACH = 7500.0  # points around a newcomer's rating in which performances lie
@@ -100,44 +102,36 @@ EMPTY_MEMORY = (0.0,) * MEMORY
 
 
 @kernel
-def drift_at(state: Records, player: int, now: int, params: Elommr) -> float:
-    """The variance that time alone has added since the last match."""
-    record = state[player]
-    idle = float(now - record.last_played) if record.games > 0 else 0.0
-    return params.drift * idle
+def noise_at(state: Records, player: int, now: int, params: Elommr) -> float:
+    """The variance that is added before a match at this time: by time and by the match."""
+    return params.step + params.drift * idle_time(state, player, now)
 
 
 @kernel
-def noise_at(state: Records, player: int, now: int, params: Elommr) -> float:
-    """The variance that is added before a match at this time."""
-    return params.step + drift_at(state, player, now, params)
+def variance_at(state: Records, player: int, now: int, params: Elommr) -> float:
+    """The variance in a match at this time, the noise included."""
+    deviation = state[player].deviation
+    return deviation * deviation + noise_at(state, player, now, params)
+
+
+@kernel
+def drifted_variance_at(state: Records, player: int, now: int, params: Elommr) -> float:
+    """The variance at a time without a match, which adds no step."""
+    deviation = state[player].deviation
+    return deviation * deviation + params.drift * idle_time(state, player, now)
 
 
 @rarely
 def age(state: Records, now: int, params: Elommr) -> None:
-    """Widen the deviation of all who have played by the drift, without the step, which is added by a match."""
-    for player in range(len(state)):
-        record = state[player]
-        if record.games > 0 and record.last_played <= now:
-            record.deviation = math.sqrt(record.deviation * record.deviation + drift_at(state, player, now, params))
-
-
-@kernel
-def average(team: Integers, now: int, state: Records, params: Elommr) -> tuple[float, float]:
-    """Mean rating and mean variance, the noise included, of a team at this time."""
-    rating, variance = 0.0, 0.0
-    for i in range(len(team)):
-        record = state[team[i]]
-        rating += record.rating
-        variance += record.deviation * record.deviation + noise_at(state, team[i], now, params)
-    return rating / len(team), variance / len(team)
+    """Let the deviations drift until this time."""
+    grow(state, now, params, drifted_variance_at)
 
 
 @kernel
 def pair(a: Integers, b: Integers, home: bool, now: int, state: Records, params: Elommr) -> tuple[float, float]:
     """The probability that one average member performs better; a draw counts half and is not foreseen."""
-    own, own_variance = average(a, now, state, params)
-    other, other_variance = average(b, now, state, params)
+    own, own_variance = average(a, now, state, params, variance_at)
+    other, other_variance = average(b, now, state, params, variance_at)
     deviation = math.sqrt(own_variance + other_variance + 2.0 * params.beta2)
     return logistic(MULTIPLIER * (own - other) / deviation), 0.0
 
@@ -162,8 +156,7 @@ def performance_of(
                 w = scratch[rival - first, WEIGHT]
                 chance = logistic(w * (x - scratch[rival - first, MEAN]))
                 times = 2.0 * tied if ahead == 0 else 1.0
-                score = 1.0 if ahead > 0 else 0.5 if ahead == 0 else 0.0
-                value += times * w * (score - chance)
+                value += times * w * (score_of(ahead) - chance)
                 slope += times * w * w * chance * (1.0 - chance)
         before = x
         x, low, high = newton(x, value, slope, low, high)
@@ -236,7 +229,9 @@ def update(
     first, end = h.team_start[m], h.team_start[m + 1]
     now = h.time[m]
     for team in range(first, end):
-        rating, variance = average(h.player[h.slot_start[team] : h.slot_start[team + 1]], now, state, params)
+        rating, variance = average(
+            h.player[h.slot_start[team] : h.slot_start[team + 1]], now, state, params, variance_at
+        )
         scratch[team - first, MEAN] = rating
         scratch[team - first, WEIGHT] = MULTIPLIER / math.sqrt(variance + params.beta2)
     for team in range(first, end):
@@ -258,10 +253,8 @@ def update(
 
 
 def _tell(change: Change, parameters: ElommrParameters) -> str:
-    f = change.factors
-    text = f"scored {change.result:.2f} where {change.expected:.3f} was expected, which is a performance of"
-    text += f" {float(f['performance']):.0f}; deviation {float(f['deviation_before']):.1f} →"
-    return text + f" {float(f['deviation_after']):.1f}"
+    performance = float(change.factors["performance"])
+    return f"{score_text(change)}, which is a performance of {performance:.0f}; {deviation_text(change, 1)}"
 
 
 def _start_at(rating: float, p: ElommrParameters) -> tuple[object, ...]:

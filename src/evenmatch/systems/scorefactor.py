@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from evenmatch.systems.maths import LOG_10, logistic
+from evenmatch.systems.maths import DAY, LOG_10, logistic, score_of
 from evenmatch.systems.system import (
     Change,
     Columns,
@@ -34,7 +34,6 @@ from evenmatch.systems.system import (
     rarely,
 )
 
-DAY = 86_400_000_000  # microseconds
 LEARNING = 32  # games until K has come down
 TINY = 1e-9
 WIDEST = 400.0  # points of difference beyond which odds grow no further
@@ -184,8 +183,7 @@ def update(
                 continue
             share = score_share(scratch[i, RATE], scratch[j, RATE])
             if duel:
-                ahead = h.place[first + 1] - h.place[first]
-                share = 1.0 if ahead > 0 else 0.5 if ahead == 0 else 0.0
+                share = score_of(h.place[first + 1] - h.place[first])
             forecast = expected_share(scratch[i, RATING], scratch[j, RATING])
             scratch[i, GAIN] += gain(share, forecast, params)
             scratch[j, GAIN] += gain(1.0 - share, 1.0 - forecast, params)

@@ -68,6 +68,7 @@ __all__ = [
     "as_shown",
     "below_floor",
     "choice",
+    "deviation_text",
     "fields",
     "flag",
     "in_time",
@@ -80,6 +81,7 @@ __all__ = [
     "numbers",
     "optional_number",
     "rarely",
+    "score_text",
     "starting_rating",
     "timeless",
 ]
@@ -297,6 +299,20 @@ def in_time(age: Callable[..., None], compiled: Callable[..., NamedTuple]) -> Ca
 def below_floor(start: float, floor: float) -> str:
     """For `Parameters.conflict`: the message where newcomers would begin below the floor, else an empty text."""
     return "" if start >= floor else f"start={start:g} is below floor={floor:g}; expected a start from the floor up"
+
+
+# Parts of sentences that several systems share, for `tell`.
+
+
+def score_text(change: Change) -> str:
+    """The team's result and its expected score."""
+    return f"scored {change.result:.2f} where {change.expected:.3f} was expected"
+
+
+def deviation_text(change: Change, decimals: int) -> str:
+    """The deviation before and after, from the factors deviation_before and deviation_after."""
+    before, after = (float(change.factors[f"deviation_{when}"]) for when in ("before", "after"))
+    return f"deviation {before:.{decimals}f} → {after:.{decimals}f}"
 
 
 # Checks that several systems share. Each gives (match, reason) pairs for `refuse`.

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from evenmatch.systems.maths import draw_v_w, play_share, quick_cdf, v_win, w_win
+from evenmatch.systems.mean_and_deviation import STATE, newcomer, skill_text, start_at, sums
 from evenmatch.systems.system import (
     Change,
     Columns,
@@ -29,7 +30,7 @@ from evenmatch.systems.system import (
     kernel,
     number,
     rarely,
-    starting_rating,
+    score_text,
     timeless,
 )
 
@@ -67,7 +68,6 @@ def _compile(p: TrueskillParameters) -> Trueskill:
     return Trueskill(p.beta**2, p.tau**2, margin, p.display, p.partial_play, p.advantage)
 
 
-STATE = np.dtype([("rating", "f8"), ("mean", "f8"), ("deviation", "f8")], align=True)
 FACTORS = (
     Factor("weight", "part of the match that counts, by seconds"),
     Factor("mean_change", "what the match did to the mean"),
@@ -81,11 +81,7 @@ ORDER, MEAN, VARIANCE, SIZE, LEFT_PI, LEFT_TAU, RIGHT_PI, RIGHT_TAU = range(8)
 @kernel
 def performance(team: Integers, state: Records, params: Trueskill) -> tuple[float, float]:
     """Mean and variance of a team's performance if all its players play to the end."""
-    mean, variance = 0.0, 0.0
-    for i in range(len(team)):
-        record = state[team[i]]
-        mean += record.mean
-        variance += record.deviation * record.deviation
+    mean, variance = sums(team, state)
     return mean, variance + len(team) * (params.tau2 + params.beta2)
 
 
@@ -254,22 +250,8 @@ def update(
 
 
 def _tell(change: Change, parameters: TrueskillParameters) -> str:
-    f = change.factors
-    text = f"scored {change.result:.2f} where {change.expected:.3f} was expected: mean {float(f['mean_change']):+.3f}"
-    text += f", deviation {float(f['deviation_before']):.3f} → {float(f['deviation_after']):.3f}"
-    if f["weight"] != 1:
-        text += f", for {float(f['weight']):.0%} of the match"
-    return text + (f"; shown is the mean less {parameters.display:g} deviations" if parameters.display else "")
-
-
-def _first_shown(p: TrueskillParameters) -> float:
-    return p.mean - p.display * p.deviation
-
-
-def _start_at(rating: float, p: TrueskillParameters) -> tuple[object, ...]:
-    rating = starting_rating(rating)
-    mean = p.mean - (_first_shown(p) - rating)  # a newcomer's to the last bit, unlike rating + display · deviation
-    return (rating, mean, p.deviation)
+    mean_change = float(change.factors["mean_change"])
+    return f"{score_text(change)}: mean {mean_change:+.3f}, {skill_text(change, parameters.display)}"
 
 
 SYSTEM = System(
@@ -290,8 +272,8 @@ SYSTEM = System(
     },
     compile=_compile,
     state=STATE,
-    newcomer=lambda p: (_first_shown(p), p.mean, p.deviation),
-    start_at=_start_at,
+    newcomer=newcomer,
+    start_at=start_at,
     as_of=timeless,
     columns=fields("mean", "deviation"),
     factors=FACTORS,

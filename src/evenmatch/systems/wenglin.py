@@ -11,9 +11,8 @@ import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import numpy as np
-
-from evenmatch.systems.maths import draw_v_w, logistic, play_share, quick_cdf, v_win, w_win
+from evenmatch.systems.maths import draw_v_w, logistic, play_share, quick_cdf, score_of, v_win, w_win
+from evenmatch.systems.mean_and_deviation import STATE, newcomer, skill_text, start_at, sums
 from evenmatch.systems.system import (
     Change,
     Columns,
@@ -29,7 +28,7 @@ from evenmatch.systems.system import (
     flag,
     kernel,
     number,
-    starting_rating,
+    score_text,
     timeless,
 )
 
@@ -76,7 +75,6 @@ def _compile(p: WenglinParameters) -> Wenglin:
     )
 
 
-STATE = np.dtype([("rating", "f8"), ("mean", "f8"), ("deviation", "f8")], align=True)
 FACTORS = (
     Factor("weight", "part of the match that counts, by seconds"),
     Factor("share", "the player's share of the team's variance"),
@@ -91,14 +89,7 @@ MEAN, VARIANCE, OMEGA, DELTA, STRENGTH, REST, ORDER = range(7)
 @kernel
 def together(team: Integers, state: Records, params: Wenglin) -> tuple[float, float]:
     """Mean and variance of a team, the sums over its players."""
-    if len(team) == 1:
-        alone = state[team[0]]
-        return alone.mean, alone.deviation * alone.deviation + params.tau2
-    mean, variance = 0.0, 0.0
-    for i in range(len(team)):
-        record = state[team[i]]
-        mean += record.mean
-        variance += record.deviation * record.deviation
+    mean, variance = sums(team, state)
     return mean, variance + len(team) * params.tau2
 
 
@@ -164,7 +155,7 @@ def by_pairs(h: Columns, first: int, end: int, params: Wenglin, scratch: Floats)
             pull, shrink = 0.0, 0.0
             if params.variant == BRADLEY_TERRY:
                 p = logistic(lead)
-                pull = (1.0 if ahead > 0 else 0.5 if ahead == 0 else 0.0) - p
+                pull = score_of(ahead) - p
                 shrink = p * (1.0 - p)
             elif ahead == 0:
                 pull, shrink = draw_v_w(lead, params.margin / c)
@@ -217,22 +208,8 @@ def update(
 
 def _tell(change: Change, parameters: WenglinParameters) -> str:
     f = change.factors
-    text = f"scored {change.result:.2f} where {change.expected:.3f} was expected: {float(f['share']):.0%} of the team's"
-    text += f" {float(f['team_change']):+.3f}, deviation {float(f['deviation_before']):.3f} →"
-    text += f" {float(f['deviation_after']):.3f}"
-    if f["weight"] != 1:
-        text += f", for {float(f['weight']):.0%} of the match"
-    return text + (f"; shown is the mean less {parameters.display:g} deviations" if parameters.display else "")
-
-
-def _first_shown(p: WenglinParameters) -> float:
-    return p.mean - p.display * p.deviation
-
-
-def _start_at(rating: float, p: WenglinParameters) -> tuple[object, ...]:
-    rating = starting_rating(rating)
-    mean = p.mean - (_first_shown(p) - rating)  # a newcomer's to the last bit, unlike rating + display · deviation
-    return (rating, mean, p.deviation)
+    moved = f"{float(f['share']):.0%} of the team's {float(f['team_change']):+.3f}"
+    return f"{score_text(change)}: {moved}, {skill_text(change, parameters.display)}"
 
 
 SYSTEM = System(
@@ -248,8 +225,8 @@ SYSTEM = System(
     },
     compile=_compile,
     state=STATE,
-    newcomer=lambda p: (_first_shown(p), p.mean, p.deviation),
-    start_at=_start_at,
+    newcomer=newcomer,
+    start_at=start_at,
     as_of=timeless,
     columns=fields("mean", "deviation"),
     factors=FACTORS,
