@@ -68,13 +68,17 @@ def test_a_ledger_that_is_damaged_is_mended_by_a_backup_and_not_by_a_rebuild(run
     assert told["ladders"][0]["damage"]
 
 
-def test_other_kernels_are_said(run, league):
+def test_a_database_of_other_kernels_is_read_and_written_and_rated_again_once_with_the_same_numbers(run, league):
+    before = run("standings", "--as-of", "last").out
     change(league, "UPDATE generation SET engine = 'older'")
     ended = run("verify")
     assert ended.code == 1
     assert "another version of evenmatch" in ended.out
-    assert run("rebuild").code == 0
+    assert run("standings", "--as-of", "last").out == before
+    assert run("rebuild").out.startswith("ladder duel: 11 matches rated again; 0 changed")
+    assert run("rebuild").out == "ladder duel: no rebuild was due\n"
     assert run("verify").code == 0
+    assert run("standings", "--as-of", "last").out == before
 
 
 def test_a_backup_is_a_database_of_the_moment(run, league, tmp_path):

@@ -146,7 +146,7 @@ CONFLICT = (
     'draw: float = number(1.0, 0, 100, "points for each draw")',
     'draw: float = number(1.0, 0, 100, "points for each draw", search=(0, 6))\n\n'
     "    def conflict(self) -> str:\n"
-    '        return "" if self.draw <= self.win else "a draw is worth more than a win; accepted is less"',
+    '        return "" if self.draw <= self.win else "a draw is worth more than a win; expected less"',
 )
 
 

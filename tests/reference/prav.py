@@ -1,4 +1,4 @@
-"""Section 3, `prav`: the last ten games are judged anew after each match."""
+"""Section 3, `prav`: the last ten games are judged again after each match."""
 
 import math
 from dataclasses import dataclass, field

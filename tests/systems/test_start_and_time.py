@@ -71,7 +71,7 @@ def record(by, **fields):
     return made
 
 
-# Days idle, what is left of 1000 points (systems.md section 2: 80 lost after 60 days, 288 after 90)
+# Days idle, what is left of 1000 points (docs/systems/scorefactor.md: 80 lost after 60 days, 288 after 90)
 ROT = [(0, 1000), (30, 1000), (31, 999), (37, 993), (38, 991), (60, 920), (90, 712), (900, 100)]
 
 
@@ -91,7 +91,7 @@ GROWTH = [
     ("glicko", None, {}, {"deviation": 60}, 100, 10161**0.5),  # 3600 + 100 · 8.1²
     ("glicko", None, {}, {"deviation": 60}, 10_000, 350.0),  # a newcomer's, at most
     ("glicko", "monthly", {}, {"deviation": 50}, 3000, 122216**0.5),  # 2500 + 100 · 34.6²
-    ("glicko2", None, {}, {"deviation": 200, "volatility": 0.06}, 1, 200.2714),  # systems.md section 5
+    ("glicko2", None, {}, {"deviation": 200, "volatility": 0.06}, 1, 200.2714),  # the definition, on paper
     ("glicko2", None, {}, {"deviation": 200, "volatility": 0.06}, 1e5, 350.0),
     ("elommr", None, {"drift": 100}, {"deviation": 100}, 25, 12500**0.5),
     ("elommr", None, {}, {"deviation": 100}, 25, 100.0),  # the step is a match's and not time's

@@ -21,6 +21,7 @@ from evenmatch.ledger.roster import Roster
 from evenmatch.rating import check_range
 from evenmatch.standings.activity import NEVER
 from evenmatch.systems import loop
+from evenmatch.systems.fingerprint import fingerprint
 from evenmatch.systems.system import Records, Rules, System
 
 
@@ -68,7 +69,7 @@ class Rated:
 @cache
 def engine_of(system: System) -> str:
     """Fingerprint of what the bits of a rating depend on besides the ledger: kernels, compiler, machine type."""
-    parts = (loop.fingerprint(system), numba.__version__, llvmlite.__version__, platform.machine())
+    parts = (fingerprint(system), numba.__version__, llvmlite.__version__, platform.machine())
     return hashlib.sha256(" ".join(parts).encode()).hexdigest()[:16]
 
 

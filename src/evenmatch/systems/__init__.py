@@ -1,4 +1,4 @@
-"""The rating systems that there are: one file each in this folder, installed by others, or a user's own file."""
+"""Rating systems by name: a module each in this folder, those of installed packages, and a user's own file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,16 @@ from evenmatch.errors import UnknownNameError, UsageError
 from evenmatch.systems.system import System
 
 GROUP = "evenmatch.systems"
-_NO_SYSTEMS = {"compiled", "loop", "maths", "parameter", "system"}
+_NO_SYSTEMS = {
+    "compiled",
+    "fingerprint",
+    "growing_deviation",
+    "loop",
+    "maths",
+    "mean_and_deviation",
+    "parameter",
+    "system",
+}
 
 __all__ = ["GROUP", "find", "names"]
 
@@ -29,7 +38,7 @@ def names() -> list[str]:
 def find(name: str) -> System:
     """The system of that name, or the one that a Python file (a path ending in .py) defines as SYSTEM.
 
-    Raises UnknownNameError where there is none, UsageError where a file or package does not hold one.
+    Raises UnknownNameError for an unknown name, UsageError for a file or package without a system.
     """
     if name.lower().endswith(".py"):
         return _system_of(_load(Path(name)), name)
@@ -40,9 +49,9 @@ def find(name: str) -> System:
         raise UnknownNameError("system", name, names())
     try:
         module = importlib.import_module(point.module)
-    except Exception as error:  # whatever a stranger's package may raise
-        said = f"the system {name!r} of {point.module} cannot be loaded"
-        raise UsageError(f"{said}: {type(error).__name__}: {error}") from error
+    except Exception as error:  # an installed package may raise anything
+        failure = f"the system {name!r} of {point.module} cannot be loaded"
+        raise UsageError(f"{failure}: {type(error).__name__}: {error}") from error
     return _system_of(module, point.value)
 
 
@@ -51,14 +60,14 @@ def _own() -> set[str]:
 
 
 def _offered() -> Iterator[EntryPoint]:
-    """What installed packages offer; a name of this package's own stays its own."""
+    """The systems of installed packages, but for names that this package itself has."""
     return (point for point in entry_points(group=GROUP) if point.name not in _own())
 
 
 def _system_of(module: ModuleType, origin: str) -> System:
     system = getattr(module, "SYSTEM", None)
     if not isinstance(system, System):
-        raise UsageError(f"{origin} defines no SYSTEM; accepted is a module with SYSTEM = System(…)")
+        raise UsageError(f"{origin} defines no SYSTEM; expected a module with SYSTEM = System(…)")
     return system
 
 
@@ -67,8 +76,8 @@ def _load(path: Path) -> ModuleType:
     try:
         contents = path.read_bytes()
     except OSError as error:
-        accepted = "accepted is the name of a system or a Python file that defines one"
-        raise UsageError(f"{path}: {error.strerror}; {accepted}") from error
+        expected = "expected the name of a system or a Python file that defines one"
+        raise UsageError(f"{path}: {error.strerror}; {expected}") from error
     name = f"evenmatch_user_{hashlib.sha256(contents).hexdigest()[:16]}"
     if name in sys.modules:
         return sys.modules[name]
@@ -79,7 +88,7 @@ def _load(path: Path) -> ModuleType:
     sys.modules[name] = module
     try:
         spec.loader.exec_module(module)
-    except Exception as error:  # whatever a stranger's file may raise
+    except Exception as error:  # a user's file may raise anything
         del sys.modules[name]
         raise UsageError(f"{path} cannot be loaded: {type(error).__name__}: {error}") from error
     return module

@@ -1,6 +1,6 @@
 """Battle points: Elo with a K-factor per bracket of one's own rating, and more at stake in lopsided wins.
 
-Definition: systems.md section 4, after the article and the game code of Math Battle II.
+Definition: docs/systems/battlepoints.md, after the article and the game code of Math Battle II.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from evenmatch.systems.maths import LOG_10, logistic, mean_rating
+from evenmatch.systems.maths import LOG_10, logistic, mean_rating, score_of
 from evenmatch.systems.system import (
     Change,
     Columns,
@@ -38,7 +38,7 @@ class BattlepointsParameters(Parameters):
 
     start: float = number(1000.0, 0, 1e6, "rating of a newcomer")
     floor: float = number(700.0, 0, 1e6, "no rating falls below it", search=(0, 1000))
-    scale: float = number(400.0, 1, 10_000, "a lead of so many points means odds of ten to one")
+    scale: float = number(400.0, 1, 10_000, "a lead of this many points means odds of ten to one")
     brackets: tuple[float, ...] = numbers(
         (1200.0, 1500.0, 2000.0), 0, 1e6, "the highest rating of each bracket but the last", ascending=True
     )
@@ -63,7 +63,7 @@ class BattlepointsParameters(Parameters):
 
 
 class Battlepoints(NamedTuple):
-    """What the kernels read; `rate` is log-odds per point, `margin` is below 0 where there is none."""
+    """Parameters as the kernels read them; `rate` is log-odds per point, `margin` is below 0 where there is none."""
 
     floor: float
     rate: float
@@ -105,7 +105,7 @@ def pair(a: Integers, b: Integers, home: bool, now: int, state: Records, params:
 
 @kernel
 def by_bracket(values: tuple[float, ...], rating: float, params: Battlepoints) -> float:
-    """The one of four values for the bracket of a rating, by its whole part; `values[at]` would be a jump."""
+    """The value for the bracket of a rating, by its whole part; comparisons, since an index would be a jump."""
     whole = np.floor(rating)
     value = values[1] if whole > params.brackets[0] else values[0]
     value = values[2] if whole > params.brackets[1] else value
@@ -114,7 +114,7 @@ def by_bracket(values: tuple[float, ...], rating: float, params: Battlepoints) -
 
 @kernel
 def is_lopsided(h: Columns, team: int, rival: int, params: Battlepoints) -> bool:
-    """Whether one of the two beat the other to nothing, or by the margin."""
+    """Whether the winner of the two won to nothing, or by the margin."""
     ahead = h.place[rival] - h.place[team]
     if ahead == 0:
         return False
@@ -144,8 +144,7 @@ def update(
             for rival in range(first, end):
                 if rival == team:
                     continue
-                ahead = h.place[rival] - h.place[team]
-                won = 1.0 if ahead > 0 else 0.5 if ahead == 0 else 0.0
+                won = score_of(h.place[rival] - h.place[team])
                 if rivals == 1 and high - low == 1:
                     lead = won - expected[team]
                 else:
@@ -170,13 +169,13 @@ def update(
 
 def _tell(change: Change, parameters: BattlepointsParameters) -> str:
     f = change.factors
-    told = f"scored {change.result:.2f} where {change.result - float(f['surprise']):.3f} was expected of them"
-    told += f", with K {f['k']:g}"
+    text = f"scored {change.result:.2f} where {change.result - float(f['surprise']):.3f} was expected of them"
+    text += f", with K {f['k']:g}"
     if f["lopsided"] != 1:
-        told += f" × {float(f['gain']) / float(f['surprise'] or 1):.3g} for a lopsided result"
+        text += f" × {float(f['gain']) / float(f['surprise'] or 1):.3g} for a lopsided result"
     if f["floor"]:
-        told += f", and nobody falls below {parameters.floor:g}"
-    return told + (", cut to whole points" if parameters.truncate else "")
+        text += f", and nobody falls below {parameters.floor:g}"
+    return text + (", cut to whole points" if parameters.truncate else "")
 
 
 def _newcomer(p: BattlepointsParameters) -> tuple[object, ...]:

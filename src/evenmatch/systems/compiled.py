@@ -1,4 +1,4 @@
-"""How kernels are compiled: without fast maths, so that a replay is equal bit for bit."""
+"""Compilation of kernels: without fast maths, so that a replay is equal bit for bit."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def kernel(function: F) -> F:
 
 
 def rarely(function: F) -> F:
-    """Compile a function that kernels call seldom, so that merging it would only bloat the loop."""
+    """Compile a function that kernels call seldom: it is called, since merging it would only bloat the loop."""
     options: dict[str, Any] = {"_nrt": True}  # may allocate, although the loop that calls it may not
     return cast("F", njit(error_model="numpy", **options)(function))
 
@@ -27,7 +27,7 @@ LINE = 64  # bytes
 
 
 def _prefetch(typing: Any, array: Any, index: Any) -> tuple[Any, Callable[..., Any]]:
-    """The type of `prefetch`, and what writes its machine code: one instruction for each cache line of the record."""
+    """The type of `prefetch`, and the generator of its machine code: an instruction per cache line of the record."""
     size = array.dtype.size
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> object:

@@ -1,7 +1,7 @@
 """Elo: the yardstick, with the K-factor fixed or by the rules of FIDE or the USCF.
 
-Definition: systems.md section 5, after Elo 1978, FIDE's rating regulations and Glickman & Doyle, "The US Chess Rating
-System". Teams play by their mean; several teams by the mean over rivals.
+Definition: docs/systems/elo.md, after Elo 1978, FIDE's rating regulations and Glickman & Doyle, "The US Chess Rating
+System". A team counts as its mean rating; several rivals count as the mean over them.
 """
 
 from __future__ import annotations
@@ -29,18 +29,19 @@ from evenmatch.systems.system import (
     no_columns,
     number,
     rarely,
+    score_text,
     timeless,
 )
 
 RULES = ("fixed", "fide", "uscf")
 FIXED, FIDE, USCF = range(3)
-MASTER = 2400.0  # FIDE's K stays at 10 once this was reached
+MASTER = 2400.0  # FIDE's K stays at 10 after a player has reached this rating
 LEARNING = 30  # games with FIDE's K of 40
 SPECIAL = 8  # games until the USCF's special formula is left
 WIDTH = 400.0  # of the USCF's straight line of expectation, from its middle to either end
 TINY = 1e-12  # of a score: what rounding makes of an exact zero
 STEPS = 200  # of Newton's method, or halvings
-SAME = 1e-9  # points between two ends that are one
+SAME = 1e-9  # points: ends of lines that are nearer to each other count as the same
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ class EloParameters(Parameters):
 
     start: float = number(1500.0, -1e6, 1e6, "rating of a newcomer")
     k: float = number(32.0, 0, 10_000, "most points a match can move, under the rule fixed", search=(1, 1000))
-    scale: float = number(400.0, 1, 100_000, "a lead of so many points means odds of ten to one")
+    scale: float = number(400.0, 1, 100_000, "a lead of this many points means odds of ten to one")
     rule: str = choice("fixed", RULES, "how K is found: fixed, or by games and rating as FIDE or the USCF do")
     clamp: float | None = number(
         None, 1, 1e6, "a greater lead counts as this one; none: every lead counts in full", optional=True
@@ -58,7 +59,7 @@ class EloParameters(Parameters):
 
 
 class Elo(NamedTuple):
-    """What the kernels read; `rate` is log-odds per point."""
+    """Parameters as the kernels read them; `rate` is log-odds per point."""
 
     k: float
     rate: float
@@ -90,7 +91,7 @@ def pair(a: Integers, b: Integers, home: bool, now: int, state: Records, params:
 
 @kernel
 def effective_games(rating: float, games: int) -> float:
-    """The USCF's N': how many games the rating is worth."""
+    """The USCF's N': the number of games that the rating is worth."""
     most = 50.0
     if rating <= 2355.0:
         most = 50.0 / math.sqrt(0.662 + 0.00000739 * (2569.0 - rating) ** 2)
@@ -121,10 +122,10 @@ def expectation(
 
 @rarely
 def special(h: Columns, m: int, team: int, slot: int, state: Records, params: Elo, result: float) -> float:
-    """The rating at which the results so far would have been expected; where many are, the one nearest to the prior.
+    """The rating at which the results so far would have been expected; of several, the nearest to the prior.
 
-    What would have been expected is a sum of straight lines between their ends, so Newton's method finds where it is
-    the result in few steps. Where the sum is level there, it is so between two neighbouring ends.
+    The expectation is a sum of straight lines between their ends, so Newton's method finds the root in few steps.
+    Where the sum is level at the root, it is level between two neighbouring ends.
     """
     record = state[h.player[slot]]
     games = effective_games(record.rating, record.games)
@@ -199,11 +200,9 @@ def update(
 
 
 def _tell(change: Change, parameters: EloParameters) -> str:
-    f = change.factors
-    told = f"scored {change.result:.2f} where {change.expected:.3f} was expected"
-    if f["special"]:
-        return f"{told}, by the USCF's formula for the first {SPECIAL + 1} games"
-    return f"{told}, with K {float(f['k']):.4g}"
+    if change.factors["special"]:
+        return f"{score_text(change)}, by the USCF's formula for the first {SPECIAL + 1} games"
+    return f"{score_text(change)}, with K {float(change.factors['k']):.4g}"
 
 
 def _newcomer(p: EloParameters) -> tuple[object, ...]:

@@ -1,6 +1,6 @@
-"""Elo-MMR: the performance in each match by robust comparison with everybody in it, and a robust mean of performances.
+"""Elo-MMR: the performance in each match by robust comparison with all others in it, and a robust mean of performances.
 
-Definition: systems.md section 5, after Ebtekar & Liu, "An Elo-like System for Massive Multiplayer Competitions"
+Definition: docs/systems/elommr.md, after Ebtekar & Liu, "An Elo-like System for Massive Multiplayer Competitions"
 (2021), with logistic performances and their published code's defaults. The last 16 performances are remembered one by
 one, older ones as one normal summary. In team matches each rival team is one opponent, its average member.
 """
@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from evenmatch.systems.maths import logistic, newton
+from evenmatch.systems.growing_deviation import average, grow, idle_time
+from evenmatch.systems.maths import DAY, logistic, newton, score_of
 from evenmatch.systems.system import (
     Change,
     Columns,
@@ -24,16 +25,17 @@ from evenmatch.systems.system import (
     Records,
     System,
     any_match,
+    deviation_text,
     fields,
     flag,
     in_time,
     kernel,
     number,
     rarely,
+    score_text,
     starting_rating,
 )
 
-DAY = 86_400_000_000  # microseconds
 MEMORY = 16  # performances
 MULTIPLIER = math.pi / math.sqrt(3.0)  # of a logistic curve that has a normal one's variance
 REACH = 7500.0  # points around a newcomer's rating in which performances lie
@@ -54,14 +56,14 @@ class ElommrParameters(Parameters):
     split_ties: bool = flag(False, "a tie is half a win and half a loss, not both", search=True)
 
     def conflict(self) -> str:
-        """The limit is a deviation after many performances, each of them less certain than that."""
+        """The limit, a deviation after many performances, must be below that of a single one."""
         if self.limit < self.beta:
             return ""
-        return f"limit={self.limit:g} is not below beta={self.beta:g}; accepted is less than that"
+        return f"limit={self.limit:g} is not below beta={self.beta:g}; expected less than that"
 
 
 class Elommr(NamedTuple):
-    """What the kernels read; `step` is the variance that each match adds, `drift` that of a microsecond."""
+    """Parameters as the kernels read them; `step` is the variance that a match adds, `drift` that of a microsecond."""
 
     start: float
     beta2: float
@@ -96,48 +98,40 @@ FACTORS = (
     Factor("deviation_after", "deviation after it"),
 )
 MEAN, WEIGHT = range(2)  # columns of scratch, a row per team
-NOTHING = (0.0,) * MEMORY  # remembered
-
-
-@kernel
-def drift_at(state: Records, player: int, now: int, params: Elommr) -> float:
-    """The variance that time alone has added since the last match."""
-    record = state[player]
-    idle = float(now - record.last_played) if record.games > 0 else 0.0
-    return params.drift * idle
+EMPTY_MEMORY = (0.0,) * MEMORY
 
 
 @kernel
 def noise_at(state: Records, player: int, now: int, params: Elommr) -> float:
-    """The variance that is added before a match at this time."""
-    return params.step + drift_at(state, player, now, params)
+    """The variance that is added before a match at this time: by time and by the match."""
+    return params.step + params.drift * idle_time(state, player, now)
+
+
+@kernel
+def variance_at(state: Records, player: int, now: int, params: Elommr) -> float:
+    """The variance in a match at this time, the noise included."""
+    deviation = state[player].deviation
+    return deviation * deviation + noise_at(state, player, now, params)
+
+
+@kernel
+def drifted_variance_at(state: Records, player: int, now: int, params: Elommr) -> float:
+    """The variance at a time without a match, which adds no step."""
+    deviation = state[player].deviation
+    return deviation * deviation + params.drift * idle_time(state, player, now)
 
 
 @rarely
 def age(state: Records, now: int, params: Elommr) -> None:
-    """Widen the deviation of all who have played by the drift, without the step, which is added by a match."""
-    for player in range(len(state)):
-        record = state[player]
-        if record.games > 0 and record.last_played <= now:
-            record.deviation = math.sqrt(record.deviation * record.deviation + drift_at(state, player, now, params))
-
-
-@kernel
-def average(team: Integers, now: int, state: Records, params: Elommr) -> tuple[float, float]:
-    """Mean rating and mean variance, the noise included, of a team at this time."""
-    rating, variance = 0.0, 0.0
-    for i in range(len(team)):
-        record = state[team[i]]
-        rating += record.rating
-        variance += record.deviation * record.deviation + noise_at(state, team[i], now, params)
-    return rating / len(team), variance / len(team)
+    """Let the deviations drift until this time."""
+    grow(state, now, params, drifted_variance_at)
 
 
 @kernel
 def pair(a: Integers, b: Integers, home: bool, now: int, state: Records, params: Elommr) -> tuple[float, float]:
     """The probability that one average member performs better; a draw counts half and is not foreseen."""
-    own, own_variance = average(a, now, state, params)
-    other, other_variance = average(b, now, state, params)
+    own, own_variance = average(a, now, state, params, variance_at)
+    other, other_variance = average(b, now, state, params, variance_at)
     deviation = math.sqrt(own_variance + other_variance + 2.0 * params.beta2)
     return logistic(MULTIPLIER * (own - other) / deviation), 0.0
 
@@ -153,18 +147,17 @@ def performance_of(
     low, high, x = params.start - REACH, params.start + REACH, own
     tied = 0.5 if params.split_ties else 1.0  # how often a tie counts, as a win and as a loss
     for _ in range(STEPS):
-        at = logistic(weight * (x - own))
-        value = tied * weight * (1.0 - 2.0 * at)
-        slope = 2.0 * tied * weight * weight * at * (1.0 - at)
+        chance = logistic(weight * (x - own))
+        value = tied * weight * (1.0 - 2.0 * chance)
+        slope = 2.0 * tied * weight * weight * chance * (1.0 - chance)
         for rival in range(first, end):
             if rival != team:
                 ahead = h.place[rival] - h.place[team]
                 w = scratch[rival - first, WEIGHT]
-                at = logistic(w * (x - scratch[rival - first, MEAN]))
+                chance = logistic(w * (x - scratch[rival - first, MEAN]))
                 times = 2.0 * tied if ahead == 0 else 1.0
-                won = 1.0 if ahead > 0 else 0.5 if ahead == 0 else 0.0
-                value += times * w * (won - at)
-                slope += times * w * w * at * (1.0 - at)
+                value += times * w * (score_of(ahead) - chance)
+                slope += times * w * w * chance * (1.0 - chance)
         before = x
         x, low, high = newton(x, value, slope, low, high)
         if abs(x - before) < CLOSE:
@@ -174,17 +167,17 @@ def performance_of(
 
 @rarely
 def robust_mean(state: Records, player: int, guess: float, params: Elommr) -> float:
-    """The mean of the normal summary and the remembered performances, of which far ones pull no more than near ones."""
+    """The mean of the normal summary and the remembered performances; far ones pull no more than near ones."""
     record = state[player]
     low, high, x = params.start - REACH, params.start + REACH, guess
     steep = MULTIPLIER / math.sqrt(params.beta2)
     for _ in range(STEPS):
         value = record.normal_weight * (record.normal_mean - x)
         slope = record.normal_weight
-        for at in range(min(record.games, MEMORY)):
-            share = logistic(steep * (x - record.performance[at]))
-            value += record.weight[at] * (1.0 - 2.0 * share)
-            slope += 2.0 * record.weight[at] * steep * share * (1.0 - share)
+        for index in range(min(record.games, MEMORY)):
+            share = logistic(steep * (x - record.performance[index]))
+            value += record.weight[index] * (1.0 - 2.0 * share)
+            slope += 2.0 * record.weight[index] * steep * share * (1.0 - share)
         before = x
         x, low, high = newton(x, value, slope, low, high)
         if abs(x - before) < CLOSE:
@@ -194,34 +187,34 @@ def robust_mean(state: Records, player: int, guess: float, params: Elommr) -> fl
 
 @rarely
 def diffuse(state: Records, player: int, noise: float, params: Elommr) -> None:
-    """Add the noise: all that is known weighs less, and part of what single performances weigh goes to the summary."""
+    """Add the noise: everything remembered weighs less, and part of the performances' weight goes to the summary."""
     record = state[player]
     before = record.deviation * record.deviation
     decay = before / (before + noise)
     transfer = decay**params.rho
-    told = 0.0
-    for at in range(min(record.games, MEMORY)):
-        told += record.weight[at] / (MULTIPLIER * math.sqrt(params.beta2))
-        record.weight[at] *= transfer * decay
-    kept = transfer * record.normal_weight
-    moved = (1.0 - transfer) * (record.normal_weight + told)
-    record.normal_mean = (kept * record.normal_mean + moved * record.rating) / (kept + moved)
-    record.normal_weight = decay * (kept + moved)
+    performances = 0.0
+    for index in range(min(record.games, MEMORY)):
+        performances += record.weight[index] / (MULTIPLIER * math.sqrt(params.beta2))
+        record.weight[index] *= transfer * decay
+    remaining = transfer * record.normal_weight
+    moved = (1.0 - transfer) * (record.normal_weight + performances)
+    record.normal_mean = (remaining * record.normal_mean + moved * record.rating) / (remaining + moved)
+    record.normal_weight = decay * (remaining + moved)
     record.deviation = math.sqrt(before + noise)
 
 
 @rarely
 def remember(state: Records, player: int, performance: float, now: int, params: Elommr) -> None:
-    """Put the performance in the place of the oldest one, which goes into the summary, and find the new rating."""
+    """Store the performance in place of the oldest, which joins the summary, and compute the new rating."""
     record = state[player]
-    at = record.games % MEMORY
+    oldest = record.games % MEMORY
     if record.games >= MEMORY:
-        weight = record.weight[at] / (MULTIPLIER * math.sqrt(params.beta2))
+        weight = record.weight[oldest] / (MULTIPLIER * math.sqrt(params.beta2))
         total = record.normal_weight + weight
-        record.normal_mean = (record.normal_weight * record.normal_mean + weight * record.performance[at]) / total
+        record.normal_mean = (record.normal_weight * record.normal_mean + weight * record.performance[oldest]) / total
         record.normal_weight = total
-    record.performance[at] = performance
-    record.weight[at] = MULTIPLIER / math.sqrt(params.beta2)
+    record.performance[oldest] = performance
+    record.weight[oldest] = MULTIPLIER / math.sqrt(params.beta2)
     record.games += 1
     record.last_played = now
     record.rating = robust_mean(state, player, record.rating, params)
@@ -236,7 +229,9 @@ def update(
     first, end = h.team_start[m], h.team_start[m + 1]
     now = h.time[m]
     for team in range(first, end):
-        rating, variance = average(h.player[h.slot_start[team] : h.slot_start[team + 1]], now, state, params)
+        rating, variance = average(
+            h.player[h.slot_start[team] : h.slot_start[team + 1]], now, state, params, variance_at
+        )
         scratch[team - first, MEAN] = rating
         scratch[team - first, WEIGHT] = MULTIPLIER / math.sqrt(variance + params.beta2)
     for team in range(first, end):
@@ -258,15 +253,13 @@ def update(
 
 
 def _tell(change: Change, parameters: ElommrParameters) -> str:
-    f = change.factors
-    told = f"scored {change.result:.2f} where {change.expected:.3f} was expected, which is a performance of"
-    told += f" {float(f['performance']):.0f}; deviation {float(f['deviation_before']):.1f} →"
-    return told + f" {float(f['deviation_after']):.1f}"
+    performance = float(change.factors["performance"])
+    return f"{score_text(change)}, which is a performance of {performance:.0f}; {deviation_text(change, 1)}"
 
 
 def _start_at(rating: float, p: ElommrParameters) -> tuple[object, ...]:
     rating = starting_rating(rating, p.start - REACH, p.start + REACH)
-    return (rating, p.deviation, rating, p.deviation**-2, 0, 0, NOTHING, NOTHING)
+    return (rating, p.deviation, rating, p.deviation**-2, 0, 0, EMPTY_MEMORY, EMPTY_MEMORY)
 
 
 SYSTEM = System(

@@ -1,7 +1,6 @@
 """Glicko: Elo with a deviation that says how sure a rating is, shrinks with every match and grows with time.
 
-Definition: systems.md section 5, after Glickman 1995 ("The Glicko system"), match by match in continuous time. A player
-meets the average member of each rival team: mean rating, root mean square deviation.
+Definition: docs/systems/glicko.md, after Glickman 1995 ("The Glicko system"), match by match in continuous time.
 """
 
 from __future__ import annotations
@@ -13,7 +12,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from evenmatch.systems.maths import LOG_10, glicko_expected, glicko_g, glicko_surprise, logistic
+from evenmatch.systems.growing_deviation import (
+    above_newcomers,
+    average,
+    glicko_expected,
+    glicko_surprise,
+    grow,
+    idle_time,
+    period_surprise,
+    write_averages,
+)
+from evenmatch.systems.maths import DAY, LOG_10
 from evenmatch.systems.system import (
     Change,
     Columns,
@@ -25,14 +34,15 @@ from evenmatch.systems.system import (
     System,
     any_match,
     as_shown,
+    deviation_text,
     fields,
     in_time,
     kernel,
     number,
     rarely,
+    score_text,
 )
 
-DAY = 86_400_000_000  # microseconds
 UNIT = 400.0 / LOG_10  # points in one unit of log-odds
 
 
@@ -51,13 +61,11 @@ class GlickoParameters(Parameters):
 
     def conflict(self) -> str:
         """The least deviation must not exceed a newcomer's."""
-        if self.min_deviation <= self.deviation:
-            return ""
-        return f"min_deviation={self.min_deviation:g} is above deviation={self.deviation:g}; accepted is at most that"
+        return above_newcomers(self.min_deviation, self.deviation)
 
 
 class Glicko(NamedTuple):
-    """What the kernels read: variances in points squared, `growth` per microsecond."""
+    """Parameters as the kernels read them: variances in points squared, `growth` per microsecond."""
 
     most: float
     least: float
@@ -76,48 +84,33 @@ FACTORS = (
     Factor("surprise", "result minus expected score against each rival, weighed by g of the rival's deviation, summed"),
     Factor("gain", "points per unit of surprise"),
 )
-RATING, G = range(2)  # columns of scratch, a row per team
 
 
 @kernel
 def variance_at(state: Records, player: int, now: int, params: Glicko) -> float:
     """The variance at this time: grown since the last match, at most a newcomer's."""
-    record = state[player]
-    idle = float(now - record.last_played) if record.games > 0 else 0.0
-    return min(record.deviation * record.deviation + params.growth * idle, params.most)
+    deviation = state[player].deviation
+    return min(deviation * deviation + params.growth * idle_time(state, player, now), params.most)
 
 
 @rarely
 def age(state: Records, now: int, params: Glicko) -> None:
-    """Give all who have played the deviation that a match at this time would find."""
-    for player in range(len(state)):
-        record = state[player]
-        if record.games > 0 and record.last_played <= now:
-            record.deviation = math.sqrt(variance_at(state, player, now, params))
-
-
-@kernel
-def average(team: Integers, now: int, state: Records, params: Glicko) -> tuple[float, float]:
-    """Mean rating and mean variance of a team at this time."""
-    rating, variance = 0.0, 0.0
-    for i in range(len(team)):
-        rating += state[team[i]].rating
-        variance += variance_at(state, team[i], now, params)
-    return rating / len(team), variance / len(team)
+    """Let the deviations grow until this time."""
+    grow(state, now, params, variance_at)
 
 
 @kernel
 def pair(a: Integers, b: Integers, home: bool, now: int, state: Records, params: Glicko) -> tuple[float, float]:
     """Glicko's expected score between the teams' average members; a draw counts half and is not foreseen."""
-    own, own_variance = average(a, now, state, params)
-    other, other_variance = average(b, now, state, params)
+    own, own_variance = average(a, now, state, params, variance_at)
+    other, other_variance = average(b, now, state, params, variance_at)
     lead = own - other + (params.advantage if home else 0.0)
     return glicko_expected(lead, own_variance + other_variance, UNIT), 0.0
 
 
 @kernel
 def settle(variance: float, information: float) -> float:
-    """The variance after matches that told so much; their surprise moves the rating by it over the unit."""
+    """The variance after results with this information; it divided by the unit is the points per unit of surprise."""
     return 1.0 / (1.0 / variance + information / (UNIT * UNIT))
 
 
@@ -128,10 +121,7 @@ def update(
     """Every player against the average member of each rival team, all rivals in one update."""
     first, end = h.team_start[m], h.team_start[m + 1]
     now = h.time[m]
-    for team in range(first, end):
-        rating, variance = average(h.player[h.slot_start[team] : h.slot_start[team + 1]], now, state, params)
-        scratch[team - first, RATING] = rating
-        scratch[team - first, G] = glicko_g(variance, UNIT)
+    write_averages(h, m, state, params, scratch, variance_at, UNIT)
     for team in range(first, end):
         for slot in range(h.slot_start[team], h.slot_start[team + 1]):
             record = state[h.player[slot]]
@@ -157,21 +147,14 @@ def rate_period(
 
     opponents  (rating, deviation, score 0..1) of each match of the period; deviations as at its beginning
     """
-    information = surprise = 0.0
-    for other, doubt, score in opponents:
-        g = glicko_g(doubt**2, UNIT)
-        foretold = logistic(g * (rating - other) / UNIT)
-        information += g**2 * foretold * (1.0 - foretold)
-        surprise += g * (score - foretold)
+    information, surprise = period_surprise(rating, opponents, UNIT)
     variance = settle(deviation**2, information)
     return rating + variance / UNIT * surprise, math.sqrt(variance)
 
 
 def _tell(change: Change, parameters: GlickoParameters) -> str:
-    f = change.factors
-    told = f"scored {change.result:.2f} where {change.expected:.3f} was expected, at {float(f['gain']):.4g} points per"
-    told += f" unit of surprise; deviation {float(f['deviation_before']):.1f} → {float(f['deviation_after']):.1f}"
-    return told
+    gain = float(change.factors["gain"])
+    return f"{score_text(change)}, at {gain:.4g} points per unit of surprise; {deviation_text(change, 1)}"
 
 
 def _newcomer(p: GlickoParameters) -> tuple[object, ...]:

@@ -1,8 +1,7 @@
 """Glicko-2: Glicko with a volatility, by which the deviation of a player of changing strength grows faster.
 
-Definition: systems.md section 5, after Glickman 2013 ("Example of the Glicko-2 system"), match by match in continuous
-time: the deviation grows by the time since the player's last match and by nothing else. A player meets the average
-member of each rival team: mean rating, root mean square deviation.
+Definition: docs/systems/glicko2.md, after Glickman 2013 ("Example of the Glicko-2 system"), match by match in
+continuous time: the deviation grows by the time since the player's last match and by nothing else.
 """
 
 from __future__ import annotations
@@ -14,7 +13,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from evenmatch.systems.maths import GLICKO, glicko_expected, glicko_g, glicko_surprise, logistic
+from evenmatch.systems.growing_deviation import (
+    above_newcomers,
+    average,
+    glicko_expected,
+    glicko_surprise,
+    grow,
+    idle_time,
+    period_surprise,
+    write_averages,
+)
+from evenmatch.systems.maths import DAY
 from evenmatch.systems.system import (
     Change,
     Columns,
@@ -26,16 +35,18 @@ from evenmatch.systems.system import (
     System,
     any_match,
     as_shown,
+    deviation_text,
     fields,
     in_time,
     kernel,
     number,
     rarely,
+    score_text,
 )
 
-DAY = 86_400_000_000  # microseconds
+UNIT = 173.7178  # points in one unit of log-odds, 400 / ln 10, as the paper rounds it
 CLOSE = 1e-6  # of ln σ²: where the search for the volatility ends
-TELLING = 1e-20  # matches that tell less leave the volatility as it is
+LEAST_INFORMATION = 1e-20  # a match with less of it leaves the volatility as it is
 
 
 @dataclass(frozen=True)
@@ -54,13 +65,15 @@ class Glicko2Parameters(Parameters):
 
     def conflict(self) -> str:
         """The least deviation must not exceed a newcomer's."""
-        if self.min_deviation <= self.deviation:
-            return ""
-        return f"min_deviation={self.min_deviation:g} is above deviation={self.deviation:g}; accepted is at most that"
+        return above_newcomers(self.min_deviation, self.deviation)
 
 
 class Glicko2(NamedTuple):
-    """What the kernels read: variances in points squared; `growth` is points squared for σ² of 1, per microsecond."""
+    """Parameters as the kernels read them.
+
+    most, least  variances in points squared
+    growth       points squared that σ² of 1 adds in a microsecond
+    """
 
     most: float
     least: float
@@ -70,7 +83,7 @@ class Glicko2(NamedTuple):
 
 
 def _compile(p: Glicko2Parameters) -> Glicko2:
-    return Glicko2(p.deviation**2, p.min_deviation**2, GLICKO**2 / (p.period_days * DAY), p.tau, p.advantage)
+    return Glicko2(p.deviation**2, p.min_deviation**2, UNIT**2 / (p.period_days * DAY), p.tau, p.advantage)
 
 
 STATE = np.dtype(
@@ -83,44 +96,29 @@ FACTORS = (
     Factor("surprise", "result minus expected score against each rival, weighed by g of the rival's deviation, summed"),
     Factor("gain", "points per unit of surprise"),
 )
-RATING, G = range(2)  # columns of scratch, a row per team
 
 
 @kernel
 def variance_at(state: Records, player: int, now: int, params: Glicko2) -> float:
     """The variance at this time: grown by the volatility since the last match, at most a newcomer's."""
     record = state[player]
-    idle = float(now - record.last_played) if record.games > 0 else 0.0
-    grown = record.deviation * record.deviation + params.growth * idle * record.volatility * record.volatility
-    return min(grown, params.most)
+    growth = params.growth * idle_time(state, player, now) * record.volatility * record.volatility
+    return min(record.deviation * record.deviation + growth, params.most)
 
 
 @rarely
 def age(state: Records, now: int, params: Glicko2) -> None:
-    """Give all who have played the deviation that a match at this time would find."""
-    for player in range(len(state)):
-        record = state[player]
-        if record.games > 0 and record.last_played <= now:
-            record.deviation = math.sqrt(variance_at(state, player, now, params))
-
-
-@kernel
-def average(team: Integers, now: int, state: Records, params: Glicko2) -> tuple[float, float]:
-    """Mean rating and mean variance of a team at this time."""
-    rating, variance = 0.0, 0.0
-    for i in range(len(team)):
-        rating += state[team[i]].rating
-        variance += variance_at(state, team[i], now, params)
-    return rating / len(team), variance / len(team)
+    """Let the deviations grow until this time."""
+    grow(state, now, params, variance_at)
 
 
 @kernel
 def pair(a: Integers, b: Integers, home: bool, now: int, state: Records, params: Glicko2) -> tuple[float, float]:
     """Glicko's expected score between the teams' average members; a draw counts half and is not foreseen."""
-    own, own_variance = average(a, now, state, params)
-    other, other_variance = average(b, now, state, params)
+    own, own_variance = average(a, now, state, params, variance_at)
+    other, other_variance = average(b, now, state, params, variance_at)
     lead = own - other + (params.advantage if home else 0.0)
-    return glicko_expected(lead, own_variance + other_variance, GLICKO), 0.0
+    return glicko_expected(lead, own_variance + other_variance, UNIT), 0.0
 
 
 @kernel
@@ -143,15 +141,15 @@ def new_volatility(volatility: float, variance: float, v: float, delta: float, t
         b = start - tau
         while slope(b, start, variance, v, square, tau) < 0.0:
             b -= tau
-    at_a, at_b = slope(a, start, variance, v, square, tau), slope(b, start, variance, v, square, tau)
+    f_a, f_b = slope(a, start, variance, v, square, tau), slope(b, start, variance, v, square, tau)
     while abs(b - a) > CLOSE:
-        c = a + (a - b) * at_a / (at_b - at_a)
-        at_c = slope(c, start, variance, v, square, tau)
-        if at_c * at_b <= 0.0:
-            a, at_a = b, at_b
+        c = a + (a - b) * f_a / (f_b - f_a)
+        f_c = slope(c, start, variance, v, square, tau)
+        if f_c * f_b <= 0.0:
+            a, f_a = b, f_b
         else:
-            at_a *= 0.5
-        b, at_b = c, at_c
+            f_a *= 0.5
+        b, f_b = c, f_c
     return math.exp(0.5 * a)
 
 
@@ -162,25 +160,20 @@ def update(
     """Every player against the average member of each rival team, all rivals in one update."""
     first, end = h.team_start[m], h.team_start[m + 1]
     now = h.time[m]
-    for team in range(first, end):
-        rating, variance = average(h.player[h.slot_start[team] : h.slot_start[team + 1]], now, state, params)
-        scratch[team - first, RATING] = rating
-        scratch[team - first, G] = glicko_g(variance, GLICKO)
+    write_averages(h, m, state, params, scratch, variance_at, UNIT)
     for team in range(first, end):
         for slot in range(h.slot_start[team], h.slot_start[team + 1]):
             record = state[h.player[slot]]
             grown = variance_at(state, h.player[slot], now, params)
-            variance = grown / (GLICKO * GLICKO)
-            information, surprise = glicko_surprise(
-                h, first, end, team, record.rating, scratch, GLICKO, params.advantage
-            )
+            variance = grown / (UNIT * UNIT)
+            information, surprise = glicko_surprise(h, first, end, team, record.rating, scratch, UNIT, params.advantage)
             volatility = record.volatility
-            if information > TELLING:
+            if information > LEAST_INFORMATION:
                 v = 1.0 / information
                 volatility = new_volatility(volatility, variance, v, v * surprise, params.tau)
             after = 1.0 / (1.0 / variance + information)
-            record.rating += GLICKO * after * surprise
-            record.deviation = math.sqrt(max(GLICKO * GLICKO * after, params.least))
+            record.rating += UNIT * after * surprise
+            record.deviation = math.sqrt(max(UNIT * UNIT * after, params.least))
             record.volatility = volatility
             record.games += 1
             record.last_played = now
@@ -190,7 +183,7 @@ def update(
                 note.deviation_after = record.deviation
                 note.volatility_after = volatility
                 note.surprise = surprise
-                note.gain = GLICKO * after
+                note.gain = UNIT * after
 
 
 def rate_period(
@@ -204,27 +197,21 @@ def rate_period(
 
     opponents  (rating, deviation, score 0..1) of each match of the period; with none the deviation grows
     """
-    variance = (deviation / GLICKO) ** 2
+    variance = (deviation / UNIT) ** 2
     if not opponents:
-        return rating, GLICKO * math.sqrt(variance + volatility**2), volatility
-    information = surprise = 0.0
-    for other, doubt, score in opponents:
-        g = glicko_g(doubt**2, GLICKO)
-        foretold = logistic(g * (rating - other) / GLICKO)
-        information += g**2 * foretold * (1.0 - foretold)
-        surprise += g * (score - foretold)
-    if information > TELLING:
+        return rating, UNIT * math.sqrt(variance + volatility**2), volatility
+    information, surprise = period_surprise(rating, opponents, UNIT)
+    if information > LEAST_INFORMATION:
         v = 1.0 / information
         volatility = new_volatility(volatility, variance, v, v * surprise, tau)
     after = 1.0 / (1.0 / (variance + volatility**2) + information)
-    return rating + GLICKO * after * surprise, GLICKO * math.sqrt(after), volatility
+    return rating + UNIT * after * surprise, UNIT * math.sqrt(after), volatility
 
 
 def _tell(change: Change, parameters: Glicko2Parameters) -> str:
     f = change.factors
-    told = f"scored {change.result:.2f} where {change.expected:.3f} was expected, at {float(f['gain']):.4g} points per"
-    told += f" unit of surprise; deviation {float(f['deviation_before']):.1f} → {float(f['deviation_after']):.1f}"
-    return told + f", volatility {float(f['volatility_after']):.4f}"
+    text = f"{score_text(change)}, at {float(f['gain']):.4g} points per unit of surprise; {deviation_text(change, 1)}"
+    return f"{text}, volatility {float(f['volatility_after']):.4f}"
 
 
 def _newcomer(p: Glicko2Parameters) -> tuple[object, ...]:

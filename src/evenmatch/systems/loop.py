@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
-import inspect
-import sys
 import types
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
-from numba.core.registry import CPUDispatcher
 
 from evenmatch.errors import EvenmatchWarning
 from evenmatch.history import Columns, Floats, History, Integers
 from evenmatch.systems.compiled import prefetch
+from evenmatch.systems.fingerprint import fingerprint
 from evenmatch.systems.system import Records, Rules, System
 
 # Kernels allocate nothing, so the arrays' reference counts need no keeping: with it wager is eight times slower.
@@ -31,7 +27,7 @@ near: int  # as many records as the caches hold anyway
 
 CACHE = 1 << 20  # bytes
 STRETCH = 4096  # matches between two reports of progress, at the least
-PAIRS = 1 << 16  # of teams, foretold before they are watched: they stay in the caches
+PAIRS = 1 << 16  # of teams, forecast between two calls of `watch`: they stay in the caches
 
 
 def loop(
@@ -45,17 +41,17 @@ def loop(
     after: Floats,
     factors: Records,
     scratch: Floats,
-    kept: Records,
-    foretold: Floats,
+    saved: Records,
+    forecasts: Floats,
 ) -> None:
     """Predict, then learn, each of the matches from `start` up to `stop`.
 
     before, after  float64 (S,), or empty where no journal is wanted; factors likewise
-    kept           room for the states of one match's players, or empty where every slot has keep
-    foretold       float64 (P, 2)  win and draw for each pair of teams of these matches, or empty where not wanted
+    saved           room for the states of one match's players, or empty where every slot has keep
+    forecasts       float64 (P, 2)  win and draw for each pair of teams of these matches, or empty where not wanted
     """
     far = len(state) > near
-    at = 0  # pairs foretold so far
+    pair_index = 0  # of the next row of forecasts
     for m in range(start, stop):
         first, end = h.team_start[m], h.team_start[m + 1]
         low, high = h.slot_start[first], h.slot_start[end]
@@ -68,32 +64,32 @@ def loop(
             win, draw = pair(h.player[low:middle], h.player[middle:high], True, h.time[m], state, params)
             expected[first] = win + 0.5 * draw
             expected[first + 1] = 1.0 - expected[first]
-            if len(foretold):
-                foretold[at, 0] = win
-                foretold[at, 1] = draw
-                at += 1
+            if len(forecasts):
+                forecasts[pair_index, 0] = win
+                forecasts[pair_index, 1] = draw
+                pair_index += 1
         else:
-            at = expect_all(h, m, state, params, expected, foretold, at)
+            pair_index = expect_all(h, m, state, params, expected, forecasts, pair_index)
         if len(before):
             for slot in range(low, high):
                 before[slot] = state[h.player[slot]].rating
-        if len(kept):
+        if len(saved):
             for slot in range(low, high):
-                kept[slot - low] = state[h.player[slot]]
+                saved[slot - low] = state[h.player[slot]]
         update(h, m, state, params, expected, factors, scratch)
-        if len(kept):
+        if len(saved):
             for slot in range(low, high):
                 if not h.keep[slot]:
-                    state[h.player[slot]] = kept[slot - low]
+                    state[h.player[slot]] = saved[slot - low]
         if len(after):
             for slot in range(low, high):
                 after[slot] = state[h.player[slot]].rating
 
 
 def expect_all(
-    h: Columns, m: int, state: Records, params: NamedTuple, expected: Floats, foretold: Floats, at: int
+    h: Columns, m: int, state: Records, params: NamedTuple, expected: Floats, forecasts: Floats, pair_index: int
 ) -> int:
-    """Expected scores of three teams or more: the mean over each team's rivals. Returns `at` after this match."""
+    """Expected scores of three teams or more: the mean over each team's rivals. Returns the index of the next pair."""
     first, end = h.team_start[m], h.team_start[m + 1]
     for team in range(first, end):
         expected[team] = 0.0
@@ -106,12 +102,12 @@ def expect_all(
             score = win + 0.5 * draw
             total += score
             expected[rival] += 1.0 - score
-            if len(foretold):
-                foretold[at, 0] = win
-                foretold[at, 1] = draw
-                at += 1
+            if len(forecasts):
+                forecasts[pair_index, 0] = win
+                forecasts[pair_index, 1] = draw
+                pair_index += 1
         expected[team] = total / (end - first - 1)
-    return at
+    return pair_index
 
 
 def ask(a: Integers, b: Integers, home: bool, now: int, state: Records, params: NamedTuple) -> tuple[float, float]:
@@ -131,8 +127,8 @@ class Engine:
 def engine(system: System) -> Engine:
     """The loop bound to this system's kernels; machine code is cached on disk for later processes."""
     # numba links globals statically, inlines them and caches the result; kernels passed as arguments or closed over
-    # would be compiled anew in every process. It does not notice an edited callee, so the name carries a hash of
-    # every kernel's source.
+    # would be compiled again in every process. It does not notice an edited callee, so the name carries a hash of
+    # every kernel's code.
     tag = f"{system.name}_{fingerprint(system)[:12]}"
     scope: dict[str, object] = {"range": range, "len": len, "pair": system.pair, "update": system.update}
     scope |= {"prefetch": prefetch, "near": CACHE // system.state.itemsize}
@@ -153,65 +149,16 @@ def _compile(function: Callable[..., Any]) -> Callable[..., Any]:
     try:
         compiled: Callable[..., Any] = njit(cache=True, **_OPTIONS)(function)
     except RuntimeError as error:  # neither the package's folder nor the user's cache folder can be written
-        warnings.warn(f"compiled kernels cannot be cached, each process compiles anew: {error}", EvenmatchWarning, 3)
+        warnings.warn(
+            f"compiled kernels cannot be cached, each process compiles them again: {error}", EvenmatchWarning, 3
+        )
         compiled = njit(**_OPTIONS)(function)
     return compiled
 
 
-def fingerprint(system: System) -> str:
-    """Hash of all that the machine code depends on: sources that the kernels reach, and constants."""
-    reached = Reached({__name__, prefetch.__module__}, {})
-    reached.follow(system.pair)
-    reached.follow(system.update)
-    digest = hashlib.sha256()
-    for name in sorted(reached.modules):
-        digest.update(name.encode() + inspect.getsource(sys.modules[name]).encode())
-    digest.update(repr(sorted(reached.constants.items())).encode())
-    return digest.hexdigest()
-
-
-@dataclass(frozen=True)
-class Reached:
-    """The modules of the functions that kernels call, and the globals that they read, by name."""
-
-    modules: set[str]
-    constants: dict[str, str]
-
-    def follow(self, function: object) -> None:
-        """Go through a compiled function, and through whatever it calls by name or as `module.name`."""
-        python: Any = getattr(function, "py_func", function)
-        place = f"{python.__module__}.{python.__qualname__}"
-        if place in self.constants:
-            return
-        self.constants[place] = ""
-        self.modules.add(python.__module__)
-        names = python.__code__.co_names
-        for name in names:
-            value = python.__globals__.get(name)
-            if isinstance(value, ModuleType) and not _is_librarys(value):
-                self.modules.add(value.__name__)
-                for own in names:
-                    self._note(f"{value.__name__}.{own}", getattr(value, own, None))
-            else:
-                self._note(f"{place}.{name}", value)
-
-    def _note(self, name: str, value: object) -> None:
-        if isinstance(value, CPUDispatcher):
-            self.follow(value)
-        elif isinstance(value, np.ndarray):
-            self.constants[name] = f"{value.dtype} {value.shape} {value.tobytes().hex()}"
-        elif isinstance(value, int | float | complex | str | tuple):
-            self.constants[name] = repr(value)
-
-
-def _is_librarys(module: ModuleType) -> bool:
-    root = module.__name__.split(".")[0]
-    return root in sys.stdlib_module_names or root in ("numpy", "numba")
-
-
 @dataclass(frozen=True)
 class Journal:
-    """What each slot's match did to its player: shown rating before and after, float64 (S,), and the factors (S,)."""
+    """The effect of each slot's match on its player: shown rating before and after, float64 (S,), and factors (S,)."""
 
     before: Floats
     after: Floats
@@ -220,10 +167,10 @@ class Journal:
 
 @dataclass(frozen=True)
 class Replay:
-    """What came of rating a history.
+    """The result of rating a history.
 
     state     a record per player
-    expected  float64 (T,)  each team's expected score, said before its match was learned from
+    expected  float64 (T,)  each team's expected score, predicted before its match was rated
     """
 
     state: Records
@@ -251,10 +198,10 @@ def replay(
 ) -> Replay:
     """Rate a history from this state (which stays as it was); assumes that `rules.system.refusals` names no match.
 
-    progress  called now and then with the number of matches rated so far
-    watch     called with (start, stop, foretold) for one stretch of matches after the other: float64 (P, 2), the
+    progress  called from time to time with the number of matches rated so far
+    watch     called with (start, stop, forecasts) for one stretch of matches after the other: float64 (P, 2), the
               probabilities of a win of the first and of a draw, for each pair of teams of these matches, pairs of a
-              match in the order (0, 1), (0, 2) … (1, 2) …; the array is used again, so copy what shall last
+              match in the order (0, 1), (0, 2) … (1, 2) …; the array is used again, so copy what is needed longer
     """
     system, h = rules.system, unsigned(history.columns)
     slots = len(h.player) if journal else 0
@@ -263,20 +210,20 @@ def replay(
     before, after = np.empty(slots), np.empty(slots)
     factors = np.zeros(slots, system.factor_type)
     scratch = np.empty((history.largest if system.scratch_columns else 0, system.scratch_columns))
-    kept = np.empty(0 if h.keep.all() else history.largest, system.state)
+    saved = np.empty(0 if h.keep.all() else history.largest, system.state)
     params, run = rules.compiled, engine(system).replay
     step = max(STRETCH, len(history) // 100) if progress else max(1, len(history))
     ends = stretches(history) if watch else [*range(step, len(history), step), len(history)][: len(history)]
-    foretold = np.empty((0, 2))
+    forecasts = np.empty((0, 2))
     start = 0
     for stop in ends:
         if watch:
             pairs = pair_count(history, start, stop)
-            if len(foretold) < pairs:
-                foretold = np.empty((pairs, 2))
-        run(h, start, stop, state, params, expected, before, after, factors, scratch, kept, foretold)
+            if len(forecasts) < pairs:
+                forecasts = np.empty((pairs, 2))
+        run(h, start, stop, state, params, expected, before, after, factors, scratch, saved, forecasts)
         if watch:
-            watch(start, stop, foretold[:pairs])
+            watch(start, stop, forecasts[:pairs])
         if progress:
             progress(stop)
         start = stop
@@ -284,23 +231,23 @@ def replay(
 
 
 def load(rules: Rules) -> None:
-    """Have the loop of these rules' system loaded, or compiled where it never was, by a call without matches."""
+    """Load the loop of these rules' system, or compile it the first time, by a call without matches."""
     system, none = rules.system, np.empty(0)
     empty = History(Columns(*(np.zeros(1 if name.endswith("_start") else 0, int) for name in Columns._fields)))
-    factors, kept = np.zeros(0, system.factor_type), np.empty(0, system.state)
-    scratch, foretold = np.empty((0, system.scratch_columns)), np.empty((0, 2))
+    factors, saved = np.zeros(0, system.factor_type), np.empty(0, system.state)
+    scratch, forecasts = np.empty((0, system.scratch_columns)), np.empty((0, 2))
     journal = (none, none, none, factors, scratch)
-    engine(system).replay(unsigned(empty.columns), 0, 0, rules.newcomers(0), rules.compiled, *journal, kept, foretold)
+    engine(system).replay(unsigned(empty.columns), 0, 0, rules.newcomers(0), rules.compiled, *journal, saved, forecasts)
 
 
 def pair_count(history: History, start: int, stop: int) -> int:
-    """How many pairs of teams these matches have."""
+    """The number of pairs of teams in these matches."""
     teams = np.diff(history.columns.team_start[start : stop + 1]).astype(np.int64)
     return int((teams * (teams - 1) // 2).sum())
 
 
 def stretches(history: History) -> list[int]:
-    """Where stretches of matches end that have about PAIRS pairs of teams each."""
+    """The ends of stretches of matches with about PAIRS pairs of teams each."""
     teams = np.diff(history.columns.team_start).astype(np.int64)
     number = np.cumsum(teams * (teams - 1) // 2) // PAIRS
     return [*(np.flatnonzero(np.diff(number)) + 1).tolist(), len(teams)][: len(teams)]

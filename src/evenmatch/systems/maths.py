@@ -1,4 +1,4 @@
-"""Compiled scalars that several systems share, and how teams and Glicko's deviations are averaged."""
+"""Compiled scalars that several systems share: distributions, scores, and the means of teams."""
 
 from __future__ import annotations
 
@@ -7,19 +7,18 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from evenmatch.history import Columns, Floats, Integers
+from evenmatch.history import Columns, Integers
 from evenmatch.systems.compiled import kernel, rarely
 
+DAY = 86_400_000_000  # microseconds
 LOG_10 = math.log(10.0)
 DENSITY = 1.0 / math.sqrt(2.0 * math.pi)  # of a standard normal at 0
-LEAST_PLAY = 1e-4  # share of a match that who was in it at all is taken to have played
-NARROW = 1e-6  # deviations: a draw margin that is none
+LEAST_PLAY = 1e-4  # the least share of a match that a player in it is taken to have played
+NARROW = 1e-6  # deviations: a smaller draw margin counts as none
 _SQRT_HALF = math.sqrt(0.5)
 _HALF = 31  # bits of half a factor
 _MASK = (1 << _HALF) - 1
 _EXACT = 2.0**62  # products below it are exact in int64
-
-GLICKO = 173.7178  # points in one unit of Glicko's log-odds, 400 / ln 10, as Glickman 2013 rounds it
 
 Four = tuple[int, int, int, int]
 Records = NDArray[np.void]
@@ -148,13 +147,18 @@ def mean_rating(team: Integers, state: Records) -> float:
 
 
 @kernel
+def score_of(lead: int) -> float:
+    """1 for a win, 0.5 for a draw, 0 for a loss; `lead` is the rival's place minus one's own."""
+    return 1.0 if lead > 0 else 0.5 if lead == 0 else 0.0
+
+
+@kernel
 def team_result(h: Columns, first: int, end: int, team: int) -> float:
     """The mean over a team's rivals (teams from `first` up to `end`) of 1 for a win, 0.5 for a draw, 0 for a loss."""
     total = 0.0
     for rival in range(first, end):
         if rival != team:
-            ahead = h.place[rival] - h.place[team]
-            total += 1.0 if ahead > 0 else 0.5 if ahead == 0 else 0.0
+            total += score_of(h.place[rival] - h.place[team])
     return total / (end - first - 1)
 
 
@@ -165,40 +169,6 @@ def play_share(h: Columns, m: int, slot: int) -> float:
     if math.isnan(share):  # not recorded, or a match of no time at all
         return 1.0
     return min(max(share, LEAST_PLAY), 1.0)
-
-
-@kernel
-def glicko_g(variance: float, unit: float) -> float:
-    """Glicko's g: how much a lead counts against a rating of this variance, both in points of so many to the unit."""
-    return 1.0 / math.sqrt(1.0 + variance * (3.0 / (math.pi * math.pi * unit * unit)))
-
-
-@kernel
-def glicko_expected(lead: float, variance: float, unit: float) -> float:
-    """Glicko's expected score with this lead and the variances of both sides together."""
-    return logistic(glicko_g(variance, unit) * lead / unit)
-
-
-@kernel
-def glicko_surprise(
-    h: Columns, first: int, end: int, team: int, rating: float, teams: Floats, unit: float, advantage: float
-) -> tuple[float, float]:
-    """Sums over the rivals of g² E (1 − E) and of g (S − E), for a player of this rating in one of the teams.
-
-    teams  float64 (teams, 2 or more): mean rating of each team, in points, and g of its mean variance
-    """
-    information, gain = 0.0, 0.0
-    for rival in range(first, end):
-        if rival != team:
-            ahead = h.place[rival] - h.place[team]
-            won = 1.0 if ahead > 0 else 0.5 if ahead == 0 else 0.0
-            lead = rating - teams[rival - first, 0]
-            lead += advantage if team == first else -advantage if rival == first else 0.0
-            g = teams[rival - first, 1]
-            foretold = logistic(g * lead / unit)
-            information += g * g * foretold * (1.0 - foretold)
-            gain += g * (won - foretold)
-    return information, gain
 
 
 @kernel
@@ -228,7 +198,7 @@ def _multiply(limbs: NDArray[np.uint64], factors: Four) -> None:
         low, high = np.uint64(factor & _MASK), np.uint64(factor >> _HALF)
         carry = below = np.uint64(0)  # below: the next lower limb before this factor
         for limb in range(len(limbs)):
-            here = limbs[limb]
-            total = here * low + below * high + carry  # below 2**64
+            limb_before = limbs[limb]
+            total = limb_before * low + below * high + carry  # below 2**64
             limbs[limb] = total & np.uint64(_MASK)
-            carry, below = total >> np.uint64(_HALF), here
+            carry, below = total >> np.uint64(_HALF), limb_before

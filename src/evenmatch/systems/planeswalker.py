@@ -1,7 +1,7 @@
 """Planeswalker points: points for taking part and for winning, which never decrease; each match is an event.
 
-Definition: systems.md section 5, after the programme for Magic tournaments. It makes no forecast; ours, for comparison,
-is that points are strength: the share of one's points in both sides' points.
+Definition: docs/systems/planeswalker.md, after the programme for Magic tournaments. The original makes no forecast;
+ours, for comparison, is one side's share of the points of both sides.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class PlaneswalkerParameters(Parameters):
 
 
 class Planeswalker(NamedTuple):
-    """What the kernels read."""
+    """Parameters as the kernels read them."""
 
     multiplier: float
     sharpness: float
@@ -106,9 +106,9 @@ def update(
 
 def _tell(change: Change, parameters: PlaneswalkerParameters) -> str:
     f = change.factors
-    told = f"{float(f['participation']):g} for taking part, 3 for each of {float(f['wins']):g} wins"
-    told += f" and 1 for each of {float(f['draws']):g} draws"
-    return told + (f", times {float(f['multiplier']):g}" if f["multiplier"] != 1 else "")
+    text = f"{float(f['participation']):g} for taking part, 3 for each of {float(f['wins']):g} wins"
+    text += f" and 1 for each of {float(f['draws']):g} draws"
+    return text + (f", times {float(f['multiplier']):g}" if f["multiplier"] != 1 else "")
 
 
 def _newcomer(p: PlaneswalkerParameters) -> tuple[object, ...]:

@@ -1,6 +1,6 @@
-"""PRAV: predictive rating and volatility. The last ten games are judged anew with the player's present numbers.
+"""PRAV: predictive rating and volatility. The last ten games are judged again with the player's present numbers.
 
-Definition: systems.md section 3, after the article "Designing a Rating System for Esports".
+Definition: docs/systems/prav.md, after the article "Designing a Rating System for Esports".
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class PravParameters(Parameters):
 
 
 class Prav(NamedTuple):
-    """What the kernels read; `doubt` is how many deviations the shown rating lies below the mean."""
+    """Parameters as the kernels read them; `doubt` is how many deviations the shown rating lies below the mean."""
 
     start_volatility: float
     c: float
@@ -80,7 +80,7 @@ STATE = np.dtype(
         ("games", "i8"),
         ("outcome", "f8", WINDOW),
         ("lead", "f8", WINDOW),  # team-mates' minus opponents' rating sum
-        ("variance", "f8", WINDOW),  # of everybody else in the game
+        ("variance", "f8", WINDOW),  # of all others in the game
     ],
     align=True,
 )
@@ -88,7 +88,7 @@ FACTORS = (
     Factor("outcome", "S: what the match counted for, 0 to 1, with the player's performance"),
     Factor("window", "games in the window"),
     Factor("window_outcome", "mean S of the window"),
-    Factor("window_expected", "mean Y of the window: the same games foretold with the present R and V"),
+    Factor("window_expected", "mean Y of the window: the same games forecast with the present R and V"),
     Factor("gain", "R per unit of surprise, √V included"),
     Factor("mean_before", "R before"),
     Factor("volatility_before", "V before"),
@@ -143,18 +143,18 @@ def outcome_of(h: Columns, team: int, rival: int, performance: float, params: Pr
 
 @kernel
 def judge(state: Records, player: int) -> tuple[float, float, float]:
-    """Mean outcome of the window, its population variance, and the mean foretold with the present R and V."""
+    """Mean outcome of the window, its population variance, and the mean forecast with the present R and V."""
     record = state[player]
     games = min(record.games, WINDOW)
-    total, foretold = 0.0, 0.0
+    total, forecast = 0.0, 0.0
     for k in range(games):
         total += record.outcome[k]
-        foretold += quick_cdf((record.lead[k] + record.mean) / math.sqrt(record.variance[k] + record.volatility))
+        forecast += quick_cdf((record.lead[k] + record.mean) / math.sqrt(record.variance[k] + record.volatility))
     mean = total / games
     spread = 0.0
     for k in range(games):
         spread += (record.outcome[k] - mean) * (record.outcome[k] - mean)
-    return mean, spread / games, foretold / games
+    return mean, spread / games, forecast / games
 
 
 @kernel
@@ -185,12 +185,12 @@ def update(
                 if rival != team:
                     outcome += outcome_of(h, team, rival, h.performance[slot], params)
             outcome /= rivals
-            at = record.games % WINDOW
-            record.outcome[at] = outcome
-            record.lead[at] = own_mean - record.mean - rival_mean
-            record.variance[at] = own_variance - record.volatility + rival_variance
+            oldest = record.games % WINDOW
+            record.outcome[oldest] = outcome
+            record.lead[oldest] = own_mean - record.mean - rival_mean
+            record.variance[oldest] = own_variance - record.volatility + rival_variance
             record.games += 1
-            told, variance, foretold = judge(state, h.player[slot])
+            mean_outcome, variance, mean_forecast = judge(state, h.player[slot])
             gain = params.gain * math.sqrt(record.volatility) / (size if params.share_gain else 1)
             games = min(record.games, WINDOW)
             padded = (games * variance + (WINDOW - games) * params.start_volatility / params.c) / WINDOW
@@ -199,13 +199,13 @@ def update(
                 note = factors[slot]
                 note.outcome = outcome
                 note.window = games
-                note.window_outcome = told
-                note.window_expected = foretold
+                note.window_outcome = mean_outcome
+                note.window_expected = mean_forecast
                 note.gain = gain
                 note.mean_before = record.mean
                 note.volatility_before = record.volatility
                 note.volatility_after = volatility
-            record.mean += gain * (told - foretold)
+            record.mean += gain * (mean_outcome - mean_forecast)
             record.volatility = volatility
             record.rating = shown(record.mean, volatility, params)
 
@@ -228,9 +228,7 @@ def _first_shown(p: PravParameters) -> float:
 
 def _start_at(rating: float, p: PravParameters) -> tuple[object, ...]:
     rating = starting_rating(rating)
-    mean = (
-        p.start_mean - (_first_shown(p) - rating) / p.scale
-    )  # a newcomer's to the last bit, unlike `shown` turned over
+    mean = p.start_mean - (_first_shown(p) - rating) / p.scale  # a newcomer's to the last bit, unlike `shown` inverted
     return (rating, mean, p.start_volatility, 0, NO_GAMES, NO_GAMES, NO_GAMES)
 
 
@@ -246,17 +244,17 @@ def _columns(state: Records) -> dict[str, NDArray[np.generic]]:
 def _tell(change: Change, parameters: PravParameters) -> str:
     f = {name: float(value) for name, value in change.factors.items()}
     games = "the only game" if f["window"] == 1 else f"the last {f['window']:.0f} games"
-    told = f"counted {f['outcome']:.3f}; {games} came to {f['window_outcome']:.3f} on average where "
-    told += f"{f['window_expected']:.3f} is expected of R {f['mean_before']:.3f} and V {f['volatility_before']:.3f}; "
-    told += f"each unit of surprise moves R by {f['gain']:.3f}"
+    text = f"counted {f['outcome']:.3f}; {games} came to {f['window_outcome']:.3f} on average where "
+    text += f"{f['window_expected']:.3f} is expected of R {f['mean_before']:.3f} and V {f['volatility_before']:.3f}; "
+    text += f"each unit of surprise moves R by {f['gain']:.3f}"
     if f["volatility_after"] != f["volatility_before"]:
-        told += f"; V is now {f['volatility_after']:.3f}"
-    return told
+        text += f"; V is now {f['volatility_after']:.3f}"
+    return text
 
 
 SYSTEM = System(
     name="prav",
-    title="predictive rating and volatility: the last ten games judged anew after every match",
+    title="predictive rating and volatility: the last ten games judged again after every match",
     source='the article "Designing a Rating System for Esports"',
     needs="any matches; `performance` where it shall count; `team_score` with outcome=share",
     teams=None,

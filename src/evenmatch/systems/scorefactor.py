@@ -1,6 +1,6 @@
 """Score factor: every player against every other, team-mates too, by score per second; in duels only the result counts.
 
-Definition: systems.md section 2, after XonStat's Elo for Xonotic.
+Definition: docs/systems/scorefactor.md, after XonStat's Elo for Xonotic.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from evenmatch.systems.maths import LOG_10, logistic
+from evenmatch.systems.maths import DAY, LOG_10, logistic, score_of
 from evenmatch.systems.system import (
     Change,
     Columns,
@@ -34,7 +34,6 @@ from evenmatch.systems.system import (
     rarely,
 )
 
-DAY = 86_400_000_000  # microseconds
 LEARNING = 32  # games until K has come down
 TINY = 1e-9
 WIDEST = 400.0  # points of difference beyond which odds grow no further
@@ -61,7 +60,7 @@ class ScorefactorParameters(Parameters):
 
 
 class Scorefactor(NamedTuple):
-    """What the kernels read."""
+    """Parameters as the kernels read them."""
 
     floor: float
     k: float
@@ -80,12 +79,12 @@ STATE = np.dtype([("rating", "f8"), ("games", "i8"), ("last_played", "i8")], ali
 FACTORS = (
     Factor("k", "most points the match could move: by games so far and time in the match; 0: left out"),
     Factor("share", "part of the score per second against each other player, averaged; in duels the result"),
-    Factor("expected_share", "the same as the ratings foretold it"),
+    Factor("expected_share", "the same as the ratings predict it"),
     Factor("gain", "K is multiplied by it: share less expected_share, unless a favourite was spared"),
     Factor("rot", "points lost for being idle before the match"),
     Factor("floor", "whether the fall was stopped by the floor", flag=True),
 )
-K, RATE, RATING, GAIN, SHARE, FORETOLD = range(6)  # columns of scratch
+K, RATE, RATING, GAIN, SHARE, EXPECTED = range(6)  # columns of scratch
 
 
 @kernel
@@ -104,13 +103,13 @@ def current(state: Records, player: int, now: int, params: Scorefactor) -> float
 
 @rarely
 def age(state: Records, now: int, params: Scorefactor) -> None:
-    """Give everybody the rating that a match at this time would find."""
+    """Give every player the rating that a match at this time would start from."""
     for player in range(len(state)):
         state[player].rating = current(state, player, now, params)
 
 
 @kernel
-def foretell(own: float, other: float) -> float:
+def expected_share(own: float, other: float) -> float:
     """Elo's curve, flat beyond 400 points."""
     return logistic(min(max(own - other, -WIDEST), WIDEST) * (LOG_10 / WIDEST))
 
@@ -122,13 +121,13 @@ def pair(a: Integers, b: Integers, home: bool, now: int, state: Records, params:
     for i in range(len(a)):
         own = current(state, a[i], now, params)
         for j in range(len(b)):
-            total += foretell(own, current(state, b[j], now, params))
+            total += expected_share(own, current(state, b[j], now, params))
     return total / (len(a) * len(b)), 0.0
 
 
 @kernel
 def weight(h: Columns, slot: int, duration: float, games: int, params: Scorefactor) -> tuple[float, float]:
-    """How much of K counts for this player, and the seconds to divide the score by."""
+    """The part of K that counts for this player, and the seconds by which the score is divided."""
     seconds = min(h.seconds[slot], duration)
     part = 1.0
     if math.isnan(h.seconds[slot]):  # not recorded: everybody played all of it
@@ -150,18 +149,18 @@ def score_share(a: float, b: float) -> float:
 
 
 @kernel
-def gain(share: float, foretold: float, params: Scorefactor) -> float:
-    """What one comparison is worth, in units of K."""
-    if params.spare_favourites and foretold > 0.5:
-        return max(0.0, share - foretold) if share > 0.5 else (2.0 * share - 1.0) * foretold
-    return share - foretold
+def gain(share: float, forecast: float, params: Scorefactor) -> float:
+    """The worth of one comparison, in units of K."""
+    if params.spare_favourites and forecast > 0.5:
+        return max(0.0, share - forecast) if share > 0.5 else (2.0 * share - 1.0) * forecast
+    return share - forecast
 
 
 @kernel
 def update(
     h: Columns, m: int, state: Records, params: Scorefactor, expected: Floats, factors: Records, scratch: Floats
 ) -> None:
-    """Compare all who took part; write when all comparisons are made."""
+    """Compare all players who took part, then write."""
     first, end = h.team_start[m], h.team_start[m + 1]
     low, high = h.slot_start[first], h.slot_start[end]
     now, duration = h.time[m], h.duration[m]
@@ -173,7 +172,7 @@ def update(
         scratch[row, K] = part * params.k
         scratch[row, RATE] = 0.0 if duel else h.score[slot] / seconds
         scratch[row, RATING] = current(state, h.player[slot], now, params)
-        scratch[row, GAIN] = scratch[row, SHARE] = scratch[row, FORETOLD] = 0.0
+        scratch[row, GAIN] = scratch[row, SHARE] = scratch[row, EXPECTED] = 0.0
         if part > 0.0:
             compared += 1
     for i in range(high - low):
@@ -184,15 +183,14 @@ def update(
                 continue
             share = score_share(scratch[i, RATE], scratch[j, RATE])
             if duel:
-                ahead = h.place[first + 1] - h.place[first]
-                share = 1.0 if ahead > 0 else 0.5 if ahead == 0 else 0.0
-            foretold = foretell(scratch[i, RATING], scratch[j, RATING])
-            scratch[i, GAIN] += gain(share, foretold, params)
-            scratch[j, GAIN] += gain(1.0 - share, 1.0 - foretold, params)
+                share = score_of(h.place[first + 1] - h.place[first])
+            forecast = expected_share(scratch[i, RATING], scratch[j, RATING])
+            scratch[i, GAIN] += gain(share, forecast, params)
+            scratch[j, GAIN] += gain(1.0 - share, 1.0 - forecast, params)
             scratch[i, SHARE] += share
             scratch[j, SHARE] += 1.0 - share
-            scratch[i, FORETOLD] += foretold
-            scratch[j, FORETOLD] += 1.0 - foretold
+            scratch[i, EXPECTED] += forecast
+            scratch[j, EXPECTED] += 1.0 - forecast
     for slot in range(low, high):
         row, record = slot - low, state[h.player[slot]]
         counted = compared > 1 and scratch[row, K] > 0.0
@@ -201,7 +199,7 @@ def update(
             note = factors[slot]
             note.k = scratch[row, K] if counted else 0.0
             note.share = scratch[row, SHARE] / (compared - 1) if counted else math.nan
-            note.expected_share = scratch[row, FORETOLD] / (compared - 1) if counted else math.nan
+            note.expected_share = scratch[row, EXPECTED] / (compared - 1) if counted else math.nan
             note.gain = scratch[row, GAIN] / (compared - 1) if counted else 0.0
             note.rot = value - scratch[row, RATING] if counted else 0.0
             note.floor = False
@@ -227,15 +225,15 @@ def _tell(change: Change, parameters: ScorefactorParameters) -> str:
     if f["k"] == 0:
         return "was left out: too short a time in the match, or nobody to compare with"
     share, expected, gain = float(f["share"]), float(f["expected_share"]), float(f["gain"])
-    told = f"had a share of {share:.3f} against the others, where {expected:.3f} was expected"
-    told += f", with K {float(f['k']):.4g}"
+    text = f"had a share of {share:.3f} against the others, where {expected:.3f} was expected"
+    text += f", with K {float(f['k']):.4g}"
     if abs(gain - (share - expected)) > TINY:
-        told += f", counted as {gain:+.3f} since favourites are spared"
+        text += f", counted as {gain:+.3f} since favourites are spared"
     if f["rot"]:
-        told += f", after {f['rot']:g} points lost to idleness"
+        text += f", after {f['rot']:g} points lost to idleness"
     if f["floor"]:
-        told += f", and nobody falls below {parameters.floor:g}"
-    return told
+        text += f", and nobody falls below {parameters.floor:g}"
+    return text
 
 
 def _newcomer(p: ScorefactorParameters) -> tuple[object, ...]:

@@ -1,4 +1,4 @@
-"""What a rating system is, and everything a system's file needs to define one.
+"""The definition of a rating system, and everything that a system's file needs.
 
 A system is two compiled functions over a record of state per player, and its words:
 
@@ -12,7 +12,7 @@ A system is two compiled functions over a record of state per player, and its wo
         per slot to fill. `scratch` is float64, `scratch_columns` wide, with a row for each slot of the match.
 
 Three laws hold for every system, and the contract suite checks them: *split* (replaying the parts in turn equals
-replaying the whole, bit for bit), *locality* (nobody outside the match is touched; names do not matter) and
+replaying the whole, bit for bit), *locality* (no player outside the match changes; names do not matter) and
 *containment* (a state holds no player's index and nothing is global). Kernels read everything a match needs before they
 write, assume valid input, and allocate nothing per match; indices (teams, slots, players) are unsigned there.
 `state[p].rating` is always the number shown to players.
@@ -20,12 +20,12 @@ write, assume valid input, and allocate nothing per match; indices (teams, slots
 Two more functions, of plain Python, begin a record and show it at a time:
 
     start_at(rating, p) -> tuple
-        The record of a player who begins here with this shown rating: everything else is a newcomer's, and a number
-        behind the shown one is found so that it comes out. With a newcomer's rating it is a newcomer, bit for bit.
+        The record of a player who begins with this shown rating: everything else is a newcomer's, and a number
+        behind the shown one is computed to match it. With a newcomer's rating it is a newcomer, bit for bit.
         InputError for a rating that the system cannot hold.
     as_of(state, now, p) -> Records
         A copy with what changes by time alone as the kernels would have it at a match now, by the same compiled
-        function. Who never played, or played later than that, stays as they are, and so does everybody's `last_played`:
+        function. Players who never played, or played later than that, stay as they are, and so does `last_played`:
         the copy is for showing, and ratings go on from the state itself.
 """
 
@@ -59,6 +59,7 @@ __all__ = [
     "as_shown",
     "below_floor",
     "choice",
+    "deviation_text",
     "fields",
     "flag",
     "in_time",
@@ -70,6 +71,7 @@ __all__ = [
     "number",
     "numbers",
     "rarely",
+    "score_text",
     "starting_rating",
     "timeless",
 ]
@@ -77,7 +79,7 @@ __all__ = [
 Records = NDArray[np.void]
 FactorValue = float | bool | str
 
-FARTHEST = 1e12  # points from 0, where float64 still tells a thousandth of a point
+FARTHEST = 1e12  # points from 0, where float64 still resolves a thousandth of a point
 
 
 class Factor(NamedTuple):
@@ -94,7 +96,7 @@ class Factor(NamedTuple):
 
 
 class Change(NamedTuple):
-    """What one match did to one player's shown rating, and why.
+    """The change of one player's shown rating by one match, and its reasons.
 
     team      counted from 0 in the match
     expected  the team's expected score before the match, 0..1
@@ -122,8 +124,8 @@ class System:
     compile         the parameters as the NamedTuple of numbers that the kernels read
     state           dtype of a player's record; its field `rating` is the shown rating
     newcomer        a newcomer's record, as a tuple in the order of `state`
-    start_at        (rating, parameters): the record of a player who begins with this shown rating, likewise
-    as_of           (state, now, parameters): the records as they stand at a time when nobody plays
+    start_at        (rating, parameters): the record of a player who begins with this shown rating, in the same order
+    as_of           (state, now, parameters): the records as they are at a time without a match
     columns         further columns of a table of ratings, computed from the records
     refuse          (match, reason) for every match that lacks what the system needs
     tell            a change as a sentence without the player's name
@@ -156,12 +158,12 @@ class System:
         yield from self.refuse(h, parameters)
 
     def __post_init__(self) -> None:
-        """Refuse what would fail later, or overwrite a column."""
+        """Reject factors and states that would fail later or overwrite a column."""
         names = [factor.name for factor in self.factors]
         fixed = {"match_id", "ladder", "player", "team", "before", "after", "expected"}
         wrong = [name for name in names if name in fixed or names.count(name) > 1]
         if wrong:
-            raise UsageError(f"{self.name}: factor {wrong[0]!r} is a column of every journal, or there twice")
+            raise UsageError(f"{self.name}: factor {wrong[0]!r} is a column of every journal, or given twice")
         if "rating" not in (self.state.names or ()):
             raise UsageError(f"{self.name}: the state has no field rating, which is what players see")
 
@@ -174,7 +176,7 @@ class System:
     def name_factors(self, values: Iterable[tuple[float, ...]]) -> list[dict[str, FactorValue]]:
         """The factors of slots by name, with words for those that have labels."""
         names, labelled = self._factor_names
-        listed: list[dict[str, FactorValue]] = [dict(zip(names, one, strict=True)) for one in values]
+        listed: list[dict[str, FactorValue]] = [dict(zip(names, row, strict=True)) for row in values]
         for name, labels in labelled:
             for named in listed:
                 named[name] = labels[int(named[name])]
@@ -197,7 +199,7 @@ class Rules:
     def of(cls, system: System, preset: str | None = None, **values: object) -> Rules:
         """The system's defaults, changed by a preset, changed by values by name.
 
-        Raises UnknownNameError for a preset or parameter that is not there, BadParameterError for a value not accepted.
+        Raises UnknownNameError for an unknown preset or parameter, BadParameterError for a value not accepted.
         """
         if preset is not None and preset not in system.presets:
             raise UnknownNameError(f"preset of {system.name}", preset, system.presets)
@@ -210,7 +212,7 @@ class Rules:
         return self.system.compile(self.parameters)
 
     def newcomers(self, count: int) -> Records:
-        """The state of so many players who have not played."""
+        """The state of `count` players who have not played."""
         return np.full(count, np.array(self.system.newcomer(self.parameters), self.system.state))
 
     def starting(self, ratings: Floats) -> Records:
@@ -220,10 +222,10 @@ class Rules:
         """
         state = self.newcomers(len(ratings))
         rows = [self.system.start_at(rating, self.parameters) for rating in ratings.tolist()]
-        there = self.system.newcomer(self.parameters)
-        for at, name in enumerate(self.system.state.names or ()):
-            column = [row[at] for row in rows]
-            if any(value is not there[at] for value in column):  # or a million empty memories would be written again
+        newcomer = self.system.newcomer(self.parameters)
+        for index, name in enumerate(self.system.state.names or ()):
+            column = [row[index] for row in rows]
+            if any(value is not newcomer[index] for value in column):  # a million empty memories need no writing
                 state[name] = column
         return state
 
@@ -233,7 +235,7 @@ class Rules:
 
 
 def no_columns(state: Records) -> dict[str, NDArray[np.generic]]:
-    """For systems whose rating says it all: no further columns in tables."""
+    """For systems that show nothing but the rating: no further columns in tables."""
     return {}
 
 
@@ -250,8 +252,8 @@ def any_match(h: Columns, parameters: Parameters) -> Iterator[tuple[int, str]]:
 def starting_rating(rating: float, lowest: float = -FARTHEST, highest: float = FARTHEST) -> float:
     """The rating that a player begins with; raises InputError where it is not a number in this range."""
     if not lowest <= rating <= highest:  # not a number, too
-        accepted = f"expected a number from {lowest:.12g} to {highest:.12g}"
-        raise InputError(f"starting rating {float(rating)!r}: {accepted}")
+        expected = f"expected a number from {lowest:.12g} to {highest:.12g}"
+        raise InputError(f"starting rating {float(rating)!r}: {expected}")
     return float(rating)
 
 
@@ -285,8 +287,22 @@ def in_time(age: Callable[..., None], compiled: Callable[..., NamedTuple]) -> Ca
 
 
 def below_floor(start: float, floor: float) -> str:
-    """For `Parameters.conflict`: what is wrong where newcomers would begin below the floor."""
-    return "" if start >= floor else f"start={start:g} is below floor={floor:g}; accepted is a start from the floor up"
+    """For `Parameters.conflict`: the message where newcomers would begin below the floor, else an empty text."""
+    return "" if start >= floor else f"start={start:g} is below floor={floor:g}; expected a start from the floor up"
+
+
+# Parts of sentences that several systems share, for `tell`.
+
+
+def score_text(change: Change) -> str:
+    """The team's result and its expected score."""
+    return f"scored {change.result:.2f} where {change.expected:.3f} was expected"
+
+
+def deviation_text(change: Change, decimals: int) -> str:
+    """The deviation before and after, from the factors deviation_before and deviation_after."""
+    before, after = (float(change.factors[f"deviation_{when}"]) for when in ("before", "after"))
+    return f"deviation {before:.{decimals}f} → {after:.{decimals}f}"
 
 
 # Checks that several systems share. Each gives (match, reason) pairs for `refuse`.

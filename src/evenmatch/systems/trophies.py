@@ -1,7 +1,7 @@
 """Trophies: an attacker stakes trophies against a defender, by how far apart they are; after Clash of Clans.
 
-Definition: systems.md section 5; the curves are fits by players of the game, the one for lost attacks unverified. The
-first-listed team attacks; with attack=mutual nobody does, and each match is half an attack by either side.
+Definition: docs/systems/trophies.md. The curves are fits by players of the game, the one for lost attacks unverified.
+The first-listed team attacks; with attack=mutual each match is half an attack by either side.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class TrophiesParameters(Parameters):
 
 
 class Trophies(NamedTuple):
-    """What the kernels read."""
+    """Parameters as the kernels read them."""
 
     floor: float
     mutual: bool
@@ -71,27 +71,27 @@ FACTORS = (
 
 @kernel
 def won(x: float) -> float:
-    """Trophies for an attack that was won with a lead of x, not rounded."""
+    """Trophies that a won attack with a lead of x gains, not rounded."""
     x = min(max(x, -STEEPEST), STEEPEST)
     return min(max(-0.63599 + 60.07066 / (1.0 + 0.991798 * math.exp(0.00576 * x)), 0.0), MOST)
 
 
 @kernel
 def lost(x: float) -> float:
-    """Trophies that an attack costs which was lost with a lead of x, not rounded."""
+    """Trophies that a lost attack with a lead of x costs, not rounded."""
     x = min(max(x, -STEEPEST), STEEPEST)
     return min(max(39.0907 - 39.0619 / (1.0 + 0.993 * math.exp(0.00595 * x)), 0.0), MOST)
 
 
 @kernel
 def even_odds(gain: float, loss: float) -> float:
-    """The chance of a win at which neither side can expect to gain."""
+    """The probability of a win at which neither side can expect to gain."""
     return loss / (gain + loss) if gain + loss > 0.0 else 0.5
 
 
 @kernel
 def pair(a: Integers, b: Integers, home: bool, now: int, state: Records, params: Trophies) -> tuple[float, float]:
-    """The odds at which the stakes are even; draws are not foreseen. Whoever is listed first attacks."""
+    """The odds at which the stakes are even; draws are not foreseen. The first-listed team attacks."""
     x = mean_rating(a, state) - mean_rating(b, state)
     if params.mutual or not home:
         return even_odds(won(x) + lost(-x), won(-x) + lost(x)), 0.0
@@ -130,10 +130,10 @@ def _tell(change: Change, parameters: TrophiesParameters) -> str:
     f = change.factors
     if f["stake"] == 0:
         return "nothing was moved: a draw, or a stake of less than half a trophy"
-    did = ("met" if parameters.attack == "mutual" else "attacked") if f["attacked"] else "was attacked by"
-    told = f"{did} a team of {abs(float(f['lead'])):.0f} trophies {'less' if float(f['lead']) >= 0 else 'more'},"
-    told += f" which moves {abs(float(f['stake'])):g}"
-    return told + (f", and nobody falls below {parameters.floor:g}" if f["floor"] else "")
+    verb = ("met" if parameters.attack == "mutual" else "attacked") if f["attacked"] else "was attacked by"
+    text = f"{verb} a team of {abs(float(f['lead'])):.0f} trophies {'less' if float(f['lead']) >= 0 else 'more'},"
+    text += f" which moves {abs(float(f['stake'])):g}"
+    return text + (f", and nobody falls below {parameters.floor:g}" if f["floor"] else "")
 
 
 def _newcomer(p: TrophiesParameters) -> tuple[object, ...]:

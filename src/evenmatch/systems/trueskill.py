@@ -1,6 +1,6 @@
-"""TrueSkill: a mean and a deviation per player, learned from who finished ahead of whom; teams, draws, free-for-alls.
+"""TrueSkill: a mean and a deviation per player, learned from the order of finish; teams, draws, free-for-alls.
 
-Definition: systems.md section 5, after Herbrich, Minka & Graepel 2006. Two teams in closed form; three or more by
+Definition: docs/systems/trueskill.md, after Herbrich, Minka & Graepel 2006. Two teams in closed form; three or more by
 message passing between neighbours in the order of finish, until it converges.
 """
 
@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from evenmatch.systems.maths import draw_v_w, play_share, quick_cdf, v_win, w_win
+from evenmatch.systems.mean_and_deviation import STATE, newcomer, skill_text, start_at, sums
 from evenmatch.systems.system import (
     Change,
     Columns,
@@ -29,7 +30,7 @@ from evenmatch.systems.system import (
     kernel,
     number,
     rarely,
-    starting_rating,
+    score_text,
     timeless,
 )
 
@@ -46,13 +47,13 @@ class TrueskillParameters(Parameters):
     beta: float = number(25 / 6, 1e-3, 1e6, "deviation of a performance around the skill")
     tau: float = number(25 / 300, 0, 1e6, "deviation that each match adds", search=(0.0001, 5))
     draw: float = number(0.1, 0, 0.99, "probability of a draw between equals", search=(0, 0.5))
-    display: float = number(3.0, -100, 100, "the shown rating is the mean less so many deviations")
+    display: float = number(3.0, -100, 100, "the shown rating is the mean less this many deviations")
     partial_play: bool = flag(True, "who played a part of the match by `seconds` counts for that part", search=True)
     advantage: float = number(0.0, -1e5, 1e5, "points that being listed first is worth", search=(-2, 4))
 
 
 class Trueskill(NamedTuple):
-    """What the kernels read; `margin` is the draw margin of one player."""
+    """Parameters as the kernels read them; `margin` is the draw margin of one player."""
 
     beta2: float
     tau2: float
@@ -67,7 +68,6 @@ def _compile(p: TrueskillParameters) -> Trueskill:
     return Trueskill(p.beta**2, p.tau**2, margin, p.display, p.partial_play, p.advantage)
 
 
-STATE = np.dtype([("rating", "f8"), ("mean", "f8"), ("deviation", "f8")], align=True)
 FACTORS = (
     Factor("weight", "part of the match that counts, by seconds"),
     Factor("mean_change", "what the match did to the mean"),
@@ -80,12 +80,8 @@ ORDER, MEAN, VARIANCE, SIZE, LEFT_PI, LEFT_TAU, RIGHT_PI, RIGHT_TAU = range(8)
 
 @kernel
 def performance(team: Integers, state: Records, params: Trueskill) -> tuple[float, float]:
-    """Mean and variance of a team's performance in which everybody plays to the end."""
-    mean, variance = 0.0, 0.0
-    for i in range(len(team)):
-        record = state[team[i]]
-        mean += record.mean
-        variance += record.deviation * record.deviation
+    """Mean and variance of a team's performance if all its players play to the end."""
+    mean, variance = sums(team, state)
     return mean, variance + len(team) * (params.tau2 + params.beta2)
 
 
@@ -103,7 +99,7 @@ def pair(a: Integers, b: Integers, home: bool, now: int, state: Records, params:
 
 @kernel
 def weighed(h: Columns, m: int, team: int, state: Records, params: Trueskill) -> tuple[float, float]:
-    """Mean and variance of a team's performance as it played, everybody by their share of the match."""
+    """Mean and variance of a team's performance as it played, each player by their share of the match."""
     mean, variance = 0.0, 0.0
     for slot in range(h.slot_start[team], h.slot_start[team + 1]):
         record = state[h.player[slot]]
@@ -139,11 +135,11 @@ def learn(
 def sort_teams(h: Columns, first: int, end: int, scratch: Floats) -> None:
     """Put the numbers of the teams into scratch by place; equal places as listed."""
     for team in range(first, end):
-        at = int(np.int64(team - first))
-        while at > 0 and h.place[int(scratch[at - 1, ORDER])] > h.place[team]:
-            scratch[at, ORDER] = scratch[at - 1, ORDER]
-            at -= 1
-        scratch[at, ORDER] = float(team)
+        rank = int(np.int64(team - first))
+        while rank > 0 and h.place[int(scratch[rank - 1, ORDER])] > h.place[team]:
+            scratch[rank, ORDER] = scratch[rank - 1, ORDER]
+            rank -= 1
+        scratch[rank, ORDER] = float(team)
 
 
 @kernel
@@ -154,18 +150,18 @@ def belief_change(pi: float, tau: float, old_pi: float, old_tau: float, new_pi: 
 
 
 @rarely
-def compare(scratch: Floats, at: int, count: int, drawn: bool, margin: float) -> float:
-    """Compare the teams ranked `at` and next to it, and note what it tells of both; how much that changed the notes."""
-    left_pi = 1.0 / scratch[at, VARIANCE]
-    left_tau = scratch[at, MEAN] * left_pi
-    if at > 0:
-        left_pi += scratch[at - 1, RIGHT_PI]
-        left_tau += scratch[at - 1, RIGHT_TAU]
-    right_pi = 1.0 / scratch[at + 1, VARIANCE]
-    right_tau = scratch[at + 1, MEAN] * right_pi
-    if at + 2 < count:
-        right_pi += scratch[at + 1, LEFT_PI]
-        right_tau += scratch[at + 1, LEFT_TAU]
+def compare(scratch: Floats, rank: int, count: int, drawn: bool, margin: float) -> float:
+    """Update the messages of the comparison between the teams of this rank and the next; return how far they moved."""
+    left_pi = 1.0 / scratch[rank, VARIANCE]
+    left_tau = scratch[rank, MEAN] * left_pi
+    if rank > 0:
+        left_pi += scratch[rank - 1, RIGHT_PI]
+        left_tau += scratch[rank - 1, RIGHT_TAU]
+    right_pi = 1.0 / scratch[rank + 1, VARIANCE]
+    right_tau = scratch[rank + 1, MEAN] * right_pi
+    if rank + 2 < count:
+        right_pi += scratch[rank + 1, LEFT_PI]
+        right_tau += scratch[rank + 1, LEFT_TAU]
     left, right = left_tau / left_pi, right_tau / right_pi
     variance = 1.0 / left_pi + 1.0 / right_pi
     deviation = math.sqrt(variance)
@@ -180,16 +176,14 @@ def compare(scratch: Floats, at: int, count: int, drawn: bool, margin: float) ->
     pi = (known - 1.0) / variance
     tau = ((left - right + deviation * v) * known - (left - right)) / variance
     to_left, to_right = 1.0 / (1.0 + pi / right_pi), 1.0 / (1.0 + pi / left_pi)
-    told = (
-        pi * to_left,
-        (tau + pi * right) * to_left,
-        pi * to_right,
-        (pi * left - tau) * to_right,
-    )
-    moved = belief_change(left_pi, left_tau, scratch[at, LEFT_PI], scratch[at, LEFT_TAU], told[0], told[1])
-    moved += belief_change(right_pi, right_tau, scratch[at, RIGHT_PI], scratch[at, RIGHT_TAU], told[2], told[3])
-    scratch[at, LEFT_PI], scratch[at, LEFT_TAU] = told[0], told[1]
-    scratch[at, RIGHT_PI], scratch[at, RIGHT_TAU] = told[2], told[3]
+    new_left_pi, new_left_tau = pi * to_left, (tau + pi * right) * to_left
+    new_right_pi, new_right_tau = pi * to_right, (pi * left - tau) * to_right
+    old_pi, old_tau = scratch[rank, LEFT_PI], scratch[rank, LEFT_TAU]
+    moved = belief_change(left_pi, left_tau, old_pi, old_tau, new_left_pi, new_left_tau)
+    old_pi, old_tau = scratch[rank, RIGHT_PI], scratch[rank, RIGHT_TAU]
+    moved += belief_change(right_pi, right_tau, old_pi, old_tau, new_right_pi, new_right_tau)
+    scratch[rank, LEFT_PI], scratch[rank, LEFT_TAU] = new_left_pi, new_left_tau
+    scratch[rank, RIGHT_PI], scratch[rank, RIGHT_TAU] = new_right_pi, new_right_tau
     return moved
 
 
@@ -199,32 +193,32 @@ def settle(h: Columns, m: int, state: Records, params: Trueskill, factors: Recor
     first, end = h.team_start[m], h.team_start[m + 1]
     count = int(np.int64(end - first))
     sort_teams(h, first, end, scratch)
-    for at in range(count):
-        team = int(scratch[at, ORDER])
-        scratch[at, MEAN], scratch[at, VARIANCE] = weighed(h, m, team, state, params)
-        scratch[at, SIZE] = float(h.slot_start[team + 1] - h.slot_start[team])
+    for rank in range(count):
+        team = int(scratch[rank, ORDER])
+        scratch[rank, MEAN], scratch[rank, VARIANCE] = weighed(h, m, team, state, params)
+        scratch[rank, SIZE] = float(h.slot_start[team + 1] - h.slot_start[team])
         for column in range(LEFT_PI, RIGHT_TAU + 1):
-            scratch[at, column] = 0.0
+            scratch[rank, column] = 0.0
     for _ in range(SWEEPS):
         moved = 0.0
         for step in range(2 * (count - 1)):
-            at = step if step < count - 1 else 2 * (count - 1) - 1 - step
-            a, b = int(scratch[at, ORDER]), int(scratch[at + 1, ORDER])
-            margin = params.margin * math.sqrt(scratch[at, SIZE] + scratch[at + 1, SIZE])
-            moved = max(moved, compare(scratch, at, count, h.place[a] == h.place[b], margin))
+            rank = step if step < count - 1 else 2 * (count - 1) - 1 - step
+            a, b = int(scratch[rank, ORDER]), int(scratch[rank + 1, ORDER])
+            margin = params.margin * math.sqrt(scratch[rank, SIZE] + scratch[rank + 1, SIZE])
+            moved = max(moved, compare(scratch, rank, count, h.place[a] == h.place[b], margin))
         if moved < CLOSE:
             break
-    for at in range(count):
+    for rank in range(count):
         pi, tau = 0.0, 0.0
-        if at > 0:
-            pi += scratch[at - 1, RIGHT_PI]
-            tau += scratch[at - 1, RIGHT_TAU]
-        if at + 1 < count:
-            pi += scratch[at, LEFT_PI]
-            tau += scratch[at, LEFT_TAU]
-        mean, variance = scratch[at, MEAN], scratch[at, VARIANCE]
+        if rank > 0:
+            pi += scratch[rank - 1, RIGHT_PI]
+            tau += scratch[rank - 1, RIGHT_TAU]
+        if rank + 1 < count:
+            pi += scratch[rank, LEFT_PI]
+            tau += scratch[rank, LEFT_TAU]
+        mean, variance = scratch[rank, MEAN], scratch[rank, VARIANCE]
         scale = 1.0 / (1.0 + pi * variance)
-        learn(h, m, int(scratch[at, ORDER]), state, params, (tau - pi * mean) * scale, pi * scale, factors)
+        learn(h, m, int(scratch[rank, ORDER]), state, params, (tau - pi * mean) * scale, pi * scale, factors)
 
 
 @kernel
@@ -256,22 +250,8 @@ def update(
 
 
 def _tell(change: Change, parameters: TrueskillParameters) -> str:
-    f = change.factors
-    told = f"scored {change.result:.2f} where {change.expected:.3f} was expected: mean {float(f['mean_change']):+.3f}"
-    told += f", deviation {float(f['deviation_before']):.3f} → {float(f['deviation_after']):.3f}"
-    if f["weight"] != 1:
-        told += f", for {float(f['weight']):.0%} of the match"
-    return told + (f"; shown is the mean less {parameters.display:g} deviations" if parameters.display else "")
-
-
-def _first_shown(p: TrueskillParameters) -> float:
-    return p.mean - p.display * p.deviation
-
-
-def _start_at(rating: float, p: TrueskillParameters) -> tuple[object, ...]:
-    rating = starting_rating(rating)
-    mean = p.mean - (_first_shown(p) - rating)  # a newcomer's to the last bit, unlike rating + display · deviation
-    return (rating, mean, p.deviation)
+    mean_change = float(change.factors["mean_change"])
+    return f"{score_text(change)}: mean {mean_change:+.3f}, {skill_text(change, parameters.display)}"
 
 
 SYSTEM = System(
@@ -292,8 +272,8 @@ SYSTEM = System(
     },
     compile=_compile,
     state=STATE,
-    newcomer=lambda p: (_first_shown(p), p.mean, p.deviation),
-    start_at=_start_at,
+    newcomer=newcomer,
+    start_at=start_at,
     as_of=timeless,
     columns=fields("mean", "deviation"),
     factors=FACTORS,

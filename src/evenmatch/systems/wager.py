@@ -1,6 +1,6 @@
-"""Wager: everybody stakes a twentieth of their rank on the team, scaled by both teams' strength and time in the game.
+"""Wager: a player stakes a twentieth of their rank on the team, scaled by both teams' strength and time in the game.
 
-Definition: systems.md section 1, after the article "Ranking in Team-Based Competitive Games".
+Definition: docs/systems/wager.md, after the article "Ranking in Team-Based Competitive Games".
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from evenmatch.systems.system import (
     timeless,
 )
 
-LARGEST = 9e13  # cents; above it float64 no longer tells cents from their halves
+LARGEST = 9e13  # cents; above it float64 no longer resolves half cents
 MILLION = 1_000_000  # seconds and the limit count in millionths where exact arithmetic decides
 NEAR = 2e-15  # of the numbers added: how far float64 may be from the exact value, with some room
 
@@ -65,7 +65,7 @@ class WagerParameters(Parameters):
 
 
 class Wager(NamedTuple):
-    """What the kernels read; `limit` is infinite where there is none."""
+    """Parameters as the kernels read them; `limit` is infinite where there is none."""
 
     floor: float
     stake: float
@@ -88,7 +88,7 @@ class Side(NamedTuple):
 
 
 class Bet(NamedTuple):
-    """What becomes of a stake: won or lost, and by which modifiers; each is a ratio and the two numbers behind it."""
+    """The outcome of a stake: won or lost, and by which modifiers; each is a ratio and the two numbers behind it."""
 
     won: bool
     by_rank: float
@@ -139,7 +139,7 @@ def pair(a: Integers, b: Integers, home: bool, now: int, state: Records, params:
 
 @kernel
 def side(h: Columns, team: int, state: Records, params: Wager) -> Side:
-    """What the match knows of a team before anything is written."""
+    """One team of the match, before anything is written."""
     low, high = h.slot_start[team], h.slot_start[team + 1]
     seconds, gone = 0.0, True
     for slot in range(low, high):
@@ -217,7 +217,7 @@ def settle(cents: float, bet: Bet, params: Wager) -> float:
 @kernel
 def rule_of(lead: int, own: Side, rival: Side) -> int:
     """The rule for the players of a team who stayed; `lead` is above 0 where it finished ahead, below where behind."""
-    rule = WIN if lead > 0 else LOSS  # branch-free, since nothing is harder to foresee
+    rule = WIN if lead > 0 else LOSS  # branch-free, since no branch is harder to predict
     if lead == 0:
         rule = DRAW_GAIN if own.mean < rival.mean else DRAW
     if rival.gone and not own.gone:
@@ -295,15 +295,15 @@ def update(
     h: Columns, m: int, state: Records, params: Wager, expected: Floats, factors: Records, scratch: Floats
 ) -> None:
     """Both teams, from the ranks before the match."""
-    one = h.team_start[m]
-    first, second = side(h, one, state, params), side(h, one + 1, state, params)
-    for team in range(one, one + 2):  # a loop, so that the code is there once: compiling takes half as long
-        own, rival = (first, second) if team == one else (second, first)
-        lead = h.place[2 * one + 1 - team] - h.place[team]
+    first = h.team_start[m]
+    side_a, side_b = side(h, first, state, params), side(h, first + 1, state, params)
+    for team in range(first, first + 2):  # a loop, so that the code is there once: compiling takes half as long
+        own, rival = (side_a, side_b) if team == first else (side_b, side_a)
+        lead = h.place[2 * first + 1 - team] - h.place[team]
         rate_team(h, team, own, rival, lead, state, params, factors)
 
 
-TOLD = {
+RULE_TEXTS = {
     "win": "won",
     "loss": "lost",
     "draw": "drew as the stronger team, or an equal one, so the rank stays",
@@ -317,16 +317,16 @@ def _tell(change: Change, parameters: WagerParameters) -> str:
     f = change.factors
     rule, by_rank, by_time = str(f["rule"]), float(f["rank_modifier"]), float(f["quitter_modifier"])
     if rule == "draw":
-        return TOLD[rule]
-    told = f"{TOLD[rule]}; wagered {100 * parameters.stake:g} % of {change.before:.2f}, {f['stake']:.4f}"
+        return RULE_TEXTS[rule]
+    text = f"{RULE_TEXTS[rule]}; wagered {100 * parameters.stake:g} % of {change.before:.2f}, {f['stake']:.4f}"
     lost = rule in ("loss", "quit")
     if by_rank != 1:
         other = "stronger" if (by_rank > 1) != lost else "weaker"
-        told += f", × {by_rank:.4f} against a {other} team"
+        text += f", × {by_rank:.4f} against a {other} team"
     if by_time != 1:
         whose = "their own" if (by_time > 1) != lost else "the other"
-        told += f", × {by_time:.4f} since {whose} team was in the game for less time"
-    return told + (f"; nobody falls below {parameters.floor:.2f}" if f["floor"] else "")
+        text += f", × {by_time:.4f} since {whose} team was in the game for less time"
+    return text + (f"; nobody falls below {parameters.floor:.2f}" if f["floor"] else "")
 
 
 def _start_at(rating: float, p: WagerParameters) -> tuple[object, ...]:

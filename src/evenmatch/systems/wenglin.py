@@ -1,6 +1,6 @@
 """Weng–Lin: a mean and a deviation per player by closed formulas, for any number of teams; three models to choose from.
 
-Definition: systems.md section 5, after Weng & Lin, JMLR 12:267–300 (2011), with the defaults and the readings of
+Definition: docs/systems/wenglin.md, after Weng & Lin, JMLR 12:267–300 (2011), with the defaults and the readings of
 openskill 6.2, so that results agree with it. Plackett–Luce is their algorithm 4, Bradley–Terry full 1,
 Thurstone–Mosteller full 3.
 """
@@ -11,9 +11,8 @@ import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import numpy as np
-
-from evenmatch.systems.maths import draw_v_w, logistic, play_share, quick_cdf, v_win, w_win
+from evenmatch.systems.maths import draw_v_w, logistic, play_share, quick_cdf, score_of, v_win, w_win
+from evenmatch.systems.mean_and_deviation import STATE, newcomer, skill_text, start_at, sums
 from evenmatch.systems.system import (
     Change,
     Columns,
@@ -29,12 +28,12 @@ from evenmatch.systems.system import (
     flag,
     kernel,
     number,
-    starting_rating,
+    score_text,
     timeless,
 )
 
 VARIANTS = ("plackett_luce", "bradley_terry_full", "thurstone_mosteller_full")
-LARGEST = 300.0  # exponent, of which squares are still numbers
+LARGEST = 300.0  # exponent: the squares of such powers are still finite
 PLACKETT_LUCE, BRADLEY_TERRY, THURSTONE_MOSTELLER = range(3)
 
 
@@ -49,14 +48,14 @@ class WenglinParameters(Parameters):
     tau: float = number(25 / 300, 0, 1e6, "deviation that each match adds", search=(0.0001, 5))
     kappa: float = number(1e-4, 1e-12, 1, "no match takes away more of a variance than all but this share")
     margin: float = number(0.1, 1e-6, 1e6, "draw margin of thurstone_mosteller_full", search=(0.01, 10))
-    display: float = number(3.0, -100, 100, "the shown rating is the mean less so many deviations")
+    display: float = number(3.0, -100, 100, "the shown rating is the mean less this many deviations")
     limit_sigma: bool = flag(False, "a deviation never rises", search=True)
     partial_play: bool = flag(True, "who played a part of the match by `seconds` counts for that part", search=True)
     advantage: float = number(0.0, -1e5, 1e5, "points that being listed first is worth", search=(-2, 4))
 
 
 class Wenglin(NamedTuple):
-    """What the kernels read."""
+    """Parameters as the kernels read them."""
 
     variant: int
     beta2: float
@@ -76,7 +75,6 @@ def _compile(p: WenglinParameters) -> Wenglin:
     )
 
 
-STATE = np.dtype([("rating", "f8"), ("mean", "f8"), ("deviation", "f8")], align=True)
 FACTORS = (
     Factor("weight", "part of the match that counts, by seconds"),
     Factor("share", "the player's share of the team's variance"),
@@ -91,14 +89,7 @@ MEAN, VARIANCE, OMEGA, DELTA, STRENGTH, REST, ORDER = range(7)
 @kernel
 def together(team: Integers, state: Records, params: Wenglin) -> tuple[float, float]:
     """Mean and variance of a team, the sums over its players."""
-    if len(team) == 1:
-        alone = state[team[0]]
-        return alone.mean, alone.deviation * alone.deviation + params.tau2
-    mean, variance = 0.0, 0.0
-    for i in range(len(team)):
-        record = state[team[i]]
-        mean += record.mean
-        variance += record.deviation * record.deviation
+    mean, variance = sums(team, state)
     return mean, variance + len(team) * params.tau2
 
 
@@ -116,7 +107,7 @@ def pair(a: Integers, b: Integers, home: bool, now: int, state: Records, params:
 
 @kernel
 def plackett_luce(h: Columns, first: int, end: int, params: Wenglin, scratch: Floats) -> None:
-    """Algorithm 4: each place was won against all who finished there or behind; sums along the order of finish do."""
+    """Algorithm 4: each place was won against all who finished there or behind, by sums along the order of finish."""
     count = end - first
     total, most = 0.0, -math.inf
     for i in range(count):
@@ -132,9 +123,9 @@ def plackett_luce(h: Columns, first: int, end: int, params: Wenglin, scratch: Fl
             ahead += h.place[q] == place
         scratch[ahead, ORDER] = float(i)
     rest = 0.0
-    for at in range(count):
-        rest += scratch[int(scratch[count - 1 - at, ORDER]), STRENGTH]
-        scratch[count - 1 - at, REST] = rest
+    for rank in range(count):
+        rest += scratch[int(scratch[count - 1 - rank, ORDER]), STRENGTH]
+        scratch[count - 1 - rank, REST] = rest
     begin, once, twice = 0, 0.0, 0.0
     while begin < count:
         place, tied = h.place[first + int(scratch[begin, ORDER])], 1
@@ -142,8 +133,8 @@ def plackett_luce(h: Columns, first: int, end: int, params: Wenglin, scratch: Fl
             tied += 1
         once += 1.0 / scratch[begin, REST]
         twice += 1.0 / (scratch[begin, REST] * scratch[begin, REST])
-        for at in range(begin, begin + tied):
-            i = int(scratch[at, ORDER])
+        for rank in range(begin, begin + tied):
+            i = int(scratch[rank, ORDER])
             strength, variance = scratch[i, STRENGTH], scratch[i, VARIANCE]
             scratch[i, OMEGA] = (1.0 / tied - strength * once) * variance / c
             scratch[i, DELTA] = strength * (once - strength * twice) * variance * math.sqrt(variance) / (c * c * c)
@@ -164,7 +155,7 @@ def by_pairs(h: Columns, first: int, end: int, params: Wenglin, scratch: Floats)
             pull, shrink = 0.0, 0.0
             if params.variant == BRADLEY_TERRY:
                 p = logistic(lead)
-                pull = (1.0 if ahead > 0 else 0.5 if ahead == 0 else 0.0) - p
+                pull = score_of(ahead) - p
                 shrink = p * (1.0 - p)
             elif ahead == 0:
                 pull, shrink = draw_v_w(lead, params.margin / c)
@@ -184,7 +175,7 @@ def by_pairs(h: Columns, first: int, end: int, params: Wenglin, scratch: Floats)
 def update(
     h: Columns, m: int, state: Records, params: Wenglin, expected: Floats, factors: Records, scratch: Floats
 ) -> None:
-    """What the match says of each team, shared among its players by their variance."""
+    """Move each team's players by their share of the team's variance."""
     first, end = h.team_start[m], h.team_start[m + 1]
     for team in range(first, end):
         mean, variance = together(h.player[h.slot_start[team] : h.slot_start[team + 1]], state, params)
@@ -217,22 +208,8 @@ def update(
 
 def _tell(change: Change, parameters: WenglinParameters) -> str:
     f = change.factors
-    told = f"scored {change.result:.2f} where {change.expected:.3f} was expected: {float(f['share']):.0%} of the team's"
-    told += f" {float(f['team_change']):+.3f}, deviation {float(f['deviation_before']):.3f} →"
-    told += f" {float(f['deviation_after']):.3f}"
-    if f["weight"] != 1:
-        told += f", for {float(f['weight']):.0%} of the match"
-    return told + (f"; shown is the mean less {parameters.display:g} deviations" if parameters.display else "")
-
-
-def _first_shown(p: WenglinParameters) -> float:
-    return p.mean - p.display * p.deviation
-
-
-def _start_at(rating: float, p: WenglinParameters) -> tuple[object, ...]:
-    rating = starting_rating(rating)
-    mean = p.mean - (_first_shown(p) - rating)  # a newcomer's to the last bit, unlike rating + display · deviation
-    return (rating, mean, p.deviation)
+    moved = f"{float(f['share']):.0%} of the team's {float(f['team_change']):+.3f}"
+    return f"{score_text(change)}: {moved}, {skill_text(change, parameters.display)}"
 
 
 SYSTEM = System(
@@ -248,8 +225,8 @@ SYSTEM = System(
     },
     compile=_compile,
     state=STATE,
-    newcomer=lambda p: (_first_shown(p), p.mean, p.deviation),
-    start_at=_start_at,
+    newcomer=newcomer,
+    start_at=start_at,
     as_of=timeless,
     columns=fields("mean", "deviation"),
     factors=FACTORS,

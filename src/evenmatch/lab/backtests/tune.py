@@ -27,7 +27,7 @@ from evenmatch.lab.backtests import evaluation, metrics
 from evenmatch.lab.backtests.evaluation import refused_by, replay_and_judge, too_many, without
 from evenmatch.lab.backtests.metrics import LOG_LOSS, MATCHES
 from evenmatch.options import Number, Numbers, Option, options_of
-from evenmatch.systems import loop
+from evenmatch.systems.fingerprint import fingerprint
 from evenmatch.systems.system import Rules, System
 from evenmatch.tables import MatchTable
 
@@ -309,7 +309,7 @@ def _typed(values: Values) -> Values:
 
 def _key(history: History, system: System, space: Mapping[str, Option]) -> str:
     """Digest of everything a search depends on: matches, kernels, ranges, and the source of the scoring code."""
-    inputs = f"{FORMAT} {LEARNED} {loop.fingerprint(system)} {space}"
+    inputs = f"{FORMAT} {LEARNED} {fingerprint(system)} {space}"
     inputs += "".join(inspect.getsource(module) for module in (evaluation, metrics))
     digest = hashlib.blake2b(inputs.encode(), digest_size=10)
     for column in history.columns:

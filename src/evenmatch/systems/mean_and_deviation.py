@@ -1,0 +1,70 @@
+"""Skills as a mean and a deviation, shown as the mean less some deviations, and their sums over a team."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+
+from evenmatch.history import Integers
+from evenmatch.systems.compiled import kernel
+from evenmatch.systems.system import Change, Records, deviation_text, starting_rating
+
+STATE = np.dtype([("rating", "f8"), ("mean", "f8"), ("deviation", "f8")], align=True)
+
+
+class SkillParameters(Protocol):
+    """Parameters that a newcomer's record is made of."""
+
+    @property
+    def mean(self) -> float:
+        """Mean of a newcomer."""
+        ...
+
+    @property
+    def deviation(self) -> float:
+        """Deviation of a newcomer."""
+        ...
+
+    @property
+    def display(self) -> float:
+        """The number of deviations that the shown rating lies below the mean."""
+        ...
+
+
+@kernel
+def sums(team: Integers, state: Records) -> tuple[float, float]:
+    """Sums of the means and of the variances of a team."""
+    if len(team) == 1:
+        record = state[team[0]]
+        return record.mean, record.deviation * record.deviation
+    mean, variance = 0.0, 0.0
+    for i in range(len(team)):
+        record = state[team[i]]
+        mean += record.mean
+        variance += record.deviation * record.deviation
+    return mean, variance
+
+
+def newcomer(p: SkillParameters) -> tuple[object, ...]:
+    """The record of a player who has not played."""
+    return (_first_shown(p), p.mean, p.deviation)
+
+
+def start_at(rating: float, p: SkillParameters) -> tuple[object, ...]:
+    """The record of a player who begins with this shown rating."""
+    rating = starting_rating(rating)
+    mean = p.mean - (_first_shown(p) - rating)  # a newcomer's to the last bit, unlike rating + display · deviation
+    return (rating, mean, p.deviation)
+
+
+def skill_text(change: Change, display: float) -> str:
+    """The end of a sentence about a change: deviations, the part of the match that counted, and what is shown."""
+    text, weight = deviation_text(change, 3), float(change.factors["weight"])
+    if weight != 1:
+        text += f", for {weight:.0%} of the match"
+    return text + (f"; shown is the mean less {display:g} deviations" if display else "")
+
+
+def _first_shown(p: SkillParameters) -> float:
+    return p.mean - p.display * p.deviation
