@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields
-from itertools import accumulate
-from typing import Any
+from itertools import accumulate, pairwise
+from typing import Any, TypeVar
 
 from evenmatch.match import Match
+
+Value = TypeVar("Value")
 
 
 @dataclass(slots=True)
@@ -70,6 +72,11 @@ class ReportBatch:
         if len(sheets) == 1:
             return sheets[0]
         return cls(*([value for sheet in sheets for value in getattr(sheet, name)] for name in _COLUMNS))
+
+    @staticmethod
+    def shares(sheets: Sequence[ReportBatch], values: list[Value]) -> list[list[Value]]:
+        """The values of the matches of each batch, out of those of all in order."""
+        return [values[begin:end] for begin, end in pairwise([0, *accumulate(map(len, sheets))])]
 
     def __len__(self) -> int:
         return len(self.ids)
