@@ -20,8 +20,6 @@ from evenmatch.errors import (
     UsageError,
 )
 from evenmatch.service.recording.receipts import MatchReceipt
-from evenmatch.service.recording.recorder import CommitQueue, Submission
-from evenmatch.service.recording.report_batch import ReportBatch
 from evenmatch.service.service import Service
 from evenmatch.service.settings import Settings
 from evenmatch.standings.division import Division
@@ -313,7 +311,7 @@ def test_who_gives_up_waiting_leaves_the_line_to_the_others(service, ladder):
         holder.start()
         assert held.wait(20)
         leader.start()
-        while "default" not in service._recorder._queues:
+        while "default" not in service._recorder.together._waiting:
             time.sleep(0.01)
         alarm.start()
         with pytest.raises(GaveUpError):
@@ -332,17 +330,36 @@ def test_who_gives_up_waiting_leaves_the_line_to_the_others(service, ladder):
     assert positions(service) == [1, 2, 3]
 
 
-def test_an_interrupted_leader_does_not_interrupt_those_whom_it_records_for(service, ladder, monkeypatch):
-    def interrupted(*_):
-        raise KeyboardInterrupt
+def test_a_bug_is_raised_to_the_caller_who_leads_and_the_others_are_told_to_send_again(service, ladder):
+    begun, go, told = threading.Event(), threading.Event(), {}
+    real = service._recorder.record
 
-    together = [Submission(ReportBatch.of([duel(at, "a", "b")], [True])) for at in (1, 2)]
-    recorder = service._recorder
-    with monkeypatch.context() as patch:
-        patch.setattr(recorder, "_commit", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            recorder._lead("default", CommitQueue(), together)
-    assert all(isinstance(one.failure, StoreError) and "send it again" in str(one.failure) for one in together)
+    def fail(_, sheet):
+        begun.set()
+        go.wait(20)
+        raise KeyboardInterrupt if sheet.ids == ["m1"] else ZeroDivisionError
+
+    def record(number):
+        try:
+            service.record(duel(number, "a", "b"))
+        except BaseException as error:
+            told[number] = error
+
+    threads = [threading.Thread(target=record, args=(number,)) for number in (1, 2, 3)]
+    service._recorder.record = fail
+    threads[0].start()
+    assert begun.wait(20)
+    for waiting, thread in enumerate(threads[1:], 1):
+        thread.start()
+        while len(service._recorder.together._waiting["default"]) < waiting:
+            time.sleep(0.01)
+    go.set()
+    for thread in threads:
+        thread.join(20)
+    service._recorder.record = real
+    assert [type(told[number]) for number in (1, 2, 3)] == [KeyboardInterrupt, ZeroDivisionError, StoreError]
+    assert "(ZeroDivisionError()); send it again" in str(told[3])
+    assert service._recorder.together._waiting == {}
     assert service.record(duel(1, "a", "b")).position == 2
 
 
@@ -350,4 +367,4 @@ def test_ladders_that_are_not_there_leave_nothing_behind(service, ladder):
     for number in range(5):
         with pytest.raises(UnknownNameError):
             service.record(duel(1, "a", "b", ladder=f"no {number}"))
-    assert service._recorder._queues == {}
+    assert service._recorder.together._waiting == {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from evenmatch.errors import EvenmatchError, UsageError
+from evenmatch.http.models.matches import Outcome
 from evenmatch.http.problems import problem_of
 from evenmatch.http.receipt_json import BatchLine, Outcomes, encoded, rendered
 from evenmatch.http.site import Site
@@ -40,7 +41,7 @@ async def report_all(
     return encoded(Outcomes(count - failed, failed, [_line(*pair) for pair in pairs]))
 
 
-def _line(match_id: str, outcome: MatchReceipt | EvenmatchError) -> BatchLine:
+def _line(match_id: str, outcome: MatchReceipt | EvenmatchError) -> Outcome:
     if isinstance(outcome, EvenmatchError):
         return BatchLine(match_id, problem=problem_of(outcome).model_dump(exclude_none=True))
     return BatchLine(match_id, receipt=rendered(outcome))

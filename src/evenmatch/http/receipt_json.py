@@ -10,9 +10,11 @@ from weakref import WeakKeyDictionary
 
 import msgspec
 import numpy as np
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import Struct
 from numpy.typing import NDArray
 
+from evenmatch.http.model_structs import struct_of
+from evenmatch.http.models.matches import BatchOutcome, Outcome, PlayerChange, Receipt
 from evenmatch.service.queries.match_explanations import RATING_DECIMALS, shown_numbers
 from evenmatch.service.recording.receipts import MatchReceipt, RatedBlock
 from evenmatch.systems.system import Factor, FactorValue, System
@@ -20,53 +22,18 @@ from evenmatch.systems.system import Factor, FactorValue, System
 encoded = msgspec.json.Encoder().encode  # NaN becomes null
 
 
-class ReceiptLine(Struct, frozen=True, gc=False):
-    """The rating change of one player in a match; see models.matches.PlayerChange."""
+# Like the models, with columns of numbers as they are shown; `factors` is a struct of the rating system's own.
+ReceiptLine: Callable[..., PlayerChange] = struct_of(PlayerChange)
+Rendered: Callable[..., Receipt] = struct_of(Receipt)
+BatchLine: Callable[..., Outcome] = struct_of(Outcome)
+Outcomes: Callable[..., BatchOutcome] = struct_of(BatchOutcome)
 
-    player: str
-    team: int
-    before: float
-    after: float
-    change: float
-    expected: float
-    result: float
-    factors: Struct
-    percentile: int | None
-    division: str | None
-
-
-class Rendered(Struct, frozen=True):
-    """The receipt of a recorded match; see models.matches.Receipt."""
-
-    match_id: str
-    ladder: str
-    position: int
-    rated: bool
-    teams: list[list[ReceiptLine]]
-
-
-class BatchLine(Struct, frozen=True):
-    """The outcome of one match of a batch; see models.matches.Outcome."""
-
-    match_id: str
-    receipt: Rendered | UnsetType = UNSET
-    problem: dict[str, object] | UnsetType = UNSET
-
-
-class Outcomes(Struct, frozen=True):
-    """The outcome of a batch; see models.matches.BatchOutcome."""
-
-    recorded: int
-    refused: int
-    outcomes: list[BatchLine]
-
-
-_LINES: WeakKeyDictionary[RatedBlock, list[ReceiptLine]] = (
+_LINES: WeakKeyDictionary[RatedBlock, list[PlayerChange]] = (
     WeakKeyDictionary()
 )  # shared by the receipts of a block while they are encoded
 
 
-def rendered(receipt: MatchReceipt) -> Rendered:
+def rendered(receipt: MatchReceipt) -> Receipt:
     """A receipt in the form that `encoded` encodes."""
     lines = _LINES.get(receipt.source)
     if lines is None:
@@ -75,7 +42,7 @@ def rendered(receipt: MatchReceipt) -> Rendered:
     return Rendered(receipt.match_id, receipt.ladder, receipt.position, receipt.rated, teams)
 
 
-def _lines(source: RatedBlock) -> list[ReceiptLine]:
+def _lines(source: RatedBlock) -> list[PlayerChange]:
     records, system = source.records, source.rules.system
     factors = [_factor(factor, records["factors"][factor.name]) for factor in system.factors]
     before, after = (np.round(records[name], RATING_DECIMALS) for name in ("before", "after"))

@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from itertools import accumulate, pairwise
 from typing import TypeVar
 
 from starlette.requests import Request
@@ -14,7 +13,7 @@ from starlette.requests import Request
 from evenmatch.errors import EvenmatchError, UnknownNameError
 from evenmatch.http.byte_cache import ByteCache
 from evenmatch.http.cached_responses import CachedResponses
-from evenmatch.http.group_commit import GroupCommit
+from evenmatch.http.logs import log
 from evenmatch.http.metrics import HttpMetrics
 from evenmatch.http.options import Options
 from evenmatch.http.rate_limits import RateLimit
@@ -24,6 +23,7 @@ from evenmatch.service.callers.audit_trail import Audit
 from evenmatch.service.callers.keys import Keys
 from evenmatch.service.callers.sessions import Sessions
 from evenmatch.service.callers.tokens import Tokens
+from evenmatch.service.group_commit import GroupCommit
 from evenmatch.service.jobs import Jobs
 from evenmatch.service.kernels import Kernels
 from evenmatch.service.live_matches.live_match_service import Running
@@ -69,9 +69,10 @@ class Site:
         self.reading = Reading(self.service)
         self.sessions = Sessions(self.service.database, self.service.clock, self.keys)
         self.views = ViewCache(self.service, self.threads, self.pages)
-        self.reports: GroupCommit[ReportBatch, Sequence[Outcome]] = GroupCommit(self._record, self.threads, weigh=len)
-        self.wishes: GroupCommit[QueueRequest, RequestResult] = GroupCommit(self._queue, self.threads)
-        self.looks: GroupCommit[int, Status] = GroupCommit(self._statuses, self.threads)
+        start = self.threads.submit
+        self.reports: GroupCommit[ReportBatch, list[Outcome]] = GroupCommit(self._record, start, _log_bug, len)
+        self.wishes: GroupCommit[QueueRequest, RequestResult] = GroupCommit(self._queue, start, _log_bug)
+        self.looks: GroupCommit[int, Status] = GroupCommit(self._statuses, start, _log_bug)
         self.key_limit = RateLimit(options.rate, options.burst)
         self.player_limit = RateLimit(options.player_rate, options.player_burst)
         self.open_limit = RateLimit(options.open_rate, options.open_burst)
@@ -80,7 +81,7 @@ class Site:
         """Call a blocking function in a worker thread and return its result."""
         return await asyncio.get_running_loop().run_in_executor(self.threads, function, *arguments)
 
-    def _record(self, ladder: str, sheets: Sequence[ReportBatch]) -> Sequence[Sequence[Outcome]]:
+    def _record(self, ladder: str, sheets: Sequence[ReportBatch]) -> list[list[Outcome]]:
         joined = ReportBatch.joined(sheets)
         outcomes = self.service.record_sheet(ladder, joined)
         recorded = [index for index, outcome in enumerate(outcomes) if not isinstance(outcome, EvenmatchError)]
@@ -88,8 +89,7 @@ class Site:
         self.metrics.matches.labels(ladder, "refused").inc(len(joined) - len(recorded))
         if recorded:
             self.running.settle_reported(ladder, [joined.ids[index] for index in recorded], joined.quitters(recorded))
-        bounds = [0, *accumulate(map(len, sheets))]
-        return [outcomes[begin:end] for begin, end in pairwise(bounds)]
+        return ReportBatch.shares(sheets, outcomes)
 
     def _queue(self, ladder: str, requests: Sequence[QueueRequest]) -> Sequence[RequestResult | EvenmatchError]:
         outcomes = self.queue_service.do(ladder, requests)
@@ -101,6 +101,10 @@ class Site:
     def _statuses(self, ladder: str, tickets: Sequence[int]) -> Sequence[Status | EvenmatchError]:
         statuses = self.queue_service.statuses(ladder, tickets)
         return [statuses.get(ticket, UnknownNameError("ticket", str(ticket), ())) for ticket in tickets]
+
+
+def _log_bug(error: BaseException) -> None:
+    log.error("bug", exc_info=error)
 
 
 def site_of(request: Request) -> Site:

@@ -134,10 +134,10 @@ class Service(Transacting):
         other = next((match for match in matches if match.ladder != ladder), None)
         if other is not None:
             raise UsageError(f"match {other.id!r} is of ladder {other.ladder!r}; all must be of ladder {ladder!r}")
-        return self.record_sheet(ladder, ReportBatch.of(matches, [rated] * len(matches)))
+        return self._recorder.together.wait(ladder, ReportBatch.of(matches, [rated] * len(matches)))
 
     def record_sheet(self, ladder: str, sheet: ReportBatch) -> list[Outcome]:
-        """Record a batch in which each match states whether it is rated; all must be of this ladder."""
+        """Record a batch in a transaction of its own; each match states whether it is rated, all are of this ladder."""
         return self._recorder.record(ladder, sheet)
 
     def import_matches(

@@ -55,7 +55,7 @@ def _longer(array: NDArray[Any], length: int) -> NDArray[Any]:
 
 
 class PlayerStateCache:
-    """The cached names and player states of one process. Threads may share it, one thread per ladder at a time."""
+    """The cached names and player states of one process. Threads may share it, under their ladder's lock."""
 
     def __init__(self) -> None:
         self._guard = threading.Lock()

@@ -1,22 +1,19 @@
-"""Record matches as they end. Reports that arrive together share one transaction and one call of the rating loop."""
+"""Record matches as they end: the matches of a batch share one transaction and one call of the rating loop."""
 
 from __future__ import annotations
 
-import threading
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 
-from evenmatch.errors import BadRowsError, ConflictError, EvenmatchError, InputError, Problem, StoreError
+from evenmatch.errors import BadRowsError, ConflictError, EvenmatchError, InputError, Problem
 from evenmatch.ledger.database import Database
 from evenmatch.ledger.events import write_body
 from evenmatch.ledger.plan import Plan
 from evenmatch.ledger.store import Head, Store
 from evenmatch.ledger.tables import checkpoints, corrections, events, player_identities, player_states
+from evenmatch.service.group_commit import GroupCommit
 from evenmatch.service.queries.standings import DIVIDE, StandingsCache, View, divide, take
 from evenmatch.service.recording.ledger_append import AHEAD, Batch, Display, append, to_come
 from evenmatch.service.recording.player_state_cache import Draft, PlayerStateCache
@@ -24,61 +21,22 @@ from evenmatch.service.recording.receipts import MatchReceipt, RatedBlock, recei
 from evenmatch.service.recording.report_batch import ReportBatch
 from evenmatch.service.settings import Settings, archived
 
-TOGETHER = 2000  # matches in one transaction at most
 CHECKPOINT = 50_000  # events between two checkpoints at least; also at least four times the number of players
 
 Outcome = MatchReceipt | EvenmatchError
 
 
-def _locked() -> threading.Lock:
-    lock = threading.Lock()
-    lock.acquire()
-    return lock
-
-
-@dataclass(eq=False)
-class Submission:
-    """Matches of one caller for one ladder, and their outcomes.
-
-    turn   released when the caller may continue: its matches are committed, or it must commit for all that wait; a
-           plain lock, since it is the cheapest way for many threads to wake each other
-    leads  this caller commits, or has committed, for all that wait
-    """
-
-    sheet: ReportBatch
-    turn: threading.Lock = field(default_factory=_locked)
-    leads: bool = False
-    outcomes: list[Outcome] = field(default_factory=list)
-    failure: BaseException | None = None
-
-    @property
-    def is_done(self) -> bool:
-        """Whether its outcomes, or the error that prevented them, are known."""
-        return bool(self.outcomes) or self.failure is not None
-
-
-@dataclass(eq=False)
-class CommitQueue:
-    """The callers of one ladder that wait while another one commits."""
-
-    waiting: list[Submission] = field(default_factory=list)
-    busy: bool = False
-
-
 class Recorder:
-    """Records matches of any number of threads by group commit; the database's locks keep processes apart.
+    """Records matches, a batch in one transaction. Threads may share it; the database's locks keep them apart.
 
-    A caller that finds no commit in progress becomes the leader: it commits for all that wait, then hands the lead to
-    the first that arrived meanwhile. So one transaction takes everything that arrived during the previous one, and no
-    caller leads for long.
+    together  the group commit of callers in threads
     """
 
     def __init__(self, database: Database, boards: StandingsCache, clock: Callable[[], int]) -> None:
         self._database, self._boards, self._clock = database, boards, clock
-        self._queues: dict[str, CommitQueue] = {}
         self._memory = PlayerStateCache()
         self._plans: dict[str, tuple[tuple[int, int], Plan]] = {}
-        self._guard = threading.Lock()
+        self.together: GroupCommit[ReportBatch, list[Outcome]] = GroupCommit(self._record_each, weigh=len)
 
     def record(self, ladder: str, sheet: ReportBatch) -> list[Outcome]:
         """Record matches. Return for each its receipt, or the error that rejected it.
@@ -87,86 +45,25 @@ class Recorder:
         """
         if not len(sheet):
             return []
-        own = Submission(sheet)
-        with self._guard:
-            queue = self._queues.setdefault(ladder, CommitQueue())
-            queue.waiting.append(own)
-            if not queue.busy:
-                queue.busy = own.leads = True
-        if not own.leads:
-            try:
-                own.turn.acquire()
-            except BaseException:  # the caller was interrupted: the others must not wait for it
-                self._leave(ladder, queue, own)
-                raise
-        if not own.is_done:
-            with self._guard:
-                batch = _next_batch(queue.waiting)
-            self._lead(ladder, queue, batch)
-        if own.failure is not None:
-            raise own.failure
-        return own.outcomes
-
-    def _leave(self, ladder: str, queue: CommitQueue, leaving: Submission) -> None:
-        """Remove a submission from the queue; if it was to lead, pass the lead on."""
-        with self._guard:
-            if leaving not in queue.waiting:
-                return
-            queue.waiting.remove(leaving)
-        if leaving.leads:
-            self._hand_over(ladder, queue)
-
-    def _hand_over(self, ladder: str, queue: CommitQueue) -> None:
-        with self._guard:
-            queue.busy = bool(queue.waiting)
-            if queue.waiting:
-                queue.waiting[0].leads = True
-                queue.waiting[0].turn.release()
-            else:
-                self._queues.pop(ladder, None)
-
-    def _lead(self, ladder: str, queue: CommitQueue, batch: list[Submission]) -> None:
-        """Commit a batch, let the next leader start, then give this batch's callers their outcomes."""
-        try:
-            try:
-                recorded = self._commit(ladder, batch)
-            finally:
-                self._hand_over(ladder, queue)
-            outcomes = [outcome for part in recorded for outcome in part.outcomes()]
-            first = 0
-            for submission in batch:
-                submission.outcomes = outcomes[first : first + len(submission.sheet)]
-                first += len(submission.sheet)
-        except EvenmatchError as error:
-            for submission in batch:
-                submission.failure = error
-        except BaseException as error:  # raised in this caller's thread only; the others get a StoreError
-            for submission in batch:
-                submission.failure = StoreError(f"it is not known whether this was stored ({error!r}); send it again")
-            raise
-        finally:
-            for submission in batch:
-                if not submission.leads:
-                    submission.turn.release()
-
-    def _commit(self, ladder: str, batch: list[Submission]) -> list[RecordedBatch]:
-        """Record the matches of these submissions in one transaction."""
         now = self._clock()
         view = self._boards.young(ladder, now) or self._boards.view(ladder, now, fresh=False)
-        return self._record(ladder, view, ReportBatch.joined([submission.sheet for submission in batch]))
+        return self._record(ladder, view, sheet)
 
-    def _record(self, ladder: str, view: View, sheet: ReportBatch) -> list[RecordedBatch]:
+    def _record_each(self, ladder: str, sheets: Sequence[ReportBatch]) -> list[list[Outcome]]:
+        return ReportBatch.shares(sheets, self.record(ladder, ReportBatch.joined(sheets)))
+
+    def _record(self, ladder: str, view: View, sheet: ReportBatch) -> list[Outcome]:
         """Record in one transaction; if rating rejects a match, split in halves until that match is alone."""
         try:
-            return [self._try(ladder, view, sheet)]
+            return self._try(ladder, view, sheet)
         except InputError as error:
             if len(sheet) == 1:
-                return [RecordedBatch([error], [], list)]
+                return [error]
         half = len(sheet) // 2
         first = self._record(ladder, view, sheet.part(0, half))
         return first + self._record(ladder, view, sheet.part(half, len(sheet)))
 
-    def _try(self, ladder: str, view: View, sheet: ReportBatch) -> RecordedBatch:
+    def _try(self, ladder: str, view: View, sheet: ReportBatch) -> list[Outcome]:
         now, divided = self._clock(), False
         with self._database.write() as connection:
             store = Store(connection, self._database.rows)
@@ -176,15 +73,15 @@ class Recorder:
                 self._boards.forget(ladder)
                 view = take(store, ladder, now)
             draft = Draft(self._memory, head)
-            recorded = record(store, head, plan, sheet, now, view, draft)
+            outcomes, count = record(store, head, plan, sheet, now, view, draft)
             if now - head.divided_at > DIVIDE:
                 divided = divide(store, view, now) is not None
             if head.position // CHECKPOINT != (head.position + len(sheet)) // CHECKPOINT:
                 _checkpoint(store, store.head(ladder), plan)
-        draft.keep(head.position + len(recorded.new))
+        draft.keep(head.position + count)
         if divided:
             self._boards.divided(view, now)
-        return recorded
+        return outcomes
 
     def _plan(self, store: Store, head: Head) -> Plan:
         """The plan of the live generation, read again only after it changed."""
@@ -196,33 +93,6 @@ class Recorder:
         return plan
 
 
-def _next_batch(waiting: list[Submission]) -> list[Submission]:
-    """Remove the first submissions from the queue, as many as fit into one transaction, at least one."""
-    batch: list[Submission] = []
-    size = 0
-    while waiting and (not batch or size + len(waiting[0].sheet) <= TOGETHER):
-        size += len(waiting[0].sheet)
-        batch.append(waiting.pop(0))
-    return batch
-
-
-class RecordedBatch(NamedTuple):
-    """The outcomes of matches whose transaction was committed.
-
-    known  outcomes of matches that were rejected or recorded before; None for each match in `new`
-    new    indices of the others;  told  computes their receipts
-    """
-
-    known: list[Outcome | None]
-    new: list[int]
-    told: Callable[[], list[MatchReceipt]]
-
-    def outcomes(self) -> list[Outcome]:
-        """The outcome of each match, in order."""
-        receipt_of = dict(zip(self.new, self.told(), strict=True))
-        return [receipt_of[index] if outcome is None else outcome for index, outcome in enumerate(self.known)]
-
-
 def record(
     store: Store,
     head: Head,
@@ -231,38 +101,35 @@ def record(
     now: int,
     view: View,
     draft: Draft,
-) -> RecordedBatch:
-    """Record matches on a ladder that the caller has locked."""
+) -> tuple[list[Outcome], int]:
+    """Record matches on a ladder that the caller has locked. Return their outcomes, and how many are new."""
     batch = Batch.of_sheet(sheet)
     rules = plan.last_rules
     new, again, outcomes = _classify(store, head, plan, batch, now)
     if new and view.settings.archived:
-        for index in new:
-            outcomes[index] = archived(head.name)
+        outcomes |= dict.fromkeys(new, archived(head.name))
         new = []
-    make_receipts: Callable[[], list[MatchReceipt]] = list
     if new:
         divisions = [division.name for division in view.settings.standings.divisions]
         chosen = batch.take(new)
         added = append(store, head, plan, chosen, now, Display(view.show, draft))
         source = RatedBlock(rules, added.block, added.rated.told(), added.names, divisions)
-        make_receipts = partial(receipts, head.name, chosen.ids, source)
+        outcomes |= zip(new, receipts(head.name, chosen.ids, source), strict=True)
     if again:
         before = first_receipts(store, head, sorted({batch.ids[index] for index in again}))
-        for index in again:
-            outcomes[index] = before[batch.ids[index]]
-    return RecordedBatch(outcomes, new, make_receipts)
+        outcomes |= {index: before[batch.ids[index]] for index in again}
+    return [outcomes[index] for index in range(len(batch))], len(new)
 
 
 def _classify(
     store: Store, head: Head, plan: Plan, batch: Batch, now: int
-) -> tuple[list[int], list[int], list[Outcome | None]]:
-    """Indices of new matches, indices of repeated ones with the same content, and the errors of rejected ones."""
+) -> tuple[list[int], list[int], dict[int, Outcome]]:
+    """Indices of new matches, indices of repeated ones with the same content, and errors of rejected ones by index."""
     known = events.find(store, head, batch.ids)
     refused: dict[int, str] = {}
     for number, reason in plan.last_rules.system.refusals(batch.history.columns, plan.last_rules.parameters):
         refused.setdefault(number, reason)
-    outcomes: list[Outcome | None] = [None] * len(batch)
+    outcomes: dict[int, Outcome] = {}
     first: dict[str, int] = {}
     again = []
     for index, (match_id, digest) in enumerate(zip(batch.ids, batch.digests, strict=True)):

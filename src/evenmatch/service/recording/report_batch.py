@@ -5,9 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields
-from itertools import accumulate
+from itertools import accumulate, pairwise
+from typing import Any, TypeVar
 
-from evenmatch.match import Appearance, Match
+from evenmatch.match import Match
+
+Value = TypeVar("Value")
 
 
 @dataclass(slots=True)
@@ -37,15 +40,22 @@ class ReportBatch:
     @classmethod
     def of(cls, matches: Sequence[Match], rated: Iterable[bool]) -> ReportBatch:
         """Convert matches; `rated` states for each whether it is to be rated."""
+        return cls.of_fields(matches, [match.time for match in matches], [match.places for match in matches], rated)
+
+    @classmethod
+    def of_fields(
+        cls, matches: Sequence[Any], played_at: list[int], places: Iterable[Sequence[int]], rated: Iterable[bool]
+    ) -> ReportBatch:
+        """Convert objects with the fields of `Match`, of any type; times (microseconds) and places are given apart."""
         teams = [team for match in matches for team in match.teams]
-        slots: list[Appearance] = [slot for team in teams for slot in team.players]
+        slots = [slot for team in teams for slot in team.players]
         return cls(
             ids=[match.id for match in matches],
-            played_at=[match.time for match in matches],
+            played_at=played_at,
             rated=list(rated),
             duration=[number(match.duration) for match in matches],
             teams=[len(match.teams) for match in matches],
-            place=[place for match in matches for place in match.places],
+            place=[place for of_match in places for place in of_match],
             team_score=[number(team.score) for team in teams],
             sizes=[len(team.players) for team in teams],
             player=[slot.player for slot in slots],
@@ -62,6 +72,11 @@ class ReportBatch:
         if len(sheets) == 1:
             return sheets[0]
         return cls(*([value for sheet in sheets for value in getattr(sheet, name)] for name in _COLUMNS))
+
+    @staticmethod
+    def shares(sheets: Sequence[ReportBatch], values: list[Value]) -> list[list[Value]]:
+        """The values of the matches of each batch, out of those of all in order."""
+        return [values[begin:end] for begin, end in pairwise([0, *accumulate(map(len, sheets))])]
 
     def __len__(self) -> int:
         return len(self.ids)

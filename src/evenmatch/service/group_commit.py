@@ -1,0 +1,151 @@
+"""Group commit: requests that arrive while one transaction runs share the next."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from itertools import accumulate
+from typing import Generic, TypeAlias, TypeVar
+
+from evenmatch.errors import EvenmatchError, StoreError
+
+Request = TypeVar("Request")
+Result = TypeVar("Result")
+MOST = 2000  # largest total weight of requests that share a transaction; a single heavier one has its own
+
+
+class _Promise(Generic[Result]):
+    """The outcome of a request of a thread. A lock is the cheapest way for many threads to wake each other.
+
+    leads  the thread calls for all that wait, its own request included
+    """
+
+    def __init__(self) -> None:
+        self.outcome: Result | EvenmatchError | None = None
+        self.leads = False
+        self.woken = threading.Lock()
+        self.woken.acquire()
+
+
+Promise: TypeAlias = _Promise[Result] | asyncio.Future[Result]
+
+
+class GroupCommit(Generic[Request, Result]):
+    """Collects concurrent requests of a ladder into one call of `work`, in order; ladders are independent.
+
+    All requests come from threads, by `wait`: the first that waits calls for all that do. Or all come from one event
+    loop, by `one`.
+
+    work    processes requests of a ladder; returns for each its result, or the error that refused it
+    start   calls a function in a thread; only for requests of an event loop
+    failed  called with an exception of `work` that is a bug; its requests get a StoreError
+    weigh   the weight of a request
+    """
+
+    def __init__(
+        self,
+        work: Callable[[str, Sequence[Request]], Sequence[Result | EvenmatchError]],
+        start: Callable[..., object] = lambda call, *arguments: call(*arguments),
+        failed: Callable[[BaseException], None] = lambda error: None,
+        weigh: Callable[[Request], int] = lambda _: 1,
+    ) -> None:
+        self._work, self._start, self._failed, self._weigh = work, start, failed, weigh
+        self._guard = threading.Lock()
+        # By ladder, while a call runs or is about to: the requests that wait, each with its promise.
+        self._waiting: dict[str, list[tuple[Request, Promise[Result]]]] = {}
+
+    def wait(self, ladder: str, request: Request) -> Result:
+        """The result of a request of this thread. Raises the error that refused it."""
+        promise: _Promise[Result] = _Promise()
+        promise.leads = self._is_first(ladder, request, promise)
+        if not promise.leads:
+            try:
+                promise.woken.acquire()
+            except BaseException:  # interrupted: the others must not wait for this thread
+                self._withdraw(ladder, request, promise)
+                raise
+        if promise.leads:
+            self._lead(ladder)
+        if isinstance(promise.outcome, EvenmatchError):
+            raise promise.outcome
+        return promise.outcome  # type: ignore[return-value] # by now there is one
+
+    async def one(self, ladder: str, request: Request) -> Result:
+        """The result of a request of this event loop. Raises the error that refused it."""
+        promise: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
+        if self._is_first(ladder, request, promise):
+            self._start(self._lead, ladder)
+        return await promise
+
+    def _is_first(self, ladder: str, request: Request, promise: Promise[Result]) -> bool:
+        """Have a request wait; return whether no call runs for the ladder, so that the caller must begin one."""
+        with self._guard:
+            waiting = self._waiting.get(ladder)
+            if waiting is None:
+                self._waiting[ladder] = [(request, promise)]
+            else:
+                waiting.append((request, promise))
+            return waiting is None
+
+    def _lead(self, ladder: str) -> None:
+        """Call for those that wait, let the next leader begin, then resolve the promises."""
+        with self._guard:
+            waiting = self._waiting[ladder]
+            weights = accumulate(self._weigh(request) for request, _ in waiting)
+            end = max(1, sum(weight <= MOST for weight in weights))
+            batch = waiting[:end]
+            del waiting[:end]
+        promises = [promise for _, promise in batch]
+        outcomes: Sequence[Result | EvenmatchError]
+        try:
+            outcomes = self._work(ladder, [request for request, _ in batch])
+        except EvenmatchError as error:
+            outcomes = [error] * len(batch)
+        except BaseException as error:
+            self._failed(error)
+            unknown = StoreError(f"it is not known whether this was stored ({error!r}); send it again")
+            outcomes = [unknown] * len(batch)
+            if isinstance(promises[0], _Promise):
+                raise  # in this thread; the others get the StoreError
+        finally:
+            self._hand_over(ladder)
+            if isinstance(promises[0], asyncio.Future):
+                with suppress(RuntimeError):  # the event loop is closed, so none of its requests waits any more
+                    promises[0].get_loop().call_soon_threadsafe(_resolve, promises, outcomes)
+            else:
+                _resolve(promises, outcomes)
+
+    def _hand_over(self, ladder: str) -> None:
+        with self._guard:
+            waiting = self._waiting[ladder]
+            if not waiting:
+                del self._waiting[ladder]
+                return
+            first = waiting[0][1]
+            if isinstance(first, _Promise):
+                first.leads = True
+                first.woken.release()
+                return
+        self._start(self._lead, ladder)
+
+    def _withdraw(self, ladder: str, request: Request, promise: _Promise[Result]) -> None:
+        with self._guard, suppress(KeyError, ValueError):
+            self._waiting[ladder].remove((request, promise))
+        if promise.leads:
+            self._hand_over(ladder)
+
+
+def _resolve(promises: Sequence[Promise[Result]], outcomes: Sequence[Result | EvenmatchError]) -> None:
+    for promise, outcome in zip(promises, outcomes, strict=True):
+        if isinstance(promise, _Promise):
+            promise.outcome = outcome
+            if not promise.leads:
+                promise.woken.release()
+        elif promise.done():  # cancelled: the client disconnected
+            continue
+        elif isinstance(outcome, EvenmatchError):
+            promise.set_exception(outcome)
+        else:
+            promise.set_result(outcome)
