@@ -7,7 +7,7 @@ from evenmatch.ledger.store import Store
 
 def read_contents(store: Store, ladder: str) -> list[tuple[str, str]]:
     """(job, content as JSON) of the jobs of a ladder, in no particular order."""
-    return [(job, told) for job, told in store.all("SELECT job, told FROM job WHERE ladder_name = ?", ladder)]
+    return [(job, content) for job, content in store.all("SELECT job, told FROM job WHERE ladder_name = ?", ladder)]
 
 
 def set_content(store: Store, job: str, content: str) -> None:
