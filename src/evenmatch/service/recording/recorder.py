@@ -162,9 +162,9 @@ def first_receipts(store: Store, head: Head, ids: Sequence[str]) -> dict[str, Ma
     }
     changed, divisions = _divisions(store, head)
     receipt_of: dict[str, MatchReceipt] = {}
-    for block, (match_id, generation, told, _) in matches:
+    for block, (match_id, generation, lines, _) in matches:
         division_names = divisions[bisect_left(changed, int(block.positions[0])) - 1]
-        rated = RatedBlock(rules_of[generation], block, [bytes(told)], names, division_names)
+        rated = RatedBlock(rules_of[generation], block, [bytes(lines)], names, division_names)
         receipt_of[match_id] = receipts(head.name, [match_id], rated)[0]
     return receipt_of
 
