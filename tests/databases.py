@@ -45,14 +45,14 @@ def emptied_on_server(stash: pytest.Stash, server: Postgres) -> str:
     if URL not in stash:
         stash[URL] = server.fresh_database()
     database = Database.open(stash[URL])
-    with database.write() as connection:
-        connection.exec_driver_sql(
+    with database.write() as store:
+        store.connection.exec_driver_sql(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
             "WHERE datname = current_database() AND pid <> pg_backend_pid()"
         )
-        tables = connection.exec_driver_sql(
+        tables = store.connection.exec_driver_sql(
             "SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename <> 'alembic_version'"
         ).scalars()
-        connection.exec_driver_sql(f"TRUNCATE {', '.join(tables)} RESTART IDENTITY")
+        store.connection.exec_driver_sql(f"TRUNCATE {', '.join(tables)} RESTART IDENTITY")
     database.close()
     return stash[URL]

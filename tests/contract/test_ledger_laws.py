@@ -284,8 +284,8 @@ class Anything(RuleBasedStateMachine):
     def teardown(self):
         if hasattr(self, "twin"):
             self.check(verify=True)
-            with self.service.database.read() as connection:
-                told = connection.execute(
+            with self.service.database.read() as store:
+                told = store.connection.execute(
                     sa.text(
                         "SELECT e.position FROM event e JOIN ladder l ON l.ladder = e.ladder WHERE l.name = :name "
                         "ORDER BY e.position"

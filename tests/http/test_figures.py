@@ -95,22 +95,22 @@ def asked(queue_service, maker, tickets):
 def test_a_ladder_whose_ratings_other_kernels_made_is_due(queue_service, service, figures):
     assert figures()["ladder_rebuild_due", "duel"] == 0
     assert figures()["ladder_position", "duel"] == 1  # the ladder's own making
-    with service.database.write() as connection:
-        connection.exec_driver_sql("UPDATE generation SET engine = 'another'")
+    with service.database.write() as store:
+        store.connection.exec_driver_sql("UPDATE generation SET engine = 'another'")
     assert figures()["ladder_rebuild_due", "duel"] == 1
     service.rebuild("duel")
     assert figures()["ladder_rebuild_due", "duel"] == 0
 
 
 def test_deliveries_that_wait_and_that_are_dead_are_told_apart(queue_service, service, figures):
-    with service.database.write() as connection:
+    with service.database.write() as store:
         for delivery, next_at, delivered_at in (
             (1, "5", "NULL"),
             (2, "NULL", "7"),
             (3, "NULL", "NULL"),
             (4, "9", "NULL"),
         ):
-            connection.exec_driver_sql(
+            store.connection.exec_driver_sql(
                 "INSERT INTO delivery (delivery, webhook, event, body, made_at, attempts, next_at, delivered_at) "
                 f"VALUES ({delivery}, 1, 'match.rated', '{{}}', 1, 1, {next_at}, {delivered_at})"
             )

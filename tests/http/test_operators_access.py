@@ -126,8 +126,8 @@ def test_a_webhook_that_is_sent_nothing_is_refused(admin, ladder, change, words)
 def test_a_dead_delivery_is_found_and_sent_again(admin, service, ladder):
     number = admin.post("/v1/webhooks", json=HOOK).json()["webhook"]
     sql = "INSERT INTO delivery (webhook, event, body, made_at, attempts, error) VALUES (?, ?, ?, ?, ?, ?)"
-    with service.database.write() as connection:
-        service.database.rows.run(connection, sql, number, "match.rated", "{}", service.clock(), 6, "410")
+    with service.database.write() as store:
+        store.run(sql, number, "match.rated", "{}", service.clock(), 6, "410")
     (dead,) = admin.get(f"/v1/webhooks/{number}/deliveries", params={"state": "dead"}).json()["items"]
     assert (dead["state"], dead["attempts"], dead["error"]) == ("dead", 6, "410")
     again = admin.post(f"/v1/deliveries/{dead['delivery']}/redeliver").json()

@@ -26,8 +26,8 @@ def ended(admin, begun):
 
 
 def test_a_rebuild_mends_ratings_and_a_verification_says_so(admin, service, played):
-    with service.database.write() as connection:
-        service.database.rows.run(connection, "UPDATE state SET rating = ?", 1.0)
+    with service.database.write() as store:
+        store.run("UPDATE state SET rating = ?", 1.0)
     bad = ended(admin, admin.post("/v1/ladders/duel/verify"))
     assert (bad["state"], bad["result"]["equal"]) == ("done", False)
     rebuilt = ended(admin, admin.post("/v1/ladders/duel/rebuild"))
@@ -82,9 +82,11 @@ def test_a_job_whose_process_is_silent_for_a_minute_has_failed_and_can_be_asked_
     admin, site, service, clock, played
 ):
     columns = "job, ladder_name, kind, state, done, total, told, begun_at, changed_at"
-    with service.database.write() as connection:
+    with service.database.write() as store:
         row = ("job_lost", "duel", "rebuild", "running", 1, 3, "{}", clock(), clock())
-        service.database.rows.run(connection, f"INSERT INTO job ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", *row)
+        service.database.rows.run(
+            store.connection, f"INSERT INTO job ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", *row
+        )
     clock.move(seconds=60)
     assert admin.get("/v1/jobs/job_lost").json()["state"] == "running"
     assert admin.post("/v1/ladders/duel/rebuild").json()["job"] == "job_lost"

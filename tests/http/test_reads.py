@@ -315,8 +315,8 @@ def test_a_match_that_changed_nothing_says_why(league, match_id, state, reason):
 
 
 def test_a_correction_is_no_match(league):
-    with league.service.database.read() as connection:
-        ids = connection.exec_driver_sql("SELECT id FROM event WHERE kind <> 'match-recorded'").scalars().all()
+    with league.service.database.read() as store:
+        ids = store.connection.exec_driver_sql("SELECT id FROM event WHERE kind <> 'match-recorded'").scalars().all()
     assert len(ids) > 3
     for one in [*ids, "m99"]:
         league.get(f"/v1/ladders/duel/matches/{one}", status=404)

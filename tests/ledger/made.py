@@ -61,14 +61,14 @@ def everybody(service, ladder="default"):
 def positions(service, ladder="default"):
     """The positions of a ladder's events, ascending."""
     sql = "SELECT e.position FROM event e JOIN ladder l ON l.ladder = e.ladder WHERE l.name = :name ORDER BY e.position"
-    with service.database.read() as connection:
-        return list(connection.execute(sa.text(sql), {"name": ladder}).scalars())
+    with service.database.read() as store:
+        return list(store.connection.execute(sa.text(sql), {"name": ladder}).scalars())
 
 
 def dump(service):
     """Every row of every table, in some order that is always the same."""
-    with service.database.read() as connection:
+    with service.database.read() as store:
         return {
-            table: sorted(map(repr, connection.execute(sa.text(f'SELECT * FROM "{table}"')).all()))
-            for table in sa.inspect(connection).get_table_names()
+            table: sorted(map(repr, store.connection.execute(sa.text(f'SELECT * FROM "{table}"')).all()))
+            for table in sa.inspect(store.connection).get_table_names()
         }

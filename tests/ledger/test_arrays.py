@@ -30,12 +30,12 @@ def server(postgres):  # noqa: F811
 @pytest.mark.parametrize("kind", VALUES)
 def test_an_array_comes_back_as_it_went(server, kind):
     of, values = VALUES[kind]
-    with server.read() as connection:
-        assert server.rows.all(connection, "SELECT ?", arrays.pack(values, of)) == [(values,)]
+    with server.read() as store:
+        assert store.all("SELECT ?", arrays.pack(values, of)) == [(values,)]
 
 
 def test_a_number_that_is_none_comes_back_as_none(server):
-    with server.read() as connection:
-        ((found,),) = server.rows.all(connection, "SELECT ?", arrays.pack([1.5, math.nan], arrays.FLOAT8))
+    with server.read() as store:
+        ((found,),) = store.all("SELECT ?", arrays.pack([1.5, math.nan], arrays.FLOAT8))
     assert found[0] == 1.5
     assert math.isnan(found[1])

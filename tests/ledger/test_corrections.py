@@ -230,8 +230,8 @@ def test_a_ladder_with_checkpoints_is_rebuilt_from_the_last_one_before_the_chang
         one = duel(at, *(("a", "b"), ("b", "c"), ("a", "c"))[at % 3])
         service.record(one)
         twin.record(one)
-    with service.database.read() as connection:
-        kept = connection.exec_driver_sql("SELECT position FROM checkpoint ORDER BY position").scalars().all()
+    with service.database.read() as store:
+        kept = store.connection.exec_driver_sql("SELECT position FROM checkpoint ORDER BY position").scalars().all()
     assert len(kept) > 2
     for match_id in ("m50", "m20", "m0"):
         service.correct("default", Void(match_id))

@@ -22,9 +22,9 @@ def kept(service, ladder):
 
 
 def change(service, *statements):
-    with service.database.write() as connection:
+    with service.database.write() as store:
         for statement in statements:
-            connection.execute(sa.text(statement))
+            store.connection.execute(sa.text(statement))
 
 
 LEDGER = {

@@ -108,8 +108,8 @@ def test_a_kept_view_never_tells_a_standing_of_before_the_last_match(service, la
 def found(service, text, limit=20, ladder="default"):
     """The names that a search on a ladder finds, in its order."""
     ids = player_search.search_ladder(service.database, service.view(ladder), text, limit)
-    with service.database.read() as connection:
-        names = player_identities.names_of(Store(connection, service.database.rows), ids)
+    with service.database.read() as store:
+        names = player_identities.names_of(store, ids)
     return [names[one] for one in ids]
 
 

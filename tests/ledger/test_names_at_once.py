@@ -33,11 +33,11 @@ def at_once(*acts):
 
 def check_identities(service):
     """No name leads to a merged player, and nobody who was merged has a rating."""
-    with service.database.read() as connection:
+    with service.database.read() as store:
         dead = "SELECT COUNT(*) FROM {} t JOIN player p ON p.player = t.player WHERE p.merged_into IS NOT NULL"
         live = " AND t.generation = (SELECT generation FROM ladder l WHERE l.ladder = t.ladder)"
-        assert connection.execute(sa.text(dead.format("name"))).scalar() == 0
-        assert connection.execute(sa.text(dead.format("state") + live)).scalar() == 0
+        assert store.connection.execute(sa.text(dead.format("name"))).scalar() == 0
+        assert store.connection.execute(sa.text(dead.format("state") + live)).scalar() == 0
     for ladder in service.ladders():
         assert service.verify(ladder.name).is_equal
 

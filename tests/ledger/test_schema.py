@@ -58,8 +58,8 @@ def test_text_sorts_by_its_letters_numbers_on_both(service, ladder):
     names = ["B", "a", "Z", "é", "_", "b"]
     for at, name in enumerate(names):
         service.record(duel(at, name, "x"))
-    with service.database.read() as connection:
-        told = connection.exec_driver_sql("SELECT name FROM name ORDER BY name").scalars().all()
+    with service.database.read() as store:
+        told = store.connection.exec_driver_sql("SELECT name FROM name ORDER BY name").scalars().all()
     assert told == sorted([*names, "x"])
 
 

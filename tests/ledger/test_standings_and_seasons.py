@@ -91,8 +91,8 @@ def test_divisions_are_recorded_by_themselves_as_time_goes_by(service):
     b = everybody(service)["b"]
     assert b.percentile < 50
     assert b.division == ("high" if b.percentile >= 20 else "low")
-    with service.database.read() as connection:
-        kept = dict(connection.exec_driver_sql("SELECT player, division FROM division").all())
+    with service.database.read() as store:
+        kept = dict(store.connection.exec_driver_sql("SELECT player, division FROM division").all())
     assert kept[b.player] == 1
 
 

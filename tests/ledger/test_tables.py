@@ -7,7 +7,6 @@ import pytest
 import evenmatch
 from evenmatch import from_frame, from_matches, rate, rules, systems
 from evenmatch.errors import BadRowsError
-from evenmatch.ledger.store import Store
 from evenmatch.ledger.tables import corrections, events, player_states
 from evenmatch.service.corrections import Ban, Void
 from evenmatch.service.export import tables
@@ -21,8 +20,7 @@ CORE = ["match_id", "player", "before", "after", "expected"]
 
 def records(service, ladder="default"):
     """Every player's record by name, as bytes."""
-    with service.database.read() as connection:
-        store = Store(connection, service.database.rows)
+    with service.database.read() as store:
         head = store.head(ladder)
         roster = player_states.read_roster(store, head, corrections.read_plan(store, head, head.planned).last_rules)
     names = {one.player: name for name, one in everybody(service, ladder).items()}
@@ -30,8 +28,7 @@ def records(service, ladder="default"):
 
 
 def exported(service, what, *arguments, ladder="default", **options):
-    with service.database.read() as connection:
-        store = Store(connection, service.database.rows)
+    with service.database.read() as store:
         return pa.concat_tables(what(store, store.head(ladder), *arguments, **options))
 
 
@@ -225,8 +222,7 @@ def test_the_journal_and_a_players_matches_tell_how_they_are_rated_now(corrected
         name: one.rating for name, one in now.items() if name in last
     }
     assert "7" not in set(journal["match_id"].to_pylist())
-    with corrected.database.read() as connection:
-        store = Store(connection, corrected.database.rows)
+    with corrected.database.read() as store:
         rows = tables.matches_of_player(store, store.head("default"), corrected.player("zoe"))
     assert [row["match_id"] for row in rows] == ["m2000", "m7", "m6", "m5"]
     assert [row["rated"] for row in rows] == [True, False, True, True]
@@ -236,18 +232,17 @@ def test_the_journal_and_a_players_matches_tell_how_they_are_rated_now(corrected
 @pytest.mark.parametrize("values", [[], ()])
 def test_nothing_is_among_no_values_whatever_they_would_be(service, ladder, values):
     service.record(duel(1, "a", "b"))
-    with service.database.read() as connection:
+    with service.database.read() as store:
         for column in ("name", "player"):
             sql = f"SELECT player FROM player WHERE player > ? AND {column} IN ({{}})"
-            assert service.database.rows.among(connection, sql, (0,), values) == []
+            assert store.among(sql, (0,), values) == []
 
 
 def test_names_in_corrections_are_asked_for_once(corrected, monkeypatch):
     asked, kind = [], type(corrected.database.rows)
     among = kind.among
     monkeypatch.setattr(kind, "among", lambda *arguments: asked.append(arguments) or among(*arguments))
-    with corrected.database.read() as connection:
-        store = Store(connection, corrected.database.rows)
+    with corrected.database.read() as store:
         rows = tables.correction_rows(store, store.head("default"))
     assert len(asked) == 1
     told = [(row["kind"], row.get("player"), row.get("rule")) for row in rows]
@@ -263,7 +258,7 @@ def test_names_in_corrections_are_asked_for_once(corrected, monkeypatch):
 def test_a_table_of_ratings_reads_the_corrections_once(corrected, monkeypatch):
     view, asked, read = corrected.view("default"), [], corrections.read
     monkeypatch.setattr(corrections, "read", lambda *arguments: asked.append(arguments) or read(*arguments))
-    with corrected.database.read() as connection:
-        table = tables.rating_table(Store(connection, corrected.database.rows), view)
+    with corrected.database.read() as store:
+        table = tables.rating_table(store, view)
     assert len(asked) == 1
     assert set(table["player"].to_pylist()) == set(ratings(corrected))

@@ -53,15 +53,15 @@ def store_url(request, tmp_path):
 def _empty(url):
     """Take everything out, and whoever a test before has left there."""
     database = Database.open(url)
-    with database.write() as connection:
-        connection.exec_driver_sql(
+    with database.write() as store:
+        store.connection.exec_driver_sql(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
             "WHERE datname = current_database() AND pid <> pg_backend_pid()"
         )
-        tables = connection.exec_driver_sql(
+        tables = store.connection.exec_driver_sql(
             "SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename <> 'alembic_version'"
         ).scalars()
-        connection.exec_driver_sql(f"TRUNCATE {', '.join(tables)} RESTART IDENTITY")
+        store.connection.exec_driver_sql(f"TRUNCATE {', '.join(tables)} RESTART IDENTITY")
     database.close()
 
 

@@ -49,8 +49,8 @@ def hold_lease(queue_service, ladder):
 
 
 def rows(service, sql, **values):
-    with service.database.read() as connection:
-        return [tuple(row) for row in connection.execute(sa.text(sql), values)]
+    with service.database.read() as store:
+        return [tuple(row) for row in store.connection.execute(sa.text(sql), values)]
 
 
 def check_everything(service):

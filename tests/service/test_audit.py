@@ -3,7 +3,6 @@
 import pytest
 
 from evenmatch.errors import EvenmatchError, InputError
-from evenmatch.ledger.store import Store
 from evenmatch.service.callers.access import OPERATOR, Caller
 from evenmatch.service.callers.audit_trail import Audit, note
 
@@ -15,8 +14,8 @@ def add(service, clock):
     """Note something in a transaction of its own."""
 
     def noting(action, caller=OPERATOR, **told):
-        with service.database.write() as connection:
-            note(Store(connection, service.database.rows), caller, action, now=clock(), **told)
+        with service.database.write() as store:
+            note(store, caller, action, now=clock(), **told)
         clock.move(seconds=1)
 
     return noting
@@ -66,8 +65,8 @@ def test_a_ladders_trail_holds_nothing_of_others(service, add):
 
 
 def test_what_is_taken_back_is_not_in_the_trail(service, clock):
-    with pytest.raises(EvenmatchError), service.database.write() as connection:  # noqa: PT012
-        note(Store(connection, service.database.rows), OPERATOR, "player.banned", now=clock())
+    with pytest.raises(EvenmatchError), service.database.write() as store:  # noqa: PT012
+        note(store, OPERATOR, "player.banned", now=clock())
         raise EvenmatchError
     assert Audit(service.database).page() == []
 

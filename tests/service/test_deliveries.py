@@ -12,7 +12,6 @@ import pytest
 import sqlalchemy as sa
 
 from evenmatch import rules
-from evenmatch.ledger.store import Store
 from evenmatch.ledger.tables import offers, player_identities
 from evenmatch.ledger.tables.change_locks import advance
 from evenmatch.match import Match, Team
@@ -102,14 +101,13 @@ def send_all(deliverer):
 
 
 def rows(service, sql):
-    with service.database.read() as connection:
-        return [tuple(row) for row in connection.execute(sa.text(sql)).all()]
+    with service.database.read() as store:
+        return [tuple(row) for row in store.connection.execute(sa.text(sql)).all()]
 
 
 def make_offer(service, ladder, teams, match=None):
     """An open offer as the matchmaker makes it; its number."""
-    with service.database.write() as connection:
-        store = Store(connection, service.database.rows)
+    with service.database.write() as store:
         number = store.head(ladder).ladder
         ids, _ = player_identities.admit(store, [name for team in teams for name in team])
         change = advance(store, number, 1)
@@ -124,8 +122,7 @@ def make_offer(service, ladder, teams, match=None):
 
 
 def change_offer(service, ladder, offer, state, match_id=None):
-    with service.database.write() as connection:
-        store = Store(connection, service.database.rows)
+    with service.database.write() as store:
         number = store.head(ladder).ladder
         row = offers.read(store, number, [offer])[offer]
         row.change, row.state, row.match_id = advance(store, number, 1), state, match_id
@@ -417,9 +414,9 @@ def test_who_cannot_be_reached_is_tried_again(service, webhooks, deliverer, rece
     assert told.state == "pending"
     assert told.error.startswith("ConnectError: ")
     opened = Receiver()
-    with service.database.write() as connection:
+    with service.database.write() as store:
         url = f"http://hooks.example:{opened.port}/"
-        connection.execute(sa.text("UPDATE webhook SET url = :url"), {"url": url})
+        store.connection.execute(sa.text("UPDATE webhook SET url = :url"), {"url": url})
     clock.move(seconds=6)
     assert send_all(deliverer) == 1
     opened.close()

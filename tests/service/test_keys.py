@@ -52,8 +52,8 @@ def cut(monkeypatch):
 
 def stored(service):
     """The rows of all keys as they stand in the database."""
-    with service.database.read() as connection:
-        return [row._asdict() for row in connection.execute(sa.text("SELECT * FROM api_key")).all()]
+    with service.database.read() as store:
+        return [row._asdict() for row in store.connection.execute(sa.text("SELECT * FROM api_key")).all()]
 
 
 def other_secret(text):

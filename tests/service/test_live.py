@@ -10,7 +10,6 @@ import sqlalchemy as sa
 
 from evenmatch import rules
 from evenmatch.errors import BadRowsError, ConflictError, InputError, UnknownNameError
-from evenmatch.ledger.store import Store
 from evenmatch.ledger.tables import player_identities
 from evenmatch.ledger.tables.change_locks import advance
 from evenmatch.ledger.tables.seats import Seat, insert_missing
@@ -46,8 +45,8 @@ def at(start, seconds):
 
 
 def rows(service, sql, **values):
-    with service.database.read() as connection:
-        return [tuple(row) for row in connection.execute(sa.text(sql), values).all()]
+    with service.database.read() as store:
+        return [tuple(row) for row in store.connection.execute(sa.text(sql), values).all()]
 
 
 def seats(service):
@@ -73,8 +72,7 @@ def recorded(service, match_id):
 
 
 def make_queue(service, ladder="duel", name="ranked", **options):
-    with service.database.write() as connection:
-        store = Store(connection, service.database.rows)
+    with service.database.write() as store:
         number = store.head(ladder).ladder
         change = advance(store, number, 1)
         setup = QueueSetup(name, change, Policy(team_size=2, teams=2), QueueRules(**options))
@@ -83,8 +81,7 @@ def make_queue(service, ladder="duel", name="ranked", **options):
 
 def make_match(service, clock, match_id="q-1", ladder="duel", queue="ranked", teams=TEAMS):
     """A match as the queue makes it: its row, and everybody's seat."""
-    with service.database.write() as connection:
-        store = Store(connection, service.database.rows)
+    with service.database.write() as store:
         number = store.head(ladder).ladder
         ids, _ = player_identities.admit(store, [name for team in teams for name in team])
         change = advance(store, number, 1)
@@ -469,8 +466,7 @@ def test_a_strike_stays_where_another_one_came_since(service, running, ladder, c
     make_queue(service, penalty=30)
     make_match(service, clock)
     running.leaves(ladder, "q-1", [Presence("ann")])
-    with service.database.write() as connection:  # she declines what she is offered meanwhile
-        store = Store(connection, service.database.rows)
+    with service.database.write() as store:  # she declines what she is offered meanwhile
         ids = player_identities.ids_of(store, ["ann"])
         strike(store, store.head(ladder).ladder, list(ids.values()), clock.now, QueueRules())
     running.leaves(ladder, "q-1", [Presence("ann", back=True)])
@@ -621,8 +617,7 @@ def test_openings_are_wished_for_filled_and_gone(service, running, ladder, clock
     assert changes(service) == before
 
     def fill(team, name, number):
-        with service.database.write() as connection:
-            store = Store(connection, service.database.rows)
+        with service.database.write() as store:
             head = store.head(ladder)
             change = advance(store, head.ladder, 1)
             slot = {"player": name, "id": number, "ticket": 9, "role": "tank"}

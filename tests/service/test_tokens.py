@@ -62,8 +62,8 @@ class Unreachable:
 
 
 def secret_of(service):
-    with service.database.read() as connection:
-        return dict(connection.execute(sa.text("SELECT name, value FROM secret")).all())
+    with service.database.read() as store:
+        return dict(store.connection.execute(sa.text("SELECT name, value FROM secret")).all())
 
 
 def packed(document):

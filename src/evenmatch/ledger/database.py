@@ -20,6 +20,7 @@ from sqlalchemy.engine import URL, make_url
 from evenmatch.errors import StoreError, UsageError, needing
 from evenmatch.ledger.arrays import teach
 from evenmatch.ledger.rows import PostgresRows, Rows, SqliteRows
+from evenmatch.ledger.store import Store
 
 if TYPE_CHECKING:
     import psycopg
@@ -68,21 +69,21 @@ class Database:
         self._engine.dispose()
 
     @contextmanager
-    def read(self) -> Iterator[sa.Connection]:
+    def read(self) -> Iterator[Store]:
         """Begin a read-only transaction with a consistent snapshot as of its first statement."""
         options = {} if self._sqlite else {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
         with self._translated_errors(), self._engine.connect() as plain:
             connection = plain.execution_options(**options)
             with connection.begin():
-                yield connection
+                yield Store(connection, self.rows)
 
     @contextmanager
-    def write(self) -> Iterator[sa.Connection]:
+    def write(self) -> Iterator[Store]:
         """Begin a write transaction: committed durably when the block ends, rolled back if it raises."""
         with self._translated_errors(), self._write_lock, self._engine.connect() as plain:
             connection = plain.execution_options(**({"immediate": True} if self._sqlite else {}))
             with connection.begin():
-                yield connection
+                yield Store(connection, self.rows)
 
     @contextmanager
     def _translated_errors(self) -> Iterator[None]:
@@ -97,8 +98,8 @@ class Database:
 
     def version(self) -> str | None:
         """The schema version; None for an empty database. Raises StoreError if the database contains other data."""
-        with self.read() as connection:
-            return self._version(connection)
+        with self.read() as store:
+            return self._version(store.connection)
 
     def _version(self, connection: sa.Connection) -> str | None:
         tables = sa.inspect(connection).get_table_names()
@@ -120,7 +121,8 @@ class Database:
         config = Config()
         config.set_main_option("script_location", "evenmatch.ledger:migrations")
         known = {script.revision for script in ScriptDirectory.from_config(config).walk_revisions()}
-        with self.write() as connection:
+        with self.write() as store:
+            connection = store.connection
             if not self._sqlite:
                 connection.execute(sa.select(sa.func.pg_advisory_xact_lock(MIGRATING)))
             version = self._version(connection)

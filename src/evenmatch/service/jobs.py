@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 from evenmatch.errors import BadRowsError, ConflictError, EvenmatchError, StoreError, UnknownNameError
 from evenmatch.ledger.database import Database
-from evenmatch.ledger.store import Store
 from evenmatch.ledger.tables import jobs
 from evenmatch.ledger.tables.jobs import RUNNING, JobRow
 from evenmatch.service.callers.audit_entry import AuditEntry
@@ -79,8 +78,7 @@ class Jobs:
         Raises UnknownNameError for an unknown ladder.
         """
         now = self._clock()
-        with self._database.write() as connection:
-            store = Store(connection, self._database.rows)
+        with self._database.write() as store:
             head = store.lock(ladder)  # so that only one such job starts
             stored = map(self._job, jobs.read_running(store, ladder, kind))
             alive = [job for job in stored if job.state == RUNNING]
@@ -95,8 +93,7 @@ class Jobs:
 
     def find(self, job: str) -> Job:
         """The job with this name. Raises UnknownNameError."""
-        with self._database.read() as connection:
-            store = Store(connection, self._database.rows)
+        with self._database.read() as store:
             row = jobs.read(store, job)
             if row is None:
                 raise UnknownNameError("job", job, jobs.latest_names(store, 20))
@@ -104,8 +101,8 @@ class Jobs:
 
     def page(self, ladder: str | None = None, before: tuple[int, str] | None = None, limit: int = 50) -> list[Job]:
         """A page of jobs, latest first. before: start time and name of the last job of the previous page."""
-        with self._database.read() as connection:
-            rows = jobs.read_page(Store(connection, self._database.rows), ladder, before, limit)
+        with self._database.read() as store:
+            rows = jobs.read_page(store, ladder, before, limit)
         return [self._job(row) for row in rows]
 
     def stop(self, within: float) -> None:
@@ -184,8 +181,8 @@ class Jobs:
     def _write(self, running: _Running, state: str, content: dict[str, object]) -> bool:
         text = json.dumps(content, ensure_ascii=False, sort_keys=True)
         try:
-            with self._database.write() as connection:
-                store, now = Store(connection, self._database.rows), self._clock()
+            with self._database.write() as store:
+                now = self._clock()
                 jobs.set_progress(store, running.job, state=state, done=running.done, content=text, now=now)
         except StoreError as error:
             logging.getLogger("evenmatch.jobs").warning("job %s: cannot store its progress: %s", running.job, error)

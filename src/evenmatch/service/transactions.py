@@ -42,13 +42,13 @@ class Transacting:
 
     @contextmanager
     def _reading(self) -> Iterator[Store]:
-        with self.database.read() as connection:
-            yield Store(connection, self.database.rows)
+        with self.database.read() as store:
+            yield store
 
     @contextmanager
     def _writing(self) -> Iterator[Store]:
-        with self.database.write() as connection:
-            yield Store(connection, self.database.rows)
+        with self.database.write() as store:
+            yield store
 
     @contextmanager
     def _read(self, ladder: str) -> Iterator[tuple[Store, Head]]:

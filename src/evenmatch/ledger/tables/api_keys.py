@@ -52,7 +52,7 @@ def insert(store: Store, key: Key, digest: bytes) -> None:
     ladders = None if key.ladders is None else json.dumps(key.ladders, ensure_ascii=False)
     row = (key.key, key.name, digest, json.dumps(key.scopes), ladders, key.created_at, key.expires_at)
     columns = ("key", "name", "digest", "scopes", "ladders", "created_at", "expires_at")
-    store.rows.insert(store.connection, live_schema.api_key, columns, [row])
+    store.insert(live_schema.api_key, columns, [row])
 
 
 def lock(store: Store, key: str) -> None:

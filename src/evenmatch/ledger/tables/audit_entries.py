@@ -44,7 +44,7 @@ def insert(
     """Insert an entry with the fields of Entry. now: its time."""
     written = json.dumps(dict(body), ensure_ascii=False, sort_keys=True)
     row = (now, actor, action, ladder, target, written, request)
-    store.rows.insert(store.connection, live_schema.audit, _COLUMNS, [row])
+    store.insert(live_schema.audit, _COLUMNS, [row])
 
 
 def read_page(store: Store, ladder: str | None, before: int | None, limit: int) -> list[Entry]:

@@ -87,7 +87,7 @@ def read_due(store: Store, now: int, each: int, most: int) -> list[DueDelivery]:
     )
     chosen = [row[0] for row in store.all(sql, now, each, most)]
     wanted = "SELECT delivery, webhook, event, body, attempts FROM delivery WHERE delivery IN ({})"
-    return sorted(DueDelivery(*row) for row in store.rows.among(store.connection, wanted, (), chosen))
+    return sorted(DueDelivery(*row) for row in store.among(wanted, (), chosen))
 
 
 def read_times(store: Store, after: int, limit: int) -> list[DeliveryTimes]:
@@ -116,7 +116,7 @@ def insert(store: Store, webhook: int, events: Sequence[tuple[str, str]], now: i
     """Insert deliveries of events, as (event, JSON), to a webhook, due now."""
     rows = [(webhook, event, body, now, 0, now) for event, body in events]
     columns = ("webhook", "event", "body", "made_at", "attempts", "next_at")
-    store.rows.insert(store.connection, live_schema.delivery, columns, rows)
+    store.insert(live_schema.delivery, columns, rows)
 
 
 def count_attempt(
@@ -146,4 +146,4 @@ def cancel_pending(store: Store, webhook: int, error: str) -> None:
 def delete(store: Store, deliveries: Sequence[int]) -> None:
     """Delete the deliveries of these numbers."""
     sql = "DELETE FROM delivery WHERE delivery IN ({}) RETURNING delivery"
-    store.rows.among(store.connection, sql, (), deliveries)
+    store.among(sql, (), deliveries)

@@ -13,7 +13,7 @@ def contains(store: Store, session: str) -> bool:
 
 def put(store: Store, session: str, until: int) -> None:
     """Insert an ended session, or replace the one with its id. until: when it would have expired."""
-    store.rows.upsert(store.connection, live_schema.ended_session, ("session", "until"), [(session, until)])
+    store.upsert(live_schema.ended_session, ("session", "until"), [(session, until)])
 
 
 def delete_expired(store: Store, now: int) -> None:

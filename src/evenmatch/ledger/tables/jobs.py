@@ -68,7 +68,7 @@ def latest_names(store: Store, limit: int) -> list[str]:
 
 def insert(store: Store, job: JobRow) -> None:
     """Insert a new job."""
-    store.rows.insert(store.connection, live_schema.job, _COLUMNS, [job])
+    store.insert(live_schema.job, _COLUMNS, [job])
 
 
 def set_progress(store: Store, job: str, *, state: str, done: int, content: str, now: int) -> None:

@@ -99,24 +99,24 @@ class LiveMatchRow(NamedTuple):
 
 def insert(store: Store, ladder: int, match: LiveMatchRow) -> None:
     """Insert a new match."""
-    store.rows.insert(store.connection, live_schema.live, ("ladder", *_COLUMNS), [_row(ladder, match)])
+    store.insert(live_schema.live, ("ladder", *_COLUMNS), [_row(ladder, match)])
 
 
 def put(store: Store, ladder: int, match: LiveMatchRow) -> None:
     """Insert a match, or replace the one with its id."""
-    store.rows.upsert(store.connection, live_schema.live, ("ladder", *_COLUMNS), [_row(ladder, match)])
+    store.upsert(live_schema.live, ("ladder", *_COLUMNS), [_row(ladder, match)])
 
 
 def read(store: Store, ladder: int, match_ids: Sequence[str]) -> dict[str, LiveMatchRow]:
     """The live or ended matches among these ids, by id."""
-    rows = store.rows.among(store.connection, f"{_LIVE} AND match_id IN ({{}})", (ladder,), match_ids)
+    rows = store.among(f"{_LIVE} AND match_id IN ({{}})", (ladder,), match_ids)
     return {row[0]: _live(row) for row in rows}
 
 
 def ids_of_open(store: Store, ladder: int, match_ids: Sequence[str]) -> list[str]:
     """The ids of the live matches among these."""
     sql = "SELECT match_id FROM live WHERE ladder = ? AND state = ? AND match_id IN ({})"
-    return [row[0] for row in store.rows.among(store.connection, sql, (ladder, OPEN), match_ids)]
+    return [row[0] for row in store.among(sql, (ladder, OPEN), match_ids)]
 
 
 def read_changed(store: Store, ladder: int, after: int) -> list[LiveMatchRow]:
@@ -147,7 +147,7 @@ def delete_older_than(store: Store, ladder: int, before: int) -> int:
     sql = "SELECT match_id, state, expires_at FROM live WHERE ladder = ? ORDER BY change LIMIT ?"
     old = [row[0] for row in store.all(sql, ladder, PRUNED) if row[1] != OPEN and row[2] < before]
     delete = "DELETE FROM live WHERE ladder = ? AND match_id IN ({}) RETURNING match_id"
-    store.rows.among(store.connection, delete, (ladder,), old)
+    store.among(delete, (ladder,), old)
     return len(old)
 
 

@@ -72,7 +72,7 @@ _OFFER = f"SELECT {', '.join(_COLUMNS)} FROM offer WHERE ladder = ?"
 
 def read(store: Store, ladder: int, offers: Sequence[int]) -> dict[int, OfferRow]:
     """The existing offers among these numbers, by number."""
-    rows = store.rows.among(store.connection, f"{_OFFER} AND offer IN ({{}})", (ladder,), offers)
+    rows = store.among(f"{_OFFER} AND offer IN ({{}})", (ladder,), offers)
     return {row[0]: _offer(row) for row in rows}
 
 
@@ -103,7 +103,7 @@ def insert(store: Store, ladder: int, offers: Iterable[OfferRow]) -> None:
         )
         for offer in offers
     ]
-    store.rows.insert(store.connection, live_schema.offer, ("ladder", *_COLUMNS), rows)
+    store.insert(live_schema.offer, ("ladder", *_COLUMNS), rows)
 
 
 def update(store: Store, ladder: int, offer: OfferRow) -> None:
@@ -119,7 +119,7 @@ def delete_older_than(store: Store, ladder: int, before: int, most: int = 2000) 
     sql = "SELECT offer FROM offer WHERE ladder = ? AND state IN (?, ?) AND made_at < ? ORDER BY offer LIMIT ?"
     old = [row[0] for row in store.all(sql, ladder, MADE, OFF, before, most)]
     delete = "DELETE FROM offer WHERE ladder = ? AND offer IN ({}) RETURNING offer"
-    store.rows.among(store.connection, delete, (ladder,), old)
+    store.among(delete, (ladder,), old)
 
 
 def _offer(row: Row) -> OfferRow:

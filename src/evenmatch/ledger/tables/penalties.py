@@ -23,19 +23,19 @@ _COLUMNS = ("player", *StoredPenalty._fields)
 def read(store: Store, ladder: int, players: Sequence[int]) -> dict[int, StoredPenalty]:
     """The penalties of those of these players who have any, by player id."""
     sql = f"SELECT {', '.join(_COLUMNS)} FROM penalty WHERE ladder = ? AND player IN ({{}})"
-    return {row[0]: StoredPenalty(*row[1:]) for row in store.rows.among(store.connection, sql, (ladder,), players)}
+    return {row[0]: StoredPenalty(*row[1:]) for row in store.among(sql, (ladder,), players)}
 
 
 def read_waits(store: Store, ladder: int, players: Sequence[int], now: int) -> dict[int, int]:
     """When each of these players may queue again, by id; only players who still have to wait."""
     sql = "SELECT player, until FROM penalty WHERE ladder = ? AND until > ? AND player IN ({})"
-    return dict(store.rows.among(store.connection, sql, (ladder, now), players))
+    return dict(store.among(sql, (ladder, now), players))
 
 
 def put(store: Store, ladder: int, penalties: Mapping[int, StoredPenalty]) -> None:
     """Insert or replace the penalties of players, by id."""
     rows = [(ladder, player, *penalty) for player, penalty in penalties.items()]
-    store.rows.upsert(store.connection, live_schema.penalty, ("ladder", *_COLUMNS), rows)
+    store.upsert(live_schema.penalty, ("ladder", *_COLUMNS), rows)
 
 
 def delete(store: Store, ladder: int, player: int) -> bool:

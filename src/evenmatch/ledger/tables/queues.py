@@ -43,7 +43,7 @@ def read_all_rules(store: Store) -> list[tuple[str, str]]:
 def put(store: Store, ladder: int, queue: StoredQueue) -> None:
     """Insert a queue, or replace the one with its name."""
     columns = ("ladder", "queue", "change", "policy", "rules")
-    store.rows.upsert(store.connection, live_schema.queue, columns, [(ladder, *queue)])
+    store.upsert(live_schema.queue, columns, [(ladder, *queue)])
 
 
 def delete(store: Store, ladder: int, queue: str) -> None:

@@ -24,7 +24,7 @@ _COLUMNS = ("player", *Seat._fields)
 def read(store: Store, players: Sequence[int]) -> dict[int, Seat]:
     """The seats of those of these players who have one, by player id."""
     sql = f"SELECT {', '.join(_COLUMNS)} FROM seat WHERE player IN ({{}})"
-    return {row[0]: Seat(*row[1:]) for row in store.rows.among(store.connection, sql, (), players)}
+    return {row[0]: Seat(*row[1:]) for row in store.among(sql, (), players)}
 
 
 def read_with_ladders(store: Store, players: Sequence[int]) -> list[tuple[int, str, Seat]]:
@@ -33,14 +33,14 @@ def read_with_ladders(store: Store, players: Sequence[int]) -> list[tuple[int, s
         "SELECT s.player, l.name, s.ladder, s.ticket, s.match_id FROM seat s JOIN ladder l ON l.ladder = s.ladder "
         "WHERE s.player IN ({})"
     )
-    rows = store.rows.among(store.connection, sql, (), players)
+    rows = store.among(sql, (), players)
     return [(player, name, Seat(*seat)) for player, name, *seat in sorted(rows)]
 
 
 def insert_missing(store: Store, seats: Mapping[int, Seat]) -> None:
     """Insert seats by player id; players who have a seat keep it."""
     rows = sorted((player, *seat) for player, seat in seats.items())
-    store.rows.upsert(store.connection, live_schema.seat, _COLUMNS, rows, same=True)
+    store.upsert(live_schema.seat, _COLUMNS, rows, same=True)
 
 
 def set_match(store: Store, ladder: int, players: Iterable[int], match_id: str) -> None:
@@ -57,7 +57,7 @@ def delete(store: Store, ladder: int, players: Iterable[int]) -> None:
 def delete_of_match(store: Store, ladder: int, match_id: str, players: Iterable[int]) -> None:
     """Delete the seats of players in a match; their seats elsewhere stay."""
     sql = "DELETE FROM seat WHERE ladder = ? AND match_id = ? AND player IN ({}) RETURNING player"
-    store.rows.among(store.connection, sql, (ladder, match_id), sorted(set(players)))
+    store.among(sql, (ladder, match_id), sorted(set(players)))
 
 
 def count_by_ladder(store: Store) -> list[Row]:

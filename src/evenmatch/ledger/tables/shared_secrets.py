@@ -25,13 +25,13 @@ def read(store: Store, *names: str) -> dict[str, SharedSecret]:
 
 def insert_missing(store: Store, name: str, secret: SharedSecret) -> None:
     """Insert a secret, unless there is one of this name, which stays."""
-    store.rows.upsert(store.connection, live_schema.secret, _COLUMNS, [(name, *secret)], same=True)
+    store.upsert(live_schema.secret, _COLUMNS, [(name, *secret)], same=True)
 
 
 def put(store: Store, secrets: dict[str, SharedSecret]) -> None:
     """Insert secrets by name, or replace those that exist."""
     rows = [(name, *secret) for name, secret in secrets.items()]
-    store.rows.upsert(store.connection, live_schema.secret, _COLUMNS, rows)
+    store.upsert(live_schema.secret, _COLUMNS, rows)
 
 
 def lock(store: Store, name: str) -> None:

@@ -103,7 +103,7 @@ _TICKET = f"SELECT {', '.join(_COLUMNS)} FROM ticket WHERE ladder = ?"
 
 def read(store: Store, ladder: int, tickets: Sequence[int]) -> dict[int, TicketRow]:
     """The existing tickets among these numbers, by number."""
-    rows = store.rows.among(store.connection, f"{_TICKET} AND ticket IN ({{}})", (ladder,), tickets)
+    rows = store.among(f"{_TICKET} AND ticket IN ({{}})", (ladder,), tickets)
     return {row[0]: _ticket(row) for row in rows}
 
 
@@ -139,7 +139,7 @@ def insert(store: Store, ladder: int, rows: Sequence[TicketRow]) -> None:
     listed = [
         (ladder, row.ticket, row.change, row.state, row.queued_at, row.seen_at, row.party.write()) for row in rows
     ]
-    store.rows.insert(store.connection, live_schema.ticket, columns, listed)
+    store.insert(live_schema.ticket, columns, listed)
 
 
 def set_state(store: Store, ladder: int, tickets: Iterable[int], move: TicketMove, change: int) -> None:
@@ -152,19 +152,19 @@ def set_state(store: Store, ladder: int, tickets: Iterable[int], move: TicketMov
 def waiting_among(store: Store, ladder: int, tickets: Sequence[int]) -> set[int]:
     """The numbers of the waiting tickets among these."""
     sql = "SELECT ticket FROM ticket WHERE ladder = ? AND state = ? AND ticket IN ({})"
-    return {row[0] for row in store.rows.among(store.connection, sql, (ladder, WAITING), tickets)}
+    return {row[0] for row in store.among(sql, (ladder, WAITING), tickets)}
 
 
 def read_seen(store: Store, ladder: int, tickets: Sequence[int]) -> dict[int, int]:
     """The time of the last heartbeat of each waiting ticket among these, by number."""
     sql = "SELECT ticket, seen_at FROM ticket WHERE ladder = ? AND state = ? AND ticket IN ({})"
-    return dict(store.rows.among(store.connection, sql, (ladder, WAITING), tickets))
+    return dict(store.among(sql, (ladder, WAITING), tickets))
 
 
 def set_seen(store: Store, ladder: int, tickets: Sequence[int], now: int) -> None:
     """Write a heartbeat of each ticket; it gets no change number. Requires the ladder's change lock."""
     sql = "UPDATE ticket SET seen_at = ? WHERE ladder = ? AND ticket IN ({}) RETURNING ticket"
-    store.rows.among(store.connection, sql, (now, ladder), tickets)
+    store.among(sql, (now, ladder), tickets)
 
 
 def postpone(store: Store, ladder: int, since: int | None, now: int, change: int) -> None:
@@ -185,7 +185,7 @@ def delete_older_than(store: Store, ladder: int, before: int, most: int = 2000) 
     sql = "SELECT ticket FROM ticket WHERE ladder = ? AND state IN (?, ?) AND queued_at < ? ORDER BY ticket LIMIT ?"
     old = [row[0] for row in store.all(sql, ladder, MATCHED, GONE, before, most)]
     delete = "DELETE FROM ticket WHERE ladder = ? AND ticket IN ({}) RETURNING ticket"
-    store.rows.among(store.connection, delete, (ladder,), old)
+    store.among(delete, (ladder,), old)
 
 
 def _ticket(row: Row) -> TicketRow:

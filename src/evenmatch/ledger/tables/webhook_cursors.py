@@ -27,12 +27,12 @@ def read_all(store: Store) -> dict[tuple[int, int], Cursor]:
 def insert(store: Store, webhook: int, cursors: Mapping[int, Cursor]) -> None:
     """Insert the cursors of a new webhook, by ladder."""
     rows = [(ladder, webhook, *cursor) for ladder, cursor in cursors.items()]
-    store.rows.insert(store.connection, live_schema.told, _COLUMNS, rows)
+    store.insert(live_schema.told, _COLUMNS, rows)
 
 
 def move(store: Store, ladder: int, webhook: int, before: Cursor, after: Cursor) -> bool:
     """Move a webhook's cursor if it stands at `before`; without a row, it stands at 0, 0. Return whether it did."""
-    store.rows.upsert(store.connection, live_schema.told, _COLUMNS, [(ladder, webhook, 0, 0)], same=True)
+    store.upsert(live_schema.told, _COLUMNS, [(ladder, webhook, 0, 0)], same=True)
     moved = store.all(
         "UPDATE told SET position = ?, change = ? WHERE ladder = ? AND webhook = ? AND position = ? "
         "AND change = ? RETURNING webhook",

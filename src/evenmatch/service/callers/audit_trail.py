@@ -44,5 +44,5 @@ class Audit:
         ladder  only entries of this ladder; None: all entries
         before  only entries with a smaller number: the last number of a page gives the next page
         """
-        with self._database.read() as connection:
-            return audit_entries.read_page(Store(connection, self._database.rows), ladder, before, limit)
+        with self._database.read() as store:
+            return audit_entries.read_page(store, ladder, before, limit)

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 
 from evenmatch.errors import AccessError, UnknownNameError, UsageError
 from evenmatch.ledger.database import Database
-from evenmatch.ledger.store import Store
 from evenmatch.ledger.tables import api_keys
 from evenmatch.ledger.tables.api_keys import Key
 from evenmatch.ledger.text import check_text
@@ -90,8 +89,7 @@ class Keys:
         key_id = f"em_{''.join(secrets.choice(LETTERS) for _ in range(_ID_LETTERS - 3))}"
         text = f"{key_id}_{secrets.token_urlsafe(32)}"
         key = Key(key_id, name, granted, limits, now, expires_at, None)
-        with self._database.write() as connection:
-            store = Store(connection, self._database.rows)
+        with self._database.write() as store:
             for ladder in limits or ():
                 store.head(ladder)  # raises UnknownNameError
             api_keys.insert(store, key, signing_key(text))
@@ -101,8 +99,8 @@ class Keys:
 
     def list(self) -> list[Key]:
         """All keys by creation time, including revoked and expired ones."""
-        with self._database.read() as connection:
-            return api_keys.read_all(Store(connection, self._database.rows))
+        with self._database.read() as store:
+            return api_keys.read_all(store)
 
     def revoke(self, key: str, *, by: Caller = OPERATOR, request: str | None = None) -> Key:
         """Revoke a key, given its id or full text, and with it the tokens it issued; revoking twice changes nothing.
@@ -113,8 +111,7 @@ class Keys:
         whole = _TEXT.fullmatch(key)
         wanted = key if whole is None else whole[1]
         now = self._clock()
-        with self._database.write() as connection:
-            store = Store(connection, self._database.rows)
+        with self._database.write() as store:
             stored = None
             if _ID.fullmatch(wanted):
                 api_keys.lock(store, wanted)
@@ -193,8 +190,8 @@ class Keys:
         read_at = self._clock()  # before the read, so that a later revocation is seen within two seconds
         if not _ID.fullmatch(key):
             return None
-        with self._database.read() as connection:
-            stored = api_keys.read(Store(connection, self._database.rows), key)
+        with self._database.read() as store:
+            stored = api_keys.read(store, key)
         if stored is None:
             return None
         self._cache[key] = loaded = _CachedKey.of(*stored, read_at)

@@ -13,7 +13,6 @@ import jwt
 from evenmatch.durations import SECOND
 from evenmatch.errors import AccessError
 from evenmatch.ledger.database import Database
-from evenmatch.ledger.store import Store
 from evenmatch.ledger.tables import ended_sessions, shared_secrets
 from evenmatch.ledger.tables.shared_secrets import SharedSecret
 from evenmatch.service.callers.access import Caller
@@ -85,24 +84,22 @@ class Sessions:
         except AccessError:
             return None
         session = str(claims["jti"])
-        with self._database.read() as connection:
-            if ended_sessions.contains(Store(connection, self._database.rows), session):
+        with self._database.read() as store:
+            if ended_sessions.contains(store, session):
                 return None
         proof = hmac.new(self._signing(), f"proof {session}".encode(), hashlib.sha256).hexdigest()
         return Session(caller, proof, session, claims["exp"] * SECOND)
 
     def end(self, session: Session) -> None:
         """End a session: its cookie text is not valid any more."""
-        with self._database.write() as connection:
-            store = Store(connection, self._database.rows)
+        with self._database.write() as store:
             ended_sessions.delete_expired(store, self._clock())
             ended_sessions.put(store, session.name, session.until)
 
     def _signing(self) -> bytes:
         """The signing secret that all processes share, created on first use."""
         if self._secret is None:
-            with self._database.write() as connection:
-                store = Store(connection, self._database.rows)
+            with self._database.write() as store:
                 shared_secrets.insert_missing(store, SECRET, SharedSecret(secrets.token_bytes(32), self._clock()))
                 self._secret = shared_secrets.read(store, SECRET)[SECRET].value
         return self._secret

@@ -102,8 +102,7 @@ class Tokens:
             raise UsageError("a token needs at least one ladder, or None for the ladders of the key")
         for ladder in sorted(ladders):
             by.check("queue", ladder)
-        with self._database.read() as connection:
-            store = Store(connection, self._database.rows)
+        with self._database.read() as store:
             for ladder in sorted(ladders):
                 store.head(ladder)  # raises UnknownNameError
 
@@ -179,8 +178,7 @@ class Tokens:
         """
         by.check("admin")
         now = self._clock()
-        with self._database.write() as connection:
-            store = Store(connection, self._database.rows)
+        with self._database.write() as store:
             _create_secret(store, now)
             shared_secrets.lock(store, PRESENT)  # one rotation at a time
             former = shared_secrets.read(store, PRESENT)[PRESENT].value
@@ -201,8 +199,8 @@ class Tokens:
         read_at = self._clock()
         stored = self._read()
         if PRESENT not in stored:
-            with self._database.write() as connection:
-                _create_secret(Store(connection, self._database.rows), read_at)
+            with self._database.write() as store:
+                _create_secret(store, read_at)
             stored = self._read()
         former, retired_at = stored.get(FORMER, (None, 0))
         if (
@@ -213,8 +211,8 @@ class Tokens:
         return loaded
 
     def _read(self) -> dict[str, SharedSecret]:
-        with self._database.read() as connection:
-            return shared_secrets.read(Store(connection, self._database.rows), PRESENT, FORMER)
+        with self._database.read() as store:
+            return shared_secrets.read(store, PRESENT, FORMER)
 
 
 def _create_secret(store: Store, now: int) -> None:

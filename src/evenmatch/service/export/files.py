@@ -33,8 +33,7 @@ def export(database: Database, ladder: str, files: Files, now: int) -> dict[Path
 
     now  the time of the standings, in microseconds
     """
-    with Drafts() as drafts, database.read() as connection:
-        store = Store(connection, database.rows)
+    with Drafts() as drafts, database.read() as store:
         head = store.head(ladder)
         parts: dict[Path | None, Iterable[pa.Table]] = {
             files.matches: match_tables(store, head, counted=files.counted),
@@ -61,8 +60,7 @@ def correction_table(store: Store, head: Head) -> pa.Table:
 
 def corrections_of(database: Database, ladder: str) -> list[dict[str, object]]:
     """The corrections of a ladder as JSON values, oldest first."""
-    with database.read() as connection:
-        store = Store(connection, database.rows)
+    with database.read() as store:
         return plain_corrections(store, store.head(ladder))
 
 

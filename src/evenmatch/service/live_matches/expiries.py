@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 
 from evenmatch.ledger.database import Database
-from evenmatch.ledger.store import Store
 from evenmatch.ledger.tables import live_matches
 from evenmatch.ledger.tables.change_locks import last_change
 
@@ -28,8 +27,7 @@ class Expiries:
 
     def _catch_up(self, ladder: int) -> None:
         known = self._upto.get(ladder)
-        with self._database.read() as connection:
-            store = Store(connection, self._database.rows)
+        with self._database.read() as store:
             upto = last_change(store, ladder)
             if known == upto:
                 return

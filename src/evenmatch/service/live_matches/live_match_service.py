@@ -44,16 +44,14 @@ class Running:
     @contextmanager
     def _read(self, ladder: str) -> Iterator[tuple[Store, Head]]:
         database = self._service.database
-        with database.read() as connection:
-            store = Store(connection, database.rows)
+        with database.read() as store:
             yield store, store.head(ladder)
 
     @contextmanager
     def _write(self, ladder: str) -> Iterator[tuple[Store, Head]]:
         """A write transaction that holds the ladder's change lock."""
         database = self._service.database
-        with database.write() as connection:
-            store = Store(connection, database.rows)
+        with database.write() as store:
             head = store.head(ladder)
             change_locks.lock(store, head.ladder)
             yield store, head
@@ -198,8 +196,8 @@ class Running:
 
     def _ladders(self) -> list[str]:
         database = self._service.database
-        with database.read() as connection:
-            return change_locks.read_ladders(Store(connection, database.rows))
+        with database.read() as store:
+            return change_locks.read_ladders(store)
 
 
 def _find(store: Store, head: Head, match_id: str) -> LiveMatchRow:

@@ -71,8 +71,7 @@ class Watch:
 
     def _read(self) -> ServiceActivity:
         activity = ServiceActivity()
-        with self._database.read() as connection:
-            store = Store(connection, self._database.rows)
+        with self._database.read() as store:
             heads = store.heads()
             names = {head.ladder: head.name for head in heads}
             for head in heads:

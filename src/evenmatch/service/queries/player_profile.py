@@ -58,8 +58,8 @@ def dossier(
     Raises UnknownNameError for an unknown player or ladder.
     """
     views = _views(database, name, now, ladder, boards)
-    with database.read() as connection:
-        return _read(Store(connection, database.rows), name, now, ladder, matches, views)
+    with database.read() as store:
+        return _read(store, name, now, ladder, matches, views)
 
 
 def _views(
@@ -72,8 +72,7 @@ def _views(
     """
     if boards is None:
         return {}
-    with database.read() as connection:
-        store = Store(connection, database.rows)
+    with database.read() as store:
         of_player = _ladders(store, player_identities.find(store, name), ladder)
     return {known: boards.view(known, now, fresh=False) for known in of_player}
 
@@ -108,8 +107,7 @@ def _appeared(store: Store, ladder: str, player: int, now: int, matches: int | N
 def everything(database: Database, name: str, now: int, *, boards: StandingsCache | None = None) -> Row:
     """All data of a player as JSON values: names, standings, matches, past seasons, corrections."""
     views = _views(database, name, now, None, boards)
-    with database.read() as connection:
-        store = Store(connection, database.rows)
+    with database.read() as store:
         player = _read(store, name, now, None, None, views)
         ids = player_identities.identities(store, player_identities.find(store, name))
         return {

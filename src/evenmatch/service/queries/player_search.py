@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from evenmatch.ledger.database import Database
-from evenmatch.ledger.store import Store
 from evenmatch.ledger.tables import player_identities
 from evenmatch.service.queries.standings import View
 
@@ -17,9 +16,9 @@ def search_ladder(database: Database, view: View, text: str, limit: int) -> list
     On a ladder of more than MANY players, only those whose name starts with it.
     """
     board = view.snapshot.board
-    with database.read() as connection:
+    with database.read() as store:
         most = limit + int(board.hidden.sum())  # hidden players may come first, and are removed below
-        store, few, inside = Store(connection, database.rows), len(board) <= FEW, len(board) <= MANY
+        few, inside = len(board) <= FEW, len(board) <= MANY
         named = player_identities.search(store, text, most, view.head.ladder, few=few, inside=inside)
         players = [player for _, player in named]
     rows = board.find(players).tolist()

@@ -104,8 +104,8 @@ class StandingsCache:
             if not fresh and (cached := self._views.get(ladder)) is not None and self._is_young(cached):
                 return cached
             old, forgotten = self._views.get(ladder), self._forgotten.get(ladder, 0)
-            with self._database.read() as connection:
-                view = take(Store(connection, self._database.rows), ladder, now, old)
+            with self._database.read() as store:
+                view = take(store, ladder, now, old)
             with self._guard:
                 if self._forgotten.get(ladder, 0) == forgotten:  # otherwise it may predate the change
                     self._views[ladder] = view

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from evenmatch.ledger.plan import Plan
-from evenmatch.ledger.store import Store
 from evenmatch.ledger.tables import corrections
 from evenmatch.service.queries.standings import View
 from evenmatch.service.queues.parties import Level
@@ -61,7 +60,7 @@ class LevelBook:
         key, known = (head.generation, head.corrected), self._plans.get(head.ladder)
         if known is None or known[0] != key:
             database = self._service.database
-            with database.read() as connection:
-                known = key, corrections.read_plan(Store(connection, database.rows), head, head.corrected)
+            with database.read() as store:
+                known = key, corrections.read_plan(store, head, head.corrected)
             self._plans[head.ladder] = known
         return JoinProfiles(view, known[1])

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from evenmatch.ledger.database import Database
-from evenmatch.ledger.store import Store
 from evenmatch.ledger.tables import leases
 from evenmatch.ledger.tables.leases import NOBODY
 
@@ -77,8 +76,8 @@ class Leases:
         """Release a lease, so that another process can take it at once."""
         with self._guard:
             self._seen.pop(name, None)
-            with self._database.write() as connection:
-                leases.release(Store(connection, self._database.rows), name, self.owner)
+            with self._database.write() as store:
+                leases.release(store, name, self.owner)
 
     def _is_alive(self, lease: Lease, now: float) -> bool:
         return lease.owner != NOBODY and now - lease.since < self.patience
@@ -91,16 +90,15 @@ class Leases:
         return seen
 
     def _read(self, name: str, now: float, seen: Lease | None) -> Lease:
-        with self._database.read() as connection:
-            owner, beat, held_at = leases.read(Store(connection, self._database.rows), name)
+        with self._database.read() as store:
+            owner, beat, held_at = leases.read(store, name)
         is_same = seen is not None and (seen.owner, seen.beat) == (owner, beat)
         return Lease(owner, beat, held_at, seen.since if is_same and seen is not None else now, now)
 
     def _take(self, name: str, now: float, known: Lease) -> bool:
         """Increment the heartbeat, unless another process did since `known` was read; return whether it worked."""
         wall = self._wall()
-        with self._database.write() as connection:
-            store = Store(connection, self._database.rows)
+        with self._database.write() as store:
             beat = leases.take(store, name, self.owner, wall, (known.owner, known.beat))
         if beat is None:
             self._seen.pop(name, None)

@@ -7,7 +7,6 @@ import threading
 import time
 
 from evenmatch.errors import EvenmatchError
-from evenmatch.ledger.store import Store
 from evenmatch.ledger.tables import offers, tickets
 from evenmatch.ledger.tables.change_locks import advance
 from evenmatch.matchmaking import Odds
@@ -80,8 +79,7 @@ class Matchmaker:
         if held_at is not None and now - held_at < PAUSE:
             return
         database = self.queue_service.service.database
-        with database.write() as connection:
-            store = Store(connection, database.rows)
+        with database.write() as store:
             tickets.postpone(store, number, held_at, now, advance(store, number, 1))
 
     def _catch_up(self, ladder: str, queue_state: QueueState, now: int) -> JoinProfiles:
@@ -160,8 +158,8 @@ class Matchmaker:
     def _ticks(self) -> dict[str, float]:
         """The seconds between two ticks of each ladder with queues, by name."""
         database = self.queue_service.service.database
-        with database.read() as connection:
-            return stored_queues.ticks(Store(connection, database.rows))
+        with database.read() as store:
+            return stored_queues.ticks(store)
 
     def _predicted_odds(self, ladder: str, levels: JoinProfiles, sizes: set[int], now: int) -> dict[int, Odds | None]:
         """The odds of the ladder's system by team size, cached until its ratings or rules are replaced."""
@@ -178,8 +176,7 @@ class Matchmaker:
             return
         self._pruned[ladder] = time.monotonic()
         database = self.queue_service.service.database
-        with database.write() as connection:
-            store = Store(connection, database.rows)
+        with database.write() as store:
             tickets.delete_older_than(store, number, now - KEPT)
             offers.delete_older_than(store, number, now - KEPT)
 

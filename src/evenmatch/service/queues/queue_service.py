@@ -9,7 +9,6 @@ from copy import copy
 from dataclasses import replace
 
 from evenmatch.errors import EvenmatchError, StoreError, UnknownNameError
-from evenmatch.ledger.store import Store
 from evenmatch.ledger.tables import change_locks, penalties, player_identities, seats, tickets
 from evenmatch.ledger.tables.seats import Seat
 from evenmatch.service import stored_queues
@@ -63,8 +62,7 @@ class QueueService:
         policy  as for Policy.from_data; the default of team_size is the ladder's
         """
         levels = self.levels.of(ladder)
-        with self.service.database.write() as connection:
-            store = Store(connection, self.service.database.rows)
+        with self.service.database.write() as store:
             setup = queue_setup.set_queue(store, levels, name, policy, rules)
             self.service.note(store)
             return setup
@@ -75,8 +73,7 @@ class QueueService:
         Raises UnknownNameError for an unknown queue.
         """
         number = self.levels.of(ladder).ladder
-        with self.service.database.write() as connection:
-            store = Store(connection, self.service.database.rows)
+        with self.service.database.write() as store:
             removed = queue_setup.remove_queue(store, number, name, force=force, now=self.service.clock())
             self.service.note(store)
             self.notifier.announce(store, ladder, removed.touched)
@@ -85,8 +82,7 @@ class QueueService:
 
     def queues(self, ladder: str) -> list[QueueSetup]:
         """The queues of a ladder, by name."""
-        with self.service.database.read() as connection:
-            store = Store(connection, self.service.database.rows)
+        with self.service.database.read() as store:
             return list(stored_queues.read(store, store.head(ladder).ladder).values())
 
     def queue(self, ladder: str, name: str) -> QueueSetup:
@@ -95,8 +91,7 @@ class QueueService:
 
     def recent(self, ladder: str, limit: int) -> list[Recent]:
         """The latest offers of a ladder's queues, newest first, at most `limit`."""
-        with self.service.database.read() as connection:
-            store = Store(connection, self.service.database.rows)
+        with self.service.database.read() as store:
             return recent_offers.recent(store, store.head(ladder).ladder, limit)
 
     # players
@@ -129,8 +124,7 @@ class QueueService:
                 answers[index] = request
             elif index not in outcomes:
                 joins[index] = request
-        with self.service.database.write() as connection:
-            store = Store(connection, self.service.database.rows)
+        with self.service.database.write() as store:
             if joins:
                 player_identities.share_names(store)
             first = change_locks.advance(store, levels.ladder, len(requests))
@@ -183,8 +177,7 @@ class QueueService:
         now = self.service.clock()
         lease = lease_of(self.levels.of(ladder).ladder)
         until = None if self.leases.is_held(lease) else self.leases.watch(lease).held_at or 0
-        with self.service.database.read() as connection:
-            store = Store(connection, self.service.database.rows)
+        with self.service.database.read() as store:
             statuses = ticket_status.read(store, store.head(ladder).ladder, numbers, now, until)
         waiting = {status.ticket: status.change for status in statuses.values() if status.state == tickets.WAITING}
         for status in statuses.values():
@@ -211,8 +204,7 @@ class QueueService:
 
     def seat(self, ladder: str, player: str) -> Seat | None:
         """Where a player waits or plays on a ladder; None: nowhere. Raises UnknownNameError for an unknown player."""
-        with self.service.database.read() as connection:
-            store = Store(connection, self.service.database.rows)
+        with self.service.database.read() as store:
             number, player_id = store.head(ladder).ladder, player_identities.find(store, player)
             seat = seats.read(store, [player_id]).get(player_id)
             return seat if seat is not None and seat.ladder == number else None
@@ -227,16 +219,14 @@ class QueueService:
         with self._guard:
             seen, self._seen = self._seen, {}
         for ladder, numbers in seen.items():
-            with self.service.database.write() as connection:
-                store = Store(connection, self.service.database.rows)
+            with self.service.database.write() as store:
                 number = store.head(ladder).ladder
                 change_locks.lock(store, number)
                 tickets.set_seen(store, number, sorted(numbers), self.service.clock())
 
     def penalties(self, ladder: str, player: str) -> Penalty | None:
         """A player's strikes, faded by the queue of the ladder in which they fade slowest; None: no strikes."""
-        with self.service.database.read() as connection:
-            store = Store(connection, self.service.database.rows)
+        with self.service.database.read() as store:
             number = store.head(ladder).ladder
             all_rules = [setup.rules for setup in stored_queues.read(store, number).values()] or [QueueRules()]
             slowest = max(all_rules, key=lambda rules: rules.penalty_fades)
@@ -244,8 +234,7 @@ class QueueService:
 
     def forgive(self, ladder: str, player: str) -> bool:
         """Delete a player's strikes; return whether there were any."""
-        with self.service.database.write() as connection:
-            store = Store(connection, self.service.database.rows)
+        with self.service.database.write() as store:
             number = store.head(ladder).ladder
             change_locks.lock(store, number)
             had = penalties.delete(store, number, player_identities.find(store, player))

@@ -77,8 +77,7 @@ class QueueState:
     def catch_up(self, now: int) -> None:
         """Read the changes since the last call. Raises StoreError."""
         with self.lock:
-            with self._database.read() as connection:
-                store = Store(connection, self._database.rows)
+            with self._database.read() as store:
                 last = last_change(store, self.ladder)
                 if last != self.change:
                     self._read_changes(store, now)

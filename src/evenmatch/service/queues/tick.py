@@ -101,8 +101,8 @@ class MatchmakerTick:
                 silent[ticket] = limit
         if not silent:
             return
-        with self._database.read() as connection:
-            seen = tickets.read_seen(Store(connection, self._database.rows), queue_state.ladder, sorted(silent))
+        with self._database.read() as store:
+            seen = tickets.read_seen(store, queue_state.ladder, sorted(silent))
         for ticket, seen_at in seen.items():
             queue_state.held[ticket].seen_at = seen_at
             if seen_at < silent[ticket]:
@@ -114,8 +114,7 @@ class MatchmakerTick:
         matches = [match for match in queue_state.openings.values() if match.match_id not in offered]
         if not matches:
             return
-        with self._database.read() as connection:
-            store = Store(connection, self._database.rows)
+        with self._database.read() as store:
             inside = seat_filling.read_inside(store, queue_state.ladder, matches, levels)
         for match in sorted(matches, key=lambda match: (match.started_at, match.match_id)):
             assert match.openings is not None
@@ -165,8 +164,7 @@ class MatchmakerTick:
     def _write(self, decisions: Thought) -> Stepped:
         """Write the decisions that are still valid: tickets, offers and queues may have changed since."""
         queue_state, now = self._state, self._now
-        with self._database.write() as connection:
-            store = Store(connection, self._database.rows)
+        with self._database.write() as store:
             changes = QueueChanges.take(store, queue_state.ladder, queue_state.setups, now, decisions.count)
             changes.read_offers(decisions.lapsed)
             lapsed = [offer for offer in changes.offers.values() if offer.state == offers.OPEN]

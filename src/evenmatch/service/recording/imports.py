@@ -55,8 +55,8 @@ def import_matches(
               future, or whose id has other content
     Raises BadRowsError with every such match, unless skip_bad, before anything is added.
     """
-    with database.read() as connection:
-        store, refused = Store(connection, database.rows), tuple[Problem, ...]()
+    with database.read() as store:
+        refused = tuple[Problem, ...]()
         head = store.head(ladder)
         Settings.read(head.settings).check_open(ladder)
         if rated:
@@ -70,8 +70,7 @@ def import_matches(
     added = known = done = 0
     position = head.position
     for batch in _batches(matches, rated):
-        with database.write() as connection:
-            store = Store(connection, database.rows)
+        with database.write() as store:
             head = store.lock(ladder)
             present = events.find(store, head, batch.ids)
             wanted = [index for index, match_id in enumerate(batch.ids) if match_id not in left_out]

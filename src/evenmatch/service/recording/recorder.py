@@ -65,8 +65,7 @@ class Recorder:
 
     def _try(self, ladder: str, view: View, sheet: ReportBatch) -> list[Outcome]:
         now, divided = self._clock(), False
-        with self._database.write() as connection:
-            store = Store(connection, self._database.rows)
+        with self._database.write() as store:
             head = store.lock(ladder)
             plan = self._plan(store, head)
             if (view.head.generation, view.head.settings) != (head.generation, head.settings):  # the view is outdated

@@ -54,8 +54,7 @@ def read_history(
     Teams are labelled by their number. progress: called from time to time with the position reached.
     Raises UnknownNameError for an unknown ladder, InputError if none of these matches is rated.
     """
-    with database.read() as connection:
-        store = Store(connection, database.rows)
+    with database.read() as store:
         head = store.head(ladder)
         plan = corrections.read_plan(store, head, head.planned)
         after, earlier = _begin(store, head, latest)

@@ -69,8 +69,7 @@ def rebuild(
     Reads and writes continue meanwhile; matches that arrive are rated before the swap.
     """
     while True:
-        with database.write() as connection:
-            store = Store(connection, database.rows)
+        with database.write() as store:
             head = store.lock(ladder)
             plan = corrections.read_plan(store, head, head.corrected)
             if not whole and not is_due(head, plan):
@@ -84,8 +83,7 @@ def rebuild(
 
 def mend_appearances(database: Database, ladder: str) -> None:
     """Recreate the table of appearances (which player is in which match) if it does not agree with the matches."""
-    with database.write() as connection:
-        store = Store(connection, database.rows)
+    with database.write() as store:
         head = store.lock(ladder)
         sums = np.zeros(3, np.int64)
         for block, _ in events.read_blocks(store, head, 0, head.position):
@@ -115,8 +113,7 @@ def correct_and_rebuild(
     would leave the range of the system.
     """
     while True:
-        with database.write() as connection:
-            store = Store(connection, database.rows)
+        with database.write() as store:
             head = store.lock(ladder)
             if is_done(store, head, wish, event_id):
                 return None, None
@@ -203,24 +200,21 @@ class RebuildRun:
 
     def write(self, progress: Progress | None) -> None:
         """Write lines, checkpoints and states in small transactions, until at most a few new events are left."""
-        with self.database.read() as connection:
-            store = Store(connection, self.database.rows)
+        with self.database.read() as store:
             self._systems = generations.read_systems(store, self.head.ladder)
             self.roster = begin(store, self.head, self.plan, self.since)
             self._kept = self.roster.position
             self._write_to(store, self.head, progress)
         self.tally.check()
         for _ in range(ROUNDS):  # the swap blocks other writers, so little must be left for it
-            with self.database.read() as connection:
-                store = Store(connection, self.database.rows)
+            with self.database.read() as store:
                 now = store.head(self.head.name)
                 if now.position - self.roster.position < FEW:
                     break
                 self._write_to(store, now, progress)
         self._copy_before()
         for part in _parts(self.roster):
-            with self.database.write() as connection:
-                store = Store(connection, self.database.rows)
+            with self.database.write() as store:
                 player_states.put(store, self.head.ladder, self.generation, part, new=True)
 
     def _write_to(self, store: Store, head: Head, progress: Progress | None) -> None:
@@ -231,7 +225,7 @@ class RebuildRun:
             if self.roster.position - self._kept >= max(APART, 4 * len(self.roster)):
                 self._kept = self.roster.position
                 with self.database.write() as writing:
-                    checkpoints.put(Store(writing, self.database.rows), self.head.ladder, self.generation, self.roster)
+                    checkpoints.put(writing, self.head.ladder, self.generation, self.roster)
 
     def _put_lines(self, step: ReplayStep) -> None:
         """Write the lines of a step that differ from those first recorded."""
@@ -242,21 +236,20 @@ class RebuildRun:
         self.changed += len(changed)
         rows = [(self.head.ladder, self.generation, int(positions[match]), lines[match]) for match in changed]
         for first in range(0, len(rows), AT_ONCE):
-            with self.database.write() as connection:
-                journal_lines.insert(Store(connection, self.database.rows), rows[first : first + AT_ONCE])
+            with self.database.write() as store:
+                journal_lines.insert(store, rows[first : first + AT_ONCE])
 
     def _copy_before(self) -> None:
         """Copy the lines and checkpoints of the live generation before the first change."""
         for first in range(1, self.since, AT_ONCE):
             last = min(first + AT_ONCE, self.since) - 1
             for copy in (journal_lines.copy, checkpoints.copy):
-                with self.database.write() as connection:
-                    copy(Store(connection, self.database.rows), self.head, self.generation, first, last)
+                with self.database.write() as store:
+                    copy(store, self.head, self.generation, first, last)
 
     def swap(self, clock: Callable[[], int]) -> bool:
         """Rate what arrived meanwhile and make the new generation the live one; False if it is obsolete."""
-        with self.database.write() as connection:
-            store = Store(connection, self.database.rows)
+        with self.database.write() as store:
             now = store.lock(self.head.name)
             if not self._is_current(store, now):
                 return False
@@ -314,10 +307,10 @@ def _delete(database: Database, ladder: int, generation: int, *, earlier: bool) 
     for delete_some in (journal_lines.delete_some, player_states.delete_some, checkpoints.delete_some):
         left = True
         while left:
-            with database.write() as connection:
-                left = delete_some(Store(connection, database.rows), ladder, generation, AT_ONCE, earlier=earlier)
-    with database.write() as connection:
-        generations.delete_unready(Store(connection, database.rows), ladder, generation, earlier=earlier)
+            with database.write() as store:
+                left = delete_some(store, ladder, generation, AT_ONCE, earlier=earlier)
+    with database.write() as store:
+        generations.delete_unready(store, ladder, generation, earlier=earlier)
 
 
 def _keeps_ratings(correction: Correction) -> bool:

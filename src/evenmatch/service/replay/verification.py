@@ -63,8 +63,7 @@ class Verified:
 
 def verify(database: Database, ladder: str, progress: Progress | None = None) -> Verified:
     """Check the digest of every event, replay all events, and compare every line and state bit for bit."""
-    with database.read() as connection:
-        store = Store(connection, database.rows)
+    with database.read() as store:
         head = store.head(ladder)
         damage = tuple(damage_of(store, head))
         if damage:

@@ -61,12 +61,11 @@ class Deliverer:
         """Create deliveries of new events, some thousands at most; return their number. Safe to run concurrently."""
         time, created = self._now(now), 0
         for _ in range(ROUNDS):
-            with self._database.read() as connection:
-                batches = self._news(Store(connection, self._database.rows))
+            with self._database.read() as store:
+                batches = self._news(store)
             for ladder, before, batch, hooks in batches:
                 for hook in hooks:
-                    with self._database.write() as connection:
-                        store = Store(connection, self._database.rows)
+                    with self._database.write() as store:
                         created += outbox.keep(store, ladder, hook, before, batch, time)
             if not batches:
                 break
@@ -99,8 +98,7 @@ class Deliverer:
         """Record finished deliveries and start due ones, up to the limit in flight; return the number started."""
         self._record_finished()
         time, started = self._now(now), 0
-        with self._database.read() as connection:
-            store = Store(connection, self._database.rows)
+        with self._database.read() as store:
             hooks = {hook.webhook: hook for hook in webhooks.read_all(store)}
             due = deliveries.read_due(store, time, EACH + len(self._in_flight), 4 * AT_ONCE)
         self._sender.keep(set(hooks))
@@ -135,8 +133,7 @@ class Deliverer:
 
     def _write(self, outcomes: Sequence[tuple[DueDelivery, DeliveryOutcome]]) -> None:
         now = self._clock()
-        with self._database.write() as connection:
-            store = Store(connection, self._database.rows)
+        with self._database.write() as store:
             for delivery, outcome in outcomes:
                 outbox.note(store, delivery, outcome, now)
 
@@ -145,8 +142,8 @@ class Deliverer:
         time, count = self._now(now), 0
         after: int | None = 0
         while after is not None:
-            with self._database.write() as connection:
-                deleted, after = outbox.prune(Store(connection, self._database.rows), after, time)
+            with self._database.write() as store:
+                deleted, after = outbox.prune(store, after, time)
             count += deleted
         return count
 

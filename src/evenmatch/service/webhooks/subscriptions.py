@@ -55,8 +55,7 @@ class Webhooks:
             raise InputError(f"name at least one event: {', '.join(EVENTS)}")
         chosen, shown, now = sorted(set(events), key=EVENTS.index), f"whs_{secrets.token_urlsafe(32)}", self._now()
         database = self.service.database
-        with database.write() as connection:
-            store = Store(connection, database.rows)
+        with database.write() as store:
             heads = store.heads() if ladder is None else [store.head(ladder)]
             number = webhooks.insert(store, ladder, url, shown.encode(), chosen, now)
             changes = change_locks.last_changes(store)
@@ -68,19 +67,18 @@ class Webhooks:
     def list(self) -> list[Webhook]:
         """All webhooks that were not removed, oldest first."""
         database = self.service.database
-        with database.read() as connection:
-            return webhooks.read_all(Store(connection, database.rows))
+        with database.read() as store:
+            return webhooks.read_all(store)
 
     def get(self, webhook: int) -> Webhook:
         """The webhook of this number. Raises UnknownNameError."""
-        with self.service.database.read() as connection:
-            return _find(Store(connection, self.service.database.rows), webhook)
+        with self.service.database.read() as store:
+            return _find(store, webhook)
 
     def remove(self, webhook: int) -> Webhook:
         """Remove a webhook and cancel its pending deliveries; return it. Raises UnknownNameError."""
         database, now = self.service.database, self._now()
-        with database.write() as connection:
-            store = Store(connection, database.rows)
+        with database.write() as store:
             removed = _find(store, webhook)
             webhooks.set_removed_at(store, webhook, now)
             webhook_cursors.delete(store, webhook)
@@ -99,16 +97,14 @@ class Webhooks:
             raise UnknownNameError("state of a delivery", state, deliveries.STATES)
         upto = 2**62 if before is None else before
         database = self.service.database
-        with database.read() as connection:
-            store = Store(connection, database.rows)
+        with database.read() as store:
             _find(store, webhook)
             return tuple(deliveries.read_page(store, webhook, state, upto, max(1, min(limit, MOST))))
 
     def redeliver(self, delivery: int) -> Delivery:
         """Send a delivery again as soon as possible, whatever its state. Raises UnknownNameError, ConflictError."""
         database, now = self.service.database, self._now()
-        with database.write() as connection:
-            store = Store(connection, database.rows)
+        with database.write() as store:
             stored = deliveries.read(store, delivery)
             if stored is None:
                 raise UnknownNameError("delivery", str(delivery), [])
