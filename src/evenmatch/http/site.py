@@ -11,7 +11,6 @@ from typing import TypeVar
 from starlette.requests import Request
 
 from evenmatch.errors import EvenmatchError, UnknownNameError
-from evenmatch.http.byte_cache import ByteCache
 from evenmatch.http.cached_responses import CachedResponses
 from evenmatch.http.logs import log
 from evenmatch.http.metrics import HttpMetrics
@@ -58,7 +57,6 @@ class Site:
     kernels: Kernels
     metrics: HttpMetrics = field(default_factory=HttpMetrics)
     threads: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(THREADS, "evenmatch"))
-    pages: ByteCache = field(default_factory=ByteCache)
     answers: CachedResponses = field(default_factory=CachedResponses)
     ticket_notifications: TicketNotifications = field(default_factory=TicketNotifications)
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
@@ -68,7 +66,7 @@ class Site:
         self.jobs = Jobs(self.service.database, self.service.clock)
         self.reading = Reading(self.service)
         self.sessions = Sessions(self.service.database, self.service.clock, self.keys)
-        self.views = ViewCache(self.service, self.threads, self.pages)
+        self.views = ViewCache(self.service, self.threads, self.answers)
         start = self.threads.submit
         self.reports: GroupCommit[ReportBatch, list[Outcome]] = GroupCommit(self._record, start, _log_bug, len)
         self.wishes: GroupCommit[QueueRequest, RequestResult] = GroupCommit(self._queue, start, _log_bug)

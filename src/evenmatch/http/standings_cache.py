@@ -1,4 +1,4 @@
-"""Cached standings and pages of them, read without a worker thread and without the database."""
+"""Cached standings and responses made from them, read without a worker thread and without the database."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from collections.abc import Callable, Hashable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Generic, TypeVar
 
-from evenmatch.http.byte_cache import ByteCache
+from starlette.requests import Request
+
+from evenmatch.http.cached_responses import CachedResponses
 from evenmatch.service.queries.standings import View
 from evenmatch.service.service import Service
 
@@ -37,15 +39,15 @@ class Once(Generic[T]):
 
 
 class ViewCache:
-    """The standings of ladders, and responses made from them. Use in the event loop only.
+    """The standings of ladders, and the cached responses made from them. Use in the event loop only.
 
     An expired view is computed by one thread, however many requests wait for it.
     """
 
-    def __init__(self, service: Service, threads: ThreadPoolExecutor, pages: ByteCache) -> None:
-        self._service, self._pages = service, pages
+    def __init__(self, service: Service, threads: ThreadPoolExecutor, responses: CachedResponses) -> None:
+        self._service, self._responses = service, responses
         self._views: Once[View] = Once(threads)
-        self._answers: Once[bytes] = Once(threads)
+        self._bodies: Once[bytes] = Once(threads)
 
     async def view(self, ladder: str) -> View:
         """A ladder's standings, at most some seconds old. Raises UnknownNameError."""
@@ -54,11 +56,12 @@ class ViewCache:
             return cached
         return await self._views.get(ladder, lambda: self._service.view(ladder, fresh=False))
 
-    async def page(self, ladder: str, question: Hashable, make: Callable[[View], bytes]) -> tuple[View, bytes]:
-        """The view, and the answer to a question about it; computed with `make` in a thread if it is not cached."""
+    async def body(self, request: Request, ladder: str, make: Callable[[View], bytes]) -> bytes:
+        """The response to a request about a ladder's standings; `make` renders it in a thread if it is not cached."""
         view = await self.view(ladder)
-        answer = self._pages.find((ladder, question), view)
-        if answer is None:
-            answer = await self._answers.get((ladder, question, id(view)), lambda: make(view))
-            self._pages.keep((ladder, question), view, answer)
-        return view, answer
+        cached = self._responses.find(request.scope, lambda _: view)
+        if cached is not None:
+            return cached.body
+        body = await self._bodies.get((str(request.url), id(view)), lambda: make(view))
+        self._responses.keep(request, ladder, view, body)
+        return body

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
 from functools import partial
 from itertools import pairwise
 from typing import Annotated
@@ -64,9 +63,8 @@ async def get_standings(
         return read(request, await site.work(_finals, site, ladder, number, offset, limit))
     if cursor is not None:
         _place(cursor)
-    question = ("standings", limit, cursor)
     make = partial(_page, site.service, limit=limit, cursor=cursor)
-    return await _cached_response(site, request, ladder, question, make)
+    return read(request, await site.views.body(request, ladder, make))
 
 
 @router.get("/around/{player:text}", response_model=Around, operation_id="standings_around")
@@ -86,15 +84,6 @@ async def standings_among(ladder: str, request: Request, _: Reader, players: Fri
     await site.views.view(ladder)
     rows, missing = await site.work(site.reading.among, ladder, players)
     return read(request, Among(ladder=ladder, items=[standing_told(*row) for row in rows], missing=missing))
-
-
-async def _cached_response(
-    site: Site, request: Request, ladder: str, question: Hashable, make: Callable[[View], bytes]
-) -> Response:
-    """The response to a question about a ladder's standings, cached for later requests."""
-    view, body = await site.views.page(ladder, question, make)
-    site.answers.keep(request, ladder, view, body)
-    return read(request, body)
 
 
 def standing_told(name: str, standing: Standing) -> StandingOut:
@@ -176,9 +165,7 @@ distribution = APIRouter(prefix="/v1/ladders/{ladder:text}/distribution", tags=[
 @distribution.get("", response_model=DistributionOut, operation_id="rating_distribution")
 async def rating_distribution(ladder: str, request: Request, _: Reader, bins: Bins = BINS) -> Response:
     """The numbers of active players in round ranges of ratings, and the ratings where divisions begin."""
-    return await _cached_response(
-        site_of(request), request, ladder, ("distribution", bins), partial(_distribution, bins=bins)
-    )
+    return read(request, await site_of(request).views.body(request, ladder, partial(_distribution, bins=bins)))
 
 
 def _distribution(view: View, *, bins: int) -> bytes:

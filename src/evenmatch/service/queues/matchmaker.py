@@ -11,7 +11,6 @@ from evenmatch.ledger.tables import offers, tickets
 from evenmatch.ledger.tables.change_locks import advance
 from evenmatch.matchmaking import Odds
 from evenmatch.service import stored_queues
-from evenmatch.service.kernels import load_matchmaker
 from evenmatch.service.queues.join_profiles import JoinProfiles
 from evenmatch.service.queues.leases import POLL, Leases
 from evenmatch.service.queues.odds import foretell
@@ -36,15 +35,11 @@ class Matchmaker:
     Correctness does not depend on the lease: each tick checks its decisions again under the ladder's change lock.
 
     leases  None: the leases of the queue service
-    loaded  an event that is set when the matchmaker's kernels are loaded; None: the queue service's, or load them here
     """
 
-    def __init__(
-        self, queue_service: QueueService, leases: Leases | None = None, loaded: threading.Event | None = None
-    ) -> None:
+    def __init__(self, queue_service: QueueService, leases: Leases | None = None) -> None:
         self.queue_service = queue_service
         self.leases = queue_service.leases if leases is None else leases
-        self._loaded = queue_service.loaded if loaded is None else loaded
         self._since: dict[str, int] = {}  # by ladder: when this process got its lease
         self._odds: dict[str, tuple[Key, dict[int, Odds | None]]] = {}
         self._pruned: dict[str, float] = {}
@@ -120,8 +115,8 @@ class Matchmaker:
 
     def _wait_for_kernels(self, stop: threading.Event) -> None:
         """Wait until the kernels are loaded; meanwhile read the leases, so that an expired one is noticed early."""
-        loaded = _loading() if self._loaded is None else self._loaded
-        while not loaded.wait(POLL) and not stop.is_set():
+        loaded = self.queue_service.loaded
+        while loaded is not None and not loaded.wait(POLL) and not stop.is_set():
             try:
                 for ladder in self._ticks():
                     self.leases.watch(lease_of(self.queue_service.queue_state(ladder).ladder))
@@ -191,15 +186,3 @@ class Matchmaker:
 
 def _back_off(failed: int) -> float:
     return min(0.25 * float(2 ** min(failed, 10)), BACK_OFF)
-
-
-def _loading() -> threading.Event:
-    """Load the matchmaker's kernels in another thread; the event is set when they are loaded."""
-    loaded = threading.Event()
-
-    def load() -> None:
-        load_matchmaker()
-        loaded.set()
-
-    threading.Thread(target=load, name="evenmatch-loading", daemon=True).start()
-    return loaded

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from evenmatch.history import Floats
 from evenmatch.ledger.codec import line_type
 from evenmatch.ledger.replay import Block
-from evenmatch.systems.system import Change, FactorValue, Records, Rules
+from evenmatch.systems.system import Change, Records, Rules
 
 
 @dataclass(frozen=True)
@@ -32,20 +32,6 @@ class PlayerReceipt:
     change: Change
     percentile: int | None
     division: str | None
-
-
-class Lines(NamedTuple):
-    """The lines of several matches as columns, one entry per slot: the fields of `Change`, then of `ReceiptLine`."""
-
-    player: list[str]
-    team: list[int]
-    before: list[float]
-    after: list[float]
-    expected: list[float]
-    result: list[float]
-    factors: list[dict[str, FactorValue]]
-    percentile: list[int | None]
-    division: list[str | None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,19 +87,22 @@ class RatedBlock:
         return [names.get(index) for index in self.records["division"].tolist()]
 
     @cached_property
-    def lines(self) -> Lines:
-        """The lines, computed on first use; those of matches that were not rated are meaningless."""
+    def lines(self) -> tuple[Sequence[Any], ...]:
+        """The lines as columns, one entry per slot: the fields of `Change`, then percentile and division.
+
+        Those of matches that were not rated are meaningless.
+        """
         records = self.records
-        return Lines(
-            player=self.player,
-            team=self.team.tolist(),
-            before=records["before"].tolist(),
-            after=records["after"].tolist(),
-            expected=records["expected"].tolist(),
-            result=self.result.tolist(),
-            factors=self.rules.system.name_factors(records["factors"].tolist()),
-            percentile=self.percentile,
-            division=self.division,
+        return (
+            self.player,
+            self.team.tolist(),
+            records["before"].tolist(),
+            records["after"].tolist(),
+            records["expected"].tolist(),
+            self.result.tolist(),
+            self.rules.system.name_factors(records["factors"].tolist()),
+            self.percentile,
+            self.division,
         )
 
 
