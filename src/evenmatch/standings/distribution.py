@@ -32,7 +32,7 @@ class Distribution(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Population:
-    """The ratings that percentiles refer to; definitions in systems.md section 1.
+    """The ratings that percentiles refer to.
 
     rating  float64 (N,)  ascending, contiguous
     """

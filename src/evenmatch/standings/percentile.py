@@ -1,4 +1,4 @@
-"""Percentiles 1..100 shown to players, and fractional percentiles for queues (systems.md section 1)."""
+"""Percentiles 1..100 shown to players, and fractional percentiles for queues."""
 
 from __future__ import annotations
 
