@@ -48,46 +48,51 @@ class Preview(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Void:
-    """A request to void a match. Raises UnknownNameError if there is no such match, ConflictError if it is void."""
+class _OfMatch:
+    """A request about a match. Raises UnknownNameError if there is no such match."""
 
     match_id: str
     reason: str | None = None
 
-    kind: ClassVar[Kind] = Kind.VOIDED
+    kind: ClassVar[Kind]
 
     def body(self, store: Store, head: Head) -> Body:
         """Which match, and why."""
         return {"match": _match(store, head, self.match_id), "id": self.match_id, "reason": self.reason}
 
-    def __call__(self, store: Store, head: Head) -> PlannedCorrection:
-        """Plan the event."""
+    def _planned(self, store: Store, head: Head, effect: str) -> PlannedCorrection:
         position = _match(store, head, self.match_id)
-        if position in corrections.read_plan(store, head, head.corrected).void:
-            hint = f"`evenmatch reinstate --match {shlex.quote(self.match_id)}` makes it count again"
-            raise ConflictError(f"match {self.match_id!r} is void already; {hint}")
-        return PlannedCorrection(self.kind, self.body(store, head), position, f"match {self.match_id!r} is void")
+        return PlannedCorrection(self.kind, self.body(store, head), position, f"match {self.match_id!r} {effect}")
+
+    def _is_void(self, store: Store, head: Head) -> bool:
+        return _match(store, head, self.match_id) in corrections.read_plan(store, head, head.corrected).void
 
 
 @dataclass(frozen=True)
-class Unvoid:
-    """A request to count a match again that was voided by its id. Raises ConflictError if it is not void."""
+class Void(_OfMatch):
+    """A request to void a match. Raises ConflictError if it is void."""
 
-    match_id: str
-    reason: str | None = None
-
-    kind: ClassVar[Kind] = Kind.UNVOIDED
-
-    def body(self, store: Store, head: Head) -> Body:
-        """Which match, and why."""
-        return {"match": _match(store, head, self.match_id), "id": self.match_id, "reason": self.reason}
+    kind: ClassVar[Kind] = Kind.VOIDED
 
     def __call__(self, store: Store, head: Head) -> PlannedCorrection:
         """Plan the event."""
-        position = _match(store, head, self.match_id)
-        if position not in corrections.read_plan(store, head, head.corrected).void:
+        if self._is_void(store, head):
+            hint = f"`evenmatch reinstate --match {shlex.quote(self.match_id)}` makes it count again"
+            raise ConflictError(f"match {self.match_id!r} is void already; {hint}")
+        return self._planned(store, head, "is void")
+
+
+@dataclass(frozen=True)
+class Unvoid(_OfMatch):
+    """A request to count a match again that was voided by its id. Raises ConflictError if it is not void."""
+
+    kind: ClassVar[Kind] = Kind.UNVOIDED
+
+    def __call__(self, store: Store, head: Head) -> PlannedCorrection:
+        """Plan the event."""
+        if not self._is_void(store, head):
             raise ConflictError(f"match {self.match_id!r} is not void; only a match voided by its id can be reinstated")
-        return PlannedCorrection(self.kind, self.body(store, head), position, f"match {self.match_id!r} counts again")
+        return self._planned(store, head, "counts again")
 
 
 @dataclass(frozen=True)
