@@ -61,7 +61,7 @@ def test_a_view_that_was_being_made_when_the_ladder_was_corrected_is_not_kept(se
     def slowly(*arguments):
         made = take(*arguments)
         begun.set()
-        go.wait(20)
+        go.wait(0.5)
         return made
 
     with monkeypatch.context() as patch:
