@@ -11,7 +11,7 @@ from benchmarks.matches import DUELS, as_table, play
 from benchmarks.rate import texts
 from evenmatch import systems
 from evenmatch.lab.backtests.backtest import backtest
-from evenmatch.lab.backtests.tune import Tuned, tune
+from evenmatch.lab.backtests.tune import TuningResult, tune
 from evenmatch.tables import MatchTable
 
 FOOTBALL = ROOT.parent / "shared" / "data" / "intl_football.parquet"
@@ -53,7 +53,7 @@ def run() -> Section:
     return Section("Tuning and backtests", figures, notes)
 
 
-def search(matches: MatchTable, system: str, passes: int, workers: int) -> Tuned:
+def search(matches: MatchTable, system: str, passes: int, workers: int) -> TuningResult:
     """Tuning by so many passes."""
     return tune(matches, systems.find(system), ENDLESS, most=passes, workers=workers)
 

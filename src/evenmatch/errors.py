@@ -73,7 +73,7 @@ class InputError(EvenmatchError):
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class RowProblem:
     """One reason why a match cannot be read or rated, with its location."""
 
     line: int | None  # counted from 1: a line of a file or a row of a table, see `unit`
@@ -99,7 +99,7 @@ class ProblemGroup:
     """Problems of one kind; `reason` has … in place of the values that differ."""
 
     reason: str
-    problems: tuple[Problem, ...]
+    problems: tuple[RowProblem, ...]
 
     @property
     def matches(self) -> list[str]:
@@ -107,9 +107,9 @@ class ProblemGroup:
         return matches_of(self.problems)
 
 
-def group_problems(problems: Iterable[Problem]) -> list[ProblemGroup]:
+def group_problems(problems: Iterable[RowProblem]) -> list[ProblemGroup]:
     """Group problems by column and reason, the most frequent first."""
-    groups: dict[str, list[Problem]] = {}
+    groups: dict[str, list[RowProblem]] = {}
     for problem in problems:
         fault, semicolon, expected = problem.reason.partition(";")
         groups.setdefault(_VALUES.sub("…", fault) + semicolon + expected, []).append(problem)
@@ -117,12 +117,12 @@ def group_problems(problems: Iterable[Problem]) -> list[ProblemGroup]:
     return sorted(grouped, key=lambda group: -len(group.problems))
 
 
-def matches_of(problems: Iterable[Problem]) -> list[str]:
+def matches_of(problems: Iterable[RowProblem]) -> list[str]:
     """The ids of the matches with these problems, in order, without duplicates."""
     return list(dict.fromkeys(problem.match_id for problem in problems if problem.match_id is not None))
 
 
-def problem_lines(problems: Sequence[Problem]) -> list[str]:
+def problem_lines(problems: Sequence[RowProblem]) -> list[str]:
     """Problems as text lines: one line each if few, otherwise grouped with examples and a list of bad matches."""
     if len(problems) <= LISTED:
         return [f"  {problem}" for problem in problems]
@@ -146,7 +146,7 @@ class BadRowsError(InputError):
     outcome = "nothing was rated"
     of = "match"
 
-    def __init__(self, source: str, problems: Sequence[Problem], *, all_bad: bool = False) -> None:
+    def __init__(self, source: str, problems: Sequence[RowProblem], *, all_bad: bool = False) -> None:
         self.source, self.problems, self.all_bad = source, tuple(problems), all_bad
         super().__init__("\n".join((f"{source}: {self.count}", *problem_lines(self.problems))))
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from evenmatch.compile_notice import load_kernels
-from evenmatch.errors import BadRowsError, InputError, Problem, UnknownNameError
+from evenmatch.errors import BadRowsError, InputError, RowProblem, UnknownNameError
 from evenmatch.history import History
 from evenmatch.match import Match
 from evenmatch.rating import Ratings, changes, check_range, rules_of
@@ -25,7 +25,7 @@ class Receipt:
 
 
 @dataclass(frozen=True)
-class Odds:
+class MatchOdds:
     """The predicted result of a line-up.
 
     expected  each team's expected score: the mean of win + draw/2 over its opponents
@@ -93,7 +93,7 @@ class Rater:
         history = History.of([match], lambda _, player: index[player], not_before=self._time)
         refused = [reason for _, reason in self.rules.system.refusals(history.columns, self.rules.parameters)]
         if refused:
-            raise BadRowsError("the match", [Problem(None, match.id, reason) for reason in refused])
+            raise BadRowsError("the match", [RowProblem(None, match.id, reason) for reason in refused])
         state = self._gather(names)
         result = loop.replay(self.rules, history, state, journal=True)
         check_range(self.rules, history, state, result, names.__getitem__, lambda _: match.id)
@@ -103,7 +103,7 @@ class Rater:
         self._time = int(history.columns.time[0])
         return Receipt(match.id, tuple(tuple(team) for team in receipt))
 
-    def odds(self, teams: Sequence[Sequence[str]], at: int | None = None) -> Odds:
+    def odds(self, teams: Sequence[Sequence[str]], at: int | None = None) -> MatchOdds:
         """The odds of a line-up of two or more teams at a time in microseconds (None: that of the latest match)."""
         names = check_line_up(self.rules, teams)
         return odds(self.rules, self._gather(names), [len(team) for team in teams], self._time if at is None else at)
@@ -137,7 +137,7 @@ def check_line_up(by: Rules, teams: Sequence[Sequence[str]]) -> list[str]:
     return names
 
 
-def odds(by: Rules, state: Records, sizes: Sequence[int], at: int) -> Odds:
+def odds(by: Rules, state: Records, sizes: Sequence[int], at: int) -> MatchOdds:
     """The odds between teams of these sizes; `state` has the records of their players, team after team."""
     ends = np.cumsum(sizes)
     teams = [list(range(end - size, end)) for size, end in zip(sizes, ends.tolist(), strict=True)]
@@ -148,4 +148,4 @@ def odds(by: Rules, state: Records, sizes: Sequence[int], at: int) -> Odds:
             win[a, b], draw[a, b] = loop.odds(by, state, teams[a], teams[b], a == 0, at)
             win[b, a], draw[b, a] = 1 - win[a, b] - draw[a, b], draw[a, b]
     expected = (win + draw / 2).sum(1) / (count - 1)
-    return Odds(tuple(expected.tolist()), tuple(map(tuple, win.tolist())), tuple(map(tuple, draw.tolist())))
+    return MatchOdds(tuple(expected.tolist()), tuple(map(tuple, win.tolist())), tuple(map(tuple, draw.tolist())))

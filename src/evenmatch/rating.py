@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from evenmatch import systems
 from evenmatch.compile_notice import load_kernels
-from evenmatch.errors import BadRowsError, InputError, Problem, RatingRangeError, UsageError
+from evenmatch.errors import BadRowsError, InputError, RatingRangeError, RowProblem, UsageError
 from evenmatch.history import Floats, History
 from evenmatch.standings.activity import Activity
 from evenmatch.standings.division import DIVISIONS, Division
@@ -191,7 +191,7 @@ def rateable(matches: MatchTable, by: Rules, *, skip_bad: bool = False) -> Match
     if not skip_bad or len(refused) == len(matches):
         raise BadRowsError(matches.source.name, problems, all_bad=len(refused) == len(matches))
     good = np.array([match_id not in refused for match_id in matches.match_id.to_pylist()])
-    skipped: tuple[Problem, ...] = (*matches.skipped, *problems)
+    skipped: tuple[RowProblem, ...] = (*matches.skipped, *problems)
     return replace(matches.take(good), skipped=skipped, skipped_matches=matches.skipped_matches + len(refused))
 
 

@@ -242,7 +242,7 @@ def queues(service):
 
 def join(queue_service, ladder, queue, *members):
     """The number of the ticket of a party that joins."""
-    (told,) = queue_service.do(ladder, [Join(members=members, queues=(queue,))])
+    (told,) = queue_service.apply(ladder, [Join(members=members, queues=(queue,))])
     if isinstance(told, Exception):
         raise told
     return told.ticket

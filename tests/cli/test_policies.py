@@ -129,19 +129,19 @@ def test_exit_codes_tell_a_wrong_name_from_wrong_contents(run, written):
 
 def test_policies_are_called_by_their_file_as_it_was_told_where_another_is_called_so(tmp_path, written):
     mine, fifo, quick = (str(written("team_size = 4", name)) for name in ("mine.toml", "fifo.toml", "quick.toml"))
-    names = list(policies.gather(["quick", mine, fifo, quick, mine], None, None))
+    names = list(policies.policies_of(["quick", mine, fifo, quick, mine], None, None))
     assert names == ["quick", "mine.toml", "fifo.toml", "quick.toml"]
     (tmp_path / "sub").mkdir()
     other = str(written("team_size = 3", "sub/mine.toml"))
-    assert list(policies.gather([mine, other], None, None)) == [mine, other]
-    found = policies.gather(["fair", mine], 3, 4)
+    assert list(policies.policies_of([mine, other], None, None)) == [mine, other]
+    found = policies.policies_of(["fair", mine], 3, 4)
     assert [(one.team_size, one.teams) for one in found.values()] == [(3, 4), (3, 4)]
 
 
 def test_teams_that_a_policy_cannot_have_are_told_with_policy_and_option(written):
     path = written("roles = { tank = 2 }\nteam_size = 5")
     with pytest.raises(BadParameterError, match=r"mine.toml with --team-size 1: roles are 2 players of each team"):
-        policies.gather([str(path)], 1, None)
+        policies.policies_of([str(path)], 1, None)
 
 
 def test_json_lists_every_option_of_every_preset(run):

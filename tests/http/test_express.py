@@ -17,7 +17,7 @@ from evenmatch.errors import InputError, StoreError
 from evenmatch.http import fast_requests
 from evenmatch.http.app import application
 from evenmatch.http.middleware import fast_path
-from evenmatch.http.models.matches import BatchReport, MatchReport, Receipt
+from evenmatch.http.models.matches import BatchReport, MatchReport, ReceiptOut
 from evenmatch.http.models.queues import JoinRequest
 from evenmatch.http.routes.matches import match_of
 from evenmatch.service.queries.match_explanations import shown_numbers
@@ -113,7 +113,7 @@ def test_a_receipt_has_the_factors_of_every_system_as_the_model_says(admin, serv
     ]
     answer = admin.post(MATCHES, json=report(teams=sides, duration=600))
     assert answer.status_code == 200, answer.json()["detail"]
-    told = Receipt.model_validate_json(answer.content)
+    told = ReceiptOut.model_validate_json(answer.content)
     known = service.record(match_of("duel", MatchReport.model_validate(report(teams=sides, duration=600))))
     for team, lines in zip(told.teams, known.teams, strict=True):
         for one, line in zip(team, lines, strict=True):

@@ -8,7 +8,7 @@ from evenmatch import rules
 from evenmatch.errors import StoreError
 from evenmatch.http.metrics import HttpMetrics
 from evenmatch.http.service_metrics import Figures, TimedMatchmaker
-from evenmatch.service.queries.activity import Watch
+from evenmatch.service.queries.activity import ActivityReader
 from evenmatch.service.queue_rules import QueueRules
 from evenmatch.service.queues.leases import Leases
 from evenmatch.service.queues.queue_service import QueueService
@@ -30,7 +30,7 @@ def queue_service(site, service):
 @pytest.fixture
 def figures(site):
     registry = CollectorRegistry()
-    registry.register(Figures(Watch(site.queue_service)))
+    registry.register(Figures(ActivityReader(site.queue_service)))
 
     def read():
         found = {}
@@ -47,7 +47,7 @@ def figures(site):
 
 def join(queue_service, *names):
     wishes = [Join(members=(QueuedPlayer(name=name),), queues=("ranked",)) for name in names]
-    return [outcome.ticket for outcome in queue_service.do("duel", wishes)]
+    return [outcome.ticket for outcome in queue_service.apply("duel", wishes)]
 
 
 def test_they_tell_who_waits_what_was_offered_and_how_it_ended(queue_service, figures, clock):
@@ -64,10 +64,10 @@ def test_they_tell_who_waits_what_was_offered_and_how_it_ended(queue_service, fi
 
     offered = asked(queue_service, maker, [ann, bob, kim])
     assert figures()["offers_total", "duel", "made", "ranked"] == 1
-    queue_service.do("duel", [Accept(offered[0]), Decline(offered[1])])
+    queue_service.apply("duel", [Accept(offered[0]), Decline(offered[1])])
     clock.move(seconds=1)
     offered = asked(queue_service, maker, [one for one in (ann, bob, kim) if one != offered[1]])
-    queue_service.do("duel", [Accept(one) for one in offered])
+    queue_service.apply("duel", [Accept(one) for one in offered])
     sue, joe = join(queue_service, "sue", "joe")
     asked(queue_service, maker, [sue, joe])
     clock.move(seconds=21)

@@ -133,7 +133,7 @@ def test_standings_that_are_known_are_not_sent_again(league):
 
 
 def test_somebody_stands_between_those_above_and_below(league):
-    found = standings.Around.model_validate(league.get("/v1/ladders/duel/standings/around/bob?each_side=1"))
+    found = standings.NeighboursOut.model_validate(league.get("/v1/ladders/duel/standings/around/bob?each_side=1"))
     assert (found.player, found.standing.rank) == ("Bobby", 2)
     assert [row.player for row in found.items] == ["ann", "Bobby", "cat"]
     alone = league.get("/v1/ladders/duel/standings/around/Bobby?each_side=0")
@@ -155,7 +155,7 @@ def test_a_banned_player_is_around_nobody(league):
 
 def test_friends_stand_by_their_ranks_and_strangers_are_named_as_missing(league):
     names = ["cat", "nobody", "dan", "ann", "eve", "bob", "ann", "zoe"]
-    found = standings.Among.model_validate(
+    found = standings.SelectedStandings.model_validate(
         league.get("/v1/ladders/duel/standings/among", params=[("player", name) for name in names])
     )
     assert [(row.player, row.rank) for row in found.items] == [("ann", 1), ("Bobby", 2), ("cat", 3), ("dan", None)]
@@ -348,7 +348,7 @@ def test_a_time_that_is_none_is_refused(league):
 def test_odds_are_those_of_the_ladders_system(league):
     teams = [{"players": ["ann"]}, {"players": ["newcomer"]}]
     answer = league.asking.post("/v1/ladders/duel/odds", json={"teams": teams}, headers=league.headers["read"])
-    found = matches.Odds.model_validate(answer.json())
+    found = matches.OddsOut.model_validate(answer.json())
     rating, _ = by_hand()
     expected = 1 / (1 + 10 ** ((1500 - rating["ann"]) / 400))
     assert [team.expected for team in found.teams] == pytest.approx([expected, 1 - expected], abs=5e-7)

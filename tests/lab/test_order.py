@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from evenmatch import backtest, from_matches
-from evenmatch.lab.backtests.team_order import neutral, told_by_order
+from evenmatch.lab.backtests.team_order import neutral, order_gives_away
 from evenmatch.match import Appearance, Team
 from planted import duels
 
@@ -41,10 +41,10 @@ def races(places):
 @pytest.mark.parametrize("order", TELLING)
 def test_where_the_order_gives_the_result_away_it_is_put_aside_and_said(order):
     matches = listed_by(duels(3, 400, spread=200, players=10), TELLING[order])
-    assert told_by_order(matches.history) >= 0.9
+    assert order_gives_away(matches.history) >= 0.9
     mixed, word = neutral(matches)
     assert "gives the result away" in word
-    assert 0.4 < told_by_order(mixed.history) < 0.6
+    assert 0.4 < order_gives_away(mixed.history) < 0.6
     assert (
         mixed.to_arrow()
         .sort_by([("match_id", "ascending"), ("player", "ascending")])
@@ -65,9 +65,9 @@ def test_no_system_predicts_better_for_an_order_of_finish(order, system):
 
 
 def test_of_many_teams_the_first_alone_counts():
-    assert told_by_order(races([1, 3, 2, 4]).history) == 1.0
-    assert told_by_order(races([4, 1, 2, 3]).history) == 1.0
-    assert told_by_order(races([2, 1, 4, 3]).history) == 0.0
+    assert order_gives_away(races([1, 3, 2, 4]).history) == 1.0
+    assert order_gives_away(races([4, 1, 2, 3]).history) == 1.0
+    assert order_gives_away(races([2, 1, 4, 3]).history) == 0.0
     assert neutral(races([2, 1, 4, 3]))[1] == ""
 
 

@@ -296,5 +296,5 @@ def test_a_page_without_a_match_starts_without_an_error(browser, tmp_path):
 
 
 def test_figures_can_be_told_as_json(runs):
-    for figure in (charts.foretold(runs), charts.true_odds(runs)):
+    for figure in (charts.odds_chart(runs), charts.true_odds(runs)):
         assert figure is None or json.loads(figure.to_json())["data"]

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from evenmatch.errors import BadParameterError
-from evenmatch.lab.ladder.wait_charts import Waited, waits_over_time
+from evenmatch.lab.ladder.wait_charts import PartyWait, waits_over_time
 from evenmatch.lab.queue.run_metrics import summary_of
 from evenmatch.lab.queue.trial import Steps, TrialCrowd, policy_of, steps_of, try_preset, try_steps
 from evenmatch.policy import presets
@@ -47,7 +47,7 @@ def test_yours_and_a_preset_meet_the_same_players():
 
 
 def test_waits_are_told_apart_by_level_with_their_median():
-    waits = [Waited(at * SECOND, float(at), 10.0 if at % 2 else 100.0) for at in range(40)]
+    waits = [PartyWait(at * SECOND, float(at), 10.0 if at % 2 else 100.0) for at in range(40)]
     low, high, median = json.loads(waits_over_time(waits[::-1]).to_json())["data"]
     assert (low["name"], high["name"], median["name"]) == ("percentile 0–20", "percentile 80–100", "median of 30")
     assert low["x"][:2] == [1000, 3000]

@@ -106,11 +106,11 @@ def test_the_way_into_the_queue_changes_nothing(name):
 @every_policy
 def test_looking_twice_gives_the_same_and_leaves_the_queue_as_it_is(name):
     queue = joined_at_once(slow.made_up(7, 90, NOW, largest=3))
-    before = vars(queue.told(queue.ids))
+    before = vars(queue.tickets_of(queue.ids))
     first, second = told(propose(queue, NOW, POLICIES[name])), told(propose(queue, NOW, POLICIES[name]))
     assert first == second
     assert first["ticket"][1:]
-    after = vars(queue.told(queue.ids))
+    after = vars(queue.tickets_of(queue.ids))
     for column, values in before.items():
         np.testing.assert_array_equal(values, after[column])
 

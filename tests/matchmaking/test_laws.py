@@ -370,7 +370,7 @@ class Course(RuleBasedStateMachine):
         for name, queue in self.queues.queues.items():
             here = sorted(number for number, tickets in self.waiting.items() if name in tickets)
             assert queue.ids == here
-            told = queue.told(here)
+            told = queue.tickets_of(here)
             assert told.queued.tolist() == [self.waiting[number][name].queued for number in here]
             assert told.player.tolist() == [m.player for number in here for m in self.waiting[number][name].members]
             assert queue.players == len(told.player)

@@ -66,7 +66,7 @@ def agree(queue: Queue, model: dict[int, Ticket]) -> None:
     assert len(queue) == len(model)
     assert queue.ids == sorted(model)
     assert queue.players == sum(len(ticket.members) for ticket in model.values())
-    assert rows(queue.told(queue.ids)) == {number: row(ticket) for number, ticket in model.items()}
+    assert rows(queue.tickets_of(queue.ids)) == {number: row(ticket) for number, ticket in model.items()}
     by_low = sorted(
         model.values(), key=lambda ticket: (min(one.percentile for one in ticket.members), ticket.queued, ticket.id)
     )
@@ -185,16 +185,16 @@ def test_what_is_told_can_join_another_queue_and_says_the_same_there():
 
 def test_told_gives_the_tickets_in_the_order_asked_for():
     queue = queue_of(solo(1, 10), party(2, [20, 30]), solo(3, 40))
-    told = queue.told((3, 2))
+    told = queue.tickets_of((3, 2))
     assert told.id.tolist() == [3, 2]
     assert told.player.tolist() == [3, 200, 201]
     assert queue.ids == [1, 2, 3]
-    assert queue.told(()).id.tolist() == []
+    assert queue.tickets_of(()).id.tolist() == []
 
 
 def test_who_waits_already_is_refused_and_nothing_changes():
     queue = queue_of(solo(1, 10), party(2, [20, 30], avoid=(7,), ping={"eu": 20.0}))
-    before = rows(queue.told(queue.ids))
+    before = rows(queue.tickets_of(queue.ids))
     cases = [
         ([solo(1, 50)], "ticket 1 is already waiting"),
         ([solo(9, 50, ping={"us": 1.0}, roles=("tank",)), solo(2, 50)], "ticket 2 is already waiting"),
@@ -211,7 +211,7 @@ def test_who_waits_already_is_refused_and_nothing_changes():
                 queue.join(tickets[0])
         assert queue.ids == [1, 2]
         assert queue.players == 3
-        assert rows(queue.told(queue.ids)) == before
+        assert rows(queue.tickets_of(queue.ids)) == before
         assert queue.ticket_of(5) is None
         assert queue.region_names == ["eu"]
         assert queue.arrivals_a_second(NOW).sum() * 30 == pytest.approx(3, rel=1)
@@ -230,7 +230,7 @@ def test_too_many_names_are_refused_and_nothing_changes():
         queue.join(solo(2, 50, ping={"moon": 1.0}))
     assert queue.ids == [1]
     queue.join(solo(2, 50, ping={"region 59": 1.0}))
-    assert rows(queue.told((2,)))[2][9] == {"region 59": 1.0}
+    assert rows(queue.tickets_of((2,)))[2][9] == {"region 59": 1.0}
 
 
 def test_wrong_columns_are_refused_before_anything_changes():
@@ -344,7 +344,7 @@ def test_a_region_that_is_learned_later_is_none_of_those_who_wait_already():
     queue.join(solo(2, 50, ping={"asia": 10.0}))
     queue.join(solo(3, 50))
     queue.join(solo(4, 50, ping={"eu": 10.0}))
-    assert {number: told[9] for number, told in rows(queue.told(queue.ids)).items()} == {
+    assert {number: told[9] for number, told in rows(queue.tickets_of(queue.ids)).items()} == {
         1: {"us": 30.0},
         2: {"asia": 10.0},
         3: None,
@@ -360,7 +360,7 @@ def test_a_slot_that_was_left_keeps_nothing_of_its_regions():
     queue.leave_all(range(40))
     for at in range(100, 140):
         queue.join(solo(at, 50, ping={"us": 20.0}) if at % 2 else solo(at, 50))
-    told = rows(queue.told(queue.ids))
+    told = rows(queue.tickets_of(queue.ids))
     assert [told[at][9] for at in (100, 101)] == [None, {"us": 20.0}]
     assert {match.region for match in propose(queue, NOW, plain())} <= {"us", None}
 
@@ -428,7 +428,7 @@ def test_who_joins_one_by_one_and_leaves_again_leaves_what_a_dictionary_holds():
         else:
             model = {one: ticket for one, ticket in model.items() if one not in some}
         if rng.random() < 0.3:
-            told, expected = queue.told(sorted(model)), Tickets.of([model[one] for one in sorted(model)])
+            told, expected = queue.tickets_of(sorted(model)), Tickets.of([model[one] for one in sorted(model)])
             for name in ("id", "queued", "start", "player", "percentile", "rating"):
                 assert getattr(told, name).tolist() == getattr(expected, name).tolist()
     assert queue.ids == sorted(model)

@@ -56,7 +56,7 @@ def test_who_declines_is_gone_and_the_others_wait_again_with_their_age():
     assert all_queues.decline(2) == offer
     assert all_queues.offers == ()
     assert waiting(all_queues) == {"duel": [1]}
-    assert all_queues.queues["duel"].told((1,)).queued.tolist() == [NOW - 7 * SECOND]
+    assert all_queues.queues["duel"].tickets_of((1,)).queued.tolist() == [NOW - 7 * SECOND]
     all_queues.join({"duel": solo(3, 50)})
     (again,) = all_queues.tick(NOW + SECOND).offers
     assert (again.id, sorted(again.proposal.tickets), again.proposal.waited) == (2, [1, 3], 8)
@@ -121,7 +121,7 @@ def test_the_first_match_takes_a_ticket_out_of_all_queues():
     assert waiting(all_queues) == {"duel": [], "teams": [3, 4]}
     all_queues.decline(2)
     assert waiting(all_queues) == {"duel": [1], "teams": [1, 3, 4]}
-    assert all_queues.queues["teams"].told((1,)).percentile.tolist() == [60]
+    assert all_queues.queues["teams"].tickets_of((1,)).percentile.tolist() == [60]
     all_queues.leave(1)
     assert waiting(all_queues) == {"duel": [], "teams": [3, 4]}
 

@@ -134,10 +134,10 @@ def test_a_ticket_that_does_not_wait_is_refused():
 
 def test_asking_changes_nothing():
     queue = queue_of(solo(1, 50), solo(2, 51))
-    before = [column.copy() for column in vars(queue.told(queue.ids)).values() if isinstance(column, np.ndarray)]
+    before = [column.copy() for column in vars(queue.tickets_of(queue.ids)).values() if isinstance(column, np.ndarray)]
     asked = [why(1, queue, NOW, plain()) for _ in range(2)]
     assert asked[0] == asked[1]
-    after = [column for column in vars(queue.told(queue.ids)).values() if isinstance(column, np.ndarray)]
+    after = [column for column in vars(queue.tickets_of(queue.ids)).values() if isinstance(column, np.ndarray)]
     assert all(
         np.array_equal(one, other, equal_nan=one.dtype.kind == "f") for one, other in zip(before, after, strict=True)
     )

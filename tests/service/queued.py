@@ -24,7 +24,7 @@ def solos(*names, **wishes):
 
 def join(queue_service, ladder, *wishes):
     """The numbers of their tickets."""
-    return [granted(told).ticket for told in queue_service.do(ladder, wishes)]
+    return [granted(told).ticket for told in queue_service.apply(ladder, wishes)]
 
 
 def granted(told):
@@ -35,12 +35,12 @@ def granted(told):
 
 def one(queue_service, ladder, wish):
     """What becomes of a wish; raises why it is refused."""
-    (told,) = queue_service.do(ladder, [wish])
+    (told,) = queue_service.apply(ladder, [wish])
     return granted(told)
 
 
 def accept_all(queue_service, ladder, tickets):
-    return [granted(told) for told in queue_service.do(ladder, [Accept(ticket) for ticket in tickets])]
+    return [granted(told) for told in queue_service.apply(ladder, [Accept(ticket) for ticket in tickets])]
 
 
 def hold_lease(queue_service, ladder):

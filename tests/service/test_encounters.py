@@ -3,7 +3,7 @@
 import pytest
 
 from evenmatch import rules
-from evenmatch.service.queries.ladder_queries import Reading
+from evenmatch.service.queries.ladder_queries import LadderQueries
 from evenmatch.service.queries.opponents import Tally
 from ledger.made import duel, match
 
@@ -12,7 +12,7 @@ from ledger.made import duel, match
 def told(service):
     """Elo with newcomers at 1500, so that the first match of all is expected to be a half."""
     service.create_ladder("default", "elo", rules("elo"))
-    return Reading(service)
+    return LadderQueries(service)
 
 
 def test_a_record_counts_wins_draws_and_losses_against_and_beside(service, told):

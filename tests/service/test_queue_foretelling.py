@@ -5,7 +5,7 @@ import pytest
 
 from evenmatch import rules
 from evenmatch.service.queues.join_profiles import LevelBook
-from evenmatch.service.queues.odds import foretell
+from evenmatch.service.queues.odds import odds_function
 from ledger.made import duel
 
 GAPS = np.array([0.0, 10.0, 40.0, 100.0, 200.0, 400.0])
@@ -20,7 +20,7 @@ def curve(service, system, size=3, **parameters):
     for number in range(2):
         service.record(duel(number, "high", "low", name))
     service.view(name)
-    return foretell(LevelBook(service).of(name), size, service.clock())
+    return odds_function(LevelBook(service).of(name), size, service.clock())
 
 
 def test_elos_curve_is_elos(service):
@@ -46,5 +46,5 @@ def test_a_curve_rises_and_is_the_same_for_both_teams(service, system):
 
 def test_a_ladder_without_players_has_a_curve_too(service):
     service.create_ladder("new", "glicko2", rules("glicko2"))
-    found = foretell(LevelBook(service).of("new"), 5, service.clock())
+    found = odds_function(LevelBook(service).of("new"), 5, service.clock())
     assert found(np.array([1600.0]), np.array([1500.0]))[0] > 0.55

@@ -65,7 +65,9 @@ def test_a_player_stands_where_they_stand_on_the_ladder(queue_service, ladder, s
 
 
 def test_one_who_is_refused_spoils_no_other(queue_service, ladder, service):
-    told = queue_service.do(ladder, [party("ann"), party("ann", "bob"), party("cat", queues=("casual",)), party("dan")])
+    told = queue_service.apply(
+        ladder, [party("ann"), party("ann", "bob"), party("cat", queues=("casual",)), party("dan")]
+    )
     assert [isinstance(each, Exception) for each in told] == [False, True, True, False]
     assert sorted(name for (name,) in rows(service, "SELECT name FROM player")) == ["ann", "bob", "dan"]
     check_everything(service)

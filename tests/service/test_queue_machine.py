@@ -57,7 +57,7 @@ class Queues(RuleBasedStateMachine):
         queues=st.sampled_from([("pairs",), ("duels",), ("pairs", "duels")]),
     )
     def join(self, where, at, parties, queues):
-        for told in self.desks[at].do(where, [party(*names, queues=queues) for names in parties]):
+        for told in self.desks[at].apply(where, [party(*names, queues=queues) for names in parties]):
             if not isinstance(told, Exception):
                 self.tickets.append((where, told.ticket))
 
@@ -71,12 +71,12 @@ class Queues(RuleBasedStateMachine):
         for where in LADDERS:
             mine = [ticket for ladder, ticket in self.tickets if ladder == where][-10:]
             if mine:
-                self.desks[at].do(where, [kind(mine[number % len(mine)]) for kind, number in kinds])
+                self.desks[at].apply(where, [kind(mine[number % len(mine)]) for kind, number in kinds])
 
     @rule(where=st.sampled_from(LADDERS), at=st.integers(0, 1))
     def accept_all(self, where, at):
         mine = [ticket for ladder, ticket in self.tickets if ladder == where]
-        self.desks[at].do(where, [Accept(ticket) for ticket in mine[-10:]])
+        self.desks[at].apply(where, [Accept(ticket) for ticket in mine[-10:]])
 
     @rule(where=st.sampled_from(LADDERS), at=st.integers(0, 1))
     def step(self, where, at):

@@ -239,10 +239,10 @@ def test_two_processes_at_once_put_nobody_in_two_matches(service, other_service,
         for turn in range(12):
             where = (ladder, "arena")[(turn + number) % 2]
             names = [f"p{(number + turn + at) % 8}" for at in range(3)]
-            told = queue_service.do(where, solos(*names))
+            told = queue_service.apply(where, solos(*names))
             mine = [each.ticket for each in told if not isinstance(each, Exception)]
-            queue_service.do(where, [Accept(ticket) for ticket in mine])
-            queue_service.do(where, [Leave(ticket) for ticket in mine[: turn % 3]])
+            queue_service.apply(where, [Accept(ticket) for ticket in mine])
+            queue_service.apply(where, [Leave(ticket) for ticket in mine[: turn % 3]])
 
     def guarded(work, *values):
         try:
@@ -308,7 +308,9 @@ def test_an_open_seat_is_filled(queue_service, ladder, service, clock, maker):
     queue_service.set_queue(ladder, "ranked", PAIRS, QueueRules(heartbeat=None))
     tickets = join(queue_service, ladder, party("ann", "bob"), party("cat", "eve"))
     maker.step(ladder)
-    match_id = [granted(each).match_id for each in queue_service.do(ladder, [Accept(ticket) for ticket in tickets])][1]
+    match_id = [granted(each).match_id for each in queue_service.apply(ladder, [Accept(ticket) for ticket in tickets])][
+        1
+    ]
     running = Running(service)
     clock.move(seconds=30)
     running.leaves(ladder, match_id, [Presence("bob", clock(), back=False)])

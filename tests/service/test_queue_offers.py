@@ -54,7 +54,7 @@ def test_who_accepts_together_plays_together(queue_service, ladder, service, clo
     assert asked.offer.own == {"cat": False, "dan": False}
     assert asked.offer.deadline == clock() + 20 * SECOND
     assert asked.offer.odds == 0.5
-    told = queue_service.do(ladder, [Accept(four[0]), Accept(four[1]), Accept(four[2], "cat")])
+    told = queue_service.apply(ladder, [Accept(four[0]), Accept(four[1]), Accept(four[2], "cat")])
     assert {granted(one_).state for one_ in told} == {"offered"}
     assert queue_service.status(ladder, four[2]).offer.own == {"cat": True, "dan": False}
     assert queue_service.status(ladder, four[2]).change > asked.change
@@ -68,7 +68,9 @@ def test_who_accepts_together_plays_together(queue_service, ladder, service, clo
     assert (expires_at, queue) == (clock() + 7200 * SECOND, "ranked")
     with pytest.raises(NotYetError, match=f"'ann' plays match '{made.match_id}'"):
         one(queue_service, ladder, party("ann"))
-    assert one(queue_service, ladder, Accept(four[0])) == granted(queue_service.do(ladder, [Accept(four[0], "ann")])[0])
+    assert one(queue_service, ladder, Accept(four[0])) == granted(
+        queue_service.apply(ladder, [Accept(four[0], "ann")])[0]
+    )
     check_everything(service)
 
 
@@ -153,7 +155,7 @@ def test_who_plays_neither_leaves_nor_declines(queue_service, ladder, four):
 
 
 def test_answers_in_one_transaction_see_one_another(queue_service, ladder, service, four):
-    told = queue_service.do(ladder, [Accept(four[0]), Decline(four[1]), Accept(four[2]), party("fay"), party("bob")])
+    told = queue_service.apply(ladder, [Accept(four[0]), Decline(four[1]), Accept(four[2]), party("fay"), party("bob")])
     assert granted(told[0]).state == "offered"
     assert granted(told[1]).state == "gone"
     assert isinstance(told[2], ConflictError)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenmatch import rules
-from evenmatch.service.queries.ladder_queries import Reading
+from evenmatch.service.queries.ladder_queries import LadderQueries
 from evenmatch.service.queries.rating_path import thinned
 from ledger.made import duel, match
 
@@ -19,7 +19,7 @@ HOUR = 3_600_000_000  # microseconds
 def told(service):
     """Elo with newcomers at 1500, so that the first match of all is expected to be a half."""
     service.create_ladder("default", "elo", rules("elo"))
-    return Reading(service)
+    return LadderQueries(service)
 
 
 def test_a_short_path_has_every_match_in_order(service, told):

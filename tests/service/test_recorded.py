@@ -6,13 +6,13 @@ from evenmatch import rules
 from evenmatch.service.corrections import Ban, Unvoid, Void
 from evenmatch.service.ladders import correct
 from evenmatch.service.queries import match_profiles
-from evenmatch.service.queries.ladder_queries import Reading
+from evenmatch.service.queries.ladder_queries import LadderQueries
 from ledger.made import after, duel, match, micros
 
 
 @pytest.fixture
 def reading(service):
-    return Reading(service)
+    return LadderQueries(service)
 
 
 def told(reading, match_id, ladder="duel"):

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from evenmatch.durations import DAY
 from evenmatch.errors import BadParameterError, InputError
 from evenmatch.standings.activity import NEVER
-from evenmatch.standings.board import Board, Cut, Standing, snapshot
+from evenmatch.standings.board import Board, DivisionThreshold, Standing, snapshot
 from evenmatch.standings.distribution import Population
 from evenmatch.standings.division import DIVISIONS, FIFTY, Division
 from evenmatch.standings.hysteresis import settle
@@ -136,7 +136,7 @@ class Slow:
             division: [one.rating for one in self.active if self.percentile(one.rating) >= division.lowest]
             for division in self.rules.divisions
         }
-        return [Cut(division, min(ratings, default=None)) for division, ratings in reached.items()]
+        return [DivisionThreshold(division, min(ratings, default=None)) for division, ratings in reached.items()]
 
 
 RATINGS = st.integers(-3, 3).map(float) | st.floats(-1e6, 1e6)  # the few make ties, zeros of both signs with them

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from evenmatch import read, rules
-from evenmatch.errors import BadRowsError, EvenmatchWarning, InputError, Problem
+from evenmatch.errors import BadRowsError, EvenmatchWarning, InputError, RowProblem
 from evenmatch.rating import rate, rateable
 from tables.tidy import FILES, FIRST, FRAMES, WHOLE, changed, taken_in, write_file
 
@@ -131,8 +131,8 @@ def test_every_bad_row_is_reported_and_not_only_the_first(form, tmp_path):
 
 
 def test_a_message_of_many_problems_groups_them_while_the_error_holds_all():
-    problems = [Problem(at, f"m{at // 2}", f"score is {at}.5e+3; expected a word") for at in range(2, 40)]
-    problems += [Problem(41, None, "player is 'x y' and \"it's\"; expected one")]
+    problems = [RowProblem(at, f"m{at // 2}", f"score is {at}.5e+3; expected a word") for at in range(2, 40)]
+    problems += [RowProblem(41, None, "player is 'x y' and \"it's\"; expected one")]
     error = BadRowsError("a.csv", problems)
     assert error.problems == tuple(problems)
     assert str(error).splitlines()[:3] == [

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from evenmatch import from_frame, read, write
-from evenmatch.errors import BadRowsError, EvenmatchError, EvenmatchWarning, InputError, Problem, UsageError
+from evenmatch.errors import BadRowsError, EvenmatchError, EvenmatchWarning, InputError, RowProblem, UsageError
 from tables.tidy import FILES, WHOLE, csv_text, jsonl_text, told, write_file
 
 PNG = b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"
@@ -135,7 +135,7 @@ def outcome(path, skip_bad):
         except BadRowsError as error:
             return error.problems
         except EvenmatchError as error:
-            return [Problem(None, None, str(error))]
+            return [RowProblem(None, None, str(error))]
     return []
 
 

@@ -48,7 +48,7 @@ def site(tmp_path_factory):
         made = site_over(service, options)
         made.queue_service.set_queue("6v6", "main", {"team_size": 1, "steps": [[0, 100]], "max_odds": "none"})
         seekers = [Join(members=(QueuedPlayer(name=f"w{at}"),), queues=("main",)) for at in range(40)]
-        made.queue_service.do("6v6", seekers)
+        made.queue_service.apply("6v6", seekers)
         Matchmaker(made.queue_service).step("6v6")
         yield made
         made.jobs.stop(10)

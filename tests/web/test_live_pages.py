@@ -33,7 +33,7 @@ def test_a_page_hears_of_matches_and_of_the_queue(site, league, service):
     site.queue_service.set_queue(league, "main", {"team_size": 1})
     audit_entries = [
         lambda: service.record(duel(30, "joe", "ann", ladder=league)),
-        lambda: site.queue_service.do(league, [Join(members=(QueuedPlayer(name="zoe"),), queues=("main",))]),
+        lambda: site.queue_service.apply(league, [Join(members=(QueuedPlayer(name="zoe"),), queues=("main",))]),
     ]
     seen = seen_of(service.view(league))
     assert asyncio.run(heard(site, league, seen, audit_entries)) == ["ladder", "queue"]

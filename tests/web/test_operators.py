@@ -179,7 +179,7 @@ def test_an_archived_ladder_is_read_and_takes_nothing_more(operator, anyone, sit
     with pytest.raises(ConflictError, match="archived"):
         service.record(duel(20, "ann", "bob", ladder=league))
     assert "This ladder is archived" in words(anyone.page(f"/ladders/{league}/standings"))
-    (told,) = site.queue_service.do(league, [Join(members=(QueuedPlayer(name="ann"),), queues=("main",))])
+    (told,) = site.queue_service.apply(league, [Join(members=(QueuedPlayer(name="ann"),), queues=("main",))])
     assert isinstance(told, ConflictError)
     operator.submit(at, do="reopen")
     service.record(duel(20, "ann", "bob", ladder=league))

@@ -9,7 +9,7 @@ from evenmatch.http.app import application
 from evenmatch.http.options import Options
 from evenmatch.http.server import site_over
 from evenmatch.service.queues.matchmaker import Matchmaker
-from evenmatch.service.queues.recent_offers import Recent
+from evenmatch.service.queues.recent_offers import RecentOffer
 from evenmatch.service.queues.requests import Accept, Join, QueuedPlayer
 from evenmatch.web import queue_statistics
 from evenmatch.web.app import pages
@@ -62,7 +62,7 @@ def test_queue_and_ticket_say_that_the_matchmaker_is_getting_ready_until_it_runs
 
 
 def test_who_waits_is_shown_by_percentile(anyone, site, queue):
-    site.queue_service.do(
+    site.queue_service.apply(
         queue, [Join(members=(QueuedPlayer(name=one),), queues=("main",)) for one in ("ann", "joe", "zoe")]
     )
     page = anyone.page(QUEUE)
@@ -79,13 +79,13 @@ def test_a_guest_queues_up_is_asked_accepts_and_plays(anyone, site, queue, match
     ticket = joined(anyone, "ann", filter="loose", within="5")
     assert "Waiting" in words(anyone.page(ticket))
     assert 'data-every="1"' in anyone.page(ticket)
-    (other,) = site.queue_service.do(queue, [Join(members=(QueuedPlayer(name="bob"),), queues=("main",))])
+    (other,) = site.queue_service.apply(queue, [Join(members=(QueuedPlayer(name="bob"),), queues=("main",))])
     clock.move(seconds=20)
     matchmaker.step(queue)
     assert "A match is found" in words(anyone.page(ticket))
     assert anyone.submit(ticket, say="accept").status_code == 303
     assert "You have accepted; waiting for the others" in words(anyone.page(ticket))
-    site.queue_service.do(queue, [Accept(other.ticket)])
+    site.queue_service.apply(queue, [Accept(other.ticket)])
     told = words(anyone.page(ticket))
     assert "You are playing" in told
     assert "bob" in told
@@ -99,7 +99,7 @@ def test_an_offer_is_in_the_title_and_announced_and_without_scripts_the_page_loa
     waiting = anyone.page(ticket)
     assert "data-alert" not in waiting
     assert '<noscript><meta http-equiv="refresh" content="3"></noscript>' in waiting
-    site.queue_service.do(queue, [Join(members=(QueuedPlayer(name="bob"),), queues=("main",))])
+    site.queue_service.apply(queue, [Join(members=(QueuedPlayer(name="bob"),), queues=("main",))])
     clock.move(seconds=20)
     matchmaker.step(queue)
     offered = anyone.page(ticket)
@@ -183,15 +183,15 @@ class TestWithoutGuests:
 
 
 def offer(wait, percentile):
-    return Recent(1, "main", "made", 0, 0.5, 1.0, None, 2, (wait,), (percentile,))
+    return RecentOffer(1, "main", "made", 0, 0.5, 1.0, None, 2, (wait,), (percentile,))
 
 
 def test_how_even_matches_were_counts_every_offer_and_the_favourite_of_either_side():
     made = [
-        Recent(at, "main", "made", 0, odds, spread, None, 2, (wait, wait + 1), (40.0, 60.0))
+        RecentOffer(at, "main", "made", 0, odds, spread, None, 2, (wait, wait + 1), (40.0, 60.0))
         for at, (odds, spread, wait) in enumerate([(0.5, 1, 0), (0.4, 2, 2), (0.55, 3, 4), (0.3, 9, 6), (0.52, 4, 8)])
     ]
-    few = [Recent(9, "side", "made", 0, 0.9, 50.0, None, 2, (9.0, 9.0), (1.0, 99.0))] * 4
+    few = [RecentOffer(9, "side", "made", 0, 0.9, 50.0, None, 2, (9.0, 9.0), (1.0, 99.0))] * 4
     (found,) = queue_statistics.evenness([*made, *few]).items()
     assert found[0] == "main"
     assert found[1].matches == 5
@@ -204,7 +204,7 @@ def test_the_page_shows_how_even_its_matches_were(anyone, site, queue, matchmake
     assert "How even" not in words(anyone.page(QUEUE))
     for pair in range(5):
         joining = [Join(members=(QueuedPlayer(name=f"{name} {pair}"),), queues=("main",)) for name in ("x", "y")]
-        site.queue_service.do(queue, joining)
+        site.queue_service.apply(queue, joining)
         clock.move(seconds=3)
         matchmaker.step(queue)
     shown = words(anyone.page(QUEUE))

@@ -46,7 +46,7 @@ KEEPING = "Care of the database"
 SERVICE = "A service"
 
 
-class Ordered(typer.core.TyperGroup):
+class OrderedCommands(typer.core.TyperGroup):
     """Command group that lists its commands in the order of use instead of alphabetically."""
 
     def list_commands(self, ctx: object) -> list[str]:
@@ -66,7 +66,7 @@ class Ordered(typer.core.TyperGroup):
 
 app = typer.Typer(
     name="evenmatch",
-    cls=Ordered,
+    cls=OrderedCommands,
     help="Rate players from recorded matches, run ladders, explain every change, show which system fits a game.",
     epilog="Begin with: evenmatch rate matches.csv --system wager, or: evenmatch ladder create NAME --system wager",
     no_args_is_help=True,

@@ -72,12 +72,12 @@ def command(
 
 def _of_ladder(service: Service, ladder: str, match: str) -> Story:
     """The match as the ladder rates it now."""
-    from evenmatch.service.queries.ladder_queries import Reading
+    from evenmatch.service.queries.ladder_queries import LadderQueries
     from evenmatch.service.queries.match_explanations import known
     from evenmatch.service.times import iso_time
 
     rules = service.ladder(ladder).rules
-    _, details = Reading(service).match(ladder, match)
+    _, details = LadderQueries(service).match(ladder, match)
     teams = []
     for team, side in enumerate(details.sides):
         players: list[dict[str, object]] = []
@@ -112,12 +112,12 @@ def _of_file(matches: Path, by: Rules, match: str, pool_ladders: bool, skip_bad:
     note_skipped(recorded.skipped, recorded.skipped_matches)
     try:
         with working(f"rating with {by.system.name}"):
-            return told(explain(recorded, by, match))
+            return story_of(explain(recorded, by, match))
     except UnknownNameError:
         raise UsageError(f"--match {match}: {matches} has no match with this id") from None
 
 
-def told(ratings: Ratings) -> Story:
+def story_of(ratings: Ratings) -> Story:
     """The first match of `ratings` and its rating changes, as JSON data."""
     table, by = ratings.matches, ratings.rules
     c = table.history.columns

@@ -15,7 +15,7 @@ from evenmatch.cli.output import note_skipped, print_json, printable, problems_d
 from evenmatch.errors import UsageError, matches_of
 
 if TYPE_CHECKING:
-    from evenmatch.service.recording.imports import Imported
+    from evenmatch.service.recording.imports import ImportResult
     from evenmatch.service.service import Service
     from evenmatch.tables import MatchTable
 
@@ -80,7 +80,7 @@ def command(
             _print(name, matches, done, not unrated, json)
 
 
-def _import(service: Service, ladder: str, matches: MatchTable, rated: bool, skip_bad: bool) -> Imported:
+def _import(service: Service, ladder: str, matches: MatchTable, rated: bool, skip_bad: bool) -> ImportResult:
     imported = 0
     with working(f"importing into {ladder}", len(matches)) as progress:
 
@@ -96,7 +96,7 @@ def _import(service: Service, ladder: str, matches: MatchTable, rated: bool, ski
             raise KeyboardInterrupt(f"{added} added, the same command continues") from None
 
 
-def _print(ladder: str, matches: MatchTable, done: Imported, rated: bool, json: bool) -> None:
+def _print(ladder: str, matches: MatchTable, done: ImportResult, rated: bool, json: bool) -> None:
     problems = (*matches.skipped, *done.left_out)
     note_skipped(problems)
     left_out = len(matches_of(done.left_out))

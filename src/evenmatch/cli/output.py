@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-from evenmatch.errors import EXAMPLES, EvenmatchError, Problem, group_problems, matches_of, problem_lines
+from evenmatch.errors import EXAMPLES, EvenmatchError, RowProblem, group_problems, matches_of, problem_lines
 
 PATIENCE = 1.0  # seconds before a progress bar appears
 FIRST_LINE, NEXT_LINE = 10.0, 30.0  # seconds between lines of progress if there is no terminal
@@ -38,7 +38,7 @@ def beyond(page: int, rows: int, size: int) -> str:
     return f"page {page:,} is beyond the end: there {'is 1 page' if pages == 1 else f'are {pages:,} pages'} of {size:,}"
 
 
-def note_skipped(problems: Sequence[Problem], matches: int | None = None) -> None:
+def note_skipped(problems: Sequence[RowProblem], matches: int | None = None) -> None:
     """Print which matches --skip-bad left out, and why. matches: their number, needed if some have no id."""
     if problems:
         count = len(matches_of(problems)) if matches is None else matches
@@ -48,7 +48,7 @@ def note_skipped(problems: Sequence[Problem], matches: int | None = None) -> Non
             note(line)
 
 
-def problems_document(problems: Sequence[Problem]) -> dict[str, object]:
+def problems_document(problems: Sequence[RowProblem]) -> dict[str, object]:
     """Problems as JSON data: the ids of all bad matches, and the problems grouped by column and reason."""
     groups = [
         {

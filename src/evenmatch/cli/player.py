@@ -13,7 +13,7 @@ from evenmatch.cli.database import DATABASE, Db, Yes, ask, counted, minutes_text
 from evenmatch.cli.output import note, print_json, print_table, printable, working
 
 if TYPE_CHECKING:
-    from evenmatch.service.queries.player_profile import Appeared
+    from evenmatch.service.queries.player_profile import PlayerOnLadder
 
 app = typer.Typer(
     help="Show or rename a player, merge two accounts, export or erase the data of a player.", no_args_is_help=True
@@ -64,7 +64,7 @@ def show(
         _print(appeared)
 
 
-def _print(on: Appeared) -> None:
+def _print(on: PlayerOnLadder) -> None:
     from evenmatch.cli.standings import why_not
 
     standing = on.standing

@@ -80,7 +80,7 @@ def find(named: str) -> Policy:
         raise InputError(f"{path}: {error}") from None
 
 
-def gather(named: Sequence[str], team_size: int | None, teams: int | None) -> dict[str, Policy]:
+def policies_of(named: Sequence[str], team_size: int | None, teams: int | None) -> dict[str, Policy]:
     """The policies given by --policy, changed by --team-size and --teams, by their displayed name.
 
     A policy file is displayed by its file name, or by its path as given if two files have the same name. Raises as

@@ -34,7 +34,7 @@ Report = Annotated[
 ]
 
 
-def told_command(*more: str) -> str:
+def repeat_command(*more: str) -> str:
     """The command as it was typed, followed by `more` arguments."""
     return shlex.join(["evenmatch", *sys.argv[1:], *more])
 

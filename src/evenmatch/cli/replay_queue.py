@@ -45,7 +45,7 @@ def command(
     evenmatch replay-queue queue.jsonl --policy quick --policy mine.toml
     """
     queue_runs.check_files(report, journal, *(Path(name) for name in policy or []))
-    others = policies.gather(policy or [], None, None)
+    others = policies.policies_of(policy or [], None, None)
     with working(f"reading {journal.name}"):
         from evenmatch.lab.queue.journal_reader import load_journal
         from evenmatch.lab.queue.replay import first_difference, replay
@@ -67,7 +67,7 @@ def command(
         *(runs, title),
         report=report,
         json=json,
-        command=queue_runs.told_command(),
+        command=queue_runs.repeat_command(),
         notes=[_comparison(recorded, differs)],
         more={"first_differing_tick": None if differs is None else differs + 1},
     )

@@ -49,7 +49,7 @@ def command(
     names = standings["player"].to_pylist()
     shown = [names[len(names) * share // 100] for share in (0, 10, 35, 65, 99)]
     picture = _draw(ratings, shown, folder / "rating-paths.svg")
-    story = explain.told(rating.explain(matches, by, _with_a_quitter(ratings)))
+    story = explain.story_of(rating.explain(matches, by, _with_a_quitter(ratings)))
     if json:
         print_json(
             {

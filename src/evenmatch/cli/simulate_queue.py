@@ -189,7 +189,7 @@ def command(
         "regions": None if regions is None else queue_scenarios.read_regions(regions),
     }
     _check_files(report, journal, scenario, policy or [])
-    chosen = policies.gather(policy or ["balanced"], team_size, teams)
+    chosen = policies.policies_of(policy or ["balanced"], team_size, teams)
     smallest = min(candidate.team_size for candidate in chosen.values())
     if parties is not None:
         given["parties"] = queue_scenarios.read_parties(parties, smallest)
@@ -205,7 +205,7 @@ def command(
         *(runs, queue_scenarios.title_of(full_scenario, chosen)),
         report=report,
         json=json,
-        command=queue_runs.told_command(*more),
+        command=queue_runs.repeat_command(*more),
         notes=(),
         more={},
     )

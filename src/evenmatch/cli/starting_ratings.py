@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evenmatch.cli.input_files import ladder_within
-from evenmatch.errors import BadRowsError, InputError, Problem
+from evenmatch.errors import BadRowsError, InputError, RowProblem
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -24,7 +24,7 @@ def read_ratings(
     rules: Rules,
     *,
     skip_bad: bool = False,
-) -> tuple[dict[str, float], list[Problem]]:
+) -> tuple[dict[str, float], list[RowProblem]]:
     """The rating of each player, and the bad rows that `skip_bad` left out.
 
     called  the name of the file in messages, if not its path
@@ -59,7 +59,9 @@ def _of_ladder(rows: pa.Table, source: Source, ladder: str, from_ladder: str | N
     return [number for number, name in enumerate(names) if name == chosen]
 
 
-def _read(rows: pa.Table, source: Source, numbers: list[int], rules: Rules) -> tuple[dict[str, float], list[Problem]]:
+def _read(
+    rows: pa.Table, source: Source, numbers: list[int], rules: Rules
+) -> tuple[dict[str, float], list[RowProblem]]:
     players, ratings = rows["player"].to_pylist(), rows["rating"].to_pylist()
     chosen: dict[str, float] = {}
     wrong: list[tuple[int, str]] = []
@@ -76,7 +78,7 @@ def _read(rows: pa.Table, source: Source, numbers: list[int], rules: Rules) -> t
         else:
             chosen[str(player)] = rating
     lines = source.lines([number for number, _ in wrong]) if wrong else {}
-    return chosen, [Problem(lines[number], None, reason, source.unit) for number, reason in wrong]
+    return chosen, [RowProblem(lines[number], None, reason, source.unit) for number, reason in wrong]
 
 
 def _refusal(rating: float, rules: Rules) -> str | None:

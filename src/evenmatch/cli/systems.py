@@ -27,13 +27,13 @@ def command(
 
     evenmatch systems wager
     """
-    from evenmatch.service.queries.descriptions import system_told
+    from evenmatch.service.queries.descriptions import system_as_data
     from evenmatch.systems import find, names
 
     if name is None:
         listed = [find(system_name) for system_name in names()]
         if json:
-            print_json([system_told(system) for system in listed])
+            print_json([system_as_data(system) for system in listed])
         else:
             rows = [[system.name, system.title, ", ".join(system.presets) or "–"] for system in listed]
             print_table(
@@ -42,7 +42,7 @@ def command(
         return
     system = find(name)
     if json:
-        print_json(system_told(system))
+        print_json(system_as_data(system))
     else:
         _print(system)
 

@@ -11,7 +11,7 @@ from evenmatch.cli.database import DATABASE, Db, counted, opened, typed
 from evenmatch.cli.output import print_json, printable, working
 
 if TYPE_CHECKING:
-    from evenmatch.service.replay.verification import Verified
+    from evenmatch.service.replay.verification import Verification
 
 SHOWN = 20
 
@@ -34,7 +34,7 @@ def command(
 
     evenmatch verify --ladder duel --json
     """
-    results: list[Verified] = []
+    results: list[Verification] = []
     with opened(db) as service:
         for current in service.ladders() if ladder is None else [service.ladder(ladder)]:
             with working(f"verifying {current.name}", current.position) as progress:
@@ -51,7 +51,7 @@ def command(
         raise typer.Exit(1)
 
 
-def _print(result: Verified, db: str) -> None:
+def _print(result: Verification, db: str) -> None:
     size = f"{counted(result.matches, 'match', 'matches')}, {counted(result.players, 'player')}"
     if result.is_equal:
         print(printable(f"ladder {result.ladder}: all is equal ({size})"))
@@ -67,7 +67,7 @@ def _print(result: Verified, db: str) -> None:
         print(printable(f"  {line}"))
 
 
-def _advice(result: Verified, db: str) -> list[str]:
+def _advice(result: Verification, db: str) -> list[str]:
     """Instructions: a rebuild corrects ratings from the ledger, but only a backup restores the ledger."""
     if result.damage:
         return ["a rebuild cannot repair that; restore a backup from before the damage"]
@@ -79,7 +79,7 @@ def _advice(result: Verified, db: str) -> list[str]:
     return [f"ratings can be rebuilt from the ledger; type: {rebuild} --whole"] if result.differences else []
 
 
-def _document(result: Verified) -> dict[str, object]:
+def _document(result: Verification) -> dict[str, object]:
     return {
         "ladder": result.ladder,
         "equal": result.is_equal,

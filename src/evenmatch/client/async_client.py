@@ -13,10 +13,10 @@ import httpx
 from evenmatch.client.calls import Calls
 from evenmatch.client.calls.tickets import OVER
 from evenmatch.client.errors import ProblemError, UnreachableError, problem_of, unreachable
-from evenmatch.client.operation import Awaiting
+from evenmatch.client.operation import AwaitingCaller
 from evenmatch.client.pages import Page
 from evenmatch.client.streams import Events, events_of
-from evenmatch.client.talk import Outcome, Patience, Pause, Step, Talk
+from evenmatch.client.talk import Outcome, Patience, RetryPause, Step, Talk
 from evenmatch.client.wire import auth_of, check_url, from_environment, request_of
 from evenmatch.http.models.queues import TicketOut
 
@@ -24,7 +24,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class AsyncClient(Calls, Awaiting):
+class AsyncClient(Calls, AwaitingCaller):
     """Client of the service for asyncio programs: the same methods and arguments as `Client`, but awaited.
 
     >>> async with AsyncClient("https://ranks.example", "em_…") as client:
@@ -75,7 +75,7 @@ class AsyncClient(Calls, Awaiting):
             outcome = await self._carry_out(step)
 
     async def _carry_out(self, step: Step) -> Outcome:
-        if isinstance(step, Pause):
+        if isinstance(step, RetryPause):
             await asyncio.sleep(step.seconds)
             return None
         try:

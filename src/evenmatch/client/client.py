@@ -13,10 +13,10 @@ import httpx
 from evenmatch.client.calls import Calls
 from evenmatch.client.calls.tickets import OVER
 from evenmatch.client.errors import ProblemError, UnreachableError, problem_of, unreachable
-from evenmatch.client.operation import Blocking
+from evenmatch.client.operation import BlockingCaller
 from evenmatch.client.pages import Page
 from evenmatch.client.streams import Events, events_of
-from evenmatch.client.talk import Outcome, Patience, Pause, Step, Talk
+from evenmatch.client.talk import Outcome, Patience, RetryPause, Step, Talk
 from evenmatch.client.wire import auth_of, check_url, from_environment, request_of
 from evenmatch.http.models.queues import TicketOut
 
@@ -24,7 +24,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class Client(Calls, Blocking):
+class Client(Calls, BlockingCaller):
     """Client of the service for game backends and operator scripts. Safe to share between threads.
 
     url       address of `evenmatch serve`, or of the load balancer in front of it
@@ -82,7 +82,7 @@ class Client(Calls, Blocking):
             outcome = self._carry_out(step)
 
     def _carry_out(self, step: Step) -> Outcome:
-        if isinstance(step, Pause):
+        if isinstance(step, RetryPause):
             time.sleep(step.seconds)
             return None
         try:

@@ -17,7 +17,7 @@ T_co = TypeVar("T_co", covariant=True)
 Own = TypeVar("Own")
 
 
-class Blocking(ABC):
+class BlockingCaller(ABC):
     """A client whose methods block until the response has arrived."""
 
     patience: float
@@ -27,7 +27,7 @@ class Blocking(ABC):
         """Carry out a talk and return its result."""
 
 
-class Awaiting(ABC):
+class AwaitingCaller(ABC):
     """A client whose methods are coroutines."""
 
     patience: float
@@ -47,10 +47,12 @@ class Operation(Protocol[P, T_co]):
     """A method of both clients."""
 
     @overload
-    def __get__(self, client: Blocking, kind: type | None = None) -> Callable[P, T_co]: ...
+    def __get__(self, client: BlockingCaller, kind: type | None = None) -> Callable[P, T_co]: ...
 
     @overload
-    def __get__(self, client: Awaiting, kind: type | None = None) -> Callable[P, Coroutine[object, None, T_co]]: ...
+    def __get__(
+        self, client: AwaitingCaller, kind: type | None = None
+    ) -> Callable[P, Coroutine[object, None, T_co]]: ...
 
     @overload
     def __get__(self, client: None, kind: type) -> Callable[..., object]: ...
@@ -60,7 +62,7 @@ def operation(describe: Callable[Concatenate[Own, P], Call[T]]) -> Operation[P, 
     """Turn a function that returns a Call into a method that makes this call."""
 
     @wraps(describe)
-    def method(self: Blocking, /, *args: P.args, **kwargs: P.kwargs) -> T:
+    def method(self: BlockingCaller, /, *args: P.args, **kwargs: P.kwargs) -> T:
         return self.run(ask(describe(cast("Own", self), *args, **kwargs), self.patience))
 
     return _with_signature(method, describe)
@@ -70,13 +72,15 @@ def conversation(talk: Callable[Concatenate[Own, P], Talk[T]]) -> Operation[P, T
     """Turn a generator function of a talk into a method that carries the talk out."""
 
     @wraps(talk)
-    def method(self: Blocking, /, *args: P.args, **kwargs: P.kwargs) -> T:
+    def method(self: BlockingCaller, /, *args: P.args, **kwargs: P.kwargs) -> T:
         return self.run(talk(cast("Own", self), *args, **kwargs))
 
     return _with_signature(method, talk)
 
 
-def _with_signature(method: Callable[Concatenate[Blocking, P], T], source: Callable[..., object]) -> Operation[P, T]:
+def _with_signature(
+    method: Callable[Concatenate[BlockingCaller, P], T], source: Callable[..., object]
+) -> Operation[P, T]:
     """Give a method the signature that editors and `help` show: its return type is the response, not the Call."""
     signature = inspect.signature(source)
     returned = str(signature.return_annotation).partition("[")[2].removesuffix("]")

@@ -21,13 +21,13 @@ T = TypeVar("T")
 FIRST, LONGEST = 0.1, 5.0  # seconds before a retry: doubled each time up to LONGEST
 
 
-class Pause(NamedTuple):
+class RetryPause(NamedTuple):
     """Wait before the next step."""
 
     seconds: float
 
 
-Step = Call[object] | Pause
+Step = Call[object] | RetryPause
 Outcome = httpx.Response | httpx.RequestError | None  # None: after a pause
 Talk = Generator[Step, Outcome, T]
 
@@ -43,7 +43,7 @@ class Patience:
         """Start the time again, after a successful exchange."""
         self._end, self._next = self._clock() + self._seconds, FIRST
 
-    def pause(self, error: ProblemError | UnreachableError) -> Pause:
+    def pause(self, error: ProblemError | UnreachableError) -> RetryPause:
         """The pause before the next attempt. Raises the error if a retry cannot help or no time is left."""
         if isinstance(error, ProblemError) and not error.passes:
             raise error
@@ -53,7 +53,7 @@ class Patience:
         if self._clock() + seconds > self._end:
             raise error
         self._next = min(LONGEST, 2 * self._next)
-        return Pause(seconds)
+        return RetryPause(seconds)
 
 
 def ask(call: Call[T], patience: float) -> Talk[T]:

@@ -30,7 +30,7 @@ class Bearer(httpx.Auth):
         yield request
 
 
-class Signed(httpx.Auth):
+class RequestSigning(httpx.Auth):
     """Authentication that signs each request and never sends the key. Raises UsageError if it is not an API key."""
 
     requires_request_body = True
@@ -58,7 +58,7 @@ def auth_of(key: str | None, *, signed: bool) -> httpx.Auth | None:
         return None
     if not key.isascii() or not key.strip() or key != key.strip():
         raise UsageError("the key is empty or contains characters that no key has; expected a key as it was shown")
-    return Signed(key) if signed else Bearer(key)
+    return RequestSigning(key) if signed else Bearer(key)
 
 
 def check_url(url: str) -> str:

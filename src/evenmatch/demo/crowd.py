@@ -14,7 +14,7 @@ from evenmatch.client import AsyncClient
 from evenmatch.demo.game_servers import GameServer
 from evenmatch.demo.games import GAMES, Game
 from evenmatch.demo.population import make_people
-from evenmatch.demo.simulated_players import Seekers
+from evenmatch.demo.simulated_players import SimulatedPlayers
 
 PATIENCE = 5.0  # seconds that `end` waits
 LIMITS = httpx.Limits(max_connections=None, max_keepalive_connections=10)  # a long poll holds its connection
@@ -66,6 +66,6 @@ class SimulatedCrowd:
                 client = AsyncClient(self._address, self._key, patience=5.0, transport=transport)
                 await stack.enter_async_context(client)
                 group.create_task(GameServer(game, people, client, self._seed).run())
-                seekers = Seekers(game, people, client, busy, self._seed)
+                seekers = SimulatedPlayers(game, people, client, busy, self._seed)
                 for person in seekers.about():
                     group.create_task(seekers.live(person))

@@ -23,7 +23,7 @@ from evenmatch.client.models import (
 )
 from evenmatch.demo.demo_ladders import QUEUE
 from evenmatch.demo.games import Game
-from evenmatch.demo.population import Person
+from evenmatch.demo.population import SimulatedPerson
 from evenmatch.errors import EvenmatchError
 
 POLL = 1.0  # seconds between two requests for matches to play
@@ -35,7 +35,7 @@ FAILURES = (EvenmatchError, OSError)
 class GameServer:
     """The server of one game. Players outside the crowd, such as visitors of the site, play with average skill."""
 
-    def __init__(self, game: Game, people: Mapping[str, Person], client: AsyncClient, seed: int) -> None:
+    def __init__(self, game: Game, people: Mapping[str, SimulatedPerson], client: AsyncClient, seed: int) -> None:
         self._game, self._people, self._client = game, people, client
         self._rng = np.random.default_rng([seed, 2, sum(map(ord, game.ladder))])
         self._playing: dict[str, asyncio.Task[None]] = {}

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenmatch.demo.games import Game
-from evenmatch.demo.population import Person
+from evenmatch.demo.population import SimulatedPerson
 from evenmatch.match import Appearance, Match, Team
 
 DAYS = 75.0  # length of the history
@@ -20,7 +20,7 @@ EVENING = 20.0  # the hour of most matches, UTC
 Values = NDArray[np.float64]
 
 
-def play_season(seed: int, game: Game, people: Sequence[Person], ends: datetime) -> list[Match]:
+def play_season(seed: int, game: Game, people: Sequence[SimulatedPerson], ends: datetime) -> list[Match]:
     """Return the matches of the DAYS before `ends`, in order of time; reproducible by seed."""
     rng = np.random.default_rng([seed, 1, sum(map(ord, game.ladder))])
     own = [person for person in people if game.ladder in person.skill]
@@ -58,7 +58,7 @@ def _line_up(rng: np.random.Generator, game: Game, weight: Values, skill: Values
     return [int(index) for index in rng.permutation(chosen)]
 
 
-def _match(rng: np.random.Generator, game: Game, players: list[Person], number: int, ended: datetime) -> Match:
+def _match(rng: np.random.Generator, game: Game, players: list[SimulatedPerson], number: int, ended: datetime) -> Match:
     hour = ended.hour + ended.minute / 60
     length = float(rng.integers(game.length[0], game.length[1] + 1))
     shape = (game.teams, game.team_size)

@@ -18,7 +18,7 @@ HOUR_SWING = 0.25  # added to the skill at a player's best hour
 
 
 @dataclass(frozen=True)
-class Person:
+class SimulatedPerson:
     """A simulated person.
 
     skill      by ladder, standard normal
@@ -44,7 +44,7 @@ class Person:
         return self.skill.get(ladder, 0.0) + HOUR_SWING * float(np.cos(away))
 
 
-def make_people(seed: int, count: int = PEOPLE) -> list[Person]:
+def make_people(seed: int, count: int = PEOPLE) -> list[SimulatedPerson]:
     """Return `count` people, reproducible by seed; each plays at least one of the games."""
     rng = np.random.default_rng([seed, 0])
     names = player_names(count, rng)
@@ -53,7 +53,7 @@ def make_people(seed: int, count: int = PEOPLE) -> list[Person]:
     return [replace(person, friends=friends) for person, friends in zip(people, _friends(people), strict=True)]
 
 
-def _friends(people: Sequence[Person]) -> list[tuple[str, ...]]:
+def _friends(people: Sequence[SimulatedPerson]) -> list[tuple[str, ...]]:
     """The friends of each person: those of the most similar skill in all games that both play."""
     skill = np.array([[person.skill.get(game.ladder, np.nan) for game in GAMES] for person in people])
     apart = np.abs(skill[:, None] - skill[None])
@@ -64,14 +64,14 @@ def _friends(people: Sequence[Person]) -> list[tuple[str, ...]]:
     return [tuple(people[other].name for other in row) for row in nearest]
 
 
-def _person(rng: np.random.Generator, name: str, talent: float) -> Person:
+def _person(rng: np.random.Generator, name: str, talent: float) -> SimulatedPerson:
     ladders = [game.ladder for game in GAMES if rng.random() < game.share]
     if not ladders:
         ladders = [GAMES[int(rng.integers(len(GAMES)))].ladder]
     own = rng.normal(size=len(GAMES))
     region = str(rng.choice(list(LIVES), p=list(LIVES.values())))
     ping = {name: float(rng.integers(15, 60) if name == region else rng.integers(80, 170)) for name in LIVES}
-    return Person(
+    return SimulatedPerson(
         name=name,
         skill={
             game.ladder: float((1 - OWN_SHARE**2) ** 0.5 * talent + OWN_SHARE * own[number])

@@ -13,7 +13,7 @@ from evenmatch.client.errors import ProblemError
 from evenmatch.client.models import JoinRequest, OfferAnswer, PartyMember
 from evenmatch.demo.demo_ladders import QUEUE
 from evenmatch.demo.games import Game
-from evenmatch.demo.population import Person
+from evenmatch.demo.population import SimulatedPerson
 from evenmatch.errors import EvenmatchError
 
 ARRIVE = 12.0  # seconds until all players have started
@@ -27,19 +27,19 @@ CONFLICT = 409
 FAILURES = (EvenmatchError, OSError)
 
 
-class Seekers:
+class SimulatedPlayers:
     """The active players of a game, each in a task of its own.
 
     busy  names of all people who queue or play in any game: a person does one thing at a time
     """
 
     def __init__(
-        self, game: Game, people: Mapping[str, Person], client: AsyncClient, busy: set[str], seed: int
+        self, game: Game, people: Mapping[str, SimulatedPerson], client: AsyncClient, busy: set[str], seed: int
     ) -> None:
         self._game, self._people, self._client, self._busy = game, people, client, busy
         self._rng = np.random.default_rng([seed, 3, sum(map(ord, game.ladder))])
 
-    def about(self) -> list[Person]:
+    def about(self) -> list[SimulatedPerson]:
         """Choose the active players, weighted by eagerness."""
         game = self._game
         own = [person for person in self._people.values() if game.ladder in person.skill]
@@ -48,7 +48,7 @@ class Seekers:
         chosen = self._rng.choice(len(own), count, replace=False, p=weight / weight.sum())
         return [own[index] for index in chosen]
 
-    async def live(self, person: Person) -> None:
+    async def live(self, person: SimulatedPerson) -> None:
         """Play and rest in turn until cancelled; after a failure, rest."""
         await asyncio.sleep(self._rng.uniform(0, ARRIVE))
         while True:
@@ -64,7 +64,7 @@ class Seekers:
                     self._busy -= names
             await asyncio.sleep(self._rng.exponential(REST))
 
-    def _party(self, person: Person) -> list[Person]:
+    def _party(self, person: SimulatedPerson) -> list[SimulatedPerson]:
         """This person, and sometimes friends who are not busy."""
         game, party = self._game, [person]
         if game.parties > 1 and self._rng.random() < WITH_FRIENDS:
@@ -74,7 +74,7 @@ class Seekers:
                     party.append(friend)
         return party
 
-    async def _play(self, party: Sequence[Person]) -> None:
+    async def _play(self, party: Sequence[SimulatedPerson]) -> None:
         """Queue, answer offers, and return when the match is over."""
         game = self._game
         members = [_member(person, game) for person in party]
@@ -117,6 +117,6 @@ class Seekers:
             match = await self._client.live_match(ladder, match_id, after=match.change, wait=LONG)
 
 
-def _member(person: Person, game: Game) -> PartyMember:
+def _member(person: SimulatedPerson, game: Game) -> PartyMember:
     ping = dict(person.ping) if game.regions else {}
     return PartyMember(player=person.name, within=person.within, loose=person.loose, ping=ping)

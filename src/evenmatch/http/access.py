@@ -18,7 +18,7 @@ from evenmatch.service.callers.access import ANYONE, Caller
 ACCEPTED = "expected the header Authorization: Bearer KEY, with a key from `evenmatch key create` or a player's token"
 
 
-class May(HTTPBearer):
+class RequireScope(HTTPBearer):
     """A dependency that returns the caller if they have a scope, on the ladder of the path if it has one.
 
     open_read  requests without a key are allowed if the operator opened reads
@@ -155,9 +155,9 @@ def _address(scope: Scope) -> str:
     return client[0] if client else "?"
 
 
-Reader = Annotated[Caller, Depends(May("read", open_read=True))]
-Watcher = Annotated[Caller, Depends(May("read"))]
-Reporter = Annotated[Caller, Depends(May("report"))]
-Queuer = Annotated[Caller, Depends(May("queue"))]
-Admin = Annotated[Caller, Depends(May("admin"))]
-AnyAdmin = Annotated[Caller, Depends(May("admin", somewhere=True))]  # of at least one ladder
+Reader = Annotated[Caller, Depends(RequireScope("read", open_read=True))]
+Watcher = Annotated[Caller, Depends(RequireScope("read"))]
+Reporter = Annotated[Caller, Depends(RequireScope("report"))]
+Queuer = Annotated[Caller, Depends(RequireScope("queue"))]
+Admin = Annotated[Caller, Depends(RequireScope("admin"))]
+AnyAdmin = Annotated[Caller, Depends(RequireScope("admin", somewhere=True))]  # of at least one ladder

@@ -20,7 +20,7 @@ from evenmatch.http.middleware.fast_path import FastPath
 from evenmatch.http.middleware.request_lifecycle import RequestLifecycle
 from evenmatch.http.middleware.response_cache import ResponseCache
 from evenmatch.http.models.problems import Fault, Problem
-from evenmatch.http.problems import MEDIA_TYPE, OTHERS, Kind, refusal, respond, told
+from evenmatch.http.problems import MEDIA_TYPE, OTHERS, ProblemKind, make_problem, refusal, respond
 from evenmatch.http.request_context import context_of
 from evenmatch.http.routes import ROUTERS
 from evenmatch.http.site import Site
@@ -150,7 +150,7 @@ def _reason(error: dict[str, Any]) -> str:
 
 async def _http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    kind = OTHERS.get(error.status_code, Kind(error.status_code, "http", str(error.detail)))
+    kind = OTHERS.get(error.status_code, ProblemKind(error.status_code, "http", str(error.detail)))
     response = _respond(request, kind, f"{request.method} {request.url.path[:200]}: {error.detail}")
     response.headers.update(error.headers or {})
     return response
@@ -160,6 +160,6 @@ async def _nested_too_deep(request: Request, _: Exception) -> Response:
     return _respond(request, OTHERS[400], "the body is nested too deeply")
 
 
-def _respond(request: Request, kind: Kind, detail: str, faults: list[Fault] | None = None) -> Response:
+def _respond(request: Request, kind: ProblemKind, detail: str, faults: list[Fault] | None = None) -> Response:
     clean = detail.encode(errors="backslashreplace").decode()
-    return respond(told(kind, clean, context_of(request.scope).id, problems=faults))
+    return respond(make_problem(kind, clean, context_of(request.scope).id, problems=faults))

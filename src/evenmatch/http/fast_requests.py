@@ -52,10 +52,10 @@ def read_batch(body: bytes) -> ReportBatch | None:
 def read_party(body: bytes) -> Join | None:
     """Decode the request of a party to join queues."""
     party = _decoded(_PARTY, body)
-    return None if party is None else wish_of(party)
+    return None if party is None else join_of(party)
 
 
-def wish_of(party: JoinRequest) -> Join:
+def join_of(party: JoinRequest) -> Join:
     """The queue request of a party, decoded here or by the model."""
     members = tuple(
         QueuedPlayer(

@@ -21,7 +21,7 @@ def is_text(value: str) -> bool:
     return "\0" not in value
 
 
-class Text(Convertor[str]):
+class PathText(Convertor[str]):
     """A path segment, percent-decoded; the text may contain a slash."""
 
     regex = "[^/]+"
@@ -35,4 +35,4 @@ class Text(Convertor[str]):
         return value
 
 
-register_url_convertor("text", Text())
+register_url_convertor("text", PathText())

@@ -29,7 +29,7 @@ from evenmatch.service.times import iso_time
 MEDIA_TYPE = "application/problem+json"
 
 
-class Kind(NamedTuple):
+class ProblemKind(NamedTuple):
     """How a kind of error is reported: HTTP status, last part of the problem's `type`, title."""
 
     status: int
@@ -38,18 +38,18 @@ class Kind(NamedTuple):
 
 
 # The first matching class applies, so a subclass is listed before its parent.
-TABLE: Sequence[tuple[type[EvenmatchError], Kind]] = (
-    (UnknownNameError, Kind(404, "unknown-name", "Nothing with this name exists")),
-    (UsageError, Kind(422, "bad-value", "A value is not accepted")),
-    (BadRowsError, Kind(422, "bad-match", "A match cannot be rated")),
-    (NotYetError, Kind(409, "not-yet", "Not at this time")),
-    (ConflictError, Kind(409, "conflict", "This conflicts with existing data")),
-    (InputError, Kind(422, "bad-value", "A value is not accepted")),
-    (ForbiddenError, Kind(403, "forbidden", "The key does not allow this")),
-    (RateLimitError, Kind(429, "too-many-requests", "Too many requests")),
-    (AccessError, Kind(401, "unauthorized", "A valid key or token is needed")),
-    (StoreError, Kind(503, "database", "The database does not answer")),
-    (EvenmatchError, Kind(500, "error", "Something went wrong")),
+TABLE: Sequence[tuple[type[EvenmatchError], ProblemKind]] = (
+    (UnknownNameError, ProblemKind(404, "unknown-name", "Nothing with this name exists")),
+    (UsageError, ProblemKind(422, "bad-value", "A value is not accepted")),
+    (BadRowsError, ProblemKind(422, "bad-match", "A match cannot be rated")),
+    (NotYetError, ProblemKind(409, "not-yet", "Not at this time")),
+    (ConflictError, ProblemKind(409, "conflict", "This conflicts with existing data")),
+    (InputError, ProblemKind(422, "bad-value", "A value is not accepted")),
+    (ForbiddenError, ProblemKind(403, "forbidden", "The key does not allow this")),
+    (RateLimitError, ProblemKind(429, "too-many-requests", "Too many requests")),
+    (AccessError, ProblemKind(401, "unauthorized", "A valid key or token is needed")),
+    (StoreError, ProblemKind(503, "database", "The database does not answer")),
+    (EvenmatchError, ProblemKind(500, "error", "Something went wrong")),
 )
 NAMED_INSIDE = {
     "system",
@@ -62,19 +62,19 @@ NAMED_INSIDE = {
     "event",
 }  # named in the body, not in the path
 OTHERS = {
-    400: Kind(400, "malformed", "The request cannot be read"),
-    404: Kind(404, "unknown-address", "Nothing exists at this address"),
-    405: Kind(405, "method", "This address does not support the method"),
-    413: Kind(413, "too-large", "The body is too large"),
-    422: Kind(422, "bad-value", "A value is not accepted"),
-    500: Kind(500, "internal", "Internal server error"),
-    503: Kind(503, "stopping", "This process is about to stop"),
+    400: ProblemKind(400, "malformed", "The request cannot be read"),
+    404: ProblemKind(404, "unknown-address", "Nothing exists at this address"),
+    405: ProblemKind(405, "method", "This address does not support the method"),
+    413: ProblemKind(413, "too-large", "The body is too large"),
+    422: ProblemKind(422, "bad-value", "A value is not accepted"),
+    500: ProblemKind(500, "internal", "Internal server error"),
+    503: ProblemKind(503, "stopping", "This process is about to stop"),
 }
-STARTING = Kind(503, "starting", "This process is getting ready")
+STARTING = ProblemKind(503, "starting", "This process is getting ready")
 DATABASE_AGAIN = 1  # seconds after which to retry a request that failed because the database did not answer
 
 
-def kind_of(error: EvenmatchError) -> Kind:
+def kind_of(error: EvenmatchError) -> ProblemKind:
     """How an EvenmatchError is reported."""
     if isinstance(error, UnknownNameError) and error.kind.split(" of ")[0] in NAMED_INSIDE:
         return OTHERS[422]
@@ -94,11 +94,11 @@ def problem_of(error: EvenmatchError, request_id: str | None = None) -> Problem:
     elif isinstance(error, StoreError):
         retry = DATABASE_AGAIN
     until = iso_time(error.until) if isinstance(error, NotYetError) else None
-    return told(kind, detail, request_id, problems=faults, retry_after=retry, until=until)
+    return make_problem(kind, detail, request_id, problems=faults, retry_after=retry, until=until)
 
 
-def told(
-    kind: Kind,
+def make_problem(
+    kind: ProblemKind,
     detail: str,
     request_id: str | None = None,
     *,

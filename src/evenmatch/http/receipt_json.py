@@ -14,7 +14,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from evenmatch.http.model_structs import struct_of
-from evenmatch.http.models.matches import BatchOutcome, Outcome, PlayerChange, Receipt
+from evenmatch.http.models.matches import BatchOutcome, Outcome, PlayerChange, ReceiptOut
 from evenmatch.service.queries.match_explanations import RATING_DECIMALS, shown_numbers
 from evenmatch.service.recording.receipts import MatchReceipt, RatedBlock
 from evenmatch.systems.system import Factor, FactorValue, System
@@ -24,7 +24,7 @@ encoded = msgspec.json.Encoder().encode  # NaN becomes null
 
 # Like the models, with columns of numbers as they are shown; `factors` is a struct of the rating system's own.
 ReceiptLine: Callable[..., PlayerChange] = struct_of(PlayerChange)
-Rendered: Callable[..., Receipt] = struct_of(Receipt)
+Rendered: Callable[..., ReceiptOut] = struct_of(ReceiptOut)
 BatchLine: Callable[..., Outcome] = struct_of(Outcome)
 Outcomes: Callable[..., BatchOutcome] = struct_of(BatchOutcome)
 
@@ -33,7 +33,7 @@ _LINES: WeakKeyDictionary[RatedBlock, list[PlayerChange]] = (
 )  # shared by the receipts of a block while they are encoded
 
 
-def rendered(receipt: MatchReceipt) -> Receipt:
+def rendered(receipt: MatchReceipt) -> ReceiptOut:
     """A receipt in the form that `encoded` encodes."""
     lines = _LINES.get(receipt.source)
     if lines is None:

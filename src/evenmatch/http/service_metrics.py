@@ -14,17 +14,17 @@ from evenmatch.errors import StoreError
 from evenmatch.http.logs import log
 from evenmatch.http.metrics import HttpMetrics
 from evenmatch.http.site import Site
-from evenmatch.service.queries.activity import ServiceActivity, Watch
+from evenmatch.service.queries.activity import ActivityReader, ServiceActivity
 from evenmatch.service.queues.matchmaker import Matchmaker
 from evenmatch.service.queues.queue_service import QueueService
-from evenmatch.service.queues.tick import Stepped
+from evenmatch.service.queues.tick import TickCounts
 
 TICKS = (0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 
 
 def watch(site: Site) -> None:
     """Add these metrics to those of the process."""
-    site.metrics.registry.register(Figures(Watch(site.queue_service)))
+    site.metrics.registry.register(Figures(ActivityReader(site.queue_service)))
     waiting = "Requests that wait for a change of a ticket: long polls and streams."
     site.metrics.watch("evenmatch_waiting_requests", waiting, (), lambda: [((), float(len(site.ticket_notifications)))])
     backend = site.service.database.url.get_backend_name()
@@ -51,7 +51,7 @@ class TimedMatchmaker(Matchmaker):
             registry=metrics.registry,
         )
 
-    def step(self, ladder: str, now: int | None = None) -> Stepped | None:
+    def step(self, ladder: str, now: int | None = None) -> TickCounts | None:
         """Run one tick of a ladder's matchmaker; None if another process runs it."""
         begin = time.perf_counter()
         stepped = super().step(ladder, now)
@@ -64,7 +64,7 @@ class TimedMatchmaker(Matchmaker):
 class Figures(Collector):
     """The metrics that a Watch reads at each scrape."""
 
-    def __init__(self, watch: Watch) -> None:
+    def __init__(self, watch: ActivityReader) -> None:
         self._watch = watch
 
     def describe(self) -> Iterable[Metric]:

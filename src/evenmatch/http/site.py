@@ -26,7 +26,7 @@ from evenmatch.service.group_commit import GroupCommit
 from evenmatch.service.jobs import Jobs
 from evenmatch.service.kernels import Kernels
 from evenmatch.service.live_matches.live_match_service import Running
-from evenmatch.service.queries.ladder_queries import Reading
+from evenmatch.service.queries.ladder_queries import LadderQueries
 from evenmatch.service.queues.queue_service import QueueService
 from evenmatch.service.queues.requests import QueueRequest, RequestResult
 from evenmatch.service.queues.ticket_status import Status
@@ -64,7 +64,7 @@ class Site:
     def __post_init__(self) -> None:
         options = self.options
         self.jobs = Jobs(self.service.database, self.service.clock)
-        self.reading = Reading(self.service)
+        self.reading = LadderQueries(self.service)
         self.sessions = Sessions(self.service.database, self.service.clock, self.keys)
         self.views = ViewCache(self.service, self.threads, self.answers)
         start = self.threads.submit
@@ -90,7 +90,7 @@ class Site:
         return ReportBatch.shares(sheets, outcomes)
 
     def _queue(self, ladder: str, requests: Sequence[QueueRequest]) -> Sequence[RequestResult | EvenmatchError]:
-        outcomes = self.queue_service.do(ladder, requests)
+        outcomes = self.queue_service.apply(ladder, requests)
         refused = sum(isinstance(outcome, EvenmatchError) for outcome in outcomes)
         self.metrics.tickets.labels(ladder, "granted").inc(len(outcomes) - refused)
         self.metrics.tickets.labels(ladder, "refused").inc(refused)

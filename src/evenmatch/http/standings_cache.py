@@ -16,7 +16,7 @@ from evenmatch.service.service import Service
 T = TypeVar("T")
 
 
-class Once(Generic[T]):
+class SharedComputation(Generic[T]):
     """Runs one computation for all concurrent requests of the same key, in a thread. Use in the event loop only."""
 
     def __init__(self, threads: ThreadPoolExecutor) -> None:
@@ -46,8 +46,8 @@ class ViewCache:
 
     def __init__(self, service: Service, threads: ThreadPoolExecutor, responses: CachedResponses) -> None:
         self._service, self._responses = service, responses
-        self._views: Once[View] = Once(threads)
-        self._bodies: Once[bytes] = Once(threads)
+        self._views: SharedComputation[View] = SharedComputation(threads)
+        self._bodies: SharedComputation[bytes] = SharedComputation(threads)
 
     async def view(self, ladder: str) -> View:
         """A ladder's standings, at most some seconds old. Raises UnknownNameError."""

@@ -33,21 +33,21 @@ class TicketNotifications:
             for event in self._waiting.get((ladder, ticket), ()):
                 event.set()
 
-    def wait(self, ladder: str, ticket: int) -> Waiter:
+    def wait(self, ladder: str, ticket: int) -> TicketWaiter:
         """A context manager to wait for changes of a ticket."""
-        return Waiter(self._waiting, (ladder, ticket))
+        return TicketWaiter(self._waiting, (ladder, ticket))
 
     def __len__(self) -> int:
         return sum(map(len, self._waiting.values()))
 
 
-class Waiter:
+class TicketWaiter:
     """A request that waits for changes of a ticket. Changes between two calls of `news` are not lost."""
 
     def __init__(self, waiting: dict[Place, set[asyncio.Event]], place: Place) -> None:
         self._waiting, self._place, self._event = waiting, place, asyncio.Event()
 
-    def __enter__(self) -> Waiter:
+    def __enter__(self) -> TicketWaiter:
         self._waiting.setdefault(self._place, set()).add(self._event)
         return self
 
@@ -77,7 +77,7 @@ async def until(
     is_news: Callable[[T], bool],
     wait: float,
     stopping: asyncio.Event,
-    waiter: Waiter | None = None,
+    waiter: TicketWaiter | None = None,
 ) -> T:
     """The result of `look` once `is_news` holds, or the latest after `wait` seconds or when the process stops."""
     loop = asyncio.get_running_loop()

@@ -44,7 +44,7 @@ SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "star", "triangle-
 Name = tuple[str, str]  # system and variant
 
 
-class Look(NamedTuple):
+class LineStyle(NamedTuple):
     """Style that distinguishes a line from others, also without color."""
 
     color: str
@@ -60,11 +60,11 @@ class Path(NamedTuple):
     rating: Floats
 
 
-def looks(names: Sequence[str]) -> dict[str, Look]:
+def looks(names: Sequence[str]) -> dict[str, LineStyle]:
     """Style of each name by its position, so that the same list has the same styles in all figures."""
     unique = dict.fromkeys(names)
     return {
-        name: Look(COLORS[index % len(COLORS)], DASHES[index % len(DASHES)], SYMBOLS[index % len(SYMBOLS)])
+        name: LineStyle(COLORS[index % len(COLORS)], DASHES[index % len(DASHES)], SYMBOLS[index % len(SYMBOLS)])
         for index, name in enumerate(unique)
     }
 
@@ -155,7 +155,7 @@ def has_band(segments: pa.Table, variant: Name) -> bool:
     return int(rows["log_loss_low"].null_count) < len(rows)
 
 
-def rating_distribution(ratings: Floats, look: Look) -> go.Figure:
+def rating_distribution(ratings: Floats, look: LineStyle) -> go.Figure:
     """Histogram of ratings."""
     figure = new_figure(height=150)
     middle, width = float(np.median(ratings)), float(np.ptp(ratings))
@@ -248,7 +248,7 @@ def share_range(values: Sequence[float], *, from_zero: bool) -> list[float]:
     return [0.0 if from_zero else max(min(known) - room, 0.0), min(max(known) + room, 1.0)]
 
 
-def line_style(name: str, look: Look, shown: bool, *, marked: bool, shape: str = "linear") -> dict[str, object]:
+def line_style(name: str, look: LineStyle, shown: bool, *, marked: bool, shape: str = "linear") -> dict[str, object]:
     """Plotly properties of a line; if not `shown`, it appears only in the legend until clicked."""
     return {
         "name": label(name),
@@ -260,7 +260,7 @@ def line_style(name: str, look: Look, shown: bool, *, marked: bool, shape: str =
     }
 
 
-def _band(figure: go.Figure, days: NDArray[np.str_], low: Floats, high: Floats, look: Look) -> None:
+def _band(figure: go.Figure, days: NDArray[np.str_], low: Floats, high: Floats, look: LineStyle) -> None:
     figure.add_scatter(
         x=np.concatenate((days, days[::-1])),
         y=np.concatenate((low, high[::-1])),

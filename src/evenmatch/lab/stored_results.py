@@ -139,8 +139,8 @@ def keep_what_if(found: WhatIf) -> dict[str, object]:
     declared = then.values()
     return plain(
         {
-            "now": rules_kept(now),
-            "then": rules_kept(then),
+            "now": stored_rules(now),
+            "then": stored_rules(then),
             "changed": [
                 {"name": name, "before": shown(old), "after": shown(declared[name])}
                 for name, old in now.values().items()
@@ -166,7 +166,7 @@ def what_if_figures(kept: Kept) -> dict[str, go.Figure]:
     return {"ranks": what_if_report.ranks([(name, now, then) for name, now, then in kept["ranks"]])}
 
 
-def rules_kept(rules: Rules) -> dict[str, object]:
+def stored_rules(rules: Rules) -> dict[str, object]:
     """JSON form of rules: system, preset and all parameters as text."""
     values = {name: shown(value) for name, value in rules.values().items()}
     return {"system": rules.system.name, "preset": rules.preset, "parameters": values}

@@ -25,15 +25,15 @@ class Float8s(bytes):
     """A packed double precision[]."""
 
 
-class Texts(bytes):
+class PackedTexts(bytes):
     """A packed text[]."""
 
 
-class Byteas(bytes):
+class PackedByteas(bytes):
     """A packed bytea[]."""
 
 
-Packed = Int8s | Float8s | Texts | Byteas
+Packed = Int8s | Float8s | PackedTexts | PackedByteas
 
 
 def pack(values: Sequence[object], kind: tuple[int, int]) -> Packed:
@@ -57,7 +57,7 @@ _ENCODE: dict[tuple[int, int], Callable[[Any], bytes]] = {
     TEXT: str.encode,
     BYTEA: bytes,
 }
-_CLASSES: dict[tuple[int, int], type[Packed]] = {INT8: Int8s, FLOAT8: Float8s, TEXT: Texts, BYTEA: Byteas}
+_CLASSES: dict[tuple[int, int], type[Packed]] = {INT8: Int8s, FLOAT8: Float8s, TEXT: PackedTexts, BYTEA: PackedByteas}
 
 
 def teach(connection: psycopg.Connection[Any], _: object) -> None:

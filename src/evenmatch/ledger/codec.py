@@ -31,7 +31,7 @@ UNSHOWN = -1  # percentile or division that was not shown to the player
 Ids = NDArray[np.int64]
 
 
-class Packed(NamedTuple):
+class PackedMatches(NamedTuple):
     """Matches in the form of the event table, one entry per match."""
 
     played_at: list[int]
@@ -40,7 +40,7 @@ class Packed(NamedTuple):
     slots: list[bytes]
 
 
-def pack(history: History, played_at: Times) -> Packed:
+def pack(history: History, played_at: Times) -> PackedMatches:
     """Pack the matches of a history without their players, see `pack_players`.
 
     played_at  as reported, int64 (M,); the times of the history may be later
@@ -54,7 +54,7 @@ def pack(history: History, played_at: Times) -> Packed:
     bare = np.isnan(c.score) & np.isnan(c.seconds) & np.isnan(c.performance) & ~c.quit & c.keep
     empty = np.logical_and.reduceat(bare, history.match_slots[:-1]) if len(history) else bare
     packed_slots = cut(slots.tobytes(), history.match_slots * SLOT.itemsize)
-    return Packed(
+    return PackedMatches(
         played_at=played_at.tolist(),
         duration=[None if value != value else value for value in c.duration.tolist()],  # noqa: PLR0124 - NaN
         teams=cut(teams.tobytes(), c.team_start * TEAM.itemsize),
@@ -130,7 +130,7 @@ def _offsets(sizes: NDArray[np.integer]) -> NDArray[np.int32]:
 
 
 def digests(
-    packed: Packed, names: Sequence[str], slot_start: NDArray[np.integer], rated: Sequence[bool]
+    packed: PackedMatches, names: Sequence[str], slot_start: NDArray[np.integer], rated: Sequence[bool]
 ) -> list[bytes]:
     """Content digests of matches, 16 bytes each, over everything reported, including the names as reported.
 

@@ -58,7 +58,7 @@ class Rated:
     lines: Records
     ends: NDArray[np.int64]
 
-    def told(self) -> list[bytes]:
+    def journal_lines(self) -> list[bytes]:
         """The journal lines of every match of the block; empty bytes for a match that was not rated."""
         width = self.lines.dtype.itemsize
         joined, ends = self.lines.tobytes(), (self.ends * width).tolist()

@@ -1,11 +1,11 @@
 """The matchmaker: pure functions of (queue, now, policy) without clock, randomness or I/O."""
 
 from evenmatch.matchmaking.backfill import Filling, Opening, backfill
-from evenmatch.matchmaking.odds import Logistic, Odds
+from evenmatch.matchmaking.odds import Logistic, OddsFunction
 from evenmatch.matchmaking.proposal import Proposal, Proposals
 from evenmatch.matchmaking.propose import propose
 from evenmatch.matchmaking.queue import Queue
-from evenmatch.matchmaking.queues import Offer, Queues, Ticked
+from evenmatch.matchmaking.queues import Offer, Queues, TickResult
 from evenmatch.matchmaking.ticket import Member, Met, Ticket
 from evenmatch.matchmaking.tickets import Tickets
 from evenmatch.matchmaking.waiting import Waiting, why
@@ -16,7 +16,7 @@ __all__ = [
     "Logistic",
     "Member",
     "Met",
-    "Odds",
+    "OddsFunction",
     "Offer",
     "Opening",
     "Policy",
@@ -24,7 +24,7 @@ __all__ = [
     "Proposals",
     "Queue",
     "Queues",
-    "Ticked",
+    "TickResult",
     "Ticket",
     "Tickets",
     "Waiting",

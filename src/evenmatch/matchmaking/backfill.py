@@ -135,7 +135,7 @@ class _Seats:
         team = self._best_team(view, place)
         if team is None:
             return False
-        columns = self.queue.told((int(t["id"]),))
+        columns = self.queue.tickets_of((int(t["id"]),))
         add_party(self.held[team], self.room, 1, view, place)
         self.able &= int(t["able"])
         self.open[team] -= int(t["size"])
@@ -186,13 +186,13 @@ class _Seats:
 
     def _conflicts(self, view: QueueView, place: int) -> bool:
         """Whether the ticket has a player of the match, or a player who must not meet one of them yet."""
-        own = self.queue.told((int(view.t["id"][place]),))
+        own = self.queue.tickets_of((int(view.t["id"][place]),))
         if self.players & set(own.player.tolist()):
             return True
         if not self._may_conflict(view.t[place]):
             return False
         both = Queue()
-        both.join_all(self.inside.told(self.inside.ids))
+        both.join_all(self.inside.tickets_of(self.inside.ids))
         number = len(self.inside)
         both.join_all(_numbered(own, number))
         v, _ = view_of(both, self.now, self.policy)

@@ -12,7 +12,7 @@ from evenmatch.history import Floats
 from evenmatch.matchmaking.kernel_options import compiled, lean
 from evenmatch.matchmaking.records import KernelRules, QueueView
 from evenmatch.matchmaking.roles import covers
-from evenmatch.matchmaking.team_swaps import deal
+from evenmatch.matchmaking.team_swaps import assign_teams
 from evenmatch.matchmaking.tickets import Whole
 
 EXACT = 16  # up to this many tickets all divisions into two teams are tried
@@ -152,7 +152,7 @@ def divide(
         elif rules.teams == 2 and len(own) <= EXACT:
             good[match] = _best_of_all(v, rules, room, own, gap_cost, inside, held, out)
         else:
-            good[match] = deal(v, rules, room, own, out)
+            good[match] = assign_teams(v, rules, room, own, out)
     return good
 
 

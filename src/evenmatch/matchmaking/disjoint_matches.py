@@ -8,7 +8,7 @@ from evenmatch.matchmaking.kernel_options import compiled, lean
 from evenmatch.matchmaking.pack import choose
 from evenmatch.matchmaking.records import KernelRules, QueueView
 from evenmatch.matchmaking.schedule import pick
-from evenmatch.matchmaking.ticket_collection import Aim, Search, Sums, Work, collect
+from evenmatch.matchmaking.ticket_collection import CollectionBuffers, Search, TargetMatch, TicketTotals, collect
 from evenmatch.matchmaking.tickets import Whole
 
 REWARD = 600.0  # base value of a match in seconds; waiting and cost change it by at most half
@@ -35,7 +35,14 @@ def _oldest_first(v: QueueView, active: Whole, count: int) -> None:
 
 @compiled
 def _choose(
-    v: QueueView, seats: int, rules: KernelRules, aim: Aim, work: Work, count: int, wanted: Whole, out: Whole
+    v: QueueView,
+    seats: int,
+    rules: KernelRules,
+    aim: TargetMatch,
+    work: CollectionBuffers,
+    count: int,
+    wanted: Whole,
+    out: Whole,
 ) -> int:
     """Choose collected tickets that fill the teams: the first, then the longest-waiting. Returns their number.
 
@@ -61,7 +68,7 @@ def _choose(
 
 
 @lean
-def _value(v: QueueView, s: Sums, rules: KernelRules, work: Work) -> float:
+def _value(v: QueueView, s: TicketTotals, rules: KernelRules, work: CollectionBuffers) -> float:
     """The value of the collected match in seconds: higher for a longer wait, lower for a wider spread."""
     cost = rules.spread_cost * (s.top - v.t[work.active[0]].low)
     return float(REWARD + min(s.waited, REWARD / 2) - min(cost, REWARD / 2))
@@ -69,7 +76,14 @@ def _value(v: QueueView, s: Sums, rules: KernelRules, work: Work) -> float:
 
 @compiled
 def find(
-    v: QueueView, search: Search, rules: KernelRules, aim: Aim, work: Work, made: int, start: Whole, ticket: Whole
+    v: QueueView,
+    search: Search,
+    rules: KernelRules,
+    aim: TargetMatch,
+    work: CollectionBuffers,
+    made: int,
+    start: Whole,
+    ticket: Whole,
 ) -> int:
     """Create matches from the searched tickets; returns the new total number of matches.
 

@@ -12,7 +12,7 @@ from evenmatch.history import Floats
 from evenmatch.policy import Policy
 
 
-class Odds(Protocol):
+class OddsFunction(Protocol):
     """Function that predicts a match of two teams with the rating system of a ladder."""
 
     def __call__(self, first: Floats, second: Floats) -> Floats:

@@ -10,13 +10,13 @@ from evenmatch.history import Flags, Floats
 from evenmatch.matchmaking.disjoint_matches import find
 from evenmatch.matchmaking.kernel_options import compiled, lean
 from evenmatch.matchmaking.records import KernelRules, QueueView
-from evenmatch.matchmaking.ticket_collection import Aim, Search, work_for
+from evenmatch.matchmaking.ticket_collection import Search, TargetMatch, work_for
 from evenmatch.matchmaking.tickets import Whole
 
 EVERYWHERE = -1  # the home of tickets that can play in any region
 
 
-class Windows(NamedTuple):
+class TicketWindows(NamedTuple):
     """The chosen and the present windows of all tickets, by place in the view; float64 (N,)."""
 
     chosen_lo: Floats
@@ -25,7 +25,7 @@ class Windows(NamedTuple):
     hi: Floats
 
 
-class Places(NamedTuple):
+class MatchRegions(NamedTuple):
     """Where matches can be played.
 
     region  int64 (R,)  bit numbers in the order of their names; empty: no ticket has regions
@@ -37,7 +37,7 @@ class Places(NamedTuple):
 
 
 @lean
-def _widest(v: QueueView, windows: Windows, left: Whole) -> tuple[bool, float, float]:
+def _widest(v: QueueView, windows: TicketWindows, left: Whole) -> tuple[bool, float, float]:
     """Whether any window is wider than chosen, the widest allowed spread, the longest wait."""
     wider, spread, waited = False, 0.0, 0.0
     for j in left:
@@ -69,8 +69,8 @@ def _still(taken: Flags, left: Whole) -> int:
 def _fit(
     v: QueueView,
     rules: KernelRules,
-    aim: Aim,
-    places: Places,
+    aim: TargetMatch,
+    places: MatchRegions,
     region: int,
     away: bool,
     taken: Flags,
@@ -115,8 +115,8 @@ def _can_cover(v: QueueView, rules: KernelRules, room: Whole, at: Whole) -> bool
 @compiled
 def make_matches(
     v: QueueView,
-    windows: Windows,
-    places: Places,
+    windows: TicketWindows,
+    places: MatchRegions,
     taken: Flags,
     rules: KernelRules,
     room: Whole,
@@ -139,7 +139,7 @@ def make_matches(
             if not _has_size(v, left, largest):
                 continue
             for mixed in range(2 if largest > 1 and patient else 1):
-                aim = Aim(largest, mixed == 1, most_spread)
+                aim = TargetMatch(largest, mixed == 1, most_spread)
                 for away in range(2 if len(places.region) > 1 else 1):
                     for place in range(max(len(places.region), 1)):
                         region = places.region[place] if len(places.region) else -1

@@ -160,11 +160,11 @@ class Queue:
 
     def take(self, tickets: Sequence[int] | Whole) -> Tickets:
         """Remove tickets and return them as columns, ready to join this or another queue."""
-        columns = self.told(tickets)
+        columns = self.tickets_of(tickets)
         self.leave_all(tickets)
         return columns
 
-    def told(self, tickets: Sequence[int] | Whole) -> Tickets:
+    def tickets_of(self, tickets: Sequence[int] | Whole) -> Tickets:
         """Return tickets as columns, in this order. Raises InputError if one is not waiting."""
         ids = tickets.tolist() if isinstance(tickets, np.ndarray) else list(tickets)
         slots = np.array(self._slots(ids), np.int64)

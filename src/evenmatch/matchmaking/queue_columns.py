@@ -117,7 +117,7 @@ def count_arrivals(counts: Whole, stamps: Whole, j: Joining, span: int) -> None:
 
 
 @lean
-def look(
+def fill_waiting(
     tickets: Any,  # noqa: ANN401 - TICKET
     order: Whole,
     now: int,

@@ -29,7 +29,7 @@ class Offer:
 
 
 @dataclass(frozen=True)
-class Ticked:
+class TickResult:
     """The result of a tick: new offers, lapsed offers, and the ids of expired tickets, ascending.
 
     A ticket that expires in one queue is removed from all.
@@ -130,7 +130,7 @@ class Queues:
             self._take_out(ticket)
             self._forget(ticket)
 
-    def tick(self, now: int) -> Ticked:
+    def tick(self, now: int) -> TickResult:
         """Cancel lapsed offers and create new ones; the queue with the longest-waiting ticket goes first."""
         lapsed = tuple(offer for offer in self.offers if offer.deadline <= now)
         for offer in lapsed:
@@ -156,7 +156,7 @@ class Queues:
         for ticket in removed:
             self._take_out(ticket)
             self._forget(ticket)
-        return Ticked(tuple(offers), lapsed, tuple(removed))
+        return TickResult(tuple(offers), lapsed, tuple(removed))
 
     def accept(self, player: int) -> Offer | None:
         """Record that a player accepts. Returns the offer if all players have accepted (the match begins), else None.

@@ -158,7 +158,7 @@ def _swap(
 
 
 @compiled
-def deal(v: QueueView, rules: KernelRules, room: Whole, own: Whole, team: Whole) -> int:
+def assign_teams(v: QueueView, rules: KernelRules, room: Whole, own: Whole, team: Whole) -> int:
     """Divide one match into teams: 1 if possible, else 0. `team` is the output for each ticket of `own`.
 
     Tickets of one kind (party size, or role of a single player) are dealt evenly if their number allows it, the

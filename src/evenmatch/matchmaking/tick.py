@@ -10,7 +10,7 @@ from evenmatch.errors import BadParameterError
 from evenmatch.history import Flags, Floats
 from evenmatch.matchmaking.balance import companions, divide, means
 from evenmatch.matchmaking.odds import predicted_odds
-from evenmatch.matchmaking.passes import EVERYWHERE, Places, Windows, make_matches
+from evenmatch.matchmaking.passes import EVERYWHERE, MatchRegions, TicketWindows, make_matches
 from evenmatch.matchmaking.queue import Queue
 from evenmatch.matchmaking.records import KernelRules, QueueView, Records
 from evenmatch.matchmaking.tickets import ANYWHERE, Whole, starts
@@ -32,7 +32,7 @@ class TickState:
         # seconds per point between the teams' means, from the slope of Elo's curve at even odds; rounded like odds
         self.gap_cost = round(25 * math.log(10) * policy.odds_cost / policy.odds_scale, DIGITS)
         self.places = _places(queue, view.t)
-        self.windows = Windows(*(np.ascontiguousarray(view.t[name]) for name in Windows._fields))
+        self.windows = TicketWindows(*(np.ascontiguousarray(view.t[name]) for name in TicketWindows._fields))
 
     def matches(self) -> tuple[Whole, Whole, Whole, Floats]:
         """All created matches: first ticket of each, places in the view, teams, odds."""
@@ -111,7 +111,7 @@ def _around(places: Whole, count: int) -> Flags:
     return near
 
 
-def _places(queue: Queue, t: Records) -> Places:
+def _places(queue: Queue, t: Records) -> MatchRegions:
     """The regions where any ticket can play, and the home region of each ticket."""
     able = t["able"][t["able"] != ANYWHERE]
     names = sorted(enumerate(queue.region_names), key=lambda region: region[1])
@@ -121,7 +121,7 @@ def _places(queue: Queue, t: Records) -> Places:
         can = t["able"][:, None] >> region.astype(np.uint64) & np.uint64(1) == 1
         best = np.where(can, queue.ping[t["slot"]][:, region], np.inf).argmin(axis=1)
         home = np.where(t["able"] == ANYWHERE, EVERYWHERE, region[best])
-    return Places(region, home)
+    return MatchRegions(region, home)
 
 
 def _predicted_odds(policy: Policy, first: Floats, second: Floats) -> Floats:

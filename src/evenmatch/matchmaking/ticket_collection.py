@@ -15,7 +15,7 @@ from evenmatch.matchmaking.roles import add_party, take_back
 from evenmatch.matchmaking.tickets import Whole
 
 
-class Sums(NamedTuple):
+class TicketTotals(NamedTuple):
     """Totals of the collected tickets.
 
     reach   the lowest upper end of their windows
@@ -47,7 +47,7 @@ class Search(NamedTuple):
     taken: Flags
 
 
-class Aim(NamedTuple):
+class TargetMatch(NamedTuple):
     """The matches that a pass creates.
 
     largest      the largest party size in the match
@@ -60,7 +60,7 @@ class Aim(NamedTuple):
     most_spread: float
 
 
-class Work(NamedTuple):
+class CollectionBuffers(NamedTuple):
     """Scratch arrays for the tickets collected for a match.
 
     active   int64         places in the view of the collected tickets; its length is the limit
@@ -84,9 +84,9 @@ AT_HAND, SEEN = 2, 24  # limits of collected and of inspected tickets, per seat 
 
 
 @compiled
-def work_for(count: int, rules: KernelRules, room: Whole) -> Work:
+def work_for(count: int, rules: KernelRules, room: Whole) -> CollectionBuffers:
     """Allocate the scratch arrays for a view of `count` tickets."""
-    return Work(
+    return CollectionBuffers(
         np.empty(max(24, AT_HAND * rules.teams * rules.size), np.int64),
         np.zeros(rules.size + 1, np.int64),
         room,
@@ -98,7 +98,7 @@ def work_for(count: int, rules: KernelRules, room: Whole) -> Work:
 
 
 @lean
-def _begin(v: QueueView, hi: Floats, work: Work, first: int) -> Sums:
+def _begin(v: QueueView, hi: Floats, work: CollectionBuffers, first: int) -> TicketTotals:
     """Start a collection with the first ticket alone."""
     t = v.t[first]
     work.counts[:] = 0
@@ -107,13 +107,13 @@ def _begin(v: QueueView, hi: Floats, work: Work, first: int) -> Sums:
     work.mark[0] += 1
     work.marked[first] = work.mark[0]
     seats = t.size + np.int64(0)  # as wide as the sum will be
-    return Sums(seats, hi[first], t.high, t.rating_low, t.rating_high, t.waited, t.spread)
+    return TicketTotals(seats, hi[first], t.high, t.rating_low, t.rating_high, t.waited, t.spread)
 
 
 @merged
-def _with(s: Sums, t: Any, end: float) -> Sums:  # noqa: ANN401
+def _with(s: TicketTotals, t: Any, end: float) -> TicketTotals:  # noqa: ANN401
     """The totals with one more ticket, whose window ends at `end`."""
-    return Sums(
+    return TicketTotals(
         s.seats + t.size,
         min(s.reach, end),
         max(s.top, t.high),
@@ -125,14 +125,16 @@ def _with(s: Sums, t: Any, end: float) -> Sums:  # noqa: ANN401
 
 
 @lean
-def _opens(v: QueueView, work: Work, first: int) -> bool:
+def _opens(v: QueueView, work: CollectionBuffers, first: int) -> bool:
     """Count the roles of the first ticket; False if a team has no room for them."""
     work.held[:] = 0
     return add_party(work.held, work.room, 1, v, first)
 
 
 @lean
-def _evict(v: QueueView, hi: Floats, low: float, rules: KernelRules, work: Work, count: int) -> tuple[int, Sums]:
+def _evict(
+    v: QueueView, hi: Floats, low: float, rules: KernelRules, work: CollectionBuffers, count: int
+) -> tuple[int, TicketTotals]:
     """Remove collected tickets whose windows end below `low`, except the first; (remaining count, totals)."""
     first, kept = work.active[0], 1
     s = _begin(v, hi, work, first)
@@ -152,7 +154,9 @@ def _evict(v: QueueView, hi: Floats, low: float, rules: KernelRules, work: Work,
 
 
 @lean
-def _is_full(v: QueueView, s: Sums, rules: KernelRules, aim: Aim, work: Work, j: int) -> bool:
+def _is_full(
+    v: QueueView, s: TicketTotals, rules: KernelRules, aim: TargetMatch, work: CollectionBuffers, j: int
+) -> bool:
     """Whether the collected tickets, the last of them `j`, can form a match."""
     if s.top - v.t[work.active[0]].low > s.spread or not work.counts[aim.largest]:
         return False
@@ -168,7 +172,7 @@ def _is_full(v: QueueView, s: Sums, rules: KernelRules, aim: Aim, work: Work, j:
 
 
 @lean
-def _takes_part(v: QueueView, s: Sums, rules: KernelRules, work: Work, j: int) -> bool:
+def _takes_part(v: QueueView, s: TicketTotals, rules: KernelRules, work: CollectionBuffers, j: int) -> bool:
     """With roles: count a ticket if seats and roles suffice for all collected tickets; see `pack.has_room`."""
     size = v.t[j].size
     if s.seats + size > rules.teams * rules.size or not add_party(work.held, work.room, rules.teams, v, j):
@@ -183,7 +187,15 @@ def _takes_part(v: QueueView, s: Sums, rules: KernelRules, work: Work, j: int) -
 
 
 @merged
-def _goes(v: QueueView, s: Sums, t: Any, end: float, rules: KernelRules, work: Work, j: int) -> bool:  # noqa: ANN401
+def _goes(
+    v: QueueView,
+    s: TicketTotals,
+    t: Any,  # noqa: ANN401
+    end: float,
+    rules: KernelRules,
+    work: CollectionBuffers,
+    j: int,
+) -> bool:
     """Whether ticket `j`, whose window ends at `end`, is compatible with all collected tickets."""
     if t.high > s.reach or end < max(s.top, t.high):
         return False
@@ -197,7 +209,9 @@ def _goes(v: QueueView, s: Sums, t: Any, end: float, rules: KernelRules, work: W
 
 
 @lean
-def collect(v: QueueView, search: Search, k: int, rules: KernelRules, aim: Aim, work: Work) -> tuple[int, int, Sums]:
+def collect(
+    v: QueueView, search: Search, k: int, rules: KernelRules, aim: TargetMatch, work: CollectionBuffers
+) -> tuple[int, int, TicketTotals]:
     """Collect tickets upwards from at[k] until they can form a match: (count, index in `at` of the last, totals).
 
     (0, -1, undefined) if no match is possible. Collected tickets are pairwise compatible; the lowest is the first.

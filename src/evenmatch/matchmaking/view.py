@@ -7,7 +7,7 @@ import numpy as np
 from evenmatch.errors import InputError
 from evenmatch.matchmaking.conflict import keep_apart
 from evenmatch.matchmaking.queue import Queue
-from evenmatch.matchmaking.queue_columns import look
+from evenmatch.matchmaking.queue_columns import fill_waiting
 from evenmatch.matchmaking.records import WAITING, KernelRules, QueueView, Records
 from evenmatch.matchmaking.ticket import check_number
 from evenmatch.matchmaking.tickets import ANYWHERE, Masks, Whole, rows_of, starts
@@ -41,7 +41,7 @@ def view_of(queue: Queue, now: int, policy: Policy) -> tuple[QueueView, Whole]:
     t, expired = np.empty(len(order), WAITING), np.empty(len(order), np.int64)
     overdue = INFINITE if policy.overdue_after is None else float(policy.overdue_after)
     spreads = (float(policy.even_spread), float(policy.spread_share), overdue)
-    visible, given_up = look(
+    visible, given_up = fill_waiting(
         queue.tickets, order, now, longest, policy.team_size, np.array(policy.steps), spreads, t, expired
     )
     t = t[:visible]

@@ -71,7 +71,7 @@ def why(ticket: int, queue: Queue, now: int, policy: Policy) -> Waiting:
         raise InputError(f"ticket {ticket} is not waiting here; expected a waiting ticket")
     view, _ = view_of(queue, now, policy)
     place = np.flatnonzero(view.t["id"] == ticket)
-    columns = queue.told((ticket,))
+    columns = queue.tickets_of((ticket,))
     waited = max((now - int(columns.queued[0])) / SECOND, 0.0)
     if not len(place):
         return _left_out(ticket, waited, bool(columns.loose.all()), len(columns.player), policy)

@@ -20,7 +20,7 @@ from evenmatch.service.ladders import PlannedCorrection
 from evenmatch.service.replay.ledger_replay import Progress, ReplayTally, begin, replay
 
 
-class Move(NamedTuple):
+class RatingMove(NamedTuple):
     """A player whose rating a correction changes; before, after: None without a rating."""
 
     player: str
@@ -40,7 +40,7 @@ class Preview(NamedTuple):
     """
 
     told: str
-    moves: list[Move]
+    moves: list[RatingMove]
     players: int
     matches: int
     left_out: int
@@ -201,7 +201,7 @@ def _preview(
     moved = moved[np.argsort(-change[moved], kind="stable")]
     names = player_identities.names_of(store, ids[moved].tolist())
     moves = [
-        Move(names[player], *_row(before, row), *_row(after, row))
+        RatingMove(names[player], *_row(before, row), *_row(after, row))
         for row, player in zip(moved.tolist(), ids[moved].tolist(), strict=True)
     ]
     return Preview(correction.told, moves, len(ids), tally.rated, tally.left_out)

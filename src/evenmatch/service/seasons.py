@@ -23,14 +23,14 @@ from evenmatch.ledger.tables import (
 )
 from evenmatch.ledger.tables.final_standings import FinalRow
 from evenmatch.ledger.tables.seasons import Season
-from evenmatch.service.corrections import Move, Preview
+from evenmatch.service.corrections import Preview, RatingMove
 from evenmatch.service.ladders import correct
 from evenmatch.service.queries.standings import View
 
-__all__ = ["Final", "Season", "finals", "finals_from", "open_season", "preview"]
+__all__ = ["FinalStanding", "Season", "finals", "finals_from", "open_season", "preview"]
 
 
-class Final(NamedTuple):
+class FinalStanding(NamedTuple):
     """A player's standing at the end of a season; rank, percentile and division are None if they were not shown."""
 
     player: str
@@ -91,7 +91,9 @@ def preview(store: Store, head: Head, title: str | None, factor: float) -> Previ
     columns = (roster.ids, before, matches, after, roster.tally["matches"])
     rows = zip(*(column[changed].tolist() for column in columns), strict=True)
     new_title = title or f"Season {seasons.last_number(store, head.ladder) + 1}"
-    return Preview(f"{new_title} begins", [Move(names[player], *values) for player, *values in rows], len(roster), 0, 0)
+    return Preview(
+        f"{new_title} begins", [RatingMove(names[player], *values) for player, *values in rows], len(roster), 0, 0
+    )
 
 
 def _keep_standings(store: Store, head: Head, season: int, view: View) -> None:
@@ -113,12 +115,12 @@ def _keep_standings(store: Store, head: Head, season: int, view: View) -> None:
     final_standings.insert(store, head.ladder, season, rows)
 
 
-def finals(store: Store, head: Head, season: int, page: int, size: int) -> list[Final]:
+def finals(store: Store, head: Head, season: int, page: int, size: int) -> list[FinalStanding]:
     """A page (from 1) of the final standings of a season; see finals_from."""
     return finals_from(store, head, season, (page - 1) * size, size)
 
 
-def finals_from(store: Store, head: Head, season: int, offset: int, size: int) -> list[Final]:
+def finals_from(store: Store, head: Head, season: int, offset: int, size: int) -> list[FinalStanding]:
     """Up to `size` final standings of a season from `offset` on, best first, players without a rank last.
 
     Raises UnknownNameError for a season that has not ended.
@@ -128,4 +130,4 @@ def finals_from(store: Store, head: Head, season: int, offset: int, size: int) -
         raise UnknownNameError("ended season", str(season), map(str, ended))
     rows = final_standings.read(store, head.ladder, season, offset, size)
     names = player_identities.names_of(store, [row.player for row in rows])
-    return [Final(names[row.player], *row[1:]) for row in rows]
+    return [FinalStanding(names[row.player], *row[1:]) for row in rows]

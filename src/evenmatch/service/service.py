@@ -19,15 +19,15 @@ from evenmatch.service.corrections import Preview
 from evenmatch.service.ladders import ChangeRules, CorrectionRequest, Ladder, PlannedCorrection, is_done
 from evenmatch.service.queries.standings import StandingsCache, View, divide, take
 from evenmatch.service.recording import imports
-from evenmatch.service.recording.imports import Imported
+from evenmatch.service.recording.imports import ImportResult
 from evenmatch.service.recording.receipts import MatchReceipt
 from evenmatch.service.recording.recorder import Outcome, Recorder
 from evenmatch.service.recording.report_batch import ReportBatch
 from evenmatch.service.replay import rebuild, verification
 from evenmatch.service.replay.ledger_replay import Progress
-from evenmatch.service.replay.rebuild import Rebuilt
-from evenmatch.service.replay.verification import Verified
-from evenmatch.service.seasons import Final, Season
+from evenmatch.service.replay.rebuild import RebuildResult
+from evenmatch.service.replay.verification import Verification
+from evenmatch.service.seasons import FinalStanding, Season
 from evenmatch.service.settings import Settings, reset_factor
 from evenmatch.service.times import iso_time
 from evenmatch.service.transactions import Transacting
@@ -109,7 +109,7 @@ class Service(Transacting):
         skip_bad: bool = False,
         progress: Progress | None = None,
         event_id: str | None = None,
-    ) -> Rebuilt | None:
+    ) -> RebuildResult | None:
         """Change the rating system or its parameters: from the first match, with a rebuild, or from now on.
 
         Raises BadRowsError with every match that the new system cannot rate; with `skip_bad` they stay unrated.
@@ -148,7 +148,7 @@ class Service(Transacting):
         rated: bool = True,
         skip_bad: bool = False,
         progress: Progress | None = None,
-    ) -> Imported:
+    ) -> ImportResult:
         """Add past matches from a table; see recording.imports.import_matches."""
         imported = imports.import_matches(
             self.database, ladder, matches, self.clock, rated=rated, skip_bad=skip_bad, progress=progress
@@ -170,7 +170,7 @@ class Service(Transacting):
 
     def _correct(
         self, ladder: str, request: CorrectionRequest, progress: Progress | None, event_id: str | None
-    ) -> tuple[PlannedCorrection | None, Rebuilt | None]:
+    ) -> tuple[PlannedCorrection | None, RebuildResult | None]:
         correction_id = event_id or _id("correction")
         result = rebuild.correct_and_rebuild(
             self.database, ladder, self.clock, request, correction_id, progress, self.note
@@ -188,7 +188,7 @@ class Service(Transacting):
                 return Preview(f"{event_id!r} was already applied", [], 0, 0, 0, done=True)
             return corrections.preview(store, head, wish(store, head), progress)
 
-    def rebuild(self, ladder: str, *, whole: bool = False, progress: Progress | None = None) -> Rebuilt | None:
+    def rebuild(self, ladder: str, *, whole: bool = False, progress: Progress | None = None) -> RebuildResult | None:
         """Rebuild a ladder's ratings from its ledger if that is due (None: it was not). whole: from the first event."""
         rebuilt = rebuild.rebuild(self.database, ladder, self.clock, whole=whole, progress=progress)
         if rebuilt is not None:
@@ -196,7 +196,7 @@ class Service(Transacting):
             self.divide(ladder)
         return rebuilt
 
-    def verify(self, ladder: str, progress: Progress | None = None) -> Verified:
+    def verify(self, ladder: str, progress: Progress | None = None) -> Verification:
         """Compare a ladder's ratings and journal, bit for bit, with a replay from the first event."""
         return verification.verify(self.database, ladder, progress)
 
@@ -305,7 +305,7 @@ class Service(Transacting):
         with self._read(ladder) as (store, head):
             return season_rows.read(store, head.ladder)
 
-    def finals(self, ladder: str, season: int, page: int = 1, size: int = 50) -> list[Final]:
+    def finals(self, ladder: str, season: int, page: int = 1, size: int = 50) -> list[FinalStanding]:
         """A page of the final standings of a season."""
         with self._read(ladder) as (store, head):
             return seasons.finals(store, head, season, page, size)

@@ -81,7 +81,7 @@ class Standing(NamedTuple):
     active: bool
 
 
-class Cut(NamedTuple):
+class DivisionThreshold(NamedTuple):
     """A division and the lowest rating of an active player whose percentile reaches it; None: no player does."""
 
     division: Division
@@ -110,7 +110,7 @@ class Snapshot:
     against: Population
     _percentile: NDArray[np.int16]  # by row, of active players
     _ratings: Floats  # of the listed players, ascending
-    _cuts: tuple[Cut, ...]
+    _cuts: tuple[DivisionThreshold, ...]
 
     def __len__(self) -> int:
         """Number of listed players."""
@@ -177,7 +177,7 @@ class Snapshot:
         row = row[row >= 0]
         return self._standings(row[np.lexsort((row, -self.board.rating[row], ~self.listed[row]))])
 
-    def cuts(self) -> list[Cut]:
+    def cuts(self) -> list[DivisionThreshold]:
         """The lowest rating for each division now; see Cut.
 
         A rating between those of two active players may also reach the division of the higher one.
@@ -264,10 +264,12 @@ def _best_first(rating: Floats, rows: Rows) -> Rows:
     return rows[np.sort(first_key + order) - first_key]
 
 
-def _cuts(divisions: Sequence[Division], against: Population, percentile: NDArray[np.int64]) -> tuple[Cut, ...]:
+def _cuts(
+    divisions: Sequence[Division], against: Population, percentile: NDArray[np.int64]
+) -> tuple[DivisionThreshold, ...]:
     start = percentile.searchsorted([division.lowest for division in divisions]).tolist()
     ratings = [float(against.rating[index]) if index < len(against) else None for index in start]
-    return tuple(map(Cut, divisions, ratings))
+    return tuple(map(DivisionThreshold, divisions, ratings))
 
 
 def _at_least(least: int, value: int, what: str) -> int:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from evenmatch.errors import BadRowsError, InputError, Problem
+from evenmatch.errors import BadRowsError, InputError, RowProblem
 from evenmatch.history import Flags
 from evenmatch.tables.build import TableBuild
 from evenmatch.tables.cells import known_columns, read_cells
@@ -50,7 +50,7 @@ def _columns(rows: pa.Table) -> dict[str, pa.ChunkedArray]:
     return dict(zip(rows.column_names, rows.columns, strict=True))
 
 
-def _problems(build: TableBuild, source: Source) -> tuple[list[Problem], Flags]:
+def _problems(build: TableBuild, source: Source) -> tuple[list[RowProblem], Flags]:
     """Every fault with its line and match, in line order; and a mask of the matches (by code) with a fault."""
     c = build.cells
     bad = np.zeros(len(c.match_id) + 1, bool)  # the last entry is for rows without a match
@@ -61,7 +61,7 @@ def _problems(build: TableBuild, source: Source) -> tuple[list[Problem], Flags]:
         code = int(c.match[row])
         bad[code] = True
         match_id = c.match_id[code].as_py() if code >= 0 else None
-        problems.append(Problem(lines[row], match_id, reason, source.unit))
+        problems.append(RowProblem(lines[row], match_id, reason, source.unit))
     by_id = {name: code for code, name in enumerate(c.match_id.to_pylist())} if source.broken else {}
     for broken in source.broken:
         code = by_id.get(broken.match_id, -1) if broken.match_id is not None else -1

@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 
-from evenmatch.errors import InputError, Problem
+from evenmatch.errors import InputError, RowProblem
 from evenmatch.tables.source import Source, csv_records, long_cells, not_utf8
 from evenmatch.tables.table import COLUMNS
 
@@ -50,7 +50,7 @@ def _header(path: Path, name: str) -> list[str]:
     return cells
 
 
-def _broken(path: Path, header: list[str]) -> list[Problem]:
+def _broken(path: Path, header: list[str]) -> list[RowProblem]:
     """Lines with more or fewer cells than the first line, or with invalid UTF-8 in a known column."""
     id_column = header.index("match_id") if "match_id" in header else len(header)
     problems = []
@@ -58,13 +58,13 @@ def _broken(path: Path, header: list[str]) -> list[Problem]:
         match_id = _readable(cells[id_column]) if id_column < len(cells) else None
         if len(cells) != width:
             reason = f"{len(cells)} columns; expected {width}, as in the first line"
-            problems.append(Problem(line, match_id, reason))
+            problems.append(RowProblem(line, match_id, reason))
             continue
         for column, cell in zip(header, cells, strict=True):
             raw = not_utf8(cell)
             if raw is not None and column in COLUMNS:
                 reason = f"{column} is {raw[:_SHOWN]!r}, which is not UTF-8; expected a file in UTF-8"
-                problems.append(Problem(line, match_id, reason))
+                problems.append(RowProblem(line, match_id, reason))
     return problems
 
 

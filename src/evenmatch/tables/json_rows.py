@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.json as pa_json
 
-from evenmatch.errors import Problem
+from evenmatch.errors import RowProblem
 from evenmatch.tables.source import Source, not_utf8
 
 _SHOWN = 40  # characters of a line shown in a message
@@ -40,7 +40,7 @@ def read_lines(path: Path, name: str) -> tuple[pa.Table, Source]:
                 numbers.append(number)
             else:
                 match_id = cells.get("match_id")
-                broken.append(Problem(number, _readable(match_id) if isinstance(match_id, str) else None, reason))
+                broken.append(RowProblem(number, _readable(match_id) if isinstance(match_id, str) else None, reason))
     names = dict.fromkeys(name for cells in listed for name in cells)
     rows = pa.table({name: pa.array([_text(cells.get(name)) for cells in listed], pa.large_string()) for name in names})
     return rows, Source(name, "line", path, numbers, tuple(broken))

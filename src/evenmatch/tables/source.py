@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from evenmatch.errors import Problem
+from evenmatch.errors import RowProblem
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Source:
     unit: str = "row"
     path: Path | None = None
     numbers: Sequence[int] | None = None
-    broken: tuple[Problem, ...] = ()
+    broken: tuple[RowProblem, ...] = ()
     form: str = ""
 
     def lines(self, rows: Sequence[int]) -> dict[int, int]:

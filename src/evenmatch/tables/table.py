@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from evenmatch.errors import Problem, UnknownNameError
+from evenmatch.errors import RowProblem, UnknownNameError
 from evenmatch.history import Flags, Floats, History, Integers
 from evenmatch.tables.display import ROWS, as_html, counted, period
 
@@ -48,7 +48,7 @@ class MatchTable:
     player_ladder: Integers
     row: NDArray[np.int64]
     source: Source
-    skipped: tuple[Problem, ...] = field(default=())
+    skipped: tuple[RowProblem, ...] = field(default=())
     skipped_matches: int = 0
 
     def __len__(self) -> int:
@@ -120,12 +120,12 @@ class MatchTable:
             raise UnknownNameError("match", match_id, [])
         return int(number)
 
-    def problems(self, found: Iterator[tuple[int, str]]) -> list[Problem]:
+    def problems(self, found: Iterator[tuple[int, str]]) -> list[RowProblem]:
         """Convert (match index, reason) pairs to Problems with line and match id."""
         listed = list(found)
         lines = self.source.lines(self.row[[number for number, _ in listed]].tolist()) if listed else {}
         return [
-            Problem(lines[int(self.row[number])], self.match_id[number].as_py(), reason, self.source.unit)
+            RowProblem(lines[int(self.row[number])], self.match_id[number].as_py(), reason, self.source.unit)
             for number, reason in listed
         ]
 

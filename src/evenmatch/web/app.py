@@ -23,7 +23,7 @@ from evenmatch.web.forms import FieldError, refused
 from evenmatch.web.page import PageRoute
 from evenmatch.web.page_request import SESSION, PageRequest, address
 from evenmatch.web.pages import PAGES
-from evenmatch.web.shared_state import Shared
+from evenmatch.web.shared_state import SharedState
 from evenmatch.web.view_models import LadderShown
 
 STYLES = "style-src 'self' 'unsafe-inline'"  # the chart library inserts styles; scripts come from this site only
@@ -45,12 +45,12 @@ FORMS = {page.path: page for page in PAGES if "GET" in page.methods}
 
 def pages(site: Site) -> ASGIApp:
     """Return the web site as an ASGI application."""
-    shared = Shared.over(site)
+    shared = SharedState.over(site)
     routes = [Route("/assets/{version}/{name}", send_asset), *(_route(shared, page) for page in PAGES)]
     return _SecurityHeaders(Router(routes, redirect_slashes=False, default=_NotFound(shared, routes)))
 
 
-def _route(shared: Shared, page: PageRoute) -> Route:
+def _route(shared: SharedState, page: PageRoute) -> Route:
     async def respond(request: Request) -> Response:
         request.scope["route"] = route
         return await _respond(shared, request, page)
@@ -59,7 +59,7 @@ def _route(shared: Shared, page: PageRoute) -> Route:
     return route
 
 
-async def _respond(shared: Shared, request: Request, page: PageRoute) -> Response:
+async def _respond(shared: SharedState, request: Request, page: PageRoute) -> Response:
     """Call the handler of a page; turn every exception into an error page or the refused form."""
     visit = PageRequest(request, shared)
     try:
@@ -112,7 +112,7 @@ async def _error_response(visit: PageRequest, page: PageRoute, error: EvenmatchE
         else:
             response.status_code = status
             return response
-    return await told(visit, error, page)
+    return await error_page(visit, error, page)
 
 
 def _fill_path(visit: PageRequest, path: str) -> str:
@@ -121,7 +121,7 @@ def _fill_path(visit: PageRequest, path: str) -> str:
     return address(*(visit.part(part[1:-1].partition(":")[0]) if part.startswith("{") else part for part in parts))
 
 
-async def told(visit: PageRequest, error: EvenmatchError, page: PageRoute | None = None) -> Response:
+async def error_page(visit: PageRequest, error: EvenmatchError, page: PageRoute | None = None) -> Response:
     """Return the error page; redirect a GET that requires a login to the login page."""
     error = error.error if isinstance(error, FieldError) else error
     kind = kind_of(error)
@@ -191,7 +191,7 @@ def _corrected_case(visit: PageRequest, name: str) -> str | None:
 class _NotFound:
     """The response to paths without a route."""
 
-    def __init__(self, shared: Shared, routes: Sequence[Route]) -> None:
+    def __init__(self, shared: SharedState, routes: Sequence[Route]) -> None:
         self._shared, self._routes = shared, routes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -208,7 +208,7 @@ class _NotFound:
             visit.allow()
             response = await visit.show("error", {"title": "Nothing is here", "told": message, "meant": None}, 404)
         except EvenmatchError as error:
-            response = await told(visit, error)
+            response = await error_page(visit, error)
         await response(scope, receive, send)
 
 

@@ -26,7 +26,7 @@ PATIENT = 3  # requests that may wait for the simulator; moving a slider sends a
 
 
 @dataclass(frozen=True)
-class Found:
+class CachedHealth:
     """The health of a ladder at a ledger state, or the reason why there is none; `until` is monotonic seconds."""
 
     seen: tuple[int, int, int]
@@ -42,34 +42,34 @@ class LabCache:
     words  the progress message of each job of this process, by ladder and kind
     """
 
-    _reports: OrderedDict[str, Found] = field(default_factory=OrderedDict)
-    _computing: dict[str, asyncio.Task[Found]] = field(default_factory=dict)
+    _reports: OrderedDict[str, CachedHealth] = field(default_factory=OrderedDict)
+    _computing: dict[str, asyncio.Task[CachedHealth]] = field(default_factory=dict)
     _runs: OrderedDict[Hashable, Run] = field(default_factory=OrderedDict)
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     _waiting: int = 0
     words: dict[tuple[str, str], str] = field(default_factory=dict)
 
-    def known(self, view: View) -> Found | None:
+    def known(self, view: View) -> CachedHealth | None:
         """The cached health of a ladder; None if there is none or it is too old."""
         report = self._reports.get(view.head.name)
         if report is None or (report.seen != _state(view) and time.monotonic() > report.until):
             return None
         return report
 
-    async def health(self, site: Site, view: View) -> Found:
+    async def health(self, site: Site, view: View) -> CachedHealth:
         """Return the health of a ladder; simultaneous requests share one computation."""
         if (report := self.known(view)) is not None:
             return report
         return await asyncio.shield(self.begin(site, view))
 
-    def begin(self, site: Site, view: View) -> asyncio.Task[Found]:
+    def begin(self, site: Site, view: View) -> asyncio.Task[CachedHealth]:
         """Start to compute the health of a ladder, unless that is already running."""
         name = view.head.name
         if name not in self._computing:
             self._computing[name] = asyncio.create_task(self._compute(site, view))
         return self._computing[name]
 
-    async def _compute(self, site: Site, view: View) -> Found:
+    async def _compute(self, site: Site, view: View) -> CachedHealth:
         name = view.head.name
         try:
             report = await site.work(_compute_health, site, view)
@@ -108,10 +108,10 @@ def _state(view: View) -> tuple[int, int, int]:
     return view.head.position, view.head.generation, view.head.corrected
 
 
-def _compute_health(site: Site, view: View) -> Found:
+def _compute_health(site: Site, view: View) -> CachedHealth:
     from evenmatch.web import lab_jobs  # noqa: PLC0415 - the lab is imported on first use
 
     began = time.monotonic()
     health, findings = lab_jobs.health_of(site.service, view.head.name)
     took = time.monotonic() - began
-    return Found(_state(view), health, tuple(findings), time.monotonic() + max(FRESH, TIMES * took))
+    return CachedHealth(_state(view), health, tuple(findings), time.monotonic() + max(FRESH, TIMES * took))

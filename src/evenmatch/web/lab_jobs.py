@@ -22,7 +22,7 @@ from evenmatch.lab.ladder.what_if import what_if
 from evenmatch.lab.queue import charts, trial
 from evenmatch.lab.queue.run import Run
 from evenmatch.service.jobs import Work
-from evenmatch.service.queues.recent_offers import Recent
+from evenmatch.service.queues.recent_offers import RecentOffer
 from evenmatch.service.replay.history_cache import LadderHistory, read_history
 from evenmatch.service.replay.ledger_replay import Progress
 from evenmatch.service.service import Service
@@ -78,10 +78,10 @@ def health_figure(found: LadderHealth, of: str) -> str:
     return str(figure.to_json())
 
 
-def waits_figure(recent: Sequence[Recent]) -> str:
+def waits_figure(recent: Sequence[RecentOffer]) -> str:
     """Return the chart of waits of the parties that were recently offered a match, as JSON."""
     waits = [
-        wait_charts.Waited(offer.made_at, wait, percentile)
+        wait_charts.PartyWait(offer.made_at, wait, percentile)
         for offer in recent
         for wait, percentile in zip(offer.waits, offer.percentiles, strict=True)
     ]

@@ -20,10 +20,10 @@ from evenmatch.http.site import Site
 from evenmatch.service.callers.access import ANYONE, Caller
 from evenmatch.service.callers.audit_entry import AuditEntry
 from evenmatch.service.callers.sessions import LASTS, Session
-from evenmatch.service.queries.ladder_queries import Reading
+from evenmatch.service.queries.ladder_queries import LadderQueries
 from evenmatch.web import assets
 from evenmatch.web.forms import CONFIRM, Fields, Form, refused
-from evenmatch.web.shared_state import Shared
+from evenmatch.web.shared_state import SharedState
 from evenmatch.web.templates import Values, render
 
 SESSION, ME, NOTICE, ONCE = "evenmatch-session", "evenmatch-me", "evenmatch-notice", "evenmatch-once"  # cookies
@@ -65,7 +65,7 @@ class PageRequest:
     """
 
     request: Request
-    shared: Shared
+    shared: SharedState
     session: Session | None = None
     sent: Fields | None = None
     refused: Form | None = None
@@ -82,7 +82,7 @@ class PageRequest:
         return self.shared.site
 
     @property
-    def reading(self) -> Reading:
+    def reading(self) -> LadderQueries:
         """Queries that never wait for a rebuild: standings may be old, and the change stream announces new ones."""
         return self.shared.reading
 

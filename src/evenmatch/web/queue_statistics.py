@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from statistics import quantiles
 from typing import NamedTuple
 
-from evenmatch.service.queues.recent_offers import Recent
+from evenmatch.service.queues.recent_offers import RecentOffer
 
 NEAR = (5.0, 10.0, 20.0, 100.0)  # percentiles to each side: the smallest range with enough tickets is used
 ENOUGH = 8  # tickets needed for a statistic of waits
@@ -35,7 +35,7 @@ class Share(NamedTuple):
     most: float
 
 
-class Evenness(NamedTuple):
+class EvennessStatistics(NamedTuple):
     """The evenness of the matches that a queue offered.
 
     matches     the number of matches
@@ -50,14 +50,14 @@ class Evenness(NamedTuple):
     wait: Share
 
 
-def evenness(recent: Sequence[Recent]) -> dict[str, Evenness]:
+def evenness(recent: Sequence[RecentOffer]) -> dict[str, EvennessStatistics]:
     """Return the evenness of the latest offers by queue, for queues with at least MATCHES offers."""
     by_queue = {}
     for queue in sorted({offer.queue for offer in recent}):
         offers = [offer for offer in recent if offer.queue == queue]
         waits = [wait for offer in offers for wait in offer.waits]
         if len(offers) >= MATCHES and len(waits) >= MATCHES:
-            by_queue[queue] = Evenness(
+            by_queue[queue] = EvennessStatistics(
                 matches=len(offers),
                 spread=_share([offer.spread for offer in offers]),
                 favourite=_share([max(offer.odds, 1 - offer.odds) for offer in offers]),
@@ -71,7 +71,7 @@ def _share(values: Sequence[float]) -> Share:
     return Share(tenths[4], tenths[8])
 
 
-def expected(recent: Sequence[Recent], percentile: float) -> Wait | None:
+def expected(recent: Sequence[RecentOffer], percentile: float) -> Wait | None:
     """Return the waits of tickets near this percentile until their offer; None if there are too few."""
     for near in NEAR:
         wait = _wait_between(recent, percentile - near, percentile + near)
@@ -80,12 +80,12 @@ def expected(recent: Sequence[Recent], percentile: float) -> Wait | None:
     return None
 
 
-def by_level(recent: Sequence[Recent]) -> list[Wait]:
+def by_level(recent: Sequence[RecentOffer]) -> list[Wait]:
     """Return the waits in each fifth of the ladder, the lowest first; without fifths with too few tickets."""
     return [wait for low, high in LEVELS if (wait := _wait_between(recent, low, high)) is not None]
 
 
-def _wait_between(recent: Sequence[Recent], low: float, high: float) -> Wait | None:
+def _wait_between(recent: Sequence[RecentOffer], low: float, high: float) -> Wait | None:
     waits = [
         wait
         for offer in recent

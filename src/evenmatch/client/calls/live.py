@@ -5,7 +5,7 @@ from __future__ import annotations
 from evenmatch.client.call import Call, at, get, post, put
 from evenmatch.client.operation import operation
 from evenmatch.http.models.live import Announce, AttendanceReport, Backfill, Cancel, Close, LiveMatch, LiveMatches
-from evenmatch.http.models.matches import Receipt
+from evenmatch.http.models.matches import ReceiptOut
 
 
 class LiveMatchCalls:
@@ -41,15 +41,15 @@ class LiveMatchCalls:
         return post(LiveMatch, at("ladders", ladder, "live", match_id, "presence"), presences)
 
     @operation
-    def wish_backfill(self, ladder: str, match_id: str, wish: Backfill) -> Call[LiveMatch]:
+    def request_backfill(self, ladder: str, match_id: str, wish: Backfill) -> Call[LiveMatch]:
         """Request players from a queue to fill open slots; players who accept join the match.
 
-        >>> client.wish_backfill("arena", "m-2", Backfill(seats=[0, 1]))  # the second team has one open slot
+        >>> client.request_backfill("arena", "m-2", Backfill(seats=[0, 1]))  # the second team has one open slot
         """
         return put(LiveMatch, at("ladders", ladder, "live", match_id, "backfill"), wish)
 
     @operation
-    def close_match(self, ladder: str, match_id: str, ending: Close) -> Call[Receipt]:
+    def close_match(self, ladder: str, match_id: str, ending: Close) -> Call[ReceiptOut]:
         """End a match and record it; playing times and quitters follow from the reported attendance.
 
         Repeating the same request returns the same receipt.
@@ -57,7 +57,7 @@ class LiveMatchCalls:
         >>> client.close_match("arena", "m-2", Close(teams=[TeamResult(score=7), TeamResult(score=4)])).rated
         True
         """
-        return post(Receipt, at("ladders", ladder, "live", match_id, "close"), ending, again=True)
+        return post(ReceiptOut, at("ladders", ladder, "live", match_id, "close"), ending, again=True)
 
     @operation
     def cancel_match(self, ladder: str, match_id: str, cancel: Cancel) -> Call[LiveMatch]:

@@ -13,8 +13,8 @@ from evenmatch.http.models.matches import (
     MatchesPage,
     MatchOut,
     MatchReport,
-    Odds,
-    Receipt,
+    OddsOut,
+    ReceiptOut,
 )
 
 
@@ -22,7 +22,7 @@ class MatchCalls:
     """Reports of finished matches, and what was recorded."""
 
     @operation
-    def report_match(self, ladder: str, match: MatchReport) -> Call[Receipt]:
+    def report_match(self, ladder: str, match: MatchReport) -> Call[ReceiptOut]:
         """Report a finished match; returns each player's rating change with factors, percentile and division.
 
         Repeating the same id and content changes nothing and returns the same receipt.
@@ -34,7 +34,7 @@ class MatchCalls:
         >>> receipt.teams[0][0].change
         75.0
         """
-        return post(Receipt, at("ladders", ladder, "matches"), match, again=True)
+        return post(ReceiptOut, at("ladders", ladder, "matches"), match, again=True)
 
     @operation
     def report_matches(self, ladder: str, batch: BatchReport) -> Call[BatchOutcome]:
@@ -71,11 +71,11 @@ class MatchCalls:
         return get(MatchOut, at("ladders", ladder, "matches", match_id))
 
     @operation
-    def get_odds(self, ladder: str, line_up: LineUp) -> Call[Odds]:
+    def get_odds(self, ladder: str, line_up: LineUp) -> Call[OddsOut]:
         """The predicted odds of a line-up. Unknown players count as newcomers.
 
         >>> teams = [TeamLineUp(players=["ann", "bob"]), TeamLineUp(players=["eve", "joe"])]
         >>> client.get_odds("arena", LineUp(teams=teams)).teams[0].expected
         0.64
         """
-        return post(Odds, at("ladders", ladder, "odds"), line_up, again=True)
+        return post(OddsOut, at("ladders", ladder, "odds"), line_up, again=True)

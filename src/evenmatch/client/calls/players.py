@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from evenmatch.client.call import Call, at, get, post
 from evenmatch.client.operation import operation
-from evenmatch.http.models.player_identities import Erased, Merged, MergeRequest, Renamed, RenameRequest
+from evenmatch.http.models.player_identities import (
+    MergeRequest,
+    PlayerErased,
+    PlayerRenamed,
+    PlayersMerged,
+    RenameRequest,
+)
 from evenmatch.http.models.players import PlayerMatches, PlayerOut, PlayerPath, PlayerProfile, PlayersFound
 
 
@@ -40,16 +46,16 @@ class Players:
         return get(PlayerOut, at("players", player))
 
     @operation
-    def rename_player(self, player: str, rename: RenameRequest) -> Call[Renamed]:
+    def rename_player(self, player: str, rename: RenameRequest) -> Call[PlayerRenamed]:
         """Rename a player; reports under the old name still count for them."""
-        return post(Renamed, at("players", player, "rename"), rename)
+        return post(PlayerRenamed, at("players", player, "rename"), rename)
 
     @operation
-    def merge_player(self, player: str, merge: MergeRequest) -> Call[Merged]:
+    def merge_player(self, player: str, merge: MergeRequest) -> Call[PlayersMerged]:
         """Merge a player into the player `into`, who remains. Refused if both played in the same match."""
-        return post(Merged, at("players", player, "merge"), merge)
+        return post(PlayersMerged, at("players", player, "merge"), merge)
 
     @operation
-    def erase_player(self, player: str) -> Call[Erased]:
+    def erase_player(self, player: str) -> Call[PlayerErased]:
         """Replace a player by a pseudonym everywhere, permanently; no rating of others changes."""
-        return post(Erased, at("players", player, "erase"))
+        return post(PlayerErased, at("players", player, "erase"))

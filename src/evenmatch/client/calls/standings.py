@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from evenmatch.client.call import Call, at, get
 from evenmatch.client.operation import operation
-from evenmatch.http.models.standings import Among, Around, DistributionOut, StandingsPage
+from evenmatch.http.models.standings import DistributionOut, NeighboursOut, SelectedStandings, StandingsPage
 
 
 class Standings:
@@ -26,18 +26,18 @@ class Standings:
         )
 
     @operation
-    def standings_around(self, ladder: str, player: str, *, each_side: int = 5) -> Call[Around]:
+    def standings_around(self, ladder: str, player: str, *, each_side: int = 5) -> Call[NeighboursOut]:
         """A player with up to `each_side` players ranked above and below them."""
-        return get(Around, at("ladders", ladder, "standings", "around", player), {"each_side": each_side})
+        return get(NeighboursOut, at("ladders", ladder, "standings", "around", player), {"each_side": each_side})
 
     @operation
-    def standings_among(self, ladder: str, *, player: Sequence[str]) -> Call[Among]:
+    def standings_among(self, ladder: str, *, player: Sequence[str]) -> Call[SelectedStandings]:
         """Only these players, with their ranks on the ladder: listed ones first, then the others by rating.
 
         >>> client.standings_among("arena", player=["ann", "bob", "zoe"]).missing
         ['zoe']
         """
-        return get(Among, at("ladders", ladder, "standings", "among"), {"player": player})
+        return get(SelectedStandings, at("ladders", ladder, "standings", "among"), {"player": player})
 
     @operation
     def rating_distribution(self, ladder: str, *, bins: int = 40) -> Call[DistributionOut]:

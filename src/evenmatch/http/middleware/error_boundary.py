@@ -5,7 +5,7 @@ from __future__ import annotations
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from evenmatch.http.logs import log
-from evenmatch.http.problems import OTHERS, respond, told
+from evenmatch.http.problems import OTHERS, make_problem, respond
 from evenmatch.http.request_context import BodyTooLargeError, context_of
 
 
@@ -26,10 +26,10 @@ class ErrorBoundary:
         except BodyTooLargeError as error:
             if context.status:
                 raise
-            await respond(told(OTHERS[413], error.detail, context.id))(scope, receive, send)
+            await respond(make_problem(OTHERS[413], error.detail, context.id))(scope, receive, send)
         except Exception as error:
             log.error("bug", request=context.id, method=scope["method"], path=scope["path"], exc_info=error)
             if context.status:
                 raise
             detail = "this is a bug in evenmatch; the server log has the details under this request_id"
-            await respond(told(OTHERS[500], detail, context.id))(scope, receive, send)
+            await respond(make_problem(OTHERS[500], detail, context.id))(scope, receive, send)

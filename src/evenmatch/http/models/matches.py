@@ -115,7 +115,7 @@ class PlayerChange(ResponseModel):
     division: str | None
 
 
-class Receipt(ResponseModel):
+class ReceiptOut(ResponseModel):
     """The receipt of a recorded match: the rating change of each player."""
 
     model_config = examples(
@@ -154,7 +154,7 @@ class Outcome(ResponseModel):
     """The outcome of one match of a batch: a receipt, or the problem that refused it."""
 
     match_id: str
-    receipt: Receipt | None = None
+    receipt: ReceiptOut | None = None
     problem: Problem | None = None
 
 
@@ -197,7 +197,7 @@ class TeamOdds(ResponseModel):
     draw: list[float]
 
 
-class Odds(ResponseModel):
+class OddsOut(ResponseModel):
     """The odds of a line-up."""
 
     model_config = examples(

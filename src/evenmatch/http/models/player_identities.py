@@ -15,7 +15,7 @@ class RenameRequest(RequestModel):
     to: Name
 
 
-class Renamed(ResponseModel):
+class PlayerRenamed(ResponseModel):
     """The current name of the player."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"player": "anna", "changed": True}]})
@@ -32,7 +32,7 @@ class MergeRequest(RequestModel):
     into: Name
 
 
-class Merged(ResponseModel):
+class PlayersMerged(ResponseModel):
     """The player who remains, and the ladders that were rated again."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"player": "ann", "ladders": ["arena"]}]})
@@ -41,7 +41,7 @@ class Merged(ResponseModel):
     ladders: list[str]
 
 
-class Erased(ResponseModel):
+class PlayerErased(ResponseModel):
     """The pseudonym that replaces the player's names."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"pseudonym": "erased-5d0c91aa2f7e"}]})

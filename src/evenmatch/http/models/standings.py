@@ -72,7 +72,7 @@ class StandingsPage(ResponseModel):
     next: str | None
 
 
-class Around(ResponseModel):
+class NeighboursOut(ResponseModel):
     """A player and the listed players with the nearest ratings, best first."""
 
     model_config = ConfigDict(
@@ -85,7 +85,7 @@ class Around(ResponseModel):
     items: list[StandingOut]
 
 
-class Among(ResponseModel):
+class SelectedStandings(ResponseModel):
     """Selected players with their ranks on the ladder. missing: names that the ladder does not show."""
 
     model_config = ConfigDict(
@@ -97,7 +97,7 @@ class Among(ResponseModel):
     missing: list[str]
 
 
-class Bin(ResponseModel):
+class DistributionBin(ResponseModel):
     """The number of players in a range of ratings; `high` is excluded, except in the last range."""
 
     low: float
@@ -131,5 +131,5 @@ class DistributionOut(ResponseModel):
 
     ladder: str
     active: int
-    bins: list[Bin]
+    bins: list[DistributionBin]
     divisions: list[DivisionCut]

@@ -25,10 +25,10 @@ from evenmatch.http.responses import read, written
 from evenmatch.http.site import Site, site_of
 from evenmatch.service.callers.access import Caller
 from evenmatch.service.callers.audit_entry import Correcting, correcting
-from evenmatch.service.corrections import Ban, Move, Preview, Reinstate, Unvoid, Void
+from evenmatch.service.corrections import Ban, Preview, RatingMove, Reinstate, Unvoid, Void
 from evenmatch.service.queries import correction_log
-from evenmatch.service.queries.correction_log import Ruling
-from evenmatch.service.queries.match_explanations import RATING_DECIMALS, Movement
+from evenmatch.service.queries.correction_log import CorrectionEntry
+from evenmatch.service.queries.match_explanations import RATING_DECIMALS, ShownRatingChange
 
 router = APIRouter(prefix="/v1/ladders/{ladder:text}", tags=["corrections"])
 MOST = 200  # rating moves listed in a preview
@@ -118,7 +118,7 @@ async def _correct(
     if preview:
         effect = await site.work(site.service.preview, ladder, correction, None, event_id)
         return written(
-            CorrectionResult(told=effect.told, there_already=effect.done, preview=True, foreseen=foreseen(effect))
+            CorrectionResult(told=effect.told, there_already=effect.done, preview=True, foreseen=preview_out(effect))
         )
     service = site.service.noting(correcting(caller, ladder, correction, context_of(request.scope).id))
     applied = await site.work(service.correct, ladder, correction, None, event_id)
@@ -126,7 +126,7 @@ async def _correct(
     return written(CorrectionResult(told=summary, there_already=applied is None, preview=False, foreseen=None))
 
 
-def foreseen(seen: Preview) -> CorrectionPreview:
+def preview_out(seen: Preview) -> CorrectionPreview:
     """The response model of a preview."""
     return CorrectionPreview(
         players=seen.players,
@@ -137,9 +137,9 @@ def foreseen(seen: Preview) -> CorrectionPreview:
     )
 
 
-def _move(move: Move) -> RatingMoveOut:
+def _move(move: RatingMove) -> RatingMoveOut:
     before, after = (None if rating is None else round(rating, RATING_DECIMALS) for rating in (move.before, move.after))
-    change = None if before is None or after is None else Movement.of(before, after).change
+    change = None if before is None or after is None else ShownRatingChange.of(before, after).change
     return RatingMoveOut(**move._replace(before=before, after=after)._asdict(), change=change)
 
 
@@ -147,12 +147,12 @@ async def _listed(request: Request, ladder: str, kind: str, limit: int, cursor: 
     site = site_of(request)
     before = None if cursor is None else int(read_cursor(cursor, int)[0])
     rulings = await site.work(_read, site, ladder, kind, before, limit + 1)
-    page = [ruling_told(ruling) for ruling in rulings[:limit]]
+    page = [correction_out(ruling) for ruling in rulings[:limit]]
     after = write_cursor(page[-1].position) if len(rulings) > limit else None
     return read(request, CorrectionsPage(items=page, next=after))
 
 
-def _read(site: Site, ladder: str, kind: str, before: int | None, limit: int) -> list[Ruling]:
+def _read(site: Site, ladder: str, kind: str, before: int | None, limit: int) -> list[CorrectionEntry]:
     with site.service.reading(ladder) as (store, head):
         if kind == "all":
             return correction_log.rulings(store, head, before, limit)
@@ -160,6 +160,6 @@ def _read(site: Site, ladder: str, kind: str, before: int | None, limit: int) ->
         return [ruling for ruling in rulings if before is None or ruling.position < before][:limit]
 
 
-def ruling_told(one: Ruling) -> CorrectionOut:
+def correction_out(one: CorrectionEntry) -> CorrectionOut:
     """The response model of a correction."""
     return CorrectionOut(**{**one._asdict(), "at": moment(one.at), "said": dict(one.said)})

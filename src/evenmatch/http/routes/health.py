@@ -8,7 +8,7 @@ from starlette.responses import Response
 from evenmatch.errors import StoreError
 from evenmatch.http.access import Watcher
 from evenmatch.http.models.health import Health
-from evenmatch.http.problems import OTHERS, STARTING, respond, told
+from evenmatch.http.problems import OTHERS, STARTING, make_problem, respond
 from evenmatch.http.site import site_of
 
 router = APIRouter(tags=["health"])
@@ -28,19 +28,19 @@ async def ready(request: Request) -> Response:
     """
     site = site_of(request)
     if site.stopping.is_set():
-        return respond(told(OTHERS[503], "the process was asked to stop"))
+        return respond(make_problem(OTHERS[503], "the process was asked to stop"))
     if not site.kernels.ready.is_set():
         return _not_loaded()
     try:
         await site.work(site.service.database.version)
     except StoreError:
-        return respond(told(OTHERS[503], "the database does not answer"))
+        return respond(make_problem(OTHERS[503], "the database does not answer"))
     return Response(Health(status="ok").model_dump_json(), media_type="application/json")
 
 
 def _not_loaded() -> Response:
     detail = "getting ready: loading rating systems and matchmaker; the first start compiles them, which takes a minute"
-    return respond(told(STARTING, detail, retry_after=1))
+    return respond(make_problem(STARTING, detail, retry_after=1))
 
 
 @router.get("/metrics", operation_id="metrics", response_class=Response)

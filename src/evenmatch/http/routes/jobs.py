@@ -22,7 +22,7 @@ from evenmatch.http.ticket_notifications import until
 from evenmatch.service.callers.audit_entry import AuditEntry
 from evenmatch.service.jobs import Job, Work
 from evenmatch.service.replay.ledger_replay import Progress
-from evenmatch.service.replay.rebuild import Rebuilt
+from evenmatch.service.replay.rebuild import RebuildResult
 
 router = APIRouter(prefix="/v1", tags=["jobs"])
 SHOWN = 100  # differences listed in a result
@@ -72,7 +72,7 @@ async def get_job(job: str, request: Request, caller: AnyAdmin, wait: Wait = 0.0
         caller.check("admin", current.ladder)
         return current
 
-    return read(request, told(await until(look, lambda current: current.state != "running", wait, site.stopping)))
+    return read(request, job_out(await until(look, lambda current: current.state != "running", wait, site.stopping)))
 
 
 @router.get("/jobs", response_model=JobsPage, operation_id="list_jobs")
@@ -89,7 +89,7 @@ async def list_jobs(
     jobs = await site.work(site.jobs.page, ladder, before, limit + 1)
     last = jobs[:limit][-1:]
     after = write_cursor(last[0].begun_at, last[0].job) if len(jobs) > limit else None
-    return read(request, JobsPage(items=[told(job) for job in jobs[:limit]], next=after))
+    return read(request, JobsPage(items=[job_out(job) for job in jobs[:limit]], next=after))
 
 
 async def accepted(
@@ -99,17 +99,17 @@ async def accepted(
     job, begun = await site.work(site.jobs.begin, kind, ladder, work, done)
     if alone and not begun:
         raise ConflictError(f"{job.job} is changing the {kind} of ladder {ladder!r}; try again when it has ended")
-    return written(told(job), 202, headers={"Location": f"/v1/jobs/{job.job}"})
+    return written(job_out(job), 202, headers={"Location": f"/v1/jobs/{job.job}"})
 
 
-def told(job: Job) -> JobOut:
+def job_out(job: Job) -> JobOut:
     """The response model of a job."""
     faults = [Fault(where=where, reason=reason) for where, reason in job.problems]
     times = {"begun_at": moment(job.begun_at), "changed_at": moment(job.changed_at)}
     return JobOut.model_validate({**job._asdict(), **times, "problems": faults})
 
 
-def plain_rebuilt(made: Rebuilt | None) -> dict[str, object]:
+def plain_rebuilt(made: RebuildResult | None) -> dict[str, object]:
     """The result of a rebuild as JSON data."""
     if made is None:
         return {"told": "no rating changed"}

@@ -25,7 +25,7 @@ from evenmatch.http.models.ladder_changes import (
     StartingRatingsSet,
 )
 from evenmatch.http.responses import written
-from evenmatch.http.routes.corrections import NOTHING, foreseen
+from evenmatch.http.routes.corrections import NOTHING, preview_out
 from evenmatch.http.routes.jobs import accepted, plain_rebuilt
 from evenmatch.http.site import Site, site_of
 from evenmatch.rating import rules
@@ -54,7 +54,7 @@ async def create_ladder(asked: LadderCreate, request: Request, caller: Admin) ->
 
     created = await site.work(create)
     site.kernels.follow()
-    return written(told(created), 201)
+    return written(ladder_out(created), 201)
 
 
 @router.patch(LADDER, response_model=LadderOut, operation_id="change_settings")
@@ -70,7 +70,7 @@ async def change_settings(ladder: str, asked: SettingsChange, request: Request, 
             site.service.noting(entry).change_settings(ladder, asked.named())
         return site.service.ladder(ladder)
 
-    return written(told(await site.work(change)))
+    return written(ladder_out(await site.work(change)))
 
 
 @router.put(f"{LADDER}/rules", response_model=JobOut, status_code=202, operation_id="change_rules")
@@ -108,7 +108,7 @@ async def preview_rules(ladder: str, asked: RulesChange, request: Request, _: Ad
         change = _rules_change(site, ladder, asked)
         return NOTHING if change is None else site.service.preview(ladder, change, event_id=asked.id)
 
-    return written(foreseen(await site.work(look)))
+    return written(preview_out(await site.work(look)))
 
 
 def _rules_change(site: Site, ladder: str, asked: RulesChange) -> ChangeRules | None:
@@ -156,7 +156,7 @@ async def start_ratings(ladder: str, asked: StartingRatings, request: Request, c
     return written(StartingRatingsSet(players=count))
 
 
-def told(ladder: Ladder) -> LadderOut:
+def ladder_out(ladder: Ladder) -> LadderOut:
     """The response model of a ladder."""
     settings = ladder.settings.plain()
     divisions = [

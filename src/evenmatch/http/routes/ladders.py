@@ -24,11 +24,11 @@ from evenmatch.http.models.ladders import (
     SystemsPage,
 )
 from evenmatch.http.responses import encoded, read
-from evenmatch.http.routes.ladder_changes import told
+from evenmatch.http.routes.ladder_changes import ladder_out
 from evenmatch.http.site import site_of
 from evenmatch.service.callers.access import Caller
 from evenmatch.service.ladders import Ladder
-from evenmatch.service.queries.descriptions import options_told, policies_told, rules_told, system_told
+from evenmatch.service.queries.descriptions import options_as_data, policies_as_data, rules_as_data, system_as_data
 from evenmatch.service.seasons import Season
 
 router = APIRouter(prefix="/v1", tags=["ladders"])
@@ -41,7 +41,7 @@ async def list_ladders(request: Request, caller: Reader, limit: Limit = 50, curs
     site = site_of(request)
     after = None if cursor is None else str(read_cursor(cursor, str)[0])
     ladders = await site.work(site.reading.ladders, after, limit + 1, readable(caller))
-    items = [told(ladder) for ladder in ladders[:limit]]
+    items = [ladder_out(ladder) for ladder in ladders[:limit]]
     following = write_cursor(items[-1].name) if len(ladders) > limit else None
     return read(request, LaddersPage(items=items, next=following))
 
@@ -51,7 +51,7 @@ async def get_ladder(ladder: str, request: Request, _: Reader) -> Response:
     """A ladder: its rules with every parameter explained, settings, counts and current season."""
     site = site_of(request)
     details, season = await site.work(site.reading.ladder, ladder)
-    fields = told(details).model_dump()
+    fields = ladder_out(details).model_dump()
     return read(request, LadderDetails(**fields, rules=_rules(details), present_season=_season(season)))
 
 
@@ -60,7 +60,7 @@ async def ladder_rules(ladder: str, request: Request, _: Reader) -> Response:
     """The rules for players: what a match changes and why, who is listed, where divisions begin."""
     site = site_of(request)
     details, _current = await site.work(site.reading.ladder, ladder)
-    settings = told(details).settings
+    settings = ladder_out(details).settings
     rules = LadderRules(ladder=details.name, title=details.title, rules=_rules(details), settings=settings)
     return read(request, rules)
 
@@ -92,17 +92,19 @@ def readable(caller: Caller) -> Collection[str] | None:
 
 @cache
 def _systems() -> bytes:
-    items = [system_told(systems.find(name)) for name in systems.names()]
+    items = [system_as_data(systems.find(name)) for name in systems.names()]
     return encoded(SystemsPage.model_validate({"items": items, "next": None}))
 
 
 @cache
 def _policies() -> bytes:
-    return encoded(PoliciesPage.model_validate({"items": policies_told(), "options": options_told(), "next": None}))
+    return encoded(
+        PoliciesPage.model_validate({"items": policies_as_data(), "options": options_as_data(), "next": None})
+    )
 
 
 def _rules(ladder: Ladder) -> RulesOut:
-    return RulesOut.model_validate(rules_told(ladder.rules))
+    return RulesOut.model_validate(rules_as_data(ladder.rules))
 
 
 def _season(season: Season) -> SeasonOut:

@@ -20,7 +20,7 @@ from evenmatch.http.models.live import (
     LiveMatches,
     LivePlayer,
 )
-from evenmatch.http.models.matches import Receipt
+from evenmatch.http.models.matches import ReceiptOut
 from evenmatch.http.receipt_json import encoded, rendered
 from evenmatch.http.request_context import context_of
 from evenmatch.http.responses import read, written
@@ -39,7 +39,7 @@ After = Annotated[int | None, Query(ge=0, le=2**62, description="The latest chan
 async def live_matches(ladder: str, request: Request, _: Reader, queue: str | None = None) -> Response:
     """The running matches, latest change last; a game server finds the matches made by a queue here."""
     matches = await site_of(request).work(site_of(request).running.on, ladder)
-    items = [told(match) for match in matches if queue is None or match.queue == queue]
+    items = [live_match_out(match) for match in matches if queue is None or match.queue == queue]
     return read(request, LiveMatches(items=items))
 
 
@@ -56,7 +56,7 @@ async def live_match(
         return await site.work(site.running.status, ladder, match_id)
 
     status = await until(look, lambda status: after is None or status.change > after, wait, site.stopping)
-    return read(request, told(status))
+    return read(request, live_match_out(status))
 
 
 @router.put(MATCH, response_model=LiveMatch, operation_id="announce_match")
@@ -64,7 +64,7 @@ async def announce_match(ladder: str, match_id: str, match: Announce, request: R
     """Announce a match that begins, or confirm one that a queue made. Repeating it changes nothing."""
     site = site_of(request)
     status = await site.work(_announce, site, ladder, match_id, match)
-    return written(told(status))
+    return written(live_match_out(status))
 
 
 def _announce(site: Site, ladder: str, match_id: str, match: Announce) -> MatchStatus:
@@ -85,17 +85,21 @@ async def tell_presence(ladder: str, match_id: str, body: AttendanceReport, requ
         Presence(change.player, None if change.at is None else micros(change.at), change.back, change.team)
         for change in body.players
     ]
-    return written(told(await site_of(request).work(site_of(request).running.leaves, ladder, match_id, changes)))
+    return written(
+        live_match_out(await site_of(request).work(site_of(request).running.leaves, ladder, match_id, changes))
+    )
 
 
-@router.put(f"{MATCH}/backfill", response_model=LiveMatch, operation_id="wish_backfill")
-async def wish_backfill(ladder: str, match_id: str, body: Backfill, request: Request, _: Reporter) -> Response:
+@router.put(f"{MATCH}/backfill", response_model=LiveMatch, operation_id="request_backfill")
+async def request_backfill(ladder: str, match_id: str, body: Backfill, request: Request, _: Reporter) -> Response:
     """Request players from a queue to fill open slots; players who accept the offer join the match."""
     running = site_of(request).running
-    return written(told(await site_of(request).work(running.openings, ladder, match_id, body.queue, body.seats)))
+    return written(
+        live_match_out(await site_of(request).work(running.openings, ladder, match_id, body.queue, body.seats))
+    )
 
 
-@router.post(f"{MATCH}/close", response_model=Receipt, operation_id="close_match")
+@router.post(f"{MATCH}/close", response_model=ReceiptOut, operation_id="close_match")
 async def close_match(ladder: str, match_id: str, body: Close, request: Request, _: Reporter) -> Response:
     """Close a match and record it under its id; playing times and quits follow from attendance.
 
@@ -115,10 +119,12 @@ async def close_match(ladder: str, match_id: str, body: Close, request: Request,
 @router.post(f"{MATCH}/cancel", response_model=LiveMatch, operation_id="cancel_match")
 async def cancel_match(ladder: str, match_id: str, body: Cancel, request: Request, _: Reporter) -> Response:
     """Cancel a match: it is not rated, nobody gets a penalty, and its players may queue again."""
-    return written(told(await site_of(request).work(site_of(request).running.cancel, ladder, match_id, body.reason)))
+    return written(
+        live_match_out(await site_of(request).work(site_of(request).running.cancel, ladder, match_id, body.reason))
+    )
 
 
-def told(status: MatchStatus) -> LiveMatch:
+def live_match_out(status: MatchStatus) -> LiveMatch:
     """The response model of a running match."""
     return LiveMatch(
         match_id=status.match_id,

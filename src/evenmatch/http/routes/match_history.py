@@ -17,15 +17,15 @@ from evenmatch.http.models.matches import (
     LineUp,
     MatchesPage,
     MatchOut,
-    Odds,
+    OddsOut,
     PlayerOdds,
     TeamOdds,
     TeamOut,
 )
 from evenmatch.http.responses import read, written
 from evenmatch.http.site import site_of
-from evenmatch.service.queries.lineup_odds import Prospects
-from evenmatch.service.queries.match_explanations import Movement, shown, shown_number
+from evenmatch.service.queries.lineup_odds import LineUpOdds
+from evenmatch.service.queries.match_explanations import ShownRatingChange, shown, shown_number
 from evenmatch.service.queries.match_profiles import MatchProfile, Part, TeamProfile, sentences_of
 
 router = APIRouter(prefix="/v1/ladders/{ladder:text}", tags=["matches"])
@@ -74,7 +74,7 @@ async def get_match(ladder: str, match_id: str, request: Request, _: Reader) -> 
     return read(request, _match(ladder, system, match))
 
 
-@router.post("/odds", response_model=Odds, operation_id="get_odds")
+@router.post("/odds", response_model=OddsOut, operation_id="get_odds")
 async def get_odds(ladder: str, line_up: LineUp, request: Request, _: Reader) -> Response:
     """The odds of a line-up with current ratings. Unknown players count as newcomers."""
     site = site_of(request)
@@ -121,7 +121,7 @@ def _player(part: Part, reason: str) -> AppearanceOut:
         return reported
     change = line.change
     moved = {
-        **Movement.of(change.before, change.after)._asdict(),
+        **ShownRatingChange.of(change.before, change.after)._asdict(),
         "percentile": line.percentile,
         "division": line.division,
         "factors": {name: shown(value) for name, value in change.factors.items()},
@@ -130,7 +130,7 @@ def _player(part: Part, reason: str) -> AppearanceOut:
     return reported.model_copy(update=moved)
 
 
-def _odds(ladder: str, prospects: Prospects) -> Odds:
+def _odds(ladder: str, prospects: LineUpOdds) -> OddsOut:
     teams = [
         TeamOdds(
             players=[PlayerOdds(player=entry.player, rating=entry.rating, newcomer=entry.newcomer) for entry in team],
@@ -140,4 +140,4 @@ def _odds(ladder: str, prospects: Prospects) -> Odds:
         )
         for index, team in enumerate(prospects.teams)
     ]
-    return Odds(ladder=ladder, teams=teams)
+    return OddsOut(ladder=ladder, teams=teams)

@@ -11,7 +11,7 @@ from starlette.responses import Response
 from evenmatch.errors import EvenmatchError
 from evenmatch.http import match_reports
 from evenmatch.http.access import Reporter
-from evenmatch.http.models.matches import BatchOutcome, BatchReport, MatchReport, Receipt
+from evenmatch.http.models.matches import BatchOutcome, BatchReport, MatchReport, ReceiptOut
 from evenmatch.http.responses import written
 from evenmatch.http.site import site_of
 from evenmatch.match import Appearance, Match, Team
@@ -20,7 +20,7 @@ from evenmatch.service.recording.report_batch import ReportBatch
 router = APIRouter(prefix="/v1/ladders/{ladder:text}/matches", tags=["matches"])
 
 
-@router.post("", response_model=Receipt, operation_id="report_match")
+@router.post("", response_model=ReceiptOut, operation_id="report_match")
 async def report_match(ladder: str, match: MatchReport, request: Request, _: Reporter) -> Response:
     """Report a finished match; returns each player's rating change with factors, percentile and division.
 

@@ -7,23 +7,29 @@ from starlette.responses import Response
 
 from evenmatch.http.access import Admin
 from evenmatch.http.admin_requests import audit_entry
-from evenmatch.http.models.player_identities import Erased, Merged, MergeRequest, Renamed, RenameRequest
+from evenmatch.http.models.player_identities import (
+    MergeRequest,
+    PlayerErased,
+    PlayerRenamed,
+    PlayersMerged,
+    RenameRequest,
+)
 from evenmatch.http.responses import written
 from evenmatch.http.site import site_of
 
 router = APIRouter(prefix="/v1/players/{player:text}", tags=["players"])
 
 
-@router.post("/rename", response_model=Renamed, operation_id="rename_player")
+@router.post("/rename", response_model=PlayerRenamed, operation_id="rename_player")
 async def rename_player(player: str, asked: RenameRequest, request: Request, caller: Admin) -> Response:
     """Rename a player; reports under the old name still count for them."""
     site = site_of(request)
     service = site.service.noting(audit_entry(request, caller, "player.renamed", target=player, body={"to": asked.to}))
     changed = await site.work(service.rename, player, asked.to)
-    return written(Renamed(player=asked.to, changed=changed))
+    return written(PlayerRenamed(player=asked.to, changed=changed))
 
 
-@router.post("/merge", response_model=Merged, operation_id="merge_player")
+@router.post("/merge", response_model=PlayersMerged, operation_id="merge_player")
 async def merge_player(player: str, asked: MergeRequest, request: Request, caller: Admin) -> Response:
     """Merge a player into `into`, who then has the matches of both. The two must never have met in a match."""
     site = site_of(request)
@@ -31,12 +37,12 @@ async def merge_player(player: str, asked: MergeRequest, request: Request, calle
         audit_entry(request, caller, "player.merged", target=player, body={"into": asked.into})
     )
     ladders = await site.work(service.merge, player, asked.into)
-    return written(Merged(player=asked.into, ladders=ladders))
+    return written(PlayersMerged(player=asked.into, ladders=ladders))
 
 
-@router.post("/erase", response_model=Erased, operation_id="erase_player")
+@router.post("/erase", response_model=PlayerErased, operation_id="erase_player")
 async def erase_player(player: str, request: Request, caller: Admin) -> Response:
     """Replace a player's names with a pseudonym everywhere, permanently; no rating changes."""
     site = site_of(request)
     service = site.service.noting(audit_entry(request, caller, "player.erased"))
-    return written(Erased(pseudonym=await site.work(service.erase, player)))
+    return written(PlayerErased(pseudonym=await site.work(service.erase, player)))

@@ -22,10 +22,10 @@ from evenmatch.http.models.players import (
 )
 from evenmatch.http.responses import read
 from evenmatch.http.routes.ladders import readable
-from evenmatch.http.routes.standings import standing_told
+from evenmatch.http.routes.standings import standing_out
 from evenmatch.http.site import Site, site_of
 from evenmatch.service.callers.access import Caller
-from evenmatch.service.queries.match_explanations import Movement, shown, shown_number
+from evenmatch.service.queries.match_explanations import ShownRatingChange, shown, shown_number
 from evenmatch.service.queries.match_profiles import MatchProfile
 
 router = APIRouter(prefix="/v1", tags=["players"])
@@ -49,7 +49,7 @@ async def get_player(ladder: str, player: str, request: Request, caller: Reader)
         ladder=ladder,
         player=profile.player,
         names=profile.names if caller.may("admin", ladder) else None,
-        standing=None if profile.standing is None else standing_told(profile.player, profile.standing),
+        standing=None if profile.standing is None else standing_out(profile.player, profile.standing),
         state=profile.state,
         banned=profile.banned,
         last_played=None if profile.last_played is None else moment(profile.last_played),
@@ -124,7 +124,7 @@ def _match(match: MatchProfile, name: str) -> PlayerMatch:
     )
     appearance, line = match.sides[team].parts[slot]
     change = None if line is None else line.change
-    moved = None if change is None else Movement.of(change.before, change.after)
+    moved = None if change is None else ShownRatingChange.of(change.before, change.after)
     return PlayerMatch(
         match_id=match.match_id,
         position=match.position,

@@ -15,11 +15,11 @@ from evenmatch.http.admin_requests import Cursor, Limit
 from evenmatch.http.cursors import read_cursor, write_cursor
 from evenmatch.http.models.base import Name
 from evenmatch.http.models.standings import (
-    Among,
-    Around,
-    Bin,
+    DistributionBin,
     DistributionOut,
     DivisionCut,
+    NeighboursOut,
+    SelectedStandings,
     StandingOut,
     StandingRow,
     StandingsPage,
@@ -27,7 +27,7 @@ from evenmatch.http.models.standings import (
 from evenmatch.http.responses import encoded, read
 from evenmatch.http.site import Site, site_of
 from evenmatch.service.queries.standings import View
-from evenmatch.service.seasons import Final
+from evenmatch.service.seasons import FinalStanding
 from evenmatch.service.service import Service
 from evenmatch.standings.board import Standing
 
@@ -67,31 +67,31 @@ async def get_standings(
     return read(request, await site.views.body(request, ladder, make))
 
 
-@router.get("/around/{player:text}", response_model=Around, operation_id="standings_around")
+@router.get("/around/{player:text}", response_model=NeighboursOut, operation_id="standings_around")
 async def standings_around(ladder: str, player: str, request: Request, _: Reader, each_side: EachSide = 5) -> Response:
     """A player and the listed players above and below; an unlisted player is placed by rating."""
     site = site_of(request)
     await site.views.view(ladder)
     name, standing, rows = await site.work(site.reading.around, ladder, player, each_side)
-    items = [standing_told(*row) for row in rows]
-    return read(request, Around(ladder=ladder, player=name, standing=standing_told(name, standing), items=items))
+    items = [standing_out(*row) for row in rows]
+    return read(request, NeighboursOut(ladder=ladder, player=name, standing=standing_out(name, standing), items=items))
 
 
-@router.get("/among", response_model=Among, operation_id="standings_among")
+@router.get("/among", response_model=SelectedStandings, operation_id="standings_among")
 async def standings_among(ladder: str, request: Request, _: Reader, players: Friends) -> Response:
     """Selected players with their ranks on the ladder: listed players first, then the others by rating."""
     site = site_of(request)
     await site.views.view(ladder)
     rows, missing = await site.work(site.reading.among, ladder, players)
-    return read(request, Among(ladder=ladder, items=[standing_told(*row) for row in rows], missing=missing))
+    return read(request, SelectedStandings(ladder=ladder, items=[standing_out(*row) for row in rows], missing=missing))
 
 
-def standing_told(name: str, standing: Standing) -> StandingOut:
+def standing_out(name: str, standing: Standing) -> StandingOut:
     """The response model of a player's standing."""
     return StandingOut(**_row(name, standing).model_dump(), placed=standing.placed, active=standing.active)
 
 
-def _row(name: str, standing: Standing | Final) -> StandingRow:
+def _row(name: str, standing: Standing | FinalStanding) -> StandingRow:
     return StandingRow(
         rank=standing.rank,
         player=name,
@@ -174,7 +174,7 @@ def _distribution(view: View, *, bins: int) -> bytes:
     response = DistributionOut(
         ladder=view.head.name,
         active=view.snapshot.population,
-        bins=[Bin(low=low, high=high, players=count) for (low, high), count in ranges],
+        bins=[DistributionBin(low=low, high=high, players=count) for (low, high), count in ranges],
         divisions=[
             DivisionCut(name=cut.division.name, lowest=cut.division.lowest, rating=cut.rating)
             for cut in view.snapshot.cuts()

@@ -12,7 +12,7 @@ from starlette.responses import Response, StreamingResponse
 
 from evenmatch.errors import ForbiddenError
 from evenmatch.http.access import Queuer
-from evenmatch.http.fast_requests import wish_of
+from evenmatch.http.fast_requests import join_of
 from evenmatch.http.models.base import moment
 from evenmatch.http.models.queues import (
     JoinRequest,
@@ -31,7 +31,7 @@ from evenmatch.http.ticket_notifications import until
 from evenmatch.matchmaking import Waiting
 from evenmatch.service.callers.access import Caller
 from evenmatch.service.queues import requests
-from evenmatch.service.queues.ticket_status import Begun, OfferStatus, Status
+from evenmatch.service.queues.ticket_status import OfferStatus, StartedMatch, Status
 
 router = APIRouter(prefix="/v1/ladders/{ladder:text}/tickets", tags=["tickets"])
 Number = Annotated[int, Path(ge=1, le=2**62)]
@@ -51,7 +51,7 @@ async def join_queue(ladder: str, party: JoinRequest, request: Request, caller: 
     """
     for member in party.members:
         caller.speaks_for(member.player)
-    join = wish_of(party)
+    join = join_of(party)
     return written(done(ladder, await site_of(request).wishes.one(ladder, join)), 201)
 
 
@@ -70,7 +70,7 @@ async def ticket(
             site.stopping,
             waiter,
         )
-    return read(request, told(ladder, status))
+    return read(request, ticket_out(ladder, status))
 
 
 @router.get("/{ticket}/events", operation_id="ticket_events", response_class=StreamingResponse, responses=EVENTS)
@@ -87,7 +87,7 @@ async def ticket_events(ladder: str, ticket: Number, request: Request, caller: Q
         status = first
         with site.ticket_notifications.wait(ladder, ticket) as waiter:
             while True:
-                body = to_json(told(ladder, status)).decode()
+                body = to_json(ticket_out(ladder, status)).decode()
                 yield f"id: {status.change}\nevent: ticket\ndata: {body}\n\n".encode()
                 if status.state in {"matched", "gone"} or site.stopping.is_set():
                     return
@@ -157,7 +157,7 @@ def done(ladder: str, outcome: requests.RequestResult) -> TicketChange:
     )
 
 
-def told(ladder: str, status: Status) -> TicketOut:
+def ticket_out(ladder: str, status: Status) -> TicketOut:
     """The response model of a ticket."""
     return TicketOut(
         ticket=status.ticket,
@@ -193,7 +193,7 @@ def _offer(offer: OfferStatus) -> OfferOut:
     )
 
 
-def _match(begun: Begun) -> MatchedOut:
+def _match(begun: StartedMatch) -> MatchedOut:
     return MatchedOut(
         match_id=begun.match_id,
         state=begun.state,  # type: ignore[arg-type] # one of the declared values

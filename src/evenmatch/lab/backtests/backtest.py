@@ -23,7 +23,7 @@ from evenmatch.compile_notice import compile_notice, is_cached, load_kernels
 from evenmatch.errors import InputError, UsageError
 from evenmatch.lab.backtests import findings
 from evenmatch.lab.backtests.evaluation import rateable_history, replay_and_judge, why_not
-from evenmatch.lab.backtests.findings import Judged, Resamples, Variant
+from evenmatch.lab.backtests.findings import Resamples, ScoredVariant, Variant
 from evenmatch.lab.backtests.match_cells import MatchCells, divide
 from evenmatch.lab.backtests.metrics import judge
 from evenmatch.lab.backtests.team_order import neutral
@@ -257,11 +257,11 @@ def _judge_all(
     resamples: Resamples,
     report: Progress,
     workers: int | None,
-) -> list[Judged]:
+) -> list[ScoredVariant]:
     _compile(matches, variants, report)
     done = 0
 
-    def run(variant: Variant) -> Judged:
+    def run(variant: Variant) -> ScoredVariant:
         nonlocal done
         history = rateable_history(matches.history, variant.rules)
         start = time.perf_counter()

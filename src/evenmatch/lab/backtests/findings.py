@@ -62,7 +62,7 @@ Row = dict[str, object]
 
 
 @dataclass(frozen=True, eq=False)
-class Judged:
+class ScoredVariant:
     """Scored predictions of a variant: sums over cells (C, 7) and its rows of the result tables."""
 
     variant: Variant
@@ -94,7 +94,9 @@ class Resamples(NamedTuple):
         return cls(np.concatenate((early, late), 1), np.concatenate((np.zeros_like(early), late), 1))
 
 
-def judged(variant: Variant, sums: Floats, bins: Floats, seconds: float, cells: MatchCells, drawn: Resamples) -> Judged:
+def judged(
+    variant: Variant, sums: Floats, bins: Floats, seconds: float, cells: MatchCells, drawn: Resamples
+) -> ScoredVariant:
     """Compute the result rows of a variant; its bins, which are large, are not stored."""
     name = _name(variant)
     found = _metrics(sums, bins, cells, ~cells.warm_up, drawn.late)
@@ -104,10 +106,10 @@ def judged(variant: Variant, sums: Floats, bins: Floats, seconds: float, cells: 
         found = _metrics(sums, bins, cells, chosen, drawn.late if late else drawn.every)
         segments.append({**name, "by": by, "group": group, **_row(found)})
     points = reliability(cells.by_block(bins, ~cells.warm_up), drawn.late)
-    return Judged(variant, sums, score, segments, [{**name, **vars(point)} for point in points])
+    return ScoredVariant(variant, sums, score, segments, [{**name, **vars(point)} for point in points])
 
 
-def against_best(every: Sequence[Judged], best: Judged, cells: MatchCells, drawn: Resamples) -> pa.Table:
+def against_best(every: Sequence[ScoredVariant], best: ScoredVariant, cells: MatchCells, drawn: Resamples) -> pa.Table:
     """Table of each variant's log loss minus that of the best, on the same matches and resamples."""
     rows = []
     best_sums = cells.by_block(best.sums, ~cells.warm_up)
@@ -128,7 +130,7 @@ def against_best(every: Sequence[Judged], best: Judged, cells: MatchCells, drawn
     return pa.Table.from_pylist(rows, schema=AGAINST_BEST)
 
 
-def mean_log_loss(one: Judged, cells: MatchCells) -> float:
+def mean_log_loss(one: ScoredVariant, cells: MatchCells) -> float:
     """Mean log loss over the matches after the warm-up."""
     sums = one.sums[~cells.warm_up].sum(0)
     return float(sums[LOG_LOSS] / sums[MATCHES])

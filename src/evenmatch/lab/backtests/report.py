@@ -41,7 +41,7 @@ WIDEST = 20  # most ladders in the table of ladders
 PACKAGES = ("evenmatch", "numpy", "numba", "pyarrow")
 
 
-class Bar(NamedTuple):
+class IntervalBar(NamedTuple):
     """An interval on the common scale of all rows, in percent of the width; `beyond`: it exceeds the scale."""
 
     low: float
@@ -57,11 +57,11 @@ class Row(NamedTuple):
     rank: int
     scores: Mapping[str, float]
     apart: Mapping[str, float]
-    bar: Bar
-    look: charts.Look
+    bar: IntervalBar
+    look: charts.LineStyle
 
 
-class Parts(NamedTuple):
+class LossBySegment(NamedTuple):
     """Log loss of each system on parts of the matches; cells further than `wide` from the best have no color."""
 
     rows: list[tuple[str, int, list[float]]]
@@ -217,7 +217,7 @@ def _ranking(backtest: Backtest, *, only_chosen: bool) -> list[Row]:
     ]
 
 
-def _bars(rows: Sequence[Mapping[str, float]]) -> list[Bar]:
+def _bars(rows: Sequence[Mapping[str, float]]) -> list[IntervalBar]:
     """Intervals on a scale that includes the coin; values far worse than the coin exceed the scale."""
     ends = [
         [_known(row[name], row["log_loss"]) for name in ("log_loss_low", "log_loss", "log_loss_high")] for row in rows
@@ -233,12 +233,12 @@ def _bars(rows: Sequence[Mapping[str, float]]) -> list[Bar]:
         return round(min(100.0, 100 * (value - low) / wide), 2)
 
     return [
-        Bar(percent(down), percent(up), percent(middle), percent(charts.COIN), up > low + wide)
+        IntervalBar(percent(down), percent(up), percent(middle), percent(charts.COIN), up > low + wide)
         for down, middle, up in ends
     ]
 
 
-def _parts(backtest: Backtest, by: str) -> Parts:
+def _parts(backtest: Backtest, by: str) -> LossBySegment:
     """Parts in table order, but ladders by number of matches."""
     chosen = [variant[:2] for variant in backtest.chosen]
     table = backtest.segments.filter(pc.equal(backtest.segments["by"], by))
@@ -256,7 +256,7 @@ def _parts(backtest: Backtest, by: str) -> Parts:
         thick = sorted(thick, key=lambda group: -size[group])[:WIDEST]
     listed = [(group, size[group], [loss[(*name, group)] for name in chosen]) for group in thick]
     spread = max((max(losses) - min(losses) for _, _, losses in listed), default=0.0)
-    return Parts(listed, float(np.clip(0.6 * spread, 0.015, 0.06)), thin, more)
+    return LossBySegment(listed, float(np.clip(0.6 * spread, 0.015, 0.06)), thin, more)
 
 
 def _rated(matches: MatchTable, variant: Variant, players: Sequence[int]) -> RatedVariant:

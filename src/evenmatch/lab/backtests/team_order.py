@@ -21,14 +21,14 @@ def neutral(matches: MatchTable) -> tuple[MatchTable, str]:
     Systems may give the first-listed team an advantage. If files list teams in order of finish, that would let them
     use the result for its own prediction.
     """
-    share = told_by_order(matches.history)
+    share = order_gives_away(matches.history)
     if share < TELLING:
         return matches, ""
     note = f"the first-listed team of {share:.0%} of the decided matches finished first, or last: the order of teams"
     return _scrambled(matches), note + " gives the result away, so a neutral order is used instead"
 
 
-def told_by_order(history: History) -> float:
+def order_gives_away(history: History) -> float:
     """Share of decided matches in which the first-listed team finished first, or last, whichever is larger."""
     c = history.columns
     if not len(history):

@@ -45,7 +45,7 @@ Progress = Callable[[str, float], None]
 
 
 @dataclass(frozen=True, eq=False)
-class Tuned:
+class TuningResult:
     """Result of tuning: best rules, all trials (rows of findings.TRIALS), and notes for the user."""
 
     rules: Rules
@@ -64,7 +64,7 @@ def tune(
     workers: int | None = None,
     most: int | None = None,
     seed: int = 1,
-) -> Tuned:
+) -> TuningResult:
     """Search for the parameters with which a system predicts the last three quarters of these matches best.
 
     seconds   budget, including trials of a resumed run; defaults and presets are always tried
@@ -254,7 +254,7 @@ class _Search:
             trial = optuna.trial.create_trial(params=params, distributions=dict(self._ranges), value=loss)
             self._study.add_trial(trial)
 
-    def result(self) -> Tuned:
+    def result(self) -> TuningResult:
         """Return the best trial and all others."""
         if self.space and len(self.tried) < FEW:
             self.notes.append(f"tuning of {self.system.name} tried only {len(self.tried)} sets of parameters")
@@ -268,7 +268,7 @@ class _Search:
             }
             for trial in sorted(self.tried, key=itemgetter("trial"))
         ]
-        return Tuned(Rules.of(self.system, **self.best[1]), self.best[0], rows, tuple(self.notes))
+        return TuningResult(Rules.of(self.system, **self.best[1]), self.best[0], rows, tuple(self.notes))
 
 
 def _trial_in(line: str, system: System) -> dict[str, Any] | None:

@@ -80,7 +80,7 @@ class LadderHealth:
         return float((deviation * (mean - mean.mean())).sum() / (deviation**2).sum())
 
 
-class Favourites(NamedTuple):
+class FavouriteResults(NamedTuple):
     """Expected and actual score of each match's favourite; NaN if several teams share the highest expected score."""
 
     given: Floats
@@ -185,7 +185,7 @@ def floor_of(rules: Rules) -> float | None:
     return float(floor) if declared and isinstance(floor, int | float) else None
 
 
-def favourites(history: History, expected: Floats) -> Favourites:
+def favourites(history: History, expected: Floats) -> FavouriteResults:
     """Expected and actual score of the team with the highest expected score, for each match."""
     c, starts = history.columns, history.columns.team_start[:-1]
     match = np.repeat(np.arange(len(history)), np.diff(c.team_start))
@@ -196,7 +196,7 @@ def favourites(history: History, expected: Floats) -> Favourites:
     score = (c.place > place) + 0.5 * (c.place == place)
     rivals = np.diff(c.team_start) - 1
     scored = (np.add.reduceat(score, starts) - 0.5) / rivals
-    return Favourites(np.where(unique, highest, np.nan), np.where(unique, scored, np.nan))
+    return FavouriteResults(np.where(unique, highest, np.nan), np.where(unique, scored, np.nan))
 
 
 def first_shared(history: History) -> Flags:
@@ -207,7 +207,7 @@ def first_shared(history: History) -> Flags:
     return np.asarray(np.add.reduceat(best, starts, dtype=np.int64) > 1)
 
 
-def reliability(found: Favourites) -> tuple[Point, ...]:
+def reliability(found: FavouriteResults) -> tuple[Point, ...]:
     """Reliability curve of favourites: expected scores in steps of 5 %, with 95 % intervals."""
     known = found.given >= 0.5
     given, scored = found.given[known], found.scored[known]

@@ -9,7 +9,7 @@ import pyarrow as pa
 from evenmatch.history import Floats
 from evenmatch.lab import charts
 from evenmatch.lab.backtests.findings import RELIABILITY
-from evenmatch.lab.charts import COLORS, DASHES, SYMBOLS, Look, line_style, new_figure
+from evenmatch.lab.charts import COLORS, DASHES, SYMBOLS, LineStyle, line_style, new_figure
 from evenmatch.lab.ladder.health import LadderHealth
 
 HEIGHT = 260
@@ -90,7 +90,9 @@ def _over_time(
     ends = [int(found.start[index]) // 1000 for index in (0, -1)]
     figure.update_xaxes(range=charts.wide_enough(*ends))
     for index, (name, values) in enumerate(lines.items()):
-        style = line_style(name, Look(COLORS[index], DASHES[index], SYMBOLS[index]), True, marked=len(start) <= MARKED)
+        style = line_style(
+            name, LineStyle(COLORS[index], DASHES[index], SYMBOLS[index]), True, marked=len(start) <= MARKED
+        )
         count_text = f", %{{customdata:,}} {unit}" if counts is not None else ""
         figure.add_scatter(
             x=start,

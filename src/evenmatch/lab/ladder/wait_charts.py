@@ -14,7 +14,7 @@ LEVELS = ((0, 20), (20, 50), (50, 80), (80, 101))  # percentile ranges, each wit
 WINDOW = 30  # number of consecutive waits in the running median
 
 
-class Waited(NamedTuple):
+class PartyWait(NamedTuple):
     """A party that was offered a match: time of the offer (microseconds), wait (seconds), percentile."""
 
     made_at: int
@@ -22,7 +22,7 @@ class Waited(NamedTuple):
     percentile: float
 
 
-def waits_over_time(waits: Sequence[Waited]) -> go.Figure:
+def waits_over_time(waits: Sequence[PartyWait]) -> go.Figure:
     """Chart of every wait, colored by level, with the running median."""
     figure = new_figure(height=320)
     figure.update_layout(hovermode="closest", showlegend=True)

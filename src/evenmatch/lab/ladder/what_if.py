@@ -12,7 +12,7 @@ from evenmatch.history import Flags, Floats, History
 from evenmatch.lab.backtests import findings
 from evenmatch.lab.backtests.backtest import LEAST, SEED
 from evenmatch.lab.backtests.evaluation import refused_by, replay_and_judge
-from evenmatch.lab.backtests.findings import Judged, Resamples, Variant
+from evenmatch.lab.backtests.findings import Resamples, ScoredVariant, Variant
 from evenmatch.lab.backtests.match_cells import MatchCells, divide
 from evenmatch.lab.backtests.metrics import Measure
 from evenmatch.lab.backtests.team_order import neutral
@@ -31,7 +31,7 @@ NOW, THEN = "now", "then"
 Ranks = NDArray[np.int64]
 
 
-class Mover(NamedTuple):
+class RankChange(NamedTuple):
     """A player listed by both rules, with both positions."""
 
     player: str
@@ -110,31 +110,31 @@ class WhatIf:
         both = self.both
         return float((self.now.division != self.then.division)[both].mean()) if both.any() else None
 
-    def movers(self, most: int) -> list[Mover]:
+    def movers(self, most: int) -> list[RankChange]:
         """Up to `most` players who move, the largest change of percentile (then of rank) first."""
         divergence = np.abs(self.now.percentile - self.then.percentile)
         places = np.abs(self.now.rank - self.then.rank)
         moving = np.flatnonzero(self.both & ((divergence > 0) | (places > 0)))
-        return self.told(moving[np.lexsort((moving, -places[moving], -divergence[moving]))][:most])
+        return self.rank_changes(moving[np.lexsort((moving, -places[moving], -divergence[moving]))][:most])
 
-    def best(self, most: int) -> list[Mover]:
+    def best(self, most: int) -> list[RankChange]:
         """Up to `most` players with the best present rank."""
         both = np.flatnonzero(self.both)
-        return self.told(both[np.argsort(self.now.rank[both], kind="stable")][:most])
+        return self.rank_changes(both[np.argsort(self.now.rank[both], kind="stable")][:most])
 
-    def sample(self, most: int) -> list[Mover]:
+    def sample(self, most: int) -> list[RankChange]:
         """Up to `most` players listed by both, evenly spaced by present rank."""
         both = np.flatnonzero(self.both)
         both = both[np.argsort(self.now.rank[both], kind="stable")]
         chosen = np.unique(np.linspace(0, len(both) - 1, min(most, len(both))).round().astype(int))
-        return self.told(both[chosen])
+        return self.rank_changes(both[chosen])
 
-    def told(self, players: NDArray[np.integer]) -> list[Mover]:
+    def rank_changes(self, players: NDArray[np.integer]) -> list[RankChange]:
         """Positions of these players (by number) in both standings."""
         names, divisions = self.matches.player_names, [division.name for division in self.standings.divisions]
         now, then = self.now, self.then
         return [
-            Mover(
+            RankChange(
                 names[player],
                 rank_now=int(now.rank[player]),
                 rank_then=int(then.rank[player]),
@@ -214,7 +214,7 @@ def _judge(matches: MatchTable, now: Rules, then: Rules, early: int) -> tuple[tu
     return (scores[0], scores[1]), Measure(row["difference"], row["low"], row["high"])
 
 
-def _judged(matches: MatchTable, variant: Variant, cells: MatchCells, resamples: Resamples) -> Judged:
+def _judged(matches: MatchTable, variant: Variant, cells: MatchCells, resamples: Resamples) -> ScoredVariant:
     history = rateable(matches, variant.rules)
     sums, bins = replay_and_judge(variant.rules, history, cells.of, len(cells))
     return findings.judged(variant, sums, bins, 0.0, cells, resamples)

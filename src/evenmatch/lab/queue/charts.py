@@ -104,7 +104,7 @@ def true_odds(runs: Sequence[Run]) -> go.Figure:
     return figure
 
 
-def foretold(runs: Sequence[Run]) -> go.Figure | None:
+def odds_chart(runs: Sequence[Run]) -> go.Figure | None:
     """Actual wins of predicted favourites by their odds; None if there are too few classes of odds."""
     figure, look = new_figure(height=400), looks([run.name for run in runs])
     figure.add_scatter(

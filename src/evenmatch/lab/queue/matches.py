@@ -58,7 +58,7 @@ class RunMatches:
         return starts(most + 1)
 
 
-def gather(times: Sequence[int], rows: Sequence[Whole], proposals: Sequence[Proposals]) -> RunMatches:
+def collect_matches(times: Sequence[int], rows: Sequence[Whole], proposals: Sequence[Proposals]) -> RunMatches:
     """Concatenate the matches of several ticks; `rows` are the rows of their tickets in the run."""
     counts = np.array([len(tick) for tick in proposals], np.int64)
     regions = list(dict.fromkeys(name for tick in proposals for name in tick.region_names))
@@ -84,7 +84,7 @@ def _renamed(numbers: Whole, names: tuple[str, ...], known: list[str]) -> Whole:
 
 
 @dataclass(frozen=True, eq=False)
-class Worth:
+class MatchQuality:
     """Quality of M matches; each column float64 (M,).
 
     spread, rating_spread  difference of the highest and the lowest player, percentiles and points
@@ -106,10 +106,12 @@ class Worth:
     percentile: Floats
 
 
-def weigh(matches: RunMatches, tickets: Tickets, skill: Floats, policy: Policy, luck: np.random.Generator) -> Worth:
+def weigh(
+    matches: RunMatches, tickets: Tickets, skill: Floats, policy: Policy, luck: np.random.Generator
+) -> MatchQuality:
     """Measure matches; `skill` float64 (S,): true skill of the tickets' members, `luck`: generator of team noise."""
     if not len(matches):
-        return Worth(*(np.empty(0) for _ in range(8)))
+        return MatchQuality(*(np.empty(0) for _ in range(8)))
     sizes = np.diff(tickets.start)[matches.ticket]
     member = rows_of(tickets.start[matches.ticket], sizes)
     first = starts(sizes)[matches.start[:-1]]  # first member of each match
@@ -122,7 +124,7 @@ def weigh(matches: RunMatches, tickets: Tickets, skill: Floats, policy: Policy, 
     first_team, second_team = _pairs(matches, rating)
     performance = true + luck.gumbel(scale=NOISE, size=teams)
     waited = np.repeat((matches.time[matches.match] - tickets.queued[matches.ticket]) / SECOND, sizes)
-    return Worth(
+    return MatchQuality(
         spread=_width(tickets.percentile[member], first),
         rating_spread=_width(tickets.rating[member], first),
         odds=np.asarray(predicted_odds(policy, rating[first_team], rating[second_team]), np.float64),

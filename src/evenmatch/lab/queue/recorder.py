@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from evenmatch.history import Floats
-from evenmatch.lab.queue.matches import gather
+from evenmatch.lab.queue.matches import collect_matches
 from evenmatch.lab.queue.run import MATCHED, WAITING, Run
 from evenmatch.lab.queue.scenario import Scenario
 from evenmatch.lab.queue.ticket_columns import append
@@ -72,7 +72,7 @@ class Record:
         for rows, kind, now in self._fates:
             fate[rows] = kind
             left[rows] = now
-        matches = gather(self._times, self._rows, self._proposals)
+        matches = collect_matches(self._times, self._rows, self._proposals)
         waiting = np.array(self._waiting, np.int64)
         return Run(
             *(name, policy, scenario, tickets, skill, fate, left, matches, ticks, waiting),

@@ -34,11 +34,11 @@ class RunRow(NamedTuple):
     """A run in the table: name, line style, figures."""
 
     name: str
-    look: charts.Look
+    look: charts.LineStyle
     figures: Mapping[str, Any]
 
 
-class House(NamedTuple):
+class SharedReportParts(NamedTuple):
     """Parts of the backtest report shared by all reports: macros, style and script."""
 
     macros: str
@@ -88,13 +88,13 @@ def render(runs: Sequence[Run], *, title: str, command: str, notes: Sequence[str
     )
 
 
-def _shared_parts() -> House:
+def _shared_parts() -> SharedReportParts:
     """Macros, style and script taken from the template of the backtest report."""
     page = resources.files("evenmatch.lab").joinpath("report.html.jinja").read_text("utf-8")
     macros = page.partition("<!doctype html>")[0]
     style = page.partition("<style>")[2].partition("</style>")[0]
     script = page.rpartition('<script nonce="{{ nonce }}">')[2].partition("</script>")[0]
-    return House(macros, style, script)
+    return SharedReportParts(macros, style, script)
 
 
 def _figures(runs: Sequence[Run]) -> dict[str, Any]:
@@ -112,7 +112,7 @@ def _figures(runs: Sequence[Run]) -> dict[str, Any]:
         figures["party"] = queue_charts.wait_by_party_size(runs)
     if any(summary_of(run)["realised_45_55"] is not None for run in runs):
         figures["odds"] = queue_charts.true_odds(runs)
-    if (drawn := queue_charts.foretold(runs)) is not None:
+    if (drawn := queue_charts.odds_chart(runs)) is not None:
         figures["foretold"] = drawn
     return figures
 

@@ -15,7 +15,16 @@ import numpy as np
 from evenmatch.durations import SECOND
 from evenmatch.history import Floats
 from evenmatch.lab.queue.rule_checks import widths
-from evenmatch.lab.queue.team_building import Group, QueueRow, by_region, fill, foretold, line_up, proposals, split
+from evenmatch.lab.queue.team_building import (
+    Group,
+    QueueRow,
+    by_region,
+    fill,
+    line_up,
+    predicted_odds_of,
+    proposals,
+    split,
+)
 from evenmatch.matchmaking.proposal import Proposals
 from evenmatch.matchmaking.queue import Queue
 from evenmatch.matchmaking.tickets import FOREVER, Whole, rows_of, starts
@@ -25,26 +34,27 @@ BINS = 10
 WAVE = 15 * SECOND
 
 
-class Other(NamedTuple):
+class RivalMatchmaker(NamedTuple):
     """A comparison matchmaker and its one-line description."""
 
     propose: Callable[[Queue, int, Policy], Proposals]
     what: str
 
 
-def others() -> dict[str, Other]:
+def others() -> dict[str, RivalMatchmaker]:
     """Create the comparison matchmakers by name; a new set for each run, since `waves` has state."""
     return {
-        "fifo": Other(fifo, "First in, first out; ranks are ignored."),
-        "bins": Other(bins, f"{BINS} fixed bins of percentiles; first in, first out in each."),
-        "greedy": Other(
+        "fifo": RivalMatchmaker(fifo, "First in, first out; ranks are ignored."),
+        "bins": RivalMatchmaker(bins, f"{BINS} fixed bins of percentiles; first in, first out in each."),
+        "greedy": RivalMatchmaker(
             greedy, "Neighbours in percentile that satisfy all filters; the match with the smallest spread first."
         ),
-        "pivot": Other(
+        "pivot": RivalMatchmaker(
             pivot, "The longest-waiting ticket is matched with the nearest players within its own widened filter."
         ),
-        "waves": Other(
-            Waves(), f"Every {WAVE // SECOND} seconds the whole queue, sorted by percentile, is cut into matches."
+        "waves": RivalMatchmaker(
+            PercentileWaves(),
+            f"Every {WAVE // SECOND} seconds the whole queue, sorted by percentile, is cut into matches.",
         ),
     }
 
@@ -68,7 +78,7 @@ def bins(queue: Queue, now: int, policy: Policy) -> Proposals:
     return proposals(line, now, policy, groups)
 
 
-class Waves:
+class PercentileWaves:
     """Every 15 seconds, cut the queue in percentile order into matches from the bottom up, like lichess.
 
     Filters are ignored; players left over at the top wait for the next wave.
@@ -173,7 +183,7 @@ def _runs(line: QueueRow, rows: Whole, bottom: Floats, top: Floats, policy: Poli
 
 def _allowed(line: QueueRow, group: Group, policy: Policy) -> bool:
     """Whether the odds are within the policy's cap and no player meets one they avoid."""
-    odds = foretold(line, group, policy)
+    odds = predicted_odds_of(line, group, policy)
     if policy.max_odds is not None and max(odds, 1.0 - odds) > policy.max_odds:
         return False
     name = rows_of(line.named_first[group.rows], line.named_count[group.rows])

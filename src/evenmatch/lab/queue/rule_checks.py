@@ -16,7 +16,7 @@ HAIR = 1e-9  # percentiles: tolerance for rounding in the bands of uncertainty
 
 
 @dataclass(frozen=True, eq=False)
-class Broken:
+class BrokenRules:
     """For each of the K tickets in a match, whether a rule was broken for it; bool (K,) unless noted.
 
     window  a player of another ticket is outside its filter
@@ -44,13 +44,13 @@ class Broken:
         return int(self.sizes[tickets].sum())
 
 
-def broken(matches: RunMatches, tickets: Tickets, policy: Policy) -> Broken:
+def broken(matches: RunMatches, tickets: Tickets, policy: Policy) -> BrokenRules:
     """Check all rules for each ticket of a run's matches."""
     sizes = np.diff(tickets.start)[matches.ticket]
     if not len(matches):
         never = np.zeros(0, np.bool_)
-        return Broken(never, never, never, never, never, sizes)
-    return Broken(
+        return BrokenRules(never, never, never, never, never, sizes)
+    return BrokenRules(
         window=_windows(matches, tickets, policy),
         region=_regions(matches, tickets, policy),
         avoid=_avoided(matches, tickets),

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from evenmatch.durations import SECOND
 from evenmatch.history import Flags, Floats
-from evenmatch.lab.queue.matches import RunMatches, Worth, weigh
-from evenmatch.lab.queue.rule_checks import Broken, broken
+from evenmatch.lab.queue.matches import MatchQuality, RunMatches, weigh
+from evenmatch.lab.queue.rule_checks import BrokenRules, broken
 from evenmatch.lab.queue.scenario import Scenario
 from evenmatch.matchmaking.tickets import Tickets, Whole
 from evenmatch.policy import Policy
@@ -52,13 +52,13 @@ class Run:
     seed: int = field(default=0)
 
     @cached_property
-    def worth(self) -> Worth:
+    def worth(self) -> MatchQuality:
         """Quality of each match."""
         luck = np.random.default_rng([self.seed, OUTCOMES])
         return weigh(self.matches, self.tickets, self.skill, self.policy, luck)
 
     @cached_property
-    def broken(self) -> Broken:
+    def broken(self) -> BrokenRules:
         """Rules broken by the matches."""
         return broken(self.matches, self.tickets, self.policy)
 

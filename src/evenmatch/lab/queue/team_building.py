@@ -192,7 +192,7 @@ def _deal(sizes: Whole, ratings: Floats, policy: Policy) -> Whole | None:
     return team if not any(room) else None
 
 
-def foretold(line: QueueRow, group: Group, policy: Policy) -> float:
+def predicted_odds_of(line: QueueRow, group: Group, policy: Policy) -> float:
     """Predicted odds of the first team, or with more than two teams of the strongest against the weakest."""
     means = np.bincount(group.team, line.rating_sum[group.rows]) / np.bincount(group.team, line.size[group.rows])
     first, second = (means[0], means[1]) if len(means) == 2 else (means.max(), means.min())
@@ -219,7 +219,7 @@ def proposals(line: QueueRow, now: int, policy: Policy, groups: Sequence[Group])
         ping=np.array(
             [line.ping[group.rows, group.region].max() if group.region >= 0 else 0.0 for group in groups], np.float64
         ),
-        odds=np.array([foretold(line, group, policy) for group in groups], np.float64),
+        odds=np.array([predicted_odds_of(line, group, policy) for group in groups], np.float64),
         spread=_max_by_group(line.high[rows], start) + _max_by_group(-line.low[rows], start),
         rating_spread=_max_by_group(line.rating_high[rows], start) + _max_by_group(-line.rating_low[rows], start),
         waited=_max_by_group(waited[rows], start),

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from evenmatch.ledger.database import Database
 from evenmatch.ledger.store import Head, Store
-from evenmatch.service.export.table_writer import Drafts, write_parts
+from evenmatch.service.export.table_writer import TemporaryFiles, write_parts
 from evenmatch.service.export.tables import correction_rows, journal_tables, match_tables, rating_table
 from evenmatch.service.queries.standings import take
 from evenmatch.tables.files import texts
@@ -33,7 +33,7 @@ def export(database: Database, ladder: str, files: Files, now: int) -> dict[Path
 
     now  the time of the standings, in microseconds
     """
-    with Drafts() as drafts, database.read() as store:
+    with TemporaryFiles() as drafts, database.read() as store:
         head = store.head(ladder)
         parts: dict[Path | None, Iterable[pa.Table]] = {
             files.matches: match_tables(store, head, counted=files.counted),

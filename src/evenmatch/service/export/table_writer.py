@@ -34,13 +34,13 @@ class Writer(Protocol):
         ...
 
 
-class Drafts:
+class TemporaryFiles:
     """Temporary files that are renamed to their final paths when the block ends; deleted if it raises."""
 
     def __init__(self) -> None:
         self._files = ExitStack()
 
-    def __enter__(self) -> Drafts:
+    def __enter__(self) -> TemporaryFiles:
         return self
 
     def add(self, path: Path) -> Path:

@@ -64,7 +64,7 @@ class Ending:
     duration: float | None = None
     rated: bool = True
 
-    def told(self) -> str:
+    def fingerprint(self) -> str:
         """A text that is equal for equal endings; it identifies retries."""
         players = sorted((name, *end) for name, end in self.players.items())
         return json.dumps([list(self.teams), players, self.ended_at, self.duration, self.rated], ensure_ascii=False)

@@ -22,7 +22,7 @@ def begin_close(store: Store, head: Head, match: LiveMatchRow, ending: Ending, n
     """
     if match.state != OPEN:
         raise ConflictError(f"match {match.match_id!r} is {match.state}; only a live match can be closed")
-    fingerprint, noted = ending.told(), match.body.get("close")
+    fingerprint, noted = ending.fingerprint(), match.body.get("close")
     if noted is None or noted["told"] != fingerprint:
         noted = {"told": fingerprint, "ended_at": now if ending.ended_at is None else ending.ended_at}
     names = player_identities.names_of(store, [slot["id"] for slot in match.slots()])
@@ -35,14 +35,14 @@ def begin_close(store: Store, head: Head, match: LiveMatchRow, ending: Ending, n
 def was_closed_so(match: LiveMatchRow, ending: Ending) -> bool:
     """Whether a match was already closed with this ending."""
     noted = match.body.get("close")
-    return match.state == CLOSED and noted is not None and noted["told"] == ending.told()
+    return match.state == CLOSED and noted is not None and noted["told"] == ending.fingerprint()
 
 
 def reopen(store: Store, head: Head, match_id: str, ending: Ending) -> None:
     """Undo `begin_close` after this ending was refused. Requires the ladder's change lock."""
     match = live_matches.read(store, head.ladder, [match_id]).get(match_id)
     noted = None if match is None or match.state != OPEN else match.body.get("close")
-    if match is not None and noted is not None and noted["told"] == ending.told():
+    if match is not None and noted is not None and noted["told"] == ending.fingerprint():
         match.body["close"] = None
         live_matches.put(store, head.ladder, match._replace(change=advance(store, head.ladder, 1)))
 

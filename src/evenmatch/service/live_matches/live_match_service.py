@@ -91,7 +91,7 @@ class Running:
         """Ask a queue to fill `seats` open slots for each team; None: withdraw. queue None: the match's own."""
         with self._write(ladder) as (store, head):
             match = _find(store, head, match_id)
-            openings = open_seats.wish(store, head, match, queue, seats)
+            openings = open_seats.request_backfill(store, head, match, queue, seats)
             if openings != match.openings:
                 check_on(match)
                 match = match._replace(openings=openings, change=change_locks.advance(store, head.ladder, 1))

@@ -10,7 +10,7 @@ from evenmatch.ledger.tables.live_matches import LiveMatchRow, Openings
 from evenmatch.service import stored_queues
 
 
-def wish(
+def request_backfill(
     store: Store, head: Head, match: LiveMatchRow, queue: str | None, seats: Sequence[int] | None
 ) -> Openings | None:
     """The validated number of open slots for each team; None: none.

@@ -53,7 +53,7 @@ class ServiceActivity:
     queues: dict[str, dict[str, Counts]] = field(default_factory=dict)
 
 
-class Watch:
+class ActivityReader:
     """Reads the activity figures; keeps the counts of offers between two reads. Threads may share one instance."""
 
     def __init__(self, queue_service: QueueService) -> None:

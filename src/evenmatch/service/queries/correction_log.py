@@ -15,7 +15,7 @@ PEOPLE = ("player", "into")
 APART = {*PEOPLE, "match", "id", "reason"}  # keys of an event's body that have their own field in Ruling
 
 
-class Ruling(NamedTuple):
+class CorrectionEntry(NamedTuple):
     """A correction event of a ledger.
 
     id    of the event;  at  time of recording, in microseconds
@@ -33,7 +33,7 @@ class Ruling(NamedTuple):
     said: Mapping[str, object]
 
 
-def rulings(store: Store, head: Head, before: int | None = None, limit: int | None = None) -> list[Ruling]:
+def rulings(store: Store, head: Head, before: int | None = None, limit: int | None = None) -> list[CorrectionEntry]:
     """Up to `limit` corrections of a ladder (None: all) before a position (None: from the end), latest first."""
     end = head.position + 1 if before is None else before
     rows = [(*row[:4], json.loads(row.body)) for row in corrections.read_stored(store, head.ladder, end, limit)]
@@ -44,27 +44,27 @@ def rulings(store: Store, head: Head, before: int | None = None, limit: int | No
 
 def _ruling(
     position: int, event_id: str, kind: str, recorded_at: int, body: dict[str, object], names: Mapping[int, str]
-) -> Ruling:
+) -> CorrectionEntry:
     people = [names.get(one) if isinstance(one := body.get(name), int) else None for name in PEOPLE]
     rest = {name: value for name, value in body.items() if name not in APART}
     if isinstance(since := rest.get("since"), int):
         rest["since"] = iso_time(since)
     match_id = str(body["id"]) if "match" in body else None
     reason = None if (given := body.get("reason")) is None else str(given)
-    return Ruling(position, event_id, kind, recorded_at, people[0], people[1], match_id, reason, rest)
+    return CorrectionEntry(position, event_id, kind, recorded_at, people[0], people[1], match_id, reason, rest)
 
 
-def voids(store: Store, head: Head) -> list[Ruling]:
+def voids(store: Store, head: Head) -> list[CorrectionEntry]:
     """The events that voided the matches which are void by id now, latest first."""
     return _in_force(rulings(store, head), Kind.VOIDED, Kind.UNVOIDED, "match_id")
 
 
-def bans(store: Store, head: Head) -> list[Ruling]:
+def bans(store: Store, head: Head) -> list[CorrectionEntry]:
     """The events that banned the players who are banned now, latest first."""
     return _in_force(rulings(store, head), Kind.BANNED, Kind.REINSTATED, "player")
 
 
-def _in_force(found: list[Ruling], done: Kind, undone: Kind, subject: str) -> list[Ruling]:
+def _in_force(found: list[CorrectionEntry], done: Kind, undone: Kind, subject: str) -> list[CorrectionEntry]:
     """The events of kind `done` that no later event of kind `undone` about the same `subject` has reversed."""
     seen: set[str] = set()
     in_force = []

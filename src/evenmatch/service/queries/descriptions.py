@@ -9,7 +9,7 @@ from evenmatch.systems.system import Rules, System
 Row = dict[str, object]
 
 
-def system_told(system: System) -> Row:
+def system_as_data(system: System) -> Row:
     """A rating system: source, needs, parameters, presets and factors."""
     return {
         "name": system.name,
@@ -21,11 +21,11 @@ def system_told(system: System) -> Row:
             for name, option in options_of(system.parameters).items()
         },
         "presets": {name: dict(values) for name, values in system.presets.items()},
-        "factors": factors_told(system),
+        "factors": factors_as_data(system),
     }
 
 
-def factors_told(system: System) -> dict[str, Row]:
+def factors_as_data(system: System) -> dict[str, Row]:
     """The meaning of the factors of a rating change, by name."""
     return {
         factor.name: {"meaning": factor.meaning, **({"labels": list(factor.labels)} if factor.labels else {})}
@@ -33,7 +33,7 @@ def factors_told(system: System) -> dict[str, Row]:
     }
 
 
-def rules_told(rules: Rules) -> Row:
+def rules_as_data(rules: Rules) -> Row:
     """The rules of a ladder: its system, and the value and meaning of every parameter."""
     declared, values = options_of(rules.system.parameters), rules.values()
     return {
@@ -51,16 +51,16 @@ def rules_told(rules: Rules) -> Row:
             }
             for name, option in declared.items()
         },
-        "factors": factors_told(rules.system),
+        "factors": factors_as_data(rules.system),
     }
 
 
-def policies_told() -> list[Row]:
+def policies_as_data() -> list[Row]:
     """The matchmaker's presets with all their options, the default first."""
     return [{"name": name, "options": policy.to_data()} for name, policy in presets().items()]
 
 
-def options_told() -> dict[str, Row]:
+def options_as_data() -> dict[str, Row]:
     """The effect and the accepted values of each option of a policy, by name."""
     return {
         name: {"effect": option.meaning, "accepts": option.accepts or None}

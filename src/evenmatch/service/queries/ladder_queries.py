@@ -13,14 +13,14 @@ from evenmatch.ledger.tables import appearances, corrections, player_identities,
 from evenmatch.service import ladders
 from evenmatch.service.ladders import Ladder
 from evenmatch.service.queries import match_profiles
-from evenmatch.service.queries.lineup_odds import Prospects, prospects
+from evenmatch.service.queries.lineup_odds import LineUpOdds, prospects
 from evenmatch.service.queries.match_explanations import known
 from evenmatch.service.queries.match_profiles import MatchProfile
 from evenmatch.service.queries.opponents import Encounters, encounters, last_loss
 from evenmatch.service.queries.player_search import search_ladder
 from evenmatch.service.queries.rating_path import RatingPath, rating_path
 from evenmatch.service.queries.standings import View
-from evenmatch.service.seasons import Final, Season, finals_from
+from evenmatch.service.seasons import FinalStanding, Season, finals_from
 from evenmatch.service.service import Service
 from evenmatch.service.settings import Settings
 from evenmatch.service.transactions import Transacting
@@ -48,7 +48,7 @@ class Profile(NamedTuple):
     last_played: int | None
 
 
-class Whereabouts(NamedTuple):
+class PlayerLadders(NamedTuple):
     """A player's current name, all their names, and the ladders that know them."""
 
     player: str
@@ -56,7 +56,7 @@ class Whereabouts(NamedTuple):
     ladders: list[str]
 
 
-class Reading(Transacting):
+class LadderQueries(Transacting):
     """Queries on a database of ladders. On a ladder with very many players, standings may be some seconds old.
 
     view  returns the standings of a ladder; None: the service's cached view
@@ -91,7 +91,7 @@ class Reading(Transacting):
         with self._read(name) as (store, head):
             return ladders.describe(store, head, players)
 
-    def finals(self, ladder: str, season: int, offset: int, size: int) -> tuple[Settings, list[Final]]:
+    def finals(self, ladder: str, season: int, offset: int, size: int) -> tuple[Settings, list[FinalStanding]]:
         """A ladder's settings, and up to `size` final standings of a season from `offset` (from 0) on."""
         with self._read(ladder) as (store, head):
             return Settings.read(head.settings), finals_from(store, head, season, offset, size)
@@ -194,7 +194,7 @@ class Reading(Transacting):
         with self._reading() as store:
             return player_identities.similar(store, name, store.head(ladder).ladder)
 
-    def whereabouts(self, name: str, among: Collection[str] | None = None) -> Whereabouts:
+    def whereabouts(self, name: str, among: Collection[str] | None = None) -> PlayerLadders:
         """A player and their ladders, limited to `among`. Raises UnknownNameError if no player or ladder remains."""
         with self._reading() as store:
             player = player_identities.ids_of(store, [name]).get(name)
@@ -202,7 +202,7 @@ class Reading(Transacting):
             listed = on if among is None else [ladder for ladder in on if ladder in among]
             if player is None or (among is not None and not listed):
                 raise UnknownNameError("player", name, ())
-            return Whereabouts(
+            return PlayerLadders(
                 player_identities.names_of(store, [player])[player], player_identities.aliases(store, player), listed
             )
 
@@ -250,7 +250,7 @@ class Reading(Transacting):
             profile = match_profiles.find(store, head, match_id)
             return corrections.read_plan(store, head, head.planned).rules_at(profile.position).system, profile
 
-    def prospects(self, ladder: str, teams: Sequence[Sequence[str]]) -> Prospects:
+    def prospects(self, ladder: str, teams: Sequence[Sequence[str]]) -> LineUpOdds:
         """The odds of a line-up as of now; see lineup_odds.prospects."""
         with self._read(ladder) as (store, head):
             return prospects(store, head, self.clock(), teams)

@@ -11,7 +11,7 @@ from evenmatch.errors import InputError
 from evenmatch.ledger.store import Head, Store
 from evenmatch.ledger.tables import corrections, player_identities, player_states
 from evenmatch.ledger.text import check_texts
-from evenmatch.online import Odds, check_line_up, odds
+from evenmatch.online import MatchOdds, check_line_up, odds
 from evenmatch.systems.system import Records, Rules
 
 
@@ -23,14 +23,14 @@ class LineupMember(NamedTuple):
     newcomer: bool
 
 
-class Prospects(NamedTuple):
+class LineUpOdds(NamedTuple):
     """The teams with their current ratings, and their odds."""
 
     teams: tuple[tuple[LineupMember, ...], ...]
-    odds: Odds
+    odds: MatchOdds
 
 
-def prospects(store: Store, head: Head, now: int, teams: Sequence[Sequence[str]]) -> Prospects:
+def prospects(store: Store, head: Head, now: int, teams: Sequence[Sequence[str]]) -> LineUpOdds:
     """The odds of a line-up as of now (microseconds).
 
     Raises InputError if the ladder's system cannot rate such teams, or a player appears twice.
@@ -43,7 +43,7 @@ def prospects(store: Store, head: Head, now: int, teams: Sequence[Sequence[str]]
     shown = rules.system.as_of(state, latest, rules.parameters)["rating"].tolist()
     members = iter(map(LineupMember, names, shown, newcomer))
     listed = tuple(tuple(next(members) for _ in team) for team in teams)
-    return Prospects(listed, odds(rules, state, [len(team) for team in teams], latest))
+    return LineUpOdds(listed, odds(rules, state, [len(team) for team in teams], latest))
 
 
 def _states(store: Store, head: Head, rules: Rules, names: Sequence[str]) -> tuple[Records, list[bool]]:

@@ -55,7 +55,7 @@ def movement(before: float, after: float, *, quit_early: bool) -> str:
     return f"{before:.2f} → {after:.2f}  {after - before:+.2f}{left}"
 
 
-class Movement(NamedTuple):
+class ShownRatingChange(NamedTuple):
     """A rating change as it is shown: rounded so that `before` plus `change` equals `after`."""
 
     before: float
@@ -63,7 +63,7 @@ class Movement(NamedTuple):
     change: float
 
     @classmethod
-    def of(cls, before: float, after: float) -> Movement:
+    def of(cls, before: float, after: float) -> ShownRatingChange:
         """Round the change between two exact ratings."""
         start, end = round(before, RATING_DECIMALS), round(after, RATING_DECIMALS)
         return cls(start, end, round(end - start, RATING_DECIMALS))

@@ -72,7 +72,7 @@ def sentences_of(part: Part, reason: str) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Verdicts:
+class CorrectionEffects:
     """The effect of a ladder's corrections on its matches.
 
     plan    of the live ratings;  latest  the same with the corrections that await a rebuild
@@ -87,7 +87,7 @@ class Verdicts:
     due: bool
 
     @classmethod
-    def of(cls, store: Store, head: Head) -> Verdicts:
+    def of(cls, store: Store, head: Head) -> CorrectionEffects:
         """Read the corrections of a ladder."""
         all_corrections = corrections.read(store, head, head.corrected)
         plan = plan_of(correction for correction in all_corrections if correction.position <= head.planned)
@@ -126,7 +126,7 @@ def recorded(store: Store, head: Head, positions: Sequence[int]) -> list[MatchPr
     """The matches at these positions, latest first."""
     if not positions:
         return []
-    verdicts = Verdicts.of(store, head)
+    verdicts = CorrectionEffects.of(store, head)
     divisions = [division.name for division in Settings.read(head.settings).standings.divisions]
     lines = journal_lines.read(store, head, positions)
     profiles = [
@@ -188,7 +188,7 @@ def _reach(limit: int, since: int | None, until: int | None) -> int:
 def _profiles(
     store: Store,
     head: Head,
-    verdicts: Verdicts,
+    verdicts: CorrectionEffects,
     block: Block,
     rows: list[Row],
     lines: Mapping[int, tuple[bytes, int]],

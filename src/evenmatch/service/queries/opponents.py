@@ -114,7 +114,7 @@ def last_loss(store: Store, head: Head, player: int) -> str | None:
     return max(lost, key=lambda match: match.position).match_id if lost else None
 
 
-class Played(NamedTuple):
+class OpponentMatch(NamedTuple):
     """A rated match of a player.
 
     players, teams  id and team of every slot;  places  of the teams
@@ -132,7 +132,7 @@ class Played(NamedTuple):
     line: np.void
 
 
-def rated_matches(store: Store, head: Head, player: int, positions: list[int]) -> Iterator[Played]:
+def rated_matches(store: Store, head: Head, player: int, positions: list[int]) -> Iterator[OpponentMatch]:
     """The rated ones among a player's matches at these positions."""
     plan, lines = corrections.read_plan(store, head, head.planned), journal_lines.read(store, head, positions)
     for block, rows in events.read_blocks_at(store, head, positions):
@@ -149,7 +149,7 @@ def rated_matches(store: Store, head: Head, player: int, positions: list[int]) -
             team = int(teams[slot])
             line = read_lines(plan.last_rules.system, match_lines)[slot]
             played_at, score = int(block.played_at[match]), _score(places, team)
-            yield Played(position, rows[match][0], played_at, players, teams, places, team, score, line)
+            yield OpponentMatch(position, rows[match][0], played_at, players, teams, places, team, score, line)
 
 
 def _score(places: NDArray[np.int32], team: int) -> float:

@@ -20,7 +20,7 @@ Row = dict[str, object]
 
 
 @dataclass(frozen=True)
-class Appeared:
+class PlayerOnLadder:
     """A player on one ladder.
 
     standing  None: no rating (every match is void or unrated)
@@ -35,12 +35,12 @@ class Appeared:
 
 
 @dataclass(frozen=True)
-class Dossier:
+class PlayerAcrossLadders:
     """A player on all their ladders. name: the current one; names: it and all aliases."""
 
     name: str
     names: list[str]
-    ladders: list[Appeared]
+    ladders: list[PlayerOnLadder]
 
 
 def dossier(
@@ -51,7 +51,7 @@ def dossier(
     ladder: str | None = None,
     matches: int | None = 10,
     boards: StandingsCache | None = None,
-) -> Dossier:
+) -> PlayerAcrossLadders:
     """A player as of now, on one ladder or (None) on all theirs, with up to `matches` matches on each (None: all).
 
     boards  cache of views; without it, every player of each of these ladders is read
@@ -83,20 +83,22 @@ def _ladders(store: Store, player: int, ladder: str | None) -> list[str]:
 
 def _read(
     store: Store, name: str, now: int, ladder: str | None, matches: int | None, views: Mapping[str, View]
-) -> Dossier:
+) -> PlayerAcrossLadders:
     player = player_identities.find(store, name)
-    return Dossier(
+    return PlayerAcrossLadders(
         player_identities.names_of(store, [player])[player],
         player_identities.aliases(store, player),
         [_appeared(store, known, player, now, matches, views.get(known)) for known in _ladders(store, player, ladder)],
     )
 
 
-def _appeared(store: Store, ladder: str, player: int, now: int, matches: int | None, cached: View | None) -> Appeared:
+def _appeared(
+    store: Store, ladder: str, player: int, now: int, matches: int | None, cached: View | None
+) -> PlayerOnLadder:
     head = store.head(ladder)
     # An outdated view would contradict the matches listed with it.
     view = cached if cached is not None and cached.head == head else take(store, ladder, now, cached)
-    return Appeared(
+    return PlayerOnLadder(
         describe(store, head),
         view.snapshot.standing(player),
         player in corrections.read_plan(store, head, head.corrected).bans,
@@ -117,7 +119,7 @@ def everything(database: Database, name: str, now: int, *, boards: StandingsCach
         }
 
 
-def _all_of(store: Store, on: Appeared, ids: Sequence[int], names: set[str]) -> Row:
+def _all_of(store: Store, on: PlayerOnLadder, ids: Sequence[int], names: set[str]) -> Row:
     head = store.head(on.ladder.name)
     return {
         "ladder": on.ladder.name,

@@ -9,14 +9,14 @@ import time
 from evenmatch.errors import EvenmatchError
 from evenmatch.ledger.tables import offers, tickets
 from evenmatch.ledger.tables.change_locks import advance
-from evenmatch.matchmaking import Odds
+from evenmatch.matchmaking import OddsFunction
 from evenmatch.service import stored_queues
 from evenmatch.service.queues.join_profiles import JoinProfiles
 from evenmatch.service.queues.leases import POLL, Leases
-from evenmatch.service.queues.odds import foretell
+from evenmatch.service.queues.odds import odds_function
 from evenmatch.service.queues.queue_service import QueueService, lease_of
 from evenmatch.service.queues.queue_state import QueueState
-from evenmatch.service.queues.tick import MatchmakerTick, Stepped
+from evenmatch.service.queues.tick import MatchmakerTick, TickCounts
 
 FLUSH = 5.0  # seconds between two writes of heartbeats
 FOLLOW = 5.0  # seconds between two updates of a ladder whose matchmaker runs in another process
@@ -41,12 +41,12 @@ class Matchmaker:
         self.queue_service = queue_service
         self.leases = queue_service.leases if leases is None else leases
         self._since: dict[str, int] = {}  # by ladder: when this process got its lease
-        self._odds: dict[str, tuple[Key, dict[int, Odds | None]]] = {}
+        self._odds: dict[str, tuple[Key, dict[int, OddsFunction | None]]] = {}
         self._pruned: dict[str, float] = {}
         self._followed: dict[str, float] = {}
         self._failed: dict[str, int] = {}  # by ladder: failed steps in a row
 
-    def step(self, ladder: str, now: int | None = None) -> Stepped | None:
+    def step(self, ladder: str, now: int | None = None) -> TickCounts | None:
         """Run one tick of a ladder at a time in microseconds; None if another process holds its lease.
 
         Raises StoreError; the next step then makes up for it.
@@ -82,7 +82,7 @@ class Matchmaker:
         levels = self.queue_service.levels.of(ladder)
         queue_state.catch_up(now)
         sizes = {setup.policy.team_size for setup in queue_state.setups.values()}
-        queue_state.foretell(self._predicted_odds(ladder, levels, sizes, now))
+        queue_state.set_odds(self._predicted_odds(ladder, levels, sizes, now))
         return levels
 
     def _follow(self, ladder: str, queue_state: QueueState) -> None:
@@ -156,12 +156,14 @@ class Matchmaker:
         with database.read() as store:
             return stored_queues.ticks(store)
 
-    def _predicted_odds(self, ladder: str, levels: JoinProfiles, sizes: set[int], now: int) -> dict[int, Odds | None]:
+    def _predicted_odds(
+        self, ladder: str, levels: JoinProfiles, sizes: set[int], now: int
+    ) -> dict[int, OddsFunction | None]:
         """The odds of the ladder's system by team size, cached until its ratings or rules are replaced."""
         key = (levels.view.head.generation, levels.view.head.corrected, frozenset(sizes))
         known = self._odds.get(ladder)
         if known is None or known[0] != key:
-            known = key, {size: foretell(levels, size, now) for size in sorted(sizes)}
+            known = key, {size: odds_function(levels, size, now) for size in sorted(sizes)}
             self._odds[ladder] = known
         return known[1]
 

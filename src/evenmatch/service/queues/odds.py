@@ -9,7 +9,7 @@ import numpy as np
 from evenmatch import online
 from evenmatch.errors import EvenmatchError
 from evenmatch.history import Floats
-from evenmatch.matchmaking import Odds
+from evenmatch.matchmaking import OddsFunction
 from evenmatch.service.queues.join_profiles import JoinProfiles
 from evenmatch.systems.system import Rules
 
@@ -35,7 +35,7 @@ class Curve:
         return 0.5 + np.sign(gap) * above
 
 
-def foretell(levels: JoinProfiles, team_size: int, at: int) -> Odds | None:
+def odds_function(levels: JoinProfiles, team_size: int, at: int) -> OddsFunction | None:
     """The curve of a ladder's system around its mean rating, for two teams of this size.
 
     at  time of the match, microseconds since the epoch

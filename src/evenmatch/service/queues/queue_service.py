@@ -23,7 +23,7 @@ from evenmatch.service.queues.leases import Leases
 from evenmatch.service.queues.notifications import Listener, TicketNotifier
 from evenmatch.service.queues.parties import check
 from evenmatch.service.queues.queue_state import Counts, QueueState
-from evenmatch.service.queues.recent_offers import Recent
+from evenmatch.service.queues.recent_offers import RecentOffer
 from evenmatch.service.queues.requests import Join, QueueRequest, TicketAnswer
 from evenmatch.service.queues.ticket_answers import answer
 from evenmatch.service.queues.ticket_status import Status
@@ -89,14 +89,14 @@ class QueueService:
         """A queue of a ladder. Raises UnknownNameError."""
         return stored_queues.find({setup.name: setup for setup in self.queues(ladder)}, name)
 
-    def recent(self, ladder: str, limit: int) -> list[Recent]:
+    def recent(self, ladder: str, limit: int) -> list[RecentOffer]:
         """The latest offers of a ladder's queues, newest first, at most `limit`."""
         with self.service.database.read() as store:
             return recent_offers.recent(store, store.head(ladder).ladder, limit)
 
     # players
 
-    def do(self, ladder: str, wishes: Sequence[QueueRequest]) -> list[Outcome]:
+    def apply(self, ladder: str, wishes: Sequence[QueueRequest]) -> list[Outcome]:
         """Carry out requests in one transaction; return for each its result, or the error if it was refused.
 
         Answers come first, then joins. Raises UnknownNameError for an unknown ladder.

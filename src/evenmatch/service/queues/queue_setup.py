@@ -16,7 +16,7 @@ from evenmatch.service.queues.join_profiles import JoinProfiles
 from evenmatch.service.stored_queues import QueueSetup
 
 
-class Removed(NamedTuple):
+class RemovedQueue(NamedTuple):
     """The number of tickets removed with a queue, and the tickets whose followers must be notified."""
 
     gone: int
@@ -34,7 +34,7 @@ def set_queue(
     return setup
 
 
-def remove_queue(store: Store, ladder: int, name: str, *, force: bool, now: int) -> Removed:
+def remove_queue(store: Store, ladder: int, name: str, *, force: bool, now: int) -> RemovedQueue:
     """Remove a queue with its tickets: see QueueService.remove_queue."""
     first = advance(store, ladder, 1)
     setups = stored_queues.read(store, ladder)
@@ -53,4 +53,4 @@ def remove_queue(store: Store, ladder: int, name: str, *, force: bool, now: int)
             changes.drop(row.ticket, row.party.players, reason)
     changes.keep()
     queues.delete(store, ladder, name)
-    return Removed(len(open_tickets), sorted(changes.touched))
+    return RemovedQueue(len(open_tickets), sorted(changes.touched))

@@ -17,7 +17,7 @@ from evenmatch.ledger.tables.change_locks import last_change
 from evenmatch.ledger.tables.live_matches import LiveMatchRow
 from evenmatch.ledger.tables.offers import OfferRow
 from evenmatch.ledger.tables.tickets import Party, TicketUpdate
-from evenmatch.matchmaking import Odds, Policy, Proposal, Queue, Waiting, propose, why
+from evenmatch.matchmaking import OddsFunction, Policy, Proposal, Queue, Waiting, propose, why
 from evenmatch.service import stored_queues
 from evenmatch.service.queues.parties import ticket_of
 from evenmatch.service.queues.recent_meetings import Meetings
@@ -28,7 +28,7 @@ FRESH = 0.5  # seconds for which read-only methods use the copy without reading 
 
 
 @dataclass(slots=True)
-class Held:
+class WaitingTicket:
     """A waiting ticket; seen_at: last heartbeat, as it was last read."""
 
     party: Party
@@ -64,14 +64,14 @@ class QueueState:
         self.change = -1  # nothing read yet
         self.setups: dict[str, QueueSetup] = {}
         self.queues: dict[str, Queue] = {}
-        self.held: dict[int, Held] = {}
+        self.held: dict[int, WaitingTicket] = {}
         self.offers: dict[int, OfferRow] = {}
         self.openings: dict[str, LiveMatchRow] = {}
         self.refused: dict[int, str] = {}
         self.lock = threading.RLock()
         self._database = database
         self._meetings = Meetings()
-        self._odds: dict[int, Odds | None] = {}  # by team size
+        self._odds: dict[int, OddsFunction | None] = {}  # by team size
         self._read = -float("inf")  # time of the last read, monotonic clock
 
     def catch_up(self, now: int) -> None:
@@ -116,7 +116,7 @@ class QueueState:
     def _with_odds(self, setup: QueueSetup) -> QueueSetup:
         return setup._replace(policy=replace(setup.policy, odds=self._odds.get(setup.policy.team_size)))
 
-    def foretell(self, odds: Mapping[int, Odds | None]) -> None:
+    def set_odds(self, odds: Mapping[int, OddsFunction | None]) -> None:
         """Use these predicted odds, by team size; None or a missing size: the policy's own curve."""
         with self.lock:
             if odds == self._odds:
@@ -142,7 +142,7 @@ class QueueState:
         if row.party is None:
             self._forget(row.ticket)
         elif row.ticket not in self.held:
-            self.held[row.ticket] = Held(row.party, row.queued_at, row.seen_at)
+            self.held[row.ticket] = WaitingTicket(row.party, row.queued_at, row.seen_at)
             self._join(row.ticket, now, arriving=row.change == row.ticket)
         elif row.queued_at != self.held[row.ticket].queued_at:
             self.held[row.ticket].queued_at = row.queued_at

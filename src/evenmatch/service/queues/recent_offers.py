@@ -11,7 +11,7 @@ from evenmatch.ledger.store import Store
 from evenmatch.ledger.tables import offers, tickets
 
 
-class Recent(NamedTuple):
+class RecentOffer(NamedTuple):
     """An offer at the time it was made.
 
     state        open, made (the match began) or off (cancelled)
@@ -34,7 +34,7 @@ class Recent(NamedTuple):
     percentiles: tuple[float, ...]
 
 
-def recent(store: Store, ladder: int, limit: int) -> list[Recent]:
+def recent(store: Store, ladder: int, limit: int) -> list[RecentOffer]:
     """A ladder's latest offers, newest first, at most `limit`."""
     latest = offers.read_latest(store, ladder, limit)
     numbers = sorted({slot["ticket"] for offer in latest for slot in offer.chairs})
@@ -42,10 +42,10 @@ def recent(store: Store, ladder: int, limit: int) -> list[Recent]:
     return [_recent(offer, stored) for offer in latest]
 
 
-def _recent(offer: offers.OfferRow, stored: dict[int, tickets.TicketRow]) -> Recent:
+def _recent(offer: offers.OfferRow, stored: dict[int, tickets.TicketRow]) -> RecentOffer:
     numbers = dict.fromkeys(slot["ticket"] for slot in offer.chairs)
     own = [stored[number] for number in numbers if number in stored]
-    return Recent(
+    return RecentOffer(
         offer=offer.offer,
         queue=offer.queue,
         state=offer.state,

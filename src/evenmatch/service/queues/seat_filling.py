@@ -20,7 +20,7 @@ BUILT = 1 << 50  # smallest number of tickets that are made up for players who c
 logger = logging.getLogger(__name__)
 
 
-class Inside(NamedTuple):
+class PresentPlayers(NamedTuple):
     """Players in live matches: parties and queueing times by ticket; members without a stored ticket by player id."""
 
     parties: Mapping[int, Party]
@@ -28,7 +28,7 @@ class Inside(NamedTuple):
     built: Mapping[int, Member]
 
 
-def read_inside(store: Store, ladder: int, matches: list[LiveMatchRow], levels: JoinProfiles) -> Inside:
+def read_inside(store: Store, ladder: int, matches: list[LiveMatchRow], levels: JoinProfiles) -> PresentPlayers:
     """Read the players who are present in these matches."""
     slots = [slot for match in matches for slot in match.slots() if _is_in(slot)]
     numbers = {number for slot in slots if (number := slot.get("ticket")) is not None}
@@ -38,14 +38,14 @@ def read_inside(store: Store, ladder: int, matches: list[LiveMatchRow], levels: 
         player: Member(player=player, percentile=level.percentile, rating=level.rating, within=100.0, loose=False)
         for player, level in levels.of(others).items()
     }
-    return Inside(
+    return PresentPlayers(
         {number: row.party for number, row in rows.items()},
         {number: row.queued_at for number, row in rows.items()},
         built,
     )
 
 
-def fill(match: LiveMatchRow, inside: Inside, queue: Queue, now: int, policy: Policy) -> Filling | None:
+def fill(match: LiveMatchRow, inside: PresentPlayers, queue: Queue, now: int, policy: Policy) -> Filling | None:
     """Choose tickets for the open slots of a match; None: no ticket fits, or the match does not fit the policy."""
     assert match.openings is not None
     try:
@@ -60,7 +60,7 @@ def fill(match: LiveMatchRow, inside: Inside, queue: Queue, now: int, policy: Po
     return fillings[0] if fillings else None
 
 
-def spread_of(match: LiveMatchRow, inside: Inside, joining: list[Party]) -> float:
+def spread_of(match: LiveMatchRow, inside: PresentPlayers, joining: list[Party]) -> float:
     """Percentiles between the lowest and the highest player, of those in the match and those joining."""
     present = [slot["id"] for slot in match.slots() if _is_in(slot)]
     parties = [*inside.parties.values(), *joining]
@@ -81,7 +81,7 @@ def _is_in(slot: MatchSlot) -> bool:
     return not spells or spells[-1][1] is None
 
 
-def _tickets(team: list[MatchSlot], inside: Inside, formed: int, policy: Policy) -> list[Ticket]:
+def _tickets(team: list[MatchSlot], inside: PresentPlayers, formed: int, policy: Policy) -> list[Ticket]:
     """The tickets of a team's players who are still in the match."""
     present = [slot for slot in team if _is_in(slot)]
     team_tickets: list[Ticket] = []

@@ -18,7 +18,7 @@ from evenmatch.service.queues.queue_state import QueueState
 
 
 @dataclass(frozen=True)
-class Stepped:
+class TickCounts:
     """The result of a tick: numbers of new offers, of expired offers, and of dropped tickets."""
 
     offers: tuple[int, ...] = ()
@@ -27,7 +27,7 @@ class Stepped:
 
 
 @dataclass
-class Thought:
+class TickDecisions:
     """The decisions of a tick.
 
     lapsed   numbers of expired offers;  dropped  tickets to drop, with the reason
@@ -56,20 +56,20 @@ class MatchmakerTick:
         self._now, self._since = now, since
         self._database = queue_service.service.database
 
-    def run(self, levels: JoinProfiles) -> Stepped:
+    def run(self, levels: JoinProfiles) -> TickCounts:
         """Decide, then write."""
-        decisions = Thought()
+        decisions = TickDecisions()
         try:
             self._decide(decisions, levels)
             if not decisions.count:
-                return Stepped()
+                return TickCounts()
             stepped = self._write(decisions)
             self._state.catch_up(self._now)
             return stepped
         finally:
             self._state.give_back(decisions.taken, self._now)
 
-    def _decide(self, decisions: Thought, levels: JoinProfiles) -> None:
+    def _decide(self, decisions: TickDecisions, levels: JoinProfiles) -> None:
         queue_state, now = self._state, self._now
         decisions.lapsed = [offer.offer for offer in queue_state.offers.values() if offer.deadline < now]
         decisions.dropped = dict(queue_state.refused)
@@ -85,7 +85,7 @@ class MatchmakerTick:
             reason = f"no match was found in {waited} s, the longest wait that its queue allows"
             decisions.dropped.setdefault(ticket, reason)
 
-    def _drop_silent(self, decisions: Thought) -> None:
+    def _drop_silent(self, decisions: TickDecisions) -> None:
         """Drop tickets without a recent heartbeat: first by the state in memory, then checked in the database."""
         queue_state, now = self._state, self._now
         silent: dict[int, int] = {}
@@ -108,7 +108,7 @@ class MatchmakerTick:
             if seen_at < silent[ticket]:
                 decisions.dropped[ticket] = f"no sign of life for {(now - seen_at) // SECOND} s"
 
-    def _fill_openings(self, decisions: Thought, levels: JoinProfiles) -> None:
+    def _fill_openings(self, decisions: TickDecisions, levels: JoinProfiles) -> None:
         queue_state = self._state
         offered = {offer.body["match"] for offer in queue_state.offers.values() if offer.offer not in decisions.lapsed}
         matches = [match for match in queue_state.openings.values() if match.match_id not in offered]
@@ -141,7 +141,7 @@ class MatchmakerTick:
             "costs": proposal.costs,
         }
 
-    def _filling_body(self, match: LiveMatchRow, filling: Filling, inside: seat_filling.Inside) -> OfferBody:
+    def _filling_body(self, match: LiveMatchRow, filling: Filling, inside: seat_filling.PresentPlayers) -> OfferBody:
         joining = [self._state.held[ticket] for team in filling.teams for ticket in team]
         return {
             "teams": [self._slots(team, {}) for team in filling.teams],
@@ -161,7 +161,7 @@ class MatchmakerTick:
             for member in self._state.held[ticket].party.members
         ]
 
-    def _write(self, decisions: Thought) -> Stepped:
+    def _write(self, decisions: TickDecisions) -> TickCounts:
         """Write the decisions that are still valid: tickets, offers and queues may have changed since."""
         queue_state, now = self._state, self._now
         with self._database.write() as store:
@@ -186,7 +186,7 @@ class MatchmakerTick:
             touched = sorted(changes.touched)
             self._queue_service.notifier.announce(store, self._ladder, touched)
         self._queue_service.notifier.ring(self._ladder, touched)
-        return Stepped(tuple(offer.offer for offer in new), tuple(offer.offer for offer in lapsed), tuple(dropped))
+        return TickCounts(tuple(offer.offer for offer in new), tuple(offer.offer for offer in lapsed), tuple(dropped))
 
     def _unchanged(self, store: Store) -> set[str]:
         """The names of the queues whose configuration is the one in memory."""

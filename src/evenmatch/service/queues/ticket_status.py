@@ -42,7 +42,7 @@ class OfferStatus:
 
 
 @dataclass(frozen=True)
-class Begun:
+class StartedMatch:
     """The match of a ticket. state: open, closed, cancelled or expired."""
 
     match_id: str
@@ -74,7 +74,7 @@ class Status:
     waited: float | None
     ended: str | None = None
     offer: OfferStatus | None = None
-    match: Begun | None = None
+    match: StartedMatch | None = None
     waiting: Mapping[str, Waiting] = field(default_factory=dict)
     is_matching: bool = True
 
@@ -135,8 +135,8 @@ def _offer_status(offer: OfferRow, ticket: int) -> OfferStatus:
     )
 
 
-def _begun_match(match: LiveMatchRow) -> Begun:
-    return Begun(
+def _begun_match(match: LiveMatchRow) -> StartedMatch:
+    return StartedMatch(
         match_id=match.match_id,
         state=match.state,
         queue=match.queue,

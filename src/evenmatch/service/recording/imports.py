@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from evenmatch.errors import BadRowsError, Problem
+from evenmatch.errors import BadRowsError, RowProblem
 from evenmatch.history import History
 from evenmatch.ledger.database import Database
 from evenmatch.ledger.store import Store
@@ -25,7 +25,7 @@ from evenmatch.tables import MatchTable
 AT_ONCE = 25_000  # matches per transaction; smaller batches write each database page more often
 
 
-class Imported(NamedTuple):
+class ImportResult(NamedTuple):
     """The result of an import.
 
     added     matches;  known  matches that were there before;  position  the last one of the ledger now
@@ -35,7 +35,7 @@ class Imported(NamedTuple):
     added: int
     known: int
     position: int
-    left_out: tuple[Problem, ...] = ()
+    left_out: tuple[RowProblem, ...] = ()
 
 
 def import_matches(
@@ -47,7 +47,7 @@ def import_matches(
     rated: bool = True,
     skip_bad: bool = False,
     progress: Progress | None = None,
-) -> Imported:
+) -> ImportResult:
     """Add matches, in order of time, to the end of a ladder.
 
     rated     False: they are recorded and change no rating
@@ -56,7 +56,7 @@ def import_matches(
     Raises BadRowsError with every such match, unless skip_bad, before anything is added.
     """
     with database.read() as store:
-        refused = tuple[Problem, ...]()
+        refused = tuple[RowProblem, ...]()
         head = store.head(ladder)
         Settings.read(head.settings).check_open(ladder)
         if rated:
@@ -85,7 +85,7 @@ def import_matches(
         done += len(batch)
         if progress:
             progress(done)
-    return Imported(added, known, position, (*refused, *conflicts))
+    return ImportResult(added, known, position, (*refused, *conflicts))
 
 
 def _checkpoint(store: Store, ladder: str) -> None:
@@ -128,13 +128,13 @@ def _labels(team: pa.DictionaryArray, history: History) -> list[str | None]:
     return [stored(tuple(codes[a:b])) for a, b in pairwise(starts)]
 
 
-def _to_come(matches: MatchTable, now: int) -> list[Problem]:
+def _to_come(matches: MatchTable, now: int) -> list[RowProblem]:
     time = matches.history.columns.time
     future = np.flatnonzero(time > now + AHEAD).tolist()
     return matches.problems((match, to_come(int(time[match]), now)) for match in future)
 
 
-def _twice(store: Store, matches: MatchTable) -> list[Problem]:
+def _twice(store: Store, matches: MatchTable) -> list[RowProblem]:
     """The matches in which two names belong to the same player."""
     known = player_identities.ids_of(store, matches.player_names)
     own = np.arange(1, len(matches.player_names) + 1)
@@ -151,7 +151,7 @@ def _twice(store: Store, matches: MatchTable) -> list[Problem]:
     )
 
 
-def _conflicts(store: Store, ladder: str, matches: MatchTable, rated: bool) -> list[Problem]:
+def _conflicts(store: Store, ladder: str, matches: MatchTable, rated: bool) -> list[RowProblem]:
     """The matches whose ids are already used on the ladder with other content."""
     head = store.head(ladder)
     if not head.position - len(corrections.read(store, head, head.corrected)):

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from evenmatch.errors import InputError
 from evenmatch.history import Columns, Floats, History, Integers, Times, fill_duration
-from evenmatch.ledger.codec import Ids, Packed, digests, pack, pack_players, seal_of
+from evenmatch.ledger.codec import Ids, PackedMatches, digests, pack, pack_players, seal_of
 from evenmatch.ledger.events import Kind
 from evenmatch.ledger.plan import Plan
 from evenmatch.ledger.replay import Block, Rated, advance
@@ -21,7 +21,7 @@ from evenmatch.ledger.roster import Roster
 from evenmatch.ledger.store import Head, Store
 from evenmatch.ledger.tables import appearances, events, generations, ladders, player_identities, player_states
 from evenmatch.ledger.text import check_texts
-from evenmatch.service.recording.player_state_cache import Draft
+from evenmatch.service.recording.player_state_cache import StateTransaction
 from evenmatch.service.recording.report_batch import ReportBatch
 from evenmatch.tables.columns import datetime_text
 
@@ -45,7 +45,7 @@ class Batch:
     played_at: Times
     rated: Sequence[bool]
     labels: Sequence[str | None]
-    packed: Packed
+    packed: PackedMatches
     digests: Sequence[bytes]
 
     @classmethod
@@ -97,7 +97,7 @@ class Batch:
         if len(chosen) == len(self):
             return self
         columns = self.packed
-        packed = Packed(
+        packed = PackedMatches(
             [columns.played_at[index] for index in chosen],
             [columns.duration[index] for index in chosen],
             [columns.teams[index] for index in chosen],
@@ -115,7 +115,7 @@ class Batch:
         )
 
 
-class Appended(NamedTuple):
+class AppendedBatch(NamedTuple):
     """An appended batch: its block, how it was rated, and the current name of each of its players by id."""
 
     block: Block
@@ -123,14 +123,16 @@ class Appended(NamedTuple):
     names: dict[int, str]
 
 
-class Display(NamedTuple):
+class ReceiptDisplay(NamedTuple):
     """What live recording needs beyond an import: the standing shown on receipts, and the cache of player states."""
 
     show: Show
-    draft: Draft
+    draft: StateTransaction
 
 
-def append(store: Store, head: Head, plan: Plan, batch: Batch, now: int, live: Display | None = None) -> Appended:
+def append(
+    store: Store, head: Head, plan: Plan, batch: Batch, now: int, live: ReceiptDisplay | None = None
+) -> AppendedBatch:
     """Append a batch after the ladder's head, which the caller has locked; none of its ids may be in the ledger yet.
 
     plan   of the live generation
@@ -156,7 +158,7 @@ def append(store: Store, head: Head, plan: Plan, batch: Batch, now: int, live: D
     rated = advance(roster, plan, block, names.__getitem__, lambda position: batch.ids[position - head.position - 1])
     if live is not None and len(rated.lines):
         _show(live.show, block, rated, roster)
-    lines = rated.told()
+    lines = rated.journal_lines()
     players = pack_players(history, ids)
     p = batch.packed
     kind, recorded_at, generation = repeat(Kind.MATCH.value), repeat(now), repeat(head.generation)
@@ -170,7 +172,7 @@ def append(store: Store, head: Head, plan: Plan, batch: Batch, now: int, live: D
         player_states.put(store, head.ladder, head.generation, roster)
         ladders.set_position(store, head.ladder, int(positions[-1]))
         generations.set_time(store, head.ladder, head.generation, roster.time)
-    return Appended(block, rated, names)
+    return AppendedBatch(block, rated, names)
 
 
 def _starts(sizes: list[int]) -> Integers:

@@ -78,7 +78,7 @@ class PlayerStateCache:
         state, players = self._players.get(head.ladder, (None, None))
         return players if state == (head.generation, head.position, head.names) else None
 
-    def keep(self, draft: Draft, position: int) -> None:
+    def keep(self, draft: StateTransaction, position: int) -> None:
         """Cache what a transaction committed; the ladder's ledger now ends at this position."""
         head, roster = draft.head, draft.read
         with self._guard:
@@ -96,7 +96,7 @@ class PlayerStateCache:
 
 
 @dataclass(eq=False)
-class Draft:
+class StateTransaction:
     """The names and states that one transaction reads of a ladder, from the cache if possible; cached on commit.
 
     head  as the transaction locked it;  read: the states of its players, changed in place

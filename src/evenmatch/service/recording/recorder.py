@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from evenmatch.errors import BadRowsError, ConflictError, EvenmatchError, InputError, Problem
+from evenmatch.errors import BadRowsError, ConflictError, EvenmatchError, InputError, RowProblem
 from evenmatch.ledger.database import Database
 from evenmatch.ledger.events import write_body
 from evenmatch.ledger.plan import Plan
@@ -15,8 +15,8 @@ from evenmatch.ledger.store import Head, Store
 from evenmatch.ledger.tables import checkpoints, corrections, events, player_identities, player_states
 from evenmatch.service.group_commit import GroupCommit
 from evenmatch.service.queries.standings import DIVIDE, StandingsCache, View, divide, take
-from evenmatch.service.recording.ledger_append import AHEAD, Batch, Display, append, to_come
-from evenmatch.service.recording.player_state_cache import Draft, PlayerStateCache
+from evenmatch.service.recording.ledger_append import AHEAD, Batch, ReceiptDisplay, append, to_come
+from evenmatch.service.recording.player_state_cache import PlayerStateCache, StateTransaction
 from evenmatch.service.recording.receipts import MatchReceipt, RatedBlock, receipts
 from evenmatch.service.recording.report_batch import ReportBatch
 from evenmatch.service.settings import Settings, archived
@@ -71,7 +71,7 @@ class Recorder:
             if (view.head.generation, view.head.settings) != (head.generation, head.settings):  # the view is outdated
                 self._boards.forget(ladder)
                 view = take(store, ladder, now)
-            draft = Draft(self._memory, head)
+            draft = StateTransaction(self._memory, head)
             outcomes, count = record(store, head, plan, sheet, now, view, draft)
             if now - head.divided_at > DIVIDE:
                 divided = divide(store, view, now) is not None
@@ -99,7 +99,7 @@ def record(
     sheet: ReportBatch,
     now: int,
     view: View,
-    draft: Draft,
+    draft: StateTransaction,
 ) -> tuple[list[Outcome], int]:
     """Record matches on a ladder that the caller has locked. Return their outcomes, and how many are new."""
     batch = Batch.of_sheet(sheet)
@@ -111,8 +111,8 @@ def record(
     if new:
         divisions = [division.name for division in view.settings.standings.divisions]
         chosen = batch.take(new)
-        added = append(store, head, plan, chosen, now, Display(view.show, draft))
-        source = RatedBlock(rules, added.block, added.rated.told(), added.names, divisions)
+        added = append(store, head, plan, chosen, now, ReceiptDisplay(view.show, draft))
+        source = RatedBlock(rules, added.block, added.rated.journal_lines(), added.names, divisions)
         outcomes |= zip(new, receipts(head.name, chosen.ids, source), strict=True)
     if again:
         before = first_receipts(store, head, sorted({batch.ids[index] for index in again}))
@@ -141,7 +141,7 @@ def _classify(
         elif batch.played_at[index] > now + AHEAD:
             outcomes[index] = InputError(f"match {match_id!r}: {to_come(int(batch.played_at[index]), now)}")
         elif index in refused and batch.rated[index]:
-            outcomes[index] = BadRowsError("the match", [Problem(None, match_id, refused[index])])
+            outcomes[index] = BadRowsError("the match", [RowProblem(None, match_id, refused[index])])
         else:
             first[match_id] = index
     return list(first.values()), again, outcomes

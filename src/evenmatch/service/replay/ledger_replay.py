@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from evenmatch.errors import BadRowsError, InputError, Problem, StoreError
+from evenmatch.errors import BadRowsError, InputError, RowProblem, StoreError
 from evenmatch.history import Flags
 from evenmatch.ledger.codec import line_type, same_ratings
 from evenmatch.ledger.events import Kind
@@ -59,7 +59,7 @@ class ReplayTally:
     since: int = 1
     rated: int = 0
     left_out: int = 0
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[RowProblem] = field(default_factory=list)
 
     def add(self, step: ReplayStep) -> None:
         """Count the matches of a step."""
@@ -71,7 +71,7 @@ class ReplayTally:
             columns = step.block.columns._replace(player=np.zeros(len(step.block.ids), np.int32))
             reasons = dict(rules.system.refusals(columns, rules.parameters))
             refused = np.flatnonzero(step.rated.refused).tolist()
-            self.problems += [Problem(None, str(step.rows[index][0]), reasons[index]) for index in refused]
+            self.problems += [RowProblem(None, str(step.rows[index][0]), reasons[index]) for index in refused]
 
     def check(self) -> None:
         """Raise BadRowsError if a strict correction leaves matches unrated, InputError if new rules can rate none."""

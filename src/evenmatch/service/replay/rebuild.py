@@ -42,7 +42,7 @@ ROUNDS = 10  # attempts to catch up before the swap
 APART = 200_000  # events between two checkpoints of a replay, at least
 
 
-class Rebuilt(NamedTuple):
+class RebuildResult(NamedTuple):
     """The result of a rebuild.
 
     generation  the new one;  since  position from which on it was rated again
@@ -62,7 +62,7 @@ def is_due(head: Head, plan: Plan) -> bool:
 
 def rebuild(
     database: Database, ladder: str, clock: Callable[[], int], *, whole: bool = False, progress: Progress | None = None
-) -> Rebuilt | None:
+) -> RebuildResult | None:
     """Write a new generation of a ladder's ratings and swap it in; return None if no rebuild is due.
 
     whole  rebuild from the first event on, due or not
@@ -78,7 +78,7 @@ def rebuild(
         if build.finish(progress, clock):
             if whole:
                 mend_appearances(database, ladder)
-            return build.told()
+            return build.result()
 
 
 def mend_appearances(database: Database, ladder: str) -> None:
@@ -104,7 +104,7 @@ def correct_and_rebuild(
     event_id: str,
     progress: Progress | None = None,
     note: Callable[[Store], None] = lambda _: None,
-) -> tuple[PlannedCorrection | None, Rebuilt | None]:
+) -> tuple[PlannedCorrection | None, RebuildResult | None]:
     """Add a correction to the ledger together with the ratings that it leads to, atomically.
 
     note  called in the transaction that adds it
@@ -124,12 +124,14 @@ def correct_and_rebuild(
                 return planned, None
             wanted = Correction(head.position + 1, planned.kind, planned.body)
             plan = plan_of([*corrections.read(store, head, head.corrected), wanted])
-            build = _open(database, store, head, plan, planned.since, clock(), Pending(wish, planned, event_id, note))
+            build = _open(
+                database, store, head, plan, planned.since, clock(), PendingCorrection(wish, planned, event_id, note)
+            )
         if build.finish(progress, clock):
-            return planned, build.told()
+            return planned, build.result()
 
 
-class Pending(NamedTuple):
+class PendingCorrection(NamedTuple):
     """A correction that is added to the ledger by the swap.
 
     wish  the request;  wanted  the event planned for it;  note  called in the transaction of the swap
@@ -148,7 +150,7 @@ def _open(
     plan: Plan,
     since: int | None,
     now: int,
-    pending: Pending | None = None,
+    pending: PendingCorrection | None = None,
 ) -> RebuildRun:
     """Create the row of a new generation, with the next number, and return its builder.
 
@@ -174,7 +176,7 @@ class RebuildRun:
     plan: Plan
     since: int
     generation: int
-    pending: Pending | None = None
+    pending: PendingCorrection | None = None
     changed: int = 0
 
     def __post_init__(self) -> None:
@@ -194,9 +196,9 @@ class RebuildRun:
         self.discard()
         return False
 
-    def told(self) -> Rebuilt:
+    def result(self) -> RebuildResult:
         """The result of the rebuild."""
-        return Rebuilt(self.generation, self.since, self.tally.rated, self.changed)
+        return RebuildResult(self.generation, self.since, self.tally.rated, self.changed)
 
     def write(self, progress: Progress | None) -> None:
         """Write lines, checkpoints and states in small transactions, until at most a few new events are left."""
@@ -229,7 +231,7 @@ class RebuildRun:
 
     def _put_lines(self, step: ReplayStep) -> None:
         """Write the lines of a step that differ from those first recorded."""
-        lines = step.rated.told()
+        lines = step.rated.journal_lines()
         same = unchanged(step, lines, self._systems, self.plan)
         positions = step.block.positions
         changed = np.flatnonzero(~same & (positions >= self.since)).tolist()
@@ -278,7 +280,7 @@ class RebuildRun:
         touched = [np.empty(0, np.int64)]
         for step in replay(store, now, self.plan, self.roster):
             self.tally.add(step)
-            lines = step.rated.told()
+            lines = step.rated.journal_lines()
             same = unchanged(step, lines, self._systems, self.plan)
             rows = [
                 (now.ladder, self.generation, int(step.block.positions[match]), lines[match])

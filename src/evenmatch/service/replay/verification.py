@@ -37,7 +37,7 @@ from evenmatch.service.settings import Settings
 
 
 @dataclass(frozen=True)
-class Verified:
+class Verification:
     """The result of comparing a ladder with a replay of its ledger.
 
     damage       sentences: where the ledger itself was altered; only a backup repairs that, a rebuild does not
@@ -61,13 +61,13 @@ class Verified:
         return not self.damage and not self.differences and self.due is None and self.same_engine
 
 
-def verify(database: Database, ladder: str, progress: Progress | None = None) -> Verified:
+def verify(database: Database, ladder: str, progress: Progress | None = None) -> Verification:
     """Check the digest of every event, replay all events, and compare every line and state bit for bit."""
     with database.read() as store:
         head = store.head(ladder)
         damage = tuple(damage_of(store, head))
         if damage:
-            return Verified(ladder, head.position, 0, 0, (), head.due, True, damage)
+            return Verification(ladder, head.position, 0, 0, (), head.due, True, damage)
         plan = corrections.read_plan(store, head, head.planned)
         roster = Roster.empty(plan.rules_at(1))
         differences: list[str] = []
@@ -83,7 +83,7 @@ def verify(database: Database, ladder: str, progress: Progress | None = None) ->
             differences.append("the table of appearances does not agree with the matches")
         differences += _compare_states(store, head, plan, roster)
         same_engine = head.engine == engine_of(plan.last_rules.system)
-        return Verified(ladder, head.position, matches, len(roster), tuple(differences), head.due, same_engine)
+        return Verification(ladder, head.position, matches, len(roster), tuple(differences), head.due, same_engine)
 
 
 def damage_of(store: Store, head: Head) -> Iterator[str]:
@@ -116,7 +116,7 @@ def _compare_lines(store: Store, head: Head, plan: Plan, step: ReplayStep, syste
     listed = list(zip(positions, step.rows, strict=True))
     live = [bytes(journal[position] if position in journal else row[2]) for position, row in listed]
     ours = [position in journal or systems[row[1]] == system.name for position, row in listed]
-    same = same_lines(line_type(system), live, step.rated.told(), ours)
+    same = same_lines(line_type(system), live, step.rated.journal_lines(), ours)
     wrong = [listed[match] for match in np.flatnonzero(~same).tolist()]
     return [f"match {row[0]!r} at position {position} has another line than a replay" for position, row in wrong]
 

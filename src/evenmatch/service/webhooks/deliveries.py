@@ -21,7 +21,7 @@ from evenmatch.service.queues.leases import Leases
 from evenmatch.service.webhooks import outbox
 from evenmatch.service.webhooks.http_sender import Sender
 from evenmatch.service.webhooks.outbox import DeliveryOutcome
-from evenmatch.service.webhooks.payloads import News, news
+from evenmatch.service.webhooks.payloads import NewEvents, news
 from evenmatch.service.webhooks.subscriptions import REMOVED, Webhooks
 
 AT_ONCE, EACH = 8, 4  # deliveries in flight, in all and to one webhook
@@ -71,7 +71,7 @@ class Deliverer:
                 break
         return created
 
-    def _news(self, store: Store) -> list[tuple[int, Cursor, News, list[Webhook]]]:
+    def _news(self, store: Store) -> list[tuple[int, Cursor, NewEvents, list[Webhook]]]:
         """New events per ladder, grouped by webhooks with the same cursor: (ladder, cursor, news, webhooks)."""
         hooks = webhooks.read_all(store)
         if not hooks:
@@ -90,7 +90,7 @@ class Deliverer:
 
     def _group(
         self, store: Store, head: Head, end: Cursor, before: Cursor, hooks: list[Webhook]
-    ) -> tuple[Cursor, News, list[Webhook]]:
+    ) -> tuple[Cursor, NewEvents, list[Webhook]]:
         wanted = frozenset(event for hook in hooks for event in hook.events)
         return before, news(store, head, before, end.change, wanted), hooks
 

@@ -10,7 +10,7 @@ from evenmatch.ledger.tables import deliveries, webhook_cursors, webhooks
 from evenmatch.ledger.tables.deliveries import DueDelivery
 from evenmatch.ledger.tables.webhook_cursors import Cursor
 from evenmatch.ledger.tables.webhooks import Webhook
-from evenmatch.service.webhooks.payloads import News
+from evenmatch.service.webhooks.payloads import NewEvents
 
 BACKOFF = (5, 30, 120, 600, 3_600, 21_600)  # seconds until a failed delivery is tried again, by attempt
 JITTER = 0.1  # largest share added to BACKOFF
@@ -25,7 +25,7 @@ class DeliveryOutcome(NamedTuple):
     is_final: bool = False
 
 
-def keep(store: Store, ladder: int, hook: Webhook, before: Cursor, found: News, now: int) -> int:
+def keep(store: Store, ladder: int, hook: Webhook, before: Cursor, found: NewEvents, now: int) -> int:
     """Write a webhook's new deliveries and its cursor, unless another process already did; return their number."""
     if webhooks.read(store, hook.webhook) is None:
         return 0

@@ -12,7 +12,7 @@ from evenmatch.ledger.store import Head, Store
 from evenmatch.ledger.tables import events, offers, seasons
 from evenmatch.ledger.tables.offers import OfferRow
 from evenmatch.ledger.tables.webhook_cursors import Cursor
-from evenmatch.service.queries.match_explanations import Movement, shown_number
+from evenmatch.service.queries.match_explanations import ShownRatingChange, shown_number
 from evenmatch.service.recording.receipts import MatchReceipt, PlayerReceipt
 from evenmatch.service.recording.recorder import first_receipts
 from evenmatch.service.times import iso_time
@@ -22,14 +22,14 @@ TOGETHER = 500  # ledger events in one batch
 Body = dict[str, object]
 
 
-class News(NamedTuple):
+class NewEvents(NamedTuple):
     """New events in order, as (event, JSON), and the cursor after them."""
 
     upto: Cursor
     told: list[tuple[str, str]]
 
 
-def news(store: Store, head: Head, after: Cursor, change: int, wanted: frozenset[str]) -> News:
+def news(store: Store, head: Head, after: Cursor, change: int, wanted: frozenset[str]) -> NewEvents:
     """The wanted events of a ladder after a cursor, those of the ledger first.
 
     head, change  as read in this transaction
@@ -38,7 +38,7 @@ def news(store: Store, head: Head, after: Cursor, change: int, wanted: frozenset
     rows = events.read_after(store, head.ladder, after.position, TOGETHER) if is_behind else []
     bodies = [*_of_ledger(store, head, rows, wanted), *_of_queues(store, head, after, change, wanted)]
     upto = Cursor(rows[-1][0] if rows else after.position, change)
-    return News(upto, [(event, write({"event": event, "ladder": head.name, **body})) for event, body in bodies])
+    return NewEvents(upto, [(event, write({"event": event, "ladder": head.name, **body})) for event, body in bodies])
 
 
 def write(body: Body) -> str:
@@ -73,7 +73,7 @@ def _line(line: PlayerReceipt) -> Body:
     change = line.change
     return {
         "player": change.player,
-        **Movement.of(change.before, change.after)._asdict(),
+        **ShownRatingChange.of(change.before, change.after)._asdict(),
         "percentile": line.percentile,
         "division": line.division,
         "expected": shown_number(change.expected),

@@ -31,7 +31,7 @@ def _front(visit: PageRequest) -> Mapping[str, object]:
     return {"cards": sorted(cards, key=lambda card: card.ladder.archived)}
 
 
-class Card(NamedTuple):
+class LadderCard(NamedTuple):
     """A ladder in the list; `best`: the first three players with their standings."""
 
     ladder: LadderShown
@@ -43,10 +43,10 @@ class Card(NamedTuple):
     waiting: int | None
 
 
-def _card(visit: PageRequest, name: str) -> Card:
+def _card(visit: PageRequest, name: str) -> LadderCard:
     view = visit.reading.view(name)
     best = visit.site.service.named(view.snapshot.page(1, 3)) if len(view.snapshot) else []
-    return Card(
+    return LadderCard(
         LadderShown.of(view),
         len(view.snapshot.board),
         len(view.snapshot),

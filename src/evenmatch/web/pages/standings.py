@@ -166,12 +166,12 @@ async def rules(visit: PageRequest) -> Response:
 
 
 def _rules(visit: PageRequest) -> Mapping[str, object]:
-    from evenmatch.service.queries.descriptions import rules_told  # noqa: PLC0415
+    from evenmatch.service.queries.descriptions import rules_as_data  # noqa: PLC0415
 
     ladder = visit.reading.described(visit.ladder)
     return {
         "ladder": LadderShown.of(visit.reading.view(visit.ladder)),
-        "told": rules_told(ladder.rules),
+        "told": rules_as_data(ladder.rules),
         "settings": ladder.settings,
         "json": json,
     }
