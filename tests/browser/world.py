@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from evenmatch import Appearance, Match, Team, from_matches, rules
-from evenmatch.lab.season import season
+from evenmatch.lab.synthetic_season import season
 from evenmatch.service.callers.keys import Keys
 from evenmatch.service.corrections import Ban, Void
 from evenmatch.service.queue_rules import QueueRules

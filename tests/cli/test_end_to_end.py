@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from evenmatch import from_matches, write
-from evenmatch.lab.season import season as season_of_teams
+from evenmatch.lab.synthetic_season import season as season_of_teams
 
 COMMAND = [sys.executable, "-c", "from evenmatch.cli import main; main()"]
 

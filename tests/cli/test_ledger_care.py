@@ -9,7 +9,7 @@ import time
 from contextlib import closing
 
 from evenmatch import from_matches, write
-from evenmatch.lab.season import season as season_of_teams
+from evenmatch.lab.synthetic_season import season as season_of_teams
 from evenmatch.service.backup import dump_line
 
 

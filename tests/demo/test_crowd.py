@@ -9,8 +9,8 @@ import pytest
 from evenmatch.client import Client
 from evenmatch.client.models import JoinRequest, PartyMember
 from evenmatch.demo.crowd import SimulatedCrowd
-from evenmatch.demo.demo_ladders import QUEUE, make_ladder, play_seasons
 from evenmatch.demo.games import LADDERS
+from evenmatch.demo.ladder_creation import QUEUE, make_ladder, play_seasons
 from evenmatch.service.callers.keys import Keys
 from evenmatch.service.service import Service
 from served import Served

@@ -7,8 +7,8 @@ from math import comb, exp
 import numpy as np
 import pytest
 
-from evenmatch.demo.demo_ladders import QUEUE, make_ladder, missing, play_seasons
 from evenmatch.demo.games import GAMES, LADDERS
+from evenmatch.demo.ladder_creation import QUEUE, make_ladder, missing, play_seasons
 from evenmatch.demo.names import HOSTILE, player_names
 from evenmatch.demo.population import make_people
 from evenmatch.errors import UsageError

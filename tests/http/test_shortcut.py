@@ -8,7 +8,7 @@ import pytest
 from evenmatch import rules
 from evenmatch.errors import UnknownNameError
 from evenmatch.http.options import Options
-from evenmatch.http.standings_cache import SharedComputation
+from evenmatch.http.view_cache import SharedComputation
 from evenmatch.service.settings import Settings
 from evenmatch.standings.rules import StandingsRules
 from ledger.made import duel

@@ -11,7 +11,7 @@ from evenmatch.errors import InputError
 from evenmatch.lab.ladder import health_charts
 from evenmatch.lab.ladder.health import favourites, floor_of, health, periods
 from evenmatch.lab.ladder.health_findings import health_findings
-from evenmatch.lab.season import season
+from evenmatch.lab.synthetic_season import season
 from evenmatch.match import Match
 from ledger.made import match, micros
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from evenmatch.lab.queue.matches import RunMatches, weigh
-from evenmatch.lab.queue.run import CANCELLED, EXPIRED, MATCHED, OVERTAKEN, WAITING, Run
 from evenmatch.lab.queue.run_metrics import FIRST, summary_of
+from evenmatch.lab.queue.run_result import CANCELLED, EXPIRED, MATCHED, OVERTAKEN, WAITING, Run
 from evenmatch.matchmaking.ticket import Member, Ticket
 from evenmatch.matchmaking.tickets import Tickets
 from evenmatch.policy import Policy

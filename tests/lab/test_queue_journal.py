@@ -12,8 +12,8 @@ from evenmatch.lab.queue.journal import JournalWriter
 from evenmatch.lab.queue.journal_reader import load_journal, read_journal
 from evenmatch.lab.queue.replay import first_difference, replay
 from evenmatch.lab.queue.rival_matchmakers import others
-from evenmatch.lab.queue.run import MATCHED, OVERTAKEN
 from evenmatch.lab.queue.run_metrics import summary_of
+from evenmatch.lab.queue.run_result import MATCHED, OVERTAKEN
 from evenmatch.lab.queue.scenario import Scenario
 from evenmatch.lab.queue.simulation import simulate
 from evenmatch.lab.queue.team_building import line_up, proposals

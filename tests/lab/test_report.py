@@ -24,7 +24,7 @@ from evenmatch.lab.backtests.findings import TRIALS, Variant
 from evenmatch.lab.backtests.report import write_report
 from evenmatch.lab.backtests.verdict import verdict
 from evenmatch.lab.safe_names import DIRECTIONS, plain
-from evenmatch.lab.season import season
+from evenmatch.lab.synthetic_season import season
 
 SYSTEMS = ("elo", "glicko2", "wager")
 OWNED = "document.title='owned'"
@@ -275,7 +275,7 @@ def test_a_tuned_backtest_tells_what_tuning_changed(tuned, tmp_path):
 
 def test_looks_are_all_different_and_follow_the_order():
     names = [f"system{at}" for at in range(24)]
-    looks = charts.looks(names)
+    looks = charts.line_styles(names)
     assert len(set(looks.values())) == 24
     assert len({looks[name].color for name in names[:6]}) == 6
     assert len({(look.color, look.dash) for look in list(looks.values())[:12]}) == 12

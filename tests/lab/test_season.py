@@ -8,7 +8,7 @@ import pytest
 from evenmatch import from_matches, rate, rules
 from evenmatch.errors import UsageError
 from evenmatch.lab.picture import rating_paths
-from evenmatch.lab.season import Habits, player_names, season
+from evenmatch.lab.synthetic_season import Habits, player_names, season
 
 
 def test_a_seed_is_a_season():

@@ -11,7 +11,7 @@ from evenmatch import backtest, from_matches, rate, rules
 from evenmatch.errors import BadParameterError, InputError
 from evenmatch.lab.ladder.what_if import what_if
 from evenmatch.lab.ladder.what_if_report import ranks, what_if_findings
-from evenmatch.lab.season import season
+from evenmatch.lab.synthetic_season import season
 from evenmatch.match import Match
 from evenmatch.standings.division import Division
 from evenmatch.standings.rules import StandingsRules

@@ -252,7 +252,7 @@ def test_leaving_is_refused_where_one_does_not_wait_and_nothing_changes():
         (np.array([3, 4]), "ticket 4 is not waiting"),
         (("1",), "ticket 1 is not waiting|ticket '1' is not waiting"),
     ):
-        for call in (queue.leave_all, queue.told, queue.take):
+        for call in (queue.leave_all, queue.tickets_of, queue.take):
             with pytest.raises(InputError, match=named):
                 call(wrong)
         assert queue.ids == [1, 2, 3]

@@ -6,7 +6,7 @@ import pytest
 from evenmatch import rate, rules
 from evenmatch.errors import InputError, UnknownNameError
 from evenmatch.service.corrections import Ban, Void
-from evenmatch.service.replay.history_cache import read_history
+from evenmatch.service.replay.ladder_history import read_history
 from ledger.made import after, duel, match, micros, ratings
 
 

@@ -13,7 +13,7 @@ from evenmatch.http.app import application
 from evenmatch.http.options import Options
 from evenmatch.http.server import site_over
 from evenmatch.lab.backtests.verdict import verdict
-from evenmatch.lab.season import season
+from evenmatch.lab.synthetic_season import season
 from evenmatch.service.queues.matchmaker import Matchmaker
 from evenmatch.service.queues.requests import Join, QueuedPlayer
 from evenmatch.service.service import Service

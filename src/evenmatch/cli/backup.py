@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from evenmatch.cli import options
-from evenmatch.cli.database import DATABASE, Db, opened, shown_database
+from evenmatch.cli.database_options import DATABASE, Db, opened, shown_database
 from evenmatch.cli.output import print_json, printable, working
 
 

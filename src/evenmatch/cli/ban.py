@@ -8,7 +8,7 @@ import typer
 
 from evenmatch.cli import options
 from evenmatch.cli.correction_options import correct
-from evenmatch.cli.database import DATABASE, Db, Id, OnLadder, Preview, Reason
+from evenmatch.cli.database_options import DATABASE, Db, Id, OnLadder, Preview, Reason
 from evenmatch.cli.output import note
 from evenmatch.errors import UsageError
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from evenmatch.cli.database import counted, ladder_of, opened
+from evenmatch.cli.database_options import counted, ladder_of, opened
 from evenmatch.cli.output import note, print_json, print_table, printable, working
 
 if TYPE_CHECKING:

@@ -74,9 +74,9 @@ def command(
 
 def _prepare_and_serve(host: str | None, port: int | None, db: Path | None, seed: int, *, players: bool) -> None:
     with needing("serve", "the demo"):
-        from evenmatch.demo.demo_ladders import make_ladder, missing, play_seasons
         from evenmatch.demo.demo_server import serve_demo
         from evenmatch.demo.games import GAMES
+        from evenmatch.demo.ladder_creation import make_ladder, missing, play_seasons
         from evenmatch.http.options import read_options
         from evenmatch.http.server import address_of
         from evenmatch.service.kernels import MATCHMAKER, Compilation

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from evenmatch.cli import options
-from evenmatch.cli.database import DATABASE, Db, OnLadder, ladder_of, opened
+from evenmatch.cli.database_options import DATABASE, Db, OnLadder, ladder_of, opened
 from evenmatch.cli.output import compile_ahead, note_skipped, print_json, printable, working
 from evenmatch.errors import UnknownNameError, UsageError
 

@@ -9,7 +9,7 @@ import typer
 
 from evenmatch.cli import options
 from evenmatch.cli.audit import acting
-from evenmatch.cli.database import DATABASE, Db, OnLadder, counted, ladder_of, opened
+from evenmatch.cli.database_options import DATABASE, Db, OnLadder, counted, ladder_of, opened
 from evenmatch.cli.input_files import FILES, FromLadder, adding, matches_in, one_ladder, received
 from evenmatch.cli.output import note_skipped, print_json, printable, problems_document, working
 from evenmatch.errors import UsageError, matches_of

@@ -10,7 +10,17 @@ from evenmatch.cli import options
 from evenmatch.cli.audit import acting
 from evenmatch.cli.correction_options import NOTHING, ONLY_SEEN, as_document, carry_out, print_preview
 from evenmatch.cli.correction_words import about, changed_by, differences, in_words
-from evenmatch.cli.database import DATABASE, Db, Id, Preview, counted, minutes_text, opened, shown_database, typed
+from evenmatch.cli.database_options import (
+    DATABASE,
+    Db,
+    Id,
+    Preview,
+    counted,
+    minutes_text,
+    opened,
+    shown_database,
+    typed,
+)
 from evenmatch.cli.output import compile_ahead, note, print_json, print_table, printable
 from evenmatch.cli.season import plain_season
 from evenmatch.cli.settings import with_settings

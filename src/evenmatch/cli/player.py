@@ -9,7 +9,7 @@ import typer
 
 from evenmatch.cli import options
 from evenmatch.cli.audit import acting
-from evenmatch.cli.database import DATABASE, Db, Yes, ask, counted, minutes_text, opened
+from evenmatch.cli.database_options import DATABASE, Db, Yes, ask, counted, minutes_text, opened
 from evenmatch.cli.output import note, print_json, print_table, printable, working
 
 if TYPE_CHECKING:

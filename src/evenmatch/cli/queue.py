@@ -9,7 +9,7 @@ import typer
 
 from evenmatch.cli import options
 from evenmatch.cli.audit import audit_entry
-from evenmatch.cli.database import DATABASE, Db, OnLadder, counted, ladder_of, opened, typed
+from evenmatch.cli.database_options import DATABASE, Db, OnLadder, counted, ladder_of, opened, typed
 from evenmatch.cli.output import compile_ahead, note, print_json, print_table, printable
 from evenmatch.cli.policies import find, read_document
 from evenmatch.errors import UsageError

@@ -65,7 +65,7 @@ def command(
     """
     by = options.rules_of(system, preset, param)
     now = options.moment(as_of)
-    from evenmatch.cli.divisions import read_divisions
+    from evenmatch.cli.divisions_file import read_divisions
     from evenmatch.rating import rate, rateable
     from evenmatch.standings.division import DIVISIONS
     from evenmatch.tables.files import check_writable, texts, write_arrow

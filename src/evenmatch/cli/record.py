@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from evenmatch.cli import options
-from evenmatch.cli.database import DATABASE, Db, OnLadder, counted, ladder_of, opened
+from evenmatch.cli.database_options import DATABASE, Db, OnLadder, counted, ladder_of, opened
 from evenmatch.cli.input_files import FILES, FromLadder, adding, matches_in, one_ladder, received
 from evenmatch.cli.output import note, print_json, print_table, printable, working
 from evenmatch.errors import BadRowsError, EvenmatchError

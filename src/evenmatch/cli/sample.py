@@ -26,7 +26,7 @@ def command(
     """Simulate a season of a 6v6 game, rate it with wager, explain a match and draw a chart."""
     from evenmatch import rating, tables
     from evenmatch.cli import explain
-    from evenmatch.lab.season import season
+    from evenmatch.lab.synthetic_season import season
 
     try:
         folder.mkdir(parents=True, exist_ok=True)

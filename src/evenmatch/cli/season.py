@@ -9,7 +9,18 @@ import typer
 from evenmatch.cli import options
 from evenmatch.cli.audit import acting
 from evenmatch.cli.correction_options import ONLY_SEEN, as_document, print_preview
-from evenmatch.cli.database import DATABASE, Db, Id, OnLadder, Preview, counted, ladder_of, minutes_text, opened, typed
+from evenmatch.cli.database_options import (
+    DATABASE,
+    Db,
+    Id,
+    OnLadder,
+    Preview,
+    counted,
+    ladder_of,
+    minutes_text,
+    opened,
+    typed,
+)
 from evenmatch.cli.output import beyond, note, print_json, print_table, printable, working
 from evenmatch.errors import UsageError
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from evenmatch.cli.database import DATABASE, Db, typed
+from evenmatch.cli.database_options import DATABASE, Db, typed
 from evenmatch.cli.output import note
 from evenmatch.errors import needing
 

@@ -12,7 +12,7 @@ from evenmatch.cli.output import working
 from evenmatch.errors import UsageError
 
 if TYPE_CHECKING:
-    from evenmatch.lab.queue.run import Run
+    from evenmatch.lab.queue.run_result import Run
     from evenmatch.lab.queue.scenario import Scenario
     from evenmatch.lab.queue.simulation import Matchmaker
     from evenmatch.policy import Policy

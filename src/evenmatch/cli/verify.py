@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from evenmatch.cli import options
-from evenmatch.cli.database import DATABASE, Db, counted, opened, typed
+from evenmatch.cli.database_options import DATABASE, Db, counted, opened, typed
 from evenmatch.cli.output import print_json, printable, working
 
 if TYPE_CHECKING:

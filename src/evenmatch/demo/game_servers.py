@@ -21,8 +21,8 @@ from evenmatch.client.models import (
     PlayerResult,
     TeamResult,
 )
-from evenmatch.demo.demo_ladders import QUEUE
 from evenmatch.demo.games import Game
+from evenmatch.demo.ladder_creation import QUEUE
 from evenmatch.demo.population import SimulatedPerson
 from evenmatch.errors import EvenmatchError
 

@@ -11,8 +11,8 @@ from evenmatch.client import AsyncClient
 from evenmatch.client.calls.tickets import OVER
 from evenmatch.client.errors import ProblemError
 from evenmatch.client.models import JoinRequest, OfferAnswer, PartyMember
-from evenmatch.demo.demo_ladders import QUEUE
 from evenmatch.demo.games import Game
+from evenmatch.demo.ladder_creation import QUEUE
 from evenmatch.demo.population import SimulatedPerson
 from evenmatch.errors import EvenmatchError
 

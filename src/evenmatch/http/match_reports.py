@@ -13,16 +13,16 @@ from evenmatch.service.recording.receipts import MatchReceipt
 from evenmatch.service.recording.report_batch import ReportBatch
 
 
-async def report(site: Site, ladder: str, sheet: ReportBatch) -> bytes:
+async def report(site: Site, ladder: str, reports: ReportBatch) -> bytes:
     """Record the only match of a batch and return its receipt as JSON. Raises the error that refused it."""
-    (outcome,) = await site.reports.one(ladder, sheet)
+    (outcome,) = await site.reports.one(ladder, reports)
     if isinstance(outcome, EvenmatchError):
         raise outcome
     return encoded(rendered(outcome))
 
 
 async def report_all(
-    site: Site, ladder: str, sheet: ReportBatch, refused: Mapping[int, tuple[str, EvenmatchError]] | None = None
+    site: Site, ladder: str, reports: ReportBatch, refused: Mapping[int, tuple[str, EvenmatchError]] | None = None
 ) -> bytes:
     """Record the matches of a batch and return the outcome of each as JSON.
 
@@ -30,11 +30,11 @@ async def report_all(
     Raises UsageError if the batch has more matches than allowed.
     """
     limit = site.options.batch_limit
-    count = len(sheet) + len(refused or ())
+    count = len(reports) + len(refused or ())
     if count > limit:
         raise UsageError(f"{count:,} matches in one batch; the limit is {limit:,}")
-    outcomes = await site.reports.one(ladder, sheet) if len(sheet) else []
-    pairs: list[tuple[str, MatchReceipt | EvenmatchError]] = list(zip(sheet.ids, outcomes, strict=True))
+    outcomes = await site.reports.one(ladder, reports) if len(reports) else []
+    pairs: list[tuple[str, MatchReceipt | EvenmatchError]] = list(zip(reports.ids, outcomes, strict=True))
     for index, pair in sorted((refused or {}).items()):
         pairs.insert(index, pair)
     failed = sum(isinstance(outcome, EvenmatchError) for _, outcome in pairs)

@@ -16,8 +16,8 @@ from evenmatch.http.logs import log
 from evenmatch.http.metrics import HttpMetrics
 from evenmatch.http.options import Options
 from evenmatch.http.rate_limits import RateLimit
-from evenmatch.http.standings_cache import ViewCache
 from evenmatch.http.ticket_notifications import TicketNotifications
+from evenmatch.http.view_cache import ViewCache
 from evenmatch.service.callers.audit_trail import Audit
 from evenmatch.service.callers.keys import Keys
 from evenmatch.service.callers.sessions import Sessions
@@ -70,7 +70,7 @@ class Site:
         start = self.threads.submit
         self.reports: GroupCommit[ReportBatch, list[Outcome]] = GroupCommit(self._record, start, _log_bug, len)
         self.wishes: GroupCommit[QueueRequest, RequestResult] = GroupCommit(self._queue, start, _log_bug)
-        self.looks: GroupCommit[int, Status] = GroupCommit(self._statuses, start, _log_bug)
+        self.status_reads: GroupCommit[int, Status] = GroupCommit(self._statuses, start, _log_bug)
         self.key_limit = RateLimit(options.rate, options.burst)
         self.player_limit = RateLimit(options.player_rate, options.player_burst)
         self.open_limit = RateLimit(options.open_rate, options.open_burst)
@@ -79,15 +79,15 @@ class Site:
         """Call a blocking function in a worker thread and return its result."""
         return await asyncio.get_running_loop().run_in_executor(self.threads, function, *arguments)
 
-    def _record(self, ladder: str, sheets: Sequence[ReportBatch]) -> list[list[Outcome]]:
-        joined = ReportBatch.joined(sheets)
-        outcomes = self.service.record_sheet(ladder, joined)
+    def _record(self, ladder: str, batches: Sequence[ReportBatch]) -> list[list[Outcome]]:
+        joined = ReportBatch.joined(batches)
+        outcomes = self.service.record_reports(ladder, joined)
         recorded = [index for index, outcome in enumerate(outcomes) if not isinstance(outcome, EvenmatchError)]
         self.metrics.matches.labels(ladder, "recorded").inc(len(recorded))
         self.metrics.matches.labels(ladder, "refused").inc(len(joined) - len(recorded))
         if recorded:
             self.running.settle_reported(ladder, [joined.ids[index] for index in recorded], joined.quitters(recorded))
-        return ReportBatch.shares(sheets, outcomes)
+        return ReportBatch.shares(batches, outcomes)
 
     def _queue(self, ladder: str, requests: Sequence[QueueRequest]) -> Sequence[RequestResult | EvenmatchError]:
         outcomes = self.queue_service.apply(ladder, requests)

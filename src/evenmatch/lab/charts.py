@@ -60,7 +60,7 @@ class Path(NamedTuple):
     rating: Floats
 
 
-def looks(names: Sequence[str]) -> dict[str, LineStyle]:
+def line_styles(names: Sequence[str]) -> dict[str, LineStyle]:
     """Style of each name by its position, so that the same list has the same styles in all figures."""
     unique = dict.fromkeys(names)
     return {
@@ -77,7 +77,7 @@ def label(name: str, longest: int = 48) -> str:
 def reliability(points: pa.Table, variants: Sequence[Name], shown: int = SHOWN) -> go.Figure:
     """Reliability curves of these variants from `Backtest.reliability`."""
     figure = new_figure(height=420)
-    look = looks([system for system, _ in variants])
+    look = line_styles([system for system, _ in variants])
     figure.add_scatter(
         x=[50, 100],
         y=[50, 100],
@@ -118,7 +118,7 @@ def over_time(segments: pa.Table, variants: Sequence[Name], shown: int = SHOWN) 
     """Log loss by period from `Backtest.segments`, with the interval of the first variant; small periods omitted."""
     figure = new_figure(height=380)
     figure.update_layout(hovermode="x")
-    look = looks([system for system, _ in variants])
+    look = line_styles([system for system, _ in variants])
     periods = segments.filter(
         pc.and_(pc.equal(segments["by"], "period"), pc.greater_equal(segments["matches"], THIN_PERIOD))
     )
@@ -179,7 +179,7 @@ def rating_distribution(ratings: Floats, look: LineStyle) -> go.Figure:
 def rating_paths(paths: Sequence[Path]) -> go.Figure:
     """Ratings over time; a path with more than STEPS matches is sampled evenly."""
     figure = new_figure(height=420)
-    look = looks([str(index) for index in range(len(paths))])
+    look = line_styles([str(index) for index in range(len(paths))])
     for index, path in enumerate(paths):
         chosen = np.unique(np.linspace(0, len(path.time) - 1, min(len(path.time), STEPS)).round().astype(int))
         figure.add_scatter(

@@ -11,9 +11,9 @@ from typing import ClassVar, NamedTuple, Protocol
 import numpy as np
 
 from evenmatch.errors import ConflictError, InputError
+from evenmatch.ledger.block_rating import engine_of
 from evenmatch.ledger.events import NO_IDS, NO_RATINGS, Body, Kind, correction_digest, write_body
 from evenmatch.ledger.plan import plan_of, write_rules
-from evenmatch.ledger.replay import engine_of
 from evenmatch.ledger.store import Head, Store
 from evenmatch.ledger.tables import (
     corrections,

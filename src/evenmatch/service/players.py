@@ -11,9 +11,9 @@ import numpy as np
 
 from evenmatch.errors import ConflictError, InputError
 from evenmatch.history import Floats
+from evenmatch.ledger.block_rating import finish
 from evenmatch.ledger.events import Kind
 from evenmatch.ledger.plan import PlannedStart
-from evenmatch.ledger.replay import finish
 from evenmatch.ledger.store import Head, Store
 from evenmatch.ledger.tables import appearances, corrections, events, jobs, player_identities, player_states
 from evenmatch.ledger.text import check_text

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from evenmatch.errors import UnknownNameError
+from evenmatch.ledger.block_rating import finish
 from evenmatch.ledger.events import Kind
-from evenmatch.ledger.replay import finish
 from evenmatch.ledger.store import Head, Store
 from evenmatch.ledger.tables import (
     checkpoints,

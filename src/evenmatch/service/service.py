@@ -136,9 +136,9 @@ class Service(Transacting):
             raise UsageError(f"match {other.id!r} is of ladder {other.ladder!r}; all must be of ladder {ladder!r}")
         return self._recorder.together.wait(ladder, ReportBatch.of(matches, [rated] * len(matches)))
 
-    def record_sheet(self, ladder: str, sheet: ReportBatch) -> list[Outcome]:
+    def record_reports(self, ladder: str, reports: ReportBatch) -> list[Outcome]:
         """Record a batch in a transaction of its own; each match states whether it is rated, all are of this ladder."""
-        return self._recorder.record(ladder, sheet)
+        return self._recorder.record(ladder, reports)
 
     def import_matches(
         self,

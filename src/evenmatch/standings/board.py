@@ -178,7 +178,7 @@ class Snapshot:
         return self._standings(row[np.lexsort((row, -self.board.rating[row], ~self.listed[row]))])
 
     def cuts(self) -> list[DivisionThreshold]:
-        """The lowest rating for each division now; see Cut.
+        """The lowest rating for each division now; see DivisionThreshold.
 
         A rating between those of two active players may also reach the division of the higher one.
         """

@@ -17,8 +17,8 @@ import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
 from evenmatch.errors import InputError, UsageError
-from evenmatch.tables.csv_rows import read_csv
-from evenmatch.tables.json_rows import read_json
+from evenmatch.tables.csv_reader import read_csv
+from evenmatch.tables.json_reader import read_json
 from evenmatch.tables.source import Source
 from evenmatch.tables.table import COLUMNS
 from evenmatch.whole_file import whole_file

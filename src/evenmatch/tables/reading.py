@@ -7,7 +7,7 @@ from pathlib import Path
 from evenmatch.errors import BadRowsError
 from evenmatch.tables.assemble import assemble
 from evenmatch.tables.files import read_rows
-from evenmatch.tables.json_rows import read_lines
+from evenmatch.tables.json_reader import read_lines
 from evenmatch.tables.table import MatchTable
 
 

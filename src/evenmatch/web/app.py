@@ -20,8 +20,8 @@ from evenmatch.http.site import Site
 from evenmatch.service.callers.sessions import Session
 from evenmatch.web.assets import send_asset
 from evenmatch.web.forms import FieldError, refused
-from evenmatch.web.page import PageRoute
 from evenmatch.web.page_request import SESSION, PageRequest, address
+from evenmatch.web.page_route import PageRoute
 from evenmatch.web.pages import PAGES
 from evenmatch.web.shared_state import SharedState
 from evenmatch.web.view_models import LadderShown

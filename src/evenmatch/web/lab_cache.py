@@ -15,7 +15,7 @@ from evenmatch.http.site import Site
 
 if TYPE_CHECKING:
     from evenmatch.lab.ladder.health import LadderHealth
-    from evenmatch.lab.queue.run import Run
+    from evenmatch.lab.queue.run_result import Run
     from evenmatch.service.queries.standings import View
 
 FRESH = 60.0  # seconds for which a health report is shown even if new matches arrived

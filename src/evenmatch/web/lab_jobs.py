@@ -20,10 +20,10 @@ from evenmatch.lab.ladder.health import LadderHealth, health
 from evenmatch.lab.ladder.health_findings import health_findings
 from evenmatch.lab.ladder.what_if import what_if
 from evenmatch.lab.queue import charts, trial
-from evenmatch.lab.queue.run import Run
+from evenmatch.lab.queue.run_result import Run
 from evenmatch.service.jobs import Work
 from evenmatch.service.queues.recent_offers import RecentOffer
-from evenmatch.service.replay.history_cache import LadderHistory, read_history
+from evenmatch.service.replay.ladder_history import LadderHistory, read_history
 from evenmatch.service.replay.ledger_replay import Progress
 from evenmatch.service.service import Service
 from evenmatch.systems.system import Rules

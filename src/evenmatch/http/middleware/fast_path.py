@@ -69,7 +69,7 @@ def _party(site: Site, ladder: str, caller: Caller, body: bytes) -> Answer | Non
     return answer
 
 
-LANES = {
+ROUTES = {
     "matches": FastRoute("/v1/ladders/{ladder}/matches", "report", 200, _match),
     "matches/batch": FastRoute("/v1/ladders/{ladder}/matches/batch", "report", 200, _batch),
     "tickets": FastRoute("/v1/ladders/{ladder}/tickets", "queue", 201, _party),
@@ -88,7 +88,7 @@ class FastPath:
         if address is None or scope["query_string"]:
             await self._app(scope, receive, send)
             return
-        ladder, route = as_meant(address[1]), LANES[address[2]]
+        ladder, route = as_meant(address[1]), ROUTES[address[2]]
         body = _ReplayableBody(receive)
         answer = await self._read(scope, route, ladder, await body.whole())
         if answer is None:

@@ -139,7 +139,7 @@ def _player_of(caller: Caller, player: str | None) -> str | None:
 
 async def _status(site: Site, caller: Caller, ladder: str, ticket: int) -> Status:
     """The state of a ticket. Raises ForbiddenError if a player's token requests a ticket of others."""
-    status = await site.looks.one(ladder, ticket)
+    status = await site.status_reads.one(ladder, ticket)
     if caller.player is not None and caller.player not in status.players:
         raise ForbiddenError(f"ticket {ticket} belongs to another party; this token is only for {caller.player!r}")
     return status

@@ -207,7 +207,7 @@ def _facts(backtest: Backtest) -> list[tuple[str, str]]:
 
 def _ranking(backtest: Backtest, *, only_chosen: bool) -> list[Row]:
     differences = {(row["system"], row["variant"]): row for row in backtest.against_best.to_pylist()}
-    look = charts.looks([variant.system for variant in (*backtest.chosen, *backtest.variants)])
+    look = charts.line_styles([variant.system for variant in (*backtest.chosen, *backtest.variants)])
     chosen = {variant[:2] for variant in backtest.chosen}
     rows = [row for row in backtest.scores.to_pylist() if not only_chosen or (row["system"], row["variant"]) in chosen]
     bars = _bars(rows)
@@ -317,7 +317,7 @@ def _parameters(backtest: Backtest) -> list[tuple[Variant, list[tuple[str, str, 
 
 def _figures(backtest: Backtest, rated: Sequence[RatedVariant]) -> dict[str, object]:
     names = [variant[:2] for variant in backtest.chosen]
-    look = charts.looks([system for system, _ in names])
+    look = charts.line_styles([system for system, _ in names])
     figures = {
         "reliability": charts.reliability(backtest.reliability, names),
         "time": charts.over_time(backtest.segments, names),

@@ -11,10 +11,10 @@ import numpy as np
 import plotly.graph_objects as go
 
 from evenmatch.history import Floats
-from evenmatch.lab.charts import FEW, GREY, faded, label, line_style, looks, new_figure
+from evenmatch.lab.charts import FEW, GREY, faded, label, line_style, line_styles, new_figure
 from evenmatch.lab.queue.picture_marks import TICKS, marks
-from evenmatch.lab.queue.run import Run
 from evenmatch.lab.queue.run_metrics import EVEN, summary_of
+from evenmatch.lab.queue.run_result import Run
 
 SHOWN = 8  # runs visible initially
 STEPS = 240  # points of a line
@@ -26,7 +26,7 @@ def wait_against_evenness(runs: Sequence[Run]) -> go.Figure:
 
     Both scales are logarithmic. A mark is open if rules were broken.
     """
-    figure, look = new_figure(height=440), looks([run.name for run in runs])
+    figure, look = new_figure(height=440), line_styles([run.name for run in runs])
     for mark in marks(runs):
         seen = look[mark.name]
         symbol = {"symbol": f"{seen.symbol}-open", "line": {"width": 2}} if mark.broken else {"symbol": seen.symbol}
@@ -52,7 +52,7 @@ def wait_against_evenness(runs: Sequence[Run]) -> go.Figure:
 
 def wait_shares(runs: Sequence[Run]) -> go.Figure:
     """Share of the matched players by wait (cumulative distribution)."""
-    figure, look = new_figure(height=400), looks([run.name for run in runs])
+    figure, look = new_figure(height=400), line_styles([run.name for run in runs])
     shares, most = np.linspace(0.0, 1.0, STEPS + 1), 1.0
     for index, run in enumerate(runs):
         waits = waits_of(run)
@@ -85,7 +85,7 @@ def wait_by_party_size(runs: Sequence[Run], percent: int = 95) -> go.Figure:
 
 def true_odds(runs: Sequence[Run]) -> go.Figure:
     """Share of matches by the winning chance of the stronger team, by true skill (cumulative distribution)."""
-    figure, look = new_figure(height=400), looks([run.name for run in runs])
+    figure, look = new_figure(height=400), line_styles([run.name for run in runs])
     shares = np.linspace(0.0, 1.0, STEPS + 1)
     for index, run in enumerate(runs):
         odds = run.worth.true_odds[~np.isnan(run.worth.true_odds)]
@@ -106,7 +106,7 @@ def true_odds(runs: Sequence[Run]) -> go.Figure:
 
 def odds_chart(runs: Sequence[Run]) -> go.Figure | None:
     """Actual wins of predicted favourites by their odds; None if there are too few classes of odds."""
-    figure, look = new_figure(height=400), looks([run.name for run in runs])
+    figure, look = new_figure(height=400), line_styles([run.name for run in runs])
     figure.add_scatter(
         **{"x": [50, 100], "y": [50, 100], "mode": "lines", "line": {"color": GREY, "width": 1}},
         hoverinfo="skip",
@@ -142,7 +142,7 @@ def odds_chart(runs: Sequence[Run]) -> go.Figure | None:
 
 def queue_length(runs: Sequence[Run]) -> go.Figure:
     """Mean number of players waiting after each decision, over short periods."""
-    figure, look = new_figure(height=360), looks([run.name for run in runs])
+    figure, look = new_figure(height=360), line_styles([run.name for run in runs])
     for index, run in enumerate(runs):
         first = np.unique(np.linspace(0, len(run.ticks), min(len(run.ticks), PERIODS), endpoint=False).astype(int))
         count = np.diff(np.append(first, len(run.ticks)))
@@ -164,7 +164,7 @@ def waits_of(run: Run) -> Floats:
 
 
 def _by_group(runs: Sequence[Run], name: str, group: str, percent: int) -> go.Figure:
-    figure, look = new_figure(height=380), looks([run.name for run in runs])
+    figure, look = new_figure(height=380), line_styles([run.name for run in runs])
     for index, run in enumerate(runs):
         groups = [row for row in _groups(run, name) if row["matched"]]
         figure.add_scatter(

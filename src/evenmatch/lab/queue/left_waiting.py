@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from evenmatch.history import Flags, Floats
-from evenmatch.lab.queue.run import MATCHED, WAITING, Run
+from evenmatch.lab.queue.run_result import MATCHED, WAITING, Run
 
 ENDS = 5.0  # percentiles at each end of the ranks
 

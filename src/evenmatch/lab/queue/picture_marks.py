@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from evenmatch.lab.queue.run import Run
 from evenmatch.lab.queue.run_metrics import summary_of
+from evenmatch.lab.queue.run_result import Run
 
 TICKS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
 SMALLEST = 0.1  # seconds or percentiles: lower bound, since a logarithmic scale has no zero

@@ -8,7 +8,7 @@ import numpy as np
 
 from evenmatch.history import Floats
 from evenmatch.lab.queue.matches import collect_matches
-from evenmatch.lab.queue.run import MATCHED, WAITING, Run
+from evenmatch.lab.queue.run_result import MATCHED, WAITING, Run
 from evenmatch.lab.queue.scenario import Scenario
 from evenmatch.lab.queue.ticket_columns import append
 from evenmatch.matchmaking.proposal import Proposals

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from evenmatch.errors import needing
-from evenmatch.lab.queue.run import Run
 from evenmatch.lab.queue.run_facts import compared, facts
 from evenmatch.lab.queue.run_metrics import summary_of
+from evenmatch.lab.queue.run_result import Run
 from evenmatch.lab.queue.verdict import percent, seconds, verdict
 from evenmatch.lab.safe_names import plain
 from evenmatch.options import options_of
@@ -64,7 +64,7 @@ def render(runs: Sequence[Run], *, title: str, command: str, notes: Sequence[str
     template = resources.files("evenmatch.lab").joinpath("queue_report.html.jinja").read_text("utf-8")
     figures = _figures(runs)
     embedded = embed({name: json.loads(figure.to_json()) for name, figure in figures.items()})
-    look = charts.looks([run.name for run in runs])
+    look = charts.line_styles([run.name for run in runs])
     sentences = verdict(runs)
     return environment.from_string(shared.macros + template).render(
         title=plain(title, 120),

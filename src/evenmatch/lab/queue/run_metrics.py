@@ -8,7 +8,7 @@ import numpy as np
 
 from evenmatch.history import Flags, Floats
 from evenmatch.lab.queue.left_waiting import home_regions, left_waiting, waits_so_far
-from evenmatch.lab.queue.run import CANCELLED, EXPIRED, MATCHED, OVERTAKEN, WAITING, Run
+from evenmatch.lab.queue.run_result import CANCELLED, EXPIRED, MATCHED, OVERTAKEN, WAITING, Run
 
 FIRST = (
     *("name", "matches", "unmatched", "wait_p50", "wait_p95", "wait_max", "spread_p50", "spread_p95"),

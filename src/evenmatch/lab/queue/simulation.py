@@ -11,12 +11,12 @@ import numpy as np
 
 from evenmatch.durations import SECOND
 from evenmatch.history import Floats
-from evenmatch.lab.queue.crowd import Crowd
 from evenmatch.lab.queue.journal import JournalWriter
 from evenmatch.lab.queue.recorder import Record
-from evenmatch.lab.queue.run import CANCELLED, EXPIRED, OVERTAKEN, Run
+from evenmatch.lab.queue.run_result import CANCELLED, EXPIRED, OVERTAKEN, Run
 from evenmatch.lab.queue.scenario import Scenario
 from evenmatch.lab.queue.ticket_columns import pick
+from evenmatch.lab.queue.ticket_source import Crowd
 from evenmatch.matchmaking.proposal import Proposals
 from evenmatch.matchmaking.queue import Queue
 from evenmatch.matchmaking.tickets import Tickets, Whole

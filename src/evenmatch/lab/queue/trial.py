@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import accumulate
 from typing import NamedTuple
 
-from evenmatch.lab.queue.run import Run
+from evenmatch.lab.queue.run_result import Run
 from evenmatch.lab.queue.scenario import Scenario
 from evenmatch.lab.queue.simulation import simulate
 from evenmatch.matchmaking.propose import propose

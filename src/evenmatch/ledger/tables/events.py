@@ -9,9 +9,9 @@ import numpy as np
 from evenmatch.errors import StoreError
 from evenmatch.history import Floats
 from evenmatch.ledger import schema
+from evenmatch.ledger.block_rating import Block
 from evenmatch.ledger.codec import ID, Ids, unpack
 from evenmatch.ledger.events import Body, Correction, Event, Kind, correction_digest, correction_seal, write_body
-from evenmatch.ledger.replay import Block
 from evenmatch.ledger.rows import Row
 from evenmatch.ledger.store import Head, Store
 

@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 
 from evenmatch.history import History, Times
+from evenmatch.ledger.block_rating import Block, refunds
 from evenmatch.ledger.codec import Ids, line_type, read_lines
 from evenmatch.ledger.plan import Plan
-from evenmatch.ledger.replay import Block, refunds
 from evenmatch.ledger.rows import Row
 from evenmatch.ledger.store import Head, Store
 from evenmatch.ledger.tables import appearances, corrections, events, journal_lines, player_identities, player_states

@@ -11,9 +11,9 @@ import numpy as np
 
 from evenmatch.errors import UnknownNameError
 from evenmatch.history import Columns, History
+from evenmatch.ledger.block_rating import Block, counts
 from evenmatch.ledger.events import Correction, Kind
 from evenmatch.ledger.plan import Plan, plan_of
-from evenmatch.ledger.replay import Block, counts
 from evenmatch.ledger.rows import Row
 from evenmatch.ledger.store import Head, Store
 from evenmatch.ledger.tables import corrections, events, journal_lines, player_identities

@@ -10,7 +10,7 @@ from evenmatch.ledger.tables import offers, queues, tickets
 from evenmatch.ledger.tables.live_matches import LiveMatchRow
 from evenmatch.ledger.tables.offers import OfferBody, OfferRow, OfferSlot
 from evenmatch.matchmaking import Filling, Proposal
-from evenmatch.service.queues import seat_filling
+from evenmatch.service.queues import backfill
 from evenmatch.service.queues.changes import QueueChanges
 from evenmatch.service.queues.join_profiles import JoinProfiles
 from evenmatch.service.queues.queue_service import QueueService
@@ -115,16 +115,14 @@ class MatchmakerTick:
         if not matches:
             return
         with self._database.read() as store:
-            inside = seat_filling.read_inside(store, queue_state.ladder, matches, levels)
+            inside = backfill.read_inside(store, queue_state.ladder, matches, levels)
         for match in sorted(matches, key=lambda match: (match.started_at, match.match_id)):
             assert match.openings is not None
             name = match.openings["queue"]
             if name not in queue_state.queues:
                 continue
-            with queue_state.without(seat_filling.former(match), self._now):  # players who left it do not return to it
-                filling = seat_filling.fill(
-                    match, inside, queue_state.queues[name], self._now, queue_state.policy(name)
-                )
+            with queue_state.without(backfill.former(match), self._now):  # players who left it do not return to it
+                filling = backfill.fill(match, inside, queue_state.queues[name], self._now, queue_state.policy(name))
             if filling is not None:
                 decisions.made.append((name, self._filling_body(match, filling, inside)))
                 queue_state.take([ticket for team in filling.teams for ticket in team], decisions.taken)
@@ -141,7 +139,7 @@ class MatchmakerTick:
             "costs": proposal.costs,
         }
 
-    def _filling_body(self, match: LiveMatchRow, filling: Filling, inside: seat_filling.PresentPlayers) -> OfferBody:
+    def _filling_body(self, match: LiveMatchRow, filling: Filling, inside: backfill.PresentPlayers) -> OfferBody:
         joining = [self._state.held[ticket] for team in filling.teams for ticket in team]
         return {
             "teams": [self._slots(team, {}) for team in filling.teams],
@@ -149,7 +147,7 @@ class MatchmakerTick:
             "region": match.body.get("region"),
             "ping": 0.0,
             "odds": filling.odds,
-            "spread": seat_filling.spread_of(match, inside, [held.party for held in joining]),
+            "spread": backfill.spread_of(match, inside, [held.party for held in joining]),
             "waited": max(self._now - min(held.queued_at for held in joining), 0) / SECOND,
             "costs": {},
         }

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from evenmatch.errors import InputError
 from evenmatch.history import Columns, Floats, History, Integers, Times, fill_duration
+from evenmatch.ledger.block_rating import Block, Rated, advance
 from evenmatch.ledger.codec import Ids, PackedMatches, digests, pack, pack_players, seal_of
 from evenmatch.ledger.events import Kind
 from evenmatch.ledger.plan import Plan
-from evenmatch.ledger.replay import Block, Rated, advance
 from evenmatch.ledger.roster import Roster
 from evenmatch.ledger.store import Head, Store
 from evenmatch.ledger.tables import appearances, events, generations, ladders, player_identities, player_states
@@ -66,28 +66,28 @@ class Batch:
         return cls(ids, history, names, played_at, rated, labels, packed, computed)
 
     @classmethod
-    def of_sheet(cls, sheet: ReportBatch) -> Batch:
+    def of_reports(cls, reports: ReportBatch) -> Batch:
         """The matches of a report batch; a match that ended before an earlier one counts as ended at the same time."""
-        names = list(dict.fromkeys(sheet.player))
+        names = list(dict.fromkeys(reports.player))
         numbers = dict(zip(names, range(len(names)), strict=True))
-        played_at = np.array(sheet.played_at, np.int64)
-        team_start, slot_start = _starts(sheet.teams), _starts(sheet.sizes)
-        seconds = np.array(sheet.seconds, np.float64)
+        played_at = np.array(reports.played_at, np.int64)
+        team_start, slot_start = _starts(reports.teams), _starts(reports.sizes)
+        seconds = np.array(reports.seconds, np.float64)
         columns = Columns(
             time=np.maximum.accumulate(played_at),
             team_start=team_start,
-            place=np.array(sheet.place, np.int32),
-            team_score=np.array(sheet.team_score, np.float64),
+            place=np.array(reports.place, np.int32),
+            team_score=np.array(reports.team_score, np.float64),
             slot_start=slot_start,
-            player=np.array([numbers[name] for name in sheet.player], np.int32),
-            score=np.array(sheet.score, np.float64),
+            player=np.array([numbers[name] for name in reports.player], np.int32),
+            score=np.array(reports.score, np.float64),
             seconds=seconds,
-            performance=np.array(sheet.performance, np.float64),
-            quit=np.array(sheet.quit, np.bool_),
-            duration=fill_duration(np.array(sheet.duration, np.float64), seconds, slot_start[team_start]),
-            keep=np.array(sheet.keep, np.bool_),
+            performance=np.array(reports.performance, np.float64),
+            quit=np.array(reports.quit, np.bool_),
+            duration=fill_duration(np.array(reports.duration, np.float64), seconds, slot_start[team_start]),
+            keep=np.array(reports.keep, np.bool_),
         )
-        return cls.of(sheet.ids, History(columns), names, played_at, sheet.rated, [None] * len(sheet))
+        return cls.of(reports.ids, History(columns), names, played_at, reports.rated, [None] * len(reports))
 
     def __len__(self) -> int:
         return len(self.ids)

@@ -78,15 +78,15 @@ class PlayerStateCache:
         state, players = self._players.get(head.ladder, (None, None))
         return players if state == (head.generation, head.position, head.names) else None
 
-    def keep(self, draft: StateTransaction, position: int) -> None:
+    def keep(self, transaction: StateTransaction, position: int) -> None:
         """Cache what a transaction committed; the ladder's ledger now ends at this position."""
-        head, roster = draft.head, draft.read
+        head, roster = transaction.head, transaction.read
         with self._guard:
             if self._version < head.names or len(self._ids) > MOST:
                 self._version, self._ids, self._names = head.names, {}, {}
             if self._version == head.names:
-                self._ids |= draft.ids
-                self._names |= draft.names
+                self._ids |= transaction.ids
+                self._names |= transaction.names
         if roster is not None:
             players = self.players(head)
             if players is None or len(players.rows) > MOST:

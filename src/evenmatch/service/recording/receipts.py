@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenmatch.history import Floats
+from evenmatch.ledger.block_rating import Block
 from evenmatch.ledger.codec import line_type
-from evenmatch.ledger.replay import Block
 from evenmatch.systems.system import Change, Records, Rules
 
 

@@ -38,32 +38,32 @@ class Recorder:
         self._plans: dict[str, tuple[tuple[int, int], Plan]] = {}
         self.together: GroupCommit[ReportBatch, list[Outcome]] = GroupCommit(self._record_each, weigh=len)
 
-    def record(self, ladder: str, sheet: ReportBatch) -> list[Outcome]:
+    def record(self, ladder: str, reports: ReportBatch) -> list[Outcome]:
         """Record matches. Return for each its receipt, or the error that rejected it.
 
         Raises UnknownNameError for an unknown ladder, StoreError if it is unknown whether the matches were stored.
         """
-        if not len(sheet):
+        if not len(reports):
             return []
         now = self._clock()
         view = self._boards.young(ladder, now) or self._boards.view(ladder, now, fresh=False)
-        return self._record(ladder, view, sheet)
+        return self._record(ladder, view, reports)
 
-    def _record_each(self, ladder: str, sheets: Sequence[ReportBatch]) -> list[list[Outcome]]:
-        return ReportBatch.shares(sheets, self.record(ladder, ReportBatch.joined(sheets)))
+    def _record_each(self, ladder: str, batches: Sequence[ReportBatch]) -> list[list[Outcome]]:
+        return ReportBatch.shares(batches, self.record(ladder, ReportBatch.joined(batches)))
 
-    def _record(self, ladder: str, view: View, sheet: ReportBatch) -> list[Outcome]:
+    def _record(self, ladder: str, view: View, reports: ReportBatch) -> list[Outcome]:
         """Record in one transaction; if rating rejects a match, split in halves until that match is alone."""
         try:
-            return self._try(ladder, view, sheet)
+            return self._try(ladder, view, reports)
         except InputError as error:
-            if len(sheet) == 1:
+            if len(reports) == 1:
                 return [error]
-        half = len(sheet) // 2
-        first = self._record(ladder, view, sheet.part(0, half))
-        return first + self._record(ladder, view, sheet.part(half, len(sheet)))
+        half = len(reports) // 2
+        first = self._record(ladder, view, reports.part(0, half))
+        return first + self._record(ladder, view, reports.part(half, len(reports)))
 
-    def _try(self, ladder: str, view: View, sheet: ReportBatch) -> list[Outcome]:
+    def _try(self, ladder: str, view: View, reports: ReportBatch) -> list[Outcome]:
         now, divided = self._clock(), False
         with self._database.write() as store:
             head = store.lock(ladder)
@@ -71,13 +71,13 @@ class Recorder:
             if (view.head.generation, view.head.settings) != (head.generation, head.settings):  # the view is outdated
                 self._boards.forget(ladder)
                 view = take(store, ladder, now)
-            draft = StateTransaction(self._memory, head)
-            outcomes, count = record(store, head, plan, sheet, now, view, draft)
+            transaction = StateTransaction(self._memory, head)
+            outcomes, count = record(store, head, plan, reports, now, view, transaction)
             if now - head.divided_at > DIVIDE:
                 divided = divide(store, view, now) is not None
-            if head.position // CHECKPOINT != (head.position + len(sheet)) // CHECKPOINT:
+            if head.position // CHECKPOINT != (head.position + len(reports)) // CHECKPOINT:
                 _checkpoint(store, store.head(ladder), plan)
-        draft.keep(head.position + count)
+        transaction.keep(head.position + count)
         if divided:
             self._boards.divided(view, now)
         return outcomes
@@ -96,13 +96,13 @@ def record(
     store: Store,
     head: Head,
     plan: Plan,
-    sheet: ReportBatch,
+    reports: ReportBatch,
     now: int,
     view: View,
-    draft: StateTransaction,
+    transaction: StateTransaction,
 ) -> tuple[list[Outcome], int]:
     """Record matches on a ladder that the caller has locked. Return their outcomes, and how many are new."""
-    batch = Batch.of_sheet(sheet)
+    batch = Batch.of_reports(reports)
     rules = plan.last_rules
     new, again, outcomes = _classify(store, head, plan, batch, now)
     if new and view.settings.archived:
@@ -111,7 +111,7 @@ def record(
     if new:
         divisions = [division.name for division in view.settings.standings.divisions]
         chosen = batch.take(new)
-        added = append(store, head, plan, chosen, now, ReceiptDisplay(view.show, draft))
+        added = append(store, head, plan, chosen, now, ReceiptDisplay(view.show, transaction))
         source = RatedBlock(rules, added.block, added.rated.journal_lines(), added.names, divisions)
         outcomes |= zip(new, receipts(head.name, chosen.ids, source), strict=True)
     if again:

@@ -67,16 +67,16 @@ class ReportBatch:
         )
 
     @classmethod
-    def joined(cls, sheets: Sequence[ReportBatch]) -> ReportBatch:
+    def joined(cls, batches: Sequence[ReportBatch]) -> ReportBatch:
         """The matches of all these batches, in order."""
-        if len(sheets) == 1:
-            return sheets[0]
-        return cls(*([value for sheet in sheets for value in getattr(sheet, name)] for name in _COLUMNS))
+        if len(batches) == 1:
+            return batches[0]
+        return cls(*([value for reports in batches for value in getattr(reports, name)] for name in _COLUMNS))
 
     @staticmethod
-    def shares(sheets: Sequence[ReportBatch], values: list[Value]) -> list[list[Value]]:
+    def shares(batches: Sequence[ReportBatch], values: list[Value]) -> list[list[Value]]:
         """The values of the matches of each batch, out of those of all in order."""
-        return [values[begin:end] for begin, end in pairwise([0, *accumulate(map(len, sheets))])]
+        return [values[begin:end] for begin, end in pairwise([0, *accumulate(map(len, batches))])]
 
     def __len__(self) -> int:
         return len(self.ids)

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from evenmatch.errors import BadRowsError, InputError, RowProblem, StoreError
 from evenmatch.history import Flags
+from evenmatch.ledger.block_rating import Block, Rated, advance, finish
 from evenmatch.ledger.codec import line_type, same_ratings
 from evenmatch.ledger.events import Kind
 from evenmatch.ledger.plan import Plan
-from evenmatch.ledger.replay import Block, Rated, advance, finish
 from evenmatch.ledger.roster import Roster
 from evenmatch.ledger.rows import Row
 from evenmatch.ledger.store import Head, Store

@@ -9,10 +9,10 @@ from typing import NamedTuple
 import numpy as np
 
 from evenmatch.errors import InputError
+from evenmatch.ledger.block_rating import engine_of
 from evenmatch.ledger.database import Database
 from evenmatch.ledger.events import Correction, Kind
 from evenmatch.ledger.plan import Plan, plan_of
-from evenmatch.ledger.replay import engine_of
 from evenmatch.ledger.roster import Roster
 from evenmatch.ledger.store import Head, Store
 from evenmatch.ledger.tables import (

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from evenmatch.errors import StoreError
+from evenmatch.ledger.block_rating import engine_of
 from evenmatch.ledger.codec import line_type, same_bits
 from evenmatch.ledger.database import Database
 from evenmatch.ledger.events import Kind
 from evenmatch.ledger.plan import Plan
-from evenmatch.ledger.replay import engine_of
 from evenmatch.ledger.roster import Roster
 from evenmatch.ledger.store import Head, Store
 from evenmatch.ledger.tables import (

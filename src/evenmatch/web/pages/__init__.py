@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from evenmatch.web.page import PageRoute
+from evenmatch.web.page_route import PageRoute
 from evenmatch.web.pages import (
     change_stream,
     home,
-    lab,
     lab_forms,
+    lab_overview,
     lab_queue,
     login,
     matches,
@@ -49,10 +49,10 @@ QUEUE = (
 ADMIN, POST = "admin", ("POST",)
 
 LAB = (
-    PageRoute(f"{LADDER}/lab", lab.lab),
-    PageRoute(f"{LADDER}/lab/health", lab.health),
-    PageRoute(f"{LADDER}/lab/waits", lab.waits),
-    PageRoute(f"{LADDER}/lab/results", lab.results),
+    PageRoute(f"{LADDER}/lab", lab_overview.lab),
+    PageRoute(f"{LADDER}/lab/health", lab_overview.health),
+    PageRoute(f"{LADDER}/lab/waits", lab_overview.waits),
+    PageRoute(f"{LADDER}/lab/results", lab_overview.results),
     PageRoute(f"{LADDER}/lab/backtest", lab_forms.backtest_form),
     PageRoute(f"{LADDER}/lab/backtest", lab_forms.backtest, methods=POST, form=f"{LADDER}/lab/backtest"),
     PageRoute(f"{LADDER}/lab/tuning", lab_forms.tuning_form),

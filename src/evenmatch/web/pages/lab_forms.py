@@ -14,7 +14,7 @@ from evenmatch.service.jobs import Job, Work
 from evenmatch.service.rule_overrides import check_installed
 from evenmatch.web.forms import about
 from evenmatch.web.page_request import PageRequest
-from evenmatch.web.pages.lab import KINDS, result_address
+from evenmatch.web.pages.lab_overview import KINDS, result_address
 from evenmatch.web.rules_form import base_rules, chosen_rules, rules_form
 from evenmatch.web.view_models import LadderShown
 

@@ -14,7 +14,7 @@ from evenmatch.web.page_request import PageRequest
 from evenmatch.web.view_models import LadderShown
 
 if TYPE_CHECKING:
-    from evenmatch.lab.queue.run import Run
+    from evenmatch.lab.queue.run_result import Run
     from evenmatch.lab.queue.trial import Steps, TrialCrowd
 
 

@@ -148,7 +148,7 @@ async def _own_status(visit: PageRequest) -> Status:
     text = visit.part("ticket")
     if not text.isdecimal() or len(text) > 18:
         raise UnknownNameError("ticket", text[:40], ())
-    status = await visit.site.looks.one(visit.ladder, int(text))
+    status = await visit.site.status_reads.one(visit.ladder, int(text))
     if visit.me not in status.players and visit.session is None:
         raise ForbiddenError(f"ticket {text} belongs to another party")
     return status

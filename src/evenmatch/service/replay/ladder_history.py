@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from evenmatch.errors import InputError
 from evenmatch.history import Columns, Flags, History
+from evenmatch.ledger.block_rating import Block, refunds
 from evenmatch.ledger.codec import Ids
 from evenmatch.ledger.database import Database
 from evenmatch.ledger.plan import Plan, PlannedSeason, PlannedStart
-from evenmatch.ledger.replay import Block, refunds
 from evenmatch.ledger.store import Head, Store
 from evenmatch.ledger.tables import corrections, events, journal_lines, player_identities
 from evenmatch.service.settings import Settings

@@ -182,7 +182,7 @@ def _rate(
     whole = History(block.columns._replace(player=np.zeros(len(block.ids), np.int32)))
     part = whole if len(chosen) == len(block) else whole.take(chosen)
     refused = np.array([index for index, _ in rules.system.refusals(part.columns, rules.parameters)], np.int64)
-    if len(refused):  # a system chosen later cannot rate these: see ladders.change
+    if len(refused):  # a system chosen later cannot rate these: see ladders.ChangeRules
         counted[chosen[refused]] = False
         chosen = np.delete(chosen, np.unique(refused))
         part = whole.take(chosen)
