@@ -24,7 +24,7 @@ settings.load_profile("evenmatch")
 LONG = (
     "README.md",  # the guides come first: in a clean clone they run from an empty kernel cache, as for a reader
     "docs",
-    "tests/test_recorded",
+    "tests/test_recorded_games",
     *(f"tests/{part}" for part in ("crash", "browser", "contract", "ledger", "matchmaking", "lab", "cli")),
 )
 

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from browser.test_live import wait_for
+from browser.test_live_updates import wait_for
 from browser.watched import settled
 from browser.world import HOURS, MARATHON, RUNNERS
 from evenmatch.web.page_request import address

@@ -3,7 +3,7 @@
 import pytest
 
 from browser.axe import violations
-from browser.test_live import wait_for
+from browser.test_live_updates import wait_for
 from browser.world import DUELS
 from evenmatch.web.page_request import address
 

@@ -22,7 +22,7 @@ from evenmatch.lab.queue.scenario import Scenario
 from evenmatch.lab.queue.simulation import simulate
 from evenmatch.matchmaking.propose import propose
 from evenmatch.policy import Policy
-from lab.test_queue_figures import run_of
+from lab.test_queue_run_metrics import run_of
 from lab.test_report import OWNED, Page, browser, figures_of, red
 
 assert browser  # the fixture of another file

@@ -2,7 +2,7 @@
 
 import pytest
 
-from browser.test_live import cells, find_a_match, game, mark, report, stayed, wait_for
+from browser.test_live_updates import cells, find_a_match, game, mark, report, stayed, wait_for
 from browser.watched import settled
 from browser.world import DUELS
 from evenmatch.web.page_request import address

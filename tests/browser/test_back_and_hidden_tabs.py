@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from browser.test_live import cells, find_a_match, game, mark, report, stayed, wait_for
+from browser.test_live_updates import cells, find_a_match, game, mark, report, stayed, wait_for
 from browser.world import DUELS
 from evenmatch.web.page_request import address
 from evenmatch.web.templates import ago
