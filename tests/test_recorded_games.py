@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from evenmatch import backtest, read, systems
-from in_process import Ended, command
+from run_command import Ended, command
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
 FILES = {

@@ -3,7 +3,7 @@
 import re
 from urllib.parse import quote
 
-from browser.world import DUELS, HOSTILE
+from browser.sample_ladders import DUELS, HOSTILE
 from evenmatch.web.pages import PAGES
 
 PART = re.compile(r"\{(\w+)(?::\w+)?\}")

@@ -5,11 +5,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from browser.sample_ladders import DUELS
 from browser.test_live_updates import cells, find_a_match, game, mark, report, stayed, wait_for
-from browser.world import DUELS
 from evenmatch.web.page_request import address
 from evenmatch.web.templates import ago
-from ledger.made import micros
+from ledger.sample_matches import micros
 
 __all__ = ["game"]
 LIVE = "() => document.documentElement.dataset.stream === 'open'"

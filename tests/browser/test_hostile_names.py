@@ -6,8 +6,8 @@ import httpx
 import pytest
 
 from browser.addresses import filled, shown
-from browser.watched import Watched, check_harmless, settled
-from browser.world import ARENA, BLANKS, DUELS, HOSTILE, RELAY
+from browser.page_checks import Watched, check_harmless, settled
+from browser.sample_ladders import ARENA, BLANKS, DUELS, HOSTILE, RELAY
 from evenmatch.lab.safe_names import BLANK, plain
 from evenmatch.web.page_request import address
 

@@ -5,10 +5,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from browser.watched import settled
-from browser.world import DUELS
+from browser.page_checks import settled
+from browser.sample_ladders import DUELS
 from evenmatch.web.page_request import address
-from served import ask
+from server_process import ask
 
 DRAWN = "(all) => all.map((one) => one.dataset.drawn === 'true' && one.data ? JSON.stringify(one.data) : null)"
 ON = f"/v1/ladders/{DUELS}"

@@ -7,8 +7,8 @@ import pytest
 
 from browser.addresses import filled, sent
 from browser.conftest import log_in
-from browser.watched import Watched
-from browser.world import ARENA, DUELS
+from browser.page_checks import Watched
+from browser.sample_ladders import ARENA, DUELS
 from evenmatch.web.page_request import address
 
 

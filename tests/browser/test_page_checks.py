@@ -3,7 +3,7 @@
 import pytest
 
 from browser.axe import violations
-from browser.watched import Watched, overflow
+from browser.page_checks import Watched, overflow
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ import pytest
 
 from browser.addresses import MORE, filled, shown
 from browser.axe import violations
-from browser.watched import Watched, overflow, settled
-from browser.world import ARENA
+from browser.page_checks import Watched, overflow, settled
+from browser.sample_ladders import ARENA
 
 WIDTHS = (360, 768, 1920)
 FAINT = """() => [...document.querySelectorAll('.figure .xtick text, .figure .ytick text')]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from browser.world import ARENA, DUELS
+from browser.sample_ladders import ARENA, DUELS
 from evenmatch.web.page_request import address
 
 WIDE = 360

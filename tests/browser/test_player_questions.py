@@ -2,9 +2,9 @@
 
 import pytest
 
-from browser.world import ARENA, DUELS
+from browser.sample_ladders import ARENA, DUELS
 from evenmatch.web.page_request import address
-from served import ask as api
+from server_process import ask as api
 
 ME = "Duellist 03"
 QUESTIONS = ("Where am I?", "Why did I lose points?", "How long will I wait?")

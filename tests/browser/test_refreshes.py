@@ -2,9 +2,9 @@
 
 import pytest
 
+from browser.page_checks import settled
+from browser.sample_ladders import DUELS
 from browser.test_live_updates import cells, find_a_match, game, mark, report, stayed, wait_for
-from browser.watched import settled
-from browser.world import DUELS
 from evenmatch.web.page_request import address
 
 __all__ = ["game"]

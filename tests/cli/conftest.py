@@ -9,8 +9,8 @@ import warnings
 import pytest
 
 from evenmatch.cli import main
-from in_process import Ended
-from in_process import command as in_process
+from run_command import Ended
+from run_command import command as in_process
 
 COMMAND = [sys.executable, "-c", "from evenmatch.cli import main; main()"]
 

@@ -13,9 +13,9 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from elo_matches import duel, table
 from evenmatch import backtest, from_matches, read, systems, write
 from evenmatch.lab.backtests.verdict import verdict
-from planted import duel, table
 
 LEAGUE = Path(__file__).parents[2] / "docs" / "how-to" / "league_points.py"
 EVENMATCH = [sys.executable, "-m", "evenmatch"]

@@ -20,7 +20,7 @@ from evenmatch.match import Appearance, Match, Team
 from evenmatch.service.corrections import Ban, Reinstate, Unvoid, Void
 from evenmatch.service.recording.receipts import MatchReceipt
 from evenmatch.service.service import Service
-from ledger.made import START, Clock, everybody, micros
+from ledger.sample_matches import START, Clock, everybody, micros
 from postgres import postgres  # noqa: F401
 from reference.ledger import NEVER, SlowLedger, System, can_rate
 

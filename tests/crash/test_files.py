@@ -13,10 +13,10 @@ from tempfile import TemporaryDirectory
 import pytest
 import sqlalchemy
 
+from crash.child_tasks import SYSTEM, correct_match, correct_player, hold_lock, in_small_steps, read_only
 from crash.children import Child, here_on_path
-from crash.looking import connect, rows
-from crash.matches import LADDER, match_of, matches_of
-from crash.worker import SYSTEM, correct_match, correct_player, hold_lock, in_small_steps, read_only
+from crash.numbered_matches import LADDER, match_of, matches_of
+from crash.plain_sql import connect, rows
 from evenmatch import rules
 from evenmatch.errors import StoreError
 from evenmatch.ledger import database
@@ -37,11 +37,11 @@ def may_mount(alone: tuple[str, ...]) -> bool:
 
 
 def play(scene: str, size: str, folder: Path) -> dict[str, object]:
-    """What happened in a scene of alone.py on a filesystem of that size."""
+    """What happened in a scene of small_disk.py on a filesystem of that size."""
     alone = next(filter(may_mount, MOUNTERS), None)
     if alone is None:
         pytest.skip("no filesystem can be mounted here: neither in a user namespace nor, as root, outside of a chroot")
-    script = Path(__file__).with_name("alone.py")
+    script = Path(__file__).with_name("small_disk.py")
     with here_on_path():
         run = subprocess.run(
             [*alone, "sh", "-c", MOUNT, size, str(folder), sys.executable, str(script), scene, str(folder)],

@@ -9,10 +9,7 @@ from random import Random
 
 import pytest
 
-from crash.children import PATIENCE, Child
-from crash.looking import check_events, dead_rows
-from crash.matches import LADDER, match_of, matches_of
-from crash.worker import (
+from crash.child_tasks import (
     SYSTEM,
     Begun,
     Corrected,
@@ -26,6 +23,9 @@ from crash.worker import (
     received,
     write_for_ever,
 )
+from crash.children import PATIENCE, Child
+from crash.numbered_matches import LADDER, match_of, matches_of
+from crash.plain_sql import check_events, dead_rows
 from evenmatch import rules, tables
 from evenmatch.service.service import Service
 

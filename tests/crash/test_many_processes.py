@@ -5,10 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from crash.children import Child, run_together
-from crash.looking import check_events, dead_rows, rows
-from crash.matches import LADDER, matches_of
-from crash.worker import (
+from crash.child_tasks import (
     CHEATER,
     SYSTEM,
     ban_or_reinstate,
@@ -19,6 +16,9 @@ from crash.worker import (
     record_range,
     repeat,
 )
+from crash.children import Child, run_together
+from crash.numbered_matches import LADDER, matches_of
+from crash.plain_sql import check_events, dead_rows, rows
 from evenmatch import rules
 from evenmatch.service.service import Service
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from crash.looking import check_events, connect, rows
-from crash.matches import LADDER, match_of, matches_of
-from crash.worker import SYSTEM, correct_match
+from crash.child_tasks import SYSTEM, correct_match
+from crash.numbered_matches import LADDER, match_of, matches_of
+from crash.plain_sql import check_events, connect, rows
 from evenmatch import rules
 from evenmatch.errors import StoreError
 from evenmatch.service.recording.receipts import MatchReceipt

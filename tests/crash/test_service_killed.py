@@ -11,11 +11,11 @@ from random import Random
 import pytest
 
 from crash.clients import ON, Clients
-from crash.looking import check_events, rows
+from crash.plain_sql import check_events, rows
 from evenmatch.service.callers.keys import Keys
 from evenmatch.service.service import Service
 from postgres import Postgres
-from served import Served, ask
+from server_process import Served, ask
 
 SOAK = os.environ.get("EVENMATCH_SOAK") == "1"
 KILLS = 20 if SOAK else 2

@@ -11,7 +11,7 @@ from evenmatch.http.options import Options
 from evenmatch.http.standings_cache import Once
 from evenmatch.service.settings import Settings
 from evenmatch.standings.rules import StandingsRules
-from ledger.made import duel
+from ledger.sample_matches import duel
 
 STANDINGS = "/v1/ladders/duel/standings"
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from pydantic import ValidationError
 
+from asgi_client import Asking
 from evenmatch import rules
 from evenmatch.errors import InputError, StoreError
 from evenmatch.http import fast_requests
@@ -23,7 +24,6 @@ from evenmatch.http.routes.matches import match_of
 from evenmatch.service.queries.match_explanations import shown_numbers
 from evenmatch.service.recording.report_batch import ReportBatch
 from evenmatch.systems import names as system_names
-from http_asking import Asking
 
 MATCHES = "/v1/ladders/duel/matches"
 TICKETS = "/v1/ladders/duel/tickets"

@@ -3,7 +3,7 @@
 from evenmatch import rules
 from evenmatch.service.settings import Settings
 from evenmatch.standings.rules import StandingsRules
-from ledger.made import duel
+from ledger.sample_matches import duel
 
 STANDINGS = "/v1/ladders/duel/standings"
 

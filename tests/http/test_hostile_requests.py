@@ -11,11 +11,11 @@ from urllib.parse import quote
 
 import pytest
 
+from asgi_client import Asking
 from evenmatch.http.app import application
 from evenmatch.service.callers.keys import Keys
 from evenmatch.service.service import Service
-from http_asking import Asking
-from served import Served
+from server_process import Served
 
 SOAK = os.environ.get("EVENMATCH_SOAK") == "1"
 LIMIT = 64 * 1024

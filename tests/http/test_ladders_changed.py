@@ -2,7 +2,7 @@
 
 import pytest
 
-from ledger.made import duel, match
+from ledger.sample_matches import duel, match
 
 DUEL = {"name": "duel", "system": "elo"}
 

@@ -5,8 +5,8 @@ from contextlib import ExitStack
 
 import pytest
 
-from in_process import command
-from served import SLOWEST, Served, ask, wait_until_waiting_ends
+from run_command import command
+from server_process import SLOWEST, Served, ask, wait_until_waiting_ends
 
 ANYBODY = {"max_odds": "none", "even_spread": 100.0, "steps": [[0, 100]], "rematch_wait": 0.0, "party_wait": 0.0}
 QUEUE = {"policy": {**ANYBODY, "team_size": 2}, "rules": {"accept_within": 300, "heartbeat": 600, "tick": 0.1}}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ledger.made import duel, ratings
+from ledger.sample_matches import duel, ratings
 
 LADDER = "/v1/ladders/duel"
 

@@ -6,7 +6,7 @@ import pytest
 
 from evenmatch.errors import ConflictError
 from evenmatch.service.jobs import Jobs
-from ledger.made import duel
+from ledger.sample_matches import duel
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ import pytest
 from scipy.stats import norm
 
 import evenmatch
+from elo_matches import START, duel, duels, table
 from evenmatch import backtest, from_matches, rules, systems
 from evenmatch.errors import EvenmatchError, InputError, UnknownNameError, UsageError
 from evenmatch.lab.backtests import tune as tuning
@@ -22,10 +23,9 @@ from evenmatch.lab.backtests.verdict import verdict
 from evenmatch.match import Appearance, Match, Team
 from evenmatch.systems import loop
 from evenmatch.systems.system import Rules
-from fast import as_match
-from made_up import DUELLISTS, made_up, made_up_table
-from planted import START, duel, duels, table
-from reference import elo, judging, trueskill
+from package_systems import as_match
+from random_matches import DUELLISTS, made_up, made_up_table
+from reference import elo, prediction_metrics, trueskill
 
 LEAGUE = Path(__file__).parents[2] / "docs" / "how-to" / "league_points.py"
 METRICS = ("log_loss", "three_way_log_loss", "brier", "accuracy", "calibration_slope")
@@ -152,7 +152,9 @@ def judged_slowly(matches, odds):
     slow = []
     for at, match in enumerate(matches):
         pairs = combinations(range(len(match.teams)), 2)
-        slow.append(judging.judged([team.place for team in match.teams], {pair: odds(at, *pair) for pair in pairs}))
+        slow.append(
+            prediction_metrics.judged([team.place for team in match.teams], {pair: odds(at, *pair) for pair in pairs})
+        )
     return slow
 
 
@@ -161,7 +163,7 @@ def team_means(played, changes, of):
     found, at = {}, iter(changes)
     for number, match in enumerate(played):
         for index, team in enumerate(match.teams):
-            found[number, index] = judging.mean([of(next(at)) for _ in team.players])
+            found[number, index] = prediction_metrics.mean([of(next(at)) for _ in team.players])
     return found
 
 
@@ -213,13 +215,15 @@ def test_scores_and_segments_are_those_of_plain_python(name, odds):
         for at, match in enumerate(played)
     ]
     slow = judged_slowly(split, odds(split))
-    before = judging.fewest_before([[p.name for team in match.teams for p in team.players] for match in split])
+    before = prediction_metrics.fewest_before(
+        [[p.name for team in match.teams for p in team.players] for match in split]
+    )
     years = {f"{match.played_at:%Y}" for match in listed}
     period = [f"{match.played_at:%Y}" if len(years) > 3 else f"{match.played_at:%Y-%m}" for match in listed]
     expected = {("all", "all"): range(300), ("warm-up", "after"): range(120, 300)}
     for by, labels in (
         ("ladder", [match.ladder for match in listed]),
-        ("experience", [judging.experience(one) for one in before]),
+        ("experience", [prediction_metrics.experience(one) for one in before]),
         ("period", period),
     ):
         for label in set(labels[120:]):
@@ -229,7 +233,7 @@ def test_scores_and_segments_are_those_of_plain_python(name, odds):
     assert {(row["by"], row["group"]) for row in rows} == set(expected)
     assert len(rows) == len(expected)
     for row in [*rows, row_of(found.scores, variant="default") | {"by": "warm-up", "group": "after"}]:
-        wanted = judging.together([slow[at] for at in expected[row["by"], row["group"]]])
+        wanted = prediction_metrics.together([slow[at] for at in expected[row["by"], row["group"]]])
         if name == "elo":
             assert row["three_way_log_loss"] is None
             del wanted["three_way_log_loss"]
@@ -466,7 +470,7 @@ def test_refused_matches_are_predicted_but_not_learned_from(name, preset):
     slow = judged_slowly(listed, lambda *_: next(odds))
     row = row_of(found.scores, variant=preset or "default")
     assert row["matches"] == 150
-    assert row["log_loss"] == pytest.approx(judging.together(slow[150:])["log_loss"], rel=1e-6)
+    assert row["log_loss"] == pytest.approx(prediction_metrics.together(slow[150:])["log_loss"], rel=1e-6)
     assert found.left_out == ()
 
 

@@ -13,7 +13,7 @@ from evenmatch.lab.ladder.health import favourites, floor_of, health, periods
 from evenmatch.lab.ladder.health_findings import health_findings
 from evenmatch.lab.season import season
 from evenmatch.match import Match
-from ledger.made import match, micros
+from ledger.sample_matches import match, micros
 
 MONDAY = datetime(2026, 1, 5, tzinfo=UTC)
 

@@ -8,11 +8,11 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from elo_matches import START, duel, duels, table
 from evenmatch import from_matches
 from evenmatch.lab.backtests.match_cells import divide, fewest_matches
-from made_up import made_up_table
-from planted import START, duel, duels, table
-from reference import judging
+from random_matches import made_up_table
+from reference import prediction_metrics
 
 
 def at_times(*times):
@@ -47,10 +47,10 @@ def players_of(matches):
     ids=["ladders", "newcomers", "teams", "part", "one"],
 )
 def test_experience_is_counted_as_in_a_plain_loop(matches):
-    expected = judging.fewest_before(players_of(matches))
+    expected = prediction_metrics.fewest_before(players_of(matches))
     assert fewest_matches(matches.history).tolist() == expected
     found = labels(matches, divide(matches, len(matches) // 2), "experience")
-    assert found == [judging.experience(before) for before in expected]
+    assert found == [prediction_metrics.experience(before) for before in expected]
 
 
 def test_experience_is_the_least_of_any_players_and_its_groups_begin_where_they_say():

@@ -17,7 +17,7 @@ from evenmatch.lab.backtests.metrics import (
     reliability,
     resample,
 )
-from reference import judging
+from reference import prediction_metrics
 
 ln = math.log
 NAMES = ("matches", "log_loss", "three_way_log_loss", "brier", "accuracy")
@@ -109,8 +109,8 @@ def test_many_matches_are_judged_as_one_by_one_in_plain_python(draws):
     slow = []
     for places, told in matches:
         pairs = combinations(range(len(places)), 2)
-        slow.append(judging.judged(list(places), dict(zip(pairs, told, strict=True))))
-    expected = judging.together(slow)
+        slow.append(prediction_metrics.judged(list(places), dict(zip(pairs, told, strict=True))))
+    expected = prediction_metrics.together(slow)
     found = values_of(metrics_of(matches))
     if not draws:
         assert found.pop("three_way_log_loss") is None

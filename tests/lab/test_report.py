@@ -13,7 +13,7 @@ import pytest
 pytest.importorskip("plotly", reason="reports need plotly (the extra lab)")
 pytest.importorskip("jinja2", reason="reports need jinja2 (the extra lab)")
 
-from browser.watched import Watched
+from browser.page_checks import Watched
 from chromium import chromium, lacking
 from evenmatch import Appearance, Match, Team, from_matches, rate, rules
 from evenmatch.errors import UnknownNameError, UsageError

@@ -4,10 +4,10 @@ import dataclasses
 
 import pytest
 
+from elo_matches import duels
 from evenmatch import backtest, from_matches
 from evenmatch.lab.backtests.team_order import neutral, told_by_order
 from evenmatch.match import Appearance, Team
-from planted import duels
 
 # the order of match number so and so: the winner listed first (1) or last (-1)
 TELLING = {

@@ -11,13 +11,13 @@ import pytest
 
 pytest.importorskip("optuna", reason="tuning needs optuna (the extra lab)")
 
+from elo_matches import duels, table
 from evenmatch import backtest, from_matches, rules, systems
 from evenmatch.errors import BadParameterError, UsageError
 from evenmatch.lab.backtests.evaluation import rateable_history, replay_and_judge
 from evenmatch.lab.backtests.tune import LEARNED, tune
 from evenmatch.options import Number, Numbers, options_of
-from made_up import made_up_table
-from planted import duels, table
+from random_matches import made_up_table
 
 LEAGUE = Path(__file__).parents[2] / "docs" / "how-to" / "league_points.py"
 AMPLE = 1e9  # seconds: the number of trials ends a search

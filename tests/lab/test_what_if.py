@@ -15,7 +15,7 @@ from evenmatch.lab.season import season
 from evenmatch.match import Match
 from evenmatch.standings.division import Division
 from evenmatch.standings.rules import StandingsRules
-from ledger.made import match
+from ledger.sample_matches import match
 
 EVERYBODY = StandingsRules(placement=1, divisions=(Division("Low", 1), Division("High", 51)))
 

@@ -7,7 +7,7 @@ from evenmatch import rules
 from evenmatch.service.service import Service
 from evenmatch.service.settings import Settings
 from evenmatch.standings.rules import StandingsRules
-from ledger.made import Clock
+from ledger.sample_matches import Clock
 from postgres import postgres  # noqa: F401
 
 

@@ -6,7 +6,7 @@ import sqlalchemy as sa
 
 from evenmatch import rules
 from evenmatch.errors import ConflictError
-from ledger.made import duel, everybody
+from ledger.sample_matches import duel, everybody
 
 ROUNDS = 12
 

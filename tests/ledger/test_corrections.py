@@ -7,7 +7,7 @@ from evenmatch.errors import BadRowsError, ConflictError, EvenmatchError, InputE
 from evenmatch.service.corrections import Ban, Reinstate, Unvoid, Void
 from evenmatch.service.recording import recorder
 from evenmatch.service.replay.rebuild import RebuildRun
-from ledger.made import after, duel, dump, everybody, match, micros, ratings
+from ledger.sample_matches import after, duel, dump, everybody, match, micros, ratings
 from reference.ledger import SlowLedger, System
 
 HALF = {"ann": 1516.0, "bob": 1484.0}  # after the first duel, Elo with K = 32

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from evenmatch import rules
 from evenmatch.errors import StoreError
 from evenmatch.service.corrections import Ban, Void
-from ledger.made import duel, ratings
+from ledger.sample_matches import duel, ratings
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from evenmatch.ledger.tables import player_identities, player_states
 from evenmatch.service.corrections import Ban
 from evenmatch.service.queries import player_profile, player_search, standings
 from evenmatch.service.queries.standings import StandingsCache
-from ledger.made import duel, match
+from ledger.sample_matches import duel, match
 
 OTHERS = 10_001  # names on another ladder
 

@@ -10,7 +10,7 @@ from evenmatch.ledger.tables import player_identities, player_states
 from evenmatch.service.corrections import Ban, Void
 from evenmatch.service.recording import player_state_cache, recorder
 from evenmatch.service.service import Service
-from ledger.made import duel, match, ratings
+from ledger.sample_matches import duel, match, ratings
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 from evenmatch import Rater, from_matches, read, rules
 from evenmatch.errors import ConflictError, InputError, UnknownNameError
 from evenmatch.service.corrections import Ban, Reinstate, Unvoid, Void
-from ledger.made import duel, dump, everybody, match, ratings
+from ledger.sample_matches import duel, dump, everybody, match, ratings
 
 
 def test_a_former_name_still_reaches_a_renamed_player(service, ladder):

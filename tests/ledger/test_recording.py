@@ -24,7 +24,7 @@ from evenmatch.service.service import Service
 from evenmatch.service.settings import Settings
 from evenmatch.standings.division import Division
 from evenmatch.standings.rules import StandingsRules
-from ledger.made import after, duel, dump, everybody, match, positions, ratings
+from ledger.sample_matches import after, duel, dump, everybody, match, positions, ratings
 
 LONE = (duel(1, "ann", "bob"), {"ann": 1516.0, "bob": 1484.0})  # Elo with K = 32 between equals
 

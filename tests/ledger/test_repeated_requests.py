@@ -6,7 +6,7 @@ from evenmatch import rules
 from evenmatch.errors import ConflictError
 from evenmatch.service.corrections import Ban, Reinstate, Unvoid, Void
 from evenmatch.service.ladders import ChangeRules
-from ledger.made import duel, dump, everybody, positions, ratings
+from ledger.sample_matches import duel, dump, everybody, positions, ratings
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from evenmatch.ledger import live_schema  # noqa: F401 - its tables join the oth
 from evenmatch.ledger.database import Database, parse_url
 from evenmatch.ledger.schema import METADATA
 from evenmatch.service.service import Service
-from ledger.made import duel, ratings
+from ledger.sample_matches import duel, ratings
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from evenmatch.service.corrections import Ban, Reinstate, Void
 from evenmatch.service.settings import Settings
 from evenmatch.standings.division import Division
 from evenmatch.standings.rules import StandingsRules
-from ledger.made import Clock, after, duel, everybody, match, micros, ratings
+from ledger.sample_matches import Clock, after, duel, everybody, match, micros, ratings
 
 BANDS = (Division("low", 1), Division("middle", 40), Division("high", 80))
 RULES = StandingsRules(placement=2, active_days=5, divisions=BANDS, division_margin=15)

@@ -7,7 +7,7 @@ import pytest
 from evenmatch.service.corrections import Void
 from evenmatch.service.queries import standings
 from evenmatch.service.queries.standings import View
-from ledger.made import duel
+from ledger.sample_matches import duel
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ from evenmatch.service.corrections import Ban, Void
 from evenmatch.service.export import tables
 from evenmatch.service.recording import imports
 from evenmatch.tables.files import write_arrow
-from ledger.made import after, duel, dump, everybody, match, positions, ratings
-from made_up import made_up_table
+from ledger.sample_matches import after, duel, dump, everybody, match, positions, ratings
+from random_matches import made_up_table
 
 CORE = ["match_id", "player", "before", "after", "expected"]
 

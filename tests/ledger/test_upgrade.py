@@ -22,7 +22,7 @@ from evenmatch.ledger.database import VERSION, Database, parse_url
 from evenmatch.ledger.migrations.versions import __file__ as scripts
 from evenmatch.service.corrections import Unvoid
 from evenmatch.service.service import Service
-from ledger.made import duel, match
+from ledger.sample_matches import duel, match
 
 OLD = json.loads(Path(__file__).with_name("written_at_0001.json").read_text(encoding="utf-8"))
 IDENTITIES = {"player": "player", "ladder": "ladder"}

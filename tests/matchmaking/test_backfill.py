@@ -4,7 +4,7 @@ import pytest
 
 from evenmatch.errors import InputError
 from evenmatch.matchmaking import Met, Opening, Ticket, backfill
-from matchmaking.made import NOW, SECOND, party, plain, queue_of, solo
+from matchmaking.sample_tickets import NOW, SECOND, party, plain, queue_of, solo
 
 STRICT = {"within": 5.0, "loose": False}
 FORMED = NOW - 300 * SECOND  # five minutes ago

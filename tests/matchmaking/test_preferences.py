@@ -5,7 +5,7 @@ import pytest
 
 from evenmatch.errors import BadParameterError
 from evenmatch.matchmaking import Met, Policy, propose
-from matchmaking.made import NOW, SECOND, party, plain, proposed, queue_of, solo, together
+from matchmaking.sample_tickets import NOW, SECOND, party, plain, proposed, queue_of, solo, together
 
 STRICT = {"within": 30.0, "loose": False}
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from evenmatch.errors import InputError
 from evenmatch.matchmaking import Member, Met, Queue, Ticket, Tickets, propose
 from evenmatch.matchmaking.tickets import FOREVER
-from matchmaking.made import NOW, SECOND, party, plain, proposed, queue_of, solo, together
+from matchmaking.sample_tickets import NOW, SECOND, party, plain, proposed, queue_of, solo, together
 
 
 def rows(told: Tickets) -> dict[int, tuple]:

@@ -4,7 +4,7 @@ import pytest
 
 from evenmatch.errors import InputError, UnknownNameError
 from evenmatch.matchmaking import Queues
-from matchmaking.made import NOW, SECOND, party, plain, solo
+from matchmaking.sample_tickets import NOW, SECOND, party, plain, solo
 
 DUEL, TEAMS = plain(), plain(team_size=2)
 

@@ -14,7 +14,7 @@ from evenmatch.matchmaking.pack import choose, fills, has_room
 from evenmatch.matchmaking.roles import add, assign
 from evenmatch.matchmaking.schedule import pick
 from evenmatch.matchmaking.view import role_room, rules_of, view_of
-from matchmaking.made import NOW, party, plain, queue_of, solo
+from matchmaking.sample_tickets import NOW, party, plain, queue_of, solo
 
 
 @cache

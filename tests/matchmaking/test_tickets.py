@@ -9,7 +9,7 @@ import pytest
 from evenmatch.errors import InputError
 from evenmatch.matchmaking import Member, Met, Ticket, Tickets
 from evenmatch.matchmaking.tickets import FOREVER
-from matchmaking.made import NOW, party, solo
+from matchmaking.sample_tickets import NOW, party, solo
 
 LARGEST = 2**62 - 1
 

@@ -7,7 +7,7 @@ import pytest
 
 from evenmatch.errors import InputError
 from evenmatch.matchmaking import Met, Policy, Queue, Tickets, propose, why
-from matchmaking.made import NOW, SECOND, party, plain, queue_of, solo
+from matchmaking.sample_tickets import NOW, SECOND, party, plain, queue_of, solo
 
 FILTER = {"within": 5.0, "loose": False}
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from evenmatch.matchmaking import Member, Ticket
 from evenmatch.matchmaking.view import view_of
-from matchmaking.made import NOW, SECOND, party, plain, proposed, queue_of, solo, together
+from matchmaking.sample_tickets import NOW, SECOND, party, plain, proposed, queue_of, solo, together
 
 JUST = 1e-6  # a microsecond, in seconds
 LOOSE, STRICT = True, False

@@ -9,7 +9,7 @@ from evenmatch.ledger.database import Database
 from evenmatch.service.service import Service
 from evenmatch.service.settings import Settings
 from evenmatch.standings.rules import StandingsRules
-from ledger.made import Clock
+from ledger.sample_matches import Clock
 from postgres import postgres  # noqa: F401
 
 DATABASES = ("sqlite", "postgresql")

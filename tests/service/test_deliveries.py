@@ -20,7 +20,7 @@ from evenmatch.service.webhooks import deliveries as module
 from evenmatch.service.webhooks import http_sender, outbox, payloads
 from evenmatch.service.webhooks.deliveries import Deliverer
 from evenmatch.service.webhooks.subscriptions import Webhooks
-from ledger.made import START, after, duel
+from ledger.sample_matches import START, after, duel
 
 SECOND = 1_000_000
 ONE_DATABASE = pytest.mark.parametrize("store_url", ["sqlite"], indirect=True)  # what is tried is not its

@@ -7,7 +7,7 @@ from evenmatch import rate, rules
 from evenmatch.errors import InputError, UnknownNameError
 from evenmatch.service.corrections import Ban, Void
 from evenmatch.service.replay.history_cache import read_history
-from ledger.made import after, duel, match, micros, ratings
+from ledger.sample_matches import after, duel, match, micros, ratings
 
 
 def replayed(service, ladder="duel", **asked):

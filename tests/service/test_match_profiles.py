@@ -7,7 +7,7 @@ from evenmatch.service.corrections import Ban, Unvoid, Void
 from evenmatch.service.ladders import correct
 from evenmatch.service.queries import match_profiles
 from evenmatch.service.queries.ladder_queries import Reading
-from ledger.made import after, duel, match, micros
+from ledger.sample_matches import after, duel, match, micros
 
 
 @pytest.fixture

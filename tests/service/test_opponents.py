@@ -5,7 +5,7 @@ import pytest
 from evenmatch import rules
 from evenmatch.service.queries.ladder_queries import Reading
 from evenmatch.service.queries.opponents import Tally
-from ledger.made import duel, match
+from ledger.sample_matches import duel, match
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ from evenmatch.service.corrections import Ban
 from evenmatch.service.live_matches.live_match_service import Running
 from evenmatch.service.queue_rules import QueueRules
 from evenmatch.service.queues.queue_service import QueueService
-from ledger.made import duel
-from service.queued import (
+from ledger.sample_matches import duel
+from service.sample_queues import (
     DUEL,
     PAIRS,
     Join,

@@ -12,8 +12,8 @@ from evenmatch.service.queue_rules import QueueRules
 from evenmatch.service.queues.leases import Leases
 from evenmatch.service.queues.matchmaker import Matchmaker
 from evenmatch.service.queues.queue_service import QueueService, lease_of
-from ledger.made import duel
-from service.queued import (
+from ledger.sample_matches import duel
+from service.sample_queues import (
     ANYBODY,
     DUEL,
     PAIRS,

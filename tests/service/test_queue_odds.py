@@ -6,7 +6,7 @@ import pytest
 from evenmatch import rules
 from evenmatch.service.queues.join_profiles import LevelBook
 from evenmatch.service.queues.odds import foretell
-from ledger.made import duel
+from ledger.sample_matches import duel
 
 GAPS = np.array([0.0, 10.0, 40.0, 100.0, 200.0, 400.0])
 

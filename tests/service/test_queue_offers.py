@@ -8,7 +8,7 @@ from evenmatch.service.live_matches.live_match_service import Running
 from evenmatch.service.queue_rules import QueueRules
 from evenmatch.service.queues.matchmaker import Matchmaker
 from evenmatch.service.queues.queue_service import QueueService
-from service.queued import (
+from service.sample_queues import (
     DUEL,
     PAIRS,
     Accept,

@@ -16,8 +16,8 @@ from evenmatch.service.queues.leases import Leases
 from evenmatch.service.queues.matchmaker import Matchmaker
 from evenmatch.service.queues.queue_service import QueueService
 from evenmatch.service.service import Service
-from ledger.made import Clock
-from service.queued import DUEL, PAIRS, Accept, Decline, Leave, check_everything, party, rows
+from ledger.sample_matches import Clock
+from service.sample_queues import DUEL, PAIRS, Accept, Decline, Leave, check_everything, party, rows
 
 NAMES = "abcdefg"
 LADDERS = ("duel", "arena")

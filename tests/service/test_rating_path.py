@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from evenmatch import rules
 from evenmatch.service.queries.ladder_queries import Reading
 from evenmatch.service.queries.rating_path import thinned
-from ledger.made import duel, match
+from ledger.sample_matches import duel, match
 
 HOUR = 3_600_000_000  # microseconds
 

@@ -6,7 +6,7 @@ from evenmatch.errors import UnknownNameError
 from evenmatch.service.queue_rules import QueueRules
 from evenmatch.service.queues.matchmaker import Matchmaker
 from evenmatch.service.queues.queue_service import QueueService
-from service.queued import DUEL, PAIRS, Decline, accept_all, hold_lease, join, one, party
+from service.sample_queues import DUEL, PAIRS, Decline, accept_all, hold_lease, join, one, party
 
 SECOND = 1_000_000
 

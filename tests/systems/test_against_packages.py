@@ -16,7 +16,7 @@ from scipy.special import ndtr, ndtri
 
 from evenmatch import from_matches, rules
 from evenmatch.systems import glicko2, loop
-from fast import Fast, as_match
+from package_systems import Fast, as_match
 from reference.model import SlowMatch, SlowPlayer, SlowTeam
 
 DAY = 86400.0

@@ -6,8 +6,8 @@ import math
 import pytest
 
 from evenmatch import systems
-from fast import Fast
-from made_up import made_up
+from package_systems import Fast
+from random_matches import made_up
 
 # System, parameters
 CASES = [

@@ -6,7 +6,7 @@ fractions are exact.
 
 import pytest
 
-from by_hand import AHEAD, BEHIND, DAY, LEVEL, after, duel, expected, gained, match, ratings
+from small_matches import AHEAD, BEHIND, DAY, LEVEL, after, duel, expected, gained, match, ratings
 
 NAMES = ("elo",)
 elo = None  # each test is given both implementations in turn

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from evenmatch import rate, rules, systems
-from made_up import made_up_table
+from random_matches import made_up_table
 
 
 def wager(change, p):

@@ -8,7 +8,7 @@ import importlib
 
 import pytest
 
-from by_hand import AHEAD, BEHIND, DAY, LEVEL, after, beliefs, close, duel, expected, match
+from small_matches import AHEAD, BEHIND, DAY, LEVEL, after, beliefs, close, duel, expected, match
 
 NAMES = ("glicko", "glicko2")
 glicko = glicko2 = None  # each test is given both implementations in turn

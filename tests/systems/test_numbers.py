@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from fast import Fast
+from package_systems import Fast
 from reference.model import SlowMatch, SlowPlayer, SlowTeam
 
 NAMES = ("wager", "scorefactor", "prav", "battlepoints")

@@ -8,7 +8,7 @@ import math
 
 import pytest
 
-from by_hand import AHEAD, BEHIND, DAY, LEVEL, after, close, duel, expected, gained, match, ratings
+from small_matches import AHEAD, BEHIND, DAY, LEVEL, after, close, duel, expected, gained, match, ratings
 
 NAMES = ("elo", "glicko", "glicko2", "trophies", "planeswalker")
 elo = glicko = glicko2 = trophies = planeswalker = None  # each test is given both implementations in turn

@@ -4,7 +4,7 @@ import importlib
 
 import pytest
 
-from fast import Fast
+from package_systems import Fast
 from reference.model import SlowMatch, SlowPlayer, SlowTeam
 
 BRADLEY_TERRY = {"variant": "bradley_terry_full", "tau": 0.0}

@@ -11,7 +11,7 @@ import pytest
 
 from evenmatch import from_frame, read, write
 from evenmatch.errors import BadRowsError, EvenmatchError, EvenmatchWarning, InputError, Problem, UsageError
-from tables.tidy import FILES, WHOLE, csv_text, jsonl_text, told, write_file
+from tables.tidy_rows import FILES, WHOLE, csv_text, jsonl_text, told, write_file
 
 PNG = b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"
 HELD = {"csv": csv_text(WHOLE).encode(), "jsonl": jsonl_text(WHOLE).encode()}

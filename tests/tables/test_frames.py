@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from evenmatch import from_frame
 from evenmatch.errors import BadRowsError, InputError
-from tables.tidy import FRAMES, WHOLE, changed, put_together, rows_of, taken_in, told
+from tables.tidy_rows import FRAMES, WHOLE, changed, put_together, rows_of, taken_in, told
 
 DAYS = {"2026-01-01T10:00:00Z": 1767261600, "2026-01-02T10:00:00Z": 1767348000, "2026-01-03T10:00:00Z": 1767434400}
 GAPS = changed(WHOLE, {(0, "seconds"): None, (5, "score"): None, (7, "performance"): None, (8, "quit"): None})

@@ -6,7 +6,7 @@ import pytest
 
 from evenmatch import read
 from evenmatch.errors import BadRowsError
-from tables.tidy import told
+from tables.tidy_rows import told
 
 HEAD = "match_id,played_at,team,player,place\n"
 GOOD = "m1,2026-01-01,a,ann,1\nm1,2026-01-01,b,bob,2\n"

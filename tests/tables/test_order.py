@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from evenmatch import from_frame, rate, read, rules
 from evenmatch.errors import UnknownNameError
-from tables.tidy import FILES, FRAMES, frame_of, iso, put_together, taken_in, told, write_file
+from tables.tidy_rows import FILES, FRAMES, frame_of, iso, put_together, taken_in, told, write_file
 
 NAMES = ["match_id", "played_at", "team", "player", "place"]
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from evenmatch import Appearance, Match, Team, from_frame, from_matches, join, read, write
 from evenmatch.errors import InputError
-from tables.tidy import FILES, WHOLE, told
+from tables.tidy_rows import FILES, WHOLE, told
 
 TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), min_size=1, max_size=6) | st.sampled_from(
     [

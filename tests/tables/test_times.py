@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from evenmatch import from_frame
 from evenmatch.errors import BadRowsError
-from tables.tidy import FILES, FRAMES, WHOLE, iso, taken_in
+from tables.tidy_rows import FILES, FRAMES, WHOLE, iso, taken_in
 
 DUEL = {"match_id": ["m", "m"], "team": ["a", "b"], "player": ["ann", "bob"], "place": [1, 2]}
 

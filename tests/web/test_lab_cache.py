@@ -8,7 +8,7 @@ import pytest
 from evenmatch.errors import ConflictError
 from evenmatch.web import lab_cache, lab_jobs
 from evenmatch.web.lab_cache import LabCache
-from ledger.made import duel
+from ledger.sample_matches import duel
 
 
 @pytest.fixture

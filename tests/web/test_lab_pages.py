@@ -8,6 +8,7 @@ from html import unescape
 
 import pytest
 
+from asgi_client import Asking
 from evenmatch import backtest, from_matches, rules
 from evenmatch.http.app import application
 from evenmatch.http.options import Options
@@ -18,7 +19,6 @@ from evenmatch.service.queues.matchmaker import Matchmaker
 from evenmatch.service.queues.requests import Join, QueuedPlayer
 from evenmatch.service.service import Service
 from evenmatch.web.app import pages
-from http_asking import Asking
 
 LADDER = "/ladders/6v6/lab"
 BAD = '<script>alert("1")</script>\u202e'  # the best player of all

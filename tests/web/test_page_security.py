@@ -6,7 +6,6 @@ import jwt
 import pytest
 from plotly.offline import get_plotlyjs
 
-from browsing import Browsing, field, words
 from evenmatch import rules
 from evenmatch.errors import StoreError
 from evenmatch.http.app import application
@@ -16,7 +15,8 @@ from evenmatch.service.service import Service
 from evenmatch.web.app import pages
 from evenmatch.web.pages import PAGES
 from evenmatch.web.templates import seconds
-from ledger.made import duel
+from ledger.sample_matches import duel
+from web_client import Browsing, field, words
 
 POLICY = "content-security-policy"
 

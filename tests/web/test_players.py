@@ -7,11 +7,11 @@ from urllib.parse import quote
 
 import pytest
 
-from browsing import HOSTILE, RESULTS, words
 from evenmatch import rules
 from evenmatch.service.corrections import Ban
 from evenmatch.service.settings import Settings
-from ledger.made import duel, match
+from ledger.sample_matches import duel, match
+from web_client import HOSTILE, RESULTS, words
 
 
 def elo(results, k=32.0, start=1500.0):

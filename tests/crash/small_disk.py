@@ -1,7 +1,7 @@
 """Scenes on a filesystem of their own, small enough to be filled.
 
-`python alone.py SCENE FOLDER` plays one and prints what happened as JSON; a test mounts the folder where nobody else
-sees it, starts this, and says what should have happened.
+`python small_disk.py SCENE FOLDER` plays one and prints what happened as JSON; a test mounts the folder where nobody
+else sees it, starts this, and says what should have happened.
 """
 
 import json
@@ -10,8 +10,8 @@ import sys
 from pathlib import Path
 from random import Random
 
-from crash.matches import LADDER, matches_of
-from crash.worker import SYSTEM, correct_player, refused
+from crash.child_tasks import SYSTEM, correct_player, refused
+from crash.numbered_matches import LADDER, matches_of
 from evenmatch import rules, tables
 from evenmatch.service.service import Service
 from postgres import Postgres

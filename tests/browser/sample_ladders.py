@@ -17,7 +17,7 @@ from evenmatch.service.service import Service
 from evenmatch.service.settings import Settings
 from evenmatch.service.webhooks.subscriptions import Webhooks
 from evenmatch.standings.rules import StandingsRules
-from ledger.made import Clock
+from ledger.sample_matches import Clock
 
 OWNED = "document.title='owned';alert(1)"
 BLANKS = ("\u200b", "\u2800", "\u3164")  # of each nothing is seen

@@ -3,7 +3,7 @@
 import random
 
 from evenmatch import from_matches
-from fast import as_match
+from package_systems import as_match
 from reference.model import SlowMatch, SlowPlayer, SlowTeam
 
 DAY = 86400.0

@@ -3,7 +3,7 @@
 import re
 from html import unescape
 
-from http_asking import Asking
+from asgi_client import Asking
 
 HOSTILE = '<b>"x"</b>&\u202e'
 RESULTS = [("ann", "bob"), ("ann", "joe"), ("bob", "joe"), (HOSTILE, "joe"), ("ann", HOSTILE), ("joe", "ann")]

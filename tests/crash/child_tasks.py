@@ -20,7 +20,7 @@ import psycopg  # noqa: F401 - imported before the fork, so that no child has to
 import sqlalchemy
 import sqlalchemy.dialects.postgresql.psycopg
 
-from crash.matches import LADDER, PLAYERS, match_of, matches_of
+from crash.numbered_matches import LADDER, PLAYERS, match_of, matches_of
 from evenmatch import rules, tables
 from evenmatch.errors import ConflictError, StoreError, UnknownNameError
 from evenmatch.ledger.tables import events

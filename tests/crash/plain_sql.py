@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import sqlalchemy as sa
 from sqlalchemy.pool import NullPool
 
-from crash.matches import LADDER
+from crash.numbered_matches import LADDER
 
 
 @contextmanager
