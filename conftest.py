@@ -13,7 +13,7 @@ from sybil import Sybil
 from sybil.example import Example
 from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser
 
-import run_command
+from run_command import run_command
 
 ROOT = Path(__file__).parent
 
@@ -75,7 +75,7 @@ def is_ours_alone(command: str) -> bool:
 
 def run_here(command: str) -> str:
     """What a command of evenmatch prints."""
-    ended = run_command.command(*shlex.split(command)[1:])
+    ended = run_command(*shlex.split(command)[1:])
     return ended.out + ended.err
 
 

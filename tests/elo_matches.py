@@ -34,6 +34,6 @@ def duel(number, a, b, result, ladder="duel", hours=6.0):
     return Match(f"m{number}", START + timedelta(hours=hours * number), teams, ladder=ladder)
 
 
-def table(*arguments, **truth):
+def duels_table(*arguments, **truth):
     """The same as a table of the package."""
     return from_matches(duels(*arguments, **truth))

@@ -12,7 +12,7 @@ TIMED = ("scorefactor", "trueskill", "wenglin")  # go by the length of the match
 PEOPLE = [f"p{number}" for number in range(30)]
 
 
-def made_up(system, seed, matches=400):
+def random_matches(system, seed, matches=400):
     """Uneven teams, draws between unequals, three sides and more, idle gaps, quitters, negative and missing values."""
     rng = random.Random(seed)
     time, played = 1e9, []
@@ -57,6 +57,6 @@ def gone(player):
     return SlowPlayer(player.name, player.score, player.seconds, player.performance, quit=True)
 
 
-def made_up_table(system, seed, matches=300):
+def random_table(system, seed, matches=300):
     """The same as a table of the package."""
-    return from_matches(as_match(match, number) for number, match in enumerate(made_up(system, seed, matches)))
+    return from_matches(as_match(match, number) for number, match in enumerate(random_matches(system, seed, matches)))

@@ -19,7 +19,7 @@ class Ended(NamedTuple):
     err: str
 
 
-def command(*arguments: object) -> Ended:
+def run_command(*arguments: object) -> Ended:
     """Run a command, its output going to what a pipe is to Python."""
     out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
     with (

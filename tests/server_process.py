@@ -76,7 +76,7 @@ class Served:
         return httpx.Client(base_url=self.address, headers={"Authorization": f"Bearer {key}"}, timeout=SLOWEST)
 
 
-def ask(
+def request_json(
     client: httpx.Client, method: str, address: str, body: object = None, *, status: int = 200
 ) -> dict[str, object]:
     """The answer's body, where the status is the one that is expected."""
@@ -91,7 +91,7 @@ def wait_until_waiting_ends(client: httpx.Client, address: str, change: int) -> 
     """A ticket once it is offered a match, is in one, or is gone."""
     deadline = time.monotonic() + SLOWEST
     while True:
-        found = ask(client, "GET", f"{address}?after={change}&wait=10")
+        found = request_json(client, "GET", f"{address}?after={change}&wait=10")
         if found["state"] != "waiting":
             return found
         change = int(str(found["change"]))

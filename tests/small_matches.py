@@ -8,13 +8,13 @@ DAY = 86400.0
 AHEAD, LEVEL, BEHIND = (1, 2), (1, 1), (2, 1)  # places of the first team and of the second
 
 
-def match(*teams, time=0.0, name="m"):
+def slow_match(*teams, time=0.0, name="m"):
     """`teams` are (place, "AB") for the team of A and B."""
     return SlowMatch(name, time, None, [SlowTeam(place, None, [SlowPlayer(p) for p in who]) for place, who in teams])
 
 
 def duel(places=AHEAD, who="AB", **match_fields):
-    return match((places[0], who[0]), (places[1], who[1]), **match_fields)
+    return slow_match((places[0], who[0]), (places[1], who[1]), **match_fields)
 
 
 def ratings(*values, **fields):
@@ -36,7 +36,7 @@ def gained(changes):
     return {change.player: change.after - change.before for change in changes}
 
 
-def expected(changes):
+def expected_by_player(changes):
     return {change.player: change.expected for change in changes}
 
 

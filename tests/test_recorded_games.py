@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from evenmatch import backtest, read, systems
-from run_command import Ended, command
+from run_command import Ended, run_command
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
 FILES = {
@@ -77,7 +77,7 @@ def test_a_file_holds_as_many_matches_as_its_description_says(file):
 def test_a_file_rates_with_every_system_whose_needs_it_meets(file, system, tmp_path):
     out, journal = tmp_path / "ratings.parquet", tmp_path / "journal.parquet"
     arguments = ["rate", DATA / f"{file}.parquet", "--system", system, "--out", out, "--journal", journal, "--json"]
-    run = spawned if file == "cod_cwl" else command  # of each system one that is started as people start it
+    run = spawned if file == "cod_cwl" else run_command  # of each system one that is started as people start it
     told = run(*arguments)
     if (file, system) in REFUSED:
         assert told.code == 1
@@ -110,11 +110,13 @@ def test_a_file_rates_with_every_system_whose_needs_it_meets(file, system, tmp_p
 
 def test_pooled_ladders_are_one_and_single_ladders_are_rated_alone():
     football = DATA / "intl_football.parquet"
-    alone = json.loads(command("rate", football, "-s", "battlepoints", "--json").out)["standings"]
-    pooled = json.loads(command("rate", football, "-s", "battlepoints", "--pool-ladders", "--json").out)["standings"]
+    alone = json.loads(run_command("rate", football, "-s", "battlepoints", "--json").out)["standings"]
+    pooled = json.loads(run_command("rate", football, "-s", "battlepoints", "--pool-ladders", "--json").out)[
+        "standings"
+    ]
     assert len({row["ladder"] for row in alone}) == 4
     assert len({row["player"] for row in alone}) == len(pooled)
-    one = json.loads(command("rate", football, "-s", "battlepoints", "--ladder", "friendly-home", "--json").out)
+    one = json.loads(run_command("rate", football, "-s", "battlepoints", "--ladder", "friendly-home", "--json").out)
     assert one["standings"] == [row for row in alone if row["ladder"] == "friendly-home"]
 
 

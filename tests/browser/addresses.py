@@ -21,7 +21,7 @@ MORE = (
 )  # what pages show when they are asked something
 
 
-def shown():
+def page_paths():
     """The path, with its parts named, of every page that can be opened."""
     return [one.path for one in PAGES if "GET" in one.methods and not one.path.endswith(WAITS)]
 

@@ -17,7 +17,7 @@ from evenmatch.service.service import Service
 from evenmatch.service.settings import Settings
 from evenmatch.service.webhooks.subscriptions import Webhooks
 from evenmatch.standings.rules import StandingsRules
-from ledger.sample_matches import Clock
+from ledger.sample_matches import ManualClock
 
 OWNED = "document.title='owned';alert(1)"
 BLANKS = ("\u200b", "\u2800", "\u3164")  # of each nothing is seen
@@ -91,7 +91,7 @@ def make(path):
             service.import_matches(name, from_matches(matches[half:]))
         service.correct(ARENA, Void(played[ARENA][5].id, reason=f"<b>{OWNED}</b>"))
         service.correct(ARENA, Ban(HOSTILE[1], reason="<i>cheats</i>"))
-        ticket = queues(service)
+        ticket = fill_queues(service)
         Webhooks(service, allow_private=True).add("http://127.0.0.1:9/%3Cb%3E", ["match.rated", "match.made"])
         service.record(
             Match(
@@ -125,7 +125,7 @@ def chosen(matches):
     return (with_quitters or matches)[-1].id
 
 
-def times(count):
+def match_times(count):
     """So many ends of matches in order, the last one a moment ago."""
     end = datetime.now(UTC).replace(microsecond=0) - timedelta(minutes=5)
     return [end - timedelta(days=DAYS) * (count - 1 - at) / count for at in range(count)]
@@ -145,7 +145,7 @@ def arena():
 
     return [
         Match(f"{one.id}/<b>?#" if at % 9 == 0 else one.id, end, tuple(map(renamed, one.teams)), ARENA)
-        for at, (one, end) in enumerate(zip(made, times(len(made)), strict=True))
+        for at, (one, end) in enumerate(zip(made, match_times(len(made)), strict=True))
     ]
 
 
@@ -153,7 +153,7 @@ def duels(rng):
     """1v1, first to eleven, of twenty people with plain names and some with bad ones."""
     names = [f"Duellist {at:02}" for at in range(1, 21)] + list(HOSTILE)
     listed = []
-    for number, end in enumerate(times(260)):
+    for number, end in enumerate(match_times(260)):
         one, other = sorted(rng.choice(len(names), 2, replace=False))
         upset = rng.random() < 0.3
         scores = (float(rng.integers(0, 10)), 11.0) if upset else (11.0, float(rng.integers(0, 10)))
@@ -166,7 +166,7 @@ def brawl(rng):
     """A free-for-all of eight, each with a score."""
     names = [f"Brawler {at:02}" for at in range(1, 25)] + list(HOSTILE[:8])
     listed = []
-    for number, end in enumerate(times(90)):
+    for number, end in enumerate(match_times(90)):
         who = rng.choice(len(names), 8, replace=False)
         scores = np.round(rng.gamma(4, 25, 8) * (1.5 - who / len(names)))
         order = (-scores).argsort().argsort() + 1
@@ -182,7 +182,7 @@ def relay(rng):
     """4v4 with a performance of each; the ladder's own name is a trap."""
     names = [*HOSTILE, *(f"Runner {at}" for at in range(1, 10))]
     listed = []
-    for number, end in enumerate(times(80)):
+    for number, end in enumerate(match_times(80)):
         who = rng.choice(len(names), 8, replace=False)
         wins = bool(rng.random() < 0.5)
         sides = [
@@ -207,7 +207,7 @@ def marathon(path, rng):
         places = rng.permutation([1, 2]).tolist()
         teams = tuple(Team.of(who, place=place) for who, place in zip(RUNNERS, places, strict=True))
         listed.append(Match(f"run-{number}", end, teams))
-    clock = Clock(ends[HOURS // 2])
+    clock = ManualClock(ends[HOURS // 2])
     with Service.open(str(path), clock) as service:
         service.create_ladder(MARATHON, "elo", rules("elo"))
         service.import_matches(MARATHON, from_matches(listed[: HOURS // 2]))
@@ -222,25 +222,25 @@ def hours():
     return [last - timedelta(hours=HOURS - 1 - at) for at in range(HOURS)]
 
 
-def queues(service):
+def fill_queues(service):
     """Some who wait, and two who are asked whether they want a match; of ladders with queues a ticket that waits."""
     queue_service = QueueService(service)
     for ladder, size in ((ARENA, 6), (DUELS, 1), (RELAY, 4)):
         queue_service.set_queue(ladder, "ranked", {**APART, "team_size": size}, LONG)
     queue_service.set_queue(DUELS, "quick", {**ANYBODY, "team_size": 1}, LONG)
     for at in (1, 2):
-        told = join(queue_service, DUELS, "quick", QueuedPlayer(name=f"Duellist {at:02}", ping={"eu": 15.0}))
+        told = join_queue(queue_service, DUELS, "quick", QueuedPlayer(name=f"Duellist {at:02}", ping={"eu": 15.0}))
     waits = {DUELS: told}
     for ladder in (ARENA, RELAY):
         for at, name in enumerate(HOSTILE[4:12]):
             ping = {"eu": 20.0 + at, "us": 120.0}
-            waits[ladder] = join(
+            waits[ladder] = join_queue(
                 queue_service, ladder, "ranked", QueuedPlayer(name=f"{name}{ladder[0]}", loose=False, ping=ping)
             )
     return waits
 
 
-def join(queue_service, ladder, queue, *members):
+def join_queue(queue_service, ladder, queue, *members):
     """The number of the ticket of a party that joins."""
     (told,) = queue_service.do(ladder, [Join(members=members, queues=(queue,))])
     if isinstance(told, Exception):

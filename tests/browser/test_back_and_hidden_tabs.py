@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from browser.sample_ladders import DUELS
-from browser.test_live_updates import cells, find_a_match, game, mark, report, stayed, wait_for
+from browser.test_live_updates import find_a_match, game, mark, report_duel, row_cells, stayed, wait_for
 from evenmatch.web.page_request import address
 from evenmatch.web.templates import ago
 from ledger.sample_matches import micros
@@ -38,15 +38,15 @@ def test_a_page_of_the_back_button_is_live_again(page, game):
     page.goto(standings)
     page.wait_for_function(LIVE)
     mark(page)
-    before = int(cells(page, "Duellist 11")[-1])
+    before = int(row_cells(page, "Duellist 11")[-1])
     page.goto(address("ladders", DUELS, "rules"))
-    report(game, "left", "Duellist 11", "Duellist 12")
+    report_duel(game, "left", "Duellist 11", "Duellist 12")
     page.go_back(wait_until="commit")
     assert stayed(page)  # not loaded anew: the browser had kept it
-    wait_for(lambda: int(cells(page, "Duellist 11")[-1]) == before + 1)
+    wait_for(lambda: int(row_cells(page, "Duellist 11")[-1]) == before + 1)
     page.wait_for_function(LIVE)
-    report(game, "back", "Duellist 11", "Duellist 12")
-    wait_for(lambda: int(cells(page, "Duellist 11")[-1]) == before + 2)
+    report_duel(game, "back", "Duellist 11", "Duellist 12")
+    wait_for(lambda: int(row_cells(page, "Duellist 11")[-1]) == before + 2)
     assert stayed(page)
 
 
@@ -112,15 +112,15 @@ def test_an_offer_is_told_by_title_sound_and_notification_in_a_tab_that_nobody_l
 def test_nothing_else_is_fetched_while_nobody_looks(page, game):
     page.goto(address("ladders", DUELS, "standings"))
     page.wait_for_function(LIVE)
-    before = cells(page, "Duellist 13")
+    before = row_cells(page, "Duellist 13")
     page.evaluate(HIDE)
     asked = []
     page.on("request", lambda request: asked.append(request.url))
-    report(game, "unwatched", "Duellist 13", "Duellist 14")
+    report_duel(game, "unwatched", "Duellist 13", "Duellist 14")
     page.wait_for_timeout(1500)
     assert asked == []
     page.evaluate("() => { delete document.hidden; document.dispatchEvent(new Event('visibilitychange')) }")
-    wait_for(lambda: cells(page, "Duellist 13") != before)
+    wait_for(lambda: row_cells(page, "Duellist 13") != before)
 
 
 def test_a_ticket_without_scripts_moves_too(visitor):

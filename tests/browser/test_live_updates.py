@@ -8,7 +8,7 @@ import pytest
 from browser.page_checks import settled
 from browser.sample_ladders import DUELS
 from evenmatch.web.page_request import address
-from server_process import ask
+from server_process import request_json
 
 DRAWN = "(all) => all.map((one) => one.dataset.drawn === 'true' && one.data ? JSON.stringify(one.data) : null)"
 ON = f"/v1/ladders/{DUELS}"
@@ -21,20 +21,20 @@ def game(served, known):
         yield client
 
 
-def report(game, number, winner, loser):
+def report_duel(game, number, winner, loser):
     match = {
         "id": f"live-{number}",
         "played_at": datetime.now(UTC).isoformat(),
         "teams": [{"score": score, "players": [{"player": name}]} for score, name in ((11, winner), (0, loser))],
     }
-    return ask(game, "POST", f"{ON}/matches", match)
+    return request_json(game, "POST", f"{ON}/matches", match)
 
 
 def row(page, name):
     return page.locator("#standings tr", has=page.get_by_role("link", name=name, exact=True))
 
 
-def cells(page, name):
+def row_cells(page, name):
     return row(page, name).locator("td").all_inner_texts()
 
 
@@ -59,11 +59,11 @@ def test_the_standings_move_while_matches_arrive(page, game, served, known):
     page.goto(address("ladders", DUELS, "standings"))
     page.wait_for_function("() => document.documentElement.dataset.stream === 'open'")
     mark(page)
-    before = cells(page, "Duellist 07")
+    before = row_cells(page, "Duellist 07")
     for number in range(3):
-        receipt = report(game, number, "Duellist 07", "Duellist 01")
+        receipt = report_duel(game, number, "Duellist 07", "Duellist 01")
     (line,) = (one for team in receipt["teams"] for one in team if one["player"] == "Duellist 07")
-    after = wait_for(lambda: (now := cells(page, "Duellist 07"))[-1] == str(int(before[-1]) + 3) and now, before)
+    after = wait_for(lambda: (now := row_cells(page, "Duellist 07"))[-1] == str(int(before[-1]) + 3) and now, before)
     assert stayed(page)
     assert float(after[1].replace(",", "")) == pytest.approx(line["after"], abs=0.5)
     assert float(after[1].replace(",", "")) > float(before[1].replace(",", ""))
@@ -114,13 +114,13 @@ def test_two_guests_queue_up_are_matched_play_and_see_why_their_ratings_moved(vi
         assert names[1] in page.locator("#ticket").inner_text()
     onlooker.locator("#offers td", has_text="accepted").first.wait_for()
     assert stayed(onlooker)
-    live = next(one for one in ask(game, "GET", f"{ON}/live")["items"] if names[0] in str(one))
+    live = next(one for one in request_json(game, "GET", f"{ON}/live")["items"] if names[0] in str(one))
     match = {
         "id": live["match_id"],
         "played_at": datetime.now(UTC).isoformat(),
         "teams": [{"score": 11 - 9 * at, "players": [{"player": name}]} for at, name in enumerate(names)],
     }
-    ask(game, "POST", f"{ON}/matches", match)
+    request_json(game, "POST", f"{ON}/matches", match)
     other.get_by_role("link", name="Why did my rating move?").click()
     mine = other.locator("article.why", has_text="you")
     assert "<b>Guest</b>" in mine.inner_text()

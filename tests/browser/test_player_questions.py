@@ -4,19 +4,19 @@ import pytest
 
 from browser.sample_ladders import ARENA, DUELS
 from evenmatch.web.page_request import address
-from server_process import ask as api
+from server_process import request_json as api
 
 ME = "Duellist 03"
 QUESTIONS = ("Where am I?", "Why did I lose points?", "How long will I wait?")
 
 
 @pytest.fixture(scope="module")
-def front():
+def ladder_address():
     return address("ladders", DUELS)
 
 
 @pytest.fixture(scope="module")
-def lost(served, known):
+def last_loss(served, known):
     """The id of the last match that cost the stranger points, and how many: as the API tells it."""
     with served.client(known.keys["read"]) as client:
         told = api(client, "GET", f"/v1/ladders/{DUELS}/players/{ME}/matches")
@@ -25,21 +25,21 @@ def lost(served, known):
     )
 
 
-def ask(page, question):
+def ask_question(page, question):
     """One click, once one has said who one is."""
     page.get_by_label("Your name in the game").fill(ME)
     page.get_by_role("button", name=question).click()
 
 
-def test_the_three_questions_stand_on_the_front_page_of_a_ladder(page, front):
-    page.goto(front)
+def test_the_three_questions_stand_on_the_front_page_of_a_ladder(page, ladder_address):
+    page.goto(ladder_address)
     for question in QUESTIONS:
         assert page.get_by_role("button", name=question).is_visible()
 
 
-def test_where_am_i(page, front):
-    page.goto(front)
-    ask(page, QUESTIONS[0])
+def test_where_am_i(page, ladder_address):
+    page.goto(ladder_address)
+    ask_question(page, QUESTIONS[0])
     mine = page.locator("tr.mine")
     mine.wait_for()
     assert ME in mine.inner_text()
@@ -47,18 +47,18 @@ def test_where_am_i(page, front):
     assert above_and_below > 3
 
 
-def test_how_long_will_i_wait(page, front):
-    page.goto(front)
-    ask(page, QUESTIONS[2])
+def test_how_long_will_i_wait(page, ladder_address):
+    page.goto(ladder_address)
+    ask_question(page, QUESTIONS[2])
     page.get_by_role("heading", name=QUESTIONS[2]).wait_for()
 
 
-def test_who_came_before_is_known_and_needs_one_click_alone(visitor, front):
+def test_who_came_before_is_known_and_needs_one_click_alone(visitor, ladder_address):
     page = visitor().page()
-    page.goto(front)
-    ask(page, QUESTIONS[0])
+    page.goto(ladder_address)
+    ask_question(page, QUESTIONS[0])
     page.locator("tr.mine").wait_for()
-    page.goto(front)
+    page.goto(ladder_address)
     page.get_by_role("button", name=QUESTIONS[2]).click()
     page.get_by_role("heading", name=QUESTIONS[2]).wait_for()
 
@@ -96,8 +96,8 @@ def test_with_keys_alone_from_the_front_page_to_why_did_i_lose_points(page, know
     page.keyboard.press("Enter")
 
 
-def test_the_way_past_the_head_of_a_page_is_the_first_stop(page, front):
-    page.goto(front)
+def test_the_way_past_the_head_of_a_page_is_the_first_stop(page, ladder_address):
+    page.goto(ladder_address)
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.textContent") == "To the contents"
     page.keyboard.press("Enter")
@@ -116,10 +116,10 @@ def test_a_match_tells_odds_factors_and_who_quit(page, known):
     assert main.locator(".factors .meaning").count() >= main.locator(".factors svg[role=img]").count()
 
 
-def test_the_last_loss_is_explained_with_its_numbers(page, front, lost):
-    match, fell = lost
-    page.goto(front)
-    ask(page, QUESTIONS[1])
+def test_the_last_loss_is_explained_with_its_numbers(page, ladder_address, last_loss):
+    match, fell = last_loss
+    page.goto(ladder_address)
+    ask_question(page, QUESTIONS[1])
     page.get_by_role("heading", name=f"Match {match}").wait_for()
     mine = page.locator("article.why", has_text=ME)
     assert mine.locator("details").evaluate("one => one.open")

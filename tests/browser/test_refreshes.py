@@ -4,7 +4,7 @@ import pytest
 
 from browser.page_checks import settled
 from browser.sample_ladders import DUELS
-from browser.test_live_updates import cells, find_a_match, game, mark, report, stayed, wait_for
+from browser.test_live_updates import find_a_match, game, mark, report_duel, row_cells, stayed, wait_for
 from evenmatch.web.page_request import address
 
 __all__ = ["game"]
@@ -66,9 +66,9 @@ def test_a_button_that_is_held_down_over_a_refresh_is_pressed_when_let_go(page):
     page.get_by_role("heading", name="You are not in the queue any more").wait_for()
 
 
-def played(page):
+def match_count(page):
     """The matches of Duellist 05 in the standings."""
-    return int(cells(page, "Duellist 05")[-1])
+    return int(row_cells(page, "Duellist 05")[-1])
 
 
 def test_a_page_whose_stream_was_refused_says_so_and_opens_another(shaky, game):
@@ -78,15 +78,15 @@ def test_a_page_whose_stream_was_refused_says_so_and_opens_another(shaky, game):
     shaky.get_by_text("Not live now").wait_for()
     assert shaky.locator("html").get_attribute("data-stream") == "lost"
     assert not shaky.get_by_text("Live while this page is open").is_visible()
-    before = played(shaky)
-    report(game, "missed", "Duellist 05", "Duellist 06")
+    before = match_count(shaky)
+    report_duel(game, "missed", "Duellist 05", "Duellist 06")
     shaky.unroute("**/pulse*")
     shaky.wait_for_function(LIVE)
     shaky.get_by_text("Live while this page is open").wait_for()
     assert not shaky.get_by_text("Not live now").is_visible()
-    wait_for(lambda: played(shaky) == before + 1)  # what came meanwhile
-    report(game, "seen", "Duellist 05", "Duellist 06")
-    wait_for(lambda: played(shaky) == before + 2)
+    wait_for(lambda: match_count(shaky) == before + 1)  # what came meanwhile
+    report_duel(game, "seen", "Duellist 05", "Duellist 06")
+    wait_for(lambda: match_count(shaky) == before + 2)
     assert stayed(shaky)
 
 
@@ -102,12 +102,12 @@ def test_a_drawn_chart_outlives_a_figure_that_is_refused(shaky, game):
     row = latest.inner_text()
     shaky.route("**/path*", lambda route: route.fulfill(status=429, body="{}"), times=1)
     with shaky.expect_response(lambda response: response.status == 429):
-        report(game, "unseen", "Duellist 03", "Duellist 04")
+        report_duel(game, "unseen", "Duellist 03", "Duellist 04")
     wait_for(lambda: latest.inner_text() != row, lambda: row)
     assert "could not be loaded" not in chart.inner_text()
     assert shaky.evaluate("window.drawing.isConnected && window.drawing.getBoundingClientRect().height > 100")
     assert chart.evaluate(POINTS) == before
-    report(game, "drawn", "Duellist 04", "Duellist 03")
+    report_duel(game, "drawn", "Duellist 04", "Duellist 03")
     wait_for(lambda: chart.evaluate(POINTS) == before + 2, lambda: chart.evaluate(POINTS))
     assert shaky.evaluate("window.drawing.isConnected")
 
@@ -123,7 +123,7 @@ def test_a_scrolled_table_on_a_phone_stays_where_it_is(visitor, game):
     assert at > 0
     latest = table.locator("tbody tr").first
     before = latest.inner_text()
-    report(game, "scrolled", "Duellist 09", "Duellist 10")
+    report_duel(game, "scrolled", "Duellist 09", "Duellist 10")
     wait_for(lambda: latest.inner_text() != before, lambda: before)
     assert table.evaluate("(one) => one.scrollLeft") == at
     assert page.evaluate(HELD) == "Matches of this player"

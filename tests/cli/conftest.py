@@ -10,7 +10,7 @@ import pytest
 
 from evenmatch.cli import main
 from run_command import Ended
-from run_command import command as in_process
+from run_command import run_command as in_process
 
 COMMAND = [sys.executable, "-c", "from evenmatch.cli import main; main()"]
 
@@ -79,7 +79,7 @@ def spawn():
 
 
 @pytest.fixture
-def season(tmp_path):
+def season_file(tmp_path):
     path = tmp_path / "season.csv"
     path.write_text(SEASON)
     return path

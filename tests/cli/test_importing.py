@@ -106,18 +106,18 @@ def test_ratings_to_start_from_may_come_through_a_pipe(run, league, piped):
 
 
 @pytest.mark.parametrize("command", ["import", "record"])
-def test_one_ladder_of_several_goes_into_a_ladder_of_another_name(command, run, league, season):
+def test_one_ladder_of_several_goes_into_a_ladder_of_another_name(command, run, league, season_file):
     run("ladder", "create", "mixed", "--system", "elo")
-    ended = run(command, season, "--ladder", "mixed")
+    ended = run(command, season_file, "--ladder", "mixed")
     assert ended.code == 2
     assert "has the ladders duel, team, and none is 'mixed'; choose one by --from LADDER" in ended.err
     assert ("--pool-ladders" in ended.err) is (command == "import")
-    ended = run(command, season, "--ladder", "mixed", "--from", "tem")
+    ended = run(command, season_file, "--ladder", "mixed", "--from", "tem")
     assert ended.code == 2
     assert "'tem' (did you mean 'team'?); known: duel, team" in ended.err
-    assert run(command, season, "--ladder", "mixed", "--from", "team").code == 0
-    assert ratings(run, "mixed") == rated(run, season, "--ladder", "team")
-    assert run(command, season, "--ladder", "duel", "--from", "team").code == 0
+    assert run(command, season_file, "--ladder", "mixed", "--from", "team").code == 0
+    assert ratings(run, "mixed") == rated(run, season_file, "--ladder", "team")
+    assert run(command, season_file, "--ladder", "duel", "--from", "team").code == 0
     assert held(run) == (12, 7)
 
 
@@ -148,8 +148,8 @@ CONTRADICTIONS = [
 
 
 @pytest.mark.parametrize(("options", "said"), CONTRADICTIONS, ids=["from", "id"])
-def test_options_that_contradict_each_other_end_with_2(options, said, run, league, season):
-    ended = run("import", season, *options)
+def test_options_that_contradict_each_other_end_with_2(options, said, run, league, season_file):
+    ended = run("import", season_file, *options)
     assert ended.code == 2
     assert said in ended.err
 
@@ -271,7 +271,7 @@ def test_an_interrupted_import_says_how_much_is_in_and_goes_on(run, league, tmp_
         ("ladder list", "evenmatch.service.service.Service.ladders"),
     ],
 )
-def test_an_interrupted_command_says_so_and_ends_with_130(line, where, run, league, season, monkeypatch):
+def test_an_interrupted_command_says_so_and_ends_with_130(line, where, run, league, season_file, monkeypatch):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
@@ -289,7 +289,7 @@ VALUES = [
 
 
 @pytest.mark.parametrize(("line", "said"), VALUES, ids=[line for line, _ in VALUES])
-def test_a_value_outside_its_range_is_named(line, said, run, league, season):
+def test_a_value_outside_its_range_is_named(line, said, run, league, season_file):
     ended = run(*line.split())
     assert ended.code == 2
     assert said in " ".join(ended.err.replace("│", " ").split())

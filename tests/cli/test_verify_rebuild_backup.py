@@ -13,7 +13,7 @@ from evenmatch.lab.season import season as season_of_teams
 from evenmatch.service.backup import dump_line
 
 
-def change(db, sql):
+def run_sql(db, sql):
     with closing(sqlite3.connect(db)) as connection:
         connection.execute(sql)
         connection.commit()
@@ -28,7 +28,7 @@ def test_verify_says_that_all_is_equal(run, league):
 
 
 def test_verify_finds_a_changed_number_names_it_and_says_what_to_type(run, league):
-    change(league, "UPDATE state SET rating = rating + 1, record = zeroblob(length(record)) WHERE matches = 5")
+    run_sql(league, "UPDATE state SET rating = rating + 1, record = zeroblob(length(record)) WHERE matches = 5")
     ended = run("verify")
     assert ended.code == 1
     assert ended.out.startswith("ladder duel: not equal (11 matches, 6 players)\n  player 'a' has another state")
@@ -41,7 +41,7 @@ def test_verify_finds_a_changed_number_names_it_and_says_what_to_type(run, leagu
 
 def test_a_rebuild_that_is_due_is_said_and_done(run, league):
     before = run("standings", "--as-of", "last").out
-    change(league, "UPDATE ladder SET due = 1")
+    run_sql(league, "UPDATE ladder SET due = 1")
     ended = run("verify")
     assert ended.code == 1
     assert "waits for a rebuild from position 1 on; type: evenmatch rebuild --ladder duel" in ended.out
@@ -55,7 +55,7 @@ def test_a_rebuild_that_is_due_is_said_and_done(run, league):
 
 
 def test_a_ledger_that_is_damaged_is_mended_by_a_backup_and_not_by_a_rebuild(run, league):
-    change(league, "DELETE FROM event WHERE id = 'd05'")
+    run_sql(league, "DELETE FROM event WHERE id = 'd05'")
     ended = run("verify")
     assert ended.code == 1
     assert ended.out.startswith("ladder duel: its ledger is damaged\n  ")
@@ -70,7 +70,7 @@ def test_a_ledger_that_is_damaged_is_mended_by_a_backup_and_not_by_a_rebuild(run
 
 def test_a_database_of_other_kernels_is_read_and_written_and_rated_again_once_with_the_same_numbers(run, league):
     before = run("standings", "--as-of", "last").out
-    change(league, "UPDATE generation SET engine = 'older'")
+    run_sql(league, "UPDATE generation SET engine = 'older'")
     ended = run("verify")
     assert ended.code == 1
     assert "another version of evenmatch" in ended.out

@@ -46,7 +46,7 @@ def operations(document):
     }
 
 
-def described(name):
+def describing_method(name):
     """The function that describes an operation."""
     return getattr(Client, name).__wrapped__
 
@@ -62,8 +62,8 @@ def body_of(operation):
 
 def parameters_of(name):
     """Those of a method but for `self`, in two groups: those that are models, and the others."""
-    hints = typing.get_type_hints(described(name))
-    own = {one: hints[one] for one in list(inspect.signature(described(name)).parameters)[1:]}
+    hints = typing.get_type_hints(describing_method(name))
+    own = {one: hints[one] for one in list(inspect.signature(describing_method(name)).parameters)[1:]}
     bodies = {one for one, kind in own.items() if isinstance(kind, type) and issubclass(kind, BaseModel)}
     return bodies, set(own) - bodies
 
@@ -95,7 +95,7 @@ def test_every_parameter_of_an_operation_is_one_of_its_method(operations):
 
 def test_what_may_be_left_out_may_be_left_out_and_stands_for_the_same(operations):
     for name in set(operations) - {"ticket_events"}:
-        own = inspect.signature(described(name)).parameters
+        own = inspect.signature(describing_method(name)).parameters
         for one in operations[name][2].get("parameters", ()):
             default = one["schema"].get("default", inspect.Parameter.empty if one["required"] else None)
             assert own[one["name"]].default == default, (name, one["name"])
@@ -104,7 +104,7 @@ def test_what_may_be_left_out_may_be_left_out_and_stands_for_the_same(operations
 def test_every_method_takes_and_returns_the_models_of_the_document(operations):
     for name in set(operations) - PLAIN - {"ticket_events"}:
         _, _, operation = operations[name]
-        hints = typing.get_type_hints(described(name))
+        hints = typing.get_type_hints(describing_method(name))
         (answer,) = typing.get_args(hints["return"])
         (told,) = (one for status, one in operation["responses"].items() if status.startswith("2"))
         schema = told["content"]["application/json"]["schema"] if "content" in told else {}
@@ -119,10 +119,10 @@ def test_every_method_asks_by_the_method_and_address_of_the_document(operations,
         given = {one["name"]: value_for(one) for one in operation.get("parameters", ())}
         body = {}
         for one in parameters_of(name)[0]:
-            kind = typing.get_type_hints(described(name))[one]
+            kind = typing.get_type_hints(describing_method(name))[one]
             examples = document["components"]["schemas"][kind.__name__].get("examples", [{}])
             body[one] = kind.model_validate(examples[0])
-        call = described(name)(None, **given, **body)
+        call = describing_method(name)(None, **given, **body)
         places = {one["name"]: quote(str(given[one["name"]]), safe="") for one in operation.get("parameters", ())}
         assert (call.method, call.path) == (method, path.format(**places)), name
         asked = {one["name"] for one in operation.get("parameters", ()) if one["in"] == "query"}
@@ -139,10 +139,10 @@ def test_what_reads_or_makes_something_so_may_be_sent_twice_and_a_new_key_may_no
     always = {name for name, (method, _, _) in operations.items() if method in {"GET", "PUT", "DELETE"}}
     for name in always - PLAIN - {"ticket_events"}:
         given = {one["name"]: value_for(one) for one in operations[name][2].get("parameters", ())}
-        assert described(name)(None, **given, **dict.fromkeys(parameters_of(name)[0])).again, name
+        assert describing_method(name)(None, **given, **dict.fromkeys(parameters_of(name)[0])).again, name
     for name in ("create_key", "create_ladder", "create_webhook", "rename_player", "merge_player", "decline_offer"):
         given = {one["name"]: value_for(one) for one in operations[name][2].get("parameters", ())}
-        assert not described(name)(None, **given, **dict.fromkeys(parameters_of(name)[0])).again, name
+        assert not describing_method(name)(None, **given, **dict.fromkeys(parameters_of(name)[0])).again, name
 
 
 def test_all_models_of_the_service_are_in_one_place():

@@ -20,7 +20,7 @@ import psycopg  # noqa: F401 - imported before the fork, so that no child has to
 import sqlalchemy
 import sqlalchemy.dialects.postgresql.psycopg
 
-from crash.numbered_matches import LADDER, PLAYERS, match_of, matches_of
+from crash.numbered_matches import LADDER, PLAYERS, numbered_match, numbered_matches
 from evenmatch import rules, tables
 from evenmatch.errors import ConflictError, StoreError, UnknownNameError
 from evenmatch.ledger.tables import events
@@ -44,7 +44,7 @@ class Kept(NamedTuple):
     receipts: dict[int, Plain | None]
 
 
-class Begun(NamedTuple):
+class TaskBegun(NamedTuple):
     """The task was begun in which this process is to be killed."""
 
     task: str
@@ -58,7 +58,7 @@ class Corrected(NamedTuple):
 
 def soon_after() -> int:
     """A clock by which everybody played a few days ago."""
-    return match_of(0).time + 5 * 86_400_000_000
+    return numbered_match(0).time + 5 * 86_400_000_000
 
 
 @contextmanager
@@ -82,14 +82,14 @@ def in_small_steps() -> Iterator[None]:
             setattr(module, name, size)
 
 
-class Sender:
+class ReportSender:
     """Reports matches by number, each task in one of the ways that a service offers."""
 
     def __init__(self, service: Service, pipe: Connection, chance: Random, next_number: int) -> None:
         self.service, self.chance, self.next = service, chance, next_number
         self._pipe, self._guard = pipe, threading.Lock()
 
-    def tell(self, what: Kept | Begun | Corrected) -> None:
+    def tell(self, what: Kept | TaskBegun | Corrected) -> None:
         with self._guard:  # of one message at a time
             self._pipe.send(what)
 
@@ -100,19 +100,19 @@ class Sender:
 
     def single(self) -> None:
         for number in self._take(5):
-            self.tell(Kept({number: received(self.service.record(match_of(number)))}))
+            self.tell(Kept({number: receipt_values(self.service.record(numbered_match(number)))}))
 
     def many(self) -> None:
         numbers = self._take(25)
-        outcomes = self.service.record_many(LADDER, [match_of(number) for number in numbers])
-        self.tell(Kept(dict(zip(numbers, map(received, outcomes), strict=True))))
+        outcomes = self.service.record_many(LADDER, [numbered_match(number) for number in numbers])
+        self.tell(Kept(dict(zip(numbers, map(receipt_values, outcomes), strict=True))))
 
     def together(self) -> None:
         """Four threads at once, whose matches share transactions."""
 
         def send(numbers: range) -> None:
             for number in numbers:
-                self.tell(Kept({number: received(self.service.record(match_of(number)))}))
+                self.tell(Kept({number: receipt_values(self.service.record(numbered_match(number)))}))
 
         threads = [threading.Thread(target=send, args=(self._take(6),)) for _ in range(4)]
         for thread in threads:
@@ -122,7 +122,7 @@ class Sender:
 
     def load(self) -> None:
         numbers = self._take(150)
-        self.service.import_matches(LADDER, tables.from_matches(matches_of(numbers.start, numbers.stop)))
+        self.service.import_matches(LADDER, tables.from_matches(numbered_matches(numbers.start, numbers.stop)))
         self.tell(Kept(dict.fromkeys(numbers)))
 
     def correct(self) -> None:
@@ -148,7 +148,7 @@ class Sender:
         return range(self.next - count, self.next)
 
 
-def received(outcome: object) -> Plain:
+def receipt_values(outcome: object) -> Plain:
     """What the receipt tells, as it goes through a pipe; a refusal ends the child, and its parent fails."""
     if not isinstance(outcome, MatchReceipt):
         raise TypeError(f"refused: {outcome}")
@@ -183,10 +183,10 @@ def write_for_ever(url: str, pipe: Connection, seed: int, next_number: int, task
     """Do a few tasks, then the one to be killed in, then others until it happens."""
     chance = Random(seed)
     with in_small_steps(), Service.open(url) as service:
-        sender = Sender(service, pipe, chance, next_number)
+        sender = ReportSender(service, pipe, chance, next_number)
         sender.single()
         sender.some(chance.randrange(4))
-        sender.tell(Begun(task))
+        sender.tell(TaskBegun(task))
         getattr(sender, task)()
         while True:
             sender.some(1)
@@ -216,9 +216,9 @@ def record_range(
         wait_for_start(pipe)
         for first in range(0, len(numbers), size):
             for ladder in ladders:
-                matches = [match_of(number, ladder, players) for number in numbers[first : first + size]]
+                matches = [numbered_match(number, ladder, players) for number in numbers[first : first + size]]
                 for outcome in service.record_many(ladder, matches):
-                    received(outcome)
+                    receipt_values(outcome)
         pipe.send("done")
 
 
@@ -263,7 +263,7 @@ def hold_lock(path: str, pipe: Connection) -> None:
     pipe.send("done")
 
 
-def refused(act: Callable[[], object]) -> str | None:
+def refusal_of(act: Callable[[], object]) -> str | None:
     """What was said when it was refused; None: it was done."""
     try:
         act()
@@ -284,15 +284,15 @@ def read_only(path: str, pipe: Connection) -> None:
     if os.geteuid() == 0:  # whom no mode keeps from writing
         drop_capabilities()
     with Service.open(path) as service:
-        more = tables.from_matches(matches_of(50, 60))
+        more = tables.from_matches(numbered_matches(50, 60))
         told = {
             "matches": service.ladder(LADDER).matches,
             "standings": len(service.view(LADDER).snapshot.board),
             "equal": service.verify(LADDER).is_equal,
-            "record": refused(lambda: service.record(match_of(50))),
-            "import": refused(lambda: service.import_matches(LADDER, more)),
-            "correct": refused(lambda: correct_player(service, "player 1", Random(1))),
-            "new": refused(lambda: Service.open(str(Path(path).with_name("new.db"))).close()),
+            "record": refusal_of(lambda: service.record(numbered_match(50))),
+            "import": refusal_of(lambda: service.import_matches(LADDER, more)),
+            "correct": refusal_of(lambda: correct_player(service, "player 1", Random(1))),
+            "new": refusal_of(lambda: Service.open(str(Path(path).with_name("new.db"))).close()),
         }
     pipe.send(told)
 
@@ -309,12 +309,12 @@ def rebuild_whole(service: Service, _: int) -> None:
     service.rebuild(LADDER, whole=True)
 
 
-def open_season(service: Service) -> None:
+def open_soft_season(service: Service) -> None:
     service.open_season(LADDER, reset="soft", factor=0.75)
 
 
 def load_more(service: Service) -> None:
-    service.import_matches(LADDER, tables.from_matches(matches_of(400, 520)))
+    service.import_matches(LADDER, tables.from_matches(numbered_matches(400, 520)))
 
 
 def ban_or_reinstate(service: Service) -> None:
@@ -330,6 +330,6 @@ def warm_up() -> None:
     """Load the kernels and whatever else is loaded when it is first wanted; leaves no thread and no connection."""
     with tempfile.TemporaryDirectory() as folder, Service.open(str(Path(folder) / "warm.db")) as service:
         service.create_ladder(LADDER, SYSTEM, rules(SYSTEM))
-        service.record_many(LADDER, matches_of(0, 20))
-        service.import_matches(LADDER, tables.from_matches(matches_of(10, 30)))
+        service.record_many(LADDER, numbered_matches(0, 20))
+        service.import_matches(LADDER, tables.from_matches(numbered_matches(10, 30)))
         correct_match(service, "m3")

@@ -19,7 +19,7 @@ SHAPES = (
 )
 
 
-def match_of(number: int, ladder: str = LADDER, players: int = PLAYERS) -> Match:
+def numbered_match(number: int, ladder: str = LADDER, players: int = PLAYERS) -> Match:
     """Match `m<number>`; some are reported late, and some come after an idle month."""
     chance = Random(number)
     sizes, places = chance.choice(SHAPES)
@@ -33,8 +33,8 @@ def match_of(number: int, ladder: str = LADDER, players: int = PLAYERS) -> Match
     return Match(f"m{number}", BEGIN + timedelta(minutes=minutes, seconds=-late), tuple(teams), ladder)
 
 
-def matches_of(first: int, end: int, ladder: str = LADDER) -> list[Match]:
-    return [match_of(number, ladder) for number in range(first, end)]
+def numbered_matches(first: int, end: int, ladder: str = LADDER) -> list[Match]:
+    return [numbered_match(number, ladder) for number in range(first, end)]
 
 
 def number_of(match_id: str) -> int:

@@ -17,24 +17,26 @@ def connect(url: str) -> Iterator[sa.Connection]:
         yield connection
 
 
-def rows(url: str, sql: str, **values: object) -> Sequence[sa.Row[tuple[object, ...]]]:
+def select_rows(url: str, sql: str, **values: object) -> Sequence[sa.Row[tuple[object, ...]]]:
     with connect(url) as connection:
         return connection.execute(sa.text(sql), values).all()
 
 
-def events(url: str, ladder: str = LADDER) -> list[tuple[int, str, str]]:
+def stored_events(url: str, ladder: str = LADDER) -> list[tuple[int, str, str]]:
     """(position, id, kind) of a ladder's events, in order."""
     sql = (
         "SELECT e.position, e.id, e.kind FROM event e JOIN ladder l ON l.ladder = e.ladder "
         "WHERE l.name = :ladder ORDER BY e.position"
     )
-    return [(int(position), str(match_id), str(kind)) for position, match_id, kind in rows(url, sql, ladder=ladder)]
+    return [
+        (int(position), str(match_id), str(kind)) for position, match_id, kind in select_rows(url, sql, ladder=ladder)
+    ]
 
 
 def check_events(url: str, acknowledged: set[str], ladder: str = LADDER) -> list[str]:
     """Positions are 1, 2, 3 … as the ladder says, and all acknowledged matches are there once; the kinds in order."""
-    found = events(url, ladder)
-    last = rows(url, "SELECT position FROM ladder WHERE name = :ladder", ladder=ladder)[0][0]
+    found = stored_events(url, ladder)
+    last = select_rows(url, "SELECT position FROM ladder WHERE name = :ladder", ladder=ladder)[0][0]
     assert [position for position, _, _ in found] == list(range(1, last + 1))
     ids = [match_id for _, match_id, kind in found if kind == "match-recorded"]
     assert len(set(ids)) == len(ids)
@@ -47,7 +49,7 @@ def dead_rows(url: str) -> dict[str, int]:
     return {
         table: int(
             str(
-                rows(
+                select_rows(
                     url,
                     f"SELECT COUNT(*) FROM {table} t JOIN ladder l ON l.ladder = t.ladder "
                     "WHERE t.generation <> l.generation",

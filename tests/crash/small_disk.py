@@ -10,8 +10,8 @@ import sys
 from pathlib import Path
 from random import Random
 
-from crash.child_tasks import SYSTEM, correct_player, refused
-from crash.numbered_matches import LADDER, matches_of
+from crash.child_tasks import SYSTEM, correct_player, refusal_of
+from crash.numbered_matches import LADDER, numbered_matches
 from evenmatch import rules, tables
 from evenmatch.service.service import Service
 from postgres import Postgres
@@ -44,21 +44,21 @@ def fill_and_go_on(url: str, ballast: Path) -> Told:
         service.create_ladder(LADDER, SYSTEM, rules(SYSTEM))
         acknowledged = 0
         while "record" not in told and acknowledged < 20_000:
-            matches = matches_of(acknowledged, acknowledged + 50)
-            said = refused(lambda sent=matches: service.record_many(LADDER, sent))  # type: ignore[misc]
+            matches = numbered_matches(acknowledged, acknowledged + 50)
+            said = refusal_of(lambda sent=matches: service.record_many(LADDER, sent))  # type: ignore[misc]
             if said is None:
                 acknowledged += 50
             else:
                 told["record"] = said
-        many = tables.from_matches(matches_of(90_000, 95_000))
-        told["import"] = refused(lambda: service.import_matches(LADDER, many))
+        many = tables.from_matches(numbered_matches(90_000, 95_000))
+        told["import"] = refusal_of(lambda: service.import_matches(LADDER, many))
         # Every line anew: a rebuild that changes none is so small that SQLite may have room for it in its log.
-        told["rebuild"] = refused(lambda: service.change_rules(LADDER, SYSTEM, rules(SYSTEM, start=1400.0)))
+        told["rebuild"] = refusal_of(lambda: service.change_rules(LADDER, SYSTEM, rules(SYSTEM, start=1400.0)))
         told["standings"] = len(service.view(LADDER).snapshot.board)
         told["differences"] = list(service.verify(LADDER).differences)
         told["kept"] = service.ladder(LADDER).matches
         ballast.unlink()
-        service.record_many(LADDER, matches_of(acknowledged - 50, acknowledged + 50))
+        service.record_many(LADDER, numbered_matches(acknowledged - 50, acknowledged + 50))
         correct_player(service, "player 1", Random(1))
     with Service.open(url) as service:
         told["equal"] = service.verify(LADDER).is_equal

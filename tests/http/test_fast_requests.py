@@ -38,7 +38,7 @@ THREE = [
 ]
 
 
-def report(match_id="m-1", **changes):
+def match_json(match_id="m-1", **changes):
     return {"id": match_id, "played_at": "2025-11-21T18:30:00Z", "teams": TWO, **changes}
 
 
@@ -89,11 +89,11 @@ def alike(first, second):
 @pytest.mark.parametrize(
     "body",
     [
-        report(),
-        report(duration=600, rated=False),
-        report(teams=THREE),
-        report(id="é" * 256, played_at="2025-11-21T19:30:00.123456+01:00"),
-        report(teams=[{"score": 1, "players": [{"player": "a"}]}, {"score": 1.5, "players": [{"player": "b"}]}]),
+        match_json(),
+        match_json(duration=600, rated=False),
+        match_json(teams=THREE),
+        match_json(id="é" * 256, played_at="2025-11-21T19:30:00.123456+01:00"),
+        match_json(teams=[{"score": 1, "players": [{"player": "a"}]}, {"score": 1.5, "players": [{"player": "b"}]}]),
     ],
 )
 def test_a_good_report_gets_the_same_receipt_by_either_way(either, body):
@@ -111,10 +111,10 @@ def test_a_receipt_has_the_factors_of_every_system_as_the_model_says(admin, serv
         {"score": score, "players": [{"player": name, "score": 3 + score, "seconds": 600, "performance": 0.5}]}
         for name, score in (("ann", 7), ("bob", 4))
     ]
-    answer = admin.post(MATCHES, json=report(teams=sides, duration=600))
+    answer = admin.post(MATCHES, json=match_json(teams=sides, duration=600))
     assert answer.status_code == 200, answer.json()["detail"]
     told = Receipt.model_validate_json(answer.content)
-    known = service.record(match_of("duel", MatchReport.model_validate(report(teams=sides, duration=600))))
+    known = service.record(match_of("duel", MatchReport.model_validate(match_json(teams=sides, duration=600))))
     for team, lines in zip(told.teams, known.teams, strict=True):
         for one, line in zip(team, lines, strict=True):
             before, after = f"{line.change.before:.2f}", f"{line.change.after:.2f}"
@@ -142,7 +142,7 @@ def test_numbers_are_told_as_they_are_shown_without_digits_of_binary_fractions(a
     """wager: 1.00 wins a twentieth, 0.05; in binary that is 0.050000000000000044."""
     service.create_ladder("duel", "wager", rules("wager"))
     sides = [{"place": place, "players": [{"player": name}]} for place, name in ((1, "ann"), (2, "bob"))]
-    answer = admin.post(MATCHES, json=report(teams=sides))
+    answer = admin.post(MATCHES, json=match_json(teams=sides))
     assert b'"change":0.05,' in answer.content
     match_id = answer.json()["match_id"]
     told = [admin.get(f"{MATCHES}/{match_id}").content, admin.get("/v1/ladders/duel/players/ann/matches").content]
@@ -169,22 +169,22 @@ def test_significant_digits_are_those_of_pythons_own_formatting(values):
         b"[]",
         b'{"id": "\\ud800"}',
         b"\xff",
-        report(extra=1),
-        report(match_id=""),
-        report(match_id="x\0y"),
-        report(match_id="x" * 257),
-        report(played_at="yesterday"),
-        report(played_at=5),
-        report(teams=TWO[:1]),
-        report(teams=[TWO[0], TWO[0]]),
-        report(teams=[TWO[0], {"players": [{"player": "eve"}]}]),
-        report(teams=[{**TWO[0], "place": 1}, TWO[1]]),
-        report(teams=[{**TWO[0], "place": 1.0}, {**TWO[1], "place": 2}]),
-        report(teams=[{**TWO[0], "place": 0}, {**TWO[1], "place": 2}]),
-        report(teams=[{"score": 1, "players": []}, TWO[1]]),
-        report(duration=-1),
-        report(duration="600"),
-        report(rated=1),
+        match_json(extra=1),
+        match_json(match_id=""),
+        match_json(match_id="x\0y"),
+        match_json(match_id="x" * 257),
+        match_json(played_at="yesterday"),
+        match_json(played_at=5),
+        match_json(teams=TWO[:1]),
+        match_json(teams=[TWO[0], TWO[0]]),
+        match_json(teams=[TWO[0], {"players": [{"player": "eve"}]}]),
+        match_json(teams=[{**TWO[0], "place": 1}, TWO[1]]),
+        match_json(teams=[{**TWO[0], "place": 1.0}, {**TWO[1], "place": 2}]),
+        match_json(teams=[{**TWO[0], "place": 0}, {**TWO[1], "place": 2}]),
+        match_json(teams=[{"score": 1, "players": []}, TWO[1]]),
+        match_json(duration=-1),
+        match_json(duration="600"),
+        match_json(rated=1),
     ],
 )
 def test_what_is_no_report_is_explained_by_the_endpoint(either, body):
@@ -196,10 +196,10 @@ def test_what_is_no_report_is_explained_by_the_endpoint(either, body):
 
 @pytest.mark.usefixtures("ladder")
 def test_what_the_ledger_refuses_is_told_alike(either, admin):
-    assert admin.post(MATCHES, json=report()).status_code == 200
+    assert admin.post(MATCHES, json=match_json()).status_code == 200
     for body, status in (
-        (report(duration=5), 409),
-        (report("m-2", played_at="2999-01-01T00:00:00Z"), 422),
+        (match_json(duration=5), 409),
+        (match_json("m-2", played_at="2999-01-01T00:00:00Z"), 422),
     ):
         first, second, _ = either(MATCHES, body)
         assert first.status_code == status
@@ -208,9 +208,9 @@ def test_what_the_ledger_refuses_is_told_alike(either, admin):
 
 @pytest.mark.usefixtures("ladder")
 def test_a_batch_is_told_alike_with_what_was_refused_in_its_place(either):
-    good = [report(f"m-{at}", duration=600 + at) for at in range(70)]
+    good = [match_json(f"m-{at}", duration=600 + at) for at in range(70)]
     again = {**good[3], "duration": 1}
-    first, second, by_lane = either(f"{MATCHES}/batch", {"matches": [*good, again, report("last", teams=THREE)]})
+    first, second, by_lane = either(f"{MATCHES}/batch", {"matches": [*good, again, match_json("last", teams=THREE)]})
     assert by_lane
     alike(first, second)
     told = first.json()
@@ -222,8 +222,8 @@ def test_a_batch_is_told_alike_with_what_was_refused_in_its_place(either):
 
 @pytest.mark.usefixtures("ladder")
 def test_a_batch_with_a_bad_match_is_read_by_the_endpoint_which_records_the_others(either):
-    twice = report("bad", teams=[TWO[0], TWO[0]])
-    first, second, by_lane = either(f"{MATCHES}/batch", {"matches": [report(), twice, report("m-2")]})
+    twice = match_json("bad", teams=[TWO[0], TWO[0]])
+    first, second, by_lane = either(f"{MATCHES}/batch", {"matches": [match_json(), twice, match_json("m-2")]})
     assert not by_lane
     alike(first, second)
     assert [list(one)[1] for one in first.json()["outcomes"]] == ["receipt", "problem", "receipt"]
@@ -232,7 +232,7 @@ def test_a_batch_with_a_bad_match_is_read_by_the_endpoint_which_records_the_othe
 @pytest.mark.usefixtures("ladder")
 def test_more_matches_than_a_batch_may_have_are_refused_before_any_is_recorded(either, site, service):
     site.options = site.options.model_copy(update={"batch_limit": 3})
-    first, second, _ = either(f"{MATCHES}/batch", {"matches": [report(f"m-{at}") for at in range(4)]})
+    first, second, _ = either(f"{MATCHES}/batch", {"matches": [match_json(f"m-{at}") for at in range(4)]})
     assert first.status_code == 422
     assert "4 matches in one batch; the limit is 3" in first.json()["detail"]
     alike(first, second)
@@ -288,12 +288,12 @@ def test_a_player_joins_as_themselves_alone(asking, site):
 def test_who_is_not_known_is_told_so_by_the_endpoint(asking, header):
     headers = {} if header is None else {"Authorization": header}
     for address in (MATCHES, f"{MATCHES}/batch", TICKETS):
-        assert asking.post(address, headers=headers, json=report()).status_code == 401
+        assert asking.post(address, headers=headers, json=match_json()).status_code == 401
 
 
 @pytest.mark.usefixtures("ladder")
 def test_a_key_for_reading_reports_nothing(reader):
-    assert reader.post(MATCHES, json=report()).status_code == 403
+    assert reader.post(MATCHES, json=match_json()).status_code == 403
 
 
 @pytest.mark.usefixtures("ladder")
@@ -302,7 +302,7 @@ def test_each_request_is_counted_once_whoever_answers_it(admin, site, monkeypatc
     took = []
     take = limit.take
     monkeypatch.setattr(limit, "take", lambda key: took.append(key) or take(key))
-    for body, count in ((report(), 1), (report(extra=1), 1), (report(teams=[TWO[0], TWO[0]]), 1)):
+    for body, count in ((match_json(), 1), (match_json(extra=1), 1), (match_json(teams=[TWO[0], TWO[0]]), 1)):
         took.clear()
         admin.post(MATCHES, json=body)
         assert len(took) == count
@@ -440,14 +440,14 @@ def test_a_database_that_fails_is_told_alike_and_without_its_words(either, site,
 
     with monkeypatch.context() as patch:
         patch.setattr(site.service, "record_sheet", lost)
-        first, second, _ = either(MATCHES, report())
+        first, second, _ = either(MATCHES, match_json())
         assert first.status_code == 503
         assert "secret-host" not in first.text
         alike(first, second)
     with monkeypatch.context() as patch:
         patch.setattr(type(site.keys), "recall", lambda *_: None)
         patch.setattr(type(site.keys), "authenticate", lost)
-        first, second, _ = either(MATCHES, report())
+        first, second, _ = either(MATCHES, match_json())
         assert first.status_code == 503
         assert "secret-host" not in first.text
         alike(first, second)
@@ -457,7 +457,7 @@ def test_a_database_that_fails_is_told_alike_and_without_its_words(either, site,
 def test_too_large_a_body_is_told_alike(either, site, keys):
     asking = Asking(application(replaced(site, body_limit=2000)), headers=keys["admin"])
     try:
-        content = json.dumps(report(match_id="x" * 200)).encode() + b" " * 3000
+        content = json.dumps(match_json(match_id="x" * 200)).encode() + b" " * 3000
         first = asking.post(MATCHES, content=content)
         second = asking.post(f"{MATCHES}?by=endpoint", content=content)
         assert first.status_code == 413
@@ -483,7 +483,7 @@ def test_a_key_that_is_revoked_while_the_body_comes_reports_nothing(asking, site
     made, text = site.keys.create("slow", ["report"], None, None)
 
     async def slowly():
-        yield json.dumps(report()).encode()
+        yield json.dumps(match_json()).encode()
         site.keys.revoke(made.key)
         clock.move(seconds=5)
         yield b" "
@@ -499,11 +499,11 @@ def test_a_wrong_key_is_looked_for_once(asking, site, monkeypatch):
     real = site.keys.authenticate
     monkeypatch.setattr(site.keys, "authenticate", lambda text: asked.append(text) or real(text))
     wrong = f"Bearer em_{'a' * 10}_{'b' * 43}"
-    assert asking.post(MATCHES, headers={"Authorization": wrong}, json=report()).status_code == 401
+    assert asking.post(MATCHES, headers={"Authorization": wrong}, json=match_json()).status_code == 401
     assert len(asked) == 1
 
 
 def test_only_what_was_recorded_says_who_quit():
-    two = by_model([report(teams=[TWO[0], {**TWO[1], "players": [{"player": "eve"}]}]), report()])
+    two = by_model([match_json(teams=[TWO[0], {**TWO[1], "players": [{"player": "eve"}]}]), match_json()])
     assert two.quitters([0, 1]) == {"m-1": ["joe"]}
     assert two.quitters([0]) == {}

@@ -74,7 +74,7 @@ def secret(site):
 
 
 @pytest.fixture
-def known(site, secret, clock):
+def known_client(site, secret, clock):
     """Asks with that key; there is a ladder `duel` with a queue `main`, a match `m-1`, and a season that ended."""
     asking = Asking(application(site), headers={"Authorization": f"Bearer {secret}"})
     clock.move(days=365)
@@ -108,13 +108,13 @@ def example(document, told):
     return named["examples"][0] if "examples" in named else {}
 
 
-def places(value, at=()):
+def string_paths(value, at=()):
     """Where strings stand in a value, and names of its objects."""
     if isinstance(value, str):
         yield at
     elif isinstance(value, list | dict):
         for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
-            yield from places(inner, (*at, key))
+            yield from string_paths(inner, (*at, key))
         if isinstance(value, dict):
             yield (*at, None)
 
@@ -142,7 +142,7 @@ def attacks(document, text):
     """Requests with this text in every place where a string can stand, one at a time."""
     for method, path, told in operations(document):
         body = example(document, told)
-        for place in places(body):
+        for place in string_paths(body):
             yield method, filled(path, {}), {}, planted(body, place, text)
         for parameter in told.get("parameters", []):
             name = parameter["name"]
@@ -152,24 +152,24 @@ def attacks(document, text):
                 yield method, filled(path, {}), {name: text.encode(errors="surrogatepass")}, body
 
 
-def test_no_string_anywhere_breaks_out(known, site, secret):
+def test_no_string_anywhere_breaks_out(known_client, site, secret):
     """SQL, HTML, paths, formats, other scripts, the longest name and a longer one, NUL, and half a letter."""
-    document = known.get("/v1/openapi.json").json()
-    before = known.get(f"{MATCHES}/m-1").json()
+    document = known_client.get("/v1/openapi.json").json()
+    before = known_client.get(f"{MATCHES}/m-1").json()
     asked = refused = 0
     for number, text in enumerate(STRINGS):
         for at, (method, address, query, body) in enumerate(attacks(document, text)):
             if not SOAK and (at + number) % 3:  # of each place four of the texts, of each text every third place
                 continue
             sent = None if body is None else json.dumps(body)
-            told = known.request(method, address, params=query, content=sent)
+            told = known_client.request(method, address, params=query, content=sent)
             check_refusal(told, secret, (200, 201, 202, 204))
             asked += 1
             refused += told.status_code >= 400
     assert asked > (2000 if SOAK else 700)
     assert refused > asked / 2
     site.jobs.stop(30)
-    after = known.get(f"{MATCHES}/m-1").json()
+    after = known_client.get(f"{MATCHES}/m-1").json()
     kept = ("match_id", "position", "played_at")
     assert [after[name] for name in kept] == [before[name] for name in kept]
     for ladder in site.service.ladders():
@@ -177,19 +177,19 @@ def test_no_string_anywhere_breaks_out(known, site, secret):
         assert site.service.verify(ladder.name).is_equal
 
 
-def test_names_of_any_script_come_back_as_they_were_sent(known):
+def test_names_of_any_script_come_back_as_they_were_sent(known_client):
     for at, name in enumerate(STRINGS[:7]):
         report = copy.deepcopy({**REPORT, "id": f"{name[:200]} {at}"})
         report["teams"][0]["players"][0]["player"] = name
-        told = known.post(MATCHES, json=report)
+        told = known_client.post(MATCHES, json=report)
         assert told.status_code == 200, told.text
         assert told.json()["teams"][0][0]["player"] == name
-        assert known.get(f"/v1/ladders/duel/players/{quote(name, safe='')}").json()["player"] == name
-        assert known.get(f"{MATCHES}/{quote(report['id'], safe='')}").json()["match_id"] == report["id"]
-        assert known.get("/v1/ladders/duel/standings").headers["content-type"] == "application/json"
+        assert known_client.get(f"/v1/ladders/duel/players/{quote(name, safe='')}").json()["player"] == name
+        assert known_client.get(f"{MATCHES}/{quote(report['id'], safe='')}").json()["match_id"] == report["id"]
+        assert known_client.get("/v1/ladders/duel/standings").headers["content-type"] == "application/json"
 
 
-def test_reports_that_are_replayed_and_out_of_order_count_once(known, site):
+def test_reports_that_are_replayed_and_out_of_order_count_once(known_client, site):
     chance = random.Random(3)
     reports = []
     for number in range(40):
@@ -199,16 +199,16 @@ def test_reports_that_are_replayed_and_out_of_order_count_once(known, site):
         reports.append(report)
     receipts = {}
     for report in chance.sample(reports * 3, 120):
-        told = known.post(MATCHES, json=report)
+        told = known_client.post(MATCHES, json=report)
         assert told.status_code == 200, told.text
         assert receipts.setdefault(report["id"], told.json()) == told.json()
-    other = known.post(MATCHES, json={**reports[0], "played_at": "2026-01-02T13:00:00Z"})
+    other = known_client.post(MATCHES, json={**reports[0], "played_at": "2026-01-02T13:00:00Z"})
     assert (other.status_code, other.json()["type"]) == (409, "urn:evenmatch:problem:conflict")
     assert site.service.ladder("duel").matches == 41
     assert site.service.verify("duel").is_equal
 
 
-def test_cursors_that_nobody_gave_are_refused(known, secret):
+def test_cursors_that_nobody_gave_are_refused(known_client, secret):
     made = ["", "x", "e30", "\0", "W10", *STRINGS[:5]]
     values = (
         ["\0"],
@@ -227,11 +227,11 @@ def test_cursors_that_nobody_gave_are_refused(known, secret):
         [-1, "x"],
     )
     made += [urlsafe_b64encode(json.dumps(one).encode()).decode().rstrip("=") for one in values]
-    document = known.get("/v1/openapi.json").json()
+    document = known_client.get("/v1/openapi.json").json()
     for method, path, told in operations(document):
         if any(one["name"] == "cursor" for one in told.get("parameters", [])):
             for cursor in made:
-                answer = known.request(method, filled(path, {}), params={"cursor": cursor, "limit": 1})
+                answer = known_client.request(method, filled(path, {}), params={"cursor": cursor, "limit": 1})
                 check_refusal(answer, secret, (200,))
 
 
@@ -283,7 +283,7 @@ class Wire:
 
 
 @pytest.fixture(scope="module")
-def wire(empty_file, tmp_path_factory):
+def raw_connection(empty_file, tmp_path_factory):
     folder = tmp_path_factory.mktemp("hostile")
     path = folder / "evenmatch.db"
     path.write_bytes(empty_file.read_bytes())
@@ -302,8 +302,8 @@ def wire(empty_file, tmp_path_factory):
 def nothing_lost(request):
     """What was recorded is there after each test that used the socket, once, and no bug was met."""
     yield
-    if "wire" in request.fixturenames:
-        wire = request.getfixturevalue("wire")
+    if "raw_connection" in request.fixturenames:
+        wire = request.getfixturevalue("raw_connection")
         status, _, text = wire.ask(b"GET", MATCHES.encode())
         assert (status, [one["match_id"] for one in json.loads(text)["items"]]) == (200, ["m-1"])
         assert '"bug"' not in wire.served.told()
@@ -355,37 +355,37 @@ BODIES = {
 
 
 @pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
-def test_a_malformed_body_is_refused_in_words(wire, body):
+def test_a_malformed_body_is_refused_in_words(raw_connection, body):
     for address in (MATCHES.encode(), MATCHES.encode() + b"/batch"):
         sent = body if address.endswith(b"s") else b'{"matches": [%s]}' % body
-        answer = wire.ask(b"POST", address, sent)
+        answer = raw_connection.ask(b"POST", address, sent)
         if answer[0] == 200:  # a batch, of which each stands for itself
             told = json.loads(answer[2])
             assert (told["recorded"], told["outcomes"][0]["problem"]["status"]) == (0, 422)
         else:
-            wire.check_refused(answer, 400, 422)
+            raw_connection.check_refused(answer, 400, 422)
 
 
-def test_of_a_member_that_stands_twice_one_counts(wire):
+def test_of_a_member_that_stands_twice_one_counts(raw_connection):
     """As JSON leaves it open; it is nothing by which two readers could be told different things."""
     twice = GOOD.replace(b'"id"', b'"id": "m-1", "id"').replace(b'"m-2"', b'"m-1"').replace(b'"ann"', b'"eve"')
-    wire.check_refused(wire.ask(b"POST", MATCHES.encode(), twice), 409)
+    raw_connection.check_refused(raw_connection.ask(b"POST", MATCHES.encode(), twice), 409)
 
 
-def test_a_body_that_is_too_large_is_refused_declared_or_in_chunks(wire):
+def test_a_body_that_is_too_large_is_refused_declared_or_in_chunks(raw_connection):
     large = GOOD + b" " * LIMIT
-    wire.check_refused(wire.ask(b"POST", MATCHES.encode(), large), 413)
-    head = wire.head(MATCHES.encode())
-    wire.check_refused(wire.send(head + b"Content-Length: 99999999999\r\n\r\n"), 413)
+    raw_connection.check_refused(raw_connection.ask(b"POST", MATCHES.encode(), large), 413)
+    head = raw_connection.head(MATCHES.encode())
+    raw_connection.check_refused(raw_connection.send(head + b"Content-Length: 99999999999\r\n\r\n"), 413)
     chunk = b"1000\r\n" + b" " * 0x1000 + b"\r\n"
-    wire.check_refused(wire.send(head + CHUNKED, *[chunk] * 20, b"0\r\n\r\n"), 413)
+    raw_connection.check_refused(raw_connection.send(head + CHUNKED, *[chunk] * 20, b"0\r\n\r\n"), 413)
     for broken in (
         b"Content-Length: -1\r\n\r\n",
         b"Content-Length: x\r\n\r\n",
         CHUNKED + b"zz\r\n",
     ):
-        assert wire.send(head + broken, b"{}")[0] in (0, 400)
-    assert wire.ask(b"GET", b"/healthz")[0] == 200
+        assert raw_connection.send(head + broken, b"{}")[0] in (0, 400)
+    assert raw_connection.ask(b"GET", b"/healthz")[0] == 200
 
 
 PATHS = (
@@ -415,44 +415,44 @@ OUTSIDE = (b"//v1/ladders", b"/V1/LADDERS/duel", b"/openapi.json", b"/docs", b"/
 
 
 @pytest.mark.parametrize("path", OUTSIDE)
-def test_an_address_beside_the_endpoints_is_a_page_that_tells_nothing(wire, path):
-    for key in (wire.key, ""):
-        status, headers, body = wire.ask(b"GET", path, key=key)
+def test_an_address_beside_the_endpoints_is_a_page_that_tells_nothing(raw_connection, path):
+    for key in (raw_connection.key, ""):
+        status, headers, body = raw_connection.ask(b"GET", path, key=key)
         assert (status, headers["content-type"]) == (404, "text/html; charset=utf-8")
         assert "default-src 'none'" in headers["content-security-policy"]
         assert "There is no page at" in body
 
 
-def test_the_front_page_asks_who_is_there(wire):
-    status, headers, _ = wire.ask(b"GET", b"/", key="")
+def test_the_front_page_asks_who_is_there(raw_connection):
+    status, headers, _ = raw_connection.ask(b"GET", b"/", key="")
     assert (status, headers["location"]) == (303, "/login?to=%2F")
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_no_address_leads_out(wire, path):
-    wire.check_refused(wire.ask(b"GET", path), 404, 405, 422)
-    status = wire.ask(b"GET", path, key="")[0]
+def test_no_address_leads_out(raw_connection, path):
+    raw_connection.check_refused(raw_connection.ask(b"GET", path), 404, 405, 422)
+    status = raw_connection.ask(b"GET", path, key="")[0]
     assert status in (401, 404, 405), status
 
 
-def test_methods_that_an_address_does_not_know_are_refused(wire):
-    document = json.loads(wire.ask(b"GET", b"/v1/openapi.json")[2])
+def test_methods_that_an_address_does_not_know_are_refused(raw_connection):
+    document = json.loads(raw_connection.ask(b"GET", b"/v1/openapi.json")[2])
     for path, known in document["paths"].items():
         target = filled(path, {}).encode()
         for method in {"get", "post", "put", "patch", "delete"} - set(known):
-            answer = wire.ask(method.upper().encode(), target, b"{}")
+            answer = raw_connection.ask(method.upper().encode(), target, b"{}")
             if answer[0] == 404:  # another address fits, too, where a name stands in this one
                 continue
-            wire.check_refused(answer, 405)
+            raw_connection.check_refused(answer, 405)
             assert "allow" in answer[1]
     for method in (b"TRACE", b"OPTIONS", b"PROPFIND"):
-        wire.check_refused(wire.ask(method, b"/v1/ladders"), 405)
-    assert wire.ask(b"CONNECT", b"example.com:443")[0] in (400, 404, 405)
+        raw_connection.check_refused(raw_connection.ask(method, b"/v1/ladders"), 405)
+    assert raw_connection.ask(b"CONNECT", b"example.com:443")[0] in (400, 404, 405)
 
 
-def test_headers_that_lie_let_nobody_in(wire):
-    good = f"Authorization: Bearer {wire.key}".encode()
-    part, target = wire.key[:20], b"/v1/keys"
+def test_headers_that_lie_let_nobody_in(raw_connection):
+    good = f"Authorization: Bearer {raw_connection.key}".encode()
+    part, target = raw_connection.key[:20], b"/v1/keys"
     wrong = (
         b"Authorization: Bearer",
         b"Authorization: Bearer ",
@@ -464,19 +464,19 @@ def test_headers_that_lie_let_nobody_in(wire):
         b"Authorization: Bearer a.b.c",
         b"Authorization: Bearer \xe9.b.c",
         f"Authorization: Bearer {part}".encode(),
-        f"Authorization: Bearer {wire.key}x".encode(),
-        f"Authorization: Bearer {wire.key[:-1]}".encode(),
+        f"Authorization: Bearer {raw_connection.key}x".encode(),
+        f"Authorization: Bearer {raw_connection.key[:-1]}".encode(),
         b"Authorization: Evenmatch-HMAC-SHA256 key=em_x, timestamp=1, signature=\xe9",
         b"Authorization: Evenmatch-HMAC-SHA256 key=em_x, timestamp=" + b"9" * 6000 + b", signature=00",
         b"Authorization: Evenmatch-HMAC-SHA256",
         b"X-Forwarded-User: admin",
-        b"Cookie: key=" + wire.key.encode(),
+        b"Cookie: key=" + raw_connection.key.encode(),
     )
     for header in wrong:
-        wire.check_refused(wire.ask(b"GET", target, b"", header, key=""), 401)
-    wire.check_refused(wire.ask(b"GET", target, b"", wrong[0], good, key=""), 401)
-    assert wire.ask(b"GET", target, b"", b"X-Request-Id: <b>" + b"b" * 5000)[0] == 200
-    assert wire.ask(b"GET", target, b"", b"If-None-Match: " + b"\xff" * 3000)[0] == 200
-    assert wire.ask(b"GET", target, b"", *[b"X-%d: y" % at for at in range(500)])[0] in (200, 400, 431)
-    assert wire.ask(b"GET", target, b"", b"X: " + b"a" * 200_000)[0] in (0, 200, 400, 431)
-    assert wire.ask(b"GET", b"/healthz")[0] == 200
+        raw_connection.check_refused(raw_connection.ask(b"GET", target, b"", header, key=""), 401)
+    raw_connection.check_refused(raw_connection.ask(b"GET", target, b"", wrong[0], good, key=""), 401)
+    assert raw_connection.ask(b"GET", target, b"", b"X-Request-Id: <b>" + b"b" * 5000)[0] == 200
+    assert raw_connection.ask(b"GET", target, b"", b"If-None-Match: " + b"\xff" * 3000)[0] == 200
+    assert raw_connection.ask(b"GET", target, b"", *[b"X-%d: y" % at for at in range(500)])[0] in (200, 400, 431)
+    assert raw_connection.ask(b"GET", target, b"", b"X: " + b"a" * 200_000)[0] in (0, 200, 400, 431)
+    assert raw_connection.ask(b"GET", b"/healthz")[0] == 200

@@ -45,7 +45,7 @@ def figures(site):
     return read
 
 
-def join(queue_service, *names):
+def join_queue(queue_service, *names):
     wishes = [Join(members=(QueuedPlayer(name=name),), queues=("ranked",)) for name in names]
     return [outcome.ticket for outcome in queue_service.do("duel", wishes)]
 
@@ -53,7 +53,7 @@ def join(queue_service, *names):
 def test_they_tell_who_waits_what_was_offered_and_how_it_ended(queue_service, figures, clock):
     maker = TimedMatchmaker(queue_service, HttpMetrics())
     figures()  # what happened before is not counted
-    ann, bob, kim = join(queue_service, "ann", "bob", "kim")
+    ann, bob, kim = join_queue(queue_service, "ann", "bob", "kim")
     clock.move(seconds=3)
     queue_service.queue_state("duel").catch_up(clock())
     told = figures()
@@ -68,7 +68,7 @@ def test_they_tell_who_waits_what_was_offered_and_how_it_ended(queue_service, fi
     clock.move(seconds=1)
     offered = asked(queue_service, maker, [one for one in (ann, bob, kim) if one != offered[1]])
     queue_service.do("duel", [Accept(one) for one in offered])
-    sue, joe = join(queue_service, "sue", "joe")
+    sue, joe = join_queue(queue_service, "sue", "joe")
     asked(queue_service, maker, [sue, joe])
     clock.move(seconds=21)
     maker.step("duel")

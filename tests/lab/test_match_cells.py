@@ -8,10 +8,10 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from elo_matches import START, duel, duels, table
+from elo_matches import START, duel, duels, duels_table
 from evenmatch import from_matches
 from evenmatch.lab.backtests.match_cells import divide, fewest_matches
-from random_matches import made_up_table
+from random_matches import random_table
 from reference import prediction_metrics
 
 
@@ -38,11 +38,11 @@ def players_of(matches):
 @pytest.mark.parametrize(
     "matches",
     [
-        table(1, 300, players=5, ladders=("a", "b", "c")),
-        table(2, 40, players=60),
-        made_up_table("elo", 3),
-        made_up_table("elo", 4).take(slice(100, 250)),
-        table(5, 1),
+        duels_table(1, 300, players=5, ladders=("a", "b", "c")),
+        duels_table(2, 40, players=60),
+        random_table("elo", 3),
+        random_table("elo", 4).take(slice(100, 250)),
+        duels_table(5, 1),
     ],
     ids=["ladders", "newcomers", "teams", "part", "one"],
 )
@@ -94,7 +94,7 @@ def test_periods_are_days_or_in_longer_histories_months_or_years(times, expected
 
 
 def test_ladders_are_those_of_the_matches():
-    matches = table(1, 30, ladders=("x", "y", "x"))
+    matches = duels_table(1, 30, ladders=("x", "y", "x"))
     cells = divide(matches, 10)
     assert sorted(cells.ladders) == ["x", "y"]
     assert labels(None, cells, "ladder") == ["x", "y", "x"] * 10

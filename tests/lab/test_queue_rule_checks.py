@@ -32,7 +32,7 @@ def party(number, queued, *members):
     )
 
 
-def played(now, *matches, region=None, names=(), roles=None, role_names=()):
+def played_matches(now, *matches, region=None, names=(), roles=None, role_names=()):
     """Matches at one time: each a list of teams, which are lists of tickets; and all tickets."""
     tickets = [ticket for match in matches for team in match for ticket in team]
     team = [at for match in matches for at, one in enumerate(match) for _ in one]
@@ -60,18 +60,18 @@ def test_a_filter_widens_at_its_step_and_bounds_are_included():
         (5.25, 19, 2),
         (40, 20, 0),
     ]:
-        found = broken(*played(waited, [[solo(1, 30.0)], [solo(2, 30.0 + gap)]]), DUEL)
+        found = broken(*played_matches(waited, [[solo(1, 30.0)], [solo(2, 30.0 + gap)]]), DUEL)
         assert found.players == bad, (gap, waited)
 
 
 def test_a_strict_filter_never_widens_and_only_its_owner_is_wronged():
-    found = broken(*played(500, [[solo(1, 30.0, loose=False)], [solo(2, 33.0)]]), DUEL)
+    found = broken(*played_matches(500, [[solo(1, 30.0, loose=False)], [solo(2, 33.0)]]), DUEL)
     assert found.window.tolist() == [True, False]
     assert found.players == 1
 
 
 def test_a_wide_chosen_filter_stays_wide():
-    found = broken(*played(0, [[solo(1, 30.0, within=50.0)], [solo(2, 70.0, within=39.0)]]), DUEL)
+    found = broken(*played_matches(0, [[solo(1, 30.0, within=50.0)], [solo(2, 70.0, within=39.0)]]), DUEL)
     assert found.window.tolist() == [False, True]
 
 
@@ -86,12 +86,12 @@ def test_a_party_has_the_hull_of_its_filters_and_its_own_members_are_exempt():
         (strict, 62.0, 500, 2),
     ]:
         other = party(2, 0, (8.0, 99.0, True), (top, 99.0, True))
-        assert broken(*played(waited, [[one], [other]]), PAIRS).players == bad
+        assert broken(*played_matches(waited, [[one], [other]]), PAIRS).players == bad
 
 
 def test_who_waits_in_a_party_is_wronged_by_each_member_of_another():
     wide = party(1, 0, (50.0, 2.0, True), (51.0, 2.0, True))
-    found = broken(*played(0, [[wide], [solo(2, 50.0, within=9.0), solo(3, 56.0, within=9.0)]]), PAIRS)
+    found = broken(*played_matches(0, [[wide], [solo(2, 50.0, within=9.0), solo(3, 56.0, within=9.0)]]), PAIRS)
     assert found.window.tolist() == [True, False, False]
     assert found.players == 2
 
@@ -100,9 +100,9 @@ def test_uncertain_players_are_bands_where_the_policy_says_so():
     unsure = solo(2, 31.5, deviation=1.0)
     policy = replace(DUEL, uncertainty=1.0)
     match = [[solo(1, 30.0)], [unsure]]
-    assert broken(*played(0, match), DUEL).players == 0
-    assert broken(*played(0, match), policy).window.tolist() == [True, False]  # the band ends at 32.5
-    assert broken(*played(0, [[solo(1, 30.5)], [unsure]]), policy).players == 0
+    assert broken(*played_matches(0, match), DUEL).players == 0
+    assert broken(*played_matches(0, match), policy).window.tolist() == [True, False]  # the band ends at 32.5
+    assert broken(*played_matches(0, [[solo(1, 30.5)], [unsure]]), policy).players == 0
 
 
 def test_a_region_has_to_be_one_where_all_can_play():
@@ -119,36 +119,36 @@ def test_a_region_has_to_be_one_where_all_can_play():
     ]
     for (one, other), region, most, bad in cases:
         policy = replace(DUEL, max_ping=most)
-        found = broken(*played(0, [[one], [other]], region=[region], names=("eu", "us", "asia")), policy)
+        found = broken(*played_matches(0, [[one], [other]], region=[region], names=("eu", "us", "asia")), policy)
         assert found.region.tolist() == bad
-    assert broken(*played(0, [[anywhere], [solo(4, 30.0)]]), DUEL).players == 0
+    assert broken(*played_matches(0, [[anywhere], [solo(4, 30.0)]]), DUEL).players == 0
 
 
 def test_avoiding_is_hard_across_and_within_teams_and_having_met_is_not():
     shy = solo(1, 30.0, avoid=(3,))
     others = [solo(2, 30.0), solo(3, 30.0, met=(Met(1, 0),)), solo(4, 30.0)]
     for teams in ([[shy, others[0]], [others[1], others[2]]], [[shy, others[1]], [others[0], others[2]]]):
-        found = broken(*played(0, teams), PAIRS)
+        found = broken(*played_matches(0, teams), PAIRS)
         assert found.players == 1
         assert found.count(found.avoid) == 1
     apart = [[solo(1, 30.0, avoid=(9,))], [solo(2, 30.0)]], [[solo(8, 30.0)], [solo(9, 30.0)]]
-    assert broken(*played(0, *apart), DUEL).players == 0
+    assert broken(*played_matches(0, *apart), DUEL).players == 0
 
 
 def test_teams_are_full_or_all_small_after_long_waiting():
     one, two, three, four = (solo(number, 30.0) for number in (1, 2, 3, 4))
     small = replace(PAIRS, min_team_size=1, smaller_after=60.0)
-    assert broken(*played(0, [[one, two], [three, four]]), PAIRS).players == 0
-    assert broken(*played(0, [[one, two, three], [four]]), PAIRS).players == 4
-    assert broken(*played(0, [[one], [two]]), PAIRS).players == 2
-    assert broken(*played(60, [[one], [two]]), small).players == 0
-    assert broken(*played(60, [[one], [solo(5, 30.0, queued=1)]]), small).players == 2
-    assert broken(*played(60, [[one, two], [three]]), small).players == 3
-    assert broken(*played(0, [[one, two], [three, four], [solo(5, 30.0), solo(6, 30.0)]]), PAIRS).players == 6
+    assert broken(*played_matches(0, [[one, two], [three, four]]), PAIRS).players == 0
+    assert broken(*played_matches(0, [[one, two, three], [four]]), PAIRS).players == 4
+    assert broken(*played_matches(0, [[one], [two]]), PAIRS).players == 2
+    assert broken(*played_matches(60, [[one], [two]]), small).players == 0
+    assert broken(*played_matches(60, [[one], [solo(5, 30.0, queued=1)]]), small).players == 2
+    assert broken(*played_matches(60, [[one, two], [three]]), small).players == 3
+    assert broken(*played_matches(0, [[one, two], [three, four], [solo(5, 30.0), solo(6, 30.0)]]), PAIRS).players == 6
 
 
 def test_a_ticket_in_two_matches_spoils_both():
-    matches, tickets = played(0, [[solo(1, 30.0)], [solo(2, 30.0)]], [[solo(3, 30.0)], [solo(4, 30.0)]])
+    matches, tickets = played_matches(0, [[solo(1, 30.0)], [solo(2, 30.0)]], [[solo(3, 30.0)], [solo(4, 30.0)]])
     found = broken(replace(matches, ticket=np.array([0, 1, 0, 3])), tickets, DUEL)
     assert found.size.tolist() == [True] * 4
 
@@ -160,10 +160,10 @@ def test_roles_are_covered_by_those_who_offer_them():
     )
     line = [[tank, healer], [both, any_role]]
     told = {"role_names": ("tank", "healer")}
-    assert broken(*played(0, line, roles=[0, 1, 1, 0], **told), policy).players == 0
-    assert broken(*played(0, line, roles=[-1, 1, 1, 0], **told), policy).players == 4
-    assert broken(*played(0, line, roles=[0, 0, 1, 0], **told), policy).players == 4
-    assert broken(*played(0, line, **told), PAIRS).players == 0
+    assert broken(*played_matches(0, line, roles=[0, 1, 1, 0], **told), policy).players == 0
+    assert broken(*played_matches(0, line, roles=[-1, 1, 1, 0], **told), policy).players == 4
+    assert broken(*played_matches(0, line, roles=[0, 0, 1, 0], **told), policy).players == 4
+    assert broken(*played_matches(0, line, **told), PAIRS).players == 0
 
 
 def twin(matches, tickets, policy):

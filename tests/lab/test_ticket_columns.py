@@ -7,7 +7,7 @@ from evenmatch.matchmaking.ticket import Member, Met, Ticket
 from evenmatch.matchmaking.tickets import Tickets
 
 
-def ticket(number, *members):
+def made_ticket(number, *members):
     return Ticket(
         id=number,
         queued=number,
@@ -19,12 +19,12 @@ def ticket(number, *members):
 
 
 FIRST = [
-    ticket(1, {"ping": {"eu": 20.0}, "roles": ("tank",)}, {"roles": ("healer", "tank")}),
-    ticket(2, {"avoid": (5, 6)}),
+    made_ticket(1, {"ping": {"eu": 20.0}, "roles": ("tank",)}, {"roles": ("healer", "tank")}),
+    made_ticket(2, {"avoid": (5, 6)}),
 ]
 SECOND = [
-    ticket(3, {"ping": {"asia": 50.0, "eu": 90.0}, "max_ping": 60.0, "roles": ("scout",), "met": (Met(77, 4),)}),
-    ticket(4, {"ping": {"asia": 55.0}, "roles": ("scout", "tank")}, {}, {"loose": False}),
+    made_ticket(3, {"ping": {"asia": 50.0, "eu": 90.0}, "max_ping": 60.0, "roles": ("scout",), "met": (Met(77, 4),)}),
+    made_ticket(4, {"ping": {"asia": 55.0}, "roles": ("scout", "tank")}, {}, {"loose": False}),
 ]
 
 

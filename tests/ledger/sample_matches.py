@@ -10,7 +10,7 @@ from evenmatch.match import Appearance, Match, Team
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-class Clock:
+class ManualClock:
     """Microseconds since the epoch, which pass only when a test says so."""
 
     def __init__(self, now=START + timedelta(days=10)):
@@ -37,7 +37,7 @@ def duel(number, winner, loser, ladder="default", **fields):
     return Match(f"m{number}", after(number), teams, ladder, **fields)
 
 
-def match(number, *teams, ladder="default", at=None):
+def team_match(number, *teams, ladder="default", at=None):
     """A match of (place, player …) each; a name with a star quit, one with a tilde is a guest."""
     made = tuple(Team(tuple(map(part, names)), place) for place, *names in teams)
     return Match(f"m{number}", after(number if at is None else at), made, ladder)

@@ -9,12 +9,12 @@ from evenmatch.ledger.tables import player_identities, player_states
 from evenmatch.service.corrections import Ban
 from evenmatch.service.queries import player_profile, player_search, standings
 from evenmatch.service.queries.standings import StandingsCache
-from ledger.sample_matches import duel, match
+from ledger.sample_matches import duel, team_match
 
 OTHERS = 10_001  # names on another ladder
 
 
-def everything(service, name, ladder="default", kept=None):
+def profile_on_ladder(service, name, ladder="default", kept=None):
     """All that is told of a player on one ladder."""
     told = player_profile.everything(service.database, name, service.clock(), boards=kept)
     return next(one for one in told["ladders"] if one["ladder"] == ladder)
@@ -25,14 +25,14 @@ def test_the_seasons_of_accounts_that_were_merged_are_told_too(service, ladder):
         service.record(duel(number, "smurf", "b"))
     service.record(duel(5, "ann", "b"))
     service.open_season("default")
-    service.record(match(6, (1, "old", "b"), (2, "c", "d")))
-    service.record(match(7, (1, "old", "c"), (1, "e")))
+    service.record(team_match(6, (1, "old", "b"), (2, "c", "d")))
+    service.record(team_match(7, (1, "old", "c"), (1, "e")))
     service.open_season("default")
     ended = {(season, one.player): one for season in (1, 2) for one in service.finals("default", season)}
     assert [ended[key].matches for key in ((1, "smurf"), (1, "ann"), (2, "old"))] == [4, 1, 2]
     service.merge("old", "smurf")
     service.merge("smurf", "ann")
-    told = everything(service, "old")["seasons"]
+    told = profile_on_ladder(service, "old")["seasons"]
     assert [row["season"] for row in told] == sorted(row["season"] for row in told)
     assert {(row["season"], row["player"]) for row in told} == {
         key for key in ended if key[1] in ("ann", "smurf", "old")
@@ -40,7 +40,7 @@ def test_the_seasons_of_accounts_that_were_merged_are_told_too(service, ladder):
     for row in told:
         season = row.pop("season")
         assert row == ended[season, row["player"]]._asdict()
-    assert {row["player"] for row in everything(service, "b")["seasons"]} == {"b"}
+    assert {row["player"] for row in profile_on_ladder(service, "b")["seasons"]} == {"b"}
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def read_whole(monkeypatch):
     return asked
 
 
-def plain(told):
+def comparable_profile(told):
     """Ladders, standings and matches, without numbers that are not equal to themselves."""
     return [
         (on.ladder.name, on.standing, on.banned, [player_profile.plain_match(row) for row in on.matches])
@@ -72,12 +72,12 @@ def test_who_keeps_views_is_told_the_same_without_reading_everybody(service, lad
     service.record(duel(9, "a", "d", ladder="other"))
     service.correct("default", Ban("b", "refund"))
     kept, now = StandingsCache(service.database), service.clock()
-    wanted = {name: plain(player_profile.dossier(service.database, name, now)) for name in "abcd"}
+    wanted = {name: comparable_profile(player_profile.dossier(service.database, name, now)) for name in "abcd"}
     documents = {name: player_profile.everything(service.database, name, now) for name in "abcd"}
     assert [len(wanted[name]) for name in "abcd"] == [2, 1, 1, 1]
     read_whole.clear()
     for name in "abcd":
-        assert plain(player_profile.dossier(service.database, name, now, boards=kept)) == wanted[name]
+        assert comparable_profile(player_profile.dossier(service.database, name, now, boards=kept)) == wanted[name]
         assert player_profile.everything(service.database, name, now, boards=kept) == documents[name]
     one = player_profile.dossier(service.database, "a", now, ladder="other", matches=0, boards=kept)
     assert [(on.ladder.name, on.matches) for on in one.ladders] == [("other", [])]
@@ -90,19 +90,19 @@ def test_a_kept_view_never_tells_a_standing_of_before_the_last_match(service, la
     for number, pair in enumerate(("ab", "ac", "cb"), 1):
         service.record(duel(number, *pair))
     kept = StandingsCache(service.database)
-    assert everything(service, "a", kept=kept)["standing"]["matches"] == 2
+    assert profile_on_ladder(service, "a", kept=kept)["standing"]["matches"] == 2
     service.record(duel(4, "b", "a"))
     service.record(duel(5, "new", "a"))
     read_whole.clear()
     for name, matches in (("a", 4), ("new", 1), ("c", 2)):
-        told = everything(service, name, kept=kept)
+        told = profile_on_ladder(service, name, kept=kept)
         assert told["standing"]["matches"] == matches == len(told["matches"])
         assert told["standing"]["rating"] == told["matches"][0]["after"]
     assert not read_whole
     service.merge("new", "b")
-    assert everything(service, "b", kept=kept)["standing"]["matches"] == 4
+    assert profile_on_ladder(service, "b", kept=kept)["standing"]["matches"] == 4
     with pytest.raises(UnknownNameError, match="nobody"):
-        everything(service, "nobody", kept=kept)
+        profile_on_ladder(service, "nobody", kept=kept)
 
 
 def found(service, text, limit=20, ladder="default"):

@@ -10,7 +10,7 @@ from evenmatch.ledger.tables import player_identities, player_states
 from evenmatch.service.corrections import Ban, Void
 from evenmatch.service.recording import player_state_cache, recorder
 from evenmatch.service.service import Service
-from ledger.sample_matches import duel, match, ratings
+from ledger.sample_matches import duel, ratings, team_match
 
 
 @pytest.fixture
@@ -21,7 +21,7 @@ def other(service, clock):
 
 
 @pytest.fixture
-def read(monkeypatch):
+def seen_reads(monkeypatch):
     """The names, and the ids of players whose states were looked for in the database."""
     seen = []
     admit, roster = player_identities.admit, player_states.read_roster
@@ -39,19 +39,19 @@ def read(monkeypatch):
     return seen
 
 
-def check(service, ladder="default"):
+def check_replay(service, ladder="default"):
     """Ratings are what a replay of the whole ledger gives."""
     verified = service.verify(ladder)
     assert (verified.differences, verified.damage) == ((), ())
 
 
 @pytest.mark.usefixtures("ladder")
-def test_who_was_rated_is_not_read_again(service, read):
+def test_who_was_rated_is_not_read_again(service, seen_reads):
     for number, names in enumerate([("ann", "bob"), ("ann", "bob"), ("eve", "bob"), ("eve", "ann")], 1):
-        read.clear()
+        seen_reads.clear()
         service.record(duel(number, *names))
-        assert len(read) == {1: 4, 3: 2}.get(number, 0)
-    check(service)
+        assert len(seen_reads) == {1: 4, 3: 2}.get(number, 0)
+    check_replay(service)
 
 
 @pytest.mark.usefixtures("ladder")
@@ -61,7 +61,7 @@ def test_what_another_process_recorded_is_read_anew(service, other):
     for number in range(1, 40):
         rng.choice([service, other]).record(duel(number, *rng.sample(names, 2)))
     assert ratings(service) == ratings(other)
-    check(service)
+    check_replay(service)
 
 
 @pytest.mark.usefixtures("ladder")
@@ -74,7 +74,7 @@ def test_a_new_name_is_told_at_once(request, service, who):
     receipt = service.record(duel(3, "Anna", "bob"))
     assert receipt.teams[0][0].change.before == pytest.approx(ratings(service)["Anna"], abs=20)
     assert set(ratings(service)) == {"Anna", "bob"}
-    check(service)
+    check_replay(service)
 
 
 @pytest.mark.usefixtures("ladder")
@@ -86,8 +86,8 @@ def test_two_who_became_one_are_rated_as_one(request, service, who):
     service.record(duel(4, "eve", "joe"))
     assert set(ratings(service)) == {"ann", "bob", "joe"}
     with pytest.raises(InputError, match="the same player"):
-        service.record(match(5, (1, "ann"), (2, "eve")))
-    check(service)
+        service.record(team_match(5, (1, "ann"), (2, "eve")))
+    check_replay(service)
 
 
 @pytest.mark.usefixtures("ladder")
@@ -97,7 +97,7 @@ def test_the_name_of_who_was_erased_is_a_newcomers(request, service, who):
     request.getfixturevalue(who).erase("ann")
     receipt = service.record(duel(2, "ann", "bob"))
     assert receipt.teams[0][0].change.before == 1500.0
-    check(service)
+    check_replay(service)
 
 
 @pytest.mark.usefixtures("ladder")
@@ -119,7 +119,7 @@ def test_after_a_correction_states_are_read_anew(request, service, who, change):
     change(request.getfixturevalue(who))
     for number, names in enumerate([("bob", "eve"), ("zed", "bob"), ("eve", "zoe")], 4):
         service.record(duel(number, *names))
-    check(service)
+    check_replay(service)
 
 
 @pytest.mark.usefixtures("ladder")
@@ -136,7 +136,7 @@ def test_what_was_not_committed_is_not_remembered(service, monkeypatch):
             service.record(duel(2, "ann", "new"))
     receipt = service.record(duel(3, "ann", "new"))
     assert [line.change.before for team in receipt.teams for line in team] == [1516.0, 1500.0]
-    check(service)
+    check_replay(service)
 
 
 @pytest.mark.usefixtures("ladder")
@@ -145,10 +145,10 @@ def test_a_match_that_is_refused_among_others_leaves_them_right(service):
     service.rename("ann", "Anna")
     outcomes = service.record_many(
         "default",
-        [duel(2, "ann", "bob"), match(3, (1, "ann"), (2, "Anna")), duel(4, "bob", "eve"), duel(5, "eve", "x")],
+        [duel(2, "ann", "bob"), team_match(3, (1, "ann"), (2, "Anna")), duel(4, "bob", "eve"), duel(5, "eve", "x")],
     )
     assert [isinstance(one, InputError) for one in outcomes] == [False, True, False, False]
-    check(service)
+    check_replay(service)
 
 
 @pytest.mark.usefixtures("ladder")
@@ -156,7 +156,7 @@ def test_more_players_than_are_remembered_are_rated_as_well(service, monkeypatch
     monkeypatch.setattr(player_state_cache, "MOST", 3)
     for number in range(1, 12):
         service.record(duel(number, f"p{number % 5}", f"p{(number + 2) % 5}"))
-    check(service)
+    check_replay(service)
 
 
 @pytest.mark.usefixtures("ladder")
@@ -165,5 +165,5 @@ def test_ladders_are_remembered_each_by_itself(service):
     for number in range(1, 6):
         service.record(duel(number, "ann", "bob"))
         service.record(duel(number, "bob", "ann", "arena"))
-    check(service)
-    check(service, "arena")
+    check_replay(service)
+    check_replay(service, "arena")

@@ -10,7 +10,7 @@ from ledger.sample_matches import duel, dump, everybody, positions, ratings
 
 
 @pytest.fixture
-def played(service, ladder):
+def played_service(service, ladder):
     for number, pair in enumerate(("ab", "cb", "ac", "ba", "ac"), 1):
         service.record(duel(number, *pair))
     return service
@@ -35,47 +35,47 @@ WISHES = {
 
 
 @pytest.mark.parametrize("what", WISHES)
-def test_a_correction_that_is_sent_again_changes_nothing(played, what):
+def test_a_correction_that_is_sent_again_changes_nothing(played_service, what):
     prepare, wish, other = WISHES[what]
     if prepare:
-        prepare(played)
-    told = played.correct("default", wish, event_id="c1")
+        prepare(played_service)
+    told = played_service.correct("default", wish, event_id="c1")
     assert told is not None
-    rows = dump(played)
-    assert played.correct("default", wish, event_id="c1") is None
-    assert played.preview("default", wish, event_id="c1").done
+    rows = dump(played_service)
+    assert played_service.correct("default", wish, event_id="c1") is None
+    assert played_service.preview("default", wish, event_id="c1").done
     with pytest.raises(ConflictError, match="'c1' is on ladder 'default' already"):
-        played.correct("default", other, event_id="c1")
-    assert dump(played) == rows
-    assert played.verify("default").is_equal
+        played_service.correct("default", other, event_id="c1")
+    assert dump(played_service) == rows
+    assert played_service.verify("default").is_equal
 
 
-def test_a_season_that_is_opened_again_is_the_same_one(played):
-    first = played.open_season("default", reset="soft", factor=0.5, event_id="winter")
-    rows, now = dump(played), ratings(played)
-    assert played.open_season("default", reset="soft", factor=0.5, event_id="winter") == first
+def test_a_season_that_is_opened_again_is_the_same_one(played_service):
+    first = played_service.open_season("default", reset="soft", factor=0.5, event_id="winter")
+    rows, now = dump(played_service), ratings(played_service)
+    assert played_service.open_season("default", reset="soft", factor=0.5, event_id="winter") == first
     with pytest.raises(ConflictError):
-        played.open_season("default", reset="full", event_id="winter")
-    assert dump(played) == rows
-    assert ratings(played) == now
-    assert played.open_season("default", event_id="spring").number == 3
-    assert played.open_season("default", reset="soft", factor=0.5, event_id="winter").number == 2
+        played_service.open_season("default", reset="full", event_id="winter")
+    assert dump(played_service) == rows
+    assert ratings(played_service) == now
+    assert played_service.open_season("default", event_id="spring").number == 3
+    assert played_service.open_season("default", reset="soft", factor=0.5, event_id="winter").number == 2
 
 
-def test_starting_ratings_that_are_sent_again_are_given_once(played):
-    assert played.start_ratings("default", {"zed": 1700.0}, event_id="old ladder") == 1
-    played.record(duel(9, "zed", "a"))
-    now, at = everybody(played), positions(played)
-    assert played.start_ratings("default", {"zed": 1700.0}, event_id="old ladder") == 0
+def test_starting_ratings_that_are_sent_again_are_given_once(played_service):
+    assert played_service.start_ratings("default", {"zed": 1700.0}, event_id="old ladder") == 1
+    played_service.record(duel(9, "zed", "a"))
+    now, at = everybody(played_service), positions(played_service)
+    assert played_service.start_ratings("default", {"zed": 1700.0}, event_id="old ladder") == 0
     with pytest.raises(ConflictError):
-        played.start_ratings("default", {"zed": 1800.0}, event_id="old ladder")
-    assert (everybody(played), positions(played)) == (now, at)
+        played_service.start_ratings("default", {"zed": 1800.0}, event_id="old ladder")
+    assert (everybody(played_service), positions(played_service)) == (now, at)
 
 
-def test_settings_that_are_sent_again_are_changed_once(played):
-    played.change_settings("default", {"title": "Duel"}, event_id="t1")
-    played.change_settings("default", {"title": "Duel"}, event_id="t1")
-    assert len(positions(played)) == 7
+def test_settings_that_are_sent_again_are_changed_once(played_service):
+    played_service.change_settings("default", {"title": "Duel"}, event_id="t1")
+    played_service.change_settings("default", {"title": "Duel"}, event_id="t1")
+    assert len(positions(played_service)) == 7
     with pytest.raises(ConflictError):
-        played.change_settings("default", {"title": "Duels"}, event_id="t1")
-    assert played.ladder("default").title == "Duel"
+        played_service.change_settings("default", {"title": "Duels"}, event_id="t1")
+    assert played_service.ladder("default").title == "Duel"

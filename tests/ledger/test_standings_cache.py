@@ -11,7 +11,7 @@ from ledger.sample_matches import duel
 
 
 @pytest.fixture
-def age(monkeypatch):
+def set_view_age(monkeypatch):
     """Sets how old views are, in times of what they may cost; None: as they are."""
     held = [None]
     real = View.is_younger
@@ -30,29 +30,29 @@ def wait(service):
 
 
 @pytest.mark.usefixtures("ladder")
-def test_a_view_that_has_just_become_too_old_is_shown_once_more_while_it_is_made_anew(service, age):
+def test_a_view_that_has_just_become_too_old_is_shown_once_more_while_it_is_made_anew(service, set_view_age):
     service.record(duel(1, "ann", "bob"))
     first = service.view("default")
     service.record(duel(2, "ann", "bob"))
-    age(1.5)
+    set_view_age(1.5)
     assert service.young_view("default") is first
     wait(service)
-    age(0.5)
+    set_view_age(0.5)
     second = service.young_view("default")
     assert second is not first
     assert second.head.position == first.head.position + 1
 
 
 @pytest.mark.usefixtures("ladder")
-def test_a_view_that_is_twice_as_old_is_shown_no_more(service, age):
+def test_a_view_that_is_twice_as_old_is_shown_no_more(service, set_view_age):
     service.record(duel(1, "ann", "bob"))
     service.view("default")
-    age(2.5)
+    set_view_age(2.5)
     assert service.young_view("default") is None
 
 
 @pytest.mark.usefixtures("ladder")
-def test_a_view_that_was_being_made_when_the_ladder_was_corrected_is_not_kept(service, age, monkeypatch):
+def test_a_view_that_was_being_made_when_the_ladder_was_corrected_is_not_kept(service, set_view_age, monkeypatch):
     service.record(duel(1, "ann", "bob"))
     service.view("default")
     begun, go = threading.Event(), threading.Event()
@@ -66,13 +66,13 @@ def test_a_view_that_was_being_made_when_the_ladder_was_corrected_is_not_kept(se
 
     with monkeypatch.context() as patch:
         patch.setattr(standings, "take", slowly)
-        age(1.5)
+        set_view_age(1.5)
         service.young_view("default")
         assert begun.wait(20)
     service.correct("default", Void("m1"))
     go.set()
     wait(service)
-    age(0.5)
+    set_view_age(0.5)
     kept = service.young_view("default")
     assert kept is None or kept.head.corrected > 1
     assert service.view("default", fresh=False).snapshot.board.matches.tolist() == []

@@ -40,7 +40,7 @@ def queue_of(*tickets: Ticket) -> Queue:
     return queue
 
 
-def plain(**options) -> Policy:
+def plain_policy(**options) -> Policy:
     """A policy without preferences, caps and spread rule: one against one, if nothing else is said."""
     return Policy(**({"team_size": 1} | PREFER_NOTHING | options))
 
@@ -49,6 +49,6 @@ def proposed(tickets, policy: Policy, now: int = NOW) -> Proposals:
     return propose(queue_of(*tickets), now, policy)
 
 
-def together(tickets, policy: Policy, now: int = NOW) -> list[list[int]]:
+def matched_tickets(tickets, policy: Policy, now: int = NOW) -> list[list[int]]:
     """The tickets of each proposed match, ascending."""
     return sorted(sorted(match.tickets) for match in proposed(tickets, policy, now))

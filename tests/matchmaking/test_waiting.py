@@ -7,13 +7,13 @@ import pytest
 
 from evenmatch.errors import InputError
 from evenmatch.matchmaking import Met, Policy, Queue, Tickets, propose, why
-from matchmaking.sample_tickets import NOW, SECOND, party, plain, queue_of, solo
+from matchmaking.sample_tickets import NOW, SECOND, party, plain_policy, queue_of, solo
 
 FILTER = {"within": 5.0, "loose": False}
 
 
-def told(ticket, *others, policy=None, now=NOW):
-    return why(ticket.id, queue_of(ticket, *others), now, plain() if policy is None else policy)
+def explain_waiting(ticket, *others, policy=None, now=NOW):
+    return why(ticket.id, queue_of(ticket, *others), now, plain_policy() if policy is None else policy)
 
 
 # Seconds waited by a loose player at 50; window, when it widens, and to what
@@ -30,31 +30,31 @@ LOOSE = [
 
 @pytest.mark.parametrize(("waited", "window", "widens_in", "widens_to"), LOOSE)
 def test_a_loose_ticket_is_told_when_its_window_widens(waited, window, widens_in, widens_to):
-    one = told(solo(1, 50, waited=waited))
+    one = explain_waiting(solo(1, 50, waited=waited))
     assert (one.waited, one.window, one.widens_in, one.widens_to) == (max(waited, 0), window, widens_in, widens_to)
     assert not one.strict
 
 
 def test_steps_that_change_nothing_for_a_wide_filter_are_passed_over():
-    one = told(solo(1, 50, within=15.0))
+    one = explain_waiting(solo(1, 50, within=15.0))
     assert (one.window, one.widens_in, one.widens_to) == ((35, 65), 60, (30, 70))
 
 
 def test_a_party_widens_where_one_member_does():
     """Hull of 40 +- 12 and 60 +- 12; the step of 20 is the first that reaches beyond."""
-    one = told(party(1, [40, 60], within=12.0, waited=20), policy=plain(team_size=2))
+    one = explain_waiting(party(1, [40, 60], within=12.0, waited=20), policy=plain_policy(team_size=2))
     assert (one.window, one.widens_in, one.widens_to) == ((28, 72), 40, (20, 80))
 
 
 def test_a_strict_ticket_is_told_that_it_never_widens():
-    one = told(solo(1, 50, waited=100, **FILTER))
+    one = explain_waiting(solo(1, 50, waited=100, **FILTER))
     assert one.strict
     assert (one.window, one.widens_in, one.widens_to) == ((45, 55), None, None)
     assert "strict" in " ".join(one.sentences)
 
 
 def test_an_uncertain_player_widens_from_where_they_are_and_not_from_the_band():
-    one = told(solo(1, 50, deviation=1.0), policy=plain(uncertainty=1))
+    one = explain_waiting(solo(1, 50, deviation=1.0), policy=plain_policy(uncertainty=1))
     assert (one.window, one.widens_to) == ((48, 52), (45, 55))
 
 
@@ -69,7 +69,7 @@ NEEDED = [
 
 @pytest.mark.parametrize(("own", "options", "expected"), NEEDED)
 def test_needed_are_all_players_of_a_match_but_the_party(own, options, expected):
-    assert told(party(1, own), policy=plain(**options)).needed == expected
+    assert explain_waiting(party(1, own), policy=plain_policy(**options)).needed == expected
 
 
 def test_within_counts_players_who_could_be_in_a_match_with_it_now():
@@ -88,28 +88,30 @@ def test_within_counts_players_who_could_be_in_a_match_with_it_now():
         solo(12, 50, ping={"eu": 90.0, "us": 20.0}, **FILTER),
         party(13, [50, 50, 50], **FILTER),  # larger than a team: in no match at all
     ]
-    policy = plain(team_size=2, max_rating_spread=100)
-    one = told(solo(1, 50, ping={"eu": 20.0}, **FILTER), *others, policy=policy)
+    policy = plain_policy(team_size=2, max_rating_spread=100)
+    one = explain_waiting(solo(1, 50, ping={"eu": 20.0}, **FILTER), *others, policy=policy)
     assert one.within == 1 + 1 + 2 + 1 + 1
-    avoiding = told(solo(1, 50, ping={"eu": 20.0}, avoid=(2, 600), **FILTER), *others, policy=policy)
+    avoiding = explain_waiting(solo(1, 50, ping={"eu": 20.0}, avoid=(2, 600), **FILTER), *others, policy=policy)
     assert avoiding.within == 1 + 1 + 1
 
 
 def test_who_cannot_be_matched_at_all_is_told_why():
-    large = told(party(1, [50, 50, 50]), policy=plain(team_size=2))
+    large = explain_waiting(party(1, [50, 50, 50]), policy=plain_policy(team_size=2))
     assert large.sentences == ["a party of 3 is larger than a team of 2"]
     assert (large.within, large.estimate, large.widens_in) == (0, None, None)
-    late = told(solo(1, 50, waited=61), policy=plain(max_wait=60))
+    late = explain_waiting(solo(1, 50, waited=61), policy=plain_policy(max_wait=60))
     assert "61 s" in late.sentences[0]
     assert "longest wait in this queue is 60 s" in late.sentences[0]
-    far = told(solo(1, 50, ping={"eu": 90.0, "us": 120.0}), policy=plain(max_ping=80))
+    far = explain_waiting(solo(1, 50, ping={"eu": 90.0, "us": 120.0}), policy=plain_policy(max_ping=80))
     assert "region" in far.sentences[0]
-    assert told(solo(1, 50, ping={"eu": 90.0, "us": 80.0}), policy=plain(max_ping=80)).hindrances == ()
-    assert told(solo(1, 50, waited=59.9), policy=plain(max_wait=60)).hindrances == ()
+    assert (
+        explain_waiting(solo(1, 50, ping={"eu": 90.0, "us": 80.0}), policy=plain_policy(max_ping=80)).hindrances == ()
+    )
+    assert explain_waiting(solo(1, 50, waited=59.9), policy=plain_policy(max_wait=60)).hindrances == ()
 
 
 def test_sentences_name_what_is_waited_for():
-    first, second, third = told(solo(1, 1.5), solo(2, 1.0), policy=plain(team_size=2)).sentences
+    first, second, third = explain_waiting(solo(1, 1.5), solo(2, 1.0), policy=plain_policy(team_size=2)).sentences
     assert "3 more" in first
     assert "0 and 3.5" in first  # shown inside 0..100
     assert "1 of the waiting players" in first
@@ -122,20 +124,20 @@ def test_where_nobody_came_near_there_is_no_estimate():
     """Rejoining is no arrival, so nobody arrived here at all."""
     queue = Queue()
     queue.join(solo(1, 50), arriving=False)
-    one = why(1, queue, NOW, plain())
+    one = why(1, queue, NOW, plain_policy())
     assert one.estimate is None
     assert "no estimate" in one.sentences[-1]
 
 
 def test_a_ticket_that_does_not_wait_is_refused():
     with pytest.raises(InputError, match="ticket 7 is not waiting here"):
-        why(7, queue_of(solo(1, 50)), NOW, plain())
+        why(7, queue_of(solo(1, 50)), NOW, plain_policy())
 
 
 def test_asking_changes_nothing():
     queue = queue_of(solo(1, 50), solo(2, 51))
     before = [column.copy() for column in vars(queue.told(queue.ids)).values() if isinstance(column, np.ndarray)]
-    asked = [why(1, queue, NOW, plain()) for _ in range(2)]
+    asked = [why(1, queue, NOW, plain_policy()) for _ in range(2)]
     assert asked[0] == asked[1]
     after = [column for column in vars(queue.told(queue.ids)).values() if isinstance(column, np.ndarray)]
     assert all(

@@ -22,7 +22,7 @@ def solos(*names, **wishes):
     return [party(name, **wishes) for name in names]
 
 
-def join(queue_service, ladder, *wishes):
+def join_queue(queue_service, ladder, *wishes):
     """The numbers of their tickets."""
     return [granted(told).ticket for told in queue_service.do(ladder, wishes)]
 
@@ -33,7 +33,7 @@ def granted(told):
     return told
 
 
-def one(queue_service, ladder, wish):
+def join_one(queue_service, ladder, wish):
     """What becomes of a wish; raises why it is refused."""
     (told,) = queue_service.do(ladder, [wish])
     return granted(told)
@@ -48,35 +48,37 @@ def hold_lease(queue_service, ladder):
     assert queue_service.leases.hold(lease_of(queue_service.levels.of(ladder).ladder))
 
 
-def rows(service, sql, **values):
+def select_rows(service, sql, **values):
     with service.database.read() as store:
         return [tuple(row) for row in store.connection.execute(sa.text(sql), values)]
 
 
 def check_everything(service):
     """What must hold of the tables at any time, whoever wrote them, in whatever order."""
-    ladders = dict(rows(service, "SELECT ladder, change FROM line"))
+    ladders = dict(select_rows(service, "SELECT ladder, change FROM line"))
     tickets = {
         (ladder, ticket): (state, json.loads(body), offer, match_id, ended, change)
-        for ladder, ticket, state, body, offer, match_id, ended, change in rows(
+        for ladder, ticket, state, body, offer, match_id, ended, change in select_rows(
             service, "SELECT ladder, ticket, state, body, offer, match_id, ended, change FROM ticket"
         )
     }
     offers = {
         (ladder, offer): (state, json.loads(body), set(json.loads(said)), match_id, change)
-        for ladder, offer, state, body, said, match_id, change in rows(
+        for ladder, offer, state, body, said, match_id, change in select_rows(
             service, "SELECT ladder, offer, state, body, said, match_id, change FROM offer"
         )
     }
     live = {
         (ladder, match_id): (state, json.loads(body), change)
-        for ladder, match_id, state, body, change in rows(
+        for ladder, match_id, state, body, change in select_rows(
             service, "SELECT ladder, match_id, state, body, change FROM live"
         )
     }
     seats = {
         player: (ladder, ticket, match_id)
-        for player, ladder, ticket, match_id in rows(service, "SELECT player, ladder, ticket, match_id FROM seat")
+        for player, ladder, ticket, match_id in select_rows(
+            service, "SELECT player, ladder, ticket, match_id FROM seat"
+        )
     }
     waiting = Counter()
     for (ladder, ticket), (state, body, offer, match_id, ended, change) in tickets.items():

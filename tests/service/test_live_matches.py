@@ -40,31 +40,31 @@ def start(clock):
     return clock.now
 
 
-def at(start, seconds):
+def time_after(start, seconds):
     return start + round(seconds * SECOND)
 
 
-def rows(service, sql, **values):
+def select_rows(service, sql, **values):
     with service.database.read() as store:
         return [tuple(row) for row in store.connection.execute(sa.text(sql), values).all()]
 
 
-def seats(service):
+def seated_players(service):
     """Who has a seat in which match, by name."""
-    return dict(rows(service, "SELECT p.name, s.match_id FROM seat s JOIN player p ON p.player = s.player"))
+    return dict(select_rows(service, "SELECT p.name, s.match_id FROM seat s JOIN player p ON p.player = s.player"))
 
 
-def changes(service):
+def change_numbers(service):
     """Of every match its last change, and how many changes were counted."""
-    last = rows(service, "SELECT change FROM line")[0][0]
-    return dict(rows(service, "SELECT match_id, change FROM live")), last
+    last = select_rows(service, "SELECT change FROM line")[0][0]
+    return dict(select_rows(service, "SELECT match_id, change FROM live")), last
 
 
-def recorded(service, match_id):
+def recorded_times(service, match_id):
     """seconds, quit of everybody in a recorded match, by name, and its duration: as its bytes in the ledger say."""
     kind = np.dtype([("score", "<f8"), ("seconds", "<f8"), ("performance", "<f8"), ("quit", "u1"), ("", "V7")])
-    (row,) = rows(service, "SELECT duration, players, slots FROM event WHERE id = :id", id=match_id)
-    names = dict(rows(service, "SELECT player, name FROM player"))
+    (row,) = select_rows(service, "SELECT duration, players, slots FROM event WHERE id = :id", id=match_id)
+    names = dict(select_rows(service, "SELECT player, name FROM player"))
     slots = np.frombuffer(bytes(row[2]), kind)
     players = [names[one] for one in np.frombuffer(bytes(row[1]), "<i8").tolist()]
     told = zip(slots["seconds"].tolist(), slots["quit"].tolist(), strict=True)
@@ -95,9 +95,11 @@ def make_match(service, clock, match_id="q-1", ladder="duel", queue="ranked", te
         insert_missing(store, dict.fromkeys(ids.values(), Seat(number, None, match_id)))
 
 
-def penalties(service):
+def penalties_by_name(service):
     """Strikes and until when, by name."""
-    found = rows(service, "SELECT p.name, x.strikes, x.until FROM penalty x JOIN player p ON p.player = x.player")
+    found = select_rows(
+        service, "SELECT p.name, x.strikes, x.until FROM penalty x JOIN player p ON p.player = x.player"
+    )
     return {name: (strikes, until) for name, strikes, until in found}
 
 
@@ -107,9 +109,9 @@ def penalties(service):
 def test_an_announced_match_is_on_until_it_is_closed_into_the_ledger(service, running, ladder, clock, start):
     told = running.announce(ladder, "m1", TEAMS, started_at=start)
     assert (told.state, told.queue, told.announced, told.confirmed) == ("open", None, True, True)
-    assert told.expires_at == at(start, 7200)
+    assert told.expires_at == time_after(start, 7200)
     assert [[one.player for one in team] for team in told.teams] == TEAMS
-    assert seats(service) == dict.fromkeys(("ann", "bob", "cid", "dan"), "m1")
+    assert seated_players(service) == dict.fromkeys(("ann", "bob", "cid", "dan"), "m1")
 
     clock.move(seconds=600)
     receipt = running.close(ladder, "m1", WON)
@@ -117,10 +119,10 @@ def test_an_announced_match_is_on_until_it_is_closed_into_the_ledger(service, ru
     assert (receipt.match_id, receipt.rated) == ("m1", True)
     assert [line.change.player for team in receipt.teams for line in team] == ["ann", "bob", "cid", "dan"]
     assert receipt.teams[0][0].change.after > receipt.teams[0][0].change.before
-    assert recorded(service, "m1") == (dict.fromkeys(("ann", "bob", "cid", "dan"), (600.0, 0)), 600.0)
-    assert seats(service) == {}
+    assert recorded_times(service, "m1") == (dict.fromkeys(("ann", "bob", "cid", "dan"), (600.0, 0)), 600.0)
+    assert seated_players(service) == {}
     status = running.status(ladder, "m1")
-    assert (status.state, status.ended_at) == ("closed", at(start, 600))
+    assert (status.state, status.ended_at) == ("closed", time_after(start, 600))
     assert not any(one.is_there for team in status.teams for one in team)
 
 
@@ -131,21 +133,21 @@ def test_seconds_are_those_of_the_spells_and_who_is_gone_at_the_end_has_quit(ser
         ladder,
         "m1",
         [
-            Presence("ann", at(start, 100)),  # away from 100 to 160, and from 400 to 405.5
-            Presence("bob", at(start, 250.25)),  # gone for good
-            Presence("ann", at(start, 160), back=True),
-            Presence("cid", at(start, 900)),  # in the very moment in which it ends
-            Presence("ann", at(start, 400)),
-            Presence("ann", at(start, 405.5), back=True),
-            Presence("dan", at(start, 50)),
-            Presence("dan", at(start, 950), back=True),  # too late: it was over
-            Presence("eve", at(start, 899.999999)),
-            Presence("gus", at(start, 700), back=True, team=1),  # a late joiner
-            Presence("hal", at(start, 920), back=True, team=0),  # who came after the end
+            Presence("ann", time_after(start, 100)),  # away from 100 to 160, and from 400 to 405.5
+            Presence("bob", time_after(start, 250.25)),  # gone for good
+            Presence("ann", time_after(start, 160), back=True),
+            Presence("cid", time_after(start, 900)),  # in the very moment in which it ends
+            Presence("ann", time_after(start, 400)),
+            Presence("ann", time_after(start, 405.5), back=True),
+            Presence("dan", time_after(start, 50)),
+            Presence("dan", time_after(start, 950), back=True),  # too late: it was over
+            Presence("eve", time_after(start, 899.999999)),
+            Presence("gus", time_after(start, 700), back=True, team=1),  # a late joiner
+            Presence("hal", time_after(start, 920), back=True, team=0),  # who came after the end
         ],
     )
-    running.close(ladder, "m1", Ending((TeamEnd(2), TeamEnd(1)), ended_at=at(start, 900)))
-    players, duration = recorded(service, "m1")
+    running.close(ladder, "m1", Ending((TeamEnd(2), TeamEnd(1)), ended_at=time_after(start, 900)))
+    players, duration = recorded_times(service, "m1")
     assert duration == 900.0
     assert players == {
         "ann": (900 - 60 - 5.5, 0),
@@ -172,7 +174,7 @@ def test_scores_performances_guests_and_the_duration_are_recorded_as_told(servic
     ann, bob = receipt.teams[0][0].change, receipt.teams[1][0].change
     assert ann.after < ann.before  # 3 against 5 is lost
     assert bob.after == bob.before  # a guest
-    assert recorded(service, "m1")[1] == 280.5
+    assert recorded_times(service, "m1")[1] == 280.5
 
 
 @ONE_DATABASE
@@ -187,10 +189,10 @@ def test_a_match_that_is_not_to_be_rated_is_recorded_all_the_same(service, runni
 
 def test_the_same_announcement_again_changes_nothing_and_another_one_is_a_conflict(service, running, ladder, start):
     running.announce(ladder, "m1", TEAMS, started_at=start, expires_in=600)
-    before = changes(service)
+    before = change_numbers(service)
     again = running.announce(ladder, "m1", [["bob", "ann"], ["cid", "dan"]], started_at=start, expires_in=600)
-    assert again.expires_at == at(start, 600)
-    assert changes(service) == before
+    assert again.expires_at == time_after(start, 600)
+    assert change_numbers(service) == before
     others = [
         ([["ann", "cid"], ["bob", "dan"]], {"started_at": start, "expires_in": 600}),
         ([["cid", "dan"], ["ann", "bob"]], {"started_at": start, "expires_in": 600}),
@@ -207,19 +209,19 @@ def test_the_same_leaves_again_are_harmless(service, running, ladder, clock, sta
     running.announce(ladder, "m1", TEAMS, started_at=start)
     clock.move(seconds=100)
     told = [
-        Presence("ann", at(start, 10)),
-        Presence("ann", at(start, 20), back=True),
-        Presence("bob", at(start, 30)),
-        Presence("eve", at(start, 40), back=True, team=1),
+        Presence("ann", time_after(start, 10)),
+        Presence("ann", time_after(start, 20), back=True),
+        Presence("bob", time_after(start, 30)),
+        Presence("eve", time_after(start, 40), back=True, team=1),
     ]
     first = running.leaves(ladder, "m1", told)
-    before = changes(service)
+    before = change_numbers(service)
     assert running.leaves(ladder, "m1", told) == first
     assert running.leaves(ladder, "m1", [Presence("bob"), Presence("ann", back=True)]) == first
-    assert changes(service) == before
+    assert change_numbers(service) == before
     running.close(ladder, "m1", WON)
     running.leaves(ladder, "m1", told)  # even when it is over
-    assert recorded(service, "m1")[0]["ann"] == (90.0, 0)
+    assert recorded_times(service, "m1")[0]["ann"] == (90.0, 0)
 
 
 def test_a_second_close_gives_the_first_receipt_though_time_has_passed(service, running, ladder, clock, start):
@@ -253,8 +255,8 @@ def test_a_close_that_was_cut_off_before_its_match_was_recorded_ends_at_the_same
     with pytest.raises(ConflictError, match="being closed"):
         running.leaves(ladder, "m1", [Presence("ann")])
     running.close(ladder, "m1", WON)
-    assert recorded(service, "m1") == ({"ann": (60.0, 0), "bob": (60.0, 0)}, 60.0)
-    assert seats(service) == {}
+    assert recorded_times(service, "m1") == ({"ann": (60.0, 0), "bob": (60.0, 0)}, 60.0)
+    assert seated_players(service) == {}
 
 
 def test_a_close_that_was_cut_off_after_its_match_was_recorded_is_finished_by_the_next(
@@ -270,12 +272,13 @@ def test_a_close_that_was_cut_off_after_its_match_was_recorded_is_finished_by_th
         patch.setattr(closure, "settle", dies)
         with pytest.raises(KeyboardInterrupt):
             running.close(ladder, "m1", WON)
-    assert len(seats(service)) == 2
+    assert len(seated_players(service)) == 2
     clock.move(seconds=60)
     assert (
-        running.close(ladder, "m1", WON).position == rows(service, "SELECT position FROM event WHERE id = 'm1'")[0][0]
+        running.close(ladder, "m1", WON).position
+        == select_rows(service, "SELECT position FROM event WHERE id = 'm1'")[0][0]
     )
-    assert seats(service) == {}
+    assert seated_players(service) == {}
 
 
 def test_a_close_that_the_ladder_refuses_leaves_the_match_on(service, running, clock):
@@ -345,13 +348,21 @@ def test_what_cannot_be_is_refused_with_a_reason_and_changes_nothing(service, ru
     running.announce(ladder, "m1", TEAMS)
     running.announce(ladder, "m2", [["eve"], ["fay"]])
     clock.move(seconds=60)
-    before = changes(service), rows(service, "SELECT name FROM player ORDER BY name"), seats(service)
+    before = (
+        change_numbers(service),
+        select_rows(service, "SELECT name FROM player ORDER BY name"),
+        seated_players(service),
+    )
     for call, kind, said in REFUSED:
         with pytest.raises(kind) as caught:
             call(running, clock.now)
         assert said in str(caught.value)
         assert type(caught.value) is kind
-    assert (changes(service), rows(service, "SELECT name FROM player ORDER BY name"), seats(service)) == before
+    assert (
+        change_numbers(service),
+        select_rows(service, "SELECT name FROM player ORDER BY name"),
+        seated_players(service),
+    ) == before
 
 
 @ONE_DATABASE
@@ -359,7 +370,7 @@ def test_leaves_are_noted_all_or_not_at_all(service, running, ladder):
     running.announce(ladder, "m1", TEAMS)
     with pytest.raises(UnknownNameError):
         running.leaves(ladder, "m1", [Presence("ann"), Presence("zoe")])
-    assert seats(service)["ann"] == "m1"
+    assert seated_players(service)["ann"] == "m1"
     assert running.status(ladder, "m1").teams[0][0].is_there
 
 
@@ -367,10 +378,10 @@ def test_leaves_are_noted_all_or_not_at_all(service, running, ladder):
 def test_a_clock_that_is_some_minutes_behind_is_forgiven(service, running, ladder, clock, start):
     running.announce(ladder, "m1", [["ann"], ["bob"]])
     clock.move(seconds=100)
-    running.leaves(ladder, "m1", [Presence("ann", at(start, -200))])
-    running.leaves(ladder, "m1", [Presence("ann", at(start, -200))])  # and known again
+    running.leaves(ladder, "m1", [Presence("ann", time_after(start, -200))])
+    running.leaves(ladder, "m1", [Presence("ann", time_after(start, -200))])  # and known again
     running.close(ladder, "m1", WON)
-    assert recorded(service, "m1")[0] == {"ann": (0.0, 1), "bob": (100.0, 0)}
+    assert recorded_times(service, "m1")[0] == {"ann": (0.0, 1), "bob": (100.0, 0)}
 
 
 # matches that a queue made
@@ -381,19 +392,19 @@ def test_the_game_server_confirms_the_start_of_a_match_that_a_queue_made(service
     make_match(service, clock)
     assert not running.status(ladder, "q-1").confirmed
     clock.move(seconds=90)
-    told = running.announce(ladder, "q-1", TEAMS, started_at=at(start, 60))
+    told = running.announce(ladder, "q-1", TEAMS, started_at=time_after(start, 60))
     assert (told.confirmed, told.announced, told.started_at, told.expires_at) == (
         True,
         False,
-        at(start, 60),
-        at(start, 60 + 7200),
+        time_after(start, 60),
+        time_after(start, 60 + 7200),
     )
-    assert running.announce(ladder, "q-1", TEAMS, started_at=at(start, 60)) == told
+    assert running.announce(ladder, "q-1", TEAMS, started_at=time_after(start, 60)) == told
     with pytest.raises(ConflictError, match="with other content"):
-        running.announce(ladder, "q-1", TEAMS, started_at=at(start, 61))
+        running.announce(ladder, "q-1", TEAMS, started_at=time_after(start, 61))
     clock.move(seconds=30)
     running.close(ladder, "q-1", WON)
-    assert recorded(service, "q-1") == (dict.fromkeys(("ann", "bob", "cid", "dan"), (60.0, 0)), 60.0)
+    assert recorded_times(service, "q-1") == (dict.fromkeys(("ann", "bob", "cid", "dan"), (60.0, 0)), 60.0)
 
 
 @ONE_DATABASE
@@ -403,9 +414,9 @@ def test_a_match_that_began_before_it_was_made_by_our_clock_counts_from_its_begi
     make_queue(service)
     make_match(service, clock)
     clock.move(seconds=50)
-    running.announce(ladder, "q-1", TEAMS, started_at=at(start, -10))
+    running.announce(ladder, "q-1", TEAMS, started_at=time_after(start, -10))
     running.close(ladder, "q-1", WON)
-    assert recorded(service, "q-1") == (dict.fromkeys(("ann", "bob", "cid", "dan"), (60.0, 0)), 60.0)
+    assert recorded_times(service, "q-1") == (dict.fromkeys(("ann", "bob", "cid", "dan"), (60.0, 0)), 60.0)
 
 
 @ONE_DATABASE
@@ -425,7 +436,7 @@ def test_a_match_that_a_queue_made_is_confirmed_with_its_own_players_and_queue_a
 @ONE_DATABASE
 def test_an_announced_match_of_a_queue_expires_by_its_rule(service, running, ladder, clock, start):
     make_queue(service, longest_match=900)
-    assert running.announce(ladder, "m1", TEAMS, queue="ranked").expires_at == at(start, 900)
+    assert running.announce(ladder, "m1", TEAMS, queue="ranked").expires_at == time_after(start, 900)
 
 
 # strikes
@@ -436,16 +447,16 @@ def test_who_leaves_is_struck_and_forgiven_if_they_return(service, running, ladd
     make_match(service, clock)
     clock.move(seconds=10)
     running.leaves(ladder, "q-1", [Presence("ann"), Presence("cid")])
-    assert seats(service) == {"bob": "q-1", "dan": "q-1"}
-    assert penalties(service) == {"ann": (1.0, at(start, 40)), "cid": (1.0, at(start, 40))}
+    assert seated_players(service) == {"bob": "q-1", "dan": "q-1"}
+    assert penalties_by_name(service) == {"ann": (1.0, time_after(start, 40)), "cid": (1.0, time_after(start, 40))}
     clock.move(seconds=5)
     running.leaves(ladder, "q-1", [Presence("ann", back=True)])
-    assert seats(service) == {"ann": "q-1", "bob": "q-1", "dan": "q-1"}
-    assert penalties(service) == {"cid": (1.0, at(start, 40))}
+    assert seated_players(service) == {"ann": "q-1", "bob": "q-1", "dan": "q-1"}
+    assert penalties_by_name(service) == {"cid": (1.0, time_after(start, 40))}
     clock.move(seconds=15)
     running.close(ladder, "q-1", WON)
-    assert penalties(service) == {"cid": (1.0, at(start, 40))}  # once, not again at the end
-    assert seats(service) == {}
+    assert penalties_by_name(service) == {"cid": (1.0, time_after(start, 40))}  # once, not again at the end
+    assert seated_players(service) == {}
 
 
 def test_a_strike_that_is_taken_back_leaves_the_former_ones(service, running, ladder, clock, start):
@@ -457,9 +468,9 @@ def test_a_strike_that_is_taken_back_leaves_the_former_ones(service, running, la
             clock.move(seconds=10)
             running.close(ladder, "q-1", WON)
             clock.move(seconds=3590)
-    assert penalties(service)["ann"] == (1.5, clock.now + round(30 * 2**0.5 * SECOND))
+    assert penalties_by_name(service)["ann"] == (1.5, clock.now + round(30 * 2**0.5 * SECOND))
     running.leaves(ladder, "q-2", [Presence("ann", back=True)])
-    assert penalties(service) == {"ann": (1.0, at(start, 30))}
+    assert penalties_by_name(service) == {"ann": (1.0, time_after(start, 30))}
 
 
 def test_a_strike_stays_where_another_one_came_since(service, running, ladder, clock, start):
@@ -470,7 +481,7 @@ def test_a_strike_stays_where_another_one_came_since(service, running, ladder, c
         ids = player_identities.ids_of(store, ["ann"])
         strike(store, store.head(ladder).ladder, list(ids.values()), clock.now, QueueRules())
     running.leaves(ladder, "q-1", [Presence("ann", back=True)])
-    assert penalties(service) == {"ann": (2.0, at(start, 60))}
+    assert penalties_by_name(service) == {"ann": (2.0, time_after(start, 60))}
 
 
 @ONE_DATABASE
@@ -478,9 +489,9 @@ def test_who_left_after_the_end_is_not_struck_for_it(service, running, ladder, c
     make_queue(service)
     make_match(service, clock)
     clock.move(seconds=100)
-    running.leaves(ladder, "q-1", [Presence("ann", at(start, 92)), Presence("bob", at(start, 80))])
-    running.close(ladder, "q-1", Ending(WON.teams, ended_at=at(start, 90)))
-    assert list(penalties(service)) == ["bob"]
+    running.leaves(ladder, "q-1", [Presence("ann", time_after(start, 92)), Presence("bob", time_after(start, 80))])
+    running.close(ladder, "q-1", Ending(WON.teams, ended_at=time_after(start, 90)))
+    assert list(penalties_by_name(service)) == ["bob"]
 
 
 def test_nobody_is_struck_in_a_match_of_no_queue_or_one_that_is_cancelled(service, running, ladder, clock):
@@ -490,9 +501,9 @@ def test_nobody_is_struck_in_a_match_of_no_queue_or_one_that_is_cancelled(servic
     running.leaves(ladder, "m1", [Presence("eve")])
     running.leaves(ladder, "q-1", [Presence("ann")])
     running.cancel(ladder, "q-1", "the server went down")
-    assert penalties(service) == {}
+    assert penalties_by_name(service) == {}
     assert running.cancel(ladder, "q-1").reason == "the server went down"
-    assert seats(service) == {"fay": "m1"}
+    assert seated_players(service) == {"fay": "m1"}
     with pytest.raises(ConflictError, match="is cancelled"):
         running.close(ladder, "q-1", WON)
 
@@ -502,9 +513,9 @@ def test_who_came_back_and_has_a_seat_elsewhere_keeps_it(service, running, ladde
     running.leaves(ladder, "q-1", [Presence("ann")])
     running.announce(ladder, "m2", [["ann"], ["eve"]])
     running.leaves(ladder, "q-1", [Presence("ann", back=True)])
-    assert seats(service)["ann"] == "m2"
+    assert seated_players(service)["ann"] == "m2"
     running.close(ladder, "q-1", WON)
-    assert seats(service) == {"ann": "m2", "eve": "m2"}
+    assert seated_players(service) == {"ann": "m2", "eve": "m2"}
 
 
 # reported as a whole
@@ -527,8 +538,8 @@ def test_a_plain_report_closes_the_match_and_strikes_who_quit(service, running, 
     assert running.settle_reported(ladder, ["q-1"], {"q-1": ["bob"]}) == []
 
     assert running.status(ladder, "q-1").state == "closed"
-    assert list(penalties(service)) == ["bob"]  # the report has it that cid did not quit
-    assert seats(service) == {}
+    assert list(penalties_by_name(service)) == ["bob"]  # the report has it that cid did not quit
+    assert seated_players(service) == {}
     with pytest.raises(ConflictError, match="'q-1' is closed"):
         running.close(ladder, "q-1", WON)
 
@@ -544,7 +555,7 @@ def test_a_recorded_match_is_neither_cancelled_nor_closed_otherwise_nor_expired(
     clock.move(seconds=61)
     assert running.expire(ladder) == []
     assert running.status(ladder, "m1").state == "closed"
-    assert seats(service) == {}
+    assert seated_players(service) == {}
 
 
 # expiring
@@ -564,14 +575,14 @@ def test_a_match_that_nobody_closes_expires_without_a_rating(service, other_serv
     assert elsewhere.expire(ladder) == ["m1"]
     assert running.expire(ladder) == []
     assert running.status(ladder, "m1").state == "expired"
-    assert seats(service) == {"cid": "m2", "dan": "m2"}
-    assert rows(service, "SELECT id FROM event WHERE id = 'm1'") == []
+    assert seated_players(service) == {"cid": "m2", "dan": "m2"}
+    assert select_rows(service, "SELECT id FROM event WHERE id = 'm1'") == []
     with pytest.raises(ConflictError, match="'m1' is expired"):
         running.close(ladder, "m1", WON)
-    assert running.expire(ladder, at(start, 200)) == ["m2"]
-    number = rows(service, "SELECT ladder FROM ladder WHERE name = 'duel'")[0][0]
+    assert running.expire(ladder, time_after(start, 200)) == ["m2"]
+    number = select_rows(service, "SELECT ladder FROM ladder WHERE name = 'duel'")[0][0]
     for one in (running, elsewhere):  # what is over is looked at no more
-        assert one._expiries.due(number, at(start, 10_000)) == []
+        assert one._expiries.due(number, time_after(start, 10_000)) == []
 
 
 def test_what_is_over_is_forgotten_a_day_after_it_would_have_expired(service, running, ladder, clock):
@@ -582,7 +593,7 @@ def test_what_is_over_is_forgotten_a_day_after_it_would_have_expired(service, ru
     running.close(ladder, "m3", WON)
     clock.move(days=1, seconds=100.5)
     assert running.prune(ladder) == 1
-    assert sorted(row[0] for row in rows(service, "SELECT match_id FROM live")) == ["m2", "m3"]
+    assert sorted(row[0] for row in select_rows(service, "SELECT match_id FROM live")) == ["m2", "m3"]
 
 
 def test_the_loop_expires_by_itself(service, running, ladder, clock, monkeypatch):
@@ -612,9 +623,9 @@ def test_openings_are_wished_for_filled_and_gone(service, running, ladder, clock
     running.leaves(ladder, "q-1", [Presence("ann"), Presence("cid")])
     told = running.openings(ladder, "q-1", None, [1, 1])
     assert told.openings == ("ranked", (1, 1))
-    before = changes(service)
+    before = change_numbers(service)
     assert running.openings(ladder, "q-1", "ranked", [1, 1]) == told
-    assert changes(service) == before
+    assert change_numbers(service) == before
 
     def fill(team, name, number):
         with service.database.write() as store:
@@ -624,7 +635,7 @@ def test_openings_are_wished_for_filled_and_gone(service, running, ladder, clock
             teams = [[]] * team + [[slot]]
             return match_slots.fill_teams(store, head.ladder, "q-1", change, teams, clock.now)
 
-    ids = dict(rows(service, "SELECT name, player FROM player"))
+    ids = dict(select_rows(service, "SELECT name, player FROM player"))
     assert not fill(2, "eve", 99)  # there is no such team
     assert not fill(1, "ann", ids["ann"])  # she has played for the others
     assert not fill(0, "bob", ids["bob"])  # he is there
@@ -640,7 +651,12 @@ def test_openings_are_wished_for_filled_and_gone(service, running, ladder, clock
     assert running.status(ladder, "q-1").openings is None
     clock.move(seconds=30)
     running.close(ladder, "q-1", WON)
-    assert recorded(service, "q-1")[0] == {"ann": (90.0, 0), "bob": (100.0, 0), "cid": (80.0, 0), "dan": (100.0, 0)}
+    assert recorded_times(service, "q-1")[0] == {
+        "ann": (90.0, 0),
+        "bob": (100.0, 0),
+        "cid": (80.0, 0),
+        "dan": (100.0, 0),
+    }
     assert not fill(0, "eve", 99)
 
 
@@ -683,7 +699,7 @@ def test_many_threads_closing_one_match_record_it_once(service, other_service, l
         one.join()
     assert len(told) == 6
     assert all(one == told[0] for one in told)
-    assert rows(service, "SELECT COUNT(*) FROM event WHERE id = 'm1'") == [(1,)]
+    assert select_rows(service, "SELECT COUNT(*) FROM event WHERE id = 'm1'") == [(1,)]
 
 
 def test_of_two_announcements_at_once_that_share_a_player_one_is_refused(service, other_service, ladders, clock):
@@ -705,7 +721,7 @@ def test_of_two_announcements_at_once_that_share_a_player_one_is_refused(service
         one.start()
     for one in threads:
         one.join()
-    on = rows(service, "SELECT match_id, body FROM live")
+    on = select_rows(service, "SELECT match_id, body FROM live")
     players = [slot["player"] for _, body in on for team in json.loads(body)["teams"] for slot in team]
     assert len(players) == len(set(players))
-    assert sorted(seats(service)) == sorted(players)
+    assert sorted(seated_players(service)) == sorted(players)

@@ -7,7 +7,7 @@ from evenmatch.service.corrections import Ban, Unvoid, Void
 from evenmatch.service.ladders import correct
 from evenmatch.service.queries import match_profiles
 from evenmatch.service.queries.ladder_queries import Reading
-from ledger.sample_matches import after, duel, match, micros
+from ledger.sample_matches import after, duel, micros, team_match
 
 
 @pytest.fixture
@@ -15,14 +15,14 @@ def reading(service):
     return Reading(service)
 
 
-def told(reading, match_id, ladder="duel"):
+def state_and_reason(reading, match_id, ladder="duel"):
     """The state of a match and why."""
     found = reading.match(ladder, match_id)[1]
     return found.state, found.reason
 
 
 def test_a_team_match_is_told_with_all_that_was_reported(service, ladder, reading):
-    service.record(match(1, (1, "ann", "bob*"), (2, "cat", "dan~", "eve"), ladder=ladder))
+    service.record(team_match(1, (1, "ann", "bob*"), (2, "cat", "dan~", "eve"), ladder=ladder))
     found = reading.match(ladder, "m1")[1]
     assert [(side.finish.label, side.finish.place) for side in found.sides] == [("0", 1), ("1", 2)]
     parts = [[(one.player, one.quit, one.keep) for one, _ in side.parts] for side in found.sides]
@@ -37,17 +37,17 @@ def test_a_team_match_is_told_with_all_that_was_reported(service, ladder, readin
 
 
 def test_three_teams_of_which_two_share_the_first_place(service, ladder, reading):
-    service.record(match(1, (1, "ann"), (1, "bob"), (3, "cat"), ladder=ladder))
+    service.record(team_match(1, (1, "ann"), (1, "bob"), (3, "cat"), ladder=ladder))
     found = reading.match(ladder, "m1")[1]
     assert found.sentences()[0] == "Team 0 and team 1 shared the first place of 3."
 
 
 def test_a_match_that_the_system_cannot_rate_says_why(service, ladder, reading):
-    service.record(match(1, (1, "ann"), (2, "bob"), (3, "cat"), ladder=ladder))
+    service.record(team_match(1, (1, "ann"), (2, "bob"), (3, "cat"), ladder=ladder))
     service.record(duel(2, "ann", "bob", ladder))
     service.change_rules(ladder, "trophies", rules("trophies"), skip_bad=True)
-    assert told(reading, "m1") == ("unrated", "3 teams; trophies rates matches of exactly 2")
-    assert told(reading, "m2") == ("rated", None)
+    assert state_and_reason(reading, "m1") == ("unrated", "3 teams; trophies rates matches of exactly 2")
+    assert state_and_reason(reading, "m2") == ("rated", None)
     assert reading.match(ladder, "m2")[0] == "trophies"
 
 
@@ -62,23 +62,23 @@ def test_what_waits_for_a_rebuild_says_so(service, ladder, reading):
     for number in range(1, 4):
         service.record(duel(number, "ann", "bob", ladder))
     wished(service, ladder, Void("m2", "lag"))
-    assert told(reading, "m2") == ("void", "the match was voided: lag")
+    assert state_and_reason(reading, "m2") == ("void", "the match was voided: lag")
     sides = reading.match(ladder, "m2")[1].sides  # its ratings stand until then, and are not told
     assert [(side.finish.expected, [line for _, line in side.parts]) for side in sides] == [(None, [None])] * 2
-    assert told(reading, "m3") == ("rated", None)
+    assert state_and_reason(reading, "m3") == ("rated", None)
     service.rebuild(ladder)
     wished(service, ladder, Unvoid("m2"))
-    assert told(reading, "m2") == ("waits", "the ladder's ratings are being recalculated")
+    assert state_and_reason(reading, "m2") == ("waits", "the ladder's ratings are being recalculated")
     service.rebuild(ladder)
-    assert told(reading, "m2") == ("rated", None)
+    assert state_and_reason(reading, "m2") == ("rated", None)
 
 
 def test_a_ban_from_a_time_on_voids_later_matches_alone(service, ladder, reading):
     for number in (1, 2, 3):
         service.record(duel(number, "eve", "ann", ladder))
     service.correct(ladder, Ban("eve", since=micros(after(2)), reason="wallhack"))
-    assert told(reading, "m1") == ("rated", None)
-    assert told(reading, "m2") == told(reading, "m3") == ("void", "eve is banned: wallhack")
+    assert state_and_reason(reading, "m1") == ("rated", None)
+    assert state_and_reason(reading, "m2") == state_and_reason(reading, "m3") == ("void", "eve is banned: wallhack")
 
 
 def test_a_refund_leaves_the_match_rated(service, ladder, reading):

@@ -16,22 +16,22 @@ from evenmatch.service.queues.leases import Leases
 from evenmatch.service.queues.matchmaker import Matchmaker
 from evenmatch.service.queues.queue_service import QueueService
 from evenmatch.service.service import Service
-from ledger.sample_matches import Clock
-from service.sample_queues import DUEL, PAIRS, Accept, Decline, Leave, check_everything, party, rows
+from ledger.sample_matches import ManualClock
+from service.sample_queues import DUEL, PAIRS, Accept, Decline, Leave, check_everything, party, select_rows
 
 NAMES = "abcdefg"
 LADDERS = ("duel", "arena")
 NUMBER = itertools.count()
 
 
-class Queues(RuleBasedStateMachine):
+class QueueMachine(RuleBasedStateMachine):
     """Two processes over one SQLite file; both believe that they hold every lease."""
 
     folder = ""
 
     def __init__(self):
         super().__init__()
-        self.clock = Clock()
+        self.clock = ManualClock()
         path = str(Path(self.folder) / f"{next(NUMBER)}.db")
         self.services = [Service.open(path, self.clock) for _ in range(2)]
         self.desks = [QueueService(service) for service in self.services]
@@ -96,7 +96,7 @@ class Queues(RuleBasedStateMachine):
     def end_matches(self, where):
         ladder = {"duel": 1, "arena": 2}[where]
         sql = "SELECT match_id FROM live WHERE ladder = :ladder AND state = 'open'"
-        for (match_id,) in rows(self.services[0], sql, ladder=ladder):
+        for (match_id,) in select_rows(self.services[0], sql, ladder=ladder):
             Running(self.services[0]).cancel(where, match_id, "over")
 
     @rule(at=st.integers(0, 1))
@@ -112,7 +112,7 @@ class Queues(RuleBasedStateMachine):
 @pytest.mark.parametrize("steps", [20])
 def test_nothing_that_happens_breaks_the_queues(steps):
     with tempfile.TemporaryDirectory() as folder:
-        Queues.folder = folder
+        QueueMachine.folder = folder
         wanted = settings(
             max_examples=8,
             stateful_step_count=steps,
@@ -120,4 +120,4 @@ def test_nothing_that_happens_breaks_the_queues(steps):
             suppress_health_check=list(HealthCheck),
             database=None,
         )
-        run_state_machine_as_test(Queues, settings=wanted)
+        run_state_machine_as_test(QueueMachine, settings=wanted)

@@ -6,7 +6,7 @@ from evenmatch.errors import UnknownNameError
 from evenmatch.service.queue_rules import QueueRules
 from evenmatch.service.queues.matchmaker import Matchmaker
 from evenmatch.service.queues.queue_service import QueueService
-from service.sample_queues import DUEL, PAIRS, Decline, accept_all, hold_lease, join, one, party
+from service.sample_queues import DUEL, PAIRS, Decline, accept_all, hold_lease, join_one, join_queue, party
 
 SECOND = 1_000_000
 
@@ -23,16 +23,16 @@ def test_offers_are_told_with_the_waits_of_their_tickets_the_latest_first(queue_
     maker = Matchmaker(queue_service)
     hold_lease(queue_service, ladder)
     began = clock()
-    pair = join(queue_service, ladder, party("cat", "dan"))
+    pair = join_queue(queue_service, ladder, party("cat", "dan"))
     clock.move(seconds=3)
     queue_service.seen(ladder, pair[0])  # a sign of life does not shorten a wait
     queue_service.flush_seen()
     clock.move(seconds=4)
-    solos = join(queue_service, ladder, party("ann"), party("bob"))
+    solos = join_queue(queue_service, ladder, party("ann"), party("bob"))
     maker.step(ladder)
     accept_all(queue_service, ladder, [*pair, *solos])
     clock.move(seconds=60)
-    join(queue_service, ladder, party("eve", queues=("duels",)), party("fay", queues=("duels",)))
+    join_queue(queue_service, ladder, party("eve", queues=("duels",)), party("fay", queues=("duels",)))
     maker.step(ladder)
     last, first = queue_service.recent(ladder, 10)
     assert (first.queue, first.state, first.made_at, first.players) == ("ranked", "made", began + 7 * SECOND, 4)
@@ -45,11 +45,11 @@ def test_offers_are_told_with_the_waits_of_their_tickets_the_latest_first(queue_
 
 def test_who_is_offered_a_match_again_has_waited_from_the_start(queue_service, ladder, clock):
     maker = Matchmaker(queue_service)
-    bob = join(queue_service, ladder, party("ann", queues=("duels",)), party("bob", queues=("duels",)))[1]
+    bob = join_queue(queue_service, ladder, party("ann", queues=("duels",)), party("bob", queues=("duels",)))[1]
     maker.step(ladder)
-    one(queue_service, ladder, Decline(bob))
+    join_one(queue_service, ladder, Decline(bob))
     clock.move(seconds=30)
-    join(queue_service, ladder, party("cat", queues=("duels",)))
+    join_queue(queue_service, ladder, party("cat", queues=("duels",)))
     maker.step(ladder)
     again, off = queue_service.recent(ladder, 10)
     assert (off.state, off.waits) == ("off", (0.0, 0.0))

@@ -82,11 +82,11 @@ def batch(seed, count, *, sides=(2, 2), size=(1, 1), centre=25.0, spread=8.0, sh
     return matches, state
 
 
-def names_of(match):
+def team_names(match):
     return [[player.name for player in team.players] for team in match.teams]
 
 
-def share(player):
+def time_share(player):
     return 1.0 if player.seconds is None else min(1.0, max(0.0001, player.seconds / LENGTH))
 
 
@@ -114,15 +114,15 @@ def environment(**parameters):
 def by_trueskill(env, matches, state, *, weighted=False, advantage=0.0, min_delta=1e-9):
     known = {}
     for match in matches:
-        groups = [tuple(env.create_rating(*state[name].values()) for name in team) for team in names_of(match)]
+        groups = [tuple(env.create_rating(*state[name].values()) for name in team) for team in team_names(match)]
         # An advantage is as if the first player of the team listed first had so much more skill for this match.
         first = groups[0][0]
         groups[0] = (env.create_rating(first.mu + advantage, first.sigma), *groups[0][1:])
-        weights = [[share(p) if weighted else 1 for p in team.players] for team in match.teams]
+        weights = [[time_share(p) if weighted else 1 for p in team.players] for team in match.teams]
         after = env.rate(groups, [team.place for team in match.teams], weights, min_delta)
-        for team, ratings in zip(names_of(match), after, strict=True):
+        for team, ratings in zip(team_names(match), after, strict=True):
             known |= {name: (float(r.mu), float(r.sigma)) for name, r in zip(team, ratings, strict=True)}
-        name = names_of(match)[0][0]
+        name = team_names(match)[0][0]
         known[name] = (known[name][0] - advantage, known[name][1])
     return known
 
@@ -180,7 +180,7 @@ def test_trueskill_expects_what_the_normal_lead_and_the_draw_margin_give(rated, 
     told = rated("trueskill", matches, state, advantage=advantage)
 
     for match in matches:
-        one, other = names_of(match)
+        one, other = team_names(match)
         eps = trueskill_package.calc_draw_margin(env.draw_probability, len(one + other), env)
         c = math.sqrt(sum(state[name]["deviation"] ** 2 + env.tau**2 + env.beta**2 for name in one + other))
         lead = advantage + sum(state[name]["mean"] for name in one) - sum(state[name]["mean"] for name in other)
@@ -311,13 +311,13 @@ def by_openskill(model, matches, state, weights=None, advantage=0.0):
     model.weight_bounds = None
     known = {}
     for match in matches:
-        teams = [[model.rating(*state[name].values()) for name in team] for team in names_of(match)]
+        teams = [[model.rating(*state[name].values()) for name in team] for team in team_names(match)]
         teams[0][0].mu += advantage
-        given = weights and [[weights[name] for name in team] for team in names_of(match)]
+        given = weights and [[weights[name] for name in team] for team in team_names(match)]
         after = model.rate(teams, ranks=[float(team.place) for team in match.teams], weights=given)
-        for team, ratings in zip(names_of(match), after, strict=True):
+        for team, ratings in zip(team_names(match), after, strict=True):
             known |= {name: (rating.mu, rating.sigma) for name, rating in zip(team, ratings, strict=True)}
-        name = names_of(match)[0][0]
+        name = team_names(match)[0][0]
         known[name] = (known[name][0] - advantage, known[name][1])
     return known
 
@@ -385,7 +385,7 @@ def test_partial_play_in_wenglin_is_that_of_openskill_where_its_losses_are_multi
     whole = by_openskill(model, matches, state)
     # What openskill divides by the inverse is multiplied.
     weights = {
-        p.name: share(p) if whole[p.name][0] >= state[p.name]["mean"] else 1 / share(p)
+        p.name: time_share(p) if whole[p.name][0] >= state[p.name]["mean"] else 1 / time_share(p)
         for match in matches
         for team in match.teams
         for p in team.players
@@ -406,7 +406,7 @@ def test_wenglin_expects_the_variants_own_curve_of_the_lead(rated, variant):
     told = rated("wenglin", matches, state, variant=variant, advantage=1.5)
 
     for match in matches:
-        one, other = names_of(match)
+        one, other = team_names(match)
         c = math.sqrt(2 * model.beta**2 + sum(state[name]["deviation"] ** 2 + model.tau**2 for name in one + other))
         lead = 1.5 + sum(state[name]["mean"] for name in one) - sum(state[name]["mean"] for name in other)
         expected = mpmath.ncdf(lead / c) if "thurstone" in variant else 1 / (1 + mpmath.exp(-lead / c))
@@ -510,7 +510,7 @@ class Corrected(glicko2_package.Player):
 SCALE = 173.7178
 
 
-def periods(seed, count):
+def random_periods(seed, count):
     """Rating periods: a player's rating, deviation and volatility, and their opponents."""
     rng = random.Random(seed)
     for _ in range(count):
@@ -573,7 +573,7 @@ def test_a_period_without_matches_only_widens_the_deviation_in_glicko_2():
 
 @pytest.mark.parametrize("tau", [0.3, 0.5, 1.2])
 def test_periods_agree_with_the_package_glicko2_once_its_search_for_the_volatility_is_corrected(tau):
-    for own, opponents in periods("glicko2", 1000):
+    for own, opponents in random_periods("glicko2", 1000):
         told = glicko2.rate_period(*own, opponents=opponents, tau=tau)
 
         assert told == pytest.approx(by_glicko2(Corrected, own, opponents, tau), rel=1e-6)
@@ -581,7 +581,7 @@ def test_periods_agree_with_the_package_glicko2_once_its_search_for_the_volatili
 
 @pytest.mark.parametrize("tau", [0.3, 1.2])
 def test_periods_agree_with_the_exact_root_to_the_millionth_at_which_the_paper_stops(tau):
-    for own, opponents in periods("exact", 200):
+    for own, opponents in random_periods("exact", 200):
         told = glicko2.rate_period(*own, opponents=opponents, tau=tau)
 
         assert told == pytest.approx(exact_period(own, opponents, tau), rel=1e-6)
@@ -606,7 +606,7 @@ def replayed(implementation, matches, **parameters):
     return importlib.import_module("reference.elommr").replay(matches, **parameters)
 
 
-def season(seed, matches, sides, size):
+def repeated_matches(seed, matches, sides, size):
     """Matches of the same few players again and again, with ties and uneven teams, a day apart."""
     rng = random.Random(seed)
     people = [f"p{at}" for at in range(sides * size[1])]
@@ -632,7 +632,7 @@ def zero_of(f):
     return mpmath.findroot(f, (-6000, 9000), solver="ridder", maxsteps=100)
 
 
-def performance(match, index, own, skills, beta, ties):
+def balanced_performance(match, index, own, skills, beta, ties):
     """Where the pulls of all opponents and of a tie with oneself are in balance."""
     _, level = tanh_term(own[0], mpmath.sqrt(own[1] + beta**2))
     terms = [(0, ties, level)]
@@ -668,7 +668,9 @@ def by_mpmath(matches, *, limit, drift, remembers, ties=2, start=1500, deviation
             mean, variance = skills[name]
             if not remembers:
                 pasts[name] = [(mean, 1 / variance)]
-            pasts[name].append((performance(match, index, skills[name], skills, beta, ties), mpmath.mpf(beta) ** -2))
+            pasts[name].append(
+                (balanced_performance(match, index, skills[name], skills, beta, ties), mpmath.mpf(beta) ** -2)
+            )
             first_term = max(1, len(pasts[name]) - memory)
             normals = pasts[name][:first_term]
             terms = [(weight * beta**2, tanh_term(at, beta)[1]) for at, weight in pasts[name][first_term:]]
@@ -685,7 +687,7 @@ def by_mpmath(matches, *, limit, drift, remembers, ties=2, start=1500, deviation
 
 @functools.cache  # the package and its twin are asked the same
 def known_of(about, count, sides, size, **parameters):
-    return by_mpmath(season(about, count, sides, size), **parameters)
+    return by_mpmath(repeated_matches(about, count, sides, size), **parameters)
 
 
 def assert_same_means(changes, known):
@@ -699,7 +701,7 @@ def assert_same_means(changes, known):
 def test_elommr_without_transfer_balances_all_performances_the_last_sixteen_robustly(
     implementation, sides, size, split_ties
 ):
-    matches = season("remembers", 20, sides, size)
+    matches = repeated_matches("remembers", 20, sides, size)
 
     changes = replayed(implementation, matches, rho=0.0, limit=40.0, drift=100.0, split_ties=split_ties)
 
@@ -710,7 +712,7 @@ def test_elommr_without_transfer_balances_all_performances_the_last_sixteen_robu
 @pytest.mark.parametrize("implementation", [package, twin])
 @pytest.mark.parametrize(("sides", "size"), [(2, (1, 1)), (4, (1, 2))])
 def test_elommr_that_transfers_all_forgets_everything_but_mean_and_deviation(implementation, sides, size):
-    matches = season("forgets", 8, sides, size)
+    matches = repeated_matches("forgets", 8, sides, size)
 
     changes = replayed(implementation, matches, rho=100.0, limit=150.0, drift=2000.0)
 
@@ -735,7 +737,7 @@ def test_in_elommr_equals_come_out_in_the_order_of_their_places(implementation):
 
 @pytest.mark.parametrize("implementation", [package, twin])
 def test_in_elommr_who_wins_alone_gains_and_who_comes_last_alone_loses_until_the_memory_is_full(implementation):
-    matches = season("laws", 16, 4, (1, 1))
+    matches = repeated_matches("laws", 16, 4, (1, 1))
 
     changes = replayed(implementation, matches, drift=100.0)
 

@@ -7,7 +7,7 @@ import pytest
 
 from evenmatch import systems
 from package_systems import Fast
-from random_matches import made_up
+from random_matches import random_matches
 
 # System, parameters
 CASES = [
@@ -72,7 +72,7 @@ def test_every_system_of_the_package_has_a_twin_and_cases():
 @pytest.mark.parametrize("seed", [1, 2])
 @pytest.mark.parametrize(("system", "parameters"), CASES)
 def test_the_kernel_and_its_twin_agree_on_every_change(system, parameters, seed):
-    matches = made_up(system, seed)
+    matches = random_matches(system, seed)
     twin = importlib.import_module(f"reference.{system}")
     told = Fast(system).replay(matches, **parameters)
     known = twin.replay(matches, **parameters)

@@ -6,7 +6,7 @@ import pytest
 
 from evenmatch import read
 from evenmatch.errors import BadRowsError
-from tables.tidy_rows import told
+from tables.tidy_rows import table_values
 
 HEAD = "match_id,played_at,team,player,place\n"
 GOOD = "m1,2026-01-01,a,ann,1\nm1,2026-01-01,b,bob,2\n"
@@ -151,7 +151,7 @@ def test_an_object_spread_over_lines_does_not_shift_the_lines_after_it(tmp_path)
 def test_json_lines_may_leave_out_what_was_not_recorded(tmp_path):
     path = tmp_path / "x.jsonl"
     path.write_text(A + "\n" + B[:-1] + ', "seconds": 5, "quit": true}\n')
-    (match,) = told(read(path))
+    (match,) = table_values(read(path))
     assert match[4] == [
         ("a", 1, None, [("ann", None, None, None, False, True)]),
         ("b", 2, None, [("bob", None, 5.0, None, True, True)]),

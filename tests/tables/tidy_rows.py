@@ -46,7 +46,7 @@ def changed(columns, cells):
     return out
 
 
-def rows_of(columns):
+def row_dicts(columns):
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
@@ -59,7 +59,7 @@ def csv_text(columns):
 
 
 def jsonl_text(columns):
-    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows_of(columns))
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in row_dicts(columns))
 
 
 def write_file(columns, path):
@@ -91,7 +91,7 @@ def taken_in(columns, form, folder, **options):
     return from_frame(frame_of(columns, form), **options)
 
 
-def told(table):
+def table_values(table):
     """A MatchTable as plain Python, independent of how players, teams and ladders are numbered."""
     c = table.history.columns
     listed = []
@@ -116,7 +116,7 @@ def told(table):
 
 
 def put_together(rows):
-    """What `told` should give for these valid rows: the slow, obvious twin. Times are microseconds."""
+    """What `table_values` should give for these valid rows: the slow, obvious twin. Times are microseconds."""
     matches = {}
     for row in rows:
         matches.setdefault(row["match_id"], []).append(row)

@@ -12,7 +12,7 @@ from ledger.sample_matches import duel
 
 
 @pytest.fixture
-def counted(monkeypatch):
+def health_calls(monkeypatch):
     """How often a health was worked out."""
     asked, real = [], lab_jobs.health_of
 
@@ -24,20 +24,20 @@ def counted(monkeypatch):
     return asked
 
 
-def test_many_who_ask_at_once_wait_for_the_same_health(site, league, counted):
+def test_many_who_ask_at_once_wait_for_the_same_health(site, league, health_calls):
     kept, view = LabCache(), site.service.view(league)
 
     async def ask():
         return await asyncio.gather(*(kept.health(site, view) for _ in range(8)))
 
     found = asyncio.run(ask())
-    assert counted == [league]
+    assert health_calls == [league]
     assert all(one is found[0] for one in found)
     assert found[0].health.matches.sum() == 6
     assert kept.known(view) is found[0]
 
 
-def test_a_health_is_shown_for_a_while_though_matches_came(site, league, counted, monkeypatch):
+def test_a_health_is_shown_for_a_while_though_matches_came(site, league, health_calls, monkeypatch):
     kept = LabCache()
     first = asyncio.run(kept.health(site, site.service.view(league)))
     site.service.record(duel(9, "ann", "bob", league))
@@ -46,15 +46,15 @@ def test_a_health_is_shown_for_a_while_though_matches_came(site, league, counted
     monkeypatch.setattr(lab_cache.time, "monotonic", lambda: first.until + 1)
     assert kept.known(later) is None
     assert asyncio.run(kept.health(site, later)).health.matches.sum() == 7
-    assert counted == [league, league]
+    assert health_calls == [league, league]
 
 
-def test_a_health_that_is_as_it_was_is_never_worked_out_again(site, league, counted, monkeypatch):
+def test_a_health_that_is_as_it_was_is_never_worked_out_again(site, league, health_calls, monkeypatch):
     kept, view = LabCache(), site.service.view(league)
     first = asyncio.run(kept.health(site, view))
     monkeypatch.setattr(lab_cache.time, "monotonic", lambda: first.until + 1)
     assert asyncio.run(kept.health(site, view)) is first
-    assert counted == [league]
+    assert health_calls == [league]
 
 
 def test_a_ladder_without_matches_has_no_health_and_says_why(site, service, league):
