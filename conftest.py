@@ -13,7 +13,7 @@ from sybil import Sybil
 from sybil.example import Example
 from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser
 
-import in_process
+from run_command import run_command
 
 ROOT = Path(__file__).parent
 
@@ -24,7 +24,7 @@ settings.load_profile("evenmatch")
 LONG = (
     "README.md",  # the guides come first: in a clean clone they run from an empty kernel cache, as for a reader
     "docs",
-    "tests/test_recorded",
+    "tests/test_recorded_games",
     *(f"tests/{part}" for part in ("crash", "browser", "contract", "ledger", "matchmaking", "lab", "cli")),
 )
 
@@ -75,7 +75,7 @@ def is_ours_alone(command: str) -> bool:
 
 def run_here(command: str) -> str:
     """What a command of evenmatch prints."""
-    ended = in_process.command(*shlex.split(command)[1:])
+    ended = run_command(*shlex.split(command)[1:])
     return ended.out + ended.err
 
 

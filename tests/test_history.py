@@ -30,7 +30,7 @@ DTYPES = {
 }
 
 
-def columns(**changes):
+def made_columns(**changes):
     """Two matches: ann and bob against cat, then cat against dan against ann."""
     made = {
         "time": [10, 20],
@@ -86,7 +86,7 @@ def same(one, other):
 
 
 def test_a_history_counts_its_matches_players_and_largest_match():
-    history = History(columns())
+    history = History(made_columns())
     assert (len(history), history.players, history.largest) == (2, 4, 3)
     assert history.match_slots.tolist() == [0, 3, 6]
     assert history.slot_match.tolist() == [0, 0, 0, 1, 1, 1]
@@ -95,7 +95,7 @@ def test_a_history_counts_its_matches_players_and_largest_match():
 
 @pytest.mark.parametrize("name", Columns._fields)
 def test_columns_are_frozen_contiguous_and_of_one_type(name):
-    loose = {field: values.repeat(2)[::2] for field, values in columns()._asdict().items()}
+    loose = {field: values.repeat(2)[::2] for field, values in made_columns()._asdict().items()}
     loose = {field: values.astype("f8") if field in ("place", "player") else values for field, values in loose.items()}
     column = getattr(History(Columns(**loose)).columns, name)
     assert column.dtype == DTYPES[name]
@@ -105,7 +105,7 @@ def test_columns_are_frozen_contiguous_and_of_one_type(name):
 
 
 def test_freezing_leaves_the_array_of_the_caller_writable():
-    given_columns = columns()
+    given_columns = made_columns()
     History(given_columns)
     given_columns.time[0] = 5
 
@@ -128,22 +128,22 @@ def test_freezing_leaves_the_array_of_the_caller_writable():
 )
 def test_columns_that_do_not_fit_together_are_refused(changes, said):
     with pytest.raises(InputError, match=said):
-        History(columns(**changes))
+        History(made_columns(**changes))
 
 
 def test_equal_times_are_in_order():
-    assert len(History(columns(time=[10, 10]))) == 2
+    assert len(History(made_columns(time=[10, 10]))) == 2
 
 
 def test_an_empty_history_is_a_history():
-    empty = History(columns()).take(slice(0, 0))
+    empty = History(made_columns()).take(slice(0, 0))
     assert (len(empty), empty.players, empty.largest) == (0, 0, 0)
-    same(empty.join(History(columns())), History(columns()))
-    same(History(columns()).join(empty), History(columns()))
+    same(empty.join(History(made_columns())), History(made_columns()))
+    same(History(made_columns()).join(empty), History(made_columns()))
 
 
 def test_taking_one_match_keeps_the_players_numbers():
-    second = History(columns()).take(slice(1, 2)).columns
+    second = History(made_columns()).take(slice(1, 2)).columns
     assert second.time.tolist() == [20]
     assert second.team_start.tolist() == [0, 3]
     assert second.slot_start.tolist() == [0, 1, 2, 3]
@@ -153,7 +153,7 @@ def test_taking_one_match_keeps_the_players_numbers():
 
 
 def test_joining_a_history_that_begins_earlier_is_refused():
-    history = History(columns())
+    history = History(made_columns())
     with pytest.raises(InputError, match="earlier than the one before it"):
         history.join(history)
 
@@ -180,7 +180,7 @@ def test_a_mask_a_list_and_a_slice_take_the_same_matches_and_taking_twice_is_tak
     np.testing.assert_array_equal(taken.columns.seconds, history.columns.seconds[slots.astype(int)])
 
 
-def match(at, *teams, **options):
+def made_match(at, *teams, **options):
     return Match(f"m{at}", START + timedelta(seconds=at), teams, **options)
 
 
@@ -189,7 +189,7 @@ def test_match_objects_become_columns():
     second = Team((Appearance("cat", seconds=90.0, keep=False),), 2)
     people = {"ann": 4, "bob": 7, "cat": 0}
     c = History.of(
-        [match(0, first, second), match(1, second, first, duration=5.0)], lambda _, name: people[name]
+        [made_match(0, first, second), made_match(1, second, first, duration=5.0)], lambda _, name: people[name]
     ).columns
     assert c.time.tolist() == [1767225600_000000, 1767225601_000000]
     assert c.team_start.tolist() == [0, 2, 4]
@@ -209,13 +209,13 @@ def test_match_objects_become_columns():
 def test_match_objects_out_of_order_are_refused():
     teams = Team.of("ann", place=1), Team.of("bob", place=2)
     with pytest.raises(InputError, match="not in time order"):
-        History.of([match(1, *teams), match(0, *teams)], lambda _, name: 0)
+        History.of([made_match(1, *teams), made_match(0, *teams)], lambda _, name: 0)
 
 
 def test_a_late_report_counts_as_though_it_had_ended_with_the_latest():
     teams = Team.of("ann", place=1), Team.of("bob", place=2)
     latest = 1767225600_500000
-    history = History.of([match(0, *teams), match(1, *teams)], lambda _, name: 0, not_before=latest)
+    history = History.of([made_match(0, *teams), made_match(1, *teams)], lambda _, name: 0, not_before=latest)
     assert history.columns.time.tolist() == [latest, 1767225601_000000]
 
 
@@ -234,5 +234,5 @@ def test_the_members_of_chosen_groups_are_listed_in_the_order_chosen():
 
 def test_a_player_on_two_ladders_has_two_numbers():
     teams = Team.of("ann", place=1), Team.of("bob", place=2)
-    table = from_matches([match(0, *teams, ladder="x"), match(1, *teams, ladder="y")])
+    table = from_matches([made_match(0, *teams, ladder="x"), made_match(1, *teams, ladder="y")])
     assert table.history.columns.player.tolist() == [0, 1, 2, 3]

@@ -17,7 +17,7 @@ PLAYED = datetime(2004, 7, 9, 18, tzinfo=UTC)
 
 
 @pytest.fixture
-def season(beside_docs):
+def season_table(beside_docs):
     return read(beside_docs / "season.csv")
 
 
@@ -27,11 +27,11 @@ def beside_docs(request):
 
 
 @pytest.mark.parametrize("library", [pandas, polars], ids=lambda library: library.__name__)
-def test_a_frame_and_the_name_of_a_system_rate_as_a_table_and_rules_do(library, season, beside_docs):
+def test_a_frame_and_the_name_of_a_system_rate_as_a_table_and_rules_do(library, season_table, beside_docs):
     frame = library.read_csv(beside_docs / "season.csv")
-    expected = rate(season, rules("wager")).standings(placement=0)
+    expected = rate(season_table, rules("wager")).standings(placement=0)
     assert rate(frame, "wager").standings(placement=0).equals(expected)
-    story, same = explain(frame, "wager", "m17"), explain(season, rules("wager"), "m17")
+    story, same = explain(frame, "wager", "m17"), explain(season_table, rules("wager"), "m17")
     assert story.changes(0) == same.changes(0)
     assert Rater("wager").rating("anybody") == 1.0
 

@@ -19,7 +19,7 @@ def duel(number, winner, loser, **fields):
 
 
 @pytest.fixture(scope="module")
-def played():
+def season_matches():
     """A season whose players have scores too, two teams of three, with quitters and guests that are not rated."""
     matches = season(5, players=40, matches=300, team_size=3).matches
     rng = np.random.default_rng(1)
@@ -34,15 +34,15 @@ def played():
 
 
 @pytest.mark.parametrize("name", systems.names())
-def test_matches_one_by_one_give_the_bits_of_the_whole_history(name, played):
+def test_matches_one_by_one_give_the_bits_of_the_whole_history(name, season_matches):
     by = rules(name)
     rater = Rater(by, "6v6")
-    receipts = [rater.rate(match) for match in played]
-    ratings = rate(from_matches(played), by, journal=True)
+    receipts = [rater.rate(match) for match in season_matches]
+    ratings = rate(from_matches(season_matches), by, journal=True)
     for player, row in zip(ratings.matches.player_names, ratings.state, strict=True):
         assert rater.rating(player) == row["rating"]
     for number, receipt in enumerate(receipts):
-        assert receipt.match_id == played[number].id
+        assert receipt.match_id == season_matches[number].id
         assert repr([list(team) for team in receipt.teams]) == repr(ratings.changes(number))  # nan equals nan in text
 
 
@@ -129,14 +129,14 @@ def test_a_match_of_another_ladder_is_refused():
 
 
 @pytest.mark.parametrize("name", systems.names())
-def test_a_rater_goes_on_from_recorded_matches(name, played):
+def test_a_rater_goes_on_from_recorded_matches(name, season_matches):
     by = rules(name)
-    whole, half = Rater(by, "6v6"), Rater.after(rate(from_matches(played[:150]), by), "6v6")
-    for match in played:
+    whole, half = Rater(by, "6v6"), Rater.after(rate(from_matches(season_matches[:150]), by), "6v6")
+    for match in season_matches:
         whole.rate(match)
-    for match in played[150:]:
+    for match in season_matches[150:]:
         half.rate(match)
-    people = {slot.player for match in played for team in match.teams for slot in team.players}
+    people = {slot.player for match in season_matches for team in match.teams for slot in team.players}
     assert {player: half.rating(player) for player in people} == {player: whole.rating(player) for player in people}
 
 

@@ -43,12 +43,12 @@ def engine(server):
     made.dispose()
 
 
-def run(engine, statement):
+def run_sql(engine, statement):
     with engine.begin() as connection:
         return connection.execute(text(statement))
 
 
-def read(engine, query):
+def select_values(engine, query):
     with engine.connect() as connection:
         return connection.execute(text(query)).scalars().all()
 
@@ -77,21 +77,21 @@ def list_survivors(processes):
 
 def test_a_query_is_answered_through_sqlalchemy_and_psycopg(engine):
     assert (engine.dialect.name, engine.driver) == ("postgresql", "psycopg")
-    assert read(engine, "SELECT sum(n) FROM generate_series(1, 4) AS n") == [10]
+    assert select_values(engine, "SELECT sum(n) FROM generate_series(1, 4) AS n") == [10]
 
 
 def test_two_fresh_databases_are_independent(server, engine):
     other = create_engine(server.fresh_database())
-    run(engine, "CREATE TABLE player (name text)")
+    run_sql(engine, "CREATE TABLE player (name text)")
     with pytest.raises(ProgrammingError, match='relation "player" does not exist'):
-        read(other, "SELECT name FROM player")
+        select_values(other, "SELECT name FROM player")
     other.dispose()
 
 
 @pytest.mark.parametrize("end", [Postgres.crash, Postgres.stop_now])
 def test_committed_rows_outlive_the_server_and_others_do_not(server, engine, end):
-    run(engine, "CREATE TABLE player (name text)")
-    run(engine, "INSERT INTO player VALUES ('Ada'), ('Bo')")
+    run_sql(engine, "CREATE TABLE player (name text)")
+    run_sql(engine, "INSERT INTO player VALUES ('Ada'), ('Bo')")
     processes = list_processes(server)
     with engine.connect() as cut:
         cut.execute(text("INSERT INTO player VALUES ('Cy')"))
@@ -101,15 +101,15 @@ def test_committed_rows_outlive_the_server_and_others_do_not(server, engine, end
         with pytest.raises(OperationalError):
             cut.execute(text("SELECT 1"))
     with pytest.raises(OperationalError):
-        read(engine, "SELECT 1")
+        select_values(engine, "SELECT 1")
     server.start()
-    assert read(engine, "SELECT name FROM player ORDER BY name") == ["Ada", "Bo"]
+    assert select_values(engine, "SELECT name FROM player ORDER BY name") == ["Ada", "Bo"]
 
 
 def test_a_server_that_a_failed_test_left_down_is_started_for_the_next(server):
     server.crash()
     engine = create_engine(server.fresh_database())
-    assert read(engine, "SELECT 1") == [1]
+    assert select_values(engine, "SELECT 1") == [1]
     engine.dispose()
 
 
@@ -130,13 +130,13 @@ def test_a_crash_also_ends_a_backend_that_listens_to_nobody(server, engine):
 def test_nothing_is_left_of_a_server_that_ended_and_durable_says_whether_commits_are_flushed(engine):
     with Postgres(durable=True) as durable:
         other = create_engine(durable.url())
-        assert [read(other, f"SHOW {name}") for name in FLUSHES] == [["on"], ["on"], ["on"]]
+        assert [select_values(other, f"SHOW {name}") for name in FLUSHES] == [["on"], ["on"], ["on"]]
         processes = list_processes(durable)
         assert len(processes) > 5
     assert list_survivors(processes) == []
     assert not durable.folder.exists()
     other.dispose()
-    assert [read(engine, f"SHOW {name}") for name in FLUSHES] == [["off"], ["on"], ["off"]]
+    assert [select_values(engine, f"SHOW {name}") for name in FLUSHES] == [["off"], ["on"], ["off"]]
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])

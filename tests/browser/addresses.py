@@ -3,7 +3,7 @@
 import re
 from urllib.parse import quote
 
-from browser.world import DUELS, HOSTILE
+from browser.sample_ladders import DUELS, HOSTILE
 from evenmatch.web.pages import PAGES
 
 PART = re.compile(r"\{(\w+)(?::\w+)?\}")
@@ -21,7 +21,7 @@ MORE = (
 )  # what pages show when they are asked something
 
 
-def shown():
+def page_paths():
     """The path, with its parts named, of every page that can be opened."""
     return [one.path for one in PAGES if "GET" in one.methods and not one.path.endswith(WAITS)]
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from browser import world
-from browser.watched import Watched
+from browser import sample_ladders
+from browser.page_checks import Watched
 from chromium import chromium, lacking
-from served import Served
+from server_process import Served
 
 
 def pytest_collection_modifyitems(items):
@@ -26,7 +26,7 @@ def browser():
 @pytest.fixture(scope="session")
 def known(tmp_path_factory):
     """What is in the database, which is made once: a World."""
-    return world.make(tmp_path_factory.mktemp("world") / "evenmatch.db")
+    return sample_ladders.make(tmp_path_factory.mktemp("ladders") / "evenmatch.db")
 
 
 @pytest.fixture(scope="package")

@@ -5,9 +5,9 @@ import re
 import httpx
 import pytest
 
-from browser.addresses import filled, shown
-from browser.watched import Watched, check_harmless, settled
-from browser.world import ARENA, BLANKS, DUELS, HOSTILE, RELAY
+from browser.addresses import filled, page_paths
+from browser.page_checks import Watched, check_harmless, settled
+from browser.sample_ladders import ARENA, BLANKS, DUELS, HOSTILE, RELAY
 from evenmatch.lab.safe_names import BLANK, plain
 from evenmatch.web.page_request import address
 
@@ -30,7 +30,7 @@ def asking(served, session):
         yield client
 
 
-@pytest.mark.parametrize("path", [path for path in shown() if "{ladder" in path])
+@pytest.mark.parametrize("path", [path for path in page_paths() if "{ladder" in path])
 def test_a_page_of_a_ladder_whose_own_name_does_harm_stays_whole(path, quick, asking, known):
     where = filled(path, known, RELAY)
     answer = asking.get(where, follow_redirects=True)

@@ -3,8 +3,8 @@
 import pytest
 
 from browser.axe import violations
-from browser.watched import check_harmless, overflow, settled
-from browser.world import DUELS
+from browser.page_checks import check_harmless, overflow, settled
+from browser.sample_ladders import DUELS
 from evenmatch.web.page_request import address
 
 LONGEST = 90_000  # milliseconds: systems may have to be compiled first

@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from browser.test_live import wait_for
-from browser.watched import settled
-from browser.world import HOURS, MARATHON, RUNNERS
+from browser.page_checks import settled
+from browser.sample_ladders import HOURS, MARATHON, RUNNERS
+from browser.test_live_updates import wait_for
 from evenmatch.web.page_request import address
 
 POINTS = """(chart) => chart.data.filter((one) => one.mode === 'markers').reduce((sum, one) => sum + one.x.length, 0)"""

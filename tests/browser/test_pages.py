@@ -9,10 +9,10 @@ from urllib.parse import quote
 import httpx
 import pytest
 
-from browser.addresses import MORE, filled, shown
+from browser.addresses import MORE, filled, page_paths
 from browser.axe import violations
-from browser.watched import Watched, overflow, settled
-from browser.world import ARENA
+from browser.page_checks import Watched, overflow, settled
+from browser.sample_ladders import ARENA
 
 WIDTHS = (360, 768, 1920)
 FAINT = """() => [...document.querySelectorAll('.figure .xtick text, .figure .ytick text')]
@@ -46,7 +46,7 @@ def tab(looking):
 
 
 @pytest.fixture(scope="module")
-def plain(browser, served, session):
+def scriptless_visitor(browser, served, session):
     """A visitor whose browser runs no scripts."""
     watched = Watched(browser, served.address, cookies=session, javascript=False)
     yield watched
@@ -54,19 +54,19 @@ def plain(browser, served, session):
     assert watched.troubles == []
 
 
-@pytest.mark.parametrize("path", [*shown(), *MORE])
-def test_a_page_opens_at_every_width_by_day_and_night_for_everybody(path, tab, plain, asking, known):
+@pytest.mark.parametrize("path", [*page_paths(), *MORE])
+def test_a_page_opens_at_every_width_by_day_and_night_for_everybody(path, tab, scriptless_visitor, asking, known):
     address = filled(path, known, ARENA)
     answer = asking.get(address)
     assert answer.status_code == 200, f"{address}: {answer.status_code} {answer.text[:300]}"
     if not answer.headers["content-type"].startswith("text/html"):
         assert json.loads(answer.text).keys() == {"data", "layout"}, address
         return
-    check_policy(answer.headers["content-security-policy"])
+    check_content_policy(answer.headers["content-security-policy"])
     tab.goto(address)
     settled(tab)
     assert tab.title().endswith("evenmatch")
-    assert told(tab) == told_without_scripts(plain, address)
+    assert count_elements(tab) == told_without_scripts(scriptless_visitor, address)
     assert not is_dark(tab)
     assert violations(tab) == [], address
     tab.emulate_media(color_scheme="dark")
@@ -79,7 +79,7 @@ def test_a_page_opens_at_every_width_by_day_and_night_for_everybody(path, tab, p
         raise AssertionError(f"a chart's text is hard to read in the dark: {faint}")
 
 
-def check_policy(policy):
+def check_content_policy(policy):
     """Scripts come from files of this site alone; nothing comes from elsewhere."""
     allowed = dict(part.strip().partition(" ")[::2] for part in policy.split(";"))
     assert allowed["default-src"] == "'none'"
@@ -87,7 +87,7 @@ def check_policy(policy):
     assert not {word for words in allowed.values() for word in words.split()} & {"*", "http:", "https:"}
 
 
-def told(page):
+def count_elements(page):
     """How much a page tells."""
     return {what: page.locator(what).count() for what in ("h1", "h2", "tr", "dt", "label", "main button", "main a")}
 
@@ -95,7 +95,7 @@ def told(page):
 def told_without_scripts(plain, address):
     page = plain.page()
     page.goto(address)
-    found = told(page)
+    found = count_elements(page)
     page.close()
     assert found["h1"] == 1
     return found

@@ -2,7 +2,7 @@
 
 import pytest
 
-from browser.world import ARENA, DUELS
+from browser.sample_ladders import ARENA, DUELS
 from evenmatch.web.page_request import address
 
 WIDE = 360
@@ -13,7 +13,7 @@ def phone(visitor):
     return visitor(width=WIDE, height=740).page()
 
 
-def cut(table):
+def is_cut_off(table):
     """Whether part of a table is beyond the edge of what scrolls it."""
     return table.evaluate("(one) => one.scrollWidth > one.clientWidth")
 
@@ -21,7 +21,7 @@ def cut(table):
 def test_the_matches_of_a_player_say_why_in_lines_as_wide_as_the_phone(phone):
     phone.goto(address("ladders", DUELS, "players", "Duellist 01"))
     region = phone.get_by_role("region", name="Matches of this player")
-    assert not cut(region)
+    assert not is_cut_off(region)
     rows = region.locator("tbody tr")
     assert rows.count() >= 5
     for row in rows.all():
@@ -37,14 +37,14 @@ def test_the_matches_of_a_player_say_why_in_lines_as_wide_as_the_phone(phone):
 def test_lists_of_matches_fit_and_name_the_teams(phone, ladder, path, name):
     phone.goto(address("ladders", ladder, path))
     region = phone.get_by_role("region", name=name)
-    assert not cut(region)
+    assert not is_cut_off(region)
     assert region.locator("tbody tr").first.locator("td.whole").bounding_box()["width"] > 0.7 * WIDE
 
 
 def test_a_match_says_who_played(phone, known):
     phone.goto(address("ladders", DUELS, "matches", known.match[DUELS]))
     region = phone.get_by_role("region", name="Teams and odds")
-    assert not cut(region)
+    assert not is_cut_off(region)
     for row in region.locator("tbody tr").all():
         assert row.get_by_role("link").first.is_visible()
         assert row.locator("td").last.evaluate("(one) => getComputedStyle(one, '::before').content") == '"Score: "'
@@ -52,4 +52,4 @@ def test_a_match_says_who_played(phone, known):
 
 def test_what_the_matchmaker_offered_fits(phone):
     phone.goto(address("ladders", DUELS, "queue"))
-    assert not cut(phone.locator("#offers .scroll"))
+    assert not is_cut_off(phone.locator("#offers .scroll"))

@@ -3,8 +3,8 @@
 import pytest
 
 from browser.axe import violations
-from browser.test_live import wait_for
-from browser.world import DUELS
+from browser.sample_ladders import DUELS
+from browser.test_live_updates import wait_for
 from evenmatch.web.page_request import address
 
 AT = address("ladders", DUELS, "operate")

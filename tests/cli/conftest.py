@@ -9,8 +9,8 @@ import warnings
 import pytest
 
 from evenmatch.cli import main
-from in_process import Ended
-from in_process import command as in_process
+from run_command import Ended
+from run_command import run_command as in_process
 
 COMMAND = [sys.executable, "-c", "from evenmatch.cli import main; main()"]
 
@@ -79,7 +79,7 @@ def spawn():
 
 
 @pytest.fixture
-def season(tmp_path):
+def season_file(tmp_path):
     path = tmp_path / "season.csv"
     path.write_text(SEASON)
     return path

@@ -13,9 +13,9 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from elo_matches import duel, duels_table
 from evenmatch import backtest, from_matches, read, systems, write
 from evenmatch.lab.backtests.verdict import verdict
-from planted import duel, table
 
 LEAGUE = Path(__file__).parents[2] / "docs" / "how-to" / "league_points.py"
 EVENMATCH = [sys.executable, "-m", "evenmatch"]
@@ -39,8 +39,8 @@ LADDERS = ("ones", "twos")
 def folder(tmp_path_factory):
     """A folder with recorded matches: played.csv of two ladders, few.csv with too few, bad.csv with a bad row."""
     folder = tmp_path_factory.mktemp("recorded")
-    write(table(1, 500, k=40, spread=200, players=10, ladders=LADDERS), folder / "played.csv")
-    write(table(1, 150, players=10), folder / "few.csv")
+    write(duels_table(1, 500, k=40, spread=200, players=10, ladders=LADDERS), folder / "played.csv")
+    write(duels_table(1, 150, players=10), folder / "few.csv")
     text = (folder / "played.csv").read_text().splitlines()
     place = text[0].split(",").index("place")
     row = text[41].split(",")
@@ -51,7 +51,7 @@ def folder(tmp_path_factory):
 
 
 @pytest.fixture
-def played(folder):
+def played_file(folder):
     return folder / "played.csv"
 
 
@@ -62,7 +62,7 @@ def only_document(text):
     return document
 
 
-def csv_rows(path):
+def read_csv(path):
     with path.open(newline="", encoding="utf-8") as file:
         return list(csv.DictReader(file))
 
@@ -71,12 +71,12 @@ def files_in(path):
     return sorted(one.name for one in path.iterdir())
 
 
-def test_the_scores_and_the_verdict_are_shown(run, played):
-    ended = run("backtest", played, "--systems", "elo,planeswalker")
+def test_the_scores_and_the_verdict_are_shown(run, played_file):
+    ended = run("backtest", played_file, "--systems", "elo,planeswalker")
     assert (ended.code, ended.err) == (0, "")
     lines = ended.out.strip().splitlines()
     assert lines[0] == "played.csv: judged on 250 matches, after 250 of warm-up"
-    expected = backtest(read(played), ["elo", "planeswalker"])
+    expected = backtest(read(played_file), ["elo", "planeswalker"])
     rows = expected.scores.to_pylist()
     assert len(rows) == 5
     for line, row in zip(lines[2:], rows, strict=False):
@@ -88,16 +88,16 @@ def test_the_scores_and_the_verdict_are_shown(run, played):
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet", "jsonl"])
-def test_a_file_of_scores_has_the_documented_columns_in_that_order(suffix, run, played, tmp_path):
+def test_a_file_of_scores_has_the_documented_columns_in_that_order(suffix, run, played_file, tmp_path):
     path, parts = tmp_path / f"scores.{suffix}", tmp_path / f"parts.{suffix}"
-    ended = run("backtest", played, "-s", "elo,glicko", "--out", path, "--segments", parts)
+    ended = run("backtest", played_file, "-s", "elo,glicko", "--out", path, "--segments", parts)
     assert ended.code == 0
     assert f"{path}: written" in ended.err
     assert f"{parts}: written" in ended.err
     assert "log loss" in ended.out
-    expected = backtest(read(played), ["elo", "glicko"])
+    expected = backtest(read(played_file), ["elo", "glicko"])
     if suffix == "csv":
-        rows, listed = csv_rows(path), csv_rows(parts)
+        rows, listed = read_csv(path), read_csv(parts)
     elif suffix == "parquet":
         rows, listed = pq.read_table(path).to_pylist(), pq.read_table(parts).to_pylist()
     else:
@@ -115,15 +115,15 @@ def test_a_file_of_scores_has_the_documented_columns_in_that_order(suffix, run, 
     assert len(listed) == expected.segments.num_rows
 
 
-def test_json_is_one_document_and_nothing_else(run, played, tmp_path):
+def test_json_is_one_document_and_nothing_else(run, played_file, tmp_path):
     path = tmp_path / "scores.csv"
-    ended = run("backtest", played, "-s", "elo,glicko", "--json", "--out", path, "--warmup", "0.2")
+    ended = run("backtest", played_file, "-s", "elo,glicko", "--json", "--out", path, "--warmup", "0.2")
     assert ended.code == 0
     document = only_document(ended.out)
     assert (document["matches"], document["warm_up"], document["skipped_matches"]) == (500, 100, 0)
-    assert document["source"] == str(played)
-    assert [list(row)[: len(FIRST)] for row in document["scores"]] == [FIRST] * len(csv_rows(path))
-    expected = backtest(read(played), ["elo", "glicko"], warm_up=0.2)
+    assert document["source"] == str(played_file)
+    assert [list(row)[: len(FIRST)] for row in document["scores"]] == [FIRST] * len(read_csv(path))
+    expected = backtest(read(played_file), ["elo", "glicko"], warm_up=0.2)
     for row, own in zip(document["scores"], expected.scores.to_pylist(), strict=True):
         assert row["parameters"] == json.loads(own["parameters"])
         assert {name: row[name] for name in row if name not in ("seconds", "parameters")} == {
@@ -151,23 +151,23 @@ def test_who_is_left_out_is_told_with_the_reason(run, tmp_path):
 
 
 def test_what_is_not_defined_is_a_dash_or_null(run, tmp_path):
-    write(table(1, 220, draws=1.0), tmp_path / "drawn.csv")
+    write(duels_table(1, 220, draws=1.0), tmp_path / "drawn.csv")
     ended = run("backtest", tmp_path / "drawn.csv", "-s", "elo", "--out", tmp_path / "x.csv")
     assert ended.code == 0
     (line,) = (line for line in ended.out.splitlines() if line.startswith("elo     default"))
     assert line.split()[5:7] == ["–", "–"]
-    assert {row["accuracy"] for row in csv_rows(tmp_path / "x.csv")} == {""}
+    assert {row["accuracy"] for row in read_csv(tmp_path / "x.csv")} == {""}
     rows = only_document(run("backtest", tmp_path / "drawn.csv", "-s", "elo", "--json").out)["scores"]
     assert {row["accuracy"] for row in rows} == {None}
 
 
-def test_ladders_are_rated_apart_or_pooled_or_one_alone(run, played):
+def test_ladders_are_rated_apart_or_pooled_or_one_alone(run, played_file):
     def loss(*options):
-        rows = only_document(run("backtest", played, "-s", "elo", "--json", *options).out)["scores"]
+        rows = only_document(run("backtest", played_file, "-s", "elo", "--json", *options).out)["scores"]
         (row,) = (row for row in rows if row["variant"] == "default")
         return row["matches"], row["log_loss"]
 
-    matches = read(played)
+    matches = read(played_file)
     for options, part in (
         ([], matches),
         (["--pool-ladders"], matches.pooled()),
@@ -182,28 +182,30 @@ def test_ladders_are_rated_apart_or_pooled_or_one_alone(run, played):
 
 
 def test_all_systems_are_tried_unless_some_are_named(run, tmp_path):
-    write(table(1, 210, spread=200, players=10, hours=0.1), tmp_path / "played.csv")
+    write(duels_table(1, 210, spread=200, players=10, hours=0.1), tmp_path / "played.csv")
     document = only_document(run("backtest", tmp_path / "played.csv", "--json").out)
     assert {row["system"] for row in document["scores"]} == set(systems.names())
     named = only_document(run("backtest", tmp_path / "played.csv", "--systems", "all", "--json").out)
     assert [row["system"] for row in named["scores"]] == [row["system"] for row in document["scores"]]
 
 
-def test_a_file_that_defines_a_system_is_judged_with_the_others(run, played):
-    document = only_document(run("backtest", played, "-s", f"elo, {LEAGUE}", "--json").out)
+def test_a_file_that_defines_a_system_is_judged_with_the_others(run, played_file):
+    document = only_document(run("backtest", played_file, "-s", f"elo, {LEAGUE}", "--json").out)
     assert {row["system"] for row in document["scores"]} == {"elo", "league_points"}
 
 
-def test_parameters_may_be_given_to_try_too(run, played):
+def test_parameters_may_be_given_to_try_too(run, played_file):
     arguments = ["-s", "elo", "--param", "elo.k=16", "--param", "elo.scale=200", "--json"]
-    rows = only_document(run("backtest", played, *arguments).out)["scores"]
+    rows = only_document(run("backtest", played_file, *arguments).out)["scores"]
     (given,) = (row for row in rows if row["variant"] == "given")
     assert (given["parameters"]["k"], given["parameters"]["scale"]) == (16, 200)
     assert {row["variant"] for row in rows} == {"default", "given", "fide", "uscf"}
 
 
-def test_parameters_may_be_given_to_a_system_of_ones_own(run, played):
-    rows = only_document(run("backtest", played, "-s", LEAGUE, "--param", f"{LEAGUE}.win=5", "--json").out)["scores"]
+def test_parameters_may_be_given_to_a_system_of_ones_own(run, played_file):
+    rows = only_document(run("backtest", played_file, "-s", LEAGUE, "--param", f"{LEAGUE}.win=5", "--json").out)[
+        "scores"
+    ]
     (given,) = (row for row in rows if row["variant"] == "given")
     assert given["parameters"]["win"] == 5
 
@@ -279,23 +281,23 @@ def test_bad_input_is_refused_and_nothing_is_printed_or_written(
     assert [name for name in files_in(tmp_path) if name != "cache"] == ["folder"]
 
 
-def test_a_report_is_one_file_that_names_the_command(run, played, tmp_path):
+def test_a_report_is_one_file_that_names_the_command(run, played_file, tmp_path):
     pytest.importorskip("plotly", reason="reports need plotly (the extra lab)")
-    ended = run("backtest", played, "-s", "elo", "--report", tmp_path / "fit.html", "--players", "p1, p2")
+    ended = run("backtest", played_file, "-s", "elo", "--report", tmp_path / "fit.html", "--players", "p1, p2")
     assert ended.code == 0
     assert f"{tmp_path / 'fit.html'}: written" in ended.err
     assert files_in(tmp_path) == ["fit.html"]
     text = (tmp_path / "fit.html").read_text("utf-8")
-    assert f"evenmatch backtest {played} -s elo --report" in text
+    assert f"evenmatch backtest {played_file} -s elo --report" in text
 
 
-def test_without_what_reports_need_nothing_is_computed_in_vain(run, played, tmp_path, monkeypatch):
+def test_without_what_reports_need_nothing_is_computed_in_vain(run, played_file, tmp_path, monkeypatch):
     for name in [
         name for name in sys.modules if re.match(r"plotly(\.|$)|evenmatch\.lab\.(backtests\.report|charts)$", name)
     ]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "plotly", None)
-    ended = run("backtest", played, "-s", "elo", "--report", tmp_path / "fit.html", "--out", tmp_path / "x.csv")
+    ended = run("backtest", played_file, "-s", "elo", "--report", tmp_path / "fit.html", "--out", tmp_path / "x.csv")
     assert (ended.code, ended.out) == (2, "")
     assert "evenmatch[lab]" in ended.err
     assert files_in(tmp_path) == []
@@ -315,20 +317,20 @@ def test_tuned_parameters_have_a_row_and_notes_are_told_on_standard_error(run, t
     assert len(files_in(tmp_path / "k")) == 1
 
 
-def lines_of(folder):
+def trial_lines(folder):
     """The trials kept so far."""
     return [line for path in folder.glob("*.jsonl") for line in path.read_text().splitlines()]
 
 
-def test_a_tuning_run_that_was_interrupted_goes_on_where_it_was(run, played, tmp_path):
+def test_a_tuning_run_that_was_interrupted_goes_on_where_it_was(run, played_file, tmp_path):
     pytest.importorskip("optuna", reason="tuning needs optuna (the extra lab)")
     kept, out = tmp_path / "kept", tmp_path / "x.csv"
-    arguments = ["backtest", str(played), "-s", "elo", "--trials", str(kept), "--out", str(out), "--tune"]
+    arguments = ["backtest", str(played_file), "-s", "elo", "--trials", str(kept), "--out", str(out), "--tune"]
     with subprocess.Popen(
         [*EVENMATCH, *arguments, "60"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=os.environ, text=True
     ) as process:
         until = time.monotonic() + 60
-        while len(lines_of(kept)) < 12 and time.monotonic() < until:
+        while len(trial_lines(kept)) < 12 and time.monotonic() < until:
             time.sleep(0.02)
         process.send_signal(signal.SIGINT)
         told, said = process.communicate(timeout=60)
@@ -336,22 +338,22 @@ def test_a_tuning_run_that_was_interrupted_goes_on_where_it_was(run, played, tmp
     assert told == ""
     assert said.strip() == (f"interrupted; finished trials are stored in {kept}, the same command continues from there")
     assert not out.exists()
-    before = lines_of(kept)
+    before = trial_lines(kept)
     assert len(before) >= 12
     used = json.loads(before[-1])["elapsed"]
     ended = run(*arguments, f"{used + 0.5:.3f}")
     assert ended.code == 0
     assert f"tuning of elo continued from {len(before)} trials of an earlier run" in ended.err
-    after = lines_of(kept)
+    after = trial_lines(kept)
     assert after[: len(before)] == before
     assert len(after) > len(before)
     assert json.loads(after[-1])["elapsed"] > used
-    assert "tuned" in {row["variant"] for row in csv_rows(out)}
+    assert "tuned" in {row["variant"] for row in read_csv(out)}
 
 
-def test_trials_are_kept_in_the_users_cache_by_default(run, played, tmp_path, monkeypatch):
+def test_trials_are_kept_in_the_users_cache_by_default(run, played_file, tmp_path, monkeypatch):
     pytest.importorskip("optuna", reason="tuning needs optuna (the extra lab)")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert run("backtest", played, "-s", "elo", "--tune", "0.01").code == 0
-    assert len(lines_of(tmp_path / "evenmatch" / "trials")) >= 3
-    assert run("backtest", played, "-s", "elo").code == 0
+    assert run("backtest", played_file, "-s", "elo", "--tune", "0.01").code == 0
+    assert len(trial_lines(tmp_path / "evenmatch" / "trials")) >= 3
+    assert run("backtest", played_file, "-s", "elo").code == 0

@@ -16,7 +16,7 @@ SLOWEST = 200.0  # seconds: the first start compiles
 
 
 @pytest.fixture
-def demo(tmp_path):
+def started_demo(tmp_path):
     """Begin a demo whose temporary folder is in a folder of the test."""
     begun = []
     kept = tmp_path / "temporary"
@@ -43,7 +43,7 @@ def demo(tmp_path):
         one.stdout.close()
 
 
-def address_of(process):
+def printed_address(process):
     assert select.select([process.stdout], [], [], SLOWEST)[0]
     line = process.stdout.readline()
     assert line.startswith("serving at "), line
@@ -51,44 +51,44 @@ def address_of(process):
 
 
 @pytest.mark.slow
-def test_it_serves_four_ladders_and_ends_without_a_trace(demo):
-    process = demo("--no-players")
-    address = address_of(process)
+def test_it_serves_four_ladders_and_ends_without_a_trace(started_demo):
+    process = started_demo("--no-players")
+    address = printed_address(process)
     page = httpx.get(f"{address}/v1/ladders").json()
     assert [one["name"] for one in page["items"]] == ["arena", "brawl", "duel", "squads"]
     assert httpx.get(address).status_code == 200
-    assert list(demo.kept.iterdir())
-    key = re.search(r"log in at \S+/login with (em_\S+)", demo.err.read_text())[1]
+    assert list(started_demo.kept.iterdir())
+    key = re.search(r"log in at \S+/login with (em_\S+)", started_demo.err.read_text())[1]
     assert httpx.get(f"{address}/v1/keys", headers={"Authorization": f"Bearer {key}"}).status_code == 200
     process.send_signal(signal.SIGINT)
     assert process.wait(30) == 0
-    assert list(demo.kept.iterdir()) == []
-    assert "Traceback" not in demo.err.read_text()
+    assert list(started_demo.kept.iterdir()) == []
+    assert "Traceback" not in started_demo.err.read_text()
 
 
 @pytest.mark.slow
-def test_a_file_is_used_again_and_the_key_of_a_run_ends_with_it(demo, tmp_path):
+def test_a_file_is_used_again_and_the_key_of_a_run_ends_with_it(started_demo, tmp_path):
     path = tmp_path / "demo.db"
-    first = demo("--db", path)
-    address = address_of(first)
+    first = started_demo("--db", path)
+    address = printed_address(first)
     before = httpx.get(f"{address}/v1/ladders/duel").json()["matches"]
-    key = re.search(r"with (em_\S+)", demo.err.read_text())[1]
+    key = re.search(r"with (em_\S+)", started_demo.err.read_text())[1]
     first.send_signal(signal.SIGTERM)
     assert first.wait(30) == 0
-    address = address_of(demo("--db", path, "--no-players"))
+    address = printed_address(started_demo("--db", path, "--no-players"))
     assert before <= httpx.get(f"{address}/v1/ladders/duel").json()["matches"] <= before + 20
     assert httpx.get(f"{address}/v1/keys", headers={"Authorization": f"Bearer {key}"}).status_code == 401
 
 
-def test_ctrl_c_while_it_prepares_ends_it_well_and_removes_its_folder(demo):
-    process = demo()
-    while not list(demo.kept.iterdir()):
+def test_ctrl_c_while_it_prepares_ends_it_well_and_removes_its_folder(started_demo):
+    process = started_demo()
+    while not list(started_demo.kept.iterdir()):
         assert process.poll() is None
         select.select([], [], [], 0.05)
     process.send_signal(signal.SIGINT)
     assert process.wait(30) == 0
-    assert list(demo.kept.iterdir()) == []
-    assert demo.err.read_text() == "ended before it was ready\n"
+    assert list(started_demo.kept.iterdir()) == []
+    assert started_demo.err.read_text() == "ended before it was ready\n"
 
 
 def test_a_port_that_is_taken_is_refused_where_it_was_asked_for(spawn):

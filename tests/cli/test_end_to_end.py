@@ -22,27 +22,30 @@ def large(tmp_path_factory):
     return path
 
 
-def test_results_are_on_standard_output_and_everything_else_on_standard_error(spawn, spoilt, season):
-    ended = spawn("rate", season, "-s", "wager", "--json")
+def test_results_are_on_standard_output_and_everything_else_on_standard_error(spawn, spoilt, season_file):
+    ended = spawn("rate", season_file, "-s", "wager", "--json")
     assert (ended.code, ended.err) == (0, "")
     json.loads(ended.out)
     ended = spawn("rate", spoilt, "-s", "wager")
     assert (ended.code, ended.out) == (1, "")
     assert re.search(r"line 9, match 'd03': place is '?0'?;", ended.err)
-    ended = spawn("rate", season, "-s", "nope")
+    ended = spawn("rate", season_file, "-s", "nope")
     assert (ended.code, ended.out) == (2, "")
     assert ended.err.startswith("error: unknown system 'nope'")
 
 
-def test_output_to_a_pipe_is_plain(spawn, season):
-    narrow = {"TERM": "xterm-256color", "COLUMNS": "20"}
-    explain = ["explain", season, "-s", "wager", "-m", "t1"]
-    for arguments, environment in ((["systems"], {}), (["systems"], narrow), (explain, {}), (explain, narrow)):
-        ended = spawn(*arguments, **environment)
-        assert (ended.code, ended.err) == (0, "")
-        assert "\x1b" not in ended.out
-        assert not set("│┃━─╭╰┏") & set(ended.out)
-    assert "duel: 11 matches, 6 players, 0 placed" in spawn("rate", season, "-s", "wager", COLUMNS="20").out
+def test_output_to_a_pipe_is_plain(spawn, season_file):
+    for arguments in (
+        ["rate", season_file, "-s", "wager"],
+        ["systems"],
+        ["explain", season_file, "-s", "wager", "-m", "t1"],
+    ):
+        for environment in ({}, {"TERM": "xterm-256color", "COLUMNS": "20"}):
+            ended = spawn(*arguments, **environment)
+            assert (ended.code, ended.err) == (0, "")
+            assert "\x1b" not in ended.out
+            assert not set("│┃━─╭╰┏") & set(ended.out)
+    assert "duel: 11 matches, 6 players, 0 placed" in spawn("rate", season_file, "-s", "wager", COLUMNS="20").out
 
 
 @pytest.mark.parametrize("extra", [["--json"], []], ids=["json", "table"])

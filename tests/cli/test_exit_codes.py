@@ -60,12 +60,12 @@ WRONG = [
 @pytest.mark.parametrize("as_json", [False, True], ids=["words", "json"])
 @pytest.mark.parametrize(("line", "said"), WRONG, ids=[line for line, _ in WRONG])
 def test_a_wrong_command_option_name_or_value_ends_with_2_and_prints_nothing(
-    line, said, as_json, run, season, tmp_path
+    line, said, as_json, run, season_file, tmp_path
 ):
     (tmp_path / "folder").mkdir()
-    (tmp_path / "season.txt").write_bytes(season.read_bytes())
+    (tmp_path / "season.txt").write_bytes(season_file.read_bytes())
     names = {
-        "SEASON": season,
+        "SEASON": season_file,
         "SEASON.txt": tmp_path / "season.txt",
         "NOWHERE.csv": tmp_path / "nowhere.csv",
         "FOLDER": tmp_path / "folder",
@@ -96,11 +96,11 @@ def test_what_only_asks_ends_with_0(arguments, run):
     assert ended.out
 
 
-def test_a_bug_is_not_taken_for_an_error_of_the_user(monkeypatch, season):
+def test_a_bug_is_not_taken_for_an_error_of_the_user(monkeypatch, season_file):
     def broken(*_, **__):
         raise ZeroDivisionError
 
     monkeypatch.setattr("evenmatch.rating.rate", broken)
-    monkeypatch.setattr("sys.argv", ["evenmatch", "rate", str(season), "-s", "wager"])
+    monkeypatch.setattr("sys.argv", ["evenmatch", "rate", str(season_file), "-s", "wager"])
     with pytest.raises(ZeroDivisionError):
         main()

@@ -42,30 +42,30 @@ def harmless(text):
 
 
 @pytest.fixture(params=NAMES.values(), ids=NAMES)
-def name(request):
+def hostile_name(request):
     return request.param
 
 
-def test_a_table_is_harmless_and_has_a_line_per_player(name, run, tmp_path):
-    ended = run("rate", hostile(tmp_path / "x.csv", name), "-s", "wager")
+def test_a_table_is_harmless_and_has_a_line_per_player(hostile_name, run, tmp_path):
+    ended = run("rate", hostile(tmp_path / "x.csv", hostile_name), "-s", "wager")
     assert ended.code == 0
     assert harmless(ended.out)
     assert harmless(ended.err)
     assert len(ended.out.strip().splitlines()) == 4
-    if harmless(name) and "\n" not in name:
-        assert name in ended.out.splitlines()[2]
+    if harmless(hostile_name) and "\n" not in hostile_name:
+        assert hostile_name in ended.out.splitlines()[2]
 
 
-def test_a_story_is_harmless(name, run, tmp_path):
-    ended = run("explain", hostile(tmp_path / "x.csv", name), "-s", "wager", "-m", name)
+def test_a_story_is_harmless(hostile_name, run, tmp_path):
+    ended = run("explain", hostile(tmp_path / "x.csv", hostile_name), "-s", "wager", "-m", hostile_name)
     assert ended.code == 0
     assert harmless(ended.out)
     assert "+0.05" in ended.out
 
 
-def test_odds_are_harmless(name, run, tmp_path):
-    path = hostile(tmp_path / "x.csv", name)
-    quoted = '"' + name.replace('"', '""') + '"'
+def test_odds_are_harmless(hostile_name, run, tmp_path):
+    path = hostile(tmp_path / "x.csv", hostile_name)
+    quoted = '"' + hostile_name.replace('"', '""') + '"'
     ended = run("odds", path, "-s", "wager", "--teams", f"{quoted} vs newcomer")
     assert ended.code == 0
     assert harmless(ended.out)
@@ -73,8 +73,8 @@ def test_odds_are_harmless(name, run, tmp_path):
     assert "1.05" in ended.out
 
 
-def test_errors_are_harmless(name, run, tmp_path):
-    path = hostile(tmp_path / "x.csv", name)
+def test_errors_are_harmless(hostile_name, run, tmp_path):
+    path = hostile(tmp_path / "x.csv", hostile_name)
     for arguments in (["--ladder", "nope"], []):
         ended = run("rate", path, "-s", "scorefactor" if arguments else "prav", *arguments)
         assert harmless(ended.err)
@@ -84,10 +84,10 @@ def test_errors_are_harmless(name, run, tmp_path):
     assert harmless(ended.err)
 
 
-def test_json_and_files_hold_the_name_as_it_is(name, run, tmp_path):
-    path = hostile(tmp_path / "x.csv", name)
+def test_json_and_files_hold_the_name_as_it_is(hostile_name, run, tmp_path):
+    path = hostile(tmp_path / "x.csv", hostile_name)
     ended = run("rate", path, "-s", "wager", "--json", "--out", tmp_path / "r.csv")
     (first, _) = json.loads(ended.out)["standings"]
-    assert (first["ladder"], first["player"]) == (name, name)
+    assert (first["ladder"], first["player"]) == (hostile_name, hostile_name)
     with (tmp_path / "r.csv").open(newline="", encoding="utf-8") as file:
-        assert next(csv.DictReader(file))["player"] == name
+        assert next(csv.DictReader(file))["player"] == hostile_name

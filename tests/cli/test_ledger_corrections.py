@@ -9,7 +9,7 @@ DUELS = [("a", "b"), ("a", "c"), ("a", "d"), ("a", "e"), ("b", "c"), ("b", "d"),
 DUELS += [("d", "e"), ("f", "a")]  # winner and loser of d01 .. d11
 
 
-def elo(duels, kept=(), start=None):
+def elo_by_hand(duels, kept=(), start=None):
     """Elo by hand; a player in `kept` is not changed by the duels of those numbers."""
     rating = dict(start or {})
     for number, (winner, loser) in enumerate(duels):
@@ -26,30 +26,30 @@ def ratings(run):
         return {row["player"]: float(row["rating"]) for row in csv.DictReader(file)}
 
 
-def events(run):
+def ladder_events(run):
     return json.loads(run("ladder", "show", "duel", "--json").out)["events"]
 
 
 CORRECTIONS = {
-    "void": (["void", "d03"], elo(DUELS[:2] + DUELS[3:])),
-    "ban": (["ban", "a"], elo([duel for duel in DUELS if "a" not in duel])),
+    "void": (["void", "d03"], elo_by_hand(DUELS[:2] + DUELS[3:])),
+    "ban": (["ban", "a"], elo_by_hand([duel for duel in DUELS if "a" not in duel])),
     "ban since": (
         ["ban", "a", "--since", "2026-01-03T12:00:00Z"],
-        elo([duel for at, duel in enumerate(DUELS) if "a" not in duel or at < 2]),
+        elo_by_hand([duel for at, duel in enumerate(DUELS) if "a" not in duel or at < 2]),
     ),
-    "refund": (["ban", "a", "--rule", "refund"], elo(DUELS, {(at, DUELS[at][1]) for at in range(4)})),
+    "refund": (["ban", "a", "--rule", "refund"], elo_by_hand(DUELS, {(at, DUELS[at][1]) for at in range(4)})),
     "refund since": (
         ["ban", "a", "--rule", "refund", "--since", "2026-01-03T12:00:00Z"],
-        elo(DUELS, {(2, "d"), (3, "e")}),
+        elo_by_hand(DUELS, {(2, "d"), (3, "e")}),
     ),
 }
 
 
 @pytest.mark.parametrize(("line", "expected"), CORRECTIONS.values(), ids=CORRECTIONS)
 def test_a_preview_changes_nothing_and_says_what_then_happens(line, expected, run, league):
-    before, at = ratings(run), events(run)
+    before, at = ratings(run), ladder_events(run)
     seen = json.loads(run(*line, "--preview", "--json").out)
-    assert (seen["preview"], events(run), ratings(run)) == (True, at, before)
+    assert (seen["preview"], ladder_events(run), ratings(run)) == (True, at, before)
     told = run(*line, "--preview")
     assert told.out.startswith("preview: ")
     assert "nothing was changed" in told.err
@@ -62,7 +62,7 @@ def test_a_preview_changes_nothing_and_says_what_then_happens(line, expected, ru
     assert {move["player"]: move["after"] for move in seen["moves"]} == moved
     sizes = [abs(move["after"] - move["before"]) for move in seen["moves"] if move["after"] is not None]
     assert sorted(sizes, reverse=True) == sizes or None in moved.values()
-    assert events(run) == at + 1
+    assert ladder_events(run) == at + 1
     assert run("verify").code == 0
 
 
@@ -185,13 +185,13 @@ def test_the_same_correction_with_the_same_id_changes_nothing(line, run, league)
     run("ban", "a")
     run("void", "d01")
     assert run(*line, "--id", "mine").code == 0
-    at, held = events(run), ratings(run)
+    at, held = ladder_events(run), ratings(run)
     for more in ([], ["--json"]):
         ended = run(*line, "--id", "mine", *more)
         assert ended.code == 0, ended
         assert "Traceback" not in ended.err
     assert "already" in run(*line, "--id", "mine").out
-    assert (events(run), ratings(run)) == (at, held)
+    assert (ladder_events(run), ratings(run)) == (at, held)
 
 
 def test_the_same_id_with_other_content_is_a_conflict(run, league):

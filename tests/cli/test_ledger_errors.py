@@ -73,7 +73,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("line", "said"), WRONG, ids=[line for line, _ in WRONG])
-def test_a_wrong_command_option_name_or_value_ends_with_2_and_changes_nothing(line, said, run, league, season):
+def test_a_wrong_command_option_name_or_value_ends_with_2_and_changes_nothing(line, said, run, league, season_file):
     before = league.read_bytes()
     files = {path.name for path in league.parent.iterdir()}
     ended = run(*["season.csv" if word == "SEASON" else word for word in line.split(" ")])
@@ -198,7 +198,7 @@ OTHERS = {"rate", "explain", "odds", "backtest", "systems", "sample", "demo", "i
 OTHERS |= {"simulate-queue", "replay-queue", "policies", "serve"}  # of no ledger, or without an end
 
 
-def examples():
+def help_examples():
     """Every example in the help of the commands on a ledger."""
     group = typer.main.get_command(app)
     commands = {name: one for name, one in group.commands.items() if name not in OTHERS}
@@ -208,10 +208,10 @@ def examples():
 
 
 def test_there_are_examples_of_every_command():
-    assert len(examples()) > 30
+    assert len(help_examples()) > 30
 
 
-@pytest.mark.parametrize("line", examples())
+@pytest.mark.parametrize("line", help_examples())
 def test_an_example_of_the_help_is_accepted(line, run, league, tmp_path):
     rows = "m17,2026-02-01,1,mallory,1\nm17,2026-02-01,2,bob,2\nm18,2026-02-01,1,ann,1\nm18,2026-02-01,2,bob,2\n"
     (tmp_path / "m.csv").write_text(

@@ -10,7 +10,7 @@ DUELS = [("a", "b"), ("a", "c"), ("a", "d"), ("a", "e"), ("b", "c"), ("b", "d"),
 DUELS += [("d", "e"), ("f", "a")]
 
 
-def elo(duels, k=32.0, start=None):
+def elo_by_hand(duels, k=32.0, start=None):
     """Elo as anybody would write it down."""
     rating = dict(start or {})
     for winner, loser in duels:
@@ -69,11 +69,11 @@ def test_a_database_is_shown_as_it_was_typed(run, tmp_path, monkeypatch):
         assert run("backup", "copy.db", "--db", db, "--replace").out.startswith(f"copy.db: a copy of {told}, ")
 
 
-def test_only_create_makes_a_file(run, tmp_path, season):
+def test_only_create_makes_a_file(run, tmp_path, season_file):
     db = tmp_path / "absent.db"
     for line in (
         *(["ladder", "list"], ["ladder", "show", "x"], ["standings"], ["verify"], ["rebuild"], ["season", "list"]),
-        *(["import", season], ["record", season], ["void", "m"], ["ban", "p"], ["player", "show", "p"]),
+        *(["import", season_file], ["record", season_file], ["void", "m"], ["ban", "p"], ["player", "show", "p"]),
         *(["backup", tmp_path / "b.db"], ["export", "--ratings", tmp_path / "r.csv"]),
     ):
         ended = run(*line, "--db", db)
@@ -121,20 +121,20 @@ def test_the_end_of_a_season_is_seen_before_it_is_made(run, league):
 
 
 def test_import_gives_what_elo_by_hand_gives(run, league):
-    assert ratings(run) == pytest.approx(elo(DUELS), rel=1e-12)
+    assert ratings(run) == pytest.approx(elo_by_hand(DUELS), rel=1e-12)
 
 
 def test_a_parameter_from_the_start_rates_all_anew_and_keeps_the_others(run, league):
     assert run("ladder", "change", "duel", "--param", "start=1500", "--param", "scale=400").code == 0
     seen = json.loads(run("ladder", "change", "duel", "--param", "k=20", "--preview", "--json").out)
     assert seen["preview"] is True
-    assert {move["player"]: move["after"] for move in seen["moves"]} == pytest.approx(elo(DUELS, 20))
-    assert ratings(run) == pytest.approx(elo(DUELS))
+    assert {move["player"]: move["after"] for move in seen["moves"]} == pytest.approx(elo_by_hand(DUELS, 20))
+    assert ratings(run) == pytest.approx(elo_by_hand(DUELS))
     ended = run("ladder", "change", "duel", "--param", "k=20")
     assert ended.code == 0
     assert "ladder 'duel' is rated by elo from the start: 6 of 6 players move" in ended.out
     assert ended.out.endswith("ladder duel: changed\n")
-    assert ratings(run) == pytest.approx(elo(DUELS, 20))
+    assert ratings(run) == pytest.approx(elo_by_hand(DUELS, 20))
     assert run("ladder", "change", "duel", "--param", "start=1000").code == 0
     told = json.loads(run("ladder", "show", "duel", "--json").out)
     assert (told["parameters"]["k"], told["parameters"]["start"]) == (20, 1000)
@@ -143,21 +143,21 @@ def test_a_parameter_from_the_start_rates_all_anew_and_keeps_the_others(run, lea
 
 def test_a_parameter_from_now_on_leaves_the_ratings_there_are(run, league, tmp_path):
     assert run("ladder", "change", "duel", "--param", "k=8", "--from", "now").code == 0
-    assert ratings(run) == pytest.approx(elo(DUELS))
+    assert ratings(run) == pytest.approx(elo_by_hand(DUELS))
     (tmp_path / "one.csv").write_text("match_id,played_at,team,player,place\nx,2026-02-01,1,e,1\nx,2026-02-01,2,b,2\n")
     assert run("import", "one.csv").code == 0
-    assert ratings(run) == pytest.approx(elo([("e", "b")], 8, elo(DUELS)))
+    assert ratings(run) == pytest.approx(elo_by_hand([("e", "b")], 8, elo_by_hand(DUELS)))
     assert run("verify").code == 0
 
 
-def test_another_system_takes_its_own_defaults_and_gives_what_rate_gives(run, league, season):
+def test_another_system_takes_its_own_defaults_and_gives_what_rate_gives(run, league, season_file):
     ended = run("ladder", "change", "duel", "--system", "glicko2", "--title", "Duel 1v1")
     assert ended.code == 0
     assert "title: duel" not in ended.out
     assert "title: none → Duel 1v1" in ended.out
     told = json.loads(run("ladder", "show", "duel", "--json").out)
     assert (told["system"], told["settings"]["title"]) == ("glicko2", "Duel 1v1")
-    rated = json.loads(run("rate", season, "--system", "glicko2", "--ladder", "duel", "--json").out)
+    rated = json.loads(run("rate", season_file, "--system", "glicko2", "--ladder", "duel", "--json").out)
     assert told["parameters"] == rated["parameters"]
     assert ratings(run) == {row["player"]: row["rating"] for row in rated["standings"]}
 
@@ -245,7 +245,7 @@ def test_a_parameter_that_held_from_now_on_alone_can_be_made_to_hold_from_the_st
     assert run("ladder", "change", "duel", "--param", "k=20", "--from", "now").code == 0
     assert "nothing to change" in run("ladder", "change", "duel", "--param", "k=20", "--from", "now").out
     assert "6 of 6 players move" in run("ladder", "change", "duel", "--param", "k=20").out
-    assert ratings(run) == pytest.approx(elo(DUELS, 20))
+    assert ratings(run) == pytest.approx(elo_by_hand(DUELS, 20))
 
 
 def test_of_what_is_named_only_what_differs_is_told_and_recorded(run, league):

@@ -46,35 +46,35 @@ def piped(monkeypatch):
     return pipe
 
 
-def test_import_again_adds_nothing_and_says_so(run, league, season):
-    ended = run("import", season, "--ladder", "duel")
+def test_import_again_adds_nothing_and_says_so(run, league, season_file):
+    ended = run("import", season_file, "--ladder", "duel")
     assert (ended.code, ended.out) == (0, "ladder duel: 0 matches added; 11 there already\n")
     assert held(run) == (11, 6)
-    told = json.loads(run("import", season, "--json").out)
+    told = json.loads(run("import", season_file, "--json").out)
     assert (told["added"], told["there_already"], told["left_out"], told["rated"]) == (0, 11, 0, True)
 
 
-def test_imported_ratings_are_those_of_rate_bit_for_bit(run, league, season):
-    assert ratings(run) == rated(run, season, "--ladder", "duel")
+def test_imported_ratings_are_those_of_rate_bit_for_bit(run, league, season_file):
+    assert ratings(run) == rated(run, season_file, "--ladder", "duel")
 
 
-def test_a_file_with_one_ladder_goes_in_whatever_it_is_called_there(run, league, season, tmp_path):
+def test_a_file_with_one_ladder_goes_in_whatever_it_is_called_there(run, league, season_file, tmp_path):
     run("ladder", "create", "team", "--system", "elo")
     run("ladder", "create", "mixed", "--system", "elo")
-    assert run("import", season, "--ladder", "team").out == "ladder team: 1 match added\n"
-    ended = run("import", season, "--ladder", "mixed")
+    assert run("import", season_file, "--ladder", "team").out == "ladder team: 1 match added\n"
+    ended = run("import", season_file, "--ladder", "mixed")
     assert ended.code == 2
     assert "has the ladders duel, team, and none is 'mixed'" in ended.err
     assert "--pool-ladders" in ended.err
-    assert run("import", season, "--ladder", "mixed", "--pool-ladders").out == "ladder mixed: 12 matches added\n"
-    assert ratings(run, "--ladder", "mixed") == rated(run, season, "--pool-ladders")
+    assert run("import", season_file, "--ladder", "mixed", "--pool-ladders").out == "ladder mixed: 12 matches added\n"
+    assert ratings(run, "--ladder", "mixed") == rated(run, season_file, "--pool-ladders")
     only = tmp_path / "only.csv"
     only.write_text("match_id,played_at,ladder,team,player,place\nq,2026-04-01,else,1,x,1\nq,2026-04-01,else,2,y,2\n")
     assert run("import", only, "--ladder", "team").out == "ladder team: 1 match added\n"
 
 
-def test_other_content_under_the_same_id_is_refused_before_anything_is_added(run, league, season, tmp_path):
-    text = season.read_text().replace("d05,2026-01-05T12:00:00Z,duel,1,b,1", "d05,2026-01-05T12:00:00Z,duel,1,b,3")
+def test_other_content_under_the_same_id_is_refused_before_anything_is_added(run, league, season_file, tmp_path):
+    text = season_file.read_text().replace("d05,2026-01-05T12:00:00Z,duel,1,b,1", "d05,2026-01-05T12:00:00Z,duel,1,b,3")
     other = tmp_path / "other.csv"
     other.write_text(text + "d12,2026-01-12T12:00:00Z,duel,1,a,1,60\nd12,2026-01-12T12:00:00Z,duel,2,b,2,60\n")
     ended = run("import", other)
@@ -209,8 +209,8 @@ def test_record_refuses_one_match_and_keeps_the_others(run, league, piped):
     assert run("verify").code == 0
 
 
-def test_record_and_import_know_each_others_matches(run, league, season):
-    ended = run("record", season)
+def test_record_and_import_know_each_others_matches(run, league, season_file):
+    ended = run("record", season_file)
     assert ended.code == 0
     assert ended.out.startswith("duel: 0 matches recorded, 11 there already")
 
@@ -223,11 +223,11 @@ def test_record_unrated_gives_receipts_without_lines(run, league, piped):
     assert ratings(run) == before
 
 
-def test_exported_matches_make_the_same_ratings(run, league, season, tmp_path):
+def test_exported_matches_make_the_same_ratings(run, league, season_file, tmp_path):
     for suffix in ("csv", "parquet", "jsonl"):
         ended = run("export", "--matches", f"all.{suffix}", "--json")
         assert json.loads(ended.out)["files"] == [{"file": f"all.{suffix}", "rows": 22}]
-        assert rated(run, f"all.{suffix}") == rated(run, season, "--ladder", "duel")
+        assert rated(run, f"all.{suffix}") == rated(run, season_file, "--ladder", "duel")
         assert read(f"all.{suffix}").history.columns.seconds.tolist() == [60] * 22
     assert "performance" not in (tmp_path / "all.csv").read_text().splitlines()[0]
 

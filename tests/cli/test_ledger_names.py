@@ -87,7 +87,7 @@ def hints(ended):
 
 @pytest.mark.parametrize("name", AWKWARD)
 @pytest.mark.parametrize("given", ["--db", "EVENMATCH_DB"])
-def test_a_command_that_a_hint_names_works_as_it_is_typed(name, given, run, tmp_path, monkeypatch, season):
+def test_a_command_that_a_hint_names_works_as_it_is_typed(name, given, run, tmp_path, monkeypatch, season_file):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a b").mkdir()
     db = ["--db", "a b/le'ague.db"] if given == "--db" else []
@@ -107,7 +107,7 @@ def test_a_command_that_a_hint_names_works_as_it_is_typed(name, given, run, tmp_
     made = run("ladder", "create", "--system", "elo", "--placement", 0, *db, "--", name)
     (next_,) = hints(made)
     assert next_[1:5] == ["import", "MATCHES", "--ladder", name]
-    assert run("import", season, *next_[3:], "--pool-ladders").code == 0
+    assert run("import", season_file, *next_[3:], "--pool-ladders").code == 0
     told, ended = follow(["standings", "--ladder", name])
     assert (told[1:4], ended.code) == (["standings", "--as-of", "last"], 0)
     told, _ = follow(["season", "open", "--reset", "none", "--ladder", name])

@@ -6,12 +6,12 @@ import sys
 import pytest
 
 
-def shown(run, name, *options):
+def player_json(run, name, *options):
     return json.loads(run("player", "show", name, *options, "--json").out)
 
 
 def test_show_tells_the_standing_and_the_latest_matches_with_their_changes(run, league):
-    told = shown(run, "a")
+    told = player_json(run, "a")
     (on,) = told["ladders"]
     assert (told["player"], told["names"], on["ladder"]) == ("a", ["a"], "duel")
     assert (on["standing"]["matches"], on["standing"]["placed"]) == (5, True)
@@ -24,39 +24,39 @@ def test_show_tells_the_standing_and_the_latest_matches_with_their_changes(run, 
         "2026-01-01T12:00:00Z",
     )
     assert on["matches"][0]["after"] == on["standing"]["rating"]
-    assert [row["match_id"] for row in shown(run, "a", "--matches", 2)["ladders"][0]["matches"]] == ["d11", "d04"]
+    assert [row["match_id"] for row in player_json(run, "a", "--matches", 2)["ladders"][0]["matches"]] == ["d11", "d04"]
     lines = run("player", "show", "a", "--matches", 1).out.splitlines()
     assert lines[0] == "a"
     assert lines[2].startswith("duel: 1541.01 after 5 matches, not active")
     assert lines[4].split() == ["2026-01-11", "12:00", "d11", "2", "1559.73", "1541.01", "-18.72"]
 
 
-def test_show_tells_every_ladder_or_one(run, league, season):
+def test_show_tells_every_ladder_or_one(run, league, season_file):
     run("ladder", "create", "team", "--system", "wager")
-    run("import", season, "--ladder", "team")
-    assert [on["ladder"] for on in shown(run, "a")["ladders"]] == ["duel", "team"]
-    (on,) = shown(run, "a", "--ladder", "team")["ladders"]
+    run("import", season_file, "--ladder", "team")
+    assert [on["ladder"] for on in player_json(run, "a")["ladders"]] == ["duel", "team"]
+    (on,) = player_json(run, "a", "--ladder", "team")["ladders"]
     assert on["standing"]["rating"] == pytest.approx(1.05)  # wager: a newcomer's win against newcomers
-    assert shown(run, "g", "--ladder", "duel")["ladders"][0]["standing"] is None
+    assert player_json(run, "g", "--ladder", "duel")["ladders"][0]["standing"] is None
     assert "duel: no rating" in run("player", "show", "g", "--ladder", "duel").out
 
 
-def test_a_renamed_player_is_reached_by_both_names(run, league, season):
+def test_a_renamed_player_is_reached_by_both_names(run, league, season_file):
     ended = run("player", "rename", "a", "Ann the Great")
     assert (ended.code, ended.out) == (
         0,
         "player a is now named Ann the Great; matches reported for a still count for them\n",
     )
-    assert shown(run, "a") == shown(run, "Ann the Great")
-    assert shown(run, "a")["names"] == ["Ann the Great", "a"]
+    assert player_json(run, "a") == player_json(run, "Ann the Great")
+    assert player_json(run, "a")["names"] == ["Ann the Great", "a"]
     assert "Ann the Great (also known as a)" in run("player", "show", "a").out
-    assert run("import", season, "--ladder", "duel").out == "ladder duel: 0 matches added; 11 there already\n"
+    assert run("import", season_file, "--ladder", "duel").out == "ladder duel: 0 matches added; 11 there already\n"
 
 
 def test_two_who_never_met_become_one(run, league):
     ended = run("player", "merge", "f", "--into", "b", "--yes")
     assert (ended.code, ended.out) == (0, "f and b are now one player, b; rated again: duel\n")
-    (on,) = shown(run, "f")["ladders"]
+    (on,) = player_json(run, "f")["ladders"]
     assert [row["match_id"] for row in on["matches"]] == ["d11", "d07", "d06", "d05", "d01"]
     assert on["standing"]["matches"] == 5
     assert run("verify").code == 0
@@ -140,4 +140,4 @@ def test_nobody_is_asked_in_a_script(run, league, monkeypatch):
     monkeypatch.setattr(sys.stdin, "isatty", lambda: False, raising=False)
     for line in (["player", "erase", "a"], ["player", "merge", "a", "--into", "f"]):
         assert "give --yes" in run(*line).err
-    assert len(shown(run, "a")["ladders"]) == 1
+    assert len(player_json(run, "a")["ladders"]) == 1

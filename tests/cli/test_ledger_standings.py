@@ -8,7 +8,7 @@ import pytest
 # a > b > c > d > e by rating on "duel"; f, who beat a once, has one of two placement matches
 
 
-def names(run, *options):
+def listed_players(run, *options):
     return [row["player"] for row in json.loads(run("standings", *options, "--json").out)["standings"]]
 
 
@@ -35,9 +35,9 @@ def test_as_of_the_last_match_everybody_stands_where_their_rating_says(run, leag
 
 def test_as_of_a_later_time_those_are_listed_who_are_active_then_if_nobody_plays(run, league):
     # 30 days after d04 and d10, in which e and d played last; a and f played d11
-    assert names(run, "--as-of", "2026-02-10T06:00:00Z") == ["a"]
-    assert names(run, "--as-of", "2026-02-09T06:00:00Z") == ["a", "d", "e"]
-    assert names(run, "--as-of", "2026-01-11T12:00:00Z") == ["a", "b", "c", "d", "e"]
+    assert listed_players(run, "--as-of", "2026-02-10T06:00:00Z") == ["a"]
+    assert listed_players(run, "--as-of", "2026-02-09T06:00:00Z") == ["a", "d", "e"]
+    assert listed_players(run, "--as-of", "2026-01-11T12:00:00Z") == ["a", "b", "c", "d", "e"]
     assert run("standings", "--as-of", "2026-03-01").err.startswith("no player completed a match in the 30 days before")
 
 
@@ -50,8 +50,8 @@ def test_as_of_a_time_before_the_last_match_is_refused_for_who_was_active_then_i
 
 
 def test_pages_and_sizes(run, league):
-    assert names(run, "--as-of", "last", "--size", 2) == ["a", "b"]
-    assert names(run, "--as-of", "last", "--size", 2, "--page", 3) == ["e"]
+    assert listed_players(run, "--as-of", "last", "--size", 2) == ["a", "b"]
+    assert listed_players(run, "--as-of", "last", "--size", 2, "--page", 3) == ["e"]
     assert "page 3 of 3" in run("standings", "--as-of", "last", "--size", 2, "--page", 3).out
     beyond = run("standings", "--as-of", "last", "--page", 9, "--size", 2)
     assert (beyond.code, beyond.err) == (0, "page 9 is beyond the end: there are 3 pages of 2\n")
@@ -62,9 +62,9 @@ def test_pages_and_sizes(run, league):
 def test_around_search_and_friends(run, league):
     run("player", "rename", "e", "Anne")
     run("player", "rename", "b", "joanna")
-    assert names(run, "--as-of", "last", "--around", "c", "--size", 3) == ["joanna", "c", "d"]
-    assert names(run, "--as-of", "last", "--search", "ANN") == ["joanna", "Anne"]
-    assert names(run, "--as-of", "last", "--friends", "d, f ,a") == ["a", "d", "f"]
+    assert listed_players(run, "--as-of", "last", "--around", "c", "--size", 3) == ["joanna", "c", "d"]
+    assert listed_players(run, "--as-of", "last", "--search", "ANN") == ["joanna", "Anne"]
+    assert listed_players(run, "--as-of", "last", "--friends", "d, f ,a") == ["a", "d", "f"]
     ended = run("standings", "--as-of", "last", "--friends", "d,f")
     assert "placement 1 of 2" in ended.out
     assert "not active" in run("standings", "--friends", "d").out
@@ -78,7 +78,7 @@ def test_who_is_not_listed_is_told_why_and_shown_the_place_of_their_rating(run, 
         (["--around", "f", "--as-of", "last"], "f is not listed (placement 1 of 2)", list("abcde")),
         (["--around", "d", *LATER], "d is not listed (not active)", ["a"]),
     ):
-        assert names(run, *asked) == shown
+        assert listed_players(run, *asked) == shown
         ended = run("standings", *asked)
         assert ended.code == 0
         assert ended.err.startswith(f"{why}; the players around their rating, 1")
@@ -87,7 +87,7 @@ def test_who_is_not_listed_is_told_why_and_shown_the_place_of_their_rating(run, 
 def test_where_nobody_is_placed_yet_around_shows_those_who_are_active(run, league):
     run("ladder", "change", "duel", "--placement", 9)  # a, b, f, c, d, e by rating
     asked = ["--as-of", "last", "--around", "f", "--size", 3]
-    assert names(run, *asked) == ["b", "f", "c"]
+    assert listed_players(run, *asked) == ["b", "f", "c"]
     assert (
         run("standings", *asked).err
         == "no player has completed 9 placement matches yet: all active players are shown\n"
@@ -107,13 +107,13 @@ def test_a_banned_player_is_shown_nowhere_and_that_is_said(how, run, league):
         ended = run("standings", "--as-of", "last", *asked)
         assert (ended.code, ended.err, len(ended.out.splitlines())) == (0, told, 1)
         assert json.loads(run("standings", "--as-of", "last", *asked, "--json").out)["standings"] == []
-    assert names(run, "--as-of", "last", "--friends", "e,a,d") == ["a", "d"]
-    assert names(run, "--as-of", "last", "--search", "e") == []
+    assert listed_players(run, "--as-of", "last", "--friends", "e,a,d") == ["a", "d"]
+    assert listed_players(run, "--as-of", "last", "--search", "e") == []
 
 
-def test_a_search_without_a_hit_and_a_player_of_another_ladder_are_told_apart(run, league, season):
+def test_a_search_without_a_hit_and_a_player_of_another_ladder_are_told_apart(run, league, season_file):
     run("ladder", "create", "team", "--system", "elo")
-    run("import", season, "--ladder", "team")
+    run("import", season_file, "--ladder", "team")
     on = ["--ladder", "duel", "--as-of", "last"]
     assert run("standings", *on, "--around", "g").err == "g has no rating on ladder duel\n"
     assert (
@@ -138,19 +138,19 @@ def test_letters_that_are_two_cells_wide_stand_in_line(run, league):
     assert [line[6 + len(name) :][:2] for line, name in zip(lines, told, strict=True)] == ["  "] * 6
 
 
-def test_friends_on_other_ladders_are_noted(run, league, season):
+def test_friends_on_other_ladders_are_noted(run, league, season_file):
     run("ladder", "create", "team", "--system", "elo")
-    run("import", season, "--ladder", "team")
+    run("import", season_file, "--ladder", "team")
     ended = run("standings", "--ladder", "duel", "--friends", "a,g", "--as-of", "last")
     assert ended.code == 0
     assert ended.err == "g has no rating on ladder duel\n"
 
 
-def test_a_search_passes_over_players_of_other_ladders(run, league, season):
+def test_a_search_passes_over_players_of_other_ladders(run, league, season_file):
     run("ladder", "create", "team", "--system", "elo")
-    run("import", season, "--ladder", "team")
+    run("import", season_file, "--ladder", "team")
     run("player", "rename", "e", "gg")
-    assert names(run, "--ladder", "duel", "--as-of", "last", "--search", "g", "--size", 1) == ["gg"]
+    assert listed_players(run, "--ladder", "duel", "--as-of", "last", "--search", "g", "--size", 1) == ["gg"]
 
 
 def test_the_distribution_counts_every_active_player_once(run, league):
@@ -204,7 +204,7 @@ def test_where_nobody_is_placed_all_who_are_active_are_shown(run, league):
 
 @pytest.mark.parametrize("size", [1, 3])
 def test_pages_together_are_everybody_once(size, run, league):
-    pages = [names(run, "--as-of", "last", "--size", size, "--page", page) for page in range(1, 6)]
+    pages = [listed_players(run, "--as-of", "last", "--size", size, "--page", page) for page in range(1, 6)]
     assert [name for page in pages for name in page] == ["a", "b", "c", "d", "e"]
 
 

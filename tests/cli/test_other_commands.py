@@ -35,17 +35,17 @@ def test_a_system_lists_its_parameters_presets_and_factors(name, run):
     )
 
 
-def test_a_match_is_explained_in_words(run, season):
-    ended = run("explain", season, "--match", "t1", "--system", "wager")
+def test_a_match_is_explained_in_words(run, season_file):
+    ended = run("explain", season_file, "--match", "t1", "--system", "wager")
     assert (ended.code, ended.err) == (0, "")
     assert "Match t1, ladder team, 2026-03-01T12:00:00Z, rated with wager" in ended.out
     assert re.search(r"a +1\.00 → 1\.05 +\+0\.05\s+won\b.*0\.0500", ended.out)
     assert re.search(r"(?s)g +1\.00 → 1\.00 .*nobody falls below 1\.00", ended.out)
 
 
-def test_a_match_is_explained_as_data_that_agree_with_the_journal(run, season):
-    document = only_document(run("explain", season, "-m", "d11", "-s", "battlepoints", "--json").out)
-    journal = rate(read(season), rules("battlepoints"), journal=True).journal_table().to_pylist()
+def test_a_match_is_explained_as_data_that_agree_with_the_journal(run, season_file):
+    document = only_document(run("explain", season_file, "-m", "d11", "-s", "battlepoints", "--json").out)
+    journal = rate(read(season_file), rules("battlepoints"), journal=True).journal_table().to_pylist()
     expected = [row for row in journal if row["match_id"] == "d11"]
     told = [player | {"expected": team["expected"]} for team in document["teams"] for player in team["players"]]
     assert [(p["player"], p["before"], p["after"], p["expected"]) for p in told] == [
@@ -56,16 +56,18 @@ def test_a_match_is_explained_as_data_that_agree_with_the_journal(run, season):
     assert all(player["seconds"] == 60.0 and player["quit"] is False for player in told)
 
 
-def test_only_what_came_before_a_match_counts_in_its_story(run, season):
-    document = only_document(run("explain", season, "-m", "d01", "-s", "battlepoints", "--json").out)
+def test_only_what_came_before_a_match_counts_in_its_story(run, season_file):
+    document = only_document(run("explain", season_file, "-m", "d01", "-s", "battlepoints", "--json").out)
     assert [(p["before"], p["after"]) for team in document["teams"] for p in team["players"]] == [
         (1000.0, 1016.0), (1000.0, 984.0),
     ]  # fmt: skip
 
 
-def test_pooled_ladders_are_explained_as_one(run, season):
-    apart = only_document(run("explain", season, "-m", "t1", "-s", "battlepoints", "--json").out)
-    pooled = only_document(run("explain", season, "-m", "t1", "-s", "battlepoints", "--pool-ladders", "--json").out)
+def test_pooled_ladders_are_explained_as_one(run, season_file):
+    apart = only_document(run("explain", season_file, "-m", "t1", "-s", "battlepoints", "--json").out)
+    pooled = only_document(
+        run("explain", season_file, "-m", "t1", "-s", "battlepoints", "--pool-ladders", "--json").out
+    )
     assert apart["teams"][0]["players"][0]["before"] == 1000.0
     assert pooled["teams"][0]["players"][0]["before"] != 1000.0
 
@@ -86,13 +88,13 @@ def test_the_result_is_told_with_the_names_of_the_teams_as_they_are(teams, sente
     assert re.search(sentence, run("explain", path, "-m", "m", "-s", "battlepoints").out)
 
 
-def test_odds_of_a_line_up_are_those_of_the_ratings(run, season):
+def test_odds_of_a_line_up_are_those_of_the_ratings(run, season_file):
     document = only_document(
-        run("odds", season, "-s", "battlepoints", "--ladder", "duel", "--teams", "a vs b", "--json").out
+        run("odds", season_file, "-s", "battlepoints", "--ladder", "duel", "--teams", "a vs b", "--json").out
     )
     rating = {
         row["player"]: row["rating"]
-        for row in rate(read(season).on_ladder("duel"), rules("battlepoints")).standings().to_pylist()
+        for row in rate(read(season_file).on_ladder("duel"), rules("battlepoints")).standings().to_pylist()
     }
     favourite = 1 / (1 + 10 ** ((rating["b"] - rating["a"]) / 400))  # Elo's formula
     first, second = document["teams"]
@@ -102,8 +104,8 @@ def test_odds_of_a_line_up_are_those_of_the_ratings(run, season):
     assert not first["players"][0]["newcomer"]
 
 
-def test_odds_in_words_add_up(run, season):
-    ended = run("odds", season, "-s", "wager", "--ladder", "duel", "--teams", "a,b vs c,d")
+def test_odds_in_words_add_up(run, season_file):
+    ended = run("odds", season_file, "-s", "wager", "--ladder", "duel", "--teams", "a,b vs c,d")
     assert (ended.code, ended.err) == (0, "")
     rows = re.findall(r"(\d+\.\d)% +(\d+\.\d)% +(\d+\.\d)%", ended.out)
     assert len(rows) == 2
@@ -111,18 +113,18 @@ def test_odds_in_words_add_up(run, season):
     assert rows[0] == rows[1][::-1]
 
 
-def test_odds_of_three_teams_have_a_column_for_each_rival(run, season):
-    ended = run("odds", season, "-s", "battlepoints", "--ladder", "duel", "--teams", "a vs b vs c,d")
+def test_odds_of_three_teams_have_a_column_for_each_rival(run, season_file):
+    ended = run("odds", season_file, "-s", "battlepoints", "--ladder", "duel", "--teams", "a vs b vs c,d")
     assert ended.code == 0
     assert "ahead of team 3" in ended.out
     document = only_document(
-        run("odds", season, "-s", "battlepoints", "--ladder", "duel", "--teams", "a vs b vs c,d", "--json").out
+        run("odds", season_file, "-s", "battlepoints", "--ladder", "duel", "--teams", "a vs b vs c,d", "--json").out
     )
     assert sum(team["expected"] for team in document["teams"]) == pytest.approx(1.5)
 
 
-def test_an_unknown_player_is_a_newcomer_and_the_output_says_so(run, season):
-    arguments = ["odds", season, "-s", "wager", "--ladder", "duel", "--teams", "a vs stranger"]
+def test_an_unknown_player_is_a_newcomer_and_the_output_says_so(run, season_file):
+    arguments = ["odds", season_file, "-s", "wager", "--ladder", "duel", "--teams", "a vs stranger"]
     ended = run(*arguments)
     assert ended.code == 0
     assert re.search(r"stranger.*newcomer", ended.out + ended.err)
@@ -132,8 +134,10 @@ def test_an_unknown_player_is_a_newcomer_and_the_output_says_so(run, season):
     assert players[1]["rating"] == 1.0
 
 
-def test_a_player_of_another_ladder_is_a_newcomer_on_this_one(run, season):
-    document = only_document(run("odds", season, "-s", "wager", "--ladder", "duel", "--teams", "a vs g", "--json").out)
+def test_a_player_of_another_ladder_is_a_newcomer_on_this_one(run, season_file):
+    document = only_document(
+        run("odds", season_file, "-s", "wager", "--ladder", "duel", "--teams", "a vs g", "--json").out
+    )
     assert document["teams"][1]["players"][0]["newcomer"]
 
 
@@ -146,8 +150,8 @@ def test_names_with_commas_and_spaces_can_be_asked_for(run, tmp_path):
     assert [player["newcomer"] for team in document["teams"] for player in team["players"]] == [False, True, False]
 
 
-def test_odds_as_of_a_moment_know_nothing_later(run, season):
-    arguments = ["odds", season, "-s", "wager", "--ladder", "duel", "--teams", "a vs b", "--json"]
+def test_odds_as_of_a_moment_know_nothing_later(run, season_file):
+    arguments = ["odds", season_file, "-s", "wager", "--ladder", "duel", "--teams", "a vs b", "--json"]
     now, then = (
         only_document(run(*arguments).out),
         only_document(run(*arguments, "--as-of", "2026-01-01T12:00:00Z").out),

@@ -28,7 +28,7 @@ ODD = Policy(
 
 
 @pytest.fixture
-def written(tmp_path):
+def policy_file(tmp_path):
     """Write a policy file; gives its path."""
 
     def write(text, name="mine.toml"):
@@ -52,11 +52,11 @@ def test_the_presets_are_listed_with_what_differs(run):
 
 
 @pytest.mark.parametrize("name", presets())
-def test_a_printed_preset_is_a_file_that_stands_for_it(run, written, name):
+def test_a_printed_preset_is_a_file_that_stands_for_it(run, policy_file, name):
     ended = run("policies", name)
     assert (ended.code, ended.err) == (0, "")
-    assert policies.find(str(written(ended.out))) == presets()[name]
-    assert policies.find(str(written(run("policies", name, "--json").out, "mine.json"))) == presets()[name]
+    assert policies.find(str(policy_file(ended.out))) == presets()[name]
+    assert policies.find(str(policy_file(run("policies", name, "--json").out, "mine.json"))) == presets()[name]
 
 
 def test_every_option_is_printed_after_what_it_does(run):
@@ -77,8 +77,8 @@ def test_an_odd_policy_comes_back_from_its_file_as_it_was():
     assert all(line.isprintable() for line in text.splitlines())
 
 
-def test_a_file_says_only_what_differs_from_the_preset_it_names(written):
-    found = policies.find(str(written('preset = "fair"\nmax_odds = "none"\nteam_size = 5\n')))
+def test_a_file_says_only_what_differs_from_the_preset_it_names(policy_file):
+    found = policies.find(str(policy_file('preset = "fair"\nmax_odds = "none"\nteam_size = 5\n')))
     assert (found.max_odds, found.team_size, found.steps) == (None, 5, presets()["fair"].steps)
 
 
@@ -99,47 +99,47 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("text", "name", "said"), WRONG)
-def test_a_bad_file_is_told_with_its_name_and_what_would_be_accepted(written, text, name, said):
-    path = written(text, name)
+def test_a_bad_file_is_told_with_its_name_and_what_would_be_accepted(policy_file, text, name, said):
+    path = policy_file(text, name)
     with pytest.raises(InputError) as told:
         policies.find(str(path))
     assert str(path) in str(told.value)
     assert said in str(told.value)
 
 
-def test_what_is_no_policy_is_a_wrong_value(tmp_path, written):
+def test_what_is_no_policy_is_a_wrong_value(tmp_path, policy_file):
     with pytest.raises(UnknownNameError, match="did you mean 'balanced'"):
         policies.find("balanecd")
     with pytest.raises(UsageError, match="No such file"):
         policies.find(str(tmp_path / "nosuch.toml"))
     with pytest.raises(UsageError, match=r"suffix '.yaml'; expected a policy in a .toml or .json"):
-        policies.find(str(written("team_size = 6", "mine.yaml")))
+        policies.find(str(policy_file("team_size = 6", "mine.yaml")))
     (tmp_path / "bytes.toml").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(InputError, match="not a text file"):
         policies.find(str(tmp_path / "bytes.toml"))
 
 
-def test_exit_codes_tell_a_wrong_name_from_wrong_contents(run, written):
+def test_exit_codes_tell_a_wrong_name_from_wrong_contents(run, policy_file):
     assert run("policies", "balanecd").code == 2
     assert run("policies", "nosuch.toml").code == 2
-    ended = run("policies", written("max_odds = 3"))
+    ended = run("policies", policy_file("max_odds = 3"))
     assert (ended.code, ended.out) == (1, "")
     assert "max_odds=3: expected a number from 0.5 to 1, or none" in ended.err
 
 
-def test_policies_are_called_by_their_file_as_it_was_told_where_another_is_called_so(tmp_path, written):
-    mine, fifo, quick = (str(written("team_size = 4", name)) for name in ("mine.toml", "fifo.toml", "quick.toml"))
+def test_policies_are_called_by_their_file_as_it_was_told_where_another_is_called_so(tmp_path, policy_file):
+    mine, fifo, quick = (str(policy_file("team_size = 4", name)) for name in ("mine.toml", "fifo.toml", "quick.toml"))
     names = list(policies.policies_of(["quick", mine, fifo, quick, mine], None, None))
     assert names == ["quick", "mine.toml", "fifo.toml", "quick.toml"]
     (tmp_path / "sub").mkdir()
-    other = str(written("team_size = 3", "sub/mine.toml"))
+    other = str(policy_file("team_size = 3", "sub/mine.toml"))
     assert list(policies.policies_of([mine, other], None, None)) == [mine, other]
     found = policies.policies_of(["fair", mine], 3, 4)
     assert [(one.team_size, one.teams) for one in found.values()] == [(3, 4), (3, 4)]
 
 
-def test_teams_that_a_policy_cannot_have_are_told_with_policy_and_option(written):
-    path = written("roles = { tank = 2 }\nteam_size = 5")
+def test_teams_that_a_policy_cannot_have_are_told_with_policy_and_option(policy_file):
+    path = policy_file("roles = { tank = 2 }\nteam_size = 5")
     with pytest.raises(BadParameterError, match=r"mine.toml with --team-size 1: roles are 2 players of each team"):
         policies.policies_of([str(path)], 1, None)
 

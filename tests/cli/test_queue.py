@@ -6,7 +6,7 @@ import pytest
 
 
 @pytest.fixture
-def queue(run, league):
+def queue_command(run, league):
     def command(*words):
         return run("queue", *words)
 
@@ -18,33 +18,33 @@ def listed(queue):
     return json.loads(queue("list", "--json").out)
 
 
-def test_a_queue_is_made_with_the_ladders_team_size_and_listed(queue):
-    made = queue("set", "duel", "ranked")
+def test_a_queue_is_made_with_the_ladders_team_size_and_listed(queue_command):
+    made = queue_command("set", "duel", "ranked")
     assert (made.code, made.out) == (
         0,
         "queue ranked of ladder duel: 3 v 3, accept within 20 s, heartbeat 30 s, a tick each 1 s\n",
     )
-    (told,) = listed(queue)
+    (told,) = listed(queue_command)
     assert (told["queue"], told["policy"]["team_size"], told["rules"]["penalty"]) == ("ranked", 3, 30.0)
-    assert "ranked" in queue("list").out
+    assert "ranked" in queue_command("list").out
 
 
-def test_what_is_set_again_is_replaced_and_rules_that_are_not_named_stay(queue, tmp_path):
+def test_what_is_set_again_is_replaced_and_rules_that_are_not_named_stay(queue_command, tmp_path):
     own = tmp_path / "own.toml"
     own.write_text('preset = "quick"\nteam_size = 2\n')
-    queue("set", "duel", "ranked", "--rule", "accept_within=9", "--rule", "heartbeat=none")
-    assert queue("set", "duel", "ranked", "--policy", own, "--rule", "tick=0.5").code == 0
-    (told,) = listed(queue)
+    queue_command("set", "duel", "ranked", "--rule", "accept_within=9", "--rule", "heartbeat=none")
+    assert queue_command("set", "duel", "ranked", "--policy", own, "--rule", "tick=0.5").code == 0
+    (told,) = listed(queue_command)
     assert (told["policy"]["team_size"], told["policy"]["even_spread"]) == (2, 10.0)  # of the preset quick
     rules = told["rules"]
     assert (rules["accept_within"], rules["heartbeat"], rules["tick"]) == (9.0, None, 0.5)
 
 
-def test_a_queue_is_removed(queue):
-    queue("set", "duel", "ranked")
-    assert queue("remove", "duel", "ranked").out == "queue ranked of ladder duel: removed\n"
-    assert listed(queue) == []
-    assert queue("remove", "duel", "ranked").code == 2
+def test_a_queue_is_removed(queue_command):
+    queue_command("set", "duel", "ranked")
+    assert queue_command("remove", "duel", "ranked").out == "queue ranked of ladder duel: removed\n"
+    assert listed(queue_command) == []
+    assert queue_command("remove", "duel", "ranked").code == 2
 
 
 @pytest.mark.parametrize(
@@ -57,8 +57,8 @@ def test_a_queue_is_removed(queue):
         ("set duel ranked --rule speed=1", "unknown rule of a queue 'speed'"),
     ],
 )
-def test_what_is_wrong_is_said_in_words(queue, words, told):
-    ended = queue(*words.split())
+def test_what_is_wrong_is_said_in_words(queue_command, words, told):
+    ended = queue_command(*words.split())
     assert (ended.code, ended.out) == (2, "")
     assert told in ended.err
-    assert listed(queue) == []
+    assert listed(queue_command) == []

@@ -13,7 +13,7 @@ from evenmatch.lab.synthetic_season import season as season_of_teams
 SHOWN = ["ladder", "player", "rating", "matches", "last_played", "percentile", "placed", "division"]
 
 
-def rows_of(path):
+def read_csv(path):
     with path.open(newline="", encoding="utf-8") as file:
         return list(csv.DictReader(file))
 
@@ -29,8 +29,8 @@ def files_in(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
-def test_without_a_file_each_ladder_has_a_plain_table_on_standard_output(run, season):
-    ended = run("rate", season, "--system", "wager", "--placement", "1")
+def test_without_a_file_each_ladder_has_a_plain_table_on_standard_output(run, season_file):
+    ended = run("rate", season_file, "--system", "wager", "--placement", "1")
     assert ended.code == 0
     assert ended.err == ""
     first, second = ended.out.strip().split("\n\n")
@@ -58,17 +58,17 @@ def test_the_table_holds_the_twenty_best_of_those_who_are_placed(run, tmp_path):
     assert [line.split()[1:3] for line in lines[2:]] == [[row["player"], f"{row['rating']:.2f}"] for row in placed[:20]]
 
 
-def test_where_nobody_is_placed_the_table_says_so_and_shows_all(run, season):
-    out = run("rate", season, "-s", "wager", "--ladder", "team").out
+def test_where_nobody_is_placed_the_table_says_so_and_shows_all(run, season_file):
+    out = run("rate", season_file, "-s", "wager", "--ladder", "team").out
     assert "no player has completed 10 matches yet: all are shown" in out
     assert len(out.strip().splitlines()) == 6
 
 
 @pytest.mark.parametrize("system", ["wager", "scorefactor", "prav", "battlepoints"])
-def test_a_file_holds_every_player_with_the_promised_columns_in_the_promised_order(system, run, season, tmp_path):
+def test_a_file_holds_every_player_with_the_promised_columns_in_the_promised_order(system, run, season_file, tmp_path):
     path = tmp_path / "ratings.csv"
-    run("rate", season, "-s", system, "--ladder", "duel", "--out", path, "--placement", "4")
-    rows = rows_of(path)
+    run("rate", season_file, "-s", system, "--ladder", "duel", "--out", path, "--placement", "4")
+    rows = read_csv(path)
     state = rules(system).system.columns(rules(system).newcomers(1))
     assert list(rows[0]) == SHOWN + list(state)
     assert [row["player"] for row in rows if row["placed"] == "true"] == [
@@ -78,26 +78,26 @@ def test_a_file_holds_every_player_with_the_promised_columns_in_the_promised_ord
     assert rows[0]["last_played"].endswith("Z")
 
 
-def test_rows_are_sorted_and_ratings_are_not_rounded(run, season, tmp_path):
+def test_rows_are_sorted_and_ratings_are_not_rounded(run, season_file, tmp_path):
     path = tmp_path / "ratings.csv"
-    assert run("rate", season, "-s", "battlepoints", "--out", path).code == 0
-    rows = rows_of(path)
+    assert run("rate", season_file, "-s", "battlepoints", "--out", path).code == 0
+    rows = read_csv(path)
     assert [(row["ladder"], -float(row["rating"]), row["player"]) for row in rows] == sorted(
         (row["ladder"], -float(row["rating"]), row["player"]) for row in rows
     )
-    exact = rate(read(season), rules("battlepoints")).standings().to_pylist()
+    exact = rate(read(season_file), rules("battlepoints")).standings().to_pylist()
     assert [float(row["rating"]) for row in rows] == [row["rating"] for row in exact]
     assert any(len(row["rating"]) > 12 for row in rows)
     assert rows[0]["last_played"] == "2026-01-11T12:00:00Z"
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet", "jsonl"])
-def test_every_form_of_file_holds_the_same(suffix, run, season, tmp_path):
+def test_every_form_of_file_holds_the_same(suffix, run, season_file, tmp_path):
     path, journal = tmp_path / f"r.{suffix}", tmp_path / f"j.{suffix}"
-    ended = run("rate", season, "-s", "battlepoints", "-o", path, "--journal", journal, "--placement", "4")
+    ended = run("rate", season_file, "-s", "battlepoints", "-o", path, "--journal", journal, "--placement", "4")
     assert (ended.code, ended.err) == (0, "")
     assert ended.out == f"{path}: 10 rows\n{journal}: 26 rows\n"
-    ratings = rate(read(season), rules("battlepoints"), journal=True)
+    ratings = rate(read(season_file), rules("battlepoints"), journal=True)
     expected, changes = ratings.standings(placement=4).to_pylist(), ratings.journal_table().to_pylist()
     if suffix == "parquet":
         assert pq.read_table(path).to_pylist() == expected
@@ -109,23 +109,23 @@ def test_every_form_of_file_holds_the_same(suffix, run, season, tmp_path):
         assert [json.loads(line) for line in path.read_text().splitlines()] == expected
         assert [json.loads(line) for line in journal.read_text().splitlines()] == changes
         return
-    assert [row["percentile"] for row in rows_of(path)] == [
+    assert [row["percentile"] for row in read_csv(path)] == [
         "" if row["percentile"] is None else str(row["percentile"]) for row in expected
     ]
-    for written, table in ((rows_of(path), expected), (rows_of(journal), changes)):
+    for written, table in ((read_csv(path), expected), (read_csv(journal), changes)):
         assert [
             [float(row[name]) for row in written] for name in written[0] if name in ("rating", "before", "after")
         ] == [[row[name] for row in table] for name in table[0] if name in ("rating", "before", "after")]
 
 
 @pytest.mark.parametrize("system", ["wager", "scorefactor", "prav", "battlepoints"])
-def test_a_journal_has_a_row_per_player_and_match_and_a_column_per_factor(system, run, season, tmp_path):
+def test_a_journal_has_a_row_per_player_and_match_and_a_column_per_factor(system, run, season_file, tmp_path):
     path = tmp_path / "journal.csv"
-    ended = run("rate", season, "-s", system, "--ladder", "duel", "--journal", path)
+    ended = run("rate", season_file, "-s", system, "--ladder", "duel", "--journal", path)
     assert ended.code == 0
     assert ended.out.startswith("duel: 11 matches")
     assert str(path) in ended.err
-    rows = rows_of(path)
+    rows = read_csv(path)
     factors = list(only_document(run("systems", system, "--json").out)["factors"])
     assert list(rows[0]) == ["match_id", "ladder", "player", "team", "before", "after", "expected", *factors]
     assert len(rows) == 22
@@ -136,8 +136,8 @@ def test_a_journal_has_a_row_per_player_and_match_and_a_column_per_factor(system
         latest[row["player"]] = row["after"]
 
 
-def test_json_is_one_document_and_nothing_else(run, season):
-    ended = run("rate", season, "-s", "battlepoints", "--json")
+def test_json_is_one_document_and_nothing_else(run, season_file):
+    ended = run("rate", season_file, "-s", "battlepoints", "--json")
     assert (ended.code, ended.err) == (0, "")
     document = only_document(ended.out)
     assert document["system"] == "battlepoints"
@@ -179,17 +179,17 @@ def test_bad_rows_are_all_listed_on_standard_error_and_nothing_is_written(run, s
         assert files_in(tmp_path) == before
 
 
-def test_more_than_ten_bad_rows_are_all_listed(run, season):
-    season.write_text(season.read_text().replace(",1,60", ",0,60"))
-    ended = run("rate", season, "-s", "battlepoints")
+def test_more_than_ten_bad_rows_are_all_listed(run, season_file):
+    season_file.write_text(season_file.read_text().replace(",1,60", ",0,60"))
+    ended = run("rate", season_file, "-s", "battlepoints")
     assert ended.code == 1
     assert len(re.findall(r"line \d+, match '\w+': place is '?0'?;", ended.err)) == 13
 
 
-def test_what_the_system_cannot_rate_is_an_error_of_the_file_and_nothing_is_written(run, season, tmp_path):
-    season.write_text(season.read_text().replace("blue,g,2,60", "blue,g,2,"))
+def test_what_the_system_cannot_rate_is_an_error_of_the_file_and_nothing_is_written(run, season_file, tmp_path):
+    season_file.write_text(season_file.read_text().replace("blue,g,2,60", "blue,g,2,"))
     before = files_in(tmp_path)
-    ended = run("rate", season, "-s", "wager", "--out", tmp_path / "r.parquet")
+    ended = run("rate", season_file, "-s", "wager", "--out", tmp_path / "r.parquet")
     assert ended.code == 1
     assert "line 24, match 't1': seconds is empty for 1 of 4 players" in ended.err
     assert files_in(tmp_path) == before
@@ -199,27 +199,27 @@ def test_skipping_leaves_out_whole_matches_and_tells_how_many(run, spoilt, tmp_p
     ended = run("rate", spoilt, "-s", "wager", "--skip-bad", "--out", tmp_path / "r.csv")
     assert ended.code == 0
     assert re.search(r"\b2 bad matches skipped", ended.err)
-    rows = {(row["ladder"], row["player"]): row for row in rows_of(tmp_path / "r.csv")}
+    rows = {(row["ladder"], row["player"]): row for row in read_csv(tmp_path / "r.csv")}
     assert rows["duel", "d"]["matches"] == "3"  # d03 is gone for both
     assert rows["duel", "a"]["matches"] == "4"
     assert not any(ladder == "team" for ladder, _ in rows)
 
 
-def test_skipping_everything_is_an_error(run, season):
-    season.write_text(season.read_text().replace(",60", ",nan"))
-    ended = run("rate", season, "-s", "battlepoints", "--skip-bad")
+def test_skipping_everything_is_an_error(run, season_file):
+    season_file.write_text(season_file.read_text().replace(",60", ",nan"))
+    ended = run("rate", season_file, "-s", "battlepoints", "--skip-bad")
     assert (ended.code, ended.out) == (1, "")
 
 
-def test_only_one_ladder_is_rated_where_one_is_named(run, season):
-    document = only_document(run("rate", season, "-s", "wager", "--ladder", "team", "--json").out)
+def test_only_one_ladder_is_rated_where_one_is_named(run, season_file):
+    document = only_document(run("rate", season_file, "-s", "wager", "--ladder", "team", "--json").out)
     assert {row["ladder"] for row in document["standings"]} == {"team"}
     assert (document["matches"], document["players"]) == (1, 4)
 
 
-def test_each_ladder_is_rated_by_itself_unless_they_are_pooled(run, season):
-    apart = only_document(run("rate", season, "-s", "battlepoints", "--json").out)["standings"]
-    pooled = only_document(run("rate", season, "-s", "battlepoints", "--pool-ladders", "--json").out)["standings"]
+def test_each_ladder_is_rated_by_itself_unless_they_are_pooled(run, season_file):
+    apart = only_document(run("rate", season_file, "-s", "battlepoints", "--json").out)["standings"]
+    pooled = only_document(run("rate", season_file, "-s", "battlepoints", "--pool-ladders", "--json").out)["standings"]
     assert [row["matches"] for row in apart if row["player"] == "a"] == [5, 1]
     (ann,) = (row for row in pooled if row["player"] == "a")
     assert ann["matches"] == 6
@@ -234,18 +234,18 @@ MOMENTS = ["2026-01-05T12:00:00Z", "2026-01-05 13:00+01:00", "2026-01-05T23:59:5
 
 
 @pytest.mark.parametrize("moment", MOMENTS)
-def test_as_of_a_moment_later_matches_are_left_out(moment, run, season):
-    ended = run("rate", season, "-s", "battlepoints", "--as-of", moment, "--json")
+def test_as_of_a_moment_later_matches_are_left_out(moment, run, season_file):
+    ended = run("rate", season_file, "-s", "battlepoints", "--as-of", moment, "--json")
     document = only_document(ended.out)
     assert document["matches"] == 5
     assert {row["ladder"] for row in document["standings"]} == {"duel"}
     assert "7 matches later than --as-of are left out" in ended.err
 
 
-def test_as_of_a_later_moment_nobody_is_active(run, season):
-    shown = only_document(run("rate", season, "-s", "wager", "--placement", "0", "--json").out)["standings"]
+def test_as_of_a_later_moment_nobody_is_active(run, season_file):
+    shown = only_document(run("rate", season_file, "-s", "wager", "--placement", "0", "--json").out)["standings"]
     assert all(row["percentile"] is not None for row in shown)
-    arguments = ["rate", season, "-s", "wager", "--placement", "0", "--as-of", "2026-12-31", "--json"]
+    arguments = ["rate", season_file, "-s", "wager", "--placement", "0", "--as-of", "2026-12-31", "--json"]
     later = only_document(run(*arguments).out)["standings"]
     assert all(row["percentile"] is None and row["division"] is None and row["placed"] for row in later)
     year = only_document(run(*arguments, "--active-days", "365").out)["standings"]
@@ -257,16 +257,20 @@ WINDOWS = [("0", "af"), ("0.5", "af"), ("1", "adef"), ("2", "acdef"), ("4", "abc
 
 
 @pytest.mark.parametrize(("days", "active"), WINDOWS)
-def test_the_active_window_is_in_days(days, active, run, season):
-    ended = run("rate", season, "-s", "wager", "--ladder", "duel", "--placement", "0", "--active-days", days, "--json")
+def test_the_active_window_is_in_days(days, active, run, season_file):
+    ended = run(
+        "rate", season_file, "-s", "wager", "--ladder", "duel", "--placement", "0", "--active-days", days, "--json"
+    )
     assert ended.code == 0
     found = {row["player"] for row in only_document(ended.out)["standings"] if row["percentile"] is not None}
     assert found == set(active)
 
 
 @pytest.mark.parametrize("days", ["1e9", "1e300", "inf"])
-def test_a_window_longer_than_all_time_takes_everybody_in_or_is_refused(days, run, season):
-    ended = run("rate", season, "-s", "wager", "--ladder", "team", "--placement", "0", "--active-days", days, "--json")
+def test_a_window_longer_than_all_time_takes_everybody_in_or_is_refused(days, run, season_file):
+    ended = run(
+        "rate", season_file, "-s", "wager", "--ladder", "team", "--placement", "0", "--active-days", days, "--json"
+    )
     if ended.code == 2:
         assert "active-days" in ended.err
     else:
@@ -275,21 +279,21 @@ def test_a_window_longer_than_all_time_takes_everybody_in_or_is_refused(days, ru
 
 
 @pytest.mark.parametrize(("placement", "placed"), [(0, "abcdef"), (1, "abcdef"), (2, "abcde"), (5, "a"), (6, "")])
-def test_placement_matches_are_counted(placement, placed, run, season):
-    ended = run("rate", season, "-s", "wager", "--ladder", "duel", "--placement", placement, "--json")
+def test_placement_matches_are_counted(placement, placed, run, season_file):
+    ended = run("rate", season_file, "-s", "wager", "--ladder", "duel", "--placement", placement, "--json")
     assert {row["player"] for row in only_document(ended.out)["standings"] if row["placed"]} == set(placed)
 
 
-def test_five_players_have_the_percentiles_of_the_rule(run, season):
+def test_five_players_have_the_percentiles_of_the_rule(run, season_file):
     arguments = ["--ladder", "duel", "--as-of", "2026-01-10T12:00:00Z", "--placement", "4", "--json"]
-    standings = only_document(run("rate", season, "-s", "battlepoints", *arguments).out)["standings"]
+    standings = only_document(run("rate", season_file, "-s", "battlepoints", *arguments).out)["standings"]
     assert [(row["player"], row["percentile"]) for row in standings] == [
         ("a", 100), ("b", 76), ("c", 51), ("d", 26), ("e", 1),
     ]  # fmt: skip
     assert [row["division"] for row in standings] == ["Champion", "Platinum", "Gold", "Silver", "Bronze"]
 
 
-def test_divisions_are_read_from_a_file(run, season, tmp_path):
+def test_divisions_are_read_from_a_file(run, season_file, tmp_path):
     table = tmp_path / "divisions.csv"
     table.write_bytes('\ufeffname,lowest\r\nWood,1\r\n"Iron, old",26\r\nÉlite,100\r\n'.encode())
     arguments = [
@@ -303,7 +307,7 @@ def test_divisions_are_read_from_a_file(run, season, tmp_path):
         "--divisions",
         table,
     ]
-    standings = only_document(run("rate", season, "-s", "battlepoints", *arguments).out)["standings"]
+    standings = only_document(run("rate", season_file, "-s", "battlepoints", *arguments).out)["standings"]
     assert [row["division"] for row in standings] == ["Élite", "Iron, old", "Iron, old", "Iron, old", "Wood"]
 
 
@@ -326,18 +330,20 @@ WRONG_DIVISIONS = [
 
 
 @pytest.mark.parametrize(("contents", "said"), WRONG_DIVISIONS, ids=[said for _, said in WRONG_DIVISIONS])
-def test_a_wrong_table_of_divisions_is_an_error_of_a_file_and_nothing_is_written(contents, said, run, season, tmp_path):
+def test_a_wrong_table_of_divisions_is_an_error_of_a_file_and_nothing_is_written(
+    contents, said, run, season_file, tmp_path
+):
     table = tmp_path / "divisions.csv"
     table.write_bytes(contents)
-    ended = run("rate", season, "-s", "wager", "--divisions", table, "--out", tmp_path / "r.csv")
+    ended = run("rate", season_file, "-s", "wager", "--divisions", table, "--out", tmp_path / "r.csv")
     assert (ended.code, ended.out) == (1, "")
     assert said in ended.err
     assert str(table) in ended.err
     assert not (tmp_path / "r.csv").exists()
 
 
-def test_a_preset_and_parameters_reach_the_ratings(run, season):
-    arguments = ["rate", season, "-s", "wager", "--ladder", "team", "--json"]
+def test_a_preset_and_parameters_reach_the_ratings(run, season_file):
+    arguments = ["rate", season_file, "-s", "wager", "--ladder", "team", "--json"]
     document = only_document(run(*arguments, "--param", "start=10", "--param", " stake = 0.1").out)
     assert (document["parameters"]["start"], document["parameters"]["stake"]) == (10.0, 0.1)
     assert [row["rating"] for row in document["standings"]] == [11.0, 11.0, 9.0, 9.0]
@@ -346,9 +352,9 @@ def test_a_preset_and_parameters_reach_the_ratings(run, season):
 
 
 @pytest.mark.parametrize("form", ["parquet", "jsonl"])
-def test_any_form_of_file_is_rated_alike(form, run, season, tmp_path):
-    write(read(season), tmp_path / f"again.{form}")
-    first = run("rate", season, "-s", "prav", "--json")
+def test_any_form_of_file_is_rated_alike(form, run, season_file, tmp_path):
+    write(read(season_file), tmp_path / f"again.{form}")
+    first = run("rate", season_file, "-s", "prav", "--json")
     again = run("rate", tmp_path / f"again.{form}", "-s", "prav", "--json")
     assert only_document(again.out) == only_document(first.out)
 
@@ -368,8 +374,8 @@ def test_a_file_that_cannot_be_written_is_found_before_anything_is_read(option, 
     assert files_in(tmp_path) == ["folder.csv"]
 
 
-def test_ratings_and_journal_in_the_same_file_are_a_wrong_value(run, season, tmp_path):
-    ended = run("rate", season, "-s", "wager", "--out", tmp_path / "x.csv", "--journal", tmp_path / "x.csv")
+def test_ratings_and_journal_in_the_same_file_are_a_wrong_value(run, season_file, tmp_path):
+    ended = run("rate", season_file, "-s", "wager", "--out", tmp_path / "x.csv", "--journal", tmp_path / "x.csv")
     assert ended.code == 2
     assert not (tmp_path / "x.csv").exists()
 

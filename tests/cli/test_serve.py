@@ -56,7 +56,7 @@ class Serving:
 
 
 @pytest.fixture
-def serve(tmp_path):
+def started_server(tmp_path):
     """Begin to serve in a folder of its own."""
     begun = []
 
@@ -70,7 +70,7 @@ def serve(tmp_path):
 
 
 @pytest.fixture
-def key(spawn, tmp_path):
+def admin_headers(spawn, tmp_path):
     """The headers of a new admin's key."""
 
     def create():
@@ -81,7 +81,7 @@ def key(spawn, tmp_path):
     return create
 
 
-def report(number):
+def match_json(number):
     teams = [{"place": place, "players": [{"player": name}]} for place, name in ((1, "ann"), (2, f"p{number % 7}"))]
     return {"id": f"m{number}", "played_at": "2026-11-21T18:30:00Z", "teams": teams}
 
@@ -98,20 +98,20 @@ def wait_until_ready(address):
         time.sleep(0.1)
 
 
-def test_a_new_user_is_told_the_address_and_how_to_make_a_key_that_then_works(serve, key):
-    service = serve("--log-format", "text")
+def test_a_new_user_is_told_the_address_and_how_to_make_a_key_that_then_works(started_server, admin_headers):
+    service = started_server("--log-format", "text")
     assert re.fullmatch(r"serving at http://127\.0\.0\.1:\d+\n", service.line)
     assert wait_until_ready(service.address).status_code == 200
     assert "to create one: evenmatch key create operator --scope admin\n" in service.told()
     refused = httpx.post(f"{service.address}/v1/ladders", json=LADDER)
     assert (refused.status_code, refused.headers["content-type"]) == (401, "application/problem+json")
-    assert httpx.post(f"{service.address}/v1/ladders", json=LADDER, headers=key()).status_code == 201
+    assert httpx.post(f"{service.address}/v1/ladders", json=LADDER, headers=admin_headers()).status_code == 201
     assert service.end(signal.SIGINT) == (0, "")
     assert "Traceback" not in service.told()
 
 
-def test_no_report_that_was_answered_is_lost_by_sigterm(serve, key, spawn, tmp_path):
-    service, headers = serve(EVENMATCH_LOG_LEVEL="warning"), key()
+def test_no_report_that_was_answered_is_lost_by_sigterm(started_server, admin_headers, spawn, tmp_path):
+    service, headers = started_server(EVENMATCH_LOG_LEVEL="warning"), admin_headers()
     httpx.post(f"{service.address}/v1/ladders", json=LADDER, headers=headers)
     numbers, answered, many = count(), [], threading.Event()
 
@@ -120,7 +120,7 @@ def test_no_report_that_was_answered_is_lost_by_sigterm(serve, key, spawn, tmp_p
             while True:
                 number = next(numbers)
                 try:
-                    told = client.post("/v1/ladders/duel/matches", json=report(number))
+                    told = client.post("/v1/ladders/duel/matches", json=match_json(number))
                 except httpx.TransportError:
                     return
                 assert told.status_code == 200, told.text
@@ -143,8 +143,8 @@ def test_no_report_that_was_answered_is_lost_by_sigterm(serve, key, spawn, tmp_p
     assert set(answered) <= set(range(2, kept + 2))  # the ladder itself is at position 1
 
 
-def test_a_long_poll_is_answered_when_the_process_is_asked_to_stop(serve, key, tmp_path):
-    service, headers = serve("--log-format", "text"), key()
+def test_a_long_poll_is_answered_when_the_process_is_asked_to_stop(started_server, admin_headers, tmp_path):
+    service, headers = started_server("--log-format", "text"), admin_headers()
     httpx.post(f"{service.address}/v1/ladders", json=LADDER, headers=headers)
     with Service.open(str(tmp_path / "evenmatch.db")) as other:
         work, stop = threading.Event(), threading.Event()
@@ -170,8 +170,8 @@ def test_a_long_poll_is_answered_when_the_process_is_asked_to_stop(serve, key, t
     assert "Traceback" not in service.told()
 
 
-def test_a_request_is_waited_for_and_a_second_interrupt_ends_at_once(serve):
-    service = serve()
+def test_a_request_is_waited_for_and_a_second_interrupt_ends_at_once(started_server):
+    service = started_server()
     host, port = service.address.removeprefix("http://").split(":")
     with socket.create_connection((host, int(port))) as half:
         half.sendall(b"POST /v1/ladders HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{")
@@ -196,8 +196,8 @@ def test_a_port_in_use_and_a_wrong_setting_are_said_in_words(spawn, tmp_path):
     assert "EVENMATCH_RATE is 'often'" in ended.err
 
 
-def test_the_environment_says_how_to_serve_and_options_win(serve):
-    service = serve(
+def test_the_environment_says_how_to_serve_and_options_win(started_server):
+    service = started_server(
         "--host", "127.0.0.1", EVENMATCH_HOST="127.0.0.9", EVENMATCH_OPEN_READS="true", EVENMATCH_DB="own.db"
     )
     assert service.address.startswith("http://127.0.0.1:")
@@ -206,8 +206,8 @@ def test_the_environment_says_how_to_serve_and_options_win(serve):
     assert '"address":' in service.told()  # the log is JSON
 
 
-def test_no_secret_is_in_the_log(serve, key):
-    service, headers = serve(EVENMATCH_LOG_LEVEL="debug"), key()
+def test_no_secret_is_in_the_log(started_server, admin_headers):
+    service, headers = started_server(EVENMATCH_LOG_LEVEL="debug"), admin_headers()
     secret = headers["Authorization"].rpartition("_")[2]
     httpx.post(f"{service.address}/v1/ladders", json=LADDER, headers=headers)
     made = httpx.post(f"{service.address}/v1/keys", json={"name": "k", "scopes": ["queue"]}, headers=headers).json()

@@ -270,7 +270,7 @@ def test_a_queue_without_a_match_is_told_without_figures(run):
 
 
 @pytest.fixture(scope="module")
-def recorded(tmp_path_factory):
+def recorded_journal(tmp_path_factory):
     """A journal of a short simulated queue, and its figures."""
     path = tmp_path_factory.mktemp("recorded") / "queue.jsonl"
     policy = presets()["quick"].__class__.from_data({"preset": "quick", "team_size": 2})
@@ -280,8 +280,8 @@ def recorded(tmp_path_factory):
     return path, summary_of(found)
 
 
-def test_a_replay_under_its_own_policy_says_that_nothing_differs(run, recorded):
-    path, figures = recorded
+def test_a_replay_under_its_own_policy_says_that_nothing_differs(run, recorded_journal):
+    path, figures = recorded_journal
     ended = run("replay-queue", path, "--policy", "fair")
     assert ended.code == 0
     assert "Under its own policy all decisions are the same, in 60 ticks." in ended.out
@@ -292,13 +292,13 @@ def test_a_replay_under_its_own_policy_says_that_nothing_differs(run, recorded):
     assert found[0]["first_differing_tick"] is None
 
 
-def test_a_recorded_run_keeps_its_place_beside_a_policy_of_the_same_name(run, recorded):
-    found = json.loads(run("replay-queue", recorded[0], "--policy", "quick", "--json").out)
+def test_a_recorded_run_keeps_its_place_beside_a_policy_of_the_same_name(run, recorded_journal):
+    found = json.loads(run("replay-queue", recorded_journal[0], "--policy", "quick", "--json").out)
     assert [one["name"] for one in found] == ["quick (recorded)", "quick"]
 
 
-def test_decisions_that_differ_are_told_with_the_first_tick(run, recorded, tmp_path):
-    lines = recorded[0].read_text().splitlines()
+def test_decisions_that_differ_are_told_with_the_first_tick(run, recorded_journal, tmp_path):
+    lines = recorded_journal[0].read_text().splitlines()
     deciding = [at for at, line in enumerate(lines) if "matches" in json.loads(line)]
     changed = json.loads(lines[deciding[3]])
     del changed["matches"]
@@ -312,8 +312,8 @@ def test_decisions_that_differ_are_told_with_the_first_tick(run, recorded, tmp_p
     assert found["first_differing_tick"] == deciding[3]
 
 
-def test_a_damaged_journal_ends_with_one_and_names_the_line(run, recorded, tmp_path):
-    lines = recorded[0].read_text().splitlines()
+def test_a_damaged_journal_ends_with_one_and_names_the_line(run, recorded_journal, tmp_path):
+    lines = recorded_journal[0].read_text().splitlines()
     (tmp_path / "cut.jsonl").write_text("\n".join(lines[:-1]) + "\n")
     ended = run("replay-queue", "cut.jsonl")
     assert (ended.code, ended.out) == (1, "")
@@ -322,11 +322,11 @@ def test_a_damaged_journal_ends_with_one_and_names_the_line(run, recorded, tmp_p
     assert (ended.code, ended.err) == (2, "error: nosuch.jsonl: No such file or directory\n")
     (tmp_path / "empty.jsonl").touch()
     assert "empty.jsonl is empty; expected a queue journal" in run("replay-queue", "empty.jsonl").err
-    assert run("replay-queue", recorded[0], "--policy", "nope").code == 2
+    assert run("replay-queue", recorded_journal[0], "--policy", "nope").code == 2
 
 
-def test_a_hostile_recorded_name_cannot_move_the_cursor(run, recorded, tmp_path):
-    lines = recorded[0].read_text().splitlines()
+def test_a_hostile_recorded_name_cannot_move_the_cursor(run, recorded_journal, tmp_path):
+    lines = recorded_journal[0].read_text().splitlines()
     header = json.loads(lines[0]) | {"name": "\x1b[2J\u202eevil" + "x" * 300}
     (tmp_path / "hostile.jsonl").write_text("\n".join([json.dumps(header), *lines[1:]]) + "\n")
     ended = run("replay-queue", "hostile.jsonl", "--report", "page.html")

@@ -20,7 +20,7 @@ from evenmatch.match import Appearance, Match, Team
 from evenmatch.service.corrections import Ban, Reinstate, Unvoid, Void
 from evenmatch.service.recording.receipts import MatchReceipt
 from evenmatch.service.service import Service
-from ledger.made import START, Clock, everybody, micros
+from ledger.sample_matches import START, ManualClock, everybody, micros
 from postgres import postgres  # noqa: F401
 from reference.ledger import NEVER, SlowLedger, System, can_rate
 
@@ -329,7 +329,10 @@ class Anything(RuleBasedStateMachine):
         self.service.correct(self.ladder, wish)
         self.check(verify=True)
         now = everybody(self.service, self.ladder)
-        moved = {name: (told(before, name), told(now, name)) for name in before.keys() | now.keys()}
+        moved = {
+            name: (rating_and_matches(before, name), rating_and_matches(now, name))
+            for name in before.keys() | now.keys()
+        }
         assert {
             one.player: ((one.before, one.matches_before), (one.after, one.matches_after)) for one in foretold.moves
         } == {name: both for name, both in moved.items() if both[0] != both[1]}
@@ -392,7 +395,7 @@ class Anything(RuleBasedStateMachine):
         return receipt.match_id, receipt.position, receipt.rated, lines
 
 
-def told(standings, name):
+def rating_and_matches(standings, name):
     """Rating and matches of a player; (None, 0) where there is none."""
     return (standings[name].rating, standings[name].matches) if name in standings else (None, 0)
 
@@ -400,6 +403,6 @@ def told(standings, name):
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
 def test_ratings_after_any_mix_of_events_are_those_of_a_replay_from_nothing(kind, request, tmp_path):
     url = str(tmp_path / "laws.db") if kind == "sqlite" else request.getfixturevalue("postgres").fresh_database()
-    clock = Clock(START + timedelta(days=13))
+    clock = ManualClock(START + timedelta(days=13))
     with Service.open(url, clock) as service:
         run_state_machine_as_test(lambda: Anything(service, clock), settings=LONG)

@@ -39,7 +39,7 @@ fuzz = settings(max_examples=6, deadline=None, suppress_health_check=list(Health
 seeds = st.integers(0, 2**32 - 1)
 
 
-def made_up(seed, teams, rows=ROWS):
+def random_history(seed, teams, rows=ROWS):
     """A fuzzed history of about so many rows: uneven teams, ties, quitters, idle years, dead heats in time, refunds."""
     rng = np.random.default_rng(seed)
     people = int(rng.choice([12, 60, 4000]))
@@ -91,7 +91,7 @@ def same(a, b):
 @given(seed=seeds)
 def test_everything_stays_finite_and_expectations_are_probabilities(name, preset, seed):
     by = rules(name, preset)
-    history, people = made_up(seed, by.system.teams)
+    history, people = random_history(seed, by.system.teams)
     assert not list(by.system.refusals(history.columns, by.parameters))
     result = replayed(by, history, by.newcomers(people), journal=True)
     for field in by.system.state.names:
@@ -107,7 +107,7 @@ def test_everything_stays_finite_and_expectations_are_probabilities(name, preset
 @given(seed=seeds, cuts=st.lists(st.floats(0, 1), min_size=1, max_size=4))
 def test_split_replaying_the_parts_in_turn_equals_replaying_the_whole(name, seed, cuts):
     by = rules(name)
-    history, people = made_up(seed, by.system.teams)
+    history, people = random_history(seed, by.system.teams)
     whole = replayed(by, history, by.newcomers(people))
     ends = sorted(int(cut * len(history)) for cut in cuts)
     state, expected = by.newcomers(people), []
@@ -124,7 +124,7 @@ def test_split_replaying_the_parts_in_turn_equals_replaying_the_whole(name, seed
 @given(seed=seeds)
 def test_locality_nobody_outside_a_match_is_touched_and_numbers_of_players_do_not_matter(name, seed):
     by = rules(name)
-    history, people = made_up(seed, by.system.teams, rows=2000)
+    history, people = random_history(seed, by.system.teams, rows=2000)
     before = replayed(by, history.take(slice(0, len(history) // 2)), by.newcomers(people)).state
     last = history.take(slice(len(history) // 2, len(history) // 2 + 1))
     after = replayed(by, last, before).state
@@ -142,7 +142,7 @@ def test_locality_nobody_outside_a_match_is_touched_and_numbers_of_players_do_no
 @given(seed=seeds)
 def test_containment_rows_can_be_gathered_replayed_and_scattered(name, seed):
     by = rules(name)
-    history, people = made_up(seed, by.system.teams, rows=2000)
+    history, people = random_history(seed, by.system.teams, rows=2000)
     state = replayed(by, history, by.newcomers(people)).state
     match = history.take(slice(len(history) - 1, None))
     whole = replayed(by, match, state).state
@@ -156,7 +156,7 @@ def test_containment_rows_can_be_gathered_replayed_and_scattered(name, seed):
 @given(seed=seeds)
 def test_the_same_history_gives_the_same_bits_with_and_without_a_journal(name, seed):
     by = rules(name)
-    history, people = made_up(seed, by.system.teams)
+    history, people = random_history(seed, by.system.teams)
     start = by.newcomers(people)
     plain, told = replayed(by, history, start), replayed(by, history, start, journal=True)
     assert same(start, by.newcomers(people))  # the state that went in is as it was
@@ -169,7 +169,7 @@ def test_the_same_history_gives_the_same_bits_with_and_without_a_journal(name, s
 @given(seed=seeds)
 def test_the_journal_is_a_chain_from_newcomer_to_the_final_rating(name, seed):
     by = rules(name)
-    history, people = made_up(seed, by.system.teams)
+    history, people = random_history(seed, by.system.teams)
     result = replayed(by, history, by.newcomers(people), journal=True)
     order = np.argsort(history.columns.player, kind="stable")
     player = history.columns.player[order]
@@ -186,7 +186,7 @@ def test_the_journal_is_a_chain_from_newcomer_to_the_final_rating(name, seed):
 @given(seed=seeds)
 def test_a_slot_without_keep_is_put_back_and_changes_nothing_for_the_others(name, seed):
     by = rules(name)
-    history, people = made_up(seed, by.system.teams, rows=500)
+    history, people = random_history(seed, by.system.teams, rows=500)
     state = replayed(by, history, by.newcomers(people)).state
     match = history.take(slice(len(history) - 1, None))
     slots = np.arange(len(match.columns.player))
@@ -204,7 +204,7 @@ def test_a_slot_without_keep_is_put_back_and_changes_nothing_for_the_others(name
 @given(seed=seeds)
 def test_pair_gives_both_sides_of_the_same_odds(name, seed):
     by = rules(name)
-    history, people = made_up(seed, by.system.teams, rows=1000)
+    history, people = random_history(seed, by.system.teams, rows=1000)
     state = replayed(by, history, by.newcomers(people)).state
     rng = np.random.default_rng(seed)
     line_up = rng.choice(people, int(rng.integers(2, 6)), replace=False).tolist()
@@ -306,7 +306,7 @@ def test_of_two_who_start_apart_the_higher_one_is_expected_to_win_more(name, pre
         loop.odds(by, state, [own], [1 - own], True, 50 * DAY) for own in range(2)
     )
     assert high + drawn_by_high / 2 > low + drawn_by_low / 2
-    played, _ = made_up(1, by.system.teams, rows=20)
+    played, _ = random_history(1, by.system.teams, rows=20)
     match = played.take(slice(0, 1))
     size = len(match.columns.player)
     match = History(match.columns._replace(player=np.arange(size)))
@@ -316,7 +316,7 @@ def test_of_two_who_start_apart_the_higher_one_is_expected_to_win_more(name, pre
 
 def played_and_started(by, seed):
     """A state of players whose last matches were at many times, some newcomers, and some who only started."""
-    history, people = made_up(seed, by.system.teams, rows=1000)
+    history, people = random_history(seed, by.system.teams, rows=1000)
     state = by.starting(asked(by, np.random.default_rng(seed), people + 5))
     state[people : people + 2] = by.newcomers(2)
     return replayed(by, history, state).state, history, people
@@ -381,7 +381,7 @@ def test_the_deviation_as_of_a_match_is_what_the_journal_has_before_it_bit_for_b
 @every_variant
 def test_every_change_is_told_in_words_and_factors(name, preset):
     by = rules(name, preset)
-    history, people = made_up(3, by.system.teams, rows=600)
+    history, people = random_history(3, by.system.teams, rows=600)
     result = replayed(by, history, by.newcomers(people), journal=True)
     names = [f"p{number}" for number in range(people)]
     for match in range(len(history)):
@@ -430,7 +430,7 @@ def test_wrong_names_and_values_say_what_is_accepted(name):
 @every_system
 def test_rating_stays_the_same_when_the_state_is_larger_than_the_history(name):
     by = rules(name)
-    history, people = made_up(5, by.system.teams, rows=300)
+    history, people = random_history(5, by.system.teams, rows=300)
     small = replayed(by, history, by.newcomers(people)).state
     large = replayed(by, history, by.newcomers(people + 100)).state
     assert same(large[:people], small)
@@ -439,7 +439,7 @@ def test_rating_stays_the_same_when_the_state_is_larger_than_the_history(name):
 
 def test_progress_counts_up_to_the_number_of_matches():
     by = rules("battlepoints")
-    history, people = made_up(5, None, rows=30_000)
+    history, people = random_history(5, None, rows=30_000)
     seen = []
     stepped = loop.replay(by, history, by.newcomers(people), progress=seen.append)
     assert seen == sorted(seen)

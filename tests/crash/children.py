@@ -17,7 +17,7 @@ FORKS = get_context("forkserver")
 
 def prepare() -> None:
     """Start the process that is forked, once; it ends with this one."""
-    FORKS.set_forkserver_preload(["pytest", "crash.warm"])
+    FORKS.set_forkserver_preload(["pytest", "crash.preload"])
     with here_on_path():  # it imports nothing from where its parent does, unless told so
         forkserver.ensure_running()
 

@@ -7,7 +7,7 @@ from random import Random
 
 import httpx
 
-from served import Served
+from server_process import Served
 
 ON = "/v1/ladders/arena"
 PATIENCE = 60.0  # seconds until somebody must have answered

@@ -13,10 +13,10 @@ from tempfile import TemporaryDirectory
 import pytest
 import sqlalchemy
 
+from crash.child_tasks import SYSTEM, correct_match, correct_player, hold_lock, in_small_steps, read_only
 from crash.children import Child, here_on_path
-from crash.looking import connect, rows
-from crash.matches import LADDER, match_of, matches_of
-from crash.worker import SYSTEM, correct_match, correct_player, hold_lock, in_small_steps, read_only
+from crash.numbered_matches import LADDER, numbered_match, numbered_matches
+from crash.plain_sql import connect, select_rows
 from evenmatch import rules
 from evenmatch.errors import StoreError
 from evenmatch.ledger import database
@@ -36,12 +36,12 @@ def may_mount(alone: tuple[str, ...]) -> bool:
     return subprocess.run(tried, capture_output=True, check=False).returncode == 0
 
 
-def play(scene: str, size: str, folder: Path) -> dict[str, object]:
-    """What happened in a scene of alone.py on a filesystem of that size."""
+def play_scene(scene: str, size: str, folder: Path) -> dict[str, object]:
+    """What happened in a scene of small_disk.py on a filesystem of that size."""
     alone = next(filter(may_mount, MOUNTERS), None)
     if alone is None:
         pytest.skip("no filesystem can be mounted here: neither in a user namespace nor, as root, outside of a chroot")
-    script = Path(__file__).with_name("alone.py")
+    script = Path(__file__).with_name("small_disk.py")
     with here_on_path():
         run = subprocess.run(
             [*alone, "sh", "-c", MOUNT, size, str(folder), sys.executable, str(script), scene, str(folder)],
@@ -62,7 +62,7 @@ def test_a_full_disk_is_named_and_writing_goes_on_when_there_is_room(scene: str,
     """A real filesystem of that size, mounted where nobody else sees it, for SQLite and for PostgreSQL."""
     with TemporaryDirectory(dir=find_place()) as folder:  # which the server's account can enter, too
         Path(folder).chmod(0o755)
-        told = play(scene, size, Path(folder))
+        told = play_scene(scene, size, Path(folder))
     for act in ("record", "import", "rebuild"):
         assert FULL in str(told[act])
     assert told["kept"] == told["acknowledged"]
@@ -79,7 +79,7 @@ def path() -> Iterator[Path]:
         file = Path(folder) / "ladders.db"
         with Service.open(str(file)) as service:
             service.create_ladder(LADDER, SYSTEM, rules(SYSTEM))
-            service.record_many(LADDER, matches_of(0, 50))
+            service.record_many(LADDER, numbered_matches(0, 50))
         Path(folder).chmod(0o755)
         yield file
         Path(folder).chmod(0o755)
@@ -87,7 +87,7 @@ def path() -> Iterator[Path]:
 
 def test_a_disk_with_no_page_left_is_named_and_writing_goes_on_when_there_is_one(path: Path):
     """The same without a filesystem of its own: SQLite is allowed no more pages than it has, and then more."""
-    pages = [int(str(rows(str(path), "PRAGMA page_count")[0][0]))]
+    pages = [int(str(select_rows(str(path), "PRAGMA page_count")[0][0]))]
 
     def limit(connection: sqlite3.Connection, *_: object) -> None:
         connection.execute(f"PRAGMA max_page_count = {pages[-1]}")
@@ -96,11 +96,11 @@ def test_a_disk_with_no_page_left_is_named_and_writing_goes_on_when_there_is_one
     try:
         with Service.open(str(path)) as service:
             with pytest.raises(StoreError, match=FULL):
-                service.record_many(LADDER, matches_of(50, 450))
+                service.record_many(LADDER, numbered_matches(50, 450))
             assert service.ladder(LADDER).matches == 50
             assert service.verify(LADDER).is_equal
             pages.append(100_000)
-            service.record_many(LADDER, matches_of(40, 450))
+            service.record_many(LADDER, numbered_matches(40, 450))
             assert service.ladder(LADDER).matches == 450
             assert service.verify(LADDER).is_equal
     finally:
@@ -143,7 +143,7 @@ def test_a_read_only_folder_can_be_read_while_somebody_writes(path: Path):
         check_read_only(path)
         path.parent.chmod(0o755)
         path.chmod(0o644)
-        assert service.record(match_of(50)).position == 52
+        assert service.record(numbered_match(50)).position == 52
 
 
 def test_a_lock_that_stays_is_named_and_writing_goes_on_after_it(path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -151,16 +151,16 @@ def test_a_lock_that_stays_is_named_and_writing_goes_on_after_it(path: Path, mon
     with Service.open(str(path)) as service, Child(hold_lock, str(path)) as other:
         assert other.next() == "ready"
         with pytest.raises(StoreError, match=r"another process has been writing for .* nothing was saved"):
-            service.record(match_of(50))
+            service.record(numbered_match(50))
         assert len(service.view(LADDER).snapshot.board) > 30
         other.pipe.send("let go")
         assert other.next() == "done"
-        assert service.record(match_of(50)).position == 52
+        assert service.record(numbered_match(50)).position == 52
         assert service.verify(LADDER).is_equal
 
 
 def first_page(path: Path, table: str) -> int:
-    return int(str(rows(str(path), "SELECT rootpage FROM sqlite_schema WHERE name = :table", table=table)[0][0]))
+    return int(str(select_rows(str(path), "SELECT rootpage FROM sqlite_schema WHERE name = :table", table=table)[0][0]))
 
 
 @pytest.mark.parametrize("table", ["event", "state", "ladder", "generation"])
@@ -215,22 +215,22 @@ CHANGES = [
 def test_verify_tells_of_a_changed_byte(url: str, table: str, column: str, which: str, told: str):
     with in_small_steps(), Service.open(url) as service:
         service.create_ladder(LADDER, SYSTEM, rules(SYSTEM))
-        service.record_many(LADDER, matches_of(0, 50))
+        service.record_many(LADDER, numbered_matches(0, 50))
         correct_match(service, "m10")
         correct_player(service, "player 7", Random(1))
         service.open_season(LADDER)
-        service.record(match_of(50))
+        service.record(numbered_match(50))
         assert service.verify(LADDER).is_equal
-        change(url, table, column, which)
+        change_value(url, table, column, which)
         found = service.verify(LADDER)
     assert not found.is_equal
     said = (*found.damage, *found.differences)
     assert any(told in one for one in said), said
 
 
-def change(url: str, table: str, column: str, which: str) -> None:
+def change_value(url: str, table: str, column: str, which: str) -> None:
     """The least change to one value: a bit, a billionth, one, yes for no."""
-    ((value,),) = rows(url, f"SELECT {column} FROM {table} WHERE {which}")
+    ((value,),) = select_rows(url, f"SELECT {column} FROM {table} WHERE {which}")
     if isinstance(value, bytes | memoryview):
         other: object = bytes([value[0] ^ 1]) + bytes(value[1:])
     elif column == "rated":

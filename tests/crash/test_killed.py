@@ -9,23 +9,23 @@ from random import Random
 
 import pytest
 
-from crash.children import PATIENCE, Child
-from crash.looking import check_events, dead_rows
-from crash.matches import LADDER, match_of, matches_of
-from crash.worker import (
+from crash.child_tasks import (
     SYSTEM,
-    Begun,
     Corrected,
     Kept,
     Plain,
+    TaskBegun,
     ban_or_reinstate,
     die_at_commit,
     in_small_steps,
     load_more,
-    open_season,
-    received,
+    open_soft_season,
+    receipt_values,
     write_for_ever,
 )
+from crash.children import PATIENCE, Child
+from crash.numbered_matches import LADDER, numbered_match, numbered_matches
+from crash.plain_sql import check_events, dead_rows
 from evenmatch import rules, tables
 from evenmatch.service.service import Service
 
@@ -66,26 +66,26 @@ def test_nothing_acknowledged_is_lost_by_kills(url: str):
     chance, told = Random(SEED), Told()
     with Service.open(url) as service:
         service.create_ladder(LADDER, SYSTEM, rules(SYSTEM))
-        service.import_matches(LADDER, tables.from_matches(matches_of(0, 400)))
+        service.import_matches(LADDER, tables.from_matches(numbered_matches(0, 400)))
     told.receipts = dict.fromkeys(range(400))
     for kill in range(KILLS):
         task, longest = AIMS[kill % len(AIMS)]
         run_and_kill(url, told, chance, task, longest)
-        check(url, told, chance, rebuild=kill % 3 == 0)
+        check_ledger(url, told, chance, rebuild=kill % 3 == 0)
     assert len(told.receipts) > 400 + 10 * KILLS
     with Service.open(url) as service:
         check_leftovers(url, service)
         assert service.verify(LADDER).is_equal
 
 
-@pytest.mark.parametrize(("act", "least"), [(ban_or_reinstate, 10), (open_season, 2), (load_more, 4)])
+@pytest.mark.parametrize(("act", "least"), [(ban_or_reinstate, 10), (open_soft_season, 2), (load_more, 4)])
 def test_a_kill_before_any_of_its_commits_leaves_nothing_to_repair(
     url: str, act: Callable[[Service], object], least: int
 ):
     """Killed before the first commit, then before the second … until it comes to its end."""
     with Service.open(url) as service:
         service.create_ladder(LADDER, SYSTEM, rules(SYSTEM))
-        service.record_many(LADDER, matches_of(0, 400))
+        service.record_many(LADDER, numbered_matches(0, 400))
     kept = {f"m{number}" for number in range(400)}
     for number in range(1, 60):
         with Child(die_at_commit, url, act, number) as child:
@@ -121,14 +121,14 @@ def run_and_kill(url: str, told: Told, chance: Random, task: str, longest: float
         while True:
             said = child.next()
             told.hear(said)
-            if said == Begun(task):
+            if said == TaskBegun(task):
                 break
         time.sleep(chance.uniform(0, longest))
         for one in child.kill():
             told.hear(one)
 
 
-def check(url: str, told: Told, chance: Random, *, rebuild: bool) -> None:
+def check_ledger(url: str, told: Told, chance: Random, *, rebuild: bool) -> None:
     kinds = check_events(url, told.ids)
     for kind in set(told.corrections):
         assert kinds.count(kind) >= told.corrections.count(kind)
@@ -144,5 +144,5 @@ def check(url: str, told: Told, chance: Random, *, rebuild: bool) -> None:
                 assert dead_rows(url) == {"state": 0, "journal": 0, "checkpoint": 0}
         with_receipt = [number for number, receipt in told.receipts.items() if receipt is not None]
         sent = chance.sample(with_receipt, min(10, len(with_receipt)))
-        again = service.record_many(LADDER, [match_of(number) for number in sent])
-        assert list(map(received, again)) == [told.receipts[number] for number in sent]
+        again = service.record_many(LADDER, [numbered_match(number) for number in sent])
+        assert list(map(receipt_values, again)) == [told.receipts[number] for number in sent]

@@ -5,10 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from crash.children import Child, run_together
-from crash.looking import check_events, dead_rows, rows
-from crash.matches import LADDER, matches_of
-from crash.worker import (
+from crash.child_tasks import (
     CHEATER,
     SYSTEM,
     ban_or_reinstate,
@@ -19,6 +16,9 @@ from crash.worker import (
     record_range,
     repeat,
 )
+from crash.children import Child, run_together
+from crash.numbered_matches import LADDER, numbered_matches
+from crash.plain_sql import check_events, dead_rows, select_rows
 from evenmatch import rules
 from evenmatch.service.service import Service
 
@@ -69,15 +69,15 @@ def test_four_processes_record_on_four_ladders_among_new_players(url: str, servi
 
 def check_identities(url: str) -> None:
     """Every name leads to one player who bears it, and nobody was made for nothing."""
-    named = rows(url, "SELECT n.name, p.name FROM name n LEFT JOIN player p ON p.player = n.player")
+    named = select_rows(url, "SELECT n.name, p.name FROM name n LEFT JOIN player p ON p.player = n.player")
     assert all(name == borne for name, borne in named)
-    assert [row[0] for row in rows(url, "SELECT COUNT(*) FROM player")] == [len(named)]
+    assert [row[0] for row in select_rows(url, "SELECT COUNT(*) FROM player")] == [len(named)]
     strangers = "SELECT COUNT(*) FROM appearance a LEFT JOIN player p ON p.player = a.player WHERE p.player IS NULL"
-    assert rows(url, strangers)[0][0] == 0
+    assert select_rows(url, strangers)[0][0] == 0
 
 
 def test_corrections_go_on_while_others_record(url: str, service: Service):
-    service.record_many(LADDER, matches_of(0, 100))
+    service.record_many(LADDER, numbered_matches(0, 100))
     with ExitStack() as stack:
         children = [
             stack.enter_context(Child(record_range, url, [LADDER], range(100 + 150 * at, 250 + 150 * at), 3))
@@ -93,7 +93,7 @@ def test_corrections_go_on_while_others_record(url: str, service: Service):
 
 
 def test_a_rebuild_catches_up_with_what_another_process_recorded_meanwhile(url: str, service: Service):
-    service.record_many(LADDER, matches_of(0, 400))
+    service.record_many(LADDER, numbered_matches(0, 400))
     with in_small_steps(), Child(record_range, url, [LADDER], range(400, 440), 10) as child:
         assert child.next() == "ready"
         told: list[object] = []
@@ -111,7 +111,7 @@ def test_a_rebuild_catches_up_with_what_another_process_recorded_meanwhile(url: 
 
 
 def test_two_processes_rebuild_the_same_ladder_while_others_record(url: str, service: Service):
-    service.record_many(LADDER, matches_of(0, 400))
+    service.record_many(LADDER, numbered_matches(0, 400))
     with ExitStack() as stack:
         children = [stack.enter_context(Child(repeat, url, rebuild_whole, 4)) for _ in range(2)]
         children += [
@@ -130,16 +130,16 @@ def ratings(url: str) -> frozenset[tuple[object, ...]]:
         "SELECT s.player, s.rating FROM state s JOIN ladder l ON l.ladder = s.ladder AND l.generation = s.generation "
         "JOIN player p ON p.player = s.player WHERE p.name <> :left_out"
     )
-    return frozenset((player, rating) for player, rating in rows(url, sql, left_out=CHEATER))
+    return frozenset((player, rating) for player, rating in select_rows(url, sql, left_out=CHEATER))
 
 
 def test_readers_see_the_old_ratings_or_the_new_ones(url: str, service: Service, tmp_path: Path):
     """Two processes read while another bans, rebuilds, reinstates, rebuilds …, and opens a season at last."""
-    service.record_many(LADDER, matches_of(0, 400))
+    service.record_many(LADDER, numbered_matches(0, 400))
     twin = str(tmp_path / "twin.db")
     with Service.open(twin) as other:
         other.create_ladder(LADDER, SYSTEM, rules(SYSTEM))
-        other.record_many(LADDER, matches_of(0, 400))
+        other.record_many(LADDER, numbered_matches(0, 400))
         expected = [ratings(twin)]
         ban_or_reinstate(other)
         expected.append(ratings(twin))

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from crash.looking import check_events, connect, rows
-from crash.matches import LADDER, match_of, matches_of
-from crash.worker import SYSTEM, correct_match
+from crash.child_tasks import SYSTEM, correct_match
+from crash.numbered_matches import LADDER, numbered_match, numbered_matches
+from crash.plain_sql import check_events, connect, select_rows
 from evenmatch import rules
 from evenmatch.errors import StoreError
 from evenmatch.service.recording.receipts import MatchReceipt
@@ -32,7 +32,7 @@ def service(durable: Postgres) -> Iterator[Service]:
         yield opened
 
 
-def shown_url(service: Service) -> str:
+def url_with_password(service: Service) -> str:
     return service.database.url.render_as_string(hide_password=False)
 
 
@@ -61,7 +61,7 @@ class Senders:
         try:
             while not self._stop.is_set():
                 try:
-                    self.receipts[number] = self._service.record(match_of(number))
+                    self.receipts[number] = self._service.record(numbered_match(number))
                     number += 1
                 except StoreError as error:
                     self.refusals.append(str(error))
@@ -91,12 +91,12 @@ class Senders:
             time.sleep(0.002)
 
 
-def check(service: Service, senders: Senders) -> None:
+def check_recovered(service: Service, senders: Senders) -> None:
     senders.check()
-    check_events(shown_url(service), {f"m{number}" for number in senders.receipts})
+    check_events(url_with_password(service), {f"m{number}" for number in senders.receipts})
     assert service.verify(LADDER).is_equal
     numbers = sorted(senders.receipts)[::7]
-    again = service.record_many(LADDER, [match_of(number) for number in numbers])
+    again = service.record_many(LADDER, [numbered_match(number) for number in numbers])
     assert again == [senders.receipts[number] for number in numbers]
 
 
@@ -111,7 +111,7 @@ def test_a_killed_server_loses_nothing_and_the_service_goes_on(service: Service,
             durable.start()
             senders.wait_for(5)
     assert "can be sent again" in senders.refusals[0]
-    check(service, senders)
+    check_recovered(service, senders)
 
 
 def test_a_server_that_is_shut_down_and_started_again(service: Service, durable: Postgres):
@@ -121,7 +121,7 @@ def test_a_server_that_is_shut_down_and_started_again(service: Service, durable:
         senders.wait_for_refusals(3)
         durable.start()
         senders.wait_for(10)
-    check(service, senders)
+    check_recovered(service, senders)
 
 
 def cut_connections(service: Service) -> int:
@@ -130,7 +130,7 @@ def cut_connections(service: Service) -> int:
         "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity "
         "WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'"
     )
-    return len(rows(shown_url(service), sql))
+    return len(select_rows(url_with_password(service), sql))
 
 
 def test_connections_that_are_cut_lose_nothing(service: Service):
@@ -141,11 +141,11 @@ def test_connections_that_are_cut_lose_nothing(service: Service):
             cut += cut_connections(service)
         senders.wait_for(5)  # so that a sender has met the last cut, and not the check below
     assert senders.refusals
-    check(service, senders)
+    check_recovered(service, senders)
 
 
 def test_a_rebuild_whose_connection_is_cut_is_finished_by_the_next(service: Service):
-    service.record_many(LADDER, matches_of(0, 300))
+    service.record_many(LADDER, numbered_matches(0, 300))
     before = service.verify(LADDER)
     assert before.is_equal
 
@@ -155,7 +155,7 @@ def test_a_rebuild_whose_connection_is_cut_is_finished_by_the_next(service: Serv
     with pytest.raises(StoreError, match="the connection was lost or refused"):
         service.rebuild(LADDER, whole=True, progress=cut)
     assert service.verify(LADDER) == before
-    with connect(shown_url(service)) as connection:  # as a kill between a correction and its rebuild leaves it
+    with connect(url_with_password(service)) as connection:  # as a kill between a correction and its rebuild leaves it
         connection.exec_driver_sql("UPDATE ladder SET due = 2")
     assert service.verify(LADDER).differences == ()
     made = service.rebuild(LADDER)

@@ -11,11 +11,11 @@ from random import Random
 import pytest
 
 from crash.clients import ON, Clients
-from crash.looking import check_events, rows
+from crash.plain_sql import check_events, select_rows
 from evenmatch.service.callers.keys import Keys
 from evenmatch.service.service import Service
 from postgres import Postgres
-from served import Served, ask
+from server_process import Served, request_json
 
 SOAK = os.environ.get("EVENMATCH_SOAK") == "1"
 KILLS = 20 if SOAK else 2
@@ -39,7 +39,7 @@ def check_nobody_twice(url: str) -> None:
     """A player is in one open match, or waits in one ticket, and is asked in one offer; the seats say the same."""
     busy: Counter[int] = Counter()
     asked: Counter[int] = Counter()
-    for what, body in rows(url, WHERE):
+    for what, body in select_rows(url, WHERE):
         said = json.loads(str(body))
         if what == "ticket":
             busy.update(member["id"] for member in said["members"])
@@ -55,7 +55,7 @@ def check_nobody_twice(url: str) -> None:
 def seconds_until_an_offer(url: str, clients: Clients, took: list[float]) -> float:
     """Seconds from now until the next offer was made, by whoever makes them; `took`: those of the kills before."""
     begin, killed_at = time.monotonic(), time.time_ns() // 1000
-    while not rows(url, "SELECT 1 FROM offer WHERE made_at > :at LIMIT 1", at=killed_at):
+    while not select_rows(url, "SELECT 1 FROM offer WHERE made_at > :at LIMIT 1", at=killed_at):
         clients.check()
         assert time.monotonic() < begin + TAKEN_OVER, f"nobody makes offers any more; before: {took}"
         time.sleep(0.05)
@@ -75,8 +75,8 @@ def test_nothing_acknowledged_is_lost_and_nobody_plays_twice_when_a_process_is_k
     with ExitStack() as stack:
         served = [stack.enter_context(Served(url, folder, EVENMATCH_LOG_LEVEL="warning")) for folder in folders]
         with served[0].client(key) as admin:
-            ask(admin, "POST", "/v1/ladders", {"name": "arena", "system": "elo"}, status=201)
-            ask(admin, "PUT", f"{ON}/queues/main", QUEUE)
+            request_json(admin, "POST", "/v1/ladders", {"name": "arena", "system": "elo"}, status=201)
+            request_json(admin, "PUT", f"{ON}/queues/main", QUEUE)
         clients = Clients(served, key, SEED)
         stack.callback(clients.end)
         clients.begin(servers=2, players=8)
@@ -102,12 +102,12 @@ def check_kept(url: str, clients: Clients, served: Served, key: str) -> None:
     """What was acknowledged is there, once, and told again as before."""
     assert len(clients.reports) > 10 * KILLS
     check_events(url, set(clients.reports), "arena")
-    there = {int(str(ticket)) for (ticket,) in rows(url, "SELECT ticket FROM ticket")}
+    there = {int(str(ticket)) for (ticket,) in select_rows(url, "SELECT ticket FROM ticket")}
     assert clients.tickets <= there
     with served.client(key) as admin:
         plain = sorted(one for one in clients.reports if one.startswith("s"))[::20]
         for match_id in plain:
-            found = ask(admin, "GET", f"{ON}/matches/{match_id}")
+            found = request_json(admin, "GET", f"{ON}/matches/{match_id}")
             assert found["position"] == clients.reports[match_id]["position"]
     with Service.open(url) as service:
         assert service.verify("arena").is_equal

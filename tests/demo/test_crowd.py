@@ -13,7 +13,7 @@ from evenmatch.demo.games import LADDERS
 from evenmatch.demo.ladder_creation import QUEUE, make_ladder, play_seasons
 from evenmatch.service.callers.keys import Keys
 from evenmatch.service.service import Service
-from served import Served
+from server_process import Served
 
 SEED = 2
 BEFORE = 60

@@ -4,14 +4,14 @@ import shutil
 
 import pytest
 
+from asgi_client import Asking
 from evenmatch.http.app import application
 from evenmatch.http.options import Options
 from evenmatch.http.server import site_over
 from evenmatch.ledger.database import Database
 from evenmatch.service.callers.access import SCOPES
 from evenmatch.service.service import Service
-from http_asking import Asking
-from ledger.made import Clock
+from ledger.sample_matches import ManualClock
 from postgres import postgres  # noqa: F401
 
 
@@ -26,7 +26,7 @@ def asking(site):
 @pytest.fixture
 def clock():
     """`clock.now` is microseconds since the epoch; `clock.move(seconds=…)` lets time pass."""
-    return Clock()
+    return ManualClock()
 
 
 @pytest.fixture(scope="session")

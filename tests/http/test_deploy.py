@@ -28,7 +28,7 @@ GROUPED = re.compile(r"\b(?:by|on) \(([^)]*)\)")
 OF_SCRAPES = {"job", "instance", "le"}  # added by Prometheus, or of every histogram
 
 
-def rules():
+def alert_rules():
     groups = yaml.safe_load((DEPLOY / "alerts.yml").read_text())["groups"]
     return [rule for group in groups for rule in group["rules"]]
 
@@ -39,7 +39,7 @@ def panels():
 
 def expressions():
     board = [target["expr"] for panel in panels() for target in panel["targets"]]
-    return [*board, *(rule["expr"] for rule in rules())]
+    return [*board, *(rule["expr"] for rule in alert_rules())]
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def options():
 
 
 @pytest.fixture
-def metrics(site, asking):
+def metric_labels(site, asking):
     """What /metrics of a process says it has: labels by the name of each sample."""
     workers(site)
     key = Keys(site.service.database, site.service.clock).create("prometheus", ["read"], None, None)[1]
@@ -61,13 +61,13 @@ def metrics(site, asking):
     return names
 
 
-def test_every_metric_of_dashboard_and_alerts_is_one_that_a_process_tells(metrics):
+def test_every_metric_of_dashboard_and_alerts_is_one_that_a_process_tells(metric_labels):
     named = {name for expr in expressions() for name in NAME.findall(expr)}
     assert {"evenmatch_requests_total", "process_resident_memory_bytes", "evenmatch_queue_tickets"} <= named
-    assert named - OF_PROMETHEUS - metrics == set()
+    assert named - OF_PROMETHEUS - metric_labels == set()
 
 
-def test_every_label_of_dashboard_and_alerts_is_one_that_some_figure_has(site, metrics):
+def test_every_label_of_dashboard_and_alerts_is_one_that_some_figure_has(site, metric_labels):
     known = set(OF_SCRAPES)
     for collector in site.metrics.registry._collector_to_names:
         known |= set(getattr(collector, "_labelnames", ()))
@@ -87,7 +87,7 @@ def test_panels_have_titles_units_and_places_of_their_own():
 
 def test_every_alert_says_why_and_is_explained():
     page = (ROOT / "docs" / "operate.md").read_text()
-    for rule in rules():
+    for rule in alert_rules():
         assert rule["annotations"]["summary"]
         assert rule["annotations"]["reason"]
         assert f"`{rule['alert']}`" in page

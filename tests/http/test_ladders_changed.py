@@ -2,7 +2,7 @@
 
 import pytest
 
-from ledger.made import duel, match
+from ledger.sample_matches import duel, team_match
 
 DUEL = {"name": "duel", "system": "elo"}
 
@@ -104,7 +104,7 @@ def test_rules_from_now_leave_what_there_is(admin, service):
 def test_rules_that_cannot_rate_a_match_fail_with_it_and_change_nothing(admin, service):
     admin.post("/v1/ladders", json=DUEL)
     service.record_many(
-        "duel", [duel(1, "ann", "bob", "duel"), match(7, (1, "eve"), (2, "joe"), (3, "ann"), ladder="duel")]
+        "duel", [duel(1, "ann", "bob", "duel"), team_match(7, (1, "eve"), (2, "joe"), (3, "ann"), ladder="duel")]
     )
     begun = admin.put("/v1/ladders/duel/rules", json={"system": "trophies"}).json()  # which knows two teams alone
     job = admin.get(f"/v1/jobs/{begun['job']}", params={"wait": 20}).json()

@@ -2,27 +2,27 @@
 
 import pytest
 
-from ledger.made import duel, ratings
+from ledger.sample_matches import duel, ratings
 
 LADDER = "/v1/ladders/duel"
 
 
 @pytest.fixture
-def played(admin, service):
+def played_ratings(admin, service):
     """Ann beat Bob, then Eve beat Ann, who was the favourite."""
     admin.post("/v1/ladders", json={"name": "duel", "system": "elo"})
     service.record_many("duel", [duel(1, "ann", "bob", "duel"), duel(2, "eve", "ann", "duel")])
     return ratings(service, "duel")
 
 
-def test_a_void_is_seen_done_told_and_lifted(admin, service, played):
+def test_a_void_is_seen_done_told_and_lifted(admin, service, played_ratings):
     sent = {"match_id": "m1", "reason": "a crash", "id": "v1"}
     seen = admin.post(f"{LADDER}/voids", json=sent, params={"preview": "true"}).json()
     assert (seen["preview"], seen["foreseen"]["matches"], seen["foreseen"]["moved"]) == (True, 1, 3)
     moves = {one["player"]: (one["before"], one["after"]) for one in seen["foreseen"]["moves"]}
     assert moves["bob"] == (1484.0, None)
-    assert moves["eve"] == (round(played["eve"], 2), 1516.0)  # two newcomers met: half of 32
-    assert ratings(service, "duel") == played
+    assert moves["eve"] == (round(played_ratings["eve"], 2), 1516.0)  # two newcomers met: half of 32
+    assert ratings(service, "duel") == played_ratings
 
     done = admin.post(f"{LADDER}/voids", json=sent).json()
     assert (done["there_already"], done["preview"], done["foreseen"]) == (False, False, None)
@@ -33,12 +33,12 @@ def test_a_void_is_seen_done_told_and_lifted(admin, service, played):
     assert [(one["match_id"], one["reason"], one["id"]) for one in listed] == [("m1", "a crash", "v1")]
 
     assert admin.delete(f"{LADDER}/voids/m1", params={"reason": "it was none"}).status_code == 200
-    assert ratings(service, "duel") == played
+    assert ratings(service, "duel") == played_ratings
     assert admin.get(f"{LADDER}/voids").json() == {"items": [], "next": None}
     assert admin.delete(f"{LADDER}/voids/m1").status_code == 409
 
 
-def test_a_ban_by_refund_gives_the_victims_back_what_they_lost(admin, service, played):
+def test_a_ban_by_refund_gives_the_victims_back_what_they_lost(admin, service, played_ratings):
     sent = {"player": "ann", "rule": "refund", "since": "2026-01-01T00:30:00Z", "reason": "aimbot"}
     assert admin.post(f"{LADDER}/bans", json=sent).status_code == 200
     assert ratings(service, "duel")["bob"] == 1500.0
@@ -47,11 +47,11 @@ def test_a_ban_by_refund_gives_the_victims_back_what_they_lost(admin, service, p
     seen = admin.delete(f"{LADDER}/bans/ann", params={"preview": "true"}).json()
     assert [one["player"] for one in seen["foreseen"]["moves"]] == ["bob"]
     assert admin.delete(f"{LADDER}/bans/ann").status_code == 200
-    assert ratings(service, "duel") == played
+    assert ratings(service, "duel") == played_ratings
     assert admin.delete(f"{LADDER}/bans/ann").status_code == 409
 
 
-def test_what_is_not_there_is_not_found(admin, played):
+def test_what_is_not_there_is_not_found(admin, played_ratings):
     assert admin.post(f"{LADDER}/voids", json={"match_id": "m9"}).status_code in (404, 422)
     assert admin.post(f"{LADDER}/bans", json={"player": "joe"}).status_code in (404, 422)
     assert admin.delete(f"{LADDER}/bans/joe").status_code == 404
@@ -66,13 +66,13 @@ def test_what_is_not_there_is_not_found(admin, played):
     assert half.status_code == 422
 
 
-def test_names_with_a_slash_and_a_quote_are_reached_percent_encoded(admin, service, played):
+def test_names_with_a_slash_and_a_quote_are_reached_percent_encoded(admin, service, played_ratings):
     service.record(duel(3, "a/b'; --", "ann", "duel"))
     assert admin.post(f"{LADDER}/bans", json={"player": "a/b'; --"}).status_code == 200
     assert admin.delete(f"{LADDER}/bans/a%2Fb%27%3B%20--").status_code == 200
 
 
-def test_corrections_come_in_pages_of_which_none_is_lost_while_others_are_made(admin, service, played):
+def test_corrections_come_in_pages_of_which_none_is_lost_while_others_are_made(admin, service, played_ratings):
     for at in (1, 2):
         admin.post(f"{LADDER}/voids", json={"match_id": f"m{at}"})
     first = admin.get(f"{LADDER}/corrections", params={"limit": 1}).json()
@@ -84,11 +84,11 @@ def test_corrections_come_in_pages_of_which_none_is_lost_while_others_are_made(a
 
 
 @pytest.mark.parametrize("cursor", ["x", "WyJhIl0", "W10", "WzFlOTk5XQ", "WzEwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMF0", "é"])
-def test_a_cursor_that_we_did_not_write_is_refused(admin, played, cursor):
+def test_a_cursor_that_we_did_not_write_is_refused(admin, played_ratings, cursor):
     assert admin.get(f"{LADDER}/corrections", params={"cursor": cursor}).status_code == 422
 
 
-def test_each_deed_is_in_the_trail_once_with_who_did_it(admin, played):
+def test_each_deed_is_in_the_trail_once_with_who_did_it(admin, played_ratings):
     void = {"match_id": "m2", "id": "v"}
     told = [admin.post(f"{LADDER}/voids", json=void, headers={"X-Request-Id": f"r{at}"}) for at in range(2)]
     assert [one.headers["x-request-id"] for one in told] == ["r0", "r1"]
@@ -98,12 +98,12 @@ def test_each_deed_is_in_the_trail_once_with_who_did_it(admin, played):
     assert audit_entry["actor"].startswith("key em_")
 
 
-def test_a_refused_correction_leaves_no_trace(admin, played):
+def test_a_refused_correction_leaves_no_trace(admin, played_ratings):
     admin.delete(f"{LADDER}/voids/m2")
     assert all(one["action"] != "match.reinstated" for one in admin.get("/v1/audit").json()["items"])
 
 
-def test_players_are_renamed_merged_and_erased(admin, service, played):
+def test_players_are_renamed_merged_and_erased(admin, service, played_ratings):
     assert admin.post("/v1/players/ann/rename", json={"to": "anna"}).json() == {"player": "anna", "changed": True}
     assert admin.post("/v1/players/ann/rename", json={"to": "anna"}).json()["changed"] is False
     assert admin.post("/v1/players/anna/rename", json={"to": "bob"}).status_code == 409
@@ -118,7 +118,7 @@ def test_players_are_renamed_merged_and_erased(admin, service, played):
     assert trail[0]["target"] == pseudonym
 
 
-def test_players_are_changed_by_an_admin_of_all_ladders_alone(asking, admin, site, played):
+def test_players_are_changed_by_an_admin_of_all_ladders_alone(asking, admin, site, played_ratings):
     own = {"Authorization": f"Bearer {site.keys.create('one', ['admin'], ['duel'])[1]}"}
     assert asking.post("/v1/players/ann/rename", json={"to": "x"}, headers=own).status_code == 403
     assert asking.post("/v1/players/ann/erase", headers=own).status_code == 403

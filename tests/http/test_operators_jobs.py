@@ -6,7 +6,7 @@ import pytest
 
 from evenmatch.errors import ConflictError
 from evenmatch.service.jobs import Jobs
-from ledger.made import duel
+from ledger.sample_matches import duel
 
 
 @pytest.fixture
@@ -15,7 +15,7 @@ def database_url(either_database):
 
 
 @pytest.fixture
-def played(admin, service):
+def played_ladder(admin, service):
     admin.post("/v1/ladders", json={"name": "duel", "system": "elo"})
     service.record_many("duel", [duel(1, "ann", "bob", "duel"), duel(2, "eve", "ann", "duel")])
 
@@ -25,7 +25,7 @@ def ended(admin, begun):
     return admin.get(begun.headers["location"], params={"wait": 30}).json()
 
 
-def test_a_rebuild_mends_ratings_and_a_verification_says_so(admin, service, played):
+def test_a_rebuild_mends_ratings_and_a_verification_says_so(admin, service, played_ladder):
     with service.database.write() as store:
         store.run("UPDATE state SET rating = ?", 1.0)
     bad = ended(admin, admin.post("/v1/ladders/duel/verify"))
@@ -39,7 +39,7 @@ def test_a_rebuild_mends_ratings_and_a_verification_says_so(admin, service, play
     assert sorted(kinds) == ["rebuild", "verify", "verify"]
 
 
-def test_one_that_is_at_work_is_told_and_no_second_begun(admin, site, played):
+def test_one_that_is_at_work_is_told_and_no_second_begun(admin, site, played_ladder):
     go = threading.Event()
     first, begun = site.jobs.begin("rebuild", "duel", lambda _: go.wait(20) and {})
     assert begun
@@ -49,7 +49,7 @@ def test_one_that_is_at_work_is_told_and_no_second_begun(admin, site, played):
     assert admin.post("/v1/ladders/duel/rebuild").json()["job"] != first.job
 
 
-def test_rules_wait_for_other_rules_to_end(admin, site, played):
+def test_rules_wait_for_other_rules_to_end(admin, site, played_ladder):
     go = threading.Event()
     first, _ = site.jobs.begin("rules", "duel", lambda _: go.wait(20) and {})
     refused = admin.put("/v1/ladders/duel/rules", json={"parameters": {"k": 1}})
@@ -58,7 +58,7 @@ def test_rules_wait_for_other_rules_to_end(admin, site, played):
     assert first.job in refused.json()["detail"]
 
 
-def test_how_far_it_is_is_told_while_it_works(admin, site, played):
+def test_how_far_it_is_is_told_while_it_works(admin, site, played_ladder):
     go = threading.Event()
 
     def work(progress):
@@ -79,7 +79,7 @@ def test_how_far_it_is_is_told_while_it_works(admin, site, played):
 
 
 def test_a_job_whose_process_is_silent_for_a_minute_has_failed_and_can_be_asked_again(
-    admin, site, service, clock, played
+    admin, site, service, clock, played_ladder
 ):
     columns = "job, ladder_name, kind, state, done, total, told, begun_at, changed_at"
     with service.database.write() as store:
@@ -96,7 +96,7 @@ def test_a_job_whose_process_is_silent_for_a_minute_has_failed_and_can_be_asked_
     assert ended(admin, admin.post("/v1/ladders/duel/rebuild"))["state"] == "done"
 
 
-def test_a_process_that_stops_ends_its_jobs_and_says_so(site, service, played):
+def test_a_process_that_stops_ends_its_jobs_and_says_so(site, service, played_ladder):
     jobs, reached = Jobs(service.database, service.clock), threading.Event()
 
     def work(progress):
@@ -111,7 +111,7 @@ def test_a_process_that_stops_ends_its_jobs_and_says_so(site, service, played):
     assert (found.state, found.told) == ("failed", "the process that ran this job was stopped; request the job again")
 
 
-def test_an_error_is_told_and_a_bug_is_told_without_its_insides(admin, site, played):
+def test_an_error_is_told_and_a_bug_is_told_without_its_insides(admin, site, played_ladder):
     def conflicts(_):
         raise ConflictError("that cannot be")
 
@@ -127,7 +127,7 @@ def test_an_error_is_told_and_a_bug_is_told_without_its_insides(admin, site, pla
     assert "secret" not in str(told["rebuild"])
 
 
-def test_jobs_come_in_pages_the_latest_first(admin, site, clock, played):
+def test_jobs_come_in_pages_the_latest_first(admin, site, clock, played_ladder):
     names = []
     for kind in ("rebuild", "verify", "rules"):
         clock.move(seconds=1)
@@ -138,7 +138,7 @@ def test_jobs_come_in_pages_the_latest_first(admin, site, clock, played):
     assert rest["next"] is None
 
 
-def test_an_admin_of_another_ladder_sees_no_job_of_this_one(asking, admin, site, played):
+def test_an_admin_of_another_ladder_sees_no_job_of_this_one(asking, admin, site, played_ladder):
     admin.post("/v1/ladders", json={"name": "b", "system": "elo"})
     job, _ = site.jobs.begin("verify", "duel", lambda _: {})
     other, own = (

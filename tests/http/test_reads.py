@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 
+from asgi_client import Asking
 from evenmatch import rules
 from evenmatch.http.app import application
 from evenmatch.http.models import ladders, matches, players, standings
@@ -18,8 +19,7 @@ from evenmatch.service.service import Service
 from evenmatch.service.settings import Settings
 from evenmatch.standings.division import Division
 from evenmatch.standings.rules import StandingsRules
-from http_asking import Asking
-from ledger.made import START, Clock, after, duel
+from ledger.sample_matches import START, ManualClock, after, duel
 
 K = 32
 SLASHED = "x/y <b>'; DROP TABLE player;--"
@@ -49,7 +49,7 @@ class League:
     """A database with the league, asked through HTTP."""
 
     def __init__(self, url):
-        self.clock = Clock()
+        self.clock = ManualClock()
         self.service = service = Service.open(str(url), self.clock)
         settings = Settings(title="Duel 1v1", standings=StandingsRules(placement=2, divisions=DIVISIONS), team_size=1)
         service.create_ladder("duel", "elo", rules("elo"), settings)

@@ -13,6 +13,7 @@ import pytest
 from scipy.stats import norm
 
 import evenmatch
+from elo_matches import START, duel, duels, duels_table
 from evenmatch import backtest, from_matches, rules, systems
 from evenmatch.errors import EvenmatchError, InputError, UnknownNameError, UsageError
 from evenmatch.lab.backtests import tune as tuning
@@ -22,10 +23,9 @@ from evenmatch.lab.backtests.verdict import verdict
 from evenmatch.match import Appearance, Match, Team
 from evenmatch.systems import loop
 from evenmatch.systems.system import Rules
-from fast import as_match
-from made_up import DUELLISTS, made_up, made_up_table
-from planted import START, duel, duels, table
-from reference import elo, judging, trueskill
+from package_systems import as_match
+from random_matches import DUELLISTS, random_matches, random_table
+from reference import elo, prediction_metrics, trueskill
 
 LEAGUE = Path(__file__).parents[2] / "docs" / "how-to" / "league_points.py"
 METRICS = ("log_loss", "three_way_log_loss", "brier", "accuracy", "calibration_slope")
@@ -42,17 +42,17 @@ SCORES = {
 INTERVALS = {f"{name}_{end}" for name in METRICS for end in ("low", "high")} | {"three_way_log_loss"}
 
 
-def rows_of(found, **wanted):
+def rows_where(found, **wanted):
     """Rows of a table with these values."""
     return [row for row in found.to_pylist() if all(row[name] == value for name, value in wanted.items())]
 
 
 def row_of(found, **wanted):
-    (row,) = rows_of(found, **wanted)
+    (row,) = rows_where(found, **wanted)
     return row
 
 
-def foretold(by, history, **limits):
+def predicted_odds(by, history, **limits):
     """What was foretold, float64 (P, 2), copied stretch by stretch."""
     told, ends = [], []
 
@@ -80,28 +80,28 @@ def with_places(matches, changed):
 
 @pytest.mark.parametrize("name", [*systems.names(), str(LEAGUE)], ids=lambda name: Path(name).stem)
 def test_no_prediction_knows_of_its_own_match_or_of_later_ones(name):
-    matches = made_up_table(name, 11, 200)
+    matches = random_table(name, 11, 200)
     by = rules(name)
     teams = np.diff(matches.history.columns.team_start)
     until = np.cumsum(teams * (teams - 1) // 2)
-    whole = foretold(by, matches.history)
+    whole = predicted_odds(by, matches.history)
     for changed in (0, 60, 199):
-        other = foretold(by, with_places(matches, changed).history)
+        other = predicted_odds(by, with_places(matches, changed).history)
         assert np.array_equal(other[: until[changed]], whole[: until[changed]])
         if changed < 199:
             assert not np.array_equal(other, whole)
-        assert np.array_equal(foretold(by, matches.history.take(slice(0, changed + 1))), whole[: until[changed]])
+        assert np.array_equal(predicted_odds(by, matches.history.take(slice(0, changed + 1))), whole[: until[changed]])
 
 
 @pytest.mark.parametrize("name", systems.names())
 @pytest.mark.parametrize("stretch", [1, 7, 40])
 def test_what_is_watched_is_what_teams_were_expected_to_score_however_long_a_stretch(name, stretch, monkeypatch):
-    matches = made_up_table(name, 12, 150)
+    matches = random_table(name, 12, 150)
     by = rules(name)
-    whole = foretold(by, matches.history)
+    whole = predicted_odds(by, matches.history)
     monkeypatch.setattr(loop, "PAIRS", stretch)
     assert len(loop.stretches(matches.history)) > 2
-    assert np.array_equal(foretold(by, matches.history), whole)
+    assert np.array_equal(predicted_odds(by, matches.history), whole)
     columns = matches.history.columns
     expected = np.zeros(len(columns.place))
     odds = iter(whole.tolist())
@@ -141,7 +141,7 @@ def test_stretches_have_about_so_many_pairs(teams, pairs, ends, monkeypatch):
     counted = [loop.pair_count(history, start, stop) for start, stop in pairwise([0, *ends])]
     assert counted == [sum(math.comb(count, 2) for count in teams[a:b]) for a, b in pairwise([0, *ends])]
     # also where a later stretch is larger than the first
-    assert len(foretold(rules("elo"), history)) == sum(counted)
+    assert len(predicted_odds(rules("elo"), history)) == sum(counted)
 
 
 # --- against plain Python
@@ -152,7 +152,9 @@ def judged_slowly(matches, odds):
     slow = []
     for at, match in enumerate(matches):
         pairs = combinations(range(len(match.teams)), 2)
-        slow.append(judging.judged([team.place for team in match.teams], {pair: odds(at, *pair) for pair in pairs}))
+        slow.append(
+            prediction_metrics.judged([team.place for team in match.teams], {pair: odds(at, *pair) for pair in pairs})
+        )
     return slow
 
 
@@ -161,7 +163,7 @@ def team_means(played, changes, of):
     found, at = {}, iter(changes)
     for number, match in enumerate(played):
         for index, team in enumerate(match.teams):
-            found[number, index] = judging.mean([of(next(at)) for _ in team.players])
+            found[number, index] = prediction_metrics.mean([of(next(at)) for _ in team.players])
     return found
 
 
@@ -194,7 +196,7 @@ def trueskill_odds(played):
 
 @pytest.mark.parametrize(("name", "odds"), [("elo", elo_odds), ("trueskill", trueskill_odds)])
 def test_scores_and_segments_are_those_of_plain_python(name, odds):
-    played = made_up("elo", 21, 300)
+    played = random_matches("elo", 21, 300)
     listed = [
         dataclasses.replace(as_match(match, number), ladder=["x", "y"][len(match.teams) > 2])
         for number, match in enumerate(played)
@@ -213,23 +215,25 @@ def test_scores_and_segments_are_those_of_plain_python(name, odds):
         for at, match in enumerate(played)
     ]
     slow = judged_slowly(split, odds(split))
-    before = judging.fewest_before([[p.name for team in match.teams for p in team.players] for match in split])
+    before = prediction_metrics.fewest_before(
+        [[p.name for team in match.teams for p in team.players] for match in split]
+    )
     years = {f"{match.played_at:%Y}" for match in listed}
     period = [f"{match.played_at:%Y}" if len(years) > 3 else f"{match.played_at:%Y-%m}" for match in listed]
     expected = {("all", "all"): range(300), ("warm-up", "after"): range(120, 300)}
     for by, labels in (
         ("ladder", [match.ladder for match in listed]),
-        ("experience", [judging.experience(one) for one in before]),
+        ("experience", [prediction_metrics.experience(one) for one in before]),
         ("period", period),
     ):
         for label in set(labels[120:]):
             expected[by, label] = [at for at in range(120, 300) if labels[at] == label]
     found = backtest(from_matches(listed), [name], warm_up=0.4)
-    rows = rows_of(found.segments, variant="default")
+    rows = rows_where(found.segments, variant="default")
     assert {(row["by"], row["group"]) for row in rows} == set(expected)
     assert len(rows) == len(expected)
     for row in [*rows, row_of(found.scores, variant="default") | {"by": "warm-up", "group": "after"}]:
-        wanted = judging.together([slow[at] for at in expected[row["by"], row["group"]]])
+        wanted = prediction_metrics.together([slow[at] for at in expected[row["by"], row["group"]]])
         if name == "elo":
             assert row["three_way_log_loss"] is None
             del wanted["three_way_log_loss"]
@@ -238,7 +242,7 @@ def test_scores_and_segments_are_those_of_plain_python(name, odds):
 
 
 def test_segments_add_up_to_the_whole():
-    matches = table(3, 900, spread=200, draws=0.1, players=60, ladders=("x", "y", "z"))
+    matches = duels_table(3, 900, spread=200, draws=0.1, players=60, ladders=("x", "y", "z"))
     found = backtest(matches, ["trueskill", "elo"], warm_up=0.3)
     assert found.warm_up == 270
     for variant in found.variants:
@@ -246,7 +250,7 @@ def test_segments_add_up_to_the_whole():
         whole = row_of(found.scores, **named)
         assert whole["matches"] == 630
         for by in ("warm-up", "ladder", "experience", "period"):
-            parts = rows_of(found.segments, by=by, **named)
+            parts = rows_where(found.segments, by=by, **named)
             assert sum(row["matches"] for row in parts) == 630
             for metric in ("log_loss", "brier"):
                 total = sum(row["matches"] * row[metric] for row in parts)
@@ -256,7 +260,7 @@ def test_segments_add_up_to_the_whole():
         assert {name: after[name] for name in after if name in whole} == {
             name: whole[name] for name in whole if name in after
         }
-        curve = rows_of(found.reliability, **named)
+        curve = rows_where(found.reliability, **named)
         assert sum(point["matches"] for point in curve) == pytest.approx(630)
         assert [point["predicted"] for point in curve] == sorted(point["predicted"] for point in curve)
 
@@ -272,7 +276,7 @@ def test_matches_of_one_moment_have_no_interval_that_looks_sure():
 
 
 def test_where_all_matches_were_drawn_there_is_no_accuracy():
-    found = backtest(table(1, 300, draws=1.0), ["elo", "trueskill"])
+    found = backtest(duels_table(1, 300, draws=1.0), ["elo", "trueskill"])
     for row in found.scores.to_pylist():
         assert row["accuracy"] is row["accuracy_low"] is None
         assert row["log_loss"] == pytest.approx(math.log(2), rel=1e-6)
@@ -282,10 +286,10 @@ def test_where_all_matches_were_drawn_there_is_no_accuracy():
 
 
 def test_differences_to_the_best_are_of_the_same_matches_and_resamples():
-    found = backtest(table(3, 600, spread=300, players=10), ["elo", "planeswalker"], warm_up=0.2)
+    found = backtest(duels_table(3, 600, spread=300, players=10), ["elo", "planeswalker"], warm_up=0.2)
     best = found.chosen[0]
     top = row_of(found.scores, system=best.system, variant=best.variant)
-    apart = rows_of(found.against_best)
+    apart = rows_where(found.against_best)
     assert {(row["system"], row["variant"]) for row in apart} == {variant[:2] for variant in found.variants}
     for row in apart:
         own = row_of(found.scores, system=row["system"], variant=row["variant"])
@@ -315,7 +319,7 @@ def losses(matches, *variants, after=0.5):
 
 
 def test_where_elos_law_made_the_matches_elo_with_its_parameters_predicts_best():
-    matches = table(5, 6000, k=90.0, home=80.0, players=12)
+    matches = duels_table(5, 6000, k=90.0, home=80.0, players=12)
     variants = [
         ("elo", {"k": 90, "advantage": 80}),
         ("elo", {"k": 90}),
@@ -330,7 +334,7 @@ def test_where_elos_law_made_the_matches_elo_with_its_parameters_predicts_best()
 
 
 def test_the_order_of_systems_is_the_planted_one():
-    found = backtest(table(6, 4000, k=90.0, players=12), ["planeswalker", "elo"])
+    found = backtest(duels_table(6, 4000, k=90.0, players=12), ["planeswalker", "elo"])
     assert [variant.system for variant in found.chosen] == ["elo", "planeswalker"]
     assert verdict(found)[0].startswith("elo predicts this game best: log loss ")
     assert verdict(found)[0].endswith(", and ahead of every other by more than chance.")
@@ -341,7 +345,7 @@ def test_the_order_of_systems_is_the_planted_one():
 
 def test_tuning_finds_the_planted_parameters_and_does_better_where_it_did_not_see(few_trials):
     few_trials(45)
-    found = backtest(table(7, 6000, k=90.0, home=80.0, players=12), ["elo"], warm_up=0.6, tune=1)
+    found = backtest(duels_table(7, 6000, k=90.0, home=80.0, players=12), ["elo"], warm_up=0.6, tune=1)
     tuned, default = (row_of(found.scores, variant=variant) for variant in ("tuned", "default"))
     values = json.loads(tuned["parameters"])
     assert 45 < values["k"] < 180
@@ -360,7 +364,7 @@ def test_tuning_finds_the_planted_parameters_and_does_better_where_it_did_not_se
 @pytest.mark.parametrize("name", ["glicko2", "trueskill", "wenglin"])
 def test_an_advantage_of_the_first_listed_is_found_by_tuning(name, few_trials):
     few_trials(30)
-    found = backtest(table(8, 3000, spread=100, home=120.0, players=10), [name], tune=1)
+    found = backtest(duels_table(8, 3000, spread=100, home=120.0, players=10), [name], tune=1)
     tuned, default = (row_of(found.scores, variant=variant) for variant in ("tuned", "default"))
     assert json.loads(tuned["parameters"])["advantage"] > 0
     assert tuned["log_loss"] < default["log_loss"] - 0.01
@@ -388,7 +392,7 @@ def test_the_seconds_of_tuning_are_for_all_systems_together(monkeypatch):
         return search(matches, system, 0.0, **options)
 
     monkeypatch.setattr(tuning, "tune", tune)
-    backtest(table(1, 300), ["elo", "glicko", "battlepoints"], tune=60)
+    backtest(duels_table(1, 300), ["elo", "glicko", "battlepoints"], tune=60)
     assert len(given) == 3
     assert sum(given) == pytest.approx(60, abs=5)
     assert max(given) < 30
@@ -455,9 +459,9 @@ def test_refused_matches_are_predicted_but_not_learned_from(name, preset):
     history = rateable_history(matches.history, by)
     teams = np.diff(matches.history.columns.team_start)
     of_good = ~np.isin(np.repeat(np.arange(300), teams * (teams - 1) // 2), bad)
-    whole = foretold(by, history)
+    whole = predicted_odds(by, history)
     without = matches.history.take(np.setdiff1d(np.arange(300), bad))
-    assert np.array_equal(whole[of_good], foretold(by, without))
+    assert np.array_equal(whole[of_good], predicted_odds(by, without))
     assert np.isfinite(whole).all()
     state = loop.replay(by, history, by.newcomers(history.players)).state
     assert np.array_equal(state, loop.replay(by, without, by.newcomers(history.players)).state)
@@ -466,12 +470,12 @@ def test_refused_matches_are_predicted_but_not_learned_from(name, preset):
     slow = judged_slowly(listed, lambda *_: next(odds))
     row = row_of(found.scores, variant=preset or "default")
     assert row["matches"] == 150
-    assert row["log_loss"] == pytest.approx(judging.together(slow[150:])["log_loss"], rel=1e-6)
+    assert row["log_loss"] == pytest.approx(prediction_metrics.together(slow[150:])["log_loss"], rel=1e-6)
     assert found.left_out == ()
 
 
 def test_a_history_that_can_be_rated_whole_stays_the_same():
-    matches = table(1, 30)
+    matches = duels_table(1, 30)
     assert rateable_history(matches.history, rules("wager")) is matches.history
 
 
@@ -493,9 +497,9 @@ def test_who_cannot_rate_more_than_a_twentieth_is_left_out_and_told_why(count, j
 
 def test_parameters_that_cannot_rate_the_matches_are_left_out_and_told_why():
     # the shares of rounds are not recorded: a prav that goes by them would learn nothing and stay at even odds
-    found = backtest(table(1, 300), [rules("prav", outcome="share"), "elo"])
+    found = backtest(duels_table(1, 300), [rules("prav", outcome="share"), "elo"])
     assert row_of(found.scores, system="prav", variant="default")
-    assert rows_of(found.scores, system="prav", variant="given") == []
+    assert rows_where(found.scores, system="prav", variant="given") == []
     ((name, reason),) = found.left_out
     assert "prav" in name
     assert "given" in name
@@ -529,7 +533,7 @@ def own(tmp_path):
 
 def test_a_variant_whose_ratings_run_away_is_left_out(own):
     runaway = own("runaway", ("record.rating += points", RUNAWAY))
-    found = backtest(table(1, 300), [runaway, "elo"])
+    found = backtest(duels_table(1, 300), [runaway, "elo"])
     assert set(found.left_out) == {
         (f"runaway {variant}", "its ratings leave the range of numbers on these matches")
         for variant in ("default", "old")
@@ -537,14 +541,14 @@ def test_a_variant_whose_ratings_run_away_is_left_out(own):
     assert set(found.scores["system"].to_pylist()) == {"elo"}
     assert all(math.isfinite(row["log_loss_high"]) for row in found.segments.to_pylist())
     with pytest.raises(InputError, match="range of numbers"):
-        backtest(table(1, 300), [runaway])
+        backtest(duels_table(1, 300), [runaway])
 
 
 # --- what is asked for
 
 
 def test_a_system_of_ones_own_is_judged_like_the_others(own):
-    found = backtest(table(1, 300, spread=200), [str(LEAGUE), "elo"])
+    found = backtest(duels_table(1, 300, spread=200), [str(LEAGUE), "elo"])
     assert {variant[:2] for variant in found.variants if variant.system == "league_points"} == {
         ("league_points", "default"),
         ("league_points", "old"),
@@ -556,7 +560,7 @@ def test_a_system_of_ones_own_is_judged_like_the_others(own):
 
 
 def test_without_names_every_system_and_every_preset_is_tried():
-    found = backtest(made_up_table("wager", 3, 300))
+    found = backtest(random_table("wager", 3, 300))
     expected = {
         (name, preset or "default") for name in systems.names() for preset in (None, *systems.find(name).presets)
     }
@@ -573,7 +577,7 @@ def test_without_names_every_system_and_every_preset_is_tried():
 
 
 def test_rules_that_are_given_are_tried_besides_the_presets():
-    matches = table(7, 500, k=90, players=8)
+    matches = duels_table(7, 500, k=90, players=8)
     found = backtest(matches, [rules("elo", k=90), rules("elo", k=400, advantage=5), "glicko", rules("glicko", c=30)])
     expected = {
         *(("elo", name) for name in ("default", "given", "given 2", *systems.find("elo").presets)),
@@ -590,17 +594,17 @@ def test_rules_that_are_given_are_tried_besides_the_presets():
 
 
 def test_a_system_named_twice_is_judged_once():
-    found = backtest(table(1, 200), ["elo", "elo"])
+    found = backtest(duels_table(1, 200), ["elo", "elo"])
     assert found.scores.num_rows == 1 + len(systems.find("elo").presets)
 
 
 def test_two_systems_of_one_name_are_refused(own):
     with pytest.raises(UsageError, match="elo"):
-        backtest(table(1, 200), [own("elo"), "elo"])
+        backtest(duels_table(1, 200), [own("elo"), "elo"])
 
 
 def test_tables_have_the_documented_columns_and_are_arrows():
-    found = evenmatch.backtest(table(1, 300, draws=0.2), ["elo", "trueskill"])
+    found = evenmatch.backtest(duels_table(1, 300, draws=0.2), ["elo", "trueskill"])
     assert isinstance(found, evenmatch.Backtest)
     scores = dict(zip(found.scores.column_names, found.scores.schema.types, strict=True))
     assert list(scores.items())[: len(SCORES)] == list(SCORES.items())
@@ -630,7 +634,7 @@ def without_seconds(found):
 
 
 def test_the_same_seed_gives_the_same_tables_and_another_the_same_values():
-    matches = table(1, 400, spread=200, draws=0.1, ladders=("x", "y"))
+    matches = duels_table(1, 400, spread=200, draws=0.1, ladders=("x", "y"))
     first, again, other = (backtest(matches, ["elo", "trueskill"], seed=seed) for seed in (1, 1, 2))
     assert without_seconds(first) == without_seconds(again)
     for name in ("scores", "segments", "reliability", "against_best"):
@@ -646,7 +650,7 @@ SHARES = [(100, 0.0, 0), (150, 0.0, 0), (201, 0.5, 100), (1000, 0.9, 900), (1001
 
 @pytest.mark.parametrize(("count", "share", "warm_up"), SHARES)
 def test_the_warm_up_share_is_learned_from_but_not_judged(count, share, warm_up):
-    found = backtest(table(2, count, spread=200), ["elo"], warm_up=share)
+    found = backtest(duels_table(2, count, spread=200), ["elo"], warm_up=share)
     assert found.warm_up == warm_up
     row = row_of(found.scores, variant="default")
     assert row["matches"] == count - warm_up
@@ -660,7 +664,7 @@ def test_a_set_too_small_to_judge_is_refused_instead_of_ranked(count, share):
     left = count - int(count * share)
     assert left < 100
     with pytest.raises(InputError, match=rf"{count} match(es)?, {left} of them after the warm-up: too few"):
-        backtest(table(2, count).take(slice(0, count)), ["elo"], warm_up=share)
+        backtest(duels_table(2, count).take(slice(0, count)), ["elo"], warm_up=share)
 
 
 # arguments and what is said
@@ -680,7 +684,7 @@ WRONG = [
 @pytest.mark.parametrize(("options", "said"), WRONG)
 def test_wrong_arguments_are_refused(options, said):
     with pytest.raises(UsageError) as refused:
-        backtest(table(2, 300), **{"by": ["elo"], **options})
+        backtest(duels_table(2, 300), **{"by": ["elo"], **options})
     assert said in str(refused.value)
     assert isinstance(refused.value, UnknownNameError) == ("eloo" in said)
 
@@ -688,13 +692,13 @@ def test_wrong_arguments_are_refused(options, said):
 @pytest.mark.parametrize("share", [0.0, 0.001, 0.003, 0.1])
 def test_tuning_on_a_handful_of_matches_is_refused(share):
     with pytest.raises(EvenmatchError, match="warm-up"):
-        backtest(table(2, 400), ["elo"], warm_up=share, tune=0.01)
+        backtest(duels_table(2, 400), ["elo"], warm_up=share, tune=0.01)
 
 
 def test_progress_tells_what_is_done_and_how_much_of_it(few_trials):
     few_trials(5)
     told = []
-    backtest(table(2, 300), ["elo", "glicko"], tune=1, progress=lambda *said: told.append(said))
+    backtest(duels_table(2, 300), ["elo", "glicko"], tune=1, progress=lambda *said: told.append(said))
     assert all(0 <= share <= 1 for _, share in told)
     assert {what.split()[0] for what, _ in told} >= {"tuning", "compiling", "judged"}
     judged = [what.removeprefix("judged ") for what, _ in told if what.startswith("judged")]
@@ -703,7 +707,7 @@ def test_progress_tells_what_is_done_and_how_much_of_it(few_trials):
 
 
 def test_matches_of_every_shape_are_judged_by_every_system_that_can():
-    found = backtest(made_up_table("elo", 17, 250), warm_up=0.1)
+    found = backtest(random_table("elo", 17, 250), warm_up=0.1)
     assert {name for name, _ in found.left_out} == set(DUELLISTS)
     for row in [*found.scores.to_pylist(), *found.segments.to_pylist()]:
         numbers = [value for value in row.values() if isinstance(value, float)]
@@ -714,23 +718,23 @@ def test_matches_of_every_shape_are_judged_by_every_system_that_can():
 
 
 def test_the_only_system_is_said_to_be_the_only_one():
-    (sentence,) = verdict(backtest(table(7, 600, k=90), ["elo"]))[:1]
+    (sentence,) = verdict(backtest(duels_table(7, 600, k=90), ["elo"]))[:1]
     assert sentence.endswith("; it was the only system tried.")
 
 
 def test_where_nothing_beats_a_coin_the_verdict_says_so():
-    found = backtest(table(7, 600), ["elo", "glicko"])
+    found = backtest(duels_table(7, 600), ["elo", "glicko"])
     assert verdict(found)[0].startswith("No system can be distinguished from a coin on these matches; ")
 
 
 def test_a_twin_of_a_system_cannot_be_told_from_it(own):
-    found = backtest(table(7, 300, spread=300), [str(LEAGUE), own("twin")])
+    found = backtest(duels_table(7, 300, spread=300), [str(LEAGUE), own("twin")])
     assert verdict(found)[0].startswith("league_points predicts this game best: log loss ")
     assert verdict(found)[0].endswith("; twin is indistinguishable from it on these matches.")
     assert len(verdict(found)) == 1
 
 
-def told(found, **rows):
+def findings_for(found, **rows):
     """What is said where the numbers are these: log loss, low and high of the difference, others by name."""
     scores, apart, segments = [], [], []
     for name, (loss, low, high, other) in rows.items():
@@ -777,12 +781,12 @@ BEHIND = [
 
 @pytest.fixture(scope="module")
 def any_found():
-    return backtest(table(7, 200), ["elo"])
+    return backtest(duels_table(7, 200), ["elo"])
 
 
 @pytest.mark.parametrize(("numbers", "sentence"), BEHIND)
 def test_the_verdict_says_how_far_behind_a_system_is_and_what_speaks_for_it(numbers, sentence, any_found):
-    says = told(any_found, a=BEST, b=numbers)
+    says = findings_for(any_found, a=BEST, b=numbers)
     assert says[0] == f"a predicts this game best: log loss 0.5000, {1 - 0.5 / COIN:.1%} better than a coin" + (
         ", and ahead of every other by more than chance."
     )
@@ -793,7 +797,7 @@ def test_the_verdict_says_how_far_behind_a_system_is_and_what_speaks_for_it(numb
 
 @pytest.mark.parametrize("numbers", [(0.5035, 1e-9, 0.006), (0.999, 0.4, 1.6), (5.5, 4.5, 5.5)])
 def test_percentages_are_written_as_people_write_them(numbers, any_found):
-    says = told(any_found, a=BEST, b=(*numbers, {"accuracy": 0.5}))
+    says = findings_for(any_found, a=BEST, b=(*numbers, {"accuracy": 0.5}))
     assert re.search(r"b is [\d.]+% worse \([\d.]+% to [\d.]+%\)\.", says[1])
 
 
@@ -801,12 +805,12 @@ def test_those_that_are_level_are_named(any_found):
     level = (0.51, -0.01, 0.02, {})
     opening = f"a predicts this game best: log loss 0.5000, {1 - 0.5 / COIN:.1%} better than a coin; "
     end = " indistinguishable from it on these matches."
-    assert told(any_found, a=BEST, b=level)[0] == f"{opening}b is{end}"
-    assert told(any_found, a=BEST, b=level, c=level, d=level)[0] == f"{opening}b, c and d are{end}"
+    assert findings_for(any_found, a=BEST, b=level)[0] == f"{opening}b is{end}"
+    assert findings_for(any_found, a=BEST, b=level, c=level, d=level)[0] == f"{opening}b, c and d are{end}"
 
 
 def test_better_odds_speak_for_a_system(any_found):
-    says = told(any_found, a=(0.5, 0, 0, {"calibration_slope": 1.4}), b=(0.6, 0.05, 0.15, {"accuracy": 0.5}))
+    says = findings_for(any_found, a=(0.5, 0, 0, {"calibration_slope": 1.4}), b=(0.6, 0.05, 0.15, {"accuracy": 0.5}))
     assert says[1].endswith(", but states better odds (calibration slope 1.00 against 1.40).")
 
 
@@ -817,13 +821,13 @@ LEVEL = [((0.51, -0.001, 0.02), True), ((0.51, 0.0, 0.02), True), ((0.51, 0.001,
 
 @pytest.mark.parametrize(("numbers", "level"), LEVEL)
 def test_a_difference_that_may_be_chance_or_is_a_trifle_is_none(numbers, level, any_found):
-    says = told(any_found, a=BEST, b=(*numbers, {"accuracy": 0.5}))
+    says = findings_for(any_found, a=BEST, b=(*numbers, {"accuracy": 0.5}))
     assert ("; b is indistinguishable from it on these matches." in says[0]) == level
     assert any(sentence.startswith("b is ") for sentence in says) != level
 
 
 def test_a_preset_that_did_better_is_named_but_not_chosen():
-    found = backtest(table(6, 3000, k=90.0, players=12), ["elo", "planeswalker"])
+    found = backtest(duels_table(6, 3000, k=90.0, players=12), ["elo", "planeswalker"])
     rows = found.scores.to_pylist()
     better = {"system": "planeswalker", "variant": "friday", "log_loss": rows[0]["log_loss"] - 0.01}
     changed = [row if row["variant"] != "friday" else row | better for row in rows]

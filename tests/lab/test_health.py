@@ -13,14 +13,14 @@ from evenmatch.lab.ladder.health import favourites, floor_of, health, periods
 from evenmatch.lab.ladder.health_findings import health_findings
 from evenmatch.lab.synthetic_season import season
 from evenmatch.match import Match
-from ledger.made import match, micros
+from ledger.sample_matches import micros, team_match
 
 MONDAY = datetime(2026, 1, 5, tzinfo=UTC)
 
 
 def on(day, number, *teams):
     """A match at noon of a day, counted from a Monday."""
-    one = match(number, *teams)
+    one = team_match(number, *teams)
     return Match(one.id, MONDAY + timedelta(days=day, hours=12), one.teams, "duel")
 
 
@@ -73,7 +73,7 @@ def test_favourites_are_foretold_and_scored(fortnight):
 
 
 def test_the_favourite_of_several_teams_scores_against_each():
-    table = from_matches([match(1, (2, "a"), (1, "b"), (2, "c"), (3, "d")), match(2, (1, "a"), (2, "b"))])
+    table = from_matches([team_match(1, (2, "a"), (1, "b"), (2, "c"), (3, "d")), team_match(2, (1, "a"), (2, "b"))])
     found = favourites(table.history, np.array([0.6, 0.5, 0.5, 0.4, 0.5, 0.5]))
     assert found.given.tolist()[0] == 0.6
     assert found.scored.tolist()[0] == pytest.approx(0.5)  # behind b, level with c, ahead of d

@@ -17,17 +17,17 @@ POINTS = [
 ]
 
 
-def read(figure):
+def figure_json(figure):
     """The figure as a page reads it."""
     return json.loads(figure.to_json())
 
 
-def texts(figure):
-    return [one["text"] for one in read(figure)["layout"].get("annotations", [])]
+def annotation_texts(figure):
+    return [one["text"] for one in figure_json(figure)["layout"].get("annotations", [])]
 
 
 def test_a_path_rises_and_falls_with_each_match():
-    line, *marks = read(player_path(POINTS, CUTS))["data"]
+    line, *marks = figure_json(player_path(POINTS, CUTS))["data"]
     assert (line["mode"], line["line"]["shape"]) == ("lines", "hv")
     assert line["y"] == [1500.0, 1516.0, 1498.25, 1499.0, 1499.0]
     assert line["x"] == [86_400_000 * day for day in (1, 1, 2, 3, 4)]
@@ -37,21 +37,27 @@ def test_a_path_rises_and_falls_with_each_match():
 
 
 def test_only_divisions_near_the_path_are_drawn():
-    assert texts(player_path(POINTS, CUTS)) == ["Silver", "Gold"]
-    assert texts(player_path(POINTS[3:], CUTS)) == ["Silver", "Gold"]  # a path that never moved has room, too
+    assert annotation_texts(player_path(POINTS, CUTS)) == ["Silver", "Gold"]
+    assert annotation_texts(player_path(POINTS[3:], CUTS)) == [
+        "Silver",
+        "Gold",
+    ]  # a path that never moved has room, too
     fell = ChartPoint("m5", 5 * DAY, 1600.0, 1500.0, "lost")
-    assert texts(player_path([fell], [("Low", 1480.0), ("High", 1620.0), ("Top", 1700.0)])) == ["Low", "High"]
+    assert annotation_texts(player_path([fell], [("Low", 1480.0), ("High", 1620.0), ("Top", 1700.0)])) == [
+        "Low",
+        "High",
+    ]
 
 
 def test_a_path_of_no_matches_says_so_without_axes():
-    empty = read(player_path([]))
+    empty = figure_json(player_path([]))
     assert empty["data"] == []
     assert [one["text"] for one in empty["layout"]["annotations"]] == ["No rated match yet."]
     assert empty["layout"]["xaxis"]["visible"] is empty["layout"]["yaxis"]["visible"] is False
 
 
 def test_one_match_is_drawn_within_a_day():
-    first, last = read(player_path(POINTS[:1]))["layout"]["xaxis"]["range"]
+    first, last = figure_json(player_path(POINTS[:1]))["layout"]["xaxis"]["range"]
     assert last - first == 86_400_000
     assert first < 86_400_000 < last
 
@@ -59,21 +65,21 @@ def test_one_match_is_drawn_within_a_day():
 def test_a_season_is_a_line_at_which_the_path_goes_on_from_where_the_reset_left_it():
     later = ChartPoint("m5", 10 * DAY, 1499.5, 1515.0, "won")
     figure = player_path([*POINTS, later], [], [("Summer <b>", 8 * DAY)])
-    line = read(figure)["data"][0]
+    line = figure_json(figure)["data"][0]
     assert list(zip(line["x"], line["y"], strict=True))[-3:] == [
         (4 * 86_400_000, 1499.0),
         (8 * 86_400_000, 1499.5),
         (10 * 86_400_000, 1515.0),
     ]
-    assert texts(figure) == ["Summer &lt;b&gt;"]
-    assert [one["x0"] for one in read(figure)["layout"]["shapes"]] == [8 * 86_400_000]
+    assert annotation_texts(figure) == ["Summer &lt;b&gt;"]
+    assert [one["x0"] for one in figure_json(figure)["layout"]["shapes"]] == [8 * 86_400_000]
 
 
 def test_some_of_many_matches_are_told_to_be_some():
-    layout = read(player_path(POINTS, whole=985))["layout"]
+    layout = figure_json(player_path(POINTS, whole=985))["layout"]
     assert layout["meta"] == {"more": True}
     assert layout["title"]["text"] == "4 of 985 matches: every peak and every low."
-    assert "meta" not in read(player_path(POINTS, whole=4))["layout"]
+    assert "meta" not in figure_json(player_path(POINTS, whole=4))["layout"]
 
 
 def test_a_long_path_is_small():
@@ -86,13 +92,13 @@ def test_a_long_path_is_small():
 
 def test_names_are_no_markup():
     bad = '<b>&lt;</b>\u202e"'
-    path = read(player_path([POINTS[0]._replace(match_id=bad)], [(bad, 1505.0)]))
+    path = figure_json(player_path([POINTS[0]._replace(match_id=bad)], [(bad, 1505.0)]))
     shown = path["data"][1]["customdata"][0][0]
     assert shown == path["layout"]["annotations"][0]["text"] == '&lt;b&gt;&amp;lt;&lt;/b&gt;�"'
 
 
 def test_bins_are_drawn_where_they_are_and_far_ones_no_wider_than_the_others():
-    (bars,) = read(spread([-5000.0, 1400.0, 1500.0, 1600.0, 9000.0], [1, 4, 7, 2], [], None))["data"]
+    (bars,) = figure_json(spread([-5000.0, 1400.0, 1500.0, 1600.0, 9000.0], [1, 4, 7, 2], [], None))["data"]
     assert (bars["x"], bars["width"], bars["y"]) == ([1350.0, 1450.0, 1550.0, 1650.0], 4 * [100.0], [1, 4, 7, 2])
     assert bars["customdata"][0] == ["-5,000", "1,400"]
     assert len(set(bars["marker"]["color"])) == 1
@@ -100,7 +106,7 @@ def test_bins_are_drawn_where_they_are_and_far_ones_no_wider_than_the_others():
 
 @pytest.mark.parametrize(("you", "mine", "line"), [(1450.0, 1, 1450.0), (1500.0, 2, 1500.0), (8000.0, 3, 1700.0)])
 def test_who_looks_is_shown_where_they_are(you, mine, line):
-    found = read(spread([-5000.0, 1400.0, 1500.0, 1600.0, 9000.0], [1, 4, 7, 2], CUTS, you))
+    found = figure_json(spread([-5000.0, 1400.0, 1500.0, 1600.0, 9000.0], [1, 4, 7, 2], CUTS, you))
     colors = found["data"][0]["marker"]["color"]
     assert [at for at, color in enumerate(colors) if colors.count(color) == 1] == [mine]
     assert [one["x0"] for one in found["layout"]["shapes"]] == [1495.0, 1520.0, line]
@@ -109,15 +115,15 @@ def test_who_looks_is_shown_where_they_are(you, mine, line):
 
 def test_nobody_is_spread_over_nothing():
     figure = spread([0.0, 1.0], [0], [], None)
-    assert (read(figure)["data"], texts(figure)) == ([], ["Nobody is active."])
+    assert (figure_json(figure)["data"], annotation_texts(figure)) == ([], ["Nobody is active."])
 
 
 def test_a_few_players_are_counted_in_wholes():
-    layout = read(spread([1400.0, 1500.0, 1600.0], [1, 2], [], None))["layout"]
+    layout = figure_json(spread([1400.0, 1500.0, 1600.0], [1, 2], [], None))["layout"]
     assert (layout["yaxis"]["dtick"], layout["yaxis"]["range"]) == (1, [0, 2.5])
-    assert "dtick" not in read(spread([1400.0, 1500.0, 1600.0], [10, 20], [], None))["layout"]["yaxis"]
+    assert "dtick" not in figure_json(spread([1400.0, 1500.0, 1600.0], [10, 20], [], None))["layout"]["yaxis"]
 
 
 def test_divisions_whose_words_would_lie_on_one_another_are_told_by_the_highest():
     cuts = [("Bronze", 1440.0), ("Silver", 1500.0), ("Gold", 1500.5), ("Champion", 1560.0)]
-    assert texts(spread([1400.0, 1500.0, 1600.0], [1, 2], cuts, None)) == ["Bronze", "Gold", "Champion"]
+    assert annotation_texts(spread([1400.0, 1500.0, 1600.0], [1, 2], cuts, None)) == ["Bronze", "Gold", "Champion"]

@@ -17,7 +17,7 @@ from evenmatch.lab.backtests.metrics import (
     reliability,
     resample,
 )
-from reference import judging
+from reference import prediction_metrics
 
 ln = math.log
 NAMES = ("matches", "log_loss", "three_way_log_loss", "brier", "accuracy")
@@ -45,7 +45,7 @@ def metrics_of(matches):
     return metrics(sums, bins, np.ones((3, 1)))
 
 
-def values_of(found):
+def metric_values(found):
     """The metrics by name, None where they are not defined."""
     values = {name: getattr(getattr(found, name), "value", getattr(found, name)) for name in NAMES}
     return {name: None if isinstance(value, float) and math.isnan(value) else value for name, value in values.items()}
@@ -85,7 +85,7 @@ BY_HAND = [
 
 @pytest.mark.parametrize(("places", "foretold", "loss", "three_way", "brier", "accuracy"), BY_HAND)
 def test_a_match_is_judged_as_by_hand(places, foretold, loss, three_way, brier, accuracy):
-    found = values_of(metrics_of([(places, foretold)]))
+    found = metric_values(metrics_of([(places, foretold)]))
     expected = dict(zip(NAMES, (1, loss, three_way, brier, accuracy), strict=True))
     assert found == {
         name: None if value is None else pytest.approx(value, rel=1e-5, abs=1e-9) for name, value in expected.items()
@@ -109,9 +109,9 @@ def test_many_matches_are_judged_as_one_by_one_in_plain_python(draws):
     slow = []
     for places, told in matches:
         pairs = combinations(range(len(places)), 2)
-        slow.append(judging.judged(list(places), dict(zip(pairs, told, strict=True))))
-    expected = judging.together(slow)
-    found = values_of(metrics_of(matches))
+        slow.append(prediction_metrics.judged(list(places), dict(zip(pairs, told, strict=True))))
+    expected = prediction_metrics.together(slow)
+    found = metric_values(metrics_of(matches))
     if not draws:
         assert found.pop("three_way_log_loss") is None
         del expected["three_way_log_loss"]

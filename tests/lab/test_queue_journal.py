@@ -42,7 +42,7 @@ EVERYTHING = Scenario(
 POLICY = Policy(team_size=3, uncertainty=0.2, roles={"tank": 1}, max_wait=60.0)
 
 
-def recorded(scenario, matchmaker, policy):
+def recorded_run(scenario, matchmaker, policy):
     file = io.StringIO()
     run = simulate(scenario, matchmaker, policy, name="recorded", journal=file)
     return run, file.getvalue().splitlines()
@@ -50,12 +50,12 @@ def recorded(scenario, matchmaker, policy):
 
 @pytest.fixture(scope="module")
 def lines():
-    return recorded(Scenario(minutes=1, arrivals=3), others()["fifo"].propose, Policy(team_size=2))[1]
+    return recorded_run(Scenario(minutes=1, arrivals=3), others()["fifo"].propose, Policy(team_size=2))[1]
 
 
 @pytest.mark.parametrize("maker", [propose, others()["greedy"].propose, others()["waves"].propose])
 def test_the_same_policy_decides_the_same_ticket_for_ticket(maker):
-    run, lines = recorded(EVERYTHING, maker, POLICY)
+    run, lines = recorded_run(EVERYTHING, maker, POLICY)
     journal = read_journal(lines)
     again = replay(journal, journal.policy, maker)
     assert first_difference(journal, again) is None
@@ -69,7 +69,7 @@ def test_the_same_policy_decides_the_same_ticket_for_ticket(maker):
 
 
 def test_every_column_of_a_ticket_comes_back():
-    run, lines = recorded(EVERYTHING, others()["fifo"].propose, POLICY)
+    run, lines = recorded_run(EVERYTHING, others()["fifo"].propose, POLICY)
     again = replay(read_journal(lines), POLICY, others()["fifo"].propose).tickets
     for column in (
         "id",
@@ -103,7 +103,7 @@ def test_a_journal_tells_what_it_recorded(lines):
 
 
 def test_another_policy_decides_otherwise_from_a_tick_on():
-    _, lines = recorded(Scenario(minutes=1.5, arrivals=4), propose, Policy())
+    _, lines = recorded_run(Scenario(minutes=1.5, arrivals=4), propose, Policy())
     journal = read_journal(lines)
     run = replay(journal, presets()["quick"])
     at = first_difference(journal, run)
@@ -114,11 +114,11 @@ def test_another_policy_decides_otherwise_from_a_tick_on():
     assert summary_of(run)["wait_p50"] < summary_of(replay(journal, Policy()))["wait_p50"]
 
 
-def ticket(number, player, percentile, queued=0):
+def solo_ticket(number, player, percentile, queued=0):
     return Ticket(id=number, queued=queued, members=(Member(player=player, percentile=percentile, rating=1500.0),))
 
 
-def write(*ticks, policy):
+def written_journal(*ticks, policy):
     """A journal of ticks at 1, 2 … seconds: tickets that join, and who makes the matches."""
     file, queue = io.StringIO(), Queue()
     writer = JournalWriter(file, "by hand", policy, None)
@@ -139,7 +139,9 @@ def nobody(queue, now, policy):
 def test_a_player_who_joins_again_leaves_the_ticket_in_which_the_replay_still_holds_them():
     fifo, duel = others()["fifo"].propose, Policy(team_size=1, max_odds=None)
     journal = read_journal(
-        write(([ticket(1, 7, 50.0), ticket(2, 8, 50.0)], fifo), ([ticket(3, 7, 50.0)], fifo), policy=duel)
+        written_journal(
+            ([solo_ticket(1, 7, 50.0), solo_ticket(2, 8, 50.0)], fifo), ([solo_ticket(3, 7, 50.0)], fifo), policy=duel
+        )
     )
     run = replay(journal, duel, nobody)
     assert run.fate.tolist()[0] == OVERTAKEN
@@ -154,11 +156,11 @@ def test_a_player_who_joins_again_leaves_the_ticket_in_which_the_replay_still_ho
 def test_the_first_difference_is_told_by_its_tick():
     fifo, duel = others()["fifo"].propose, Policy(team_size=1, max_odds=None)
     ticks = [
-        ([ticket(1, 1, 50.0), ticket(2, 2, 50.0)], fifo),
-        ([ticket(3, 3, 50.0)], nobody),
-        ([ticket(4, 4, 90.0)], fifo),
+        ([solo_ticket(1, 1, 50.0), solo_ticket(2, 2, 50.0)], fifo),
+        ([solo_ticket(3, 3, 50.0)], nobody),
+        ([solo_ticket(4, 4, 90.0)], fifo),
     ]
-    journal = read_journal(write(*ticks, policy=duel))
+    journal = read_journal(written_journal(*ticks, policy=duel))
     assert first_difference(journal, replay(journal, duel, fifo)) is None
     assert first_difference(journal, replay(journal, duel, others()["greedy"].propose)) == 2
 
@@ -262,5 +264,5 @@ def test_a_tick_that_cannot_be_is_refused_by_its_line(lines, change, words):
 
 def test_the_journal_of_a_policy_without_limits_is_read_again():
     endless = replace(Policy(team_size=1), overdue_after=None, max_odds=None)
-    _, lines = recorded(Scenario(minutes=0.2), nobody, endless)
+    _, lines = recorded_run(Scenario(minutes=0.2), nobody, endless)
     assert read_journal(lines).policy == endless

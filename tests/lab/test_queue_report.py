@@ -22,8 +22,8 @@ from evenmatch.lab.queue.scenario import Scenario
 from evenmatch.lab.queue.simulation import simulate
 from evenmatch.matchmaking.propose import propose
 from evenmatch.policy import Policy
-from lab.test_queue_figures import run_of
-from lab.test_report import OWNED, Page, browser, figures_of, red
+from lab.test_queue_run_metrics import run_of
+from lab.test_report import OWNED, ReportPage, browser, page_figures, red
 
 assert browser  # the fixture of another file
 HOSTILE = f"</script><script>{OWNED}</script><img src=https://evil.example/x onerror={OWNED}>\u202e"
@@ -46,12 +46,12 @@ def solo():
 
 
 @pytest.fixture(scope="module")
-def text(runs, tmp_path_factory):
+def report_text(runs, tmp_path_factory):
     """The report of these runs."""
-    return written(runs, tmp_path_factory.mktemp("report"))
+    return written_report(runs, tmp_path_factory.mktemp("report"))
 
 
-def written(runs, folder, **options):
+def written_report(runs, folder, **options):
     path = folder / "report.html"
     report.write_queue_report(runs, path, **{"title": "2v2", **options})
     assert [file.name for file in folder.iterdir()] == ["report.html"]
@@ -59,7 +59,9 @@ def written(runs, folder, **options):
 
 
 def test_a_report_tells_the_verdict_and_the_figures_of_every_run(runs, tmp_path):
-    page = Page(written(runs, tmp_path, command="evenmatch simulate-queue --seed 3", notes=["Nothing differs."]))
+    page = ReportPage(
+        written_report(runs, tmp_path, command="evenmatch simulate-queue --seed 3", notes=["Nothing differs."])
+    )
     for sentence in verdict.verdict(runs[:1]):
         if "rule" not in sentence:  # of which all runs have a part
             assert sentence in page.text
@@ -75,50 +77,50 @@ def test_a_report_tells_the_verdict_and_the_figures_of_every_run(runs, tmp_path)
     assert "By size of party" in page.headings
 
 
-def test_a_report_is_built_of_landmarks_headings_captions_and_named_charts(text):
-    page = Page(text)
+def test_a_report_is_built_of_landmarks_headings_captions_and_named_charts(report_text):
+    page = ReportPage(report_text)
     tags = [tag for tag, _ in page.elements]
     assert [tags.count(tag) for tag in ("header", "main", "footer", "h1")] == [1, 1, 1, 1]
     assert tags.count("caption") == tags.count("table") >= 4
     shown = [attributes for attributes in page.all("div") if attributes.get("class") == "chart"]
     assert all(attributes["role"] == "img" and attributes["aria-label"] for attributes in shown)
     drawn = {attributes["data-figure"] for attributes in shown}
-    assert drawn - {"paths"} == set(figures_of(page)) - {"decile-95", "decile-50"}
+    assert drawn - {"paths"} == set(page_figures(page)) - {"decile-95", "decile-50"}
     assert {"decile-95", "decile-50"} == {attributes["value"] for attributes in page.all("option")}
 
 
 def test_a_report_without_parties_has_no_waits_by_party(solo, tmp_path):
-    page = Page(written([solo], tmp_path))
+    page = ReportPage(written_report([solo], tmp_path))
     assert "By size of party" not in page.headings
-    assert "party" not in figures_of(page)
+    assert "party" not in page_figures(page)
 
 
-def test_a_report_needs_no_network(text):
-    page = Page(text)
+def test_a_report_needs_no_network(report_text):
+    page = ReportPage(report_text)
     for tag, attributes in page.elements:
         assert tag not in {"link", "iframe", "img", "object", "embed", "base", "a"}
         assert not {"src", "href", "srcset", "action", "data", "poster"} & set(attributes)
     policy = next(meta["content"] for meta in page.all("meta") if "http-equiv" in meta)
     assert policy.startswith("default-src 'none'")
-    assert "url(" not in text.split("</style>")[0]
+    assert "url(" not in report_text.split("</style>")[0]
 
 
 def test_hostile_names_are_shown_letter_by_letter_and_start_nothing(runs, tmp_path):
-    text = written(runs, tmp_path, title=f"<b>{HOSTILE}", command=f"evenmatch '{HOSTILE}'", notes=[HOSTILE])
-    page = Page(text)
+    text = written_report(runs, tmp_path, title=f"<b>{HOSTILE}", command=f"evenmatch '{HOSTILE}'", notes=[HOSTILE])
+    page = ReportPage(text)
     assert len(page.all("script")) == 3  # the figures, plotly, our own
     assert not [tag for tag, _ in page.elements if tag in {"b", "img", "a"}]
     assert not [key for _, attributes in page.elements for key in attributes if key.startswith("on")]
     assert page.text.count(HOSTILE.replace("\u202e", "�")) >= 4
     assert "\u202e" not in text.split('id="figures"')[0]
     assert not {"<", ">", "&"} & set(page.scripts[0])
-    lines = [line for figure in figures_of(page).values() for line in figure["data"] if "name" in line]
+    lines = [line for figure in page_figures(page).values() for line in figure["data"] if "name" in line]
     assert all("<" not in line["name"] for line in lines)
     assert all("<" not in text for line in lines for text in line.get("text", []))
 
 
-def test_the_same_runs_give_the_same_report(runs, text, tmp_path):
-    assert written(runs, tmp_path) == text
+def test_the_same_runs_give_the_same_report(runs, report_text, tmp_path):
+    assert written_report(runs, tmp_path) == report_text
 
 
 def test_a_report_that_cannot_be_written_is_told(runs, tmp_path):
@@ -130,9 +132,9 @@ def test_a_report_that_cannot_be_written_is_told(runs, tmp_path):
 
 def test_a_queue_without_a_match_has_a_report(tmp_path):
     none = simulate(Scenario(minutes=0.1, arrivals=1.0), propose, Policy(), name="balanced")
-    page = Page(written([none], tmp_path))
+    page = ReportPage(written_report([none], tmp_path))
     assert f"balanced made no match out of {int(none.sizes.sum())} players." in page.text
-    assert set(figures_of(page)) == {"queue"}
+    assert set(page_figures(page)) == {"queue"}
     assert "Wait against evenness" not in page.headings
 
 
@@ -262,8 +264,8 @@ def test_pictures_are_drawn_without_a_browser_and_always_the_same(draw, runs, tm
 
 
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1200), ("dark", 360)])
-def test_a_browser_draws_every_chart_and_asks_for_nothing(browser, text, tmp_path, scheme, width):
-    (tmp_path / "report.html").write_text(text, "utf-8")
+def test_a_browser_draws_every_chart_and_asks_for_nothing(browser, report_text, tmp_path, scheme, width):
+    (tmp_path / "report.html").write_text(report_text, "utf-8")
     page = browser.new_page(viewport={"width": width, "height": 800}, color_scheme=scheme)
     told, asked = [], []
     page.on("console", lambda message: told.append(message.text))
@@ -286,7 +288,7 @@ def test_a_browser_draws_every_chart_and_asks_for_nothing(browser, text, tmp_pat
 
 
 def test_a_page_without_a_match_starts_without_an_error(browser, tmp_path):
-    written([simulate(Scenario(minutes=0.1, arrivals=1.0), propose, Policy(), name="balanced")], tmp_path)
+    written_report([simulate(Scenario(minutes=0.1, arrivals=1.0), propose, Policy(), name="balanced")], tmp_path)
     page, told = browser.new_page(), []
     page.on("pageerror", lambda error: told.append(str(error)))
     page.goto((tmp_path / "report.html").as_uri())

@@ -13,7 +13,7 @@ import pytest
 pytest.importorskip("plotly", reason="reports need plotly (the extra lab)")
 pytest.importorskip("jinja2", reason="reports need jinja2 (the extra lab)")
 
-from browser.watched import Watched
+from browser.page_checks import Watched
 from chromium import chromium, lacking
 from evenmatch import Appearance, Match, Team, from_matches, rate, rules
 from evenmatch.errors import UnknownNameError, UsageError
@@ -43,7 +43,7 @@ NAMES = [
 LADDERS = [f"</title><script>{OWNED}</script>", f"<svg onload={OWNED}>" + "y" * 180]
 
 
-class Page(HTMLParser):
+class ReportPage(HTMLParser):
     """The elements of a page: (tag, attributes), text outside scripts and styles, and what is in the scripts."""
 
     def __init__(self, text):
@@ -122,19 +122,19 @@ def tuned(found):
     )
 
 
-def written(found, folder, **options):
+def written_report(found, folder, **options):
     path = folder / "report.html"
     write_report(found, path, **options)
     assert [file.name for file in folder.iterdir()] == ["report.html"]
     return path.read_text("utf-8")
 
 
-def figures_of(page):
+def page_figures(page):
     return json.loads(next(script for script in page.scripts if script.startswith("{")))
 
 
 def test_a_report_tells_the_verdict_and_every_number_of_the_ranking(found, tmp_path):
-    page = Page(written(found, tmp_path, command="evenmatch backtest season.csv"))
+    page = ReportPage(written_report(found, tmp_path, command="evenmatch backtest season.csv"))
     for sentence in verdict(found):
         assert sentence in page.text
     for row in found.scores.to_pylist():
@@ -148,7 +148,7 @@ def test_a_report_tells_the_verdict_and_every_number_of_the_ranking(found, tmp_p
 
 
 def test_a_report_is_built_of_landmarks_headings_captions_and_named_charts(found, tmp_path):
-    page = Page(written(found, tmp_path))
+    page = ReportPage(written_report(found, tmp_path))
     tags = [tag for tag, _ in page.elements]
     assert page.all("html") == [{"lang": "en"}]
     assert [tags.count(tag) for tag in ("header", "main", "footer", "h1")] == [1, 1, 1, 1]
@@ -158,25 +158,25 @@ def test_a_report_is_built_of_landmarks_headings_captions_and_named_charts(found
     assert all(attributes["role"] == "img" and attributes["aria-label"] for attributes in shown)
     drawn = {attributes["data-figure"] for attributes in shown}
     assert drawn == {"reliability", "time", "paths", *(f"ratings-{at}" for at in range(len(SYSTEMS)))}
-    assert drawn - {"paths"} <= set(figures_of(page))
+    assert drawn - {"paths"} <= set(page_figures(page))
 
 
 def test_a_report_needs_no_network(found, hostile, tmp_path):
     for each in (found, hostile):
-        page = Page(written(each, tmp_path))
+        page = ReportPage(written_report(each, tmp_path))
         for tag, attributes in page.elements:
             assert tag not in {"link", "iframe", "img", "object", "embed", "base", "a"}
             assert not {"src", "href", "srcset", "action", "data", "poster"} & set(attributes)
         policy = next(meta["content"] for meta in page.all("meta") if "http-equiv" in meta)
         assert policy.startswith("default-src 'none'")
-        assert "url(" not in written(each, tmp_path).split("</style>")[0]
+        assert "url(" not in written_report(each, tmp_path).split("</style>")[0]
 
 
 def test_hostile_names_are_shown_letter_by_letter_and_start_nothing(hostile, tmp_path, monkeypatch):
     said = f"best on <script>{OWNED}</script>\u202e"
     monkeypatch.setattr("evenmatch.lab.backtests.report.verdict", lambda _: [said])
-    text = written(hostile, tmp_path, players=NAMES, command=f"evenmatch backtest '<script>{OWNED}'")
-    page = Page(text)
+    text = written_report(hostile, tmp_path, players=NAMES, command=f"evenmatch backtest '<script>{OWNED}'")
+    page = ReportPage(text)
     assert len(page.all("script")) == 3  # the figures, plotly, our own
     assert not [tag for tag, _ in page.elements if tag in {"b", "img", "a", "i"}]
     assert not [key for _, attributes in page.elements for key in attributes if key.startswith("on")]
@@ -184,7 +184,7 @@ def test_hostile_names_are_shown_letter_by_letter_and_start_nothing(hostile, tmp
     assert f"best on <script>{OWNED}</script>�" in page.text
     assert not DIRECTIONS & set(text.split('id="figures"')[0])
     assert not {"<", ">", "&"} & set(page.scripts[0])
-    figures = figures_of(page)
+    figures = page_figures(page)
     lines = [line for key, figure in figures.items() if key.startswith("paths") for line in figure["data"]]
     assert {line["meta"].split(" (")[0] for line in lines} >= {"<b>bold</b>", "x" * 23 + "…", "line�break�and more"}
     assert all("<" not in line["name"] and ">" not in line["name"] for line in lines)
@@ -224,7 +224,7 @@ def test_paths_are_the_ratings_after_each_match(found):
     rated = rate(found.matches, first.rules, journal=True)
     slots = rated.matches.history.columns.player == most
     drawn = charts.rating_paths([charts.Path("one", np.arange(slots.sum()), rated.journal.after[slots])])
-    assert figures_of(Page(text))["paths-0"]["data"][0]["y"] == json.loads(drawn.to_json())["data"][0]["y"]
+    assert page_figures(ReportPage(text))["paths-0"]["data"][0]["y"] == json.loads(drawn.to_json())["data"][0]["y"]
 
 
 def test_an_unknown_player_is_named_before_anything_is_written(found, tmp_path):
@@ -260,11 +260,11 @@ def test_a_report_that_fails_leaves_the_old_one(found, tmp_path, monkeypatch):
 
 
 def test_the_same_backtest_gives_the_same_report(found, tmp_path):
-    assert written(found, tmp_path) == written(found, tmp_path)
+    assert written_report(found, tmp_path) == written_report(found, tmp_path)
 
 
 def test_a_tuned_backtest_tells_what_tuning_changed(tuned, tmp_path):
-    page = Page(written(tuned, tmp_path))
+    page = ReportPage(written_report(tuned, tmp_path))
     before = next(row for row in tuned.scores.to_pylist() if row["variant"] == "default" and row["system"] == "elo")
     loss = before["log_loss"]
     assert "What tuning changed" in page.headings
@@ -303,7 +303,7 @@ def red(color):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [360, 1200])
 def test_a_browser_draws_every_chart_and_asks_for_nothing(browser, hostile, tmp_path, scheme, width):
-    written(hostile, tmp_path, players=NAMES[:4])
+    written_report(hostile, tmp_path, players=NAMES[:4])
     address = (tmp_path / "report.html").as_uri()
     watched = Watched(browser, address, width=width, height=800, scheme=scheme)
     page = watched.page()

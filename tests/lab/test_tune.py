@@ -11,19 +11,19 @@ import pytest
 
 pytest.importorskip("optuna", reason="tuning needs optuna (the extra lab)")
 
+from elo_matches import duels, duels_table
 from evenmatch import backtest, from_matches, rules, systems
 from evenmatch.errors import BadParameterError, UsageError
 from evenmatch.lab.backtests.evaluation import rateable_history, replay_and_judge
 from evenmatch.lab.backtests.tune import LEARNED, tune
 from evenmatch.options import Number, Numbers, options_of
-from made_up import made_up_table
-from planted import duels, table
+from random_matches import random_table
 
 LEAGUE = Path(__file__).parents[2] / "docs" / "how-to" / "league_points.py"
 AMPLE = 1e9  # seconds: the number of trials ends a search
 
 
-def search(matches, name="elo", most=6, **options):
+def run_tuning(matches, name="elo", most=6, **options):
     return tune(matches, systems.find(name), AMPLE, **{"most": most, "workers": 1, **options})
 
 
@@ -52,14 +52,14 @@ def the_file_in(folder):
 
 @pytest.mark.parametrize("k", [24.0, 200.0])
 def test_the_planted_k_is_found(k):
-    found = search(table(4, 4000, k=k, players=10), most=40)
+    found = run_tuning(duels_table(4, 4000, k=k, players=10), most=40)
     assert k / 2 < found.rules.parameters.k < k * 2
     assert len(found.trials) == 40
 
 
 def test_what_is_found_is_the_best_of_what_was_tried_on_the_later_part():
-    matches = table(4, 1000, k=100.0, home=60.0, players=10)
-    found = search(matches, most=12)
+    matches = duels_table(4, 1000, k=100.0, home=60.0, players=10)
+    found = run_tuning(matches, most=12)
     listed = tried(found)
     assert [row["trial"] for row in found.trials] == list(range(12))
     for loss, values in listed:
@@ -70,30 +70,30 @@ def test_what_is_found_is_the_best_of_what_was_tried_on_the_later_part():
 
 
 def test_the_defaults_and_every_preset_are_tried_even_without_time():
-    found = tune(table(1, 200), systems.find("elo"), 0.0)
+    found = tune(duels_table(1, 200), systems.find("elo"), 0.0)
     assert sorted(json.dumps(values) for _, values in tried(found)) == sorted(
         json.dumps(dict(preset)) for preset in ({}, *systems.find("elo").presets.values())
     )
 
 
 def test_the_same_seed_tries_the_same_and_another_does_not():
-    matches = table(1, 300, k=40, players=8)
-    first, again, other = (tried(search(matches, most=9, seed=seed)) for seed in (1, 1, 2))
+    matches = duels_table(1, 300, k=40, players=8)
+    first, again, other = (tried(run_tuning(matches, most=9, seed=seed)) for seed in (1, 1, 2))
     assert first == again
     assert first != other
 
 
 def test_threads_try_as_many_as_one():
-    found = search(table(1, 300, k=40, players=8), most=15, workers=3)
+    found = run_tuning(duels_table(1, 300, k=40, players=8), most=15, workers=3)
     assert len(found.trials) == 15
 
 
 @pytest.mark.parametrize("name", systems.names())
 def test_every_system_is_tuned_within_the_ranges_that_it_declares(name, tmp_path):
-    matches = made_up_table(name, 5, 60)
+    matches = random_table(name, 5, 60)
     system = systems.find(name)
     fixed = 1 + len(system.presets)
-    found = search(matches, name, most=fixed + 3, trials=tmp_path)
+    found = run_tuning(matches, name, most=fixed + 3, trials=tmp_path)
     listed = tried(found)
     assert len(listed) == fixed + 3
     assert math.isfinite(found.log_loss)
@@ -115,7 +115,7 @@ def test_every_system_is_tuned_within_the_ranges_that_it_declares(name, tmp_path
     for parameter, spec in searched.items():
         if isinstance(spec, Number | Numbers):
             assert len({json.dumps(values[parameter]) for _, values in listed[fixed:]}) == 3
-    again = search(matches, name, most=fixed + 4, trials=tmp_path)
+    again = run_tuning(matches, name, most=fixed + 4, trials=tmp_path)
     assert tried(again)[:-1] == listed
 
 
@@ -137,7 +137,7 @@ def own(tmp_path):
 
 def test_a_system_without_ranges_is_tried_as_it_is_and_time_is_not_waited_for():
     begun = time.monotonic()
-    found = tune(table(1, 200), systems.find(str(LEAGUE)), AMPLE)
+    found = tune(duels_table(1, 200), systems.find(str(LEAGUE)), AMPLE)
     assert time.monotonic() - begun < 60
     assert sorted(map(str, (values for _, values in tried(found)))) == ["{'win': 2.0}", "{}"]
 
@@ -152,15 +152,15 @@ CONFLICT = (
 
 def test_parameters_that_do_not_go_together_are_passed_over(own, tmp_path):
     name = own(CONFLICT, ('"points for each rival finished ahead of")', '"points for a win", search=(0, 6))'))
-    matches = table(1, 300, spread=200, draws=0.2)
+    matches = duels_table(1, 300, spread=200, draws=0.2)
     kept = tmp_path / "kept"
-    found = search(matches, name, most=30, trials=kept)
+    found = run_tuning(matches, name, most=30, trials=kept)
     listed = tried(found)
     assert {loss is None for loss, _ in listed} == {True, False}
     for loss, values in listed:
         assert (loss is None) == (values.get("draw", 1.0) > values.get("win", 3.0))
     assert found.rules.parameters.draw <= found.rules.parameters.win
-    assert tried(search(matches, name, most=30, trials=kept)) == listed
+    assert tried(run_tuning(matches, name, most=30, trials=kept)) == listed
 
 
 def test_a_preset_may_give_one_number_for_all_brackets(own):
@@ -170,7 +170,7 @@ def test_a_preset_may_give_one_number_for_all_brackets(own):
         ("League(p.win, p.draw)", "League(p.win, p.draw[0])"),
         ('"old": {"win": 2.0}', '"old": {"draw": 0.5}'),
     )
-    found = search(table(1, 200, draws=0.2), name, most=4)
+    found = run_tuning(duels_table(1, 200, draws=0.2), name, most=4)
     assert tried(found)[1][1] == {"draw": 0.5}
     assert len(found.trials) == 4
 
@@ -184,7 +184,7 @@ def test_rows_of_numbers_are_proposed_in_the_order_that_they_must_have(own):
         ),
         ("League(p.win, p.draw)", "League(p.win, p.draw[0])"),
     )
-    listed = tried(search(table(1, 200, draws=0.2), name, most=10))
+    listed = tried(run_tuning(duels_table(1, 200, draws=0.2), name, most=10))
     assert None not in [loss for loss, _ in listed]
     for _, values in listed[2:]:
         assert values["draw"] == sorted(values["draw"])
@@ -195,15 +195,15 @@ def test_wide_ranges_are_searched_by_orders_of_magnitude():
     low, high = options_of(systems.find("elo").parameters)["k"].search
     assert high / low > 100
     middle = math.sqrt(low * high)
-    matches = table(1, 100)
-    proposed = [values["k"] for seed in range(5) for _, values in tried(search(matches, most=10, seed=seed))[3:]]
+    matches = duels_table(1, 100)
+    proposed = [values["k"] for seed in range(5) for _, values in tried(run_tuning(matches, most=10, seed=seed))[3:]]
     assert 0.25 < sum(k < middle for k in proposed) / len(proposed) < 0.75
 
 
 def test_parameters_with_which_the_matches_cannot_be_rated_are_no_success():
     # nothing can be learned here, and prav does not try to where it needs shares of rounds that are not recorded
-    matches = table(1, 400)
-    found = search(matches, "prav", most=16)
+    matches = duels_table(1, 400)
+    found = run_tuning(matches, "prav", most=16)
     assert any(values.get("outcome") == "share" for _, values in tried(found))
     assert found.rules.parameters.outcome == "result"
 
@@ -213,7 +213,7 @@ def test_parameters_whose_ratings_run_away_are_no_success(own):
         ('"points for each rival finished ahead of")', '"points for a win", search=(1, 400))'),
         ("record.rating += points", "record.rating += 10.0 ** points"),
     )
-    listed = tried(search(table(1, 300), name, most=20))
+    listed = tried(run_tuning(duels_table(1, 300), name, most=20))
     assert {loss is None for loss, _ in listed} == {True, False}
     assert all(math.isfinite(loss) for loss, _ in listed if loss is not None)
 
@@ -222,17 +222,17 @@ def test_parameters_whose_ratings_run_away_are_no_success(own):
 
 
 def test_a_search_goes_on_where_it_was(tmp_path):
-    matches = table(1, 300, k=40, players=8)
-    first = search(matches, most=7, trials=tmp_path)
+    matches = duels_table(1, 300, k=40, players=8)
+    first = run_tuning(matches, most=7, trials=tmp_path)
     assert notes_of(first, "continued from") == []
     lines = the_file_in(tmp_path).read_text().splitlines()
     assert [(json.loads(line)["log_loss"], json.loads(line)["values"]) for line in lines] == tried(first)
-    second = search(matches, most=12, trials=tmp_path)
+    second = run_tuning(matches, most=12, trials=tmp_path)
     assert tried(second)[:7] == tried(first)
     assert len(second.trials) == 12
     (told,) = notes_of(second, "continued from")
     assert told == "tuning of elo continued from 7 trials of an earlier run"
-    third = search(matches, most=12, trials=tmp_path)
+    third = run_tuning(matches, most=12, trials=tmp_path)
     assert tried(third) == tried(second)
     assert third.rules.values() == second.rules.values()
     assert len(the_file_in(tmp_path).read_text().splitlines()) == 12
@@ -240,39 +240,39 @@ def test_a_search_goes_on_where_it_was(tmp_path):
 
 @pytest.mark.parametrize("first", [4, 7, 12])
 def test_a_search_that_goes_on_does_not_try_the_same_again(first, tmp_path):
-    matches = table(1, 300, k=40, players=8)
-    search(matches, most=first, trials=tmp_path)
-    listed = [json.dumps(values) for _, values in tried(search(matches, most=first + 8, trials=tmp_path))]
+    matches = duels_table(1, 300, k=40, players=8)
+    run_tuning(matches, most=first, trials=tmp_path)
+    listed = [json.dumps(values) for _, values in tried(run_tuning(matches, most=first + 8, trials=tmp_path))]
     assert len(set(listed)) == first + 8
 
 
 def test_trials_keep_their_numbers_where_one_was_lost(tmp_path):
     # two threads: the run was interrupted when a later trial was done and an earlier one was not
-    matches = table(1, 300, k=40, players=8)
-    search(matches, most=8, trials=tmp_path)
+    matches = duels_table(1, 300, k=40, players=8)
+    run_tuning(matches, most=8, trials=tmp_path)
     path = the_file_in(tmp_path)
     lines = path.read_text().splitlines(keepends=True)
     path.write_text("".join(lines[:6] + lines[7:]))
-    numbers = [row["trial"] for row in search(matches, most=10, trials=tmp_path).trials]
+    numbers = [row["trial"] for row in run_tuning(matches, most=10, trials=tmp_path).trials]
     assert len(set(numbers)) == len(numbers) == 10
 
 
 def test_nothing_is_kept_where_no_folder_is_named(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    search(table(1, 200))
+    run_tuning(duels_table(1, 200))
     assert list(tmp_path.iterdir()) == []
 
 
 def test_what_was_kept_teaches_the_search(tmp_path):
     # with a narrow optimum and forty trials to learn from, new proposals crowd around it
-    matches = table(4, 3000, k=150.0, players=8)
-    search(matches, most=40, trials=tmp_path)
-    taught = [values["k"] for _, values in tried(search(matches, most=60, trials=tmp_path))[40:]]
+    matches = duels_table(4, 3000, k=150.0, players=8)
+    run_tuning(matches, most=40, trials=tmp_path)
+    taught = [values["k"] for _, values in tried(run_tuning(matches, most=60, trials=tmp_path))[40:]]
     assert sum(75 < k < 300 for k in taught) >= 12
 
 
 def test_seconds_that_were_used_count_towards_the_budget(tmp_path):
-    matches = table(1, 300, k=40, players=8)
+    matches = duels_table(1, 300, k=40, players=8)
     elo = systems.find("elo")
     first = tune(matches, elo, 1.5, trials=tmp_path)
     lines = [json.loads(line) for line in the_file_in(tmp_path).read_text().splitlines()]
@@ -289,7 +289,7 @@ def test_seconds_that_were_used_count_towards_the_budget(tmp_path):
 
 
 def test_a_finished_tuning_of_several_systems_started_again_tries_nothing_more(tmp_path):
-    matches = table(1, 400, k=40, players=8)
+    matches = duels_table(1, 400, k=40, players=8)
     names = ["elo", "glicko", "battlepoints"]
     counts = []
     for _ in range(2):
@@ -300,11 +300,11 @@ def test_a_finished_tuning_of_several_systems_started_again_tries_nothing_more(t
 
 
 def test_a_half_written_last_line_is_survived_and_costs_no_later_trial(tmp_path):
-    matches = table(1, 300, k=40, players=8)
-    first = search(matches, most=6, trials=tmp_path)
+    matches = duels_table(1, 300, k=40, players=8)
+    first = run_tuning(matches, most=6, trials=tmp_path)
     path = the_file_in(tmp_path)
     path.write_text(path.read_text()[:-25])
-    second = search(matches, most=8, trials=tmp_path)
+    second = run_tuning(matches, most=8, trials=tmp_path)
     assert tried(second)[:5] == tried(first)[:5]
     assert len(second.trials) == 8
     third = tune(matches, systems.find("elo"), 0.0, trials=tmp_path)
@@ -313,32 +313,32 @@ def test_a_half_written_last_line_is_survived_and_costs_no_later_trial(tmp_path)
 
 @pytest.mark.parametrize("spoilt", [b"\n\n", b"no JSON\n", b"null\n", b"{}\n", b"[1]\n", b"\xff\xfe\n", b"\0\0\0\n"])
 def test_lines_that_are_no_trials_are_passed_over(spoilt, tmp_path):
-    matches = table(1, 300, k=40, players=8)
-    first = search(matches, most=5, trials=tmp_path)
+    matches = duels_table(1, 300, k=40, players=8)
+    first = run_tuning(matches, most=5, trials=tmp_path)
     path = the_file_in(tmp_path)
     path.write_bytes(spoilt + path.read_bytes())
-    assert tried(search(matches, most=5, trials=tmp_path)) == tried(first)
+    assert tried(run_tuning(matches, most=5, trials=tmp_path)) == tried(first)
 
 
 def test_trials_of_another_history_or_another_system_are_not_taken_up(tmp_path, own):
-    matches = table(1, 300, k=40, players=8)
-    search(matches, most=6, trials=tmp_path / "kept")
+    matches = duels_table(1, 300, k=40, players=8)
+    run_tuning(matches, most=6, trials=tmp_path / "kept")
     for other in (
         matches.take(slice(0, 299)),
-        table(2, 300, k=40, players=8),
-        table(1, 300, k=40, players=8, hours=7.0),
+        duels_table(2, 300, k=40, players=8),
+        duels_table(1, 300, k=40, players=8, hours=7.0),
         from_matches([*duels(1, 299, k=40, players=8), duels(2, 300)[299]]),
     ):
-        found = search(other, most=4, trials=tmp_path / "kept")
+        found = run_tuning(other, most=4, trials=tmp_path / "kept")
         assert notes_of(found, "went on") == []
         assert len(found.trials) == 4
-    assert notes_of(search(matches, "glicko", most=4, trials=tmp_path / "kept"), "went on") == []
+    assert notes_of(run_tuning(matches, "glicko", most=4, trials=tmp_path / "kept"), "went on") == []
     changed = own(('name="league_points"', 'name="elo"'))
-    assert notes_of(search(matches, changed, most=4, trials=tmp_path / "kept"), "went on") == []
+    assert notes_of(run_tuning(matches, changed, most=4, trials=tmp_path / "kept"), "went on") == []
     assert len(list((tmp_path / "kept").iterdir())) == 7
     # the same parameters of kernels that are not the same
     for change in (), (("record.rating + 1.5", "record.rating + 2.5"),):
-        found = search(matches, own(CONFLICT, *change), most=4, trials=tmp_path / "kept")
+        found = run_tuning(matches, own(CONFLICT, *change), most=4, trials=tmp_path / "kept")
         assert notes_of(found, "went on") == []
 
 
@@ -346,14 +346,14 @@ def test_trials_of_another_history_or_another_system_are_not_taken_up(tmp_path, 
 def test_a_folder_that_cannot_be_written_is_refused(below, tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(UsageError, match=r"trials cannot be stored there: \w+"):
-        search(table(1, 200), trials=tmp_path / "file" / below)
+        run_tuning(duels_table(1, 200), trials=tmp_path / "file" / below)
 
 
 # --- the first-listed side
 
 
 def test_an_advantage_is_tuned_where_the_order_tells_nothing_of_the_finish():
-    found = search(table(3, 300, home=200.0), most=6)
+    found = run_tuning(duels_table(3, 300, home=200.0), most=6)
     assert all("advantage" in values for _, values in tried(found)[3:])
 
 
@@ -362,7 +362,7 @@ def test_an_advantage_is_tuned_where_the_order_tells_nothing_of_the_finish():
 
 def test_progress_tells_of_trials_and_of_time():
     told = []
-    tune(table(1, 300), systems.find("elo"), 0.5, progress=lambda *said: told.append(said))
+    tune(duels_table(1, 300), systems.find("elo"), 0.5, progress=lambda *said: told.append(said))
     assert all(re.fullmatch(r"tuning elo: \d+ trials, best log loss 0\.\d{4}", what) for what, _ in told)
     shares = [share for _, share in told]
     assert shares == sorted(shares)

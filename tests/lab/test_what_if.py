@@ -15,13 +15,13 @@ from evenmatch.lab.synthetic_season import season
 from evenmatch.match import Match
 from evenmatch.standings.division import Division
 from evenmatch.standings.rules import StandingsRules
-from ledger.made import match
+from ledger.sample_matches import team_match
 
 EVERYBODY = StandingsRules(placement=1, divisions=(Division("Low", 1), Division("High", 51)))
 
 
-def played(*matches):
-    return from_matches([match(at, *teams) for at, teams in enumerate(matches)])
+def match_table(*matches):
+    return from_matches([team_match(at, *teams) for at, teams in enumerate(matches)])
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +39,7 @@ def test_the_same_rules_change_nothing(league):
 
 def test_who_moves_is_told_by_both_standings():
     # with k = 32 ann's two wins outweigh that bob beat her in the end; with k = 400 the last match decides
-    table = played([(1, "ann"), (2, "bob")], [(1, "ann"), (2, "cat")], [(1, "bob"), (2, "ann")])
+    table = match_table([(1, "ann"), (2, "bob")], [(1, "ann"), (2, "cat")], [(1, "bob"), (2, "ann")])
     found = what_if(table, rules("elo", k=32), rules("elo", k=400), EVERYBODY)
     assert found.now.rating == pytest.approx([1513.1, 1502.16, 1484.74], abs=0.005)
     assert (found.now.rank.tolist(), found.then.rank.tolist()) == ([1, 2, 3], [2, 1, 3])
@@ -98,7 +98,7 @@ def test_those_who_move_farthest_come_first(league):
 
 
 def test_divisions_that_change_are_counted():
-    table = played([(1, "ann"), (2, "bob")], [(1, "ann"), (2, "bob")], [(1, "bob"), (2, "ann")])
+    table = match_table([(1, "ann"), (2, "bob")], [(1, "ann"), (2, "bob")], [(1, "bob"), (2, "ann")])
     found = what_if(table, rules("elo", k=32), rules("elo", k=400), EVERYBODY)
     assert (found.changed_division, found.now.division.tolist(), found.then.division.tolist()) == (1.0, [1, 0], [0, 1])
     assert found.scores is None
@@ -108,7 +108,9 @@ def test_divisions_that_change_are_counted():
 
 
 def test_matches_that_other_rules_cannot_rate_are_left_out_or_refused(league):
-    three = Match("x", datetime(2026, 1, 1, tzinfo=UTC), match(1, (1, "Bara"), (2, "Deno"), (3, "Fivi")).teams, "6v6")
+    three = Match(
+        "x", datetime(2026, 1, 1, tzinfo=UTC), team_match(1, (1, "Bara"), (2, "Deno"), (3, "Fivi")).teams, "6v6"
+    )
     listed = [*season(5, players=60, matches=800).matches, three]
     found = what_if(from_matches(listed), rules("elo"), rules("wager"))
     assert (found.now.left_out, found.then.left_out) == (0, 1)

@@ -7,13 +7,13 @@ from evenmatch import rules
 from evenmatch.service.service import Service
 from evenmatch.service.settings import Settings
 from evenmatch.standings.rules import StandingsRules
-from ledger.made import Clock
+from ledger.sample_matches import ManualClock
 from postgres import postgres  # noqa: F401
 
 
 @pytest.fixture
 def clock():
-    return Clock()
+    return ManualClock()
 
 
 @pytest.fixture(params=KINDS)

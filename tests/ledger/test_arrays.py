@@ -22,20 +22,20 @@ VALUES = {
 
 
 @pytest.fixture(scope="module")
-def server(postgres):  # noqa: F811
+def server_database(postgres):  # noqa: F811
     with Service.open(postgres.fresh_database()) as service:
         yield service.database
 
 
 @pytest.mark.parametrize("kind", VALUES)
-def test_an_array_comes_back_as_it_went(server, kind):
+def test_an_array_comes_back_as_it_went(server_database, kind):
     of, values = VALUES[kind]
-    with server.read() as store:
+    with server_database.read() as store:
         assert store.all("SELECT ?", arrays.pack(values, of)) == [(values,)]
 
 
-def test_a_number_that_is_none_comes_back_as_none(server):
-    with server.read() as store:
+def test_a_number_that_is_none_comes_back_as_none(server_database):
+    with server_database.read() as store:
         ((found,),) = store.all("SELECT ?", arrays.pack([1.5, math.nan], arrays.FLOAT8))
     assert found[0] == 1.5
     assert math.isnan(found[1])

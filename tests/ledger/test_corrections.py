@@ -7,49 +7,49 @@ from evenmatch.errors import BadRowsError, ConflictError, EvenmatchError, InputE
 from evenmatch.service.corrections import Ban, Reinstate, Unvoid, Void
 from evenmatch.service.recording import recorder
 from evenmatch.service.replay.rebuild import RebuildRun
-from ledger.made import after, duel, dump, everybody, match, micros, ratings
+from ledger.sample_matches import after, duel, dump, everybody, micros, ratings, team_match
 from reference.ledger import SlowLedger, System
 
 HALF = {"ann": 1516.0, "bob": 1484.0}  # after the first duel, Elo with K = 32
 
 
 @pytest.fixture
-def played(service, ladder):
+def played_service(service, ladder):
     """ann beats bob, cat beats dan, eve the cheater beats dan and then cat."""
     for one in (duel(1, "ann", "bob"), duel(2, "cat", "dan"), duel(3, "eve", "dan"), duel(4, "eve", "cat")):
         service.record(one)
     return service
 
 
-def test_a_void_match_counts_for_nothing_and_can_be_made_to_count_again(played):
-    before = ratings(played)
-    played.correct("default", Void("m3"))
-    now = everybody(played)
+def test_a_void_match_counts_for_nothing_and_can_be_made_to_count_again(played_service):
+    before = ratings(played_service)
+    played_service.correct("default", Void("m3"))
+    now = everybody(played_service)
     assert now["dan"].rating == 1484.0
     assert (now["dan"].matches, now["eve"].matches) == (1, 1)
     assert {name: now[name].rating for name in ("ann", "bob")} == HALF
-    played.correct("default", Unvoid("m3"))
-    assert ratings(played) == before
+    played_service.correct("default", Unvoid("m3"))
+    assert ratings(played_service) == before
 
 
-def test_a_match_whose_players_played_nothing_else_leaves_nobody_when_it_is_void(played):
-    played.correct("default", Void("m1"))
-    assert everybody(played).keys() == {"cat", "dan", "eve"}
+def test_a_match_whose_players_played_nothing_else_leaves_nobody_when_it_is_void(played_service):
+    played_service.correct("default", Void("m1"))
+    assert everybody(played_service).keys() == {"cat", "dan", "eve"}
 
 
-def test_a_ban_voids_all_matches_of_the_player_or_those_that_ended_since(played):
-    played.correct("default", Ban("eve"))
-    assert ratings(played) == {**HALF, "cat": 1516.0, "dan": 1484.0}
-    played.correct("default", Reinstate("eve"))
-    played.correct("default", Ban("eve", since=micros(after(4))))  # m4 ended at that very moment
-    now = everybody(played)
+def test_a_ban_voids_all_matches_of_the_player_or_those_that_ended_since(played_service):
+    played_service.correct("default", Ban("eve"))
+    assert ratings(played_service) == {**HALF, "cat": 1516.0, "dan": 1484.0}
+    played_service.correct("default", Reinstate("eve"))
+    played_service.correct("default", Ban("eve", since=micros(after(4))))  # m4 ended at that very moment
+    now = everybody(played_service)
     assert (now["cat"].rating, now["cat"].matches, now["eve"].matches, now["dan"].matches) == (1516.0, 1, 1, 2)
 
 
-def test_a_refund_gives_losses_back_and_keeps_gains_and_counts(played):
-    before = ratings(played)
-    played.correct("default", Ban("eve", "refund"))
-    now = everybody(played)
+def test_a_refund_gives_losses_back_and_keeps_gains_and_counts(played_service):
+    before = ratings(played_service)
+    played_service.correct("default", Ban("eve", "refund"))
+    now = everybody(played_service)
     assert (now["cat"].rating, now["dan"].rating) == (1516.0, 1484.0)
     assert (now["cat"].matches, now["dan"].matches, now["eve"].matches) == (2, 2, 2)
     assert now["eve"].rating == before["eve"]  # a cheater's gains are not taken: that is what the other rule does
@@ -57,7 +57,7 @@ def test_a_refund_gives_losses_back_and_keeps_gains_and_counts(played):
 
 def test_a_refund_spares_those_behind_the_banned_and_nobody_else(service, ladder):
     service.record(duel(0, "bob", "mate"))  # or all of the second place would gain as much as they lose
-    service.record(match(1, (2, "eve", "mate"), (1, "ann"), (2, "bob"), (3, "cat")))
+    service.record(team_match(1, (2, "eve", "mate"), (1, "ann"), (2, "bob"), (3, "cat")))
     before = ratings(service)
     service.correct("default", Ban("eve", "refund"))
     now = ratings(service)
@@ -67,34 +67,34 @@ def test_a_refund_spares_those_behind_the_banned_and_nobody_else(service, ladder
     }
 
 
-def test_a_ban_from_a_time_on_leaves_earlier_refunds_of_the_banned_player_alone(played):
-    played.correct("default", Ban("eve", "refund"))
-    before = ratings(played)
-    played.correct("default", Ban("cat", "refund", since=micros(after(100))))  # she lost to eve at hour 4
-    assert ratings(played) == before
-    assert played.verify("default").is_equal
-    played.rebuild("default", whole=True)
-    assert ratings(played) == before
+def test_a_ban_from_a_time_on_leaves_earlier_refunds_of_the_banned_player_alone(played_service):
+    played_service.correct("default", Ban("eve", "refund"))
+    before = ratings(played_service)
+    played_service.correct("default", Ban("cat", "refund", since=micros(after(100))))  # she lost to eve at hour 4
+    assert ratings(played_service) == before
+    assert played_service.verify("default").is_equal
+    played_service.rebuild("default", whole=True)
+    assert ratings(played_service) == before
 
 
-def test_matches_of_a_banned_player_do_not_count_from_then_on_and_the_board_hides_them(played):
-    played.correct("default", Ban("eve"))
-    receipt = played.record(duel(5, "eve", "ann"))
+def test_matches_of_a_banned_player_do_not_count_from_then_on_and_the_board_hides_them(played_service):
+    played_service.correct("default", Ban("eve"))
+    receipt = played_service.record(duel(5, "eve", "ann"))
     assert (receipt.rated, receipt.teams) == (False, ())
-    assert ratings(played)["ann"] == 1516.0
-    played.record(duel(6, "cat", "dan"))
-    listed = [name for name, _ in played.named(played.view("default").snapshot.page(1, 50))]
+    assert ratings(played_service)["ann"] == 1516.0
+    played_service.record(duel(6, "cat", "dan"))
+    listed = [name for name, _ in played_service.named(played_service.view("default").snapshot.page(1, 50))]
     assert listed == ["cat", "dan"]  # who played twice, and were not banned
-    played.correct("default", Reinstate("eve"))
-    assert everybody(played)["eve"].matches == 3
-    assert played.verify("default").is_equal
+    played_service.correct("default", Reinstate("eve"))
+    assert everybody(played_service)["eve"].matches == 3
+    assert played_service.verify("default").is_equal
 
 
-def test_a_player_who_never_played_here_can_be_banned_beforehand(played):
-    played.create_ladder("other", "elo", rules("elo"))
-    played.correct("other", Ban("eve"))
-    assert played.record(duel(1, "eve", "ann", ladder="other")).rated is False
-    assert played.verify("other").is_equal
+def test_a_player_who_never_played_here_can_be_banned_beforehand(played_service):
+    played_service.create_ladder("other", "elo", rules("elo"))
+    played_service.correct("other", Ban("eve"))
+    assert played_service.record(duel(1, "eve", "ann", ladder="other")).rated is False
+    assert played_service.verify("other").is_equal
 
 
 WISHES = {
@@ -107,13 +107,13 @@ WISHES = {
 
 
 @pytest.mark.parametrize("wish", WISHES.values(), ids=WISHES)
-def test_a_preview_tells_what_happens_then_and_changes_nothing(played, wish):
-    played.record(duel(9, "newcomer", "ann"), rated=False)
-    before, rows = everybody(played), dump(played)
-    foretold = played.preview("default", wish)
-    assert dump(played) == rows
-    played.correct("default", wish)
-    now = everybody(played)
+def test_a_preview_tells_what_happens_then_and_changes_nothing(played_service, wish):
+    played_service.record(duel(9, "newcomer", "ann"), rated=False)
+    before, rows = everybody(played_service), dump(played_service)
+    foretold = played_service.preview("default", wish)
+    assert dump(played_service) == rows
+    played_service.correct("default", wish)
+    now = everybody(played_service)
     seen = {
         name: tuple((at[name].rating, at[name].matches) if name in at else (None, 0) for at in (before, now))
         for name in before
@@ -135,28 +135,28 @@ CONTRADICTIONS = {
 
 
 @pytest.mark.parametrize(("first", "wish", "said"), CONTRADICTIONS.values(), ids=CONTRADICTIONS)
-def test_a_correction_that_contradicts_the_ledger_is_refused(played, first, wish, said):
+def test_a_correction_that_contradicts_the_ledger_is_refused(played_service, first, wish, said):
     for one in first:
-        played.correct("default", one)
-    rows = dump(played)
-    for attempt in (played.preview, played.correct):
+        played_service.correct("default", one)
+    rows = dump(played_service)
+    for attempt in (played_service.preview, played_service.correct):
         with pytest.raises(ConflictError, match=said):
             attempt("default", wish)
-    assert dump(played) == rows
+    assert dump(played_service) == rows
 
 
 UNKNOWN = {"match": Void("m33"), "player": Ban("evee"), "a correction's id": Void("ladder:default")}
 
 
 @pytest.mark.parametrize("wish", UNKNOWN.values(), ids=UNKNOWN)
-def test_an_unknown_match_or_player_is_named(played, wish):
+def test_an_unknown_match_or_player_is_named(played_service, wish):
     with pytest.raises(UnknownNameError, match="unknown"):
-        played.correct("default", wish)
+        played_service.correct("default", wish)
 
 
-def test_an_unknown_rule_of_a_ban_is_refused(played):
+def test_an_unknown_rule_of_a_ban_is_refused(played_service):
     with pytest.raises(EvenmatchError, match="refund"):
-        played.correct("default", Ban("eve", "forgive"))
+        played_service.correct("default", Ban("eve", "forgive"))
 
 
 def test_parameters_from_now_on_rate_later_matches_alone_also_after_a_correction(service, ladder):
@@ -172,55 +172,55 @@ def test_parameters_from_now_on_rate_later_matches_alone_also_after_a_correction
     assert service.ladder("default").rules.values()["k"] == 16.0
 
 
-def test_another_system_rates_everything_anew_from_the_start(played):
-    played.change_rules("default", "wager", rules("wager"))
-    assert ratings(played)["ann"] == 1.05
-    assert played.ladder("default").system == "wager"
+def test_another_system_rates_everything_anew_from_the_start(played_service):
+    played_service.change_rules("default", "wager", rules("wager"))
+    assert ratings(played_service)["ann"] == 1.05
+    assert played_service.ladder("default").system == "wager"
     with pytest.raises(InputError, match="from the start"):
-        played.change_rules("default", "elo", rules("elo"), start=False)
-    assert played.verify("default").is_equal
+        played_service.change_rules("default", "elo", rules("elo"), start=False)
+    assert played_service.verify("default").is_equal
 
 
-def test_every_match_that_a_new_system_cannot_rate_is_named_or_left_unrated(played):
-    played.record(match(5, (1, "ann"), (2, "bob"), (3, "cat")))
-    played.record(match(6, (1, "ann"), (2, "bob"), (3, "dan")))
-    played.record(match(7, (1, "ann"), (2, "bob"), (3, "dan")), rated=False)
-    played.correct("default", Void("m6"))
-    rows = dump(played)
+def test_every_match_that_a_new_system_cannot_rate_is_named_or_left_unrated(played_service):
+    played_service.record(team_match(5, (1, "ann"), (2, "bob"), (3, "cat")))
+    played_service.record(team_match(6, (1, "ann"), (2, "bob"), (3, "dan")))
+    played_service.record(team_match(7, (1, "ann"), (2, "bob"), (3, "dan")), rated=False)
+    played_service.correct("default", Void("m6"))
+    rows = dump(played_service)
     with pytest.raises(BadRowsError) as refused:
-        played.change_rules("default", "wager", rules("wager"))
+        played_service.change_rules("default", "wager", rules("wager"))
     assert [problem.match_id for problem in refused.value.problems] == ["m5"]
-    assert dump(played) == rows
-    played.change_rules("default", "wager", rules("wager"), skip_bad=True)
-    played.correct("default", Unvoid("m6"))
-    assert everybody(played)["ann"].matches == 1
-    assert played.verify("default").is_equal
-    played.change_rules("default", "elo", rules("elo"))
-    assert everybody(played)["ann"].matches == 3
+    assert dump(played_service) == rows
+    played_service.change_rules("default", "wager", rules("wager"), skip_bad=True)
+    played_service.correct("default", Unvoid("m6"))
+    assert everybody(played_service)["ann"].matches == 1
+    assert played_service.verify("default").is_equal
+    played_service.change_rules("default", "elo", rules("elo"))
+    assert everybody(played_service)["ann"].matches == 3
 
 
-def test_starting_ratings_are_numbers_of_the_system_that_they_were_given_for(played):
-    played.start_ratings("default", {"zed": -50.0})
-    played.change_rules("default", "wager", rules("wager"))
-    assert "zed" not in ratings(played)
-    zed = played.record(duel(8, "zed", "ann")).teams[0][0].change
+def test_starting_ratings_are_numbers_of_the_system_that_they_were_given_for(played_service):
+    played_service.start_ratings("default", {"zed": -50.0})
+    played_service.change_rules("default", "wager", rules("wager"))
+    assert "zed" not in ratings(played_service)
+    zed = played_service.record(duel(8, "zed", "ann")).teams[0][0].change
     assert (zed.player, zed.before) == ("zed", 1.0)
-    assert played.verify("default").is_equal
-    played.change_rules("default", "elo", rules("elo"))
-    assert -50 < ratings(played)["zed"] < 0
-    assert played.verify("default").is_equal
+    assert played_service.verify("default").is_equal
+    played_service.change_rules("default", "elo", rules("elo"))
+    assert -50 < ratings(played_service)["zed"] < 0
+    assert played_service.verify("default").is_equal
 
 
-def test_a_change_under_which_a_rating_leaves_its_range_is_refused_and_leaves_nothing(played):
-    played.change_rules("default", "wager", rules("wager"))
-    played.start_ratings("default", dict.fromkeys(("rich", "richer"), 7e11))
-    played.record(duel(9, "rich", "richer"))
-    rows = lasting(played)
+def test_a_change_under_which_a_rating_leaves_its_range_is_refused_and_leaves_nothing(played_service):
+    played_service.change_rules("default", "wager", rules("wager"))
+    played_service.start_ratings("default", dict.fromkeys(("rich", "richer"), 7e11))
+    played_service.record(duel(9, "rich", "richer"))
+    rows = lasting_rows(played_service)
     with pytest.raises(RatingRangeError):
-        played.change_rules("default", "wager", rules("wager", stake=0.5))
-    assert lasting(played) == rows
-    assert played.verify("default").is_equal
-    assert played.ladder("default").due is None
+        played_service.change_rules("default", "wager", rules("wager", stake=0.5))
+    assert lasting_rows(played_service) == rows
+    assert played_service.verify("default").is_equal
+    assert played_service.ladder("default").due is None
 
 
 def test_a_ladder_with_checkpoints_is_rebuilt_from_the_last_one_before_the_change(service, ladder, monkeypatch):
@@ -240,21 +240,21 @@ def test_a_ladder_with_checkpoints_is_rebuilt_from_the_last_one_before_the_chang
         assert service.verify("default").is_equal
 
 
-def test_a_correction_that_was_interrupted_changed_nothing_and_can_be_made_again(played, monkeypatch):
-    rows = lasting(played)
+def test_a_correction_that_was_interrupted_changed_nothing_and_can_be_made_again(played_service, monkeypatch):
+    rows = lasting_rows(played_service)
     with monkeypatch.context() as patch:
         patch.setattr(RebuildRun, "swap", stop)
         with pytest.raises(KeyboardInterrupt):
-            played.correct("default", Void("m3"))
-    assert lasting(played) == rows
-    assert played.verify("default").is_equal
-    played.record(duel(8, "ann", "dan"))
-    played.correct("default", Void("m3"))
-    assert everybody(played)["dan"].matches == 2
-    assert played.verify("default").is_equal
+            played_service.correct("default", Void("m3"))
+    assert lasting_rows(played_service) == rows
+    assert played_service.verify("default").is_equal
+    played_service.record(duel(8, "ann", "dan"))
+    played_service.correct("default", Void("m3"))
+    assert everybody(played_service)["dan"].matches == 2
+    assert played_service.verify("default").is_equal
 
 
-def lasting(service):
+def lasting_rows(service):
     """What the ledger says and what is read of it: all rows but those of generations that nobody reads."""
     rows = dump(service)
     return {table: rows[table] for table in ("event", "correction", "ladder", "appearance", "season", "player", "name")}

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from evenmatch import rules
 from evenmatch.errors import StoreError
 from evenmatch.service.corrections import Ban, Void
-from ledger.made import duel, ratings
+from ledger.sample_matches import duel, ratings
 
 
 @pytest.fixture
@@ -21,7 +21,7 @@ def kept(service, ladder):
     return service
 
 
-def change(service, *statements):
+def run_sql(service, *statements):
     with service.database.write() as store:
         for statement in statements:
             store.connection.execute(sa.text(statement))
@@ -53,7 +53,7 @@ LEDGER = {
 def test_an_event_that_is_not_as_it_was_written_is_named(kept, how):
     statement, told = LEDGER[how]
     assert kept.verify("default").is_equal
-    change(kept, statement)
+    run_sql(kept, statement)
     found = kept.verify("default")
     assert not found.is_equal
     assert len(found.damage) == (2 if how == "the last one lost" else 1)  # it is missing in the list of corrections
@@ -71,7 +71,7 @@ TORN = {
 @pytest.mark.parametrize("what", TORN)
 def test_what_cannot_be_read_is_a_store_error_that_says_where(kept, what):
     statement, told = TORN[what]
-    change(kept, statement)
+    run_sql(kept, statement)
     ask = kept.ladder if what == "settings" else partial(kept.rebuild, whole=True)
     with pytest.raises(StoreError, match=told):
         ask("default")
@@ -90,7 +90,7 @@ FOLLOWS = {
 @pytest.mark.parametrize("what", FOLLOWS)
 def test_what_follows_from_the_events_is_mended_by_a_whole_rebuild(kept, what):
     before = ratings(kept)
-    change(kept, FOLLOWS[what])
+    run_sql(kept, FOLLOWS[what])
     found = kept.verify("default")
     assert found.differences
     assert not found.damage
@@ -100,7 +100,7 @@ def test_what_follows_from_the_events_is_mended_by_a_whole_rebuild(kept, what):
 
 
 def test_a_torn_state_is_told_to_who_records(kept):
-    change(kept, FOLLOWS["a torn state"])
+    run_sql(kept, FOLLOWS["a torn state"])
     with pytest.raises(StoreError, match="rebuild --whole"):
         kept.record(duel(9, "a", "b"))
     kept.rebuild("default", whole=True)
@@ -110,5 +110,5 @@ def test_a_torn_state_is_told_to_who_records(kept):
 def test_other_ladders_are_not_concerned(kept):
     kept.create_ladder("other", "elo", rules("elo"))
     kept.record(duel(1, "a", "b", ladder="other"))
-    change(kept, "UPDATE event SET played_at = 5 WHERE ladder = 1 AND position = 4")
+    run_sql(kept, "UPDATE event SET played_at = 5 WHERE ladder = 1 AND position = 4")
     assert kept.verify("other").is_equal

@@ -7,7 +7,7 @@ import pytest
 from evenmatch import Rater, from_matches, read, rules
 from evenmatch.errors import ConflictError, InputError, UnknownNameError
 from evenmatch.service.corrections import Ban, Reinstate, Unvoid, Void
-from ledger.made import duel, dump, everybody, match, ratings
+from ledger.sample_matches import duel, dump, everybody, ratings, team_match
 
 
 def test_a_former_name_still_reaches_a_renamed_player(service, ladder):
@@ -180,7 +180,7 @@ def test_an_erased_players_matches_can_be_sent_again_without_bringing_the_name_b
 
 
 def test_a_player_is_found_by_a_part_of_the_name_whatever_its_case_and_signs(service, ladder):
-    service.record(match(1, (1, "Ann_100%"), (2, "joanne"), (3, "ANNa"), (4, "b\\ob")))
+    service.record(team_match(1, (1, "Ann_100%"), (2, "joanne"), (3, "ANNa"), (4, "b\\ob")))
     assert service.search("ann") == ["ANNa", "Ann_100%", "joanne"]
     assert service.search("_") == ["Ann_100%"]
     assert service.search("%") == ["Ann_100%"]

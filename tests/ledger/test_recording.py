@@ -24,7 +24,7 @@ from evenmatch.service.service import Service
 from evenmatch.service.settings import Settings
 from evenmatch.standings.division import Division
 from evenmatch.standings.rules import StandingsRules
-from ledger.made import after, duel, dump, everybody, match, positions, ratings
+from ledger.sample_matches import after, duel, dump, everybody, positions, ratings, team_match
 
 LONE = (duel(1, "ann", "bob"), {"ann": 1516.0, "bob": 1484.0})  # Elo with K = 32 between equals
 
@@ -40,10 +40,10 @@ def test_a_receipt_tells_before_after_expected_and_position(service, ladder):
 
 def test_receipts_of_uneven_teams_draws_and_three_sides_are_those_of_a_rater(service, ladder):
     told = [
-        match(1, (1, "ann"), (2, "bob", "cat")),
-        match(2, (1, "ann"), (1, "bob")),  # an unequal draw
-        match(3, (2, "dan"), (1, "ann"), (2, "cat*")),
-        match(60, (1, "bob~", "dan"), (2, "ann")),  # after an idle gap, with a guest
+        team_match(1, (1, "ann"), (2, "bob", "cat")),
+        team_match(2, (1, "ann"), (1, "bob")),  # an unequal draw
+        team_match(3, (2, "dan"), (1, "ann"), (2, "cat*")),
+        team_match(60, (1, "bob~", "dan"), (2, "ann")),  # after an idle gap, with a guest
     ]
     rater = Rater(rules("elo"))
     for one in told:
@@ -67,8 +67,8 @@ ANOTHER = {
     "time": Match("m1", after(1) + timedelta(microseconds=1), duel(1, "ann", "bob").teams),
     "player": duel(1, "ann", "cat"),
     "duration": duel(1, "ann", "bob", duration=60.0),
-    "quit": match(1, (1, "ann"), (2, "bob*")),
-    "guest": match(1, (1, "ann"), (2, "bob~")),
+    "quit": team_match(1, (1, "ann"), (2, "bob*")),
+    "guest": team_match(1, (1, "ann"), (2, "bob~")),
     "score": Match("m1", after(1), (Team.of("ann", place=1, score=2), Team.of("bob", place=2, score=1))),
     "seconds": Match("m1", after(1), (Team((Appearance("ann", seconds=0),), 1), Team.of("bob", place=2))),
     "performance": Match("m1", after(1), (Team((Appearance("ann", performance=0),), 1), Team.of("bob", place=2))),
@@ -97,15 +97,17 @@ def test_a_match_that_the_system_cannot_rate_leaves_nothing(service):
     service.record(duel(1, "ann", "bob"))
     before = dump(service)
     with pytest.raises(BadRowsError, match="3 teams"):
-        service.record(match(2, (1, "ann"), (2, "eve"), (3, "mallory")))
+        service.record(team_match(2, (1, "ann"), (2, "eve"), (3, "mallory")))
     assert dump(service) == before
-    service.record(match(2, (1, "ann"), (2, "eve"), (3, "mallory")), rated=False)  # unrated is recorded all the same
+    service.record(
+        team_match(2, (1, "ann"), (2, "eve"), (3, "mallory")), rated=False
+    )  # unrated is recorded all the same
     assert everybody(service).keys() == {"ann", "bob"}
 
 
 # one bad match among good ones: (it, its error)
 BAD = {
-    "cannot be rated": (match(5, (1, "ann"), (2, "eve"), (3, "dan")), BadRowsError),
+    "cannot be rated": (team_match(5, (1, "ann"), (2, "eve"), (3, "dan")), BadRowsError),
     "conflict": (duel(1, "eve", "dan"), ConflictError),
     "NUL in a name": (duel(5, "ann\0", "bob"), InputError),
     "NUL in its id": (replace(duel(5, "ann", "bob"), id="m\0"), InputError),
@@ -162,7 +164,7 @@ def test_unrated_matches_and_guests_change_no_rating(service, ladder):
     receipt = service.record(duel(2, "bob", "cat"), rated=False)
     assert (receipt.rated, receipt.teams) == (False, ())
     assert ratings(service) == before
-    service.record(match(3, (1, "bob~"), (2, "ann")))
+    service.record(team_match(3, (1, "bob~"), (2, "ann")))
     now = everybody(service)
     assert now["bob"].rating == before["bob"]
     assert now["ann"].rating < before["ann"]
@@ -210,7 +212,7 @@ def test_a_receipt_shows_percentile_and_division_as_the_standings_do_from_the_fi
     for number, teams in enumerate(sides):
         clock.move(days=2)
         service.view("default")
-        receipt = service.record(match(number, *teams, at=240 + 48 * (number + 1)))
+        receipt = service.record(team_match(number, *teams, at=240 + 48 * (number + 1)))
         snapshot = service.view("default").snapshot
         for team in receipt.teams:
             for line in team:

@@ -13,7 +13,7 @@ from evenmatch.ledger import live_schema  # noqa: F401 - its tables join the oth
 from evenmatch.ledger.database import Database, parse_url
 from evenmatch.ledger.schema import METADATA
 from evenmatch.service.service import Service
-from ledger.made import duel, ratings
+from ledger.sample_matches import duel, ratings
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ def test_a_database_is_found_as_it_was_left(store_url, clock):
 
 
 def test_a_database_of_a_newer_version_is_refused_and_left_alone(store_url):
-    run(store_url, "UPDATE alembic_version SET version_num = '9999'")
+    run_sql(store_url, "UPDATE alembic_version SET version_num = '9999'")
     with pytest.raises(StoreError, match=r"newer evenmatch \(schema 9999\)"):
         Service.open(store_url)
 
@@ -131,7 +131,7 @@ def test_a_server_that_is_not_there_is_told_without_the_password(tmp_path):
     assert "secret" not in str(told.value)
 
 
-def run(url, statement):
+def run_sql(url, statement):
     Service.open(url).close()
     engine = sa.create_engine(parse_url(url))
     with engine.begin() as connection:

@@ -12,7 +12,7 @@ from evenmatch.service.corrections import Ban, Reinstate, Void
 from evenmatch.service.settings import Settings
 from evenmatch.standings.division import Division
 from evenmatch.standings.rules import StandingsRules
-from ledger.made import Clock, after, duel, everybody, match, micros, ratings
+from ledger.sample_matches import ManualClock, after, duel, everybody, micros, ratings, team_match
 
 BANDS = (Division("low", 1), Division("middle", 40), Division("high", 80))
 RULES = StandingsRules(placement=2, active_days=5, divisions=BANDS, division_margin=15)
@@ -24,18 +24,20 @@ def banded(service):
     return service
 
 
-def played(seed, count=60, players=9):
+def random_duels(seed, count=60, players=9):
     """Duels an hour apart, now and then a quitter, among players who stop playing one after another."""
     rng = random.Random(seed)
     for number in range(count):
         present = range(number // 15, players)
         a, b = rng.sample(list(present), 2)
-        yield match(4 * number, (1, f"p{a}"), (rng.choice([1, 2, 2]), f"p{b}" + ("*" if rng.random() < 0.15 else "")))
+        yield team_match(
+            4 * number, (1, f"p{a}"), (rng.choice([1, 2, 2]), f"p{b}" + ("*" if rng.random() < 0.15 else ""))
+        )
 
 
 def test_standings_are_those_of_the_plain_definitions(banded):
     completed, last = {}, {}
-    for one in played(1):
+    for one in random_duels(1):
         banded.record(one)
         for team in one.teams:
             for part in team.players:
@@ -59,7 +61,7 @@ def test_standings_are_those_of_the_plain_definitions(banded):
 
 def test_recorded_divisions_rise_at_once_and_fall_only_below_their_margin(banded):
     recorded, flickers = {}, 0
-    for number, one in enumerate(played(2, count=80)):  # 40 s: none are recorded but by this test
+    for number, one in enumerate(random_duels(2, count=80)):  # 40 s: none are recorded but by this test
         banded.clock.move(seconds=0.5)
         banded.record(replace(one, played_at=after(200 + number / 60)))
         standings = everybody(banded)
@@ -97,7 +99,7 @@ def test_divisions_are_recorded_by_themselves_as_time_goes_by(service):
 
 
 def test_divisions_of_another_table_begin_anew(banded):
-    for one in played(3):
+    for one in random_duels(3):
         banded.record(one)
     banded.divide("default")
     others = (Division("C", 1), Division("B", 55), Division("A", 95))  # nobody was ever in these
@@ -147,7 +149,7 @@ def test_a_season_begins_as_its_rule_says(service, ladder, how, wanted):
 
 
 def test_final_standings_stay_as_they_were_after_later_corrections(banded):
-    for one in played(4):
+    for one in random_duels(4):
         banded.record(one)
     ended = everybody(banded)
     opened = banded.open_season("default", title="Winter")
@@ -179,7 +181,7 @@ def test_a_correction_of_the_old_season_reaches_the_new_one(service, ladder):
 
 
 def test_a_view_that_catches_up_is_the_one_made_anew(banded):
-    for one in played(5):
+    for one in random_duels(5):
         banded.record(one)
         caught = everybody(banded)
         banded._boards.forget("default")
@@ -187,7 +189,7 @@ def test_a_view_that_catches_up_is_the_one_made_anew(banded):
 
 
 def test_a_banned_player_is_on_no_list_and_back_when_reinstated(banded):
-    for one in played(6):
+    for one in random_duels(6):
         banded.record(one)
     before = everybody(banded)
     chosen = next(name for name, one in before.items() if one.rank)
@@ -205,4 +207,4 @@ def test_nobody_is_on_the_board_of_a_new_ladder(service, ladder):
     assert (len(snapshot), snapshot.pages(10), snapshot.page(1, 10)) == (0, 0, [])
     assert service.open_season("default").number == 2
     assert service.finals("default", 1) == []
-    assert Clock()() == service.clock()
+    assert ManualClock()() == service.clock()

@@ -12,13 +12,13 @@ from evenmatch.service.corrections import Ban, Void
 from evenmatch.service.export import tables
 from evenmatch.service.recording import imports
 from evenmatch.tables.files import write_arrow
-from ledger.made import after, duel, dump, everybody, match, positions, ratings
-from made_up import made_up_table
+from ledger.sample_matches import after, duel, dump, everybody, positions, ratings, team_match
+from random_matches import random_table
 
 CORE = ["match_id", "player", "before", "after", "expected"]
 
 
-def records(service, ladder="default"):
+def record_bytes(service, ladder="default"):
     """Every player's record by name, as bytes."""
     with service.database.read() as store:
         head = store.head(ladder)
@@ -39,11 +39,11 @@ def sorted_rows(table):
 def test_an_import_gives_the_bits_of_rate_in_ratings_and_journal(service, monkeypatch):
     monkeypatch.setattr(imports, "AT_ONCE", 37)  # several transactions
     for name in systems.names():
-        table = made_up_table(name, 7, 90)
+        table = random_table(name, 7, 90)
         service.create_ladder(name, name, rules(name))
         assert service.import_matches(name, table).added == 90
         wanted = rate(table, rules(name), journal=True)
-        assert records(service, name) == {
+        assert record_bytes(service, name) == {
             player: record.tobytes() for player, record in zip(wanted.matches.player_names, wanted.state, strict=True)
         }
         journal = exported(service, tables.journal_tables, ladder=name)
@@ -61,18 +61,18 @@ def same(a, b):
 
 
 def test_recording_one_by_one_gives_the_bits_of_an_import(service):
-    table = made_up_table("prav", 3, 60)
+    table = random_table("prav", 3, 60)
     for name in ("one", "whole"):
         service.create_ladder(name, "prav", rules("prav"))
     service.import_matches("whole", table)
     told = from_frame(table.to_arrow())
     for at in range(len(told)):
         service.import_matches("one", told.take(np.arange(at, at + 1)))
-    assert records(service, "one") == records(service, "whole")
+    assert record_bytes(service, "one") == record_bytes(service, "whole")
 
 
 def test_an_import_can_be_repeated_and_gone_on_with(service, ladder):
-    table = made_up_table("elo", 5, 50)
+    table = random_table("elo", 5, 50)
     assert service.import_matches("default", table.take(np.arange(20)))[:2] == (20, 0)
     rows = dump(service)
     assert service.import_matches("default", table.take(np.arange(20)))[:2] == (0, 20)
@@ -83,7 +83,7 @@ def test_an_import_can_be_repeated_and_gone_on_with(service, ladder):
 
 
 def test_a_match_that_was_recorded_is_known_to_an_import_and_the_other_way_round(service, ladder):
-    told = [duel(1, "a", "b"), match(2, (1, "a", "c*"), (1, "b"), (3, "d~")), match(3, (2, "a"), (1, "b"))]
+    told = [duel(1, "a", "b"), team_match(2, (1, "a", "c*"), (1, "b"), (3, "d~")), team_match(3, (2, "a"), (1, "b"))]
     first = [service.record(one) for one in told]
     assert service.import_matches("default", from_matches(told))[:2] == (0, 3)
     more = duel(4, "a", "d", duration=90.0)
@@ -105,7 +105,7 @@ def test_an_import_with_another_content_is_refused_whole_or_without_those(servic
 
 def test_an_import_that_cannot_be_rated_adds_nothing(service):
     service.create_ladder("default", "wager", rules("wager"))
-    told = from_matches([duel(1, "a", "b"), match(2, (1, "a"), (2, "b"), (3, "c"))])
+    told = from_matches([duel(1, "a", "b"), team_match(2, (1, "a"), (2, "b"), (3, "c"))])
     rows = dump(service)
     with pytest.raises(BadRowsError, match="'m2'"):
         service.import_matches("default", told)
@@ -120,7 +120,7 @@ def test_an_import_of_older_matches_counts_them_as_ended_after_what_is_there(clo
     clock.move(days=60)
     service.record(duel(500, "a", "b"))
     service.import_matches("default", from_matches([duel(2, "b", "a"), duel(1, "b", "a")]))
-    late = [duel(500, "a", "b"), *(match(at, (1, "b"), (2, "a"), at=500) for at in (1, 2))]
+    late = [duel(500, "a", "b"), *(team_match(at, (1, "b"), (2, "a"), at=500) for at in (1, 2))]
     wanted = rate(from_matches(late), rules("glicko", c=60.0))
     assert ratings(service) == dict(zip(wanted.matches.player_names, wanted.state["rating"].tolist(), strict=True))
 
@@ -129,11 +129,11 @@ def test_an_import_of_older_matches_counts_them_as_ended_after_what_is_there(clo
 def corrected(service, ladder, clock):
     """A season with a late report, guests, unrated and void matches, a refund, and a rename."""
     clock.move(days=90)
-    for one in (duel(5, "a", "b"), duel(2, "b", "c"), match(6, (1, "d"), (2, "a", "b~"), (3, "c*"))):
+    for one in (duel(5, "a", "b"), duel(2, "b", "c"), team_match(6, (1, "d"), (2, "a", "b~"), (3, "c*"))):
         service.record(one)
     service.record(duel(7, "a", "d"), rated=False)
-    service.import_matches("default", made_up_table("elo", 9, 40))
-    service.record(match(2000, (1, "p1"), (1, "a")))
+    service.import_matches("default", random_table("elo", 9, 40))
+    service.record(team_match(2000, (1, "p1"), (1, "a")))
     service.correct("default", Void("7"))
     service.correct("default", Ban("p3", "refund"))
     service.correct("default", Ban("p4"))
@@ -170,7 +170,7 @@ def test_a_match_that_counts_is_as_late_as_those_before_it_that_count(
     monkeypatch.setattr(events, "BATCH", at_once)
     service.create_ladder("default", "glicko", rules("glicko", c=60.0))
     for number, day in enumerate(days):
-        told = match(number, (1, "abc"[number % 3]), (2, "abc"[(number + 1 + number % 2) % 3]), at=24 * day)
+        told = team_match(number, (1, "abc"[number % 3]), (2, "abc"[(number + 1 + number % 2) % 3]), at=24 * day)
         service.record(told, rated=number not in unrated)
     for number in void:
         service.correct("default", Void(f"m{number}"))
@@ -188,8 +188,8 @@ def test_a_match_that_counts_is_as_late_as_those_before_it_that_count(
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".jsonl"])
 def test_a_ladder_exported_and_imported_has_the_same_matches_and_ratings(service, ladder, clock, tmp_path, suffix):
     clock.move(days=90)
-    service.import_matches("default", made_up_table("elo", 4, 60))
-    service.record(match(2000, (1, "p1", "new~"), (2, "p2*")))
+    service.import_matches("default", random_table("elo", 4, 60))
+    service.record(team_match(2000, (1, "p1", "new~"), (2, "p2*")))
     file = tmp_path / f"matches{suffix}"
     write_arrow(exported(service, tables.match_tables), file)
     service.create_ladder("copy", "elo", rules("elo"))
@@ -203,7 +203,7 @@ def test_a_ladder_exported_and_imported_has_the_same_matches_and_ratings(service
 
 
 def test_an_export_tells_when_late_matches_were_played_and_all_that_was_sent(service, ladder):
-    told = [duel(5, "a", "b", duration=61.5), match(2, (3, "a", "c*"), (7, "b~"))]
+    told = [duel(5, "a", "b", duration=61.5), team_match(2, (3, "a", "c*"), (7, "b~"))]
     for one in told:
         service.record(one)
     table = exported(service, tables.match_tables)

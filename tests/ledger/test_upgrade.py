@@ -22,7 +22,7 @@ from evenmatch.ledger.database import VERSION, Database, parse_url
 from evenmatch.ledger.migrations.versions import __file__ as scripts
 from evenmatch.service.corrections import Unvoid
 from evenmatch.service.service import Service
-from ledger.made import duel, match
+from ledger.sample_matches import duel, team_match
 
 OLD = json.loads(Path(__file__).with_name("written_at_0001.json").read_text(encoding="utf-8"))
 IDENTITIES = {"player": "player", "ladder": "ladder"}
@@ -57,17 +57,20 @@ def migrate(url, version):
     engine.dispose()
 
 
-def plain(value):
+def json_value(value):
     return {"hex": bytes(value).hex()} if isinstance(value, bytes | memoryview) else value
 
 
-def rows(url, tables):
+def all_rows(url, tables):
     """Every row of these tables, in some order that is always the same."""
     engine = sa.create_engine(parse_url(url))
     with engine.connect() as connection:
         found = {
             table: sorted(
-                ([plain(value) for value in row] for row in connection.execute(sa.text(f'SELECT * FROM "{table}"'))),
+                (
+                    [json_value(value) for value in row]
+                    for row in connection.execute(sa.text(f'SELECT * FROM "{table}"'))
+                ),
                 key=repr,
             )
             for table in tables
@@ -76,7 +79,7 @@ def rows(url, tables):
     return found
 
 
-def look(url):
+def schema_of(url):
     """The version of the schema, and the names of the tables."""
     engine = sa.create_engine(parse_url(url))
     with engine.connect() as connection:
@@ -86,7 +89,7 @@ def look(url):
     return told, tables
 
 
-def fill(url):
+def fill_tables(url):
     """The tables of 0001 with what the version before wrote."""
     engine = sa.create_engine(parse_url(url))
     with engine.begin() as connection:
@@ -112,14 +115,14 @@ def fill(url):
 def old(store_url):
     """A database of each kind as the version before left it."""
     migrate(store_url, "0001")
-    fill(store_url)
+    fill_tables(store_url)
     return store_url
 
 
 WRITTEN = {name: table["rows"] for name, table in OLD["tables"].items()}
 
 
-def standings(service, ladder):
+def exact_standings(service, ladder):
     view = service.view(ladder)
     return {
         name: [one.rating.hex(), one.rank, one.percentile, one.division, one.matches, one.completed]
@@ -127,7 +130,7 @@ def standings(service, ladder):
     }
 
 
-def told(receipt):
+def receipt_values(receipt):
     return [
         receipt.position,
         [
@@ -155,37 +158,30 @@ def reported():
     chance, names = Random(6), ["ann", "bob", "eve", "joe", "kim", "zoë"]
     for number in range(1, 15):
         yield duel(number, *chance.sample(names, 2), duration=60.0 * number)
-    yield match(15, (1, "ann", "bob"), (2, "eve*", "joe~"))
-    yield match(16, (1, "ann"), (1, "kim"), (3, "zoë"))
-    yield match(17, (1, "Ann 2"), (2, "joe"))
-
-
-@pytest.fixture
-def opened(old, clock):
-    clock.now = OLD["now"]
-    with Service.open(old, clock) as service:
-        yield service
+    yield team_match(15, (1, "ann", "bob"), (2, "eve*", "joe~"))
+    yield team_match(16, (1, "ann"), (1, "kim"), (3, "zoë"))
+    yield team_match(17, (1, "Ann 2"), (2, "joe"))
 
 
 def test_new_tables_come_and_no_row_is_other_than_it_was(old):
-    assert look(old) == ("0001", set(WRITTEN))
+    assert schema_of(old) == ("0001", set(WRITTEN))
     Database.open(old).close()
-    version, tables = look(old)
+    version, tables = schema_of(old)
     last = max(path.name for path in Path(scripts).parent.glob("0*.py"))
     assert (version, last[:4]) == (VERSION, VERSION)
     assert tables > {*WRITTEN, "seat", "ticket", "live", "api_key", "webhook"}
-    assert rows(old, WRITTEN) == WRITTEN
+    assert all_rows(old, WRITTEN) == WRITTEN
 
 
 def check_told(service, ladder):
     """Ratings, ranks, divisions and receipts are those of before."""
-    assert standings(service, ladder) == OLD["standings"][ladder]
+    assert exact_standings(service, ladder) == OLD["standings"][ladder]
     found = service.verify(ladder)
     assert (found.damage, found.differences, found.due) == ((), (), None)
     known = OLD["receipts"][ladder]
     sent = [replace(one, ladder=ladder) for one in reported() if one.id in known]
-    assert {one.match_id: told(one) for one in service.record_many(ladder, sent)} == known
-    assert standings(service, ladder) == OLD["standings"][ladder]
+    assert {one.match_id: receipt_values(one) for one in service.record_many(ladder, sent)} == known
+    assert exact_standings(service, ladder) == OLD["standings"][ladder]
 
 
 def test_all_is_told_as_before_and_goes_on(old, clock):
@@ -201,7 +197,7 @@ def test_all_is_told_as_before_and_goes_on(old, clock):
         assert service.player("Ann 2") == service.player("ann")
         with pytest.raises(ConflictError, match="m1"):
             service.record(replace(next(reported()), duration=1.0))
-        receipt = service.record(match(310, (1, "ann", "nobody before"), (2, "eve", "kim")))
+        receipt = service.record(team_match(310, (1, "ann", "nobody before"), (2, "eve", "kim")))
         assert receipt.position == 1 + max(row[1] for row in WRITTEN["event"] if row[0] == 1)
         service.correct("default", Unvoid("m3"))
         found = service.verify("default")
@@ -214,8 +210,8 @@ def test_an_upgrade_that_is_killed_leaves_the_old_database_whole(old, moment):
         [sys.executable, "-c", KILLED, old, moment], capture_output=True, text=True, timeout=60, check=False
     )
     assert run.returncode == -signal.SIGKILL, run.stderr
-    assert look(old) == ("0001", set(WRITTEN))
-    assert rows(old, WRITTEN) == WRITTEN
+    assert schema_of(old) == ("0001", set(WRITTEN))
+    assert all_rows(old, WRITTEN) == WRITTEN
     Database.open(old).close()
-    assert look(old)[0] == VERSION
-    assert rows(old, WRITTEN) == WRITTEN
+    assert schema_of(old)[0] == VERSION
+    assert all_rows(old, WRITTEN) == WRITTEN

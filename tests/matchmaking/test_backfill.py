@@ -4,7 +4,7 @@ import pytest
 
 from evenmatch.errors import InputError
 from evenmatch.matchmaking import Met, Opening, Ticket, backfill
-from matchmaking.made import NOW, SECOND, party, plain, queue_of, solo
+from matchmaking.sample_tickets import NOW, SECOND, party, plain_policy, queue_of, solo
 
 STRICT = {"within": 5.0, "loose": False}
 FORMED = NOW - 300 * SECOND  # five minutes ago
@@ -21,7 +21,7 @@ def inside(ticket, percentile, *, waited=0.0, **wish):
 
 def filled(one, *tickets, now=NOW, **options):
     """The tickets that come, by team; None where nobody does."""
-    found = backfill([one], queue_of(*tickets), now, plain(**{"team_size": 2} | options))
+    found = backfill([one], queue_of(*tickets), now, plain_policy(**{"team_size": 2} | options))
     assert len(found) <= 1
     return found[0].teams if found else None
 
@@ -63,7 +63,7 @@ def test_who_comes_and_who_comes_after_must_fit_each_other_too(older, younger):
         solo(2, 54, waited=8, within=younger, loose=False),
         solo(3, 51, waited=7, **STRICT),
     ]
-    found = backfill([one], queue_of(*tickets), NOW, plain(team_size=2))
+    found = backfill([one], queue_of(*tickets), NOW, plain_policy(team_size=2))
     assert sorted(ticket for team in found[0].teams for ticket in team) == [1, 3]
 
 
@@ -90,10 +90,10 @@ def test_a_ticket_takes_the_seat_that_leaves_the_odds_most_even():
     one = opening((inside(10, 50, rating=1900.0, **STRICT),), (inside(11, 50, rating=1500.0, **STRICT),), seats=(1, 1))
     assert filled(one, solo(1, 50, rating=1900.0)) == ((), (1,))
     assert filled(one, solo(1, 50, rating=1100.0)) == ((1,), ())
-    found = backfill([one], queue_of(solo(1, 50, rating=1900.0)), NOW, plain(team_size=2))
+    found = backfill([one], queue_of(solo(1, 50, rating=1900.0)), NOW, plain_policy(team_size=2))
     assert found[0].odds == pytest.approx(1 / (1 + 10 ** (-(1900 - 1700) / 400)))
     both = queue_of(solo(1, 50, rating=1900.0, waited=2), solo(2, 50, rating=1500.0, waited=1))
-    found = backfill([one], both, NOW, plain(team_size=2))
+    found = backfill([one], both, NOW, plain_policy(team_size=2))
     assert found[0].teams == ((2,), (1,))
     assert found[0].odds == pytest.approx(0.5)
 
@@ -203,7 +203,7 @@ def test_who_comes_can_play_where_the_match_is(region, ping, most, expected):
 def test_a_team_that_everybody_left_is_filled_again():
     one = opening((inside(10, 50, **STRICT), inside(11, 50, **STRICT)), (), seats=(0, 2))
     assert filled(one, solo(1, 50, waited=2), solo(2, 50, waited=1)) == ((), (1, 2))
-    found = backfill([one], queue_of(solo(1, 50, rating=1600.0)), NOW, plain(team_size=2))
+    found = backfill([one], queue_of(solo(1, 50, rating=1600.0)), NOW, plain_policy(team_size=2))
     assert found[0].teams == ((), (1,))
     assert found[0].odds == pytest.approx(1 / (1 + 10 ** (100 / 400)))
 
@@ -214,11 +214,11 @@ def test_openings_are_served_by_number_and_nobody_comes_twice():
         for at in (7, 3, 5)
     ]
     queue = queue_of(solo(1, 50, waited=1), solo(2, 50, waited=2))
-    found = backfill(openings, queue, NOW, plain(team_size=2))
+    found = backfill(openings, queue, NOW, plain_policy(team_size=2))
     assert [(one.match, one.teams) for one in found] == [(3, ((), (2,))), (5, ((), (1,)))]
     assert queue.ids == [1, 2]
-    assert backfill(openings, queue_of(), NOW, plain(team_size=2)) == []
-    assert backfill([], queue, NOW, plain(team_size=2)) == []
+    assert backfill(openings, queue_of(), NOW, plain_policy(team_size=2)) == []
+    assert backfill([], queue, NOW, plain_policy(team_size=2)) == []
 
 
 def test_who_plays_already_or_is_given_up_does_not_come():

@@ -33,7 +33,7 @@ fuzz = settings(deadline=None, max_examples=10, suppress_health_check=list(Healt
 every_policy = pytest.mark.parametrize("name", POLICIES)
 
 
-def told(found: Proposals):
+def proposal_values(found: Proposals):
     """Everything that proposals say, to the last bit; regions by name, since a queue numbers them as they come."""
     columns = {one.name: getattr(found, one.name) for one in fields(Proposals) if one.name != "region_names"}
     columns["region"] = np.array([*found.region_names, "anywhere"])[columns["region"]]
@@ -96,7 +96,7 @@ def test_the_way_into_the_queue_changes_nothing(name):
         tickets = slow.made_up(seed, count, NOW, largest=3)
         found = propose(joined_at_once(tickets), NOW, policy)
         for queue in (joined_one_by_one(tickets, seed), joined_among_others(tickets, seed)):
-            assert told(propose(queue, NOW, policy)) == told(found)
+            assert proposal_values(propose(queue, NOW, policy)) == proposal_values(found)
         made += len(found)
 
     check()
@@ -107,7 +107,10 @@ def test_the_way_into_the_queue_changes_nothing(name):
 def test_looking_twice_gives_the_same_and_leaves_the_queue_as_it_is(name):
     queue = joined_at_once(slow.made_up(7, 90, NOW, largest=3))
     before = vars(queue.tickets_of(queue.ids))
-    first, second = told(propose(queue, NOW, POLICIES[name])), told(propose(queue, NOW, POLICIES[name]))
+    first, second = (
+        proposal_values(propose(queue, NOW, POLICIES[name])),
+        proposal_values(propose(queue, NOW, POLICIES[name])),
+    )
     assert first == second
     assert first["ticket"][1:]
     after = vars(queue.tickets_of(queue.ids))
@@ -137,9 +140,9 @@ def test_other_numbers_for_players_change_nothing(name):
     ]
     found, renamed = propose(joined_at_once(tickets), NOW, policy), propose(joined_at_once(other), NOW, policy)
     assert len(found) > 0
-    expected = told(found)
+    expected = proposal_values(found)
     expected["player"] = ["i", *(number[player] for player in found.player.tolist())]
-    assert told(renamed) == expected
+    assert proposal_values(renamed) == expected
 
 
 @pytest.mark.parametrize("days", [-10_000, 1, 20_000])
@@ -159,8 +162,8 @@ def test_only_the_time_that_passed_counts(days):
         for ticket in tickets
     ]
     for policy in POLICIES.values():
-        found = told(propose(joined_at_once(tickets), NOW, policy))
-        assert told(propose(joined_at_once(later), NOW + shift, policy)) == found
+        found = proposal_values(propose(joined_at_once(tickets), NOW, policy))
+        assert proposal_values(propose(joined_at_once(later), NOW + shift, policy)) == found
 
 
 DIGEST = """
@@ -177,7 +180,7 @@ def digest():
     for seed in range(3):
         tickets = slow.made_up(seed, 80, NOW, largest=3)
         for policy in POLICIES.values():
-            heard.update(repr(told(propose(joined_at_once(tickets), NOW, policy))).encode())
+            heard.update(repr(proposal_values(propose(joined_at_once(tickets), NOW, policy))).encode())
     return heard.hexdigest()[:16]
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from evenmatch.errors import BadParameterError
 from evenmatch.matchmaking import Met, Policy, propose
-from matchmaking.made import NOW, SECOND, party, plain, proposed, queue_of, solo, together
+from matchmaking.sample_tickets import NOW, SECOND, matched_tickets, party, plain_policy, proposed, queue_of, solo
 
 STRICT = {"within": 30.0, "loose": False}
 
@@ -21,16 +21,16 @@ UNLIKE = [(0, False), (4.999, False), (5, True), (60, True)]
 @pytest.mark.parametrize(("waited", "expected"), UNLIKE)
 def test_a_party_meets_single_players_only_after_waiting_for_another_party(waited, expected):
     tickets = [party(1, [50, 50], waited=waited), solo(2, 50), solo(3, 50)]
-    policy = plain(team_size=2, party_wait=5)
-    assert together(tickets, policy) == ([[1, 2, 3]] if expected else [])
+    policy = plain_policy(team_size=2, party_wait=5)
+    assert matched_tickets(tickets, policy) == ([[1, 2, 3]] if expected else [])
     found = proposed(tickets, policy)
     assert costs(found, "parties") == ([5.0] if expected else [])  # a party of 2 against one of 1: a difference of 1
 
 
 def test_unlike_parties_meet_at_once_where_teams_need_roles():
     tickets = [party(1, [50, 50]), solo(2, 50), solo(3, 50)]
-    assert together(tickets, plain(team_size=2, party_wait=5, roles={"heal": 1})) == [[1, 2, 3]]
-    assert together(tickets, plain(team_size=2, party_wait=5)) == []
+    assert matched_tickets(tickets, plain_policy(team_size=2, party_wait=5, roles={"heal": 1})) == [[1, 2, 3]]
+    assert matched_tickets(tickets, plain_policy(team_size=2, party_wait=5)) == []
 
 
 def test_parties_of_like_size_meet_at_once_although_others_are_closer_and_older():
@@ -40,15 +40,15 @@ def test_parties_of_like_size_meet_at_once_although_others_are_closer_and_older(
         solo(3, 50, waited=90, **STRICT),
         party(4, [54, 54], **STRICT),
     ]
-    policy = plain(team_size=2, party_wait=5)
-    assert together(tickets, policy) == [[1, 4]]
+    policy = plain_policy(team_size=2, party_wait=5)
+    assert matched_tickets(tickets, policy) == [[1, 4]]
     assert costs(proposed(tickets, policy), "parties") == [0.0]
 
 
 def test_parties_of_unlike_sizes_are_told_by_the_difference_of_their_largest():
     """Three players and one against four alone: 3 - 1, at 5 seconds each."""
     tickets = [party(1, [50, 50, 50], waited=99), *(solo(at, 50, waited=99) for at in range(2, 7))]
-    found = proposed(tickets, plain(team_size=4, party_wait=5))
+    found = proposed(tickets, plain_policy(team_size=4, party_wait=5))
     assert costs(found, "parties") == [10.0]
 
 
@@ -59,14 +59,14 @@ NEWCOMERS = [(0, 0, False), (19.999, 19.999, False), (20, 0, True), (0, 20, True
 @pytest.mark.parametrize(("newcomers", "others", "expected"), NEWCOMERS)
 def test_newcomers_are_among_themselves_for_a_while(newcomers, others, expected):
     tickets = [solo(1, 50, waited=newcomers, newcomer=True), solo(2, 50, waited=others)]
-    policy = plain(newcomer_wait=20)
-    assert together(tickets, policy) == ([[1, 2]] if expected else [])
+    policy = plain_policy(newcomer_wait=20)
+    assert matched_tickets(tickets, policy) == ([[1, 2]] if expected else [])
     assert costs(proposed(tickets, policy), "newcomers") == ([20.0] if expected else [])
 
 
 def test_newcomers_meet_each_other_at_once_and_so_do_the_others():
     tickets = [solo(at, 50 + at / 10, newcomer=at % 2 == 0) for at in range(4)]
-    found = proposed(tickets, plain(newcomer_wait=20))
+    found = proposed(tickets, plain_policy(newcomer_wait=20))
     assert sorted(sorted(match.tickets) for match in found) == [[0, 2], [1, 3]]
     assert costs(found, "newcomers") == [0.0, 0.0]
 
@@ -89,10 +89,10 @@ def test_a_rematch_is_worth_less_the_longer_ago_they_met_whoever_remembers(ago, 
             for at in (1, 2)
         ]
 
-    policy = plain(rematch_wait=30, rematch_fade=1800)
+    policy = plain_policy(rematch_wait=30, rematch_fade=1800)
     if worth:
-        assert together(pair(worth - 1e-3), policy) == []
-    assert together(pair(worth + 1e-3), policy) == [[1, 2]]
+        assert matched_tickets(pair(worth - 1e-3), policy) == []
+    assert matched_tickets(pair(worth + 1e-3), policy) == [[1, 2]]
     assert costs(proposed(pair(worth + 1e-3), policy), "rematch") == [pytest.approx(worth)]
 
 
@@ -102,14 +102,16 @@ def test_somebody_new_is_met_rather_than_somebody_of_a_minute_ago():
         solo(2, 50.1),
         solo(3, 51.5),
     ]
-    assert together(tickets, plain(rematch_wait=30)) == [[2, 3]]  # 50.1 and 51.5 are closer than 50 and 51.5
-    assert together(tickets, plain(rematch_wait=0)) == [[1, 2]]
+    assert matched_tickets(tickets, plain_policy(rematch_wait=30)) == [
+        [2, 3]
+    ]  # 50.1 and 51.5 are closer than 50 and 51.5
+    assert matched_tickets(tickets, plain_policy(rematch_wait=0)) == [[1, 2]]
 
 
 def test_a_member_of_a_party_who_met_somebody_counts_for_the_party():
     pair = [party(1, [50, 50]), party(2, [50, 50], met=(Met(101, NOW),))]
-    assert together(pair, plain(team_size=2, rematch_wait=30)) == []
-    assert together(pair, plain(team_size=2, rematch_wait=0)) == [[1, 2]]
+    assert matched_tickets(pair, plain_policy(team_size=2, rematch_wait=30)) == []
+    assert matched_tickets(pair, plain_policy(team_size=2, rematch_wait=0)) == [[1, 2]]
 
 
 # Whom the first avoids, whom the second avoids; whether they meet, however long they wait
@@ -119,13 +121,13 @@ AVOIDED = [((), (), True), ((2,), (), False), ((), (1,), False), ((3,), (3,), Tr
 @pytest.mark.parametrize(("first", "other", "expected"), AVOIDED)
 def test_who_is_avoided_is_never_met_whoever_avoids_whom(first, other, expected):
     pair = [solo(1, 50, waited=1e6, avoid=first), solo(2, 50, waited=1e6, avoid=other)]
-    assert together(pair, plain(overdue_after=10)) == ([[1, 2]] if expected else [])
+    assert matched_tickets(pair, plain_policy(overdue_after=10)) == ([[1, 2]] if expected else [])
 
 
 def test_who_is_avoided_is_not_in_the_same_team_either():
     tickets = [solo(1, 50, avoid=(4,)), solo(2, 50), solo(3, 50), solo(4, 50)]
-    assert together(tickets, plain(team_size=2)) == []
-    assert together([*tickets, solo(5, 50)], plain(team_size=2)) in ([[1, 2, 3, 5]], [[2, 3, 4, 5]])
+    assert matched_tickets(tickets, plain_policy(team_size=2)) == []
+    assert matched_tickets([*tickets, solo(5, 50)], plain_policy(team_size=2)) in ([[1, 2, 3, 5]], [[2, 3, 4, 5]])
 
 
 def test_a_match_inside_the_chosen_width_goes_before_a_closer_one_that_is_only_allowed_by_waiting():
@@ -135,31 +137,34 @@ def test_a_match_inside_the_chosen_width_goes_before_a_closer_one_that_is_only_a
         solo(2, 53, within=5.0, loose=False),
         solo(3, 52.9, within=0.05, waited=60),
     ]
-    policy = plain(even_spread=4.5)
-    assert together(tickets, policy) == [[1, 2]]
-    assert together(tickets[1:], policy) == [[2, 3]]
+    policy = plain_policy(even_spread=4.5)
+    assert matched_tickets(tickets, policy) == [[1, 2]]
+    assert matched_tickets(tickets[1:], policy) == [[2, 3]]
 
 
 def test_of_equals_the_oldest_go_first_then_the_smaller_numbers():
     tickets = [solo(at, 50, waited=waited) for at, waited in ((1, 3), (2, 9), (3, 1), (4, 7), (5, 9), (6, 8))]
-    assert together(tickets, plain(team_size=2)) == [[2, 4, 5, 6]]
+    assert matched_tickets(tickets, plain_policy(team_size=2)) == [[2, 4, 5, 6]]
     same = [solo(at, 50) for at in (8, 3, 5, 4, 9, 7)]
-    assert together(same, plain(team_size=2)) == [[3, 4, 5, 7]]
+    assert matched_tickets(same, plain_policy(team_size=2)) == [[3, 4, 5, 7]]
     three = [solo(1, 50), solo(2, 50, waited=5), solo(3, 50, waited=6)]
-    assert together(three, plain()) == [[2, 3]]
+    assert matched_tickets(three, plain_policy()) == [[2, 3]]
 
 
 def test_the_closest_match_goes_first():
     tickets = [solo(1, 50), solo(2, 51.8), solo(3, 52), solo(4, 53.9)]
-    assert together(tickets, plain()) == [[1, 2], [3, 4]]  # both can be made: more matches go before closer ones
-    assert together(tickets[:3], plain()) == [[2, 3]]
-    assert together(tickets[1:], plain()) == [[2, 3]]
+    assert matched_tickets(tickets, plain_policy()) == [
+        [1, 2],
+        [3, 4],
+    ]  # both can be made: more matches go before closer ones
+    assert matched_tickets(tickets[:3], plain_policy()) == [[2, 3]]
+    assert matched_tickets(tickets[1:], plain_policy()) == [[2, 3]]
 
 
 def test_most_matches_are_made_and_not_the_best_one_first():
     """The closest pair in the middle would leave the two outside alone."""
     tickets = [solo(at, percentile, within=1.0) for at, percentile in enumerate((50, 51, 51.25, 52.25))]
-    assert together(tickets, plain(steps=((0, 1),))) == [[0, 1], [2, 3]]
+    assert matched_tickets(tickets, plain_policy(steps=((0, 1),))) == [[0, 1], [2, 3]]
 
 
 # Pings of two players (eu, us, asia; None: not told), where they play and the worst ping there
@@ -181,7 +186,7 @@ def test_a_match_is_played_where_the_worst_ping_is_least(one, other, expected):
         for at, pings in ((1, one), (2, other))
     ]
     for order in (tickets, tickets[::-1]):
-        found = proposed(order, plain())
+        found = proposed(order, plain_policy())
         assert [(match.region, match.ping) for match in found] == ([] if expected is None else [expected])
 
 
@@ -205,25 +210,28 @@ def test_no_ping_limit_is_broken(first, other, most, expected):
         solo(1, 50, ping={"eu": 20.0, "us": 60.0}, max_ping=first),
         solo(2, 50, ping={"eu": 90.0, "us": 50.0}, max_ping=other),
     ]
-    found = proposed(tickets, plain(max_ping=most))
+    found = proposed(tickets, plain_policy(max_ping=most))
     assert [match.region for match in found] == ([] if expected is None else [expected])
 
 
 @pytest.mark.parametrize("pings", [{"eu": 200.0}, {"eu": 200.0, "us": 300.0}])
 def test_who_is_too_far_from_every_region_is_in_no_match(pings):
     tickets = [solo(1, 50, ping=pings), solo(2, 50, ping={"eu": 20.0})]
-    assert together(tickets, plain(max_ping=199)) == []
-    assert together(tickets, plain(max_ping=200)) == [[1, 2]]
-    assert together([*tickets, solo(3, 50, ping={"eu": 30.0})], plain(max_ping=199)) == [[2, 3]]
-    assert together([solo(1, 50, waited=999, ping=pings), tickets[1]], plain(max_ping=199, overdue_after=10)) == []
+    assert matched_tickets(tickets, plain_policy(max_ping=199)) == []
+    assert matched_tickets(tickets, plain_policy(max_ping=200)) == [[1, 2]]
+    assert matched_tickets([*tickets, solo(3, 50, ping={"eu": 30.0})], plain_policy(max_ping=199)) == [[2, 3]]
+    assert (
+        matched_tickets([solo(1, 50, waited=999, ping=pings), tickets[1]], plain_policy(max_ping=199, overdue_after=10))
+        == []
+    )
 
 
 @pytest.mark.parametrize("overdue", [0.0, None])
 def test_where_nobody_is_near_enough_to_any_region_only_those_meet_who_play_anywhere(overdue):
-    policy = plain(max_ping=100, overdue_after=overdue)
+    policy = plain_policy(max_ping=100, overdue_after=overdue)
     far = [solo(at, 50, ping={"eu": 200.0}) for at in (1, 2)]
-    assert together(far, policy) == []
-    assert together([*far, solo(3, 50)], policy) == []
+    assert matched_tickets(far, policy) == []
+    assert matched_tickets([*far, solo(3, 50)], policy) == []
     found = proposed([*far, solo(3, 50), solo(4, 50)], policy)
     assert [(sorted(match.tickets), match.region, match.ping) for match in found] == [([3, 4], None, 0.0)]
 
@@ -235,9 +243,9 @@ def test_matches_at_home_go_before_closer_ones_elsewhere():
         solo(2, 50.1, ping={"eu": 80.0, "us": 20.0}),
         solo(3, 51.9, ping={"eu": 20.0, "us": 80.0}),
     ]
-    found = proposed(tickets, plain())
+    found = proposed(tickets, plain_policy())
     assert [(sorted(match.tickets), match.region, match.ping) for match in found] == [([1, 3], "eu", 20.0)]
-    found = proposed(tickets[:2], plain())
+    found = proposed(tickets[:2], plain_policy())
     assert [(sorted(match.tickets), match.region, match.ping) for match in found] == [([1, 2], "eu", 80.0)]
 
 
@@ -248,31 +256,31 @@ SMALLER = [((120, 120, 120, 120), True), ((119.999, 120, 120, 500), False), ((50
 @pytest.mark.parametrize(("waited", "expected"), SMALLER)
 def test_smaller_teams_are_made_only_when_all_of_them_have_waited(waited, expected):
     tickets = [solo(at, 50, waited=one) for at, one in enumerate(waited)]
-    policy = plain(team_size=3, min_team_size=2)
-    assert together(tickets, policy) == ([[0, 1, 2, 3]] if expected else [])
-    assert together(tickets, plain(team_size=3)) == []
-    assert together(tickets[:3], policy) == []
+    policy = plain_policy(team_size=3, min_team_size=2)
+    assert matched_tickets(tickets, policy) == ([[0, 1, 2, 3]] if expected else [])
+    assert matched_tickets(tickets, plain_policy(team_size=3)) == []
+    assert matched_tickets(tickets[:3], policy) == []
     if expected:
         assert [len(team) for team in proposed(tickets, policy)[0].players] == [2, 2]
 
 
 def test_full_teams_go_before_smaller_ones_and_larger_before_the_smallest():
     tickets = [solo(at, 50, waited=200) for at in range(11)]
-    policy = plain(team_size=3, min_team_size=1)
+    policy = plain_policy(team_size=3, min_team_size=1)
     found = proposed(tickets, policy)
     assert sorted(len(match.tickets) for match in found) == [4, 6]  # 3 + 3, 2 + 2, and one is left
     parties = [party(1, [50, 50, 50], waited=200), *(solo(at, 50, waited=200) for at in range(2, 4))]
-    assert together(parties, policy) == [[2, 3]]  # a party of three is never in a team of one
+    assert matched_tickets(parties, policy) == [[2, 3]]  # a party of three is never in a team of one
 
 
 def test_smaller_teams_cover_their_roles_too():
-    policy = plain(team_size=3, min_team_size=2, roles={"tank": 1})
+    policy = plain_policy(team_size=3, min_team_size=2, roles={"tank": 1})
     tanks = [solo(at, 50, waited=200, roles=("tank",) if at < 2 else ("healer",)) for at in range(4)]
     match = proposed(tanks, policy)[0]
     assert match.roles == {0: "tank", 1: "tank", 2: None, 3: None}
     assert sorted(sorted(team)[0] for team in match.teams) == [0, 1]
     one = [solo(at, 50, waited=200, roles=("tank",) if at < 1 else ("healer",)) for at in range(4)]
-    assert together(one, policy) == []
+    assert matched_tickets(one, policy) == []
 
 
 TANK, HEALER, EITHER, ANY, SCOUT = ("tank",), ("healer",), ("healer", "tank"), (), ("scout",)
@@ -292,7 +300,7 @@ ASKED = [
 @pytest.mark.parametrize(("offers", "expected"), ASKED)
 def test_each_team_covers_its_roles_with_what_its_players_offer(offers, expected):
     tickets = [solo(at, 50, roles=offer) for at, offer in enumerate(offers)]
-    found = list(proposed(tickets, plain(team_size=2, roles={"tank": 1, "healer": 1})))
+    found = list(proposed(tickets, plain_policy(team_size=2, roles={"tank": 1, "healer": 1})))
     assert len(found) == (expected is not None)
     for match in found:
         assert all(sorted(match.roles[one] for one in team) == ["healer", "tank"] for team in match.players)
@@ -301,17 +309,17 @@ def test_each_team_covers_its_roles_with_what_its_players_offer(offers, expected
 
 def test_who_offers_no_role_that_is_needed_takes_a_free_seat():
     tickets = [solo(at, 50, roles=TANK if at < 2 else SCOUT) for at in range(4)]
-    match = proposed(tickets, plain(team_size=2, roles={"tank": 1}))[0]
+    match = proposed(tickets, plain_policy(team_size=2, roles={"tank": 1}))[0]
     assert match.roles == {0: "tank", 1: "tank", 2: None, 3: None}
     assert sorted(min(team) for team in match.players) == [0, 1]
 
 
 def test_a_party_that_cannot_cover_the_roles_of_its_team_is_in_no_match():
     both, mixed = party(1, [50, 50], roles=TANK), party(2, [50, 50], roles=EITHER)
-    policy = plain(team_size=2, roles={"tank": 1, "healer": 1})
-    assert together([both, mixed], policy) == []
-    assert together([party(3, [50, 50], roles=EITHER), mixed], policy) == [[2, 3]]
-    assert together([both, mixed], plain(team_size=2, roles={"tank": 1})) == [[1, 2]]
+    policy = plain_policy(team_size=2, roles={"tank": 1, "healer": 1})
+    assert matched_tickets([both, mixed], policy) == []
+    assert matched_tickets([party(3, [50, 50], roles=EITHER), mixed], policy) == [[2, 3]]
+    assert matched_tickets([both, mixed], plain_policy(team_size=2, roles={"tank": 1})) == [[1, 2]]
 
 
 # Seconds waited where tickets are given up after 100: whether it is given up
@@ -320,31 +328,33 @@ GIVEN_UP = [(99.999, False), (100, True), (500, True), (-10, False)]
 
 @pytest.mark.parametrize(("waited", "expected"), GIVEN_UP)
 def test_who_has_waited_too_long_is_listed_and_in_no_match(waited, expected):
-    found = proposed([solo(2, 50), solo(1, 50, waited=waited)], plain(max_wait=100))
+    found = proposed([solo(2, 50), solo(1, 50, waited=waited)], plain_policy(max_wait=100))
     assert found.expired.tolist() == ([1] if expected else [])
     assert len(found) == (0 if expected else 1)
 
 
 def test_all_who_are_given_up_are_listed_by_number():
     tickets = [solo(at, 50 + at, waited=200) for at in (7, 3, 9)]
-    found = proposed([*tickets, party(5, [50] * 9, waited=200)], plain(max_wait=100))
+    found = proposed([*tickets, party(5, [50] * 9, waited=200)], plain_policy(max_wait=100))
     assert found.expired.tolist() == [3, 5, 7, 9]
-    assert proposed(tickets, plain()).expired.tolist() == []
+    assert proposed(tickets, plain_policy()).expired.tolist() == []
 
 
 def test_a_free_for_all_has_as_many_teams_as_players():
     tickets = [solo(at, 50, rating=rating) for at, rating in enumerate((1500.0, 1500.0, 1560.0, 1500.0))]
-    policy = plain(teams=4, max_odds=0.6)
+    policy = plain_policy(teams=4, max_odds=0.6)
     match = proposed(tickets, policy)[0]
     assert sorted(match.teams) == [(0,), (1,), (2,), (3,)]
     assert match.odds == pytest.approx(1 / (1 + 10 ** (-60 / 400)))  # the strongest against the weakest
-    assert together(tickets[:3], policy) == []
-    assert together([*tickets[:2], *(solo(at, 50, rating=1600.0) for at in (7, 8))], policy) == []
+    assert matched_tickets(tickets[:3], policy) == []
+    assert matched_tickets([*tickets[:2], *(solo(at, 50, rating=1600.0) for at in (7, 8))], policy) == []
 
 
 def test_three_teams_are_full_and_their_odds_are_of_the_extremes():
     ratings = (1500.0, 1510.0, 1520.0, 1530.0, 1540.0, 1550.0)
-    match = proposed([solo(at, 50, rating=one) for at, one in enumerate(ratings)], plain(team_size=2, teams=3))[0]
+    match = proposed([solo(at, 50, rating=one) for at, one in enumerate(ratings)], plain_policy(team_size=2, teams=3))[
+        0
+    ]
     assert [len(team) for team in match.teams] == [2, 2, 2]
     assert sorted(match.tickets) == list(range(6))
     assert match.odds == pytest.approx(0.5)  # 1500 + 1550, 1510 + 1540, 1520 + 1530
@@ -366,7 +376,7 @@ ODDS = [
 def test_no_match_is_more_uneven_than_the_cap(rating, most, expected):
     pair = [solo(1, 50, waited=1e5), solo(2, 50, rating=float(rating), waited=1e5)]
     for overdue in (10.0, None):
-        found = proposed(pair, plain(max_odds=most, overdue_after=overdue))
+        found = proposed(pair, plain_policy(max_odds=most, overdue_after=overdue))
         assert len(found) == expected
         for match in found:
             gap = 1500 - rating if match.teams[0] == (1,) else rating - 1500
@@ -377,12 +387,12 @@ def test_no_match_is_more_uneven_than_the_cap(rating, most, expected):
 def test_a_pair_beyond_the_cap_does_not_keep_others_from_their_match():
     """Neighbours are too uneven, but for those in the middle."""
     tickets = [solo(1, 50), solo(2, 50.1, rating=1900.0), solo(3, 50.2, rating=1890.0), solo(4, 50.3, rating=1510.0)]
-    assert [2, 3] in together(tickets, plain(max_odds=0.6))
+    assert [2, 3] in matched_tickets(tickets, plain_policy(max_odds=0.6))
 
 
 def test_somebody_beyond_the_cap_between_two_does_not_keep_them_apart():
     tickets = [solo(1, 50), solo(2, 50.1, rating=1900.0), solo(3, 50.2, rating=1510.0)]
-    assert together(tickets, plain(max_odds=0.6)) == [[1, 3]]
+    assert matched_tickets(tickets, plain_policy(max_odds=0.6)) == [[1, 3]]
 
 
 # Ratings of two players, cap on the spread of ratings, whether they meet
@@ -393,15 +403,15 @@ SPREADS = [(1600, 100, True), (1600.001, 100, False), (1399.999, 100, False), (1
 def test_ratings_are_no_further_apart_than_the_cap(rating, most, expected):
     pair = [solo(1, 50, waited=1e5), solo(2, 50, rating=float(rating), waited=1e5)]
     for overdue in (10.0, None):
-        found = proposed(pair, plain(max_rating_spread=most, overdue_after=overdue))
+        found = proposed(pair, plain_policy(max_rating_spread=most, overdue_after=overdue))
         assert len(found) == expected
         assert found.rating_spread.tolist() == [abs(rating - 1500)] * len(found)
 
 
 def test_the_rating_cap_counts_every_member_of_a_party():
     tickets = [party(1, [50, 50], ratings=[1400.0, 1501.0]), party(2, [50, 50], ratings=[1450.0, 1450.0])]
-    assert together(tickets, plain(team_size=2, max_rating_spread=100)) == []
-    assert together(tickets, plain(team_size=2, max_rating_spread=101)) == [[1, 2]]
+    assert matched_tickets(tickets, plain_policy(team_size=2, max_rating_spread=100)) == []
+    assert matched_tickets(tickets, plain_policy(team_size=2, max_rating_spread=101)) == [[1, 2]]
 
 
 def test_odds_of_the_policy_decide_and_must_be_chances():
@@ -410,15 +420,15 @@ def test_odds_of_the_policy_decide_and_must_be_chances():
     def sure(first, second):
         return np.where(first > second, 0.9, np.where(first < second, 0.1, 0.5))
 
-    assert together(pair, plain(max_odds=0.89, odds=sure)) == []
-    assert proposed(pair, plain(max_odds=0.9, odds=sure)).odds.tolist() in ([0.1], [0.9])
+    assert matched_tickets(pair, plain_policy(max_odds=0.89, odds=sure)) == []
+    assert proposed(pair, plain_policy(max_odds=0.9, odds=sure)).odds.tolist() in ([0.1], [0.9])
     for wrong in (
         lambda first, second: first - second - 5,
         lambda first, second: first * np.nan,
         lambda first, second: np.array([0.5, 0.5, 0.5]),
     ):
         with pytest.raises(BadParameterError, match=r"chances from 0 to 1"):
-            proposed(pair, plain(odds=wrong))
+            proposed(pair, plain_policy(odds=wrong))
 
 
 # Seconds waited by the older of two strict players who chose more, and how far apart they may be
@@ -427,16 +437,16 @@ EVEN = [(0, 4.5), (119.999, 4.5), (120, 8), (240, 20)]
 
 @pytest.mark.parametrize(("waited", "widest"), EVEN)
 def test_strict_players_too_meet_in_a_wider_match_when_one_has_waited(waited, widest):
-    policy = plain(even_spread=4.5)
+    policy = plain_policy(even_spread=4.5)
     for away, expected in ((widest, [[1, 2]]), (widest + 1e-6, [])):
-        assert together([solo(1, 50, waited=waited, **STRICT), solo(2, 50 + away, **STRICT)], policy) == expected
+        assert matched_tickets([solo(1, 50, waited=waited, **STRICT), solo(2, 50 + away, **STRICT)], policy) == expected
 
 
 def test_an_overdue_ticket_of_either_kind_may_be_in_any_match_that_the_filters_allow():
     for loose in (True, False):
         pair = [solo(1, 50, waited=300, within=30.0, loose=loose), solo(2, 79, **STRICT)]
-        assert together(pair, plain(even_spread=4.5, overdue_after=300)) == [[1, 2]]
-        assert together(pair, plain(even_spread=4.5, overdue_after=301)) == []
+        assert matched_tickets(pair, plain_policy(even_spread=4.5, overdue_after=300)) == [[1, 2]]
+        assert matched_tickets(pair, plain_policy(even_spread=4.5, overdue_after=301)) == []
 
 
 # Seconds waited by a loose player who chose 30, and the widest match with a strict one: a fifth of the step
@@ -445,34 +455,34 @@ WIDER = [(0, 4.5), (60, 4.5), (119.999, 4.5), (120, 8), (239.999, 8), (240, 20)]
 
 @pytest.mark.parametrize(("waited", "widest"), WIDER)
 def test_a_loose_player_who_has_waited_allows_a_wider_match(waited, widest):
-    policy = plain(even_spread=4.5)
+    policy = plain_policy(even_spread=4.5)
     for away, expected in ((widest, [[1, 2]]), (widest + 1e-6, [])):
         pair = [solo(1, 50, **STRICT), solo(2, 50 + away, within=30.0, waited=waited)]
-        assert together(pair, policy) == expected
+        assert matched_tickets(pair, policy) == expected
 
 
 @pytest.mark.parametrize("percentiles", [(58, 57, 56, 50), (42, 43, 44, 50), (50, 54, 56, 58), (50, 46, 44, 42)])
 def test_a_wide_match_is_found_at_whichever_end_the_loose_player_is_who_allows_it(percentiles):
     first, *others = percentiles
     tickets = [solo(1, first, within=30.0, waited=245), *(solo(at, p, **STRICT) for at, p in enumerate(others, 2))]
-    assert together(tickets, plain(team_size=2, even_spread=4.5)) == [[1, 2, 3, 4]]
-    assert together(tickets[1:], plain(team_size=2, even_spread=4.5)) == []
+    assert matched_tickets(tickets, plain_policy(team_size=2, even_spread=4.5)) == [[1, 2, 3, 4]]
+    assert matched_tickets(tickets[1:], plain_policy(team_size=2, even_spread=4.5)) == []
 
 
 def test_who_is_overdue_comes_before_a_closer_match_of_others():
     """The outlier at 70 has waited long enough for everything; 50 and 51 would be closer."""
     tickets = [solo(1, 50, **STRICT), solo(2, 51, **STRICT), solo(3, 70, waited=240)]
-    assert together(tickets, plain()) == [[1, 2]]
-    assert together(tickets, plain(overdue_after=240)) == [[2, 3]]
+    assert matched_tickets(tickets, plain_policy()) == [[1, 2]]
+    assert matched_tickets(tickets, plain_policy(overdue_after=240)) == [[2, 3]]
 
 
 def test_a_match_is_kept_free_for_who_is_overdue():
     """1 is overdue and too far from 2 and 3 until they widen, to 40, at 120: so they are not given to each other."""
     tickets = [solo(1, 90, waited=240), solo(2, 50, waited=119), solo(3, 50, waited=100)]
-    policy = plain(overdue_after=240)
-    assert together(tickets, policy) == []
-    assert together(tickets, plain()) == [[2, 3]]
-    assert together(tickets, policy, NOW + SECOND) == [[1, 2]]
+    policy = plain_policy(overdue_after=240)
+    assert matched_tickets(tickets, policy) == []
+    assert matched_tickets(tickets, plain_policy()) == [[2, 3]]
+    assert matched_tickets(tickets, policy, NOW + SECOND) == [[1, 2]]
 
 
 def test_costs_are_told_in_seconds_by_name():
@@ -488,7 +498,7 @@ def test_costs_are_told_in_seconds_by_name():
 
 def test_proposing_leaves_the_queue_as_it_is_and_says_the_same_again():
     queue = queue_of(*(solo(at, 50 + at / 7, waited=at) for at in range(9)))
-    first, again = (list(propose(queue, NOW, plain(team_size=2))) for _ in range(2))
+    first, again = (list(propose(queue, NOW, plain_policy(team_size=2))) for _ in range(2))
     assert first == again
     assert len(first) == 2
     assert queue.ids == list(range(9))

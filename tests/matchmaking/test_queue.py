@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from evenmatch.errors import InputError
 from evenmatch.matchmaking import Member, Met, Queue, Ticket, Tickets, propose
 from evenmatch.matchmaking.tickets import FOREVER
-from matchmaking.made import NOW, SECOND, party, plain, proposed, queue_of, solo, together
+from matchmaking.sample_tickets import NOW, SECOND, matched_tickets, party, plain_policy, proposed, queue_of, solo
 
 
-def rows(told: Tickets) -> dict[int, tuple]:
+def ticket_values(told: Tickets) -> dict[int, tuple]:
     """Each ticket as plain values, whatever the order of names of regions and roles."""
     found = {}
     for at, ticket in enumerate(told.id.tolist()):
@@ -66,7 +66,7 @@ def agree(queue: Queue, model: dict[int, Ticket]) -> None:
     assert len(queue) == len(model)
     assert queue.ids == sorted(model)
     assert queue.players == sum(len(ticket.members) for ticket in model.values())
-    assert rows(queue.tickets_of(queue.ids)) == {number: row(ticket) for number, ticket in model.items()}
+    assert ticket_values(queue.tickets_of(queue.ids)) == {number: row(ticket) for number, ticket in model.items()}
     by_low = sorted(
         model.values(), key=lambda ticket: (min(one.percentile for one in ticket.members), ticket.queued, ticket.id)
     )
@@ -194,7 +194,7 @@ def test_told_gives_the_tickets_in_the_order_asked_for():
 
 def test_who_waits_already_is_refused_and_nothing_changes():
     queue = queue_of(solo(1, 10), party(2, [20, 30], avoid=(7,), ping={"eu": 20.0}))
-    before = rows(queue.tickets_of(queue.ids))
+    before = ticket_values(queue.tickets_of(queue.ids))
     cases = [
         ([solo(1, 50)], "ticket 1 is already waiting"),
         ([solo(9, 50, ping={"us": 1.0}, roles=("tank",)), solo(2, 50)], "ticket 2 is already waiting"),
@@ -211,7 +211,7 @@ def test_who_waits_already_is_refused_and_nothing_changes():
                 queue.join(tickets[0])
         assert queue.ids == [1, 2]
         assert queue.players == 3
-        assert rows(queue.tickets_of(queue.ids)) == before
+        assert ticket_values(queue.tickets_of(queue.ids)) == before
         assert queue.ticket_of(5) is None
         assert queue.region_names == ["eu"]
         assert queue.arrivals_a_second(NOW).sum() * 30 == pytest.approx(3, rel=1)
@@ -230,7 +230,7 @@ def test_too_many_names_are_refused_and_nothing_changes():
         queue.join(solo(2, 50, ping={"moon": 1.0}))
     assert queue.ids == [1]
     queue.join(solo(2, 50, ping={"region 59": 1.0}))
-    assert rows(queue.tickets_of((2,)))[2][9] == {"region 59": 1.0}
+    assert ticket_values(queue.tickets_of((2,)))[2][9] == {"region 59": 1.0}
 
 
 def test_wrong_columns_are_refused_before_anything_changes():
@@ -334,7 +334,7 @@ def test_an_empty_queue_has_no_arrivals_no_order_and_no_matches():
     assert queue.ids == []
     assert 1 not in queue
     assert queue.ticket_of(1) is None
-    found = propose(queue, NOW, plain())
+    found = propose(queue, NOW, plain_policy())
     assert len(found) == 0
     assert found.expired.tolist() == []
 
@@ -344,13 +344,13 @@ def test_a_region_that_is_learned_later_is_none_of_those_who_wait_already():
     queue.join(solo(2, 50, ping={"asia": 10.0}))
     queue.join(solo(3, 50))
     queue.join(solo(4, 50, ping={"eu": 10.0}))
-    assert {number: told[9] for number, told in rows(queue.tickets_of(queue.ids)).items()} == {
+    assert {number: told[9] for number, told in ticket_values(queue.tickets_of(queue.ids)).items()} == {
         1: {"us": 30.0},
         2: {"asia": 10.0},
         3: None,
         4: {"eu": 10.0},
     }
-    found = list(propose(queue, NOW, plain()))
+    found = list(propose(queue, NOW, plain_policy()))
     assert len(found) == 1  # the one who plays anywhere, with one of the others
     assert 3 in found[0].tickets
 
@@ -360,18 +360,18 @@ def test_a_slot_that_was_left_keeps_nothing_of_its_regions():
     queue.leave_all(range(40))
     for at in range(100, 140):
         queue.join(solo(at, 50, ping={"us": 20.0}) if at % 2 else solo(at, 50))
-    told = rows(queue.tickets_of(queue.ids))
+    told = ticket_values(queue.tickets_of(queue.ids))
     assert [told[at][9] for at in (100, 101)] == [None, {"us": 20.0}]
-    assert {match.region for match in propose(queue, NOW, plain())} <= {"us", None}
+    assert {match.region for match in propose(queue, NOW, plain_policy())} <= {"us", None}
 
 
 def test_who_told_no_region_plays_with_everybody_and_with_each_other():
     anywhere = [solo(1, 50), solo(2, 50)]
-    found = proposed(anywhere, plain())[0]
+    found = proposed(anywhere, plain_policy())[0]
     assert (found.region, found.ping) == (None, 0.0)
-    found = proposed([solo(1, 50), solo(2, 50, ping={"us": 33.0})], plain())[0]
+    found = proposed([solo(1, 50), solo(2, 50, ping={"us": 33.0})], plain_policy())[0]
     assert (found.region, found.ping) == ("us", 33.0)
-    assert together([solo(1, 50, ping={"eu": 20.0}), solo(2, 50, ping={"us": 33.0})], plain()) == []
+    assert matched_tickets([solo(1, 50, ping={"eu": 20.0}), solo(2, 50, ping={"us": 33.0})], plain_policy()) == []
 
 
 def test_the_order_of_joining_and_who_was_there_before_change_no_match():
@@ -382,7 +382,7 @@ def test_the_order_of_joining_and_who_was_there_before_change_no_match():
         solo(3, 50, waited=1, ping={"asia": 20.0}),
     )
     orders = [(anywhere, eu, asia), (eu, anywhere, asia), (eu, asia, anywhere), (asia, eu, anywhere)]
-    assert len({str(together(order, plain())) for order in orders}) == 1
+    assert len({str(matched_tickets(order, plain_policy())) for order in orders}) == 1
 
 
 @pytest.mark.parametrize("left_first", [True, False])
@@ -400,7 +400,9 @@ def test_a_region_of_somebody_who_left_changes_no_match(left_first):
     if not left_first:
         queue.join(solo(9, 99, ping={"asia": 20.0}))
     queue.leave(9)
-    assert [sorted(match.tickets) for match in propose(queue, NOW, plain())] == together(tickets, plain())
+    assert [sorted(match.tickets) for match in propose(queue, NOW, plain_policy())] == matched_tickets(
+        tickets, plain_policy()
+    )
 
 
 def test_who_joins_one_by_one_and_leaves_again_leaves_what_a_dictionary_holds():

@@ -4,22 +4,22 @@ import pytest
 
 from evenmatch.errors import InputError, UnknownNameError
 from evenmatch.matchmaking import Queues
-from matchmaking.made import NOW, SECOND, party, plain, solo
+from matchmaking.sample_tickets import NOW, SECOND, party, plain_policy, solo
 
-DUEL, TEAMS = plain(), plain(team_size=2)
+DUEL, TEAMS = plain_policy(), plain_policy(team_size=2)
 
 
-def queues(**policies):
+def made_queues(**policies):
     return Queues(policies if policies else {"duel": DUEL}, accept_within=20)
 
 
-def waiting(all_queues):
+def waiting_tickets(all_queues):
     return {name: queue.ids for name, queue in all_queues.queues.items()}
 
 
 def pair_asked():
     """Two players who are asked about a duel, and the offer."""
-    all_queues = queues()
+    all_queues = made_queues()
     all_queues.join({"duel": solo(1, 50, waited=7)})
     all_queues.join({"duel": solo(2, 50)})
     (offer,) = all_queues.tick(NOW).offers
@@ -31,18 +31,18 @@ def test_a_match_begins_when_all_its_players_have_accepted():
     assert (offer.id, offer.queue, offer.deadline) == (1, "duel", NOW + 20 * SECOND)
     assert sorted(offer.proposal.tickets) == [1, 2]
     assert all_queues.offers == (offer,)
-    assert waiting(all_queues) == {"duel": []}
+    assert waiting_tickets(all_queues) == {"duel": []}
     assert all_queues.accept(1) is None
     assert all_queues.accept(1) is None  # saying it twice is harmless
     assert all_queues.accept(2) == offer
     assert all_queues.offers == ()
-    assert waiting(all_queues) == {"duel": []}
+    assert waiting_tickets(all_queues) == {"duel": []}
     all_queues.join({"duel": solo(1, 50)})  # and both are free again
     all_queues.join({"duel": party(9, [50], players=[2])})
 
 
 def test_every_member_of_a_party_is_asked():
-    all_queues = queues(teams=TEAMS)
+    all_queues = made_queues(teams=TEAMS)
     all_queues.join({"teams": party(1, [50, 50])})
     all_queues.join({"teams": party(2, [50, 50])})
     (offer,) = all_queues.tick(NOW).offers
@@ -55,7 +55,7 @@ def test_who_declines_is_gone_and_the_others_wait_again_with_their_age():
     all_queues.accept(1)
     assert all_queues.decline(2) == offer
     assert all_queues.offers == ()
-    assert waiting(all_queues) == {"duel": [1]}
+    assert waiting_tickets(all_queues) == {"duel": [1]}
     assert all_queues.queues["duel"].tickets_of((1,)).queued.tolist() == [NOW - 7 * SECOND]
     all_queues.join({"duel": solo(3, 50)})
     (again,) = all_queues.tick(NOW + SECOND).offers
@@ -65,13 +65,13 @@ def test_who_declines_is_gone_and_the_others_wait_again_with_their_age():
 
 
 def test_one_member_who_declines_takes_the_party_out():
-    all_queues = queues(teams=TEAMS)
+    all_queues = made_queues(teams=TEAMS)
     all_queues.join({"teams": party(1, [50, 50])})
     all_queues.join({"teams": party(2, [50, 50])})
     all_queues.tick(NOW)
     all_queues.accept(100)
     all_queues.decline(101)
-    assert waiting(all_queues) == {"teams": [2]}
+    assert waiting_tickets(all_queues) == {"teams": [2]}
     all_queues.join({"teams": party(1, [50, 50])})
 
 
@@ -83,21 +83,21 @@ def test_an_offer_lapses_at_its_deadline_and_takes_out_who_said_nothing():
     late = all_queues.tick(NOW + 20 * SECOND)
     assert late.lapsed == (offer,)
     assert late.offers == ()
-    assert waiting(all_queues) == {"duel": [2]}
+    assert waiting_tickets(all_queues) == {"duel": [2]}
     for call in (all_queues.accept, all_queues.decline):
         with pytest.raises(InputError, match="player 1 has no open offer"):
             call(1)
 
 
 def test_a_party_in_which_one_said_nothing_is_taken_out_whole():
-    all_queues = queues(teams=TEAMS)
+    all_queues = made_queues(teams=TEAMS)
     all_queues.join({"teams": party(1, [50, 50])})
     all_queues.join({"teams": party(2, [50, 50])})
     all_queues.tick(NOW)
     for player in (100, 200, 201):
         all_queues.accept(player)
     assert len(all_queues.tick(NOW + 21 * SECOND).lapsed) == 1
-    assert waiting(all_queues) == {"teams": [2]}
+    assert waiting_tickets(all_queues) == {"teams": [2]}
 
 
 def test_who_waits_again_when_an_offer_lapses_can_be_asked_in_the_same_tick():
@@ -111,23 +111,23 @@ def test_who_waits_again_when_an_offer_lapses_can_be_asked_in_the_same_tick():
 
 
 def test_the_first_match_takes_a_ticket_out_of_all_queues():
-    all_queues = queues(duel=DUEL, teams=TEAMS)
+    all_queues = made_queues(duel=DUEL, teams=TEAMS)
     all_queues.join({"duel": solo(1, 50), "teams": solo(1, 60)})
     all_queues.join({"teams": solo(2, 60), "duel": solo(2, 50)})
     all_queues.join({"teams": solo(3, 60)})
     all_queues.join({"teams": solo(4, 60)})
     (offer,) = all_queues.tick(NOW).offers
     assert (offer.queue, sorted(offer.proposal.tickets)) == ("duel", [1, 2])  # of queues as old the first by name
-    assert waiting(all_queues) == {"duel": [], "teams": [3, 4]}
+    assert waiting_tickets(all_queues) == {"duel": [], "teams": [3, 4]}
     all_queues.decline(2)
-    assert waiting(all_queues) == {"duel": [1], "teams": [1, 3, 4]}
+    assert waiting_tickets(all_queues) == {"duel": [1], "teams": [1, 3, 4]}
     assert all_queues.queues["teams"].tickets_of((1,)).percentile.tolist() == [60]
     all_queues.leave(1)
-    assert waiting(all_queues) == {"duel": [], "teams": [3, 4]}
+    assert waiting_tickets(all_queues) == {"duel": [], "teams": [3, 4]}
 
 
 def test_the_queue_whose_oldest_ticket_waits_longest_goes_first():
-    all_queues = queues(duel=DUEL, other=DUEL)
+    all_queues = made_queues(duel=DUEL, other=DUEL)
     for ticket in (solo(1, 50, waited=5), solo(2, 50, waited=5)):
         all_queues.join({"duel": ticket, "other": ticket})
     all_queues.join({"other": solo(3, 90, waited=6)})
@@ -139,25 +139,25 @@ def test_leaving_while_asked_is_declining():
     all_queues, _ = pair_asked()
     all_queues.leave(1)
     assert all_queues.offers == ()
-    assert waiting(all_queues) == {"duel": [2]}
+    assert waiting_tickets(all_queues) == {"duel": [2]}
     with pytest.raises(InputError, match="ticket 1 is not waiting"):
         all_queues.leave(1)
 
 
 def test_who_is_given_up_leaves_all_queues():
-    all_queues = queues(duel=plain(max_wait=60), teams=TEAMS)
+    all_queues = made_queues(duel=plain_policy(max_wait=60), teams=TEAMS)
     old = solo(1, 50, waited=60)
     all_queues.join({"duel": old, "teams": old})
     all_queues.join({"duel": solo(2, 50, waited=59)})
     done = all_queues.tick(NOW)
     assert (done.expired, done.offers) == ((1,), ())
-    assert waiting(all_queues) == {"duel": [2], "teams": []}
+    assert waiting_tickets(all_queues) == {"duel": [2], "teams": []}
     all_queues.join({"teams": solo(1, 50)})  # and may come again
     assert all_queues.tick(NOW + SECOND).expired == (2,)
 
 
 def test_what_cannot_join_is_refused_and_nothing_changes():
-    all_queues = queues(duel=DUEL, teams=TEAMS)
+    all_queues = made_queues(duel=DUEL, teams=TEAMS)
     all_queues.join({"duel": solo(1, 50), "teams": solo(1, 50)})
     cases = [
         ({"teams": solo(1, 50)}, InputError, "ticket 1 is already waiting"),
@@ -175,19 +175,19 @@ def test_what_cannot_join_is_refused_and_nothing_changes():
     for tickets, kind, named in cases:
         with pytest.raises(kind, match=named):
             all_queues.join(tickets)
-        assert waiting(all_queues) == {"duel": [1], "teams": [1]}
+        assert waiting_tickets(all_queues) == {"duel": [1], "teams": [1]}
     all_queues.join({"duel": solo(5, 50), "teams": solo(5, 70)})
-    assert waiting(all_queues) == {"duel": [1, 5], "teams": [1, 5]}
+    assert waiting_tickets(all_queues) == {"duel": [1, 5], "teams": [1, 5]}
 
 
 def test_a_queue_that_refuses_keeps_the_ticket_out_of_the_others_too():
     """The sixty-first role is one too many for a queue."""
-    all_queues = queues(duel=DUEL, teams=TEAMS)
+    all_queues = made_queues(duel=DUEL, teams=TEAMS)
     all_queues.join({"teams": solo(1, 50, roles=tuple(f"role {at}" for at in range(60)))})
     more = solo(2, 50, roles=("one too many",))
     with pytest.raises(InputError, match="one too many"):
         all_queues.join({"duel": more, "teams": more})
-    assert waiting(all_queues) == {"duel": [], "teams": [1]}
+    assert waiting_tickets(all_queues) == {"duel": [], "teams": [1]}
     all_queues.join({"duel": solo(2, 50)})
 
 
@@ -217,7 +217,7 @@ def test_queues_need_a_policy():
 
 
 def test_offers_go_on_independently():
-    all_queues = queues()
+    all_queues = made_queues()
     for at in range(6):
         all_queues.join({"duel": solo(at, 10 + 20 * (at // 2))})
     first, second, third = all_queues.tick(NOW).offers
@@ -228,7 +228,7 @@ def test_offers_go_on_independently():
     all_queues.accept(0)
     assert all_queues.accept(1) == first
     assert all_queues.offers == (third,)
-    assert waiting(all_queues) == {"duel": [3]}
+    assert waiting_tickets(all_queues) == {"duel": [3]}
 
 
 def test_a_tick_at_an_earlier_moment_does_no_harm():

@@ -27,7 +27,7 @@ def rating_at(percentile):
     return 1500 + 250 * NormalDist().inv_cdf(min(max(percentile, 0.01), 99.99) / 100)
 
 
-def ticket(number, second, at, **told):
+def made_party(number, second, at, **told):
     """A party of members at these percentiles; players are numbered by their tickets."""
     members = tuple(
         Member(player=100 * number + i, percentile=place, rating=rating_at(place), **told) for i, place in enumerate(at)
@@ -48,10 +48,10 @@ class Arrivals:
 
     def _one(self, number, second):
         told = self.told if number % self.of == 0 else {}
-        return ticket(number, second, [float(self.rng.uniform(self.low, self.high))], **told)
+        return made_party(number, second, [float(self.rng.uniform(self.low, self.high))], **told)
 
 
-def waits(policy, arrivals, first, seconds):
+def measured_waits(policy, arrivals, first, seconds):
     """How long each ticket waited, a tick a second: until its match, or until the end; and which of them are loose."""
     queue, joined, waited = Queue(), {}, {}
     for second in range(seconds):
@@ -66,7 +66,7 @@ def waits(policy, arrivals, first, seconds):
     return waited, [one for one, told in joined.items() if told.loose]
 
 
-def longest(policy, a_second):
+def longest_allowed(policy, a_second):
     """The longest that a loose ticket may wait, if so many players who could be in a match with it come in a second.
 
     Until it is overdue; until there are enough of them, for which twice the mean time is room for chance; until their
@@ -76,7 +76,7 @@ def longest(policy, a_second):
     return math.ceil(max(policy.overdue_after, last_step) + 2 * policy.players / a_second + last_step + 10)
 
 
-def crowd(seed, a_second, strict=0.0):
+def mixed_arrivals(seed, a_second, strict=0.0):
     """Arrivals of whom a part is strict."""
     loose, others = Arrivals(seed, a_second - strict), Arrivals(seed + 1, strict, loose=False)
     return lambda second: [
@@ -99,29 +99,37 @@ def northerners(seed, a_second):
 
 # who hardly fits anybody, who comes, and how many of those come in a second who could be in a match with them
 SCENES = {
-    "at the top": lambda: (ticket(OUTLIER, 0, [99.9]), crowd(1, 3.0), 3.0),
-    "at the top of an almost empty queue": lambda: (ticket(OUTLIER, 0, [99.9]), crowd(2, 0.3), 0.3),
-    "at the bottom, among many strict ones": lambda: (ticket(OUTLIER, 0, [0.1]), crowd(4, 3.0, strict=2.0), 1.0),
-    "a party of three far apart": lambda: (ticket(OUTLIER, 0, [8.0, 50.0, 95.0]), crowd(3, 3.0), 3.0),
+    "at the top": lambda: (made_party(OUTLIER, 0, [99.9]), mixed_arrivals(1, 3.0), 3.0),
+    "at the top of an almost empty queue": lambda: (made_party(OUTLIER, 0, [99.9]), mixed_arrivals(2, 0.3), 0.3),
+    "at the bottom, among many strict ones": lambda: (
+        made_party(OUTLIER, 0, [0.1]),
+        mixed_arrivals(4, 3.0, strict=2.0),
+        1.0,
+    ),
+    "a party of three far apart": lambda: (made_party(OUTLIER, 0, [8.0, 50.0, 95.0]), mixed_arrivals(3, 3.0), 3.0),
     "avoids two of three": lambda: (
-        ticket(OUTLIER, 0, [90.0], avoid=tuple(100 * one for one in range(1, 4000) if one % 3)),
-        crowd(7, 3.0),
+        made_party(OUTLIER, 0, [90.0], avoid=tuple(100 * one for one in range(1, 4000) if one % 3)),
+        mixed_arrivals(7, 3.0),
         1.0,
     ),
     "avoids nine of ten": lambda: (
-        ticket(OUTLIER, 0, [50.0], avoid=tuple(100 * one for one in range(1, 4000) if one % 10)),
-        crowd(7, 1.0),
+        made_party(OUTLIER, 0, [50.0], avoid=tuple(100 * one for one in range(1, 4000) if one % 10)),
+        mixed_arrivals(7, 1.0),
         0.1,
     ),
-    "plays where one in ten can": lambda: (ticket(OUTLIER, 0, [50.0], ping={"south": 20.0}), northerners(7, 1.0), 0.1),
+    "plays where one in ten can": lambda: (
+        made_party(OUTLIER, 0, [50.0], ping={"south": 20.0}),
+        northerners(7, 1.0),
+        0.1,
+    ),
 }
 
 
 @pytest.mark.parametrize("scene", SCENES)
 def test_who_hardly_fits_anybody_is_matched_within_the_bound_and_so_is_everybody_else(scene):
     first, arrivals, right = SCENES[scene]()
-    bound = longest(TRIOS, right)
-    waited, loose = waits(TRIOS, arrivals, first, bound + 60)
+    bound = longest_allowed(TRIOS, right)
+    waited, loose = measured_waits(TRIOS, arrivals, first, bound + 60)
     assert waited[OUTLIER] <= bound
     assert max(waited[one] for one in loose) <= bound
 
@@ -131,16 +139,16 @@ def test_without_care_for_the_overdue_they_would_wait_for_ever(scene):
     """So that the test above says something. Nor is it the preferred spread that keeps them waiting: any is allowed."""
     careless = replace(TRIOS, overdue_after=NEVER, spread_share=1.0, even_spread=100.0)
     first, arrivals, right = SCENES[scene]()
-    seconds = longest(TRIOS, right) + 60
-    waited, _ = waits(careless, arrivals, first, seconds)
+    seconds = longest_allowed(TRIOS, right) + 60
+    waited, _ = measured_waits(careless, arrivals, first, seconds)
     assert waited[OUTLIER] == seconds
 
 
 def test_the_best_of_a_whole_ladder_is_matched_under_the_default_policy():
     """Six against six with its cap on odds: other strong players come now and then, and make a match even."""
     policy = presets()["balanced"]
-    bound = longest(policy, 3.0)
-    waited, _ = waits(policy, Arrivals(2, 3.0, low=0.0, high=100.0), ticket(OUTLIER, 0, [99.95]), bound)
+    bound = longest_allowed(policy, 3.0)
+    waited, _ = measured_waits(policy, Arrivals(2, 3.0, low=0.0, high=100.0), made_party(OUTLIER, 0, [99.95]), bound)
     assert waited[OUTLIER] < bound
 
 
@@ -148,10 +156,11 @@ def test_overdue_tickets_that_nobody_fits_do_not_keep_others_from_being_served()
     """However many they are: here 300 who avoid each other and everybody else."""
     everybody = range(302)
     hopeless = [
-        ticket(one, 0, [50.0], avoid=tuple(100 * other for other in everybody if other != one)) for one in range(300)
+        made_party(one, 0, [50.0], avoid=tuple(100 * other for other in everybody if other != one))
+        for one in range(300)
     ]
     queue = Queue()
-    queue.join_all(Tickets.of([*hopeless, ticket(300, 1, [1.0]), ticket(301, 1, [99.0])]))
+    queue.join_all(Tickets.of([*hopeless, made_party(300, 1, [1.0]), made_party(301, 1, [99.0])]))
     found = propose(queue, 3600 * SECOND, Policy(team_size=1, max_odds=None))
     assert [set(proposal.tickets) for proposal in found] == [{300, 301}]
 
@@ -174,7 +183,7 @@ def test_once_all_are_overdue_only_a_cap_forbids_a_match(size):
     for seed in range(120):
         rng = np.random.default_rng(seed)
         places = rng.uniform(0, 100, int(rng.integers(2 * size, 2 * size + 4))).tolist()
-        tickets = [replace(ticket(one, 0, [at]), queued=int(rng.integers(SECOND))) for one, at in enumerate(places)]
+        tickets = [replace(made_party(one, 0, [at]), queued=int(rng.integers(SECOND))) for one, at in enumerate(places)]
         queue = Queue()
         queue.join_all(Tickets.of(tickets))
         possible = slow.can_match(tickets, now, policy)

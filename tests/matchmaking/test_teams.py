@@ -14,7 +14,7 @@ from evenmatch.matchmaking.pack import choose, fills, has_room
 from evenmatch.matchmaking.roles import add, assign
 from evenmatch.matchmaking.schedule import pick
 from evenmatch.matchmaking.view import role_room, rules_of, view_of
-from matchmaking.made import NOW, party, plain, queue_of, solo
+from matchmaking.sample_tickets import NOW, party, plain_policy, queue_of, solo
 
 
 @cache
@@ -75,18 +75,18 @@ def can_fill_exactly(counts, teams, size, must):
 def said_to_fill(counts, teams, size, party, mixed):
     largest = max(at for at, count in enumerate(counts, 1) if count)
     scratch = np.zeros(max(teams, size + 1), np.int64)
-    return bool(fills(column(counts), teams, size, party, largest, mixed, scratch))
+    return bool(fills(start_column(counts), teams, size, party, largest, mixed, scratch))
 
 
 def chosen(counts, teams, size, party, mixed):
     """How many parties of each size are taken, from 1 on."""
     largest = max(at for at, count in enumerate(counts, 1) if count)
     wanted = np.full(size + 1, 99, np.int64)
-    choose(column(counts), teams, size, party, largest, mixed, wanted)
+    choose(start_column(counts), teams, size, party, largest, mixed, wanted)
     return tuple(wanted[1:].tolist())
 
 
-def column(counts):
+def start_column(counts):
     return np.array([0, *counts], np.int64)
 
 
@@ -181,7 +181,7 @@ def test_there_is_room_only_where_all_go_in(teams, size):
         players = sum(count * at for at, count in enumerate(counts, 1))
         padded = (counts[0] + teams * size - players, *counts[1:])  # the free seats as single players
         possible = players <= teams * size and can_fill(padded, teams, size)
-        said = bool(has_room(column(counts), teams, size, scratch))
+        said = bool(has_room(start_column(counts), teams, size, scratch))
         assert possible or not said
         assert said or not possible or size > 4  # from 5 on first fit may miss one
         seen[said] += 1
@@ -222,7 +222,7 @@ def test_the_matches_picked_are_disjoint_and_worth_the_most(spans):
 ROLES = ("damage", "healer", "tank")
 
 
-def covers(offers, need):
+def covers_by_trying(offers, need):
     """Whether players (sets of role numbers) can take the seats, each player one at the most; by trying everything."""
     seats = [role for role, count in enumerate(need) for _ in range(count)]
     return any(
@@ -247,7 +247,7 @@ def test_roles_are_given_wherever_that_is_possible(offers, need):
     out = np.full(len(offers), 99, np.int64)
     masks = np.array([mask(offer) for offer in offers], np.int64)
     good = bool(assign(masks, np.array(need, np.int64), out))
-    assert good == covers(offers, need)
+    assert good == covers_by_trying(offers, need)
     if good:
         given_roles = out.tolist()
         assert all(role == -1 or role in offer for role, offer in zip(given_roles, offers, strict=True))
@@ -264,7 +264,7 @@ def test_a_player_is_added_only_while_the_teams_can_still_be_completed(offers, n
     if not size or not counts:
         return
     kept_roles = [at for at, count in enumerate(need) if count]
-    policy = plain(team_size=size, roles=counts)
+    policy = plain_policy(team_size=size, roles=counts)
     room = role_room(policy, size)
     held, inside = np.zeros(len(room), np.int64), []
     for offer in offers:
@@ -273,7 +273,7 @@ def test_a_player_is_added_only_while_the_teams_can_still_be_completed(offers, n
         seats = times * size
         fits = (
             len(with_them) <= seats
-            and covers(
+            and covers_by_trying(
                 [*with_them, *[set(range(len(counts)))] * (seats - len(with_them))],
                 [times * count for count in counts.values()],
             )
@@ -315,7 +315,7 @@ def is_team(tickets, policy):
     """Whether these fill one team."""
     if sum(len(ticket.members) for ticket in tickets) != policy.team_size:
         return False
-    return not policy.roles or covers(offers_of(tickets, policy), list(policy.roles.values()))
+    return not policy.roles or covers_by_trying(offers_of(tickets, policy), list(policy.roles.values()))
 
 
 def strength(tickets):
@@ -371,7 +371,7 @@ def drawn_match(draw, size, teams, *, solos, roles, level):
 def test_two_teams_are_the_best_of_all_divisions(size, solos, need, level):
     need = need if size > 1 else ({"tank": 1} if need else {})
     draw = np.random.default_rng(1000 * size + 100 * solos + 10 * len(need) + level)
-    policy = plain(team_size=size, roles=need, party_wait=7.0)
+    policy = plain_policy(team_size=size, roles=need, party_wait=7.0)
     seen = {True: 0, False: 0}
     for turn in range(40):
         gap_cost = [0.0, 0.02, 1.0][turn % 3]
@@ -388,7 +388,7 @@ def test_two_teams_are_the_best_of_all_divisions(size, solos, need, level):
 
 def test_six_against_six_single_players_are_the_best_of_all_462():
     draw = np.random.default_rng(6)
-    policy = plain(team_size=6)
+    policy = plain_policy(team_size=6)
     for _ in range(20):
         tickets = drawn_match(draw, 6, 2, solos=True, roles=False, level=False)
         ratings = [ticket.members[0].rating for ticket in tickets]
@@ -401,7 +401,7 @@ def test_six_against_six_single_players_are_the_best_of_all_462():
 
 def test_of_equal_divisions_the_same_is_taken_whoever_joined_first():
     tickets = [solo(at, 50, rating=1500.0 + 100 * (at % 2)) for at in range(6)]
-    policy = plain(team_size=3)
+    policy = plain_policy(team_size=3)
     taken = [divided([tickets[at] for at in order], policy) for order in permutations(range(6), 6)][::37]
     assert all(one == taken[0] for one in taken)
 
@@ -414,7 +414,7 @@ def test_a_strong_pair_plays_with_the_weaker_single_player():
         solo(3, 50, rating=1500.0),
         solo(4, 50, rating=1900.0),
     ]
-    teams = divided(tickets, plain(team_size=3, party_wait=10.0))
+    teams = divided(tickets, plain_policy(team_size=3, party_wait=10.0))
     assert teams[1] == teams[3] != teams[2] == teams[4]
 
 
@@ -430,7 +430,7 @@ def test_uneven_ratings_are_weighed_against_unlike_parties(gap_cost, expected):
         party(2, [50, 50], ratings=[1500.0, 1500.0]),
         *(solo(at, 50, rating=1600.0) for at in (3, 4, 5, 6)),
     ]
-    teams = divided(tickets, plain(team_size=4, party_wait=10.0), gap_cost)
+    teams = divided(tickets, plain_policy(team_size=4, party_wait=10.0), gap_cost)
     assert (teams[1] == teams[2]) == expected
 
 
@@ -448,7 +448,7 @@ def dealt_start(ratings, teams):
 @pytest.mark.parametrize("level", [False, True])
 def test_more_or_larger_teams_of_single_players_are_full_and_no_less_even_than_dealt(teams, size, level):
     draw = np.random.default_rng(100 * teams + size)
-    policy = plain(team_size=size, teams=teams)
+    policy = plain_policy(team_size=size, teams=teams)
     for _ in range(10):
         tickets = drawn_match(draw, size, teams, solos=True, roles=False, level=level)
         found = divided(tickets, policy)
@@ -470,7 +470,7 @@ def test_more_or_larger_teams_of_single_players_are_full_and_no_less_even_than_d
 @pytest.mark.parametrize(("teams", "size"), [(3, 2), (3, 4), (4, 3), (2, 14), (2, 18)])
 def test_more_or_larger_teams_of_parties_are_full_and_cover_their_roles(teams, size, need):
     draw = np.random.default_rng(100 * teams + size + len(need))
-    policy = plain(team_size=size, teams=teams, roles=need)
+    policy = plain_policy(team_size=size, teams=teams, roles=need)
     found = 0
     for _ in range(40):
         tickets = drawn_match(draw, size, teams, solos=False, roles=bool(need), level=False)
@@ -506,7 +506,7 @@ def test_parties_that_fill_three_teams_are_divided_wherever_they_were_chosen():
         taken = chosen(counts, 3, size, one, True)
         sizes = [at for at, count in enumerate(taken, 1) for _ in range(count)]
         tickets = [party(number, [50.0] * at) for number, at in enumerate(sizes, 1)]
-        policy = plain(team_size=size, teams=3)
+        policy = plain_policy(team_size=size, teams=3)
         teams = divided(tickets, policy)
         assert teams is not None, sizes
         for number in range(3):

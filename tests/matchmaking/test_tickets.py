@@ -9,7 +9,7 @@ import pytest
 from evenmatch.errors import InputError
 from evenmatch.matchmaking import Member, Met, Ticket, Tickets
 from evenmatch.matchmaking.tickets import FOREVER
-from matchmaking.made import NOW, party, solo
+from matchmaking.sample_tickets import NOW, party, solo
 
 LARGEST = 2**62 - 1
 
@@ -196,7 +196,7 @@ def test_columns_made_at_once_are_those_of_the_tickets_one_by_one():
         np.testing.assert_array_equal(column, getattr(one, name))
 
 
-def columns(**changed):
+def ticket_columns(**changed):
     told = {
         "id": np.array([1, 2]),
         "queued": np.array([NOW, NOW]),
@@ -236,9 +236,9 @@ BAD_COLUMNS = [
 
 @pytest.mark.parametrize(("changed", "named"), BAD_COLUMNS)
 def test_wrong_columns_are_refused_by_the_first_player_or_ticket(changed, named):
-    columns().check()
+    ticket_columns().check()
     with pytest.raises(InputError, match=named):
-        columns(**changed).check()
+        ticket_columns(**changed).check()
 
 
 def test_a_party_of_51_in_columns_is_refused():

@@ -7,13 +7,13 @@ from hypothesis import strategies as st
 
 from evenmatch.matchmaking import Member, Ticket
 from evenmatch.matchmaking.view import view_of
-from matchmaking.made import NOW, SECOND, party, plain, proposed, queue_of, solo, together
+from matchmaking.sample_tickets import NOW, SECOND, matched_tickets, party, plain_policy, proposed, queue_of, solo
 
 JUST = 1e-6  # a microsecond, in seconds
 LOOSE, STRICT = True, False
 
 
-def ticket_of(members, waited):
+def waiting_ticket(members, waited):
     return Ticket(
         id=1,
         queued=NOW - round(waited * SECOND),
@@ -25,7 +25,7 @@ def ticket_of(members, waited):
 
 
 def window(ticket, policy=None):
-    view, _ = view_of(queue_of(ticket), NOW, plain(team_size=6) if policy is None else policy)
+    view, _ = view_of(queue_of(ticket), NOW, plain_policy(team_size=6) if policy is None else policy)
     return float(view.t["lo"][0]), float(view.t["hi"][0])
 
 
@@ -64,7 +64,7 @@ WINDOWS = [
 
 @pytest.mark.parametrize(("members", "waited", "expected"), WINDOWS)
 def test_a_window_is_the_hull_of_its_members_filters_at_that_moment(members, waited, expected):
-    assert window(ticket_of(members, waited)) == expected
+    assert window(waiting_ticket(members, waited)) == expected
 
 
 def hull(members, waited, steps):
@@ -82,12 +82,12 @@ MEMBERS = st.tuples(st.floats(0, 100), st.floats(0, 100), st.booleans())
 
 @given(st.lists(MEMBERS, min_size=1, max_size=6), st.integers(0, 400))
 def test_a_window_is_what_the_definition_says_for_any_party(members, waited):
-    policy = plain(team_size=6)
-    assert window(ticket_of(members, waited), policy) == hull(members, waited, policy.steps)
+    policy = plain_policy(team_size=6)
+    assert window(waiting_ticket(members, waited), policy) == hull(members, waited, policy.steps)
 
 
 def test_steps_of_the_policy_are_used_as_they_stand():
-    policy = plain(steps=((0, 1), (7, 1), (9.5, 33)))
+    policy = plain_policy(steps=((0, 1), (7, 1), (9.5, 33)))
     seen = [window(solo(1, 50, within=0.5, waited=waited), policy) for waited in (0, 7, 9.5 - JUST, 9.5)]
     assert seen == [(49, 51), (49, 51), (49, 51), (17, 83)]
 
@@ -115,7 +115,7 @@ def test_bounds_are_inside_and_both_must_want_it(other, within, others_within, e
         solo(1, 50, within=float(within), loose=False),
         solo(2, other, within=float(others_within), loose=False),
     ]
-    assert together(pair, plain()) == ([[1, 2]] if expected else [])
+    assert matched_tickets(pair, plain_policy()) == ([[1, 2]] if expected else [])
 
 
 # Percentiles from 50 of a second loose player, seconds waited by both: whether they meet
@@ -141,26 +141,30 @@ STEPS = [
 @pytest.mark.parametrize(("away", "waited", "expected"), STEPS)
 def test_loose_players_meet_from_the_moment_of_the_step_on(away, waited, expected):
     pair = [solo(1, 50, waited=waited), solo(2, 50 + away, waited=waited)]
-    assert together(pair, plain()) == ([[1, 2]] if expected else [])
+    assert matched_tickets(pair, plain_policy()) == ([[1, 2]] if expected else [])
 
 
 def test_the_younger_of_two_loose_players_decides_when_they_meet():
     pair = [solo(1, 50, waited=0), solo(2, 55, waited=300)]
-    assert together(pair, plain(), NOW + 15 * SECOND - 1) == []
-    assert together(pair, plain(), NOW + 15 * SECOND) == [[1, 2]]
+    assert matched_tickets(pair, plain_policy(), NOW + 15 * SECOND - 1) == []
+    assert matched_tickets(pair, plain_policy(), NOW + 15 * SECOND) == [[1, 2]]
 
 
 def test_a_strict_player_never_meets_anybody_beyond_however_long_they_wait():
     pair = [solo(1, 50, waited=1e6, **STRICT_2), solo(2, 52.001, waited=1e6)]
-    assert together(pair, plain()) == []
-    assert together([pair[0], solo(2, 52, waited=1e6)], plain()) == [[1, 2]]
+    assert matched_tickets(pair, plain_policy()) == []
+    assert matched_tickets([pair[0], solo(2, 52, waited=1e6)], plain_policy()) == [[1, 2]]
 
 
 def test_a_party_of_far_apart_members_goes_with_another_like_it():
     """Party-mates are exempt from each other's filters; each hull is 0..100, though nobody reaches beyond."""
     apart = {"within": 0.0, "loose": False}
-    assert together([party(1, [0, 100], **apart), party(2, [100, 0], **apart)], plain(team_size=2)) == [[1, 2]]
-    assert together([party(1, [0, 100], **apart), party(2, [0.1, 100], **apart)], plain(team_size=2)) == []
+    assert matched_tickets([party(1, [0, 100], **apart), party(2, [100, 0], **apart)], plain_policy(team_size=2)) == [
+        [1, 2]
+    ]
+    assert (
+        matched_tickets([party(1, [0, 100], **apart), party(2, [0.1, 100], **apart)], plain_policy(team_size=2)) == []
+    )
 
 
 # Filters of a party at 40 and 60 (strict), and percentiles and filters of two solos: whether the four make a match
@@ -185,15 +189,15 @@ def test_every_window_holds_every_player_of_every_other_ticket(within, one, othe
         solo(2, one[0], within=float(one[1]), loose=False),
         solo(3, other[0], within=float(other[1]), loose=False),
     ]
-    assert together(tickets, plain(team_size=2)) == ([[1, 2, 3]] if expected else [])
+    assert matched_tickets(tickets, plain_policy(team_size=2)) == ([[1, 2, 3]] if expected else [])
 
 
 def test_windows_in_a_chain_make_no_match():
     """Each reaches the next, but the first does not reach the last."""
     chain = [solo(at, 50 + at, within=2.5, loose=False) for at in range(4)]
-    assert together(chain, plain(team_size=2)) == []
+    assert matched_tickets(chain, plain_policy(team_size=2)) == []
     fifth = solo(4, 52.5, **STRICT_2)  # does not reach the first
-    assert together([*chain, fifth], plain(team_size=2)) == [[1, 2, 3, 4]]
+    assert matched_tickets([*chain, fifth], plain_policy(team_size=2)) == [[1, 2, 3, 4]]
 
 
 # Members (percentile, within, loose, deviation), waited, uncertainty: where the party's bands begin and end
@@ -222,23 +226,23 @@ def test_a_band_is_so_many_deviations_and_no_wider_than_the_own_filter(members, 
             for at, (p, within, loose, deviation) in enumerate(members)
         ),
     )
-    policy = plain(team_size=6, uncertainty=uncertainty)
+    policy = plain_policy(team_size=6, uncertainty=uncertainty)
     view, _ = view_of(queue_of(ticket), NOW, policy)
     assert (float(view.t["low"][0]), float(view.t["high"][0])) == expected
-    assert window(ticket, policy) == window(ticket, plain(team_size=6))  # the window is that of the points
+    assert window(ticket, policy) == window(ticket, plain_policy(team_size=6))  # the window is that of the points
 
 
 def test_an_uncertain_player_must_be_wholly_inside_the_windows_of_others():
     pair = [solo(1, 50, deviation=1.0), solo(2, 51.5, **STRICT_2)]  # 49..51 against 49.5..53.5
-    assert together(pair, plain()) == [[1, 2]]
-    assert together(pair, plain(uncertainty=1)) == []
-    assert together(pair, plain(uncertainty=0.5)) == [[1, 2]]  # 49.5 is on the edge
-    assert together(pair, plain(uncertainty=0.5 + 1e-9)) == []
-    assert proposed(pair, plain(uncertainty=0.5)).spread.tolist() == [1.5]  # of the points
+    assert matched_tickets(pair, plain_policy()) == [[1, 2]]
+    assert matched_tickets(pair, plain_policy(uncertainty=1)) == []
+    assert matched_tickets(pair, plain_policy(uncertainty=0.5)) == [[1, 2]]  # 49.5 is on the edge
+    assert matched_tickets(pair, plain_policy(uncertainty=0.5 + 1e-9)) == []
+    assert proposed(pair, plain_policy(uncertainty=0.5)).spread.tolist() == [1.5]  # of the points
 
 
 def test_a_view_holds_its_tickets_by_where_their_bands_begin():
     tickets = [solo(at, p, deviation=d) for at, (p, d) in enumerate([(50, 0), (51, 2), (49.5, 0), (51, 1.5)])]
-    view, _ = view_of(queue_of(*tickets), NOW, plain(uncertainty=1))
+    view, _ = view_of(queue_of(*tickets), NOW, plain_policy(uncertainty=1))
     assert view.t["id"].tolist() == [1, 2, 3, 0]  # 49, 49.5, 49.5, 50: of equals the smaller number
     assert np.all(np.diff(view.t["low"]) >= 0)

@@ -9,7 +9,7 @@ from evenmatch.ledger.database import Database
 from evenmatch.service.service import Service
 from evenmatch.service.settings import Settings
 from evenmatch.standings.rules import StandingsRules
-from ledger.made import Clock
+from ledger.sample_matches import ManualClock
 from postgres import postgres  # noqa: F401
 
 DATABASES = ("sqlite", "postgresql")
@@ -18,7 +18,7 @@ DATABASES = ("sqlite", "postgresql")
 @pytest.fixture
 def clock():
     """`clock.now` is microseconds since the epoch; `clock.move(seconds=…)` lets time pass."""
-    return Clock()
+    return ManualClock()
 
 
 @pytest.fixture(scope="session")

@@ -10,7 +10,7 @@ ANN = Caller("player ann", frozenset({"queue"}), player="ann")
 
 
 @pytest.fixture
-def add(service, clock):
+def add_entry(service, clock):
     """Note something in a transaction of its own."""
 
     def noting(action, caller=OPERATOR, **told):
@@ -21,16 +21,16 @@ def add(service, clock):
     return noting
 
 
-def test_an_entry_says_who_did_what_to_whom_when_and_at_which_request(service, clock, add):
+def test_an_entry_says_who_did_what_to_whom_when_and_at_which_request(service, clock, add_entry):
     began = clock()
-    add(
+    add_entry(
         "match.voided",
         ladder="duel",
         target="m1 <b>é\u202e",
         body={"reason": "wrong 🏆", "n": [1, None]},
         request="r-1",
     )
-    add("ladder.created", ANN)
+    add_entry("ladder.created", ANN)
     new, old = Audit(service.database).page()
     assert old[1:] == (
         *(began, "operator", "match.voided", "duel", "m1 <b>é\u202e", {"reason": "wrong 🏆", "n": [1, None]}, "r-1"),
@@ -39,12 +39,12 @@ def test_an_entry_says_who_did_what_to_whom_when_and_at_which_request(service, c
     assert new.entry > old.entry
 
 
-def test_pages_follow_one_another_whatever_is_added_meanwhile(service, add):
+def test_pages_follow_one_another_whatever_is_added_meanwhile(service, add_entry):
     for at in range(7):
-        add(f"a{at}", ladder="duel" if at % 2 else "arena")
+        add_entry(f"a{at}", ladder="duel" if at % 2 else "arena")
     trail = Audit(service.database)
     first = trail.page(limit=3)
-    add("later", ladder="duel")
+    add_entry("later", ladder="duel")
     second = trail.page(before=first[-1].entry, limit=3)
     last = trail.page(before=second[-1].entry, limit=3)
     assert [[one.action for one in page] for page in (first, second, last)] == [
@@ -55,9 +55,9 @@ def test_pages_follow_one_another_whatever_is_added_meanwhile(service, add):
     assert trail.page(before=last[-1].entry) == []
 
 
-def test_a_ladders_trail_holds_nothing_of_others(service, add):
+def test_a_ladders_trail_holds_nothing_of_others(service, add_entry):
     for at in range(6):
-        add(f"a{at}", ladder=[None, "duel", "arena"][at % 3])
+        add_entry(f"a{at}", ladder=[None, "duel", "arena"][at % 3])
     trail = Audit(service.database)
     assert [one.action for one in trail.page("duel")] == ["a4", "a1"]
     assert [one.action for one in trail.page("duel", before=trail.page("duel")[0].entry)] == ["a1"]
@@ -72,6 +72,6 @@ def test_what_is_taken_back_is_not_in_the_trail(service, clock):
 
 
 @pytest.mark.parametrize("told", [{"target": "a\0b"}, {"request": "x" * 257}, {"target": "\ud800"}])
-def test_what_no_database_can_keep_is_refused(told, add):
+def test_what_no_database_can_keep_is_refused(told, add_entry):
     with pytest.raises(InputError, match="expected"):
-        add("match.voided", **told)
+        add_entry("match.voided", **told)

@@ -20,7 +20,7 @@ from evenmatch.service.webhooks import deliveries as module
 from evenmatch.service.webhooks import http_sender, outbox, payloads
 from evenmatch.service.webhooks.deliveries import Deliverer
 from evenmatch.service.webhooks.subscriptions import Webhooks
-from ledger.made import START, after, duel
+from ledger.sample_matches import START, after, duel
 
 SECOND = 1_000_000
 ONE_DATABASE = pytest.mark.parametrize("store_url", ["sqlite"], indirect=True)  # what is tried is not its
@@ -100,7 +100,7 @@ def send_all(deliverer):
     return count
 
 
-def rows(service, sql):
+def select_rows(service, sql):
     with service.database.read() as store:
         return [tuple(row) for row in store.connection.execute(sa.text(sql)).all()]
 
@@ -244,7 +244,7 @@ def test_offers_are_told_when_they_are_made_and_when_all_accepted(
     change_offer(service, ladder, third, offers.OFF)
     assert deliverer.make() == 0
     send_all(deliverer)
-    told = [json.loads(one[0]) for one in rows(service, "SELECT body FROM delivery ORDER BY delivery")]
+    told = [json.loads(one[0]) for one in select_rows(service, "SELECT body FROM delivery ORDER BY delivery")]
     assert [(one["event"], one["offer"]) for one in told] == [
         ("proposal.made", first),
         ("proposal.made", second),
@@ -324,7 +324,9 @@ def test_two_that_make_at_once_make_everything_once_and_in_order(
     assert sum(made.values()) == 360
     for hook in hooks:
         sql = f"SELECT body FROM delivery WHERE webhook = {hook.webhook} ORDER BY delivery"
-        assert [json.loads(body)["match_id"] for (body,) in rows(service, sql)] == [f"m{at}" for at in range(120)]
+        assert [json.loads(body)["match_id"] for (body,) in select_rows(service, sql)] == [
+            f"m{at}" for at in range(120)
+        ]
 
 
 def test_a_making_that_is_cut_off_is_done_anew_as_a_whole(service, webhooks, deliverer, ladder, monkeypatch):
@@ -340,7 +342,7 @@ def test_a_making_that_is_cut_off_is_done_anew_as_a_whole(service, webhooks, del
         patch.setattr(outbox, "keep", dies)
         with pytest.raises(KeyboardInterrupt):
             deliverer.make()
-    assert rows(service, "SELECT COUNT(*) FROM delivery") == [(0,)]
+    assert select_rows(service, "SELECT COUNT(*) FROM delivery") == [(0,)]
     assert deliverer.make() == 1
 
 
@@ -530,8 +532,8 @@ def test_the_loop_sends_under_the_lease_alone(service, other_service, webhooks, 
     stop.set()
     thread.join()
     assert len(receiver.requests) == 1
-    assert rows(service, "SELECT attempts, error FROM delivery") == [(1, None)]
-    assert rows(service, "SELECT owner FROM lease WHERE name = 'webhooks'") == [("",)]
+    assert select_rows(service, "SELECT attempts, error FROM delivery") == [(1, None)]
+    assert select_rows(service, "SELECT owner FROM lease WHERE name = 'webhooks'") == [("",)]
 
 
 def test_delivered_ones_are_forgotten_after_a_week_and_dead_ones_after_a_month(

@@ -28,7 +28,7 @@ def keys(service, clock):
 
 
 @pytest.fixture
-def others(other_service, clock):
+def other_keys(other_service, clock):
     """The keys as another process sees them."""
     return Keys(other_service.database, clock)
 
@@ -45,7 +45,7 @@ class Unreachable:
 
 
 @pytest.fixture
-def cut(monkeypatch):
+def cut_off(monkeypatch):
     """Cut some keys off from their database."""
     return lambda keys: monkeypatch.setattr(keys, "_database", Unreachable())
 
@@ -128,9 +128,9 @@ def test_what_a_key_must_be_is_said_by_whoever_refuses_another(keys, clock, ladd
     assert keys.list() == []
 
 
-def test_a_revoked_key_is_refused_at_once_here_and_within_two_seconds_elsewhere(keys, others, clock):
+def test_a_revoked_key_is_refused_at_once_here_and_within_two_seconds_elsewhere(keys, other_keys, clock):
     key, text = keys.create("game", ["report"])
-    others.authenticate(text)
+    other_keys.authenticate(text)
     clock.move(seconds=1.5)
     keys.authenticate(text)
     keys.revoke(key.key)
@@ -138,16 +138,16 @@ def test_a_revoked_key_is_refused_at_once_here_and_within_two_seconds_elsewhere(
     with pytest.raises(AccessError, match=rf"the key {key.key} was revoked at {iso_time(revoked_at)}"):
         keys.authenticate(text)
     clock.move(seconds=0.499999)
-    assert others.authenticate(text).key == key.key
+    assert other_keys.authenticate(text).key == key.key
     clock.move(seconds=0.000001)
     with pytest.raises(AccessError, match="was revoked at"):
-        others.authenticate(text)
+        other_keys.authenticate(text)
 
 
-def test_an_expired_key_is_refused_from_that_very_moment_though_it_is_remembered(keys, clock, cut):
+def test_an_expired_key_is_refused_from_that_very_moment_though_it_is_remembered(keys, clock, cut_off):
     key, text = keys.create("game", ["report"], None, clock.now + 1_000_000)
     keys.authenticate(text)
-    cut(keys)
+    cut_off(keys)
     clock.move(seconds=0.999999)
     assert keys.authenticate(text).key == key.key
     clock.move(seconds=0.000001)
@@ -164,12 +164,12 @@ def test_a_wrong_secret_is_not_told_whether_the_key_was_revoked(keys):
     assert "revoked" not in str(told.value)
 
 
-def test_a_key_that_is_remembered_is_judged_without_the_database(keys, clock, cut):
+def test_a_key_that_is_remembered_is_judged_without_the_database(keys, clock, cut_off):
     key, text = keys.create("game", ["report"])
     assert keys.recall(text) is None
     assert not keys.is_remembered(key.key)
     known = keys.authenticate(text)
-    cut(keys)
+    cut_off(keys)
     clock.move(seconds=1.999999)
     assert keys.authenticate(text) == keys.recall(text) == known
     assert keys.is_remembered(key.key)
@@ -182,21 +182,21 @@ def test_a_key_that_is_remembered_is_judged_without_the_database(keys, clock, cu
         keys.authenticate(text)
 
 
-def test_a_clock_that_was_put_back_makes_nobody_believe_what_is_old(keys, others, clock):
+def test_a_clock_that_was_put_back_makes_nobody_believe_what_is_old(keys, other_keys, clock):
     key, text = keys.create("game", ["report"])
-    others.authenticate(text)
+    other_keys.authenticate(text)
     keys.revoke(key.key)
     clock.move(seconds=-3600)
     with pytest.raises(AccessError, match="was revoked"):
-        others.authenticate(text)
+        other_keys.authenticate(text)
 
 
-def test_a_key_made_by_another_process_is_known_at_once_though_it_was_asked_for_before(keys, others, monkeypatch):
+def test_a_key_made_by_another_process_is_known_at_once_though_it_was_asked_for_before(keys, other_keys, monkeypatch):
     ids = iter("abcdefghij")
     monkeypatch.setattr("secrets.choice", lambda _: next(ids))
     with pytest.raises(AccessError):
         keys.authenticate("em_abcdefghij_" + "x" * 43)
-    _, text = others.create("game", ["report"])
+    _, text = other_keys.create("game", ["report"])
     assert keys.authenticate(text).key == "em_abcdefghij"
 
 
@@ -220,7 +220,7 @@ def test_revoking_twice_keeps_the_first_time_and_is_noted_once(keys, clock, serv
     assert [one.action for one in Audit(service.database).page()] == ["key.revoked", "key.created"]
 
 
-def test_many_who_revoke_at_once_note_it_once(keys, others, service):
+def test_many_who_revoke_at_once_note_it_once(keys, other_keys, service):
     key, _ = keys.create("game", ["report"])
     start = threading.Barrier(6)
 
@@ -228,7 +228,7 @@ def test_many_who_revoke_at_once_note_it_once(keys, others, service):
         start.wait()
         by.revoke(key.key)
 
-    threads = [threading.Thread(target=revoke, args=((keys, others)[at % 2],)) for at in range(6)]
+    threads = [threading.Thread(target=revoke, args=((keys, other_keys)[at % 2],)) for at in range(6)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -269,7 +269,7 @@ def test_only_an_admin_of_all_ladders_makes_and_revokes_keys(keys):
 # signed requests
 
 
-def sign(text, at, method="POST", path="/v1/x?a=1", body=BODY):
+def signed_request(text, at, method="POST", path="/v1/x?a=1", body=BODY):
     key = hashlib.sha256(text.encode()).digest()
     return text[:13], at, signing.sign(key, at, method, path, body), method, path, body
 
@@ -277,15 +277,15 @@ def sign(text, at, method="POST", path="/v1/x?a=1", body=BODY):
 def test_a_signed_request_is_its_keys_whose_text_does_not_travel(keys, clock):
     key, text = keys.create("game", ["report"])
     now = clock.now // 1_000_000
-    assert keys.authenticate_signed(*sign(text, now)) == keys.authenticate(text)
-    header = signing.read(signing.write(signing.SignedRequest(*sign(text, now)[:3])))
+    assert keys.authenticate_signed(*signed_request(text, now)) == keys.authenticate(text)
+    header = signing.read(signing.write(signing.SignedRequest(*signed_request(text, now)[:3])))
     assert keys.authenticate_signed(*header, "POST", "/v1/x?a=1", BODY).key == key.key
     with pytest.raises(AccessError, match="does not fit"):
         keys.authenticate_signed(*header, "POST", "/v1/x?a=2", BODY)
     with pytest.raises(AccessError, match="301 s ago; at most 300 s are allowed"):
-        keys.authenticate_signed(*sign(text, now - 301))
+        keys.authenticate_signed(*signed_request(text, now - 301))
     with pytest.raises(AccessError, match="does not fit"):
-        keys.authenticate_signed(*sign(other_secret(text), now))
+        keys.authenticate_signed(*signed_request(other_secret(text), now))
 
 
 def test_a_signature_by_a_key_that_is_unknown_revoked_or_expired_is_refused(keys, clock):
@@ -293,15 +293,15 @@ def test_a_signature_by_a_key_that_is_unknown_revoked_or_expired_is_refused(keys
     now = clock.now // 1_000_000
     keys.revoke(key.key)
     with pytest.raises(AccessError, match="was revoked"):
-        keys.authenticate_signed(*sign(text, now))
+        keys.authenticate_signed(*signed_request(text, now))
     with pytest.raises(AccessError, match="does not fit"):  # and nothing is told of the key
-        keys.authenticate_signed(*sign(other_secret(text), now))
+        keys.authenticate_signed(*signed_request(other_secret(text), now))
     with pytest.raises(AccessError, match="'em_aaaaaaaaaa' is not known"):
-        keys.authenticate_signed("em_aaaaaaaaaa", *sign(text, now)[1:])
+        keys.authenticate_signed("em_aaaaaaaaaa", *signed_request(text, now)[1:])
     _, text = keys.create("late", ["report"], None, clock.now + 5_000_000)
     clock.move(seconds=5)
     with pytest.raises(AccessError, match="expired at"):
-        keys.authenticate_signed(*sign(text, now + 5))
+        keys.authenticate_signed(*signed_request(text, now + 5))
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -8,8 +8,8 @@ from evenmatch.service.corrections import Ban
 from evenmatch.service.live_matches.live_match_service import Running
 from evenmatch.service.queue_rules import QueueRules
 from evenmatch.service.queues.queue_service import QueueService
-from ledger.made import duel
-from service.queued import (
+from ledger.sample_matches import duel
+from service.sample_queues import (
     DUEL,
     PAIRS,
     Join,
@@ -17,10 +17,10 @@ from service.queued import (
     QueuedPlayer,
     check_everything,
     hold_lease,
-    join,
-    one,
+    join_one,
+    join_queue,
     party,
-    rows,
+    select_rows,
     solos,
 )
 
@@ -34,7 +34,7 @@ def queue_service(service, ladder):
 
 
 def test_parties_join_and_get_numbers_that_rise(queue_service, ladder, service):
-    first, second = join(queue_service, ladder, party("ann", "bob"), party("cat"))
+    first, second = join_queue(queue_service, ladder, party("ann", "bob"), party("cat"))
     assert second == first + 1
     told = queue_service.status(ladder, first)
     assert (told.state, told.players, told.queues) == ("waiting", ("ann", "bob"), ("ranked",))
@@ -44,7 +44,7 @@ def test_parties_join_and_get_numbers_that_rise(queue_service, ladder, service):
 
 
 def test_time_passes_in_a_status(queue_service, ladder, clock):
-    (ticket,) = join(queue_service, ladder, party("ann"))
+    (ticket,) = join_queue(queue_service, ladder, party("ann"))
     clock.move(seconds=12.5)
     assert queue_service.status(ladder, ticket).waited == 12.5
 
@@ -54,7 +54,7 @@ def test_a_player_stands_where_they_stand_on_the_ladder(queue_service, ladder, s
     service.record(duel(1, "ann", "bob", ladder))
     service.record(duel(2, "ann", "bob", ladder))
     service.view(ladder)  # or one that is some milliseconds old would do
-    join(queue_service, ladder, *solos("ann", "bob", "new"))
+    join_queue(queue_service, ladder, *solos("ann", "bob", "new"))
     queue_state = queue_service.queue_state(ladder)
     queue_state.catch_up(service.clock())
     members = {held.party.names[0]: held.party.members[0] for held in queue_state.held.values()}
@@ -69,7 +69,7 @@ def test_one_who_is_refused_spoils_no_other(queue_service, ladder, service):
         ladder, [party("ann"), party("ann", "bob"), party("cat", queues=("casual",)), party("dan")]
     )
     assert [isinstance(each, Exception) for each in told] == [False, True, True, False]
-    assert sorted(name for (name,) in rows(service, "SELECT name FROM player")) == ["ann", "bob", "dan"]
+    assert sorted(name for (name,) in select_rows(service, "SELECT name FROM player")) == ["ann", "bob", "dan"]
     check_everything(service)
 
 
@@ -94,86 +94,88 @@ REFUSED = [
 @pytest.mark.parametrize(("wish", "kind", "said"), REFUSED, ids=[said for _, _, said in REFUSED])
 def test_what_cannot_be_is_refused_with_its_reason(queue_service, ladder, service, wish, kind, said):
     with pytest.raises(kind) as refused:
-        one(queue_service, ladder, wish)
+        join_one(queue_service, ladder, wish)
     assert said in str(refused.value)
-    assert rows(service, "SELECT * FROM seat") == []
-    assert rows(service, "SELECT * FROM player") == []
+    assert select_rows(service, "SELECT * FROM seat") == []
+    assert select_rows(service, "SELECT * FROM player") == []
 
 
 def test_a_role_of_one_of_its_queues_is_accepted(queue_service, ladder):
     queue_service.set_queue(ladder, "roles", {**PAIRS, "roles": {"tank": 1}})
-    (ticket,) = join(queue_service, ladder, party("ann", queues=("ranked", "roles"), roles=("tank",)))
+    (ticket,) = join_queue(queue_service, ladder, party("ann", queues=("ranked", "roles"), roles=("tank",)))
     assert set(queue_service.status(ladder, ticket).waiting) == {"ranked", "roles"}
     with pytest.raises(InputError, match="offers the role 'mage'; the roles are tank"):
-        one(queue_service, ladder, party("bob", queues=("roles",), roles=("mage",)))
+        join_one(queue_service, ladder, party("bob", queues=("roles",), roles=("mage",)))
 
 
 def test_who_waits_cannot_join_again_here_or_on_another_ladder(queue_service, ladder, service):
     service.create_ladder("arena", "elo", rules("elo"))
     queue_service.set_queue("arena", "ranked", DUEL)
-    (ticket,) = join(queue_service, ladder, party("ann", "bob"))
+    (ticket,) = join_queue(queue_service, ladder, party("ann", "bob"))
     said = f"player 'bob' waits in ticket {ticket} of ladder '{ladder}'"
     for where in (ladder, "arena"):
         with pytest.raises(ConflictError, match=said):
-            one(queue_service, where, party("bob"))
-    one(queue_service, ladder, Leave(ticket))
-    join(queue_service, "arena", party("bob"))
+            join_one(queue_service, where, party("bob"))
+    join_one(queue_service, ladder, Leave(ticket))
+    join_queue(queue_service, "arena", party("bob"))
     check_everything(service)
 
 
 def test_the_same_request_gives_the_same_ticket(queue_service, ladder, service, clock):
-    first, second = join(queue_service, ladder, party("ann", "bob", request="r1"), party("bob", "ann", request="r1"))
+    first, second = join_queue(
+        queue_service, ladder, party("ann", "bob", request="r1"), party("bob", "ann", request="r1")
+    )
     assert first == second
     clock.move(seconds=5)
-    assert join(queue_service, ladder, party("ann", "bob", request="r1")) == [first]
+    assert join_queue(queue_service, ladder, party("ann", "bob", request="r1")) == [first]
     for other in (party("ann", "bob", request="r2"), party("ann", request="r1"), party("ann", "bob")):
         with pytest.raises(ConflictError, match="waits in ticket"):
-            one(queue_service, ladder, other)
-    one(queue_service, ladder, Leave(first))
-    assert join(queue_service, ladder, party("ann", "bob", request="r1")) != [first]
+            join_one(queue_service, ladder, other)
+    join_one(queue_service, ladder, Leave(first))
+    assert join_queue(queue_service, ladder, party("ann", "bob", request="r1")) != [first]
     check_everything(service)
 
 
 def test_two_names_of_one_player_are_one_player(queue_service, ladder, service):
-    join(queue_service, ladder, party("ann"))
+    join_queue(queue_service, ladder, party("ann"))
     service.rename("ann", "anna")
     with pytest.raises(ConflictError, match="'anna' waits in ticket"):
-        one(queue_service, ladder, party("anna"))
-    (ticket,) = [number for (number,) in rows(service, "SELECT ticket FROM ticket")]
-    one(queue_service, ladder, Leave(ticket, "anna"))
+        join_one(queue_service, ladder, party("anna"))
+    (ticket,) = [number for (number,) in select_rows(service, "SELECT ticket FROM ticket")]
+    join_one(queue_service, ladder, Leave(ticket, "anna"))
     with pytest.raises(InputError, match="under two names"):
-        one(queue_service, ladder, party("ann", "anna"))
+        join_one(queue_service, ladder, party("ann", "anna"))
 
 
 def test_the_banned_are_refused(queue_service, ladder, service):
     service.record(duel(1, "ann", "bob", ladder))
     service.correct(ladder, Ban("bob", rule="void"))
     with pytest.raises(ConflictError, match="'bob' is banned"):
-        one(queue_service, ladder, party("bob"))
-    join(queue_service, ladder, party("ann"))
+        join_one(queue_service, ladder, party("bob"))
+    join_queue(queue_service, ladder, party("ann"))
 
 
 def test_who_plays_is_told_until_when(queue_service, ladder, service, clock):
     Running(service).announce(ladder, "m1", [["ann"], ["bob"]], expires_in=600.0)
     with pytest.raises(NotYetError, match="'bob' plays match 'm1' of ladder 'duel' until") as refused:
-        one(queue_service, ladder, party("bob"))
+        join_one(queue_service, ladder, party("bob"))
     assert refused.value.until == clock() + 600_000_000
 
 
 def test_only_who_is_in_a_ticket_speaks_for_it(queue_service, ladder):
-    (ticket,) = join(queue_service, ladder, party("ann", "bob"))
+    (ticket,) = join_queue(queue_service, ladder, party("ann", "bob"))
     with pytest.raises(InputError, match="player 'eve' is not in ticket"):
-        one(queue_service, ladder, Leave(ticket, "eve"))
+        join_one(queue_service, ladder, Leave(ticket, "eve"))
     with pytest.raises(UnknownNameError, match="unknown ticket '999'"):
-        one(queue_service, ladder, Leave(999))
-    told = one(queue_service, ladder, Leave(ticket, "bob"))
+        join_one(queue_service, ladder, Leave(999))
+    told = join_one(queue_service, ladder, Leave(ticket, "bob"))
     assert told.state == "gone"
-    assert one(queue_service, ladder, Leave(ticket)).state == "gone"
+    assert join_one(queue_service, ladder, Leave(ticket)).state == "gone"
     assert queue_service.status(ladder, ticket).ended == "left the queue"
 
 
 def test_a_queue_is_replaced_and_removed(queue_service, ladder, service):
-    (ticket,) = join(queue_service, ladder, party("ann"))
+    (ticket,) = join_queue(queue_service, ladder, party("ann"))
     queue_service.set_queue(ladder, "ranked", DUEL, QueueRules(tick=0.5, heartbeat=None))
     assert queue_service.queue(ladder, "ranked").policy.team_size == 1
     assert queue_service.queue(ladder, "ranked").rules == QueueRules(tick=0.5, heartbeat=None)
@@ -184,7 +186,7 @@ def test_a_queue_is_replaced_and_removed(queue_service, ladder, service):
     assert queue_service.status(ladder, ticket).ended == "queue 'ranked' was removed"
     assert queue_service.queues(ladder) == []
     with pytest.raises(UnknownNameError, match="unknown queue 'ranked'"):
-        one(queue_service, ladder, party("ann"))
+        join_one(queue_service, ladder, party("ann"))
     check_everything(service)
 
 
@@ -196,7 +198,7 @@ def test_a_queue_has_teams_of_the_ladders_size_unless_it_says_otherwise(queue_se
 
 def test_who_waits_is_counted_by_queue_band_and_region(queue_service, ladder, clock):
     queue_service.set_queue(ladder, "casual", PAIRS)
-    join(
+    join_queue(
         queue_service,
         ladder,
         party("ann", "bob", ping={"eu": 20.0, "us": 90.0}),
@@ -211,7 +213,7 @@ def test_who_waits_is_counted_by_queue_band_and_region(queue_service, ladder, cl
 
 
 def test_a_restart_loses_nobodys_place(queue_service, ladder, service, clock):
-    (ticket,) = join(queue_service, ladder, party("ann", "bob"))
+    (ticket,) = join_queue(queue_service, ladder, party("ann", "bob"))
     clock.move(seconds=20)
     told = QueueService(service).status(ladder, ticket)
     assert (told.state, told.waited) == ("waiting", 20.0)

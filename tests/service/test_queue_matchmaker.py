@@ -12,8 +12,8 @@ from evenmatch.service.queue_rules import QueueRules
 from evenmatch.service.queues.leases import Leases
 from evenmatch.service.queues.matchmaker import Matchmaker
 from evenmatch.service.queues.queue_service import QueueService, lease_of
-from ledger.made import duel
-from service.queued import (
+from ledger.sample_matches import duel
+from service.sample_queues import (
     ANYBODY,
     DUEL,
     PAIRS,
@@ -22,10 +22,10 @@ from service.queued import (
     accept_all,
     check_everything,
     granted,
-    join,
-    one,
+    join_one,
+    join_queue,
     party,
-    rows,
+    select_rows,
     solos,
 )
 
@@ -51,7 +51,7 @@ def always(queue_service):
 
 def test_who_gives_no_sign_of_life_is_dropped(queue_service, ladder, service, clock, maker):
     queue_service.set_queue(ladder, "ranked", PAIRS)
-    silent, looking = join(queue_service, ladder, *solos("ann", "bob"))
+    silent, looking = join_queue(queue_service, ladder, *solos("ann", "bob"))
     for _ in range(3):
         maker.step(ladder)
         clock.move(seconds=15)
@@ -60,14 +60,14 @@ def test_who_gives_no_sign_of_life_is_dropped(queue_service, ladder, service, cl
     assert maker.step(ladder).dropped == (silent,)
     assert queue_service.status(ladder, silent).ended == "no sign of life for 45 s"
     assert queue_service.status(ladder, looking).state == "waiting"
-    assert rows(service, "SELECT * FROM penalty") == []
-    join(queue_service, ladder, party("ann"))
+    assert select_rows(service, "SELECT * FROM penalty") == []
+    join_queue(queue_service, ladder, party("ann"))
     check_everything(service)
 
 
 def test_after_a_restart_everybody_has_the_time_of_a_heartbeat_anew(queue_service, ladder, service, clock):
     queue_service.set_queue(ladder, "ranked", PAIRS)
-    (ticket,) = join(queue_service, ladder, party("ann"))
+    (ticket,) = join_queue(queue_service, ladder, party("ann"))
     clock.move(seconds=3600)
     maker = Matchmaker(QueueService(service))
     assert maker.step(ladder).dropped == ()
@@ -78,13 +78,13 @@ def test_after_a_restart_everybody_has_the_time_of_a_heartbeat_anew(queue_servic
 
 
 def test_time_before_the_first_matchmaker_does_not_count_as_waiting(queue_service, ladder, service, clock, maker):
-    (early,) = join(queue_service, ladder, party("ann"))
+    (early,) = join_queue(queue_service, ladder, party("ann"))
     clock.move(seconds=40)
     told = queue_service.status(ladder, early)
     assert (told.state, told.waited, told.is_matching, told.waiting) == ("waiting", 0.0, False, {})
     maker.step(ladder)
     clock.move(seconds=3)
-    (late,) = join(queue_service, ladder, party("bob", within=0.0))
+    (late,) = join_queue(queue_service, ladder, party("bob", within=0.0))
     told = queue_service.status(ladder, early)
     assert (told.waited, told.is_matching, told.waiting["ranked"].waited) == (3.0, True, 3.0)
     assert maker.step(ladder).offers != ()
@@ -100,18 +100,18 @@ def test_a_pause_of_the_matchmaker_does_not_count_and_earlier_waiting_does(
     queue_service.set_queue(ladder, "ranked", {**PAIRS, "team_size": 5})
     first, queue_state = Matchmaker(queue_service), queue_service.queue_state(ladder)
     first.step(ladder)
-    (ann,) = join(queue_service, ladder, party("ann"))
+    (ann,) = join_queue(queue_service, ladder, party("ann"))
     clock.move(seconds=7)
     first.leases.release(lease_of(queue_state.ladder))
     clock.move(seconds=30)
-    (bob,) = join(queue_service, ladder, party("bob"))
+    (bob,) = join_queue(queue_service, ladder, party("bob"))
     clock.move(seconds=30)
     other = QueueService(other_service)
     assert [other.status(ladder, ticket).waited for ticket in (ann, bob)] == [0.0, 0.0]
     second = Matchmaker(other)
     second.step(ladder)
     clock.move(seconds=10)
-    (cat,) = join(queue_service, ladder, party("cat"))
+    (cat,) = join_queue(queue_service, ladder, party("cat"))
     queue_state.catch_up(clock())
     for seen in (queue_service, other):
         assert [seen.status(ladder, ticket).waited for ticket in (ann, bob, cat)] == [10.0, 10.0, 0.0]
@@ -120,7 +120,7 @@ def test_a_pause_of_the_matchmaker_does_not_count_and_earlier_waiting_does(
 
 def test_a_takeover_within_seconds_changes_no_waiting_time(queue_service, ladder, other_service, clock):
     Matchmaker(queue_service).step(ladder)
-    (ticket,) = join(queue_service, ladder, party("ann"))
+    (ticket,) = join_queue(queue_service, ladder, party("ann"))
     clock.move(seconds=4)
     queue_service.leases.release(lease_of(queue_service.queue_state(ladder).ladder))
     Matchmaker(QueueService(other_service)).step(ladder)
@@ -129,7 +129,7 @@ def test_a_takeover_within_seconds_changes_no_waiting_time(queue_service, ladder
 
 def test_where_one_of_its_queues_asks_for_no_sign_a_ticket_stays(queue_service, ladder, clock, maker):
     queue_service.set_queue(ladder, "slow", PAIRS, QueueRules(heartbeat=None))
-    join(queue_service, ladder, party("ann", queues=("slow",)), party("bob", queues=("slow", "ranked")))
+    join_queue(queue_service, ladder, party("ann", queues=("slow",)), party("bob", queues=("slow", "ranked")))
     maker.step(ladder)
     clock.move(seconds=1000)
     assert maker.step(ladder).dropped == ()
@@ -138,7 +138,7 @@ def test_where_one_of_its_queues_asks_for_no_sign_a_ticket_stays(queue_service, 
 def test_who_has_waited_as_long_as_anybody_may_is_given_up(queue_service, ladder, service, clock, maker):
     queue_service.set_queue(ladder, "ranked", {**PAIRS, "max_wait": 20.0})
     maker.step(ladder)
-    (ticket,) = join(queue_service, ladder, party("ann"))
+    (ticket,) = join_queue(queue_service, ladder, party("ann"))
     clock.move(seconds=20)
     assert maker.step(ladder).dropped == (ticket,)
     assert queue_service.status(ladder, ticket).ended.startswith("no match was found in 20 s")
@@ -149,7 +149,7 @@ def test_only_who_holds_the_lease_makes_matches(queue_service, ladder, service, 
     other = Matchmaker(QueueService(other_service))
     assert maker.step(ladder) is not None
     assert other.step(ladder) is None
-    join(other.queue_service, ladder, *solos("ann", "bob"))
+    join_queue(other.queue_service, ladder, *solos("ann", "bob"))
     assert len(maker.step(ladder).offers) == 1
     maker.leases.release(f"matchmaker of ladder {maker.queue_service.queue_state(ladder).ladder}")
 
@@ -157,7 +157,7 @@ def test_only_who_holds_the_lease_makes_matches(queue_service, ladder, service, 
 def test_a_region_too_many_is_told_and_not_kept_waiting_for_ever(queue_service, ladder, service, maker):
     queue_service.set_queue(ladder, "ranked", PAIRS)
     many = [party(f"p{at}", ping={f"r{at}": 10.0}) for at in range(61)]
-    tickets = join(queue_service, ladder, *many)
+    tickets = join_queue(queue_service, ladder, *many)
     assert maker.step(ladder).dropped == (tickets[60],)
     assert "expected at most 60 in a queue" in queue_service.status(ladder, tickets[60]).ended
     check_everything(service)
@@ -168,10 +168,10 @@ def test_two_matchmakers_in_turn_never_offer_a_ticket_twice(queue_service, ladde
     makers = [always(queue_service), always(QueueService(other_service))]
     for number in range(20):
         names = [f"p{number}-{at}" for at in range(5)]
-        tickets = join(queue_service, ladder, *solos(*names))
+        tickets = join_queue(queue_service, ladder, *solos(*names))
         for maker in makers if number % 2 else makers[::-1]:
             maker.step(ladder)
-        one(queue_service, ladder, Leave(tickets[4]))
+        join_one(queue_service, ladder, Leave(tickets[4]))
         check_everything(service)
 
 
@@ -184,10 +184,10 @@ def test_what_changed_while_it_was_thinking_is_left_out(queue_service, ladder, s
     def think_long(now, taken):
         found = think(now, taken)
         quick.step(ladder)
-        join(quick.queue_service, ladder, party("eve"))
+        join_queue(quick.queue_service, ladder, party("eve"))
         return found
 
-    tickets = join(queue_service, ladder, *solos("ann", "bob", "cat"))
+    tickets = join_queue(queue_service, ladder, *solos("ann", "bob", "cat"))
     queue_state.propose = think_long
     assert slow.step(ladder).offers == ()
     check_everything(service)
@@ -211,7 +211,7 @@ def test_a_ladder_that_fails_keeps_no_other_from_its_matches(queue_service, ladd
 
     monkeypatch.setattr(maker, "step", failing)
     queue_service.listen(lambda *_: asked.set())
-    join(queue_service, ladder, *solos("ann", "bob"))
+    join_queue(queue_service, ladder, *solos("ann", "bob"))
     loop = threading.Thread(target=maker.run, args=(stop,))
     loop.start()
     try:
@@ -266,7 +266,7 @@ def test_two_processes_at_once_put_nobody_in_two_matches(service, other_service,
 def test_the_loop_makes_matches_and_lets_go_when_it_stops(queue_service, ladder, service, other_service):
     queue_service.set_queue(ladder, "ranked", DUEL, QueueRules(tick=0.05))
     asked, stop = threading.Event(), threading.Event()
-    tickets = join(queue_service, ladder, *solos("ann", "bob"))
+    tickets = join_queue(queue_service, ladder, *solos("ann", "bob"))
     queue_service.listen(lambda *_: asked.set())
     loop = threading.Thread(target=Matchmaker(queue_service).run, args=(stop,))
     loop.start()
@@ -285,12 +285,12 @@ def test_other_processes_hear_of_changes(queue_service, ladder, other_service, r
     heard, told, stop = [], threading.Event(), threading.Event()
     other = QueueService(other_service)
     other.listen(lambda where, tickets: (heard.append((where, tickets)), told.set()))
-    tickets = join(queue_service, ladder, *solos("ann", "bob"))
+    tickets = join_queue(queue_service, ladder, *solos("ann", "bob"))
     thread = threading.Thread(target=other.hear, args=(stop,))
     thread.start()
     try:
         for _ in range(100):
-            one(queue_service, ladder, Leave(join(queue_service, ladder, party("cat"))[0]))
+            join_one(queue_service, ladder, Leave(join_queue(queue_service, ladder, party("cat"))[0]))
             if told.wait(0.1):
                 break
         heard.clear()
@@ -306,7 +306,7 @@ def test_other_processes_hear_of_changes(queue_service, ladder, other_service, r
 def test_an_open_seat_is_filled(queue_service, ladder, service, clock, maker):
     """bob leaves a match of two against two; dan, who waits, is asked and comes into bob's team."""
     queue_service.set_queue(ladder, "ranked", PAIRS, QueueRules(heartbeat=None))
-    tickets = join(queue_service, ladder, party("ann", "bob"), party("cat", "eve"))
+    tickets = join_queue(queue_service, ladder, party("ann", "bob"), party("cat", "eve"))
     maker.step(ladder)
     match_id = [granted(each).match_id for each in queue_service.apply(ladder, [Accept(ticket) for ticket in tickets])][
         1
@@ -317,14 +317,14 @@ def test_an_open_seat_is_filled(queue_service, ladder, service, clock, maker):
     seats = [int("bob" in team) for team in queue_service.status(ladder, tickets[0]).match.teams]
     running.openings(ladder, match_id, "ranked", seats)
     check_everything(service)
-    (waiting,) = join(queue_service, ladder, party("dan"))
+    (waiting,) = join_queue(queue_service, ladder, party("dan"))
     (offer,) = maker.step(ladder).offers
-    (later,) = join(queue_service, ladder, party("fay"))
+    (later,) = join_queue(queue_service, ladder, party("fay"))
     assert maker.step(ladder).offers == ()  # the seat is offered already
-    one(queue_service, ladder, Leave(later))
+    join_one(queue_service, ladder, Leave(later))
     asked = queue_service.status(ladder, waiting).offer
     assert (asked.offer, asked.match, asked.players) == (offer, match_id, 1)
-    assert one(queue_service, ladder, Accept(waiting)).match_id == match_id
+    assert join_one(queue_service, ladder, Accept(waiting)).match_id == match_id
     teams = queue_service.status(ladder, waiting).match.teams
     assert sorted(map(sorted, teams)) == [["ann", "bob", "dan"], ["cat", "eve"]]
     check_everything(service)
@@ -340,10 +340,10 @@ def test_who_left_a_match_is_not_offered_a_seat_of_it_in_another_team(queue_serv
     running.leaves(ladder, "m1", [Presence(one_, clock(), back=False) for one_ in ("bob", "eve")])
     running.openings(ladder, "m1", "ranked", [0, 1])
     clock.move(seconds=1)
-    (bob,) = join(queue_service, ladder, party("bob", within=100.0))
+    (bob,) = join_queue(queue_service, ladder, party("bob", within=100.0))
     assert maker.step(ladder).offers == ()
     assert queue_service.status(ladder, bob).state == "waiting"
-    (dan,) = join(queue_service, ladder, party("dan", within=100.0))
+    (dan,) = join_queue(queue_service, ladder, party("dan", within=100.0))
     assert len(maker.step(ladder).offers) == 1
     assert (queue_service.status(ladder, bob).state, queue_service.status(ladder, dan).state) == ("waiting", "offered")
     check_everything(service)
@@ -355,25 +355,25 @@ def test_a_seat_whose_match_is_over_is_not_given(queue_service, ladder, service,
     running.announce(ladder, "m1", [["ann"], ["bob"]], queue="ranked")
     running.leaves(ladder, "m1", [Presence("bob", clock(), back=False)])
     running.openings(ladder, "m1", "ranked", [0, 1])
-    (waiting,) = join(queue_service, ladder, party("dan", within=100.0))
+    (waiting,) = join_queue(queue_service, ladder, party("dan", within=100.0))
     assert len(maker.step(ladder).offers) == 1
     running.cancel(ladder, "m1", "the server fell over")
-    told = one(queue_service, ladder, Accept(waiting))
+    told = join_one(queue_service, ladder, Accept(waiting))
     assert (told.state, told.match_id) == ("waiting", None)
     assert maker.step(ladder).offers == ()
     check_everything(service)
 
 
 def test_what_is_long_over_is_forgotten(queue_service, ladder, service, clock):
-    tickets = join(queue_service, ladder, *solos("ann", "bob", "cat"))
+    tickets = join_queue(queue_service, ladder, *solos("ann", "bob", "cat"))
     Matchmaker(queue_service).step(ladder)
     accept_all(
         queue_service, ladder, [one_.ticket for one_ in queue_service.statuses(ladder, tickets).values() if one_.offer]
     )
     clock.move(days=1, seconds=1)
     Matchmaker(QueueService(service), always(queue_service).leases).step(ladder)
-    assert rows(service, "SELECT state FROM ticket") == [("waiting",)]
-    assert rows(service, "SELECT * FROM offer") == []
+    assert select_rows(service, "SELECT state FROM ticket") == [("waiting",)]
+    assert select_rows(service, "SELECT * FROM offer") == []
 
 
 def test_odds_are_the_ladders_own(service, ladder, maker, queue_service):
@@ -381,7 +381,7 @@ def test_odds_are_the_ladders_own(service, ladder, maker, queue_service):
     service.record(duel(1, "ann", "bob", ladder))
     service.view(ladder)
     queue_service.set_queue(ladder, "ranked", {**ANYBODY, "team_size": 1, "odds_scale": 5.0})
-    tickets = join(queue_service, ladder, *solos("ann", "bob"))
+    tickets = join_queue(queue_service, ladder, *solos("ann", "bob"))
     maker.step(ladder)
     odds = queue_service.status(ladder, tickets[0]).offer.odds
     assert max(odds, 1 - odds) == pytest.approx(0.5459, abs=1e-3)

@@ -8,7 +8,7 @@ from evenmatch.service.live_matches.live_match_service import Running
 from evenmatch.service.queue_rules import QueueRules
 from evenmatch.service.queues.matchmaker import Matchmaker
 from evenmatch.service.queues.queue_service import QueueService
-from service.queued import (
+from service.sample_queues import (
     DUEL,
     PAIRS,
     Accept,
@@ -17,10 +17,10 @@ from service.queued import (
     accept_all,
     check_everything,
     granted,
-    join,
-    one,
+    join_one,
+    join_queue,
     party,
-    rows,
+    select_rows,
     solos,
 )
 
@@ -42,7 +42,7 @@ def maker(queue_service):
 @pytest.fixture
 def four(queue_service, ladder, maker):
     """Two solo players and a party of two, who are asked."""
-    tickets = join(queue_service, ladder, party("ann"), party("bob"), party("cat", "dan"))
+    tickets = join_queue(queue_service, ladder, party("ann"), party("bob"), party("cat", "dan"))
     stepped = maker.step(ladder)
     assert len(stepped.offers) == 1
     return tickets
@@ -58,17 +58,17 @@ def test_who_accepts_together_plays_together(queue_service, ladder, service, clo
     assert {granted(one_).state for one_ in told} == {"offered"}
     assert queue_service.status(ladder, four[2]).offer.own == {"cat": True, "dan": False}
     assert queue_service.status(ladder, four[2]).change > asked.change
-    made = one(queue_service, ladder, Accept(four[2], "dan"))
+    made = join_one(queue_service, ladder, Accept(four[2], "dan"))
     assert made.state == "matched"
     status = queue_service.status(ladder, four[0])
     assert (status.state, status.match.match_id, status.match.state) == ("matched", made.match_id, "open")
     assert made.match_id.startswith(f"ranked-{asked.offer.offer}-")
     assert sorted(map(sorted, status.match.teams)) == [["ann", "bob"], ["cat", "dan"]]
-    ((expires_at, queue),) = rows(service, "SELECT expires_at, queue FROM live")
+    ((expires_at, queue),) = select_rows(service, "SELECT expires_at, queue FROM live")
     assert (expires_at, queue) == (clock() + 7200 * SECOND, "ranked")
     with pytest.raises(NotYetError, match=f"'ann' plays match '{made.match_id}'"):
-        one(queue_service, ladder, party("ann"))
-    assert one(queue_service, ladder, Accept(four[0])) == granted(
+        join_one(queue_service, ladder, party("ann"))
+    assert join_one(queue_service, ladder, Accept(four[0])) == granted(
         queue_service.apply(ladder, [Accept(four[0], "ann")])[0]
     )
     check_everything(service)
@@ -76,8 +76,8 @@ def test_who_accepts_together_plays_together(queue_service, ladder, service, clo
 
 def test_who_declines_is_gone_and_the_others_keep_their_age(queue_service, ladder, service, clock, maker, four):
     clock.move(seconds=5)
-    one(queue_service, ladder, Accept(four[2], "cat"))
-    told = one(queue_service, ladder, Decline(four[2], "dan"))
+    join_one(queue_service, ladder, Accept(four[2], "cat"))
+    told = join_one(queue_service, ladder, Decline(four[2], "dan"))
     assert told.state == "gone"
     assert queue_service.status(ladder, four[2]).ended == "dan declined an offered match"
     assert [(each.state, each.waited) for each in queue_service.statuses(ladder, four[:2]).values()] == [
@@ -86,9 +86,9 @@ def test_who_declines_is_gone_and_the_others_keep_their_age(queue_service, ladde
     assert queue_service.penalties(ladder, "dan") == penalties.Penalty(1.0, clock() + 30 * SECOND)
     assert queue_service.penalties(ladder, "cat") is None
     with pytest.raises(NotYetError, match="'dan' declined, missed or left a match") as refused:
-        one(queue_service, ladder, party("cat", "dan"))
+        join_one(queue_service, ladder, party("cat", "dan"))
     assert refused.value.until == clock() + 30 * SECOND
-    join(queue_service, ladder, party("cat"), party("eve"))
+    join_queue(queue_service, ladder, party("cat"), party("eve"))
     assert len(maker.step(ladder).offers) == 1
     clock.move(seconds=30)
     check_everything(service)
@@ -96,12 +96,12 @@ def test_who_declines_is_gone_and_the_others_keep_their_age(queue_service, ladde
 
 def test_silence_costs_a_strike_and_the_ticket(queue_service, ladder, service, clock, maker, four):
     accept_all(queue_service, ladder, four[:1])
-    one(queue_service, ladder, Accept(four[2], "cat"))
+    join_one(queue_service, ladder, Accept(four[2], "cat"))
     clock.move(seconds=20)
     assert maker.step(ladder).lapsed == ()
     clock.move(seconds=1)
     with pytest.raises(ConflictError, match="open until"):
-        one(queue_service, ladder, Accept(four[1]))
+        join_one(queue_service, ladder, Accept(four[1]))
     assert len(maker.step(ladder).lapsed) == 1
     found = queue_service.statuses(ladder, four)
     assert [found[ticket].state for ticket in four] == ["waiting", "gone", "gone"]
@@ -118,7 +118,7 @@ def test_silence_costs_a_strike_and_the_ticket(queue_service, ladder, service, c
 
 def test_leaving_while_asked_is_declining(queue_service, ladder, service, four):
     accept_all(queue_service, ladder, [four[2]])
-    one(queue_service, ladder, Leave(four[2]))
+    join_one(queue_service, ladder, Leave(four[2]))
     assert queue_service.status(ladder, four[2]).ended == "cat, dan left while a match was offered"
     assert queue_service.penalties(ladder, "cat").strikes == queue_service.penalties(ladder, "dan").strikes == 1.0
     assert queue_service.status(ladder, four[0]).state == "waiting"
@@ -126,8 +126,8 @@ def test_leaving_while_asked_is_declining(queue_service, ladder, service, four):
 
 
 def test_who_speaks_for_a_party_declines_for_those_who_have_not_accepted(queue_service, ladder, service, four):
-    one(queue_service, ladder, Accept(four[2], "cat"))
-    one(queue_service, ladder, Decline(four[2]))
+    join_one(queue_service, ladder, Accept(four[2], "cat"))
+    join_one(queue_service, ladder, Decline(four[2]))
     assert queue_service.status(ladder, four[2]).ended == "dan declined an offered match"
     assert [queue_service.penalties(ladder, name) is None for name in ("cat", "dan")] == [True, False]
     check_everything(service)
@@ -136,22 +136,22 @@ def test_who_speaks_for_a_party_declines_for_those_who_have_not_accepted(queue_s
 def test_an_answer_must_be_to_the_present_offer(queue_service, ladder, service, maker, four):
     number = queue_service.status(ladder, four[0]).offer.offer
     with pytest.raises(ConflictError, match=f"has the offer {number}, not {number + 7}"):
-        one(queue_service, ladder, Accept(four[0], None, number + 7))
+        join_one(queue_service, ladder, Accept(four[0], None, number + 7))
     with pytest.raises(InputError, match="player 'bob' is not in ticket"):
-        one(queue_service, ladder, Accept(four[0], "bob"))
-    one(queue_service, ladder, Decline(four[1], "bob", number))
-    assert one(queue_service, ladder, Decline(four[1], "bob", number)).state == "gone"
+        join_one(queue_service, ladder, Accept(four[0], "bob"))
+    join_one(queue_service, ladder, Decline(four[1], "bob", number))
+    assert join_one(queue_service, ladder, Decline(four[1], "bob", number)).state == "gone"
     with pytest.raises(ConflictError, match=f"offer {number} is off"):
-        one(queue_service, ladder, Accept(four[0], "ann", number))
+        join_one(queue_service, ladder, Accept(four[0], "ann", number))
     with pytest.raises(ConflictError, match="is gone"):
-        one(queue_service, ladder, Accept(four[1]))
+        join_one(queue_service, ladder, Accept(four[1]))
 
 
 def test_who_plays_neither_leaves_nor_declines(queue_service, ladder, four):
     accept_all(queue_service, ladder, four)
     for wish in (Leave(four[0]), Decline(four[0])):
         with pytest.raises(ConflictError, match="already has its match"):
-            one(queue_service, ladder, wish)
+            join_one(queue_service, ladder, wish)
 
 
 def test_answers_in_one_transaction_see_one_another(queue_service, ladder, service, four):
@@ -173,12 +173,12 @@ def test_strikes_grow_and_fade(queue_service, ladder, clock, maker):
     waits = []
     for pause in (0, 3600, 60, 120):
         clock.move(seconds=pause)
-        tickets = join(queue_service, ladder, *solos("ann", "bob", "cat", "dan"))
+        tickets = join_queue(queue_service, ladder, *solos("ann", "bob", "cat", "dan"))
         maker.step(ladder)
-        one(queue_service, ladder, Decline(tickets[0]))
+        join_one(queue_service, ladder, Decline(tickets[0]))
         waits.append((queue_service.penalties(ladder, "ann").until - clock()) / SECOND)
         for ticket in tickets[1:]:
-            one(queue_service, ladder, Leave(ticket))
+            join_one(queue_service, ladder, Leave(ticket))
     assert waits == pytest.approx([30, 42.4264, 83.8459, 100], abs=1e-3)
     assert queue_service.penalties(ladder, "ann").strikes == pytest.approx(3.42605, abs=1e-4)
     clock.move(seconds=7200)
@@ -186,22 +186,22 @@ def test_strikes_grow_and_fade(queue_service, ladder, clock, maker):
 
 
 def test_a_penalty_is_forgiven(queue_service, ladder, four):
-    one(queue_service, ladder, Decline(four[0]))
+    join_one(queue_service, ladder, Decline(four[0]))
     assert queue_service.forgive(ladder, "ann")
     assert not queue_service.forgive(ladder, "ann")
-    join(queue_service, ladder, party("ann"))
+    join_queue(queue_service, ladder, party("ann"))
 
 
 def test_a_ticket_in_two_queues_is_taken_by_one(queue_service, ladder, service, maker):
     queue_service.set_queue(ladder, "duels", DUEL, QueueRules(accept_within=5))
     both = ("ranked", "duels")
-    tickets = join(queue_service, ladder, *(party(name, queues=both) for name in "abc"), party("d"))
+    tickets = join_queue(queue_service, ladder, *(party(name, queues=both) for name in "abc"), party("d"))
     stepped = maker.step(ladder)
     assert len(stepped.offers) == 1
     assert [each.state for each in queue_service.statuses(ladder, tickets).values()].count("offered") in (2, 4)
     asked = [each for each in queue_service.statuses(ladder, tickets).values() if each.offer is not None]
     assert {each.offer.queue for each in asked} == {"duels"}  # both have waited as long, and d comes before r
-    one(queue_service, ladder, Decline(asked[0].ticket))
+    join_one(queue_service, ladder, Decline(asked[0].ticket))
     other = queue_service.status(ladder, asked[1].ticket)
     assert other.state == "waiting"
     assert set(other.waiting) == set(both)
@@ -217,7 +217,7 @@ def test_who_met_lately_is_not_met_again_at_once(service, ladder, clock):
     accept_all(queue_service, ladder, _asked(queue_service, maker, ladder, "ann", "bob"))
     _over(service, ladder)
     clock.move(seconds=60)
-    tickets = join(queue_service, ladder, *solos("ann", "bob"))
+    tickets = join_queue(queue_service, ladder, *solos("ann", "bob"))
     for other in (maker, Matchmaker(QueueService(service), maker.leases)):  # as it followed, and as it is read anew
         assert other.step(ladder).offers == ()
     clock.move(seconds=100)
@@ -237,30 +237,30 @@ def test_a_meeting_is_as_long_ago_as_the_match_is_over(service, ladder, clock):
     clock.move(seconds=700)
     _over(service, ladder)
     maker.step(ladder)
-    join(queue_service, ladder, *solos("ann", "bob"))
+    join_queue(queue_service, ladder, *solos("ann", "bob"))
     assert maker.step(ladder).offers == ()
     clock.move(seconds=100)
     assert len(maker.step(ladder).offers) == 1
 
 
 def _asked(queue_service, maker, ladder, *names):
-    tickets = join(queue_service, ladder, *solos(*names))
+    tickets = join_queue(queue_service, ladder, *solos(*names))
     assert len(maker.step(ladder).offers) == 1
     return tickets
 
 
 def _over(service, ladder):
-    ((match_id,),) = rows(service, "SELECT match_id FROM live WHERE state = 'open'")
+    ((match_id,),) = select_rows(service, "SELECT match_id FROM live WHERE state = 'open'")
     Running(service).cancel(ladder, match_id, "test")
 
 
 def test_listeners_hear_of_every_ticket_that_changed(queue_service, ladder, maker):
     heard = []
     queue_service.listen(lambda where, tickets: heard.append((where, tickets)))
-    tickets = join(queue_service, ladder, *solos("ann", "bob", "cat", "dan"))
+    tickets = join_queue(queue_service, ladder, *solos("ann", "bob", "cat", "dan"))
     maker.step(ladder)
     assert heard == [(ladder, tickets)]
-    one(queue_service, ladder, Accept(tickets[0]))
+    join_one(queue_service, ladder, Accept(tickets[0]))
     assert heard[1:] == [(ladder, tickets)]
 
 
@@ -268,5 +268,5 @@ def test_removing_a_queue_takes_its_offers_back_without_strikes(queue_service, l
     queue_service.set_queue(ladder, "casual", PAIRS)
     assert queue_service.remove_queue(ladder, "ranked", force=True) == 3
     assert {each.state for each in queue_service.statuses(ladder, four).values()} == {"gone"}
-    assert rows(service, "SELECT * FROM penalty") == []
+    assert select_rows(service, "SELECT * FROM penalty") == []
     check_everything(service)

@@ -10,21 +10,23 @@ from hypothesis import strategies as st
 from evenmatch import rules
 from evenmatch.service.queries.ladder_queries import LadderQueries
 from evenmatch.service.queries.rating_path import thinned
-from ledger.made import duel, match
+from ledger.sample_matches import duel, team_match
 
 HOUR = 3_600_000_000  # microseconds
 
 
 @pytest.fixture
-def told(service):
+def elo_reading(service):
     """Elo with newcomers at 1500, so that the first match of all is expected to be a half."""
     service.create_ladder("default", "elo", rules("elo"))
     return LadderQueries(service)
 
 
-def test_a_short_path_has_every_match_in_order(service, told):
-    service.record_many("default", [duel(1, "ann", "bob"), match(2, (1, "ann"), (1, "bob")), duel(3, "bob", "ann")])
-    name, path = told.path("default", "ann", 100)
+def test_a_short_path_has_every_match_in_order(service, elo_reading):
+    service.record_many(
+        "default", [duel(1, "ann", "bob"), team_match(2, (1, "ann"), (1, "bob")), duel(3, "bob", "ann")]
+    )
+    name, path = elo_reading.path("default", "ann", 100)
     assert name == "ann"
     assert [(one.match_id, one.word) for one in path.steps] == [("m1", "won"), ("m2", "drew"), ("m3", "lost")]
     assert (path.steps[0].before, path.steps[0].after) == (1500.0, 1516.0)
@@ -32,13 +34,13 @@ def test_a_short_path_has_every_match_in_order(service, told):
     assert (path.openings, path.whole) == ([], 3)
 
 
-def test_the_peak_and_the_low_of_a_long_path_are_always_in_it(service, told):
+def test_the_peak_and_the_low_of_a_long_path_are_always_in_it(service, elo_reading):
     won = np.random.default_rng(3).random(240) < 0.5
     listed = [duel(at, *(("ann", "bob") if each else ("bob", "ann"))) for at, each in enumerate(won, 1)]
     service.record_many("default", listed)
-    whole = [one.after for one in told.path("default", "ann", 1000)[1].steps]
+    whole = [one.after for one in elo_reading.path("default", "ann", 1000)[1].steps]
     for most in (20, 21, 50, 133):
-        _, path = told.path("default", "ann", most)
+        _, path = elo_reading.path("default", "ann", most)
         assert len(path.steps) <= most
         assert path.whole == 240
         some = [one.after for one in path.steps]
@@ -46,27 +48,29 @@ def test_the_peak_and_the_low_of_a_long_path_are_always_in_it(service, told):
         assert [one.match_id for one in (path.steps[0], path.steps[-1])] == ["m1", "m240"]
 
 
-def test_of_a_stretch_of_time_all_matches_are_there(service, told):
+def test_of_a_stretch_of_time_all_matches_are_there(service, elo_reading):
     service.record_many("default", [duel(at, "ann", "bob") for at in range(1, 102)])
-    steps = told.path("default", "ann", 500)[1].steps
+    steps = elo_reading.path("default", "ann", 500)[1].steps
     since, until = steps[30].played_at, steps[49].played_at
-    _, path = told.path("default", "ann", 30, since, until)
+    _, path = elo_reading.path("default", "ann", 30, since, until)
     assert [one.match_id for one in path.steps] == [f"m{at}" for at in range(30, 52)]  # and one on either side
     assert path.whole == 22
-    assert [one.match_id for one in told.path("default", "ann", 20, until + HOUR * 1000, None)[1].steps] == ["m101"]
+    assert [one.match_id for one in elo_reading.path("default", "ann", 20, until + HOUR * 1000, None)[1].steps] == [
+        "m101"
+    ]
 
 
-def test_a_season_that_opens_on_the_way_is_marked_and_its_first_match_is_kept(service, told):
+def test_a_season_that_opens_on_the_way_is_marked_and_its_first_match_is_kept(service, elo_reading):
     service.record_many("default", [duel(at, "ann", "bob") for at in range(1, 51)])
     service.open_season("default", title="Summer")  # after ten days
     service.clock.move(days=10)
     service.record_many("default", [duel(at, "ann", "bob") for at in range(260, 310)])
-    _, path = told.path("default", "ann", 20)
+    _, path = elo_reading.path("default", "ann", 20)
     (opening,) = path.openings
     assert opening.title == "Summer"
     first = next(one for one in path.steps if one.played_at > opening.at)
     assert first.match_id == "m260"
-    _, whole = told.path("default", "ann", 1000)
+    _, whole = elo_reading.path("default", "ann", 1000)
     last = whole.steps[49]
     assert first.before == pytest.approx(1500 + (last.after - 1500) / 2)  # a soft reset halves what was gained
 

@@ -28,18 +28,18 @@ def by_hand(key, message):
 MESSAGE = f"{AT}\nPOST\n{PATH}\n".encode() + BODY
 
 
-def signed(at=AT, key=KEY, method="POST", path=PATH, body=BODY):
+def signed_request(at=AT, key=KEY, method="POST", path=PATH, body=BODY):
     return SignedRequest("em_abcdefghij", at, signing.sign(key, at, method, path, body))
 
 
-def check(one, *, method="POST", path=PATH, body=BODY, now=AT):
+def check_signature(one, *, method="POST", path=PATH, body=BODY, now=AT):
     signing.check(KEY, one, method, path, body, round(now * 1e6))
 
 
 def test_the_signature_is_hmac_sha256_of_time_method_path_and_body_by_the_hash_of_the_key():
     assert signing.signing_key(TEXT) == KEY
-    assert signed().signature == by_hand(KEY, MESSAGE)
-    check(signed()._replace(signature=by_hand(KEY, MESSAGE).upper()))
+    assert signed_request().signature == by_hand(KEY, MESSAGE)
+    check_signature(signed_request()._replace(signature=by_hand(KEY, MESSAGE).upper()))
 
 
 def test_hmac_by_hand_gives_the_published_example():
@@ -62,15 +62,19 @@ OTHERS = [
 @pytest.mark.parametrize("other", OTHERS, ids=str)
 def test_a_signature_fits_no_other_request(other):
     with pytest.raises(AccessError, match="does not fit the request"):
-        check(signed(), **other)
+        check_signature(signed_request(), **other)
 
 
 def test_a_signature_by_another_key_or_of_another_second_does_not_fit():
-    for one in (signed(key=KEY[::-1]), signed()._replace(timestamp=AT + 1), signed()._replace(signature="0" * 64)):
+    for one in (
+        signed_request(key=KEY[::-1]),
+        signed_request()._replace(timestamp=AT + 1),
+        signed_request()._replace(signature="0" * 64),
+    ):
         with pytest.raises(AccessError, match="does not fit") as told:
-            check(one)
+            check_signature(one)
         assert KEY.hex() not in str(told.value)
-        assert signed().signature not in str(told.value)  # or whoever reads the answer could send it again
+        assert signed_request().signature not in str(told.value)  # or whoever reads the answer could send it again
 
 
 # Seconds by which the receiver's clock is ahead of the timestamp, and whether that is accepted
@@ -80,16 +84,16 @@ SKEWS = [(300, True), (300.001, False), (-300, True), (-300.001, False), (0, Tru
 @pytest.mark.parametrize(("ahead", "good"), SKEWS)
 def test_the_timestamp_may_be_300_seconds_off_and_no_more(ahead, good):
     if good:
-        check(signed(), now=AT + ahead)
+        check_signature(signed_request(), now=AT + ahead)
     else:
         with pytest.raises(
             AccessError, match=f"{AT} is 300 s {'ago' if ahead > 0 else 'in the future'}; at most 300 s"
         ):
-            check(signed(), now=AT + ahead)
+            check_signature(signed_request(), now=AT + ahead)
 
 
 def test_the_header_is_read_as_it_is_written_in_whatever_order():
-    one = signed()
+    one = signed_request()
     assert signing.read(signing.write(one)) == one
     turned = f'  evenmatch-hmac-sha256  signature="{one.signature}" ,timestamp={AT},  key = em_abcdefghij '
     assert signing.read(turned) == one
@@ -139,4 +143,4 @@ def test_whatever_stands_in_a_header_is_refused_in_words(text):
 @example("GET", "/", "\ud800")
 def test_whatever_is_signed_wrongly_is_refused_in_words(method, path, signature):
     with pytest.raises(AccessError):
-        check(SignedRequest("em_a", AT, signature), method=method, path=path)
+        check_signature(SignedRequest("em_a", AT, signature), method=method, path=path)

@@ -34,7 +34,7 @@ def tokens(service, clock, keys):
 
 
 @pytest.fixture
-def others(other_service, clock):
+def other_tokens(other_service, clock):
     """The tokens as another process sees them."""
     return Tokens(other_service.database, clock, Keys(other_service.database, clock))
 
@@ -46,7 +46,7 @@ def backend(keys):
 
 
 @pytest.fixture
-def seconds(clock):
+def now_in_seconds(clock):
     return clock.now // 1_000_000
 
 
@@ -83,9 +83,9 @@ def claims_of(text):
 
 
 @pytest.fixture
-def claims(backend, seconds):
+def claims(backend, now_in_seconds):
     """Those of a good token."""
-    return {"iss": "evenmatch", "sub": "ann", "iat": seconds, "exp": seconds + 60, "key": backend.key}
+    return {"iss": "evenmatch", "sub": "ann", "iat": now_in_seconds, "exp": now_in_seconds + 60, "key": backend.key}
 
 
 def test_a_token_is_a_players_who_may_queue_and_read_and_nothing_else(tokens, backend, clock):
@@ -102,7 +102,7 @@ def test_a_token_is_a_players_who_may_queue_and_read_and_nothing_else(tokens, ba
 
 
 def test_a_token_says_what_the_design_says_and_a_token_made_by_hand_is_as_good(
-    tokens, backend, claims, service, seconds, ladders
+    tokens, backend, claims, service, now_in_seconds, ladders
 ):
     token = tokens.issue(backend, "ann", ["duel", "arena"], 60)
     assert claims_of(token.text) == {**claims, "ladders": ["arena", "duel"]}
@@ -159,24 +159,26 @@ def test_a_token_expires_by_the_services_clock(tokens, backend, clock):
         tokens.verify(token.text)
 
 
-def test_a_token_of_a_time_to_come_is_refused_but_for_what_clocks_differ(tokens, backend, claims, service, seconds):
+def test_a_token_of_a_time_to_come_is_refused_but_for_what_clocks_differ(
+    tokens, backend, claims, service, now_in_seconds
+):
     tokens.issue(backend, "ann")
     secret = secret_of(service)["token"]
-    later = {**claims, "exp": seconds + 500}
-    tokens.verify(jwt_of({**later, "iat": seconds + 60}, secret))
+    later = {**claims, "exp": now_in_seconds + 500}
+    tokens.verify(jwt_of({**later, "iat": now_in_seconds + 60}, secret))
     with pytest.raises(AccessError, match="its issue time is in the future"):
-        tokens.verify(jwt_of({**later, "iat": seconds + 62}, secret))
+        tokens.verify(jwt_of({**later, "iat": now_in_seconds + 62}, secret))
 
 
-def test_revoking_a_key_ends_its_tokens_and_so_does_its_end(tokens, others, keys, backend, clock):
+def test_revoking_a_key_ends_its_tokens_and_so_does_its_end(tokens, other_tokens, keys, backend, clock):
     text = tokens.issue(backend, "ann").text
-    others.verify(text)
+    other_tokens.verify(text)
     keys.revoke(backend.key)
     with pytest.raises(AccessError, match=f"the key {backend.key} was revoked at"):
         tokens.verify(text)
     clock.move(seconds=2)
     with pytest.raises(AccessError, match="was revoked at"):
-        others.verify(text)
+        other_tokens.verify(text)
     short = keys.authenticate(keys.create("short", ["queue"], None, clock.now + 1_500_000)[1])
     text = tokens.issue(short, "ann").text
     clock.move(seconds=1.5)
@@ -184,7 +186,7 @@ def test_revoking_a_key_ends_its_tokens_and_so_does_its_end(tokens, others, keys
         tokens.verify(text)
 
 
-def refused(tokens, text, said):
+def check_refused(tokens, text, said):
     with pytest.raises(AccessError) as told:
         tokens.verify(text)
     assert re.match(f"the token is not valid: ({said})", str(told.value))
@@ -205,7 +207,7 @@ def test_forged_tokens_are_refused(tokens, backend, claims, service):
         jwt_of(claims, secret[:-1]),
         jwt_of(claims, hashlib.sha256(secret).digest()),
     ):
-        refused(tokens, forged, "its signature is wrong: it was forged or changed")
+        check_refused(tokens, forged, "its signature is wrong: it was forged or changed")
 
 
 def test_other_algorithms_are_refused_even_with_our_secret(tokens, backend, claims, service):
@@ -220,14 +222,14 @@ def test_other_algorithms_are_refused_even_with_our_secret(tokens, backend, clai
         jwt_of(claims, secret, {"alg": "hs256"}),
         jwt_of(claims, secret, {"typ": "JWT"}),
     ):
-        refused(tokens, forged, "its signature algorithm is not HS256|it is not a token")
+        check_refused(tokens, forged, "its signature algorithm is not HS256|it is not a token")
 
 
 def test_a_token_that_lacks_a_claim_is_refused(tokens, backend, claims, service):
     tokens.issue(backend, "ann")
     for lacking in claims:
         less = {name: value for name, value in claims.items() if name != lacking}
-        told = refused(tokens, jwt_of(less, secret_of(service)["token"]), "")
+        told = check_refused(tokens, jwt_of(less, secret_of(service)["token"]), "")
         assert ("it lacks one of the claims exp, iat, sub and iss" in told) == (lacking != "key")
 
 
@@ -249,7 +251,7 @@ WRONG = [
 def test_a_token_with_another_claim_than_ours_is_refused(tokens, backend, claims, service):
     tokens.issue(backend, "ann")
     for name, value, said in WRONG:
-        refused(tokens, jwt_of({**claims, name: value}, secret_of(service)["token"]), said)
+        check_refused(tokens, jwt_of({**claims, name: value}, secret_of(service)["token"]), said)
 
 
 def test_a_token_of_a_key_that_there_is_not_is_refused(tokens, backend, claims, service):
@@ -266,14 +268,14 @@ NO_TOKENS += [f"{packed({'alg': 'HS256', 'kid': 7})}.e30.AAAA", f"{packed({'alg'
 
 def test_what_is_no_token_is_refused_in_words(tokens):
     for text in NO_TOKENS:
-        refused(tokens, text, "it is not a token|its signature is wrong|its claims are not")
+        check_refused(tokens, text, "it is not a token|its signature is wrong|its claims are not")
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(head=st.binary(max_size=60), body=st.binary(max_size=60), text=st.text(st.characters(), max_size=20))
 def test_whatever_is_sent_as_a_token_is_refused_in_words(head, body, text, tokens):
     for sent in (text, f"{packed(head)}.{packed(body)}.{text}", f"{packed({'alg': 'HS256'})}.{packed(body)}.AAAA"):
-        refused(tokens, sent, "")
+        check_refused(tokens, sent, "")
 
 
 # the secret
@@ -297,9 +299,9 @@ def test_processes_that_begin_at_once_share_one_secret(service, other_service, k
     assert list(secret_of(service)) == ["token"]
 
 
-def test_after_a_rotation_old_and_new_tokens_are_good_in_every_process(tokens, others, backend, clock, service):
+def test_after_a_rotation_old_and_new_tokens_are_good_in_every_process(tokens, other_tokens, backend, clock, service):
     old = tokens.issue(backend, "ann", None, DAY).text
-    others.verify(old)
+    other_tokens.verify(old)
     before = bytes(secret_of(service)["token"])
     tokens.rotate()
     assert bytes(secret_of(service)["token"]) != before
@@ -307,30 +309,32 @@ def test_after_a_rotation_old_and_new_tokens_are_good_in_every_process(tokens, o
     signed, _, signature = new.rpartition(".")
     now = bytes(secret_of(service)["token"])
     assert packed(hmac.new(now, signed.encode(), "sha256").digest()) == signature
-    assert others.verify(new).player == "bob"  # at once, though it had just read the former secret
-    assert others.verify(old).player == tokens.verify(old).player == "ann"
+    assert other_tokens.verify(new).player == "bob"  # at once, though it had just read the former secret
+    assert other_tokens.verify(old).player == tokens.verify(old).player == "ann"
     clock.move(seconds=DAY - 10)
-    assert others.verify(old).player == "ann"
+    assert other_tokens.verify(old).player == "ann"
 
 
-def test_the_former_secret_is_forgotten_a_day_after_it_was_replaced(tokens, backend, clock, service, claims, seconds):
+def test_the_former_secret_is_forgotten_a_day_after_it_was_replaced(
+    tokens, backend, clock, service, claims, now_in_seconds
+):
     tokens.issue(backend, "ann")
     former = secret_of(service)["token"]
     tokens.rotate()
-    forged = jwt_of({**claims, "exp": seconds + 3 * DAY}, former)
+    forged = jwt_of({**claims, "exp": now_in_seconds + 3 * DAY}, former)
     clock.move(seconds=DAY + 59)
     tokens.verify(forged)
     clock.move(seconds=3)
-    refused(tokens, forged, ".* or its secret was replaced")
+    check_refused(tokens, forged, ".* or its secret was replaced")
 
 
-def test_rotating_twice_ends_all_tokens_there_are(tokens, others, backend, clock, service):
-    old = others.issue(backend, "ann").text
+def test_rotating_twice_ends_all_tokens_there_are(tokens, other_tokens, backend, clock, service):
+    old = other_tokens.issue(backend, "ann").text
     tokens.rotate()
     tokens.rotate(request="r-1")
-    refused(tokens, old, "its signature is wrong")
+    check_refused(tokens, old, "its signature is wrong")
     clock.move(seconds=2)
-    refused(others, old, "its signature is wrong")
+    check_refused(other_tokens, old, "its signature is wrong")
     assert [one.action for one in Audit(service.database).page()] == ["token.secret.rotated"] * 2 + ["key.created"]
 
 
@@ -365,7 +369,7 @@ def test_neither_secret_nor_token_is_told(tokens, backend, service, caplog):
     tokens.rotate()
     tokens.verify(token.text)
     told = [repr(token), repr(tokens.__dict__), repr(Audit(service.database).page()), caplog.text]
-    told.append(refused(tokens, token.text[:-4] + "AAAA", "its signature is wrong"))
+    told.append(check_refused(tokens, token.text[:-4] + "AAAA", "its signature is wrong"))
     for one in told:
         assert token.text.split(".")[2][:20] not in one
         assert token.text.split(".")[1] not in one

@@ -6,12 +6,12 @@ from evenmatch.errors import ConflictError, InputError, UnknownNameError
 from evenmatch.service.webhooks.addresses import refusal
 from evenmatch.service.webhooks.deliveries import Deliverer
 from evenmatch.service.webhooks.subscriptions import EVENTS, Webhooks
-from ledger.made import duel
+from ledger.sample_matches import duel
 
 PUBLIC = {"hooks.example": ["93.184.215.14"], "six.example": ["2606:2800:21f:cb07:6820:80da:af6b:8b2c"]}
 
 
-def find(host, port):
+def find_addresses(host, port):
     """A resolver that knows two public names, and numbers."""
     inside = {"localhost": ["::1", "127.0.0.1"], "half.example": ["93.184.215.14", "10.0.0.7"]}
     return (PUBLIC | inside).get(host, [host] if host[0].isdigit() or ":" in host else [])
@@ -19,7 +19,7 @@ def find(host, port):
 
 @pytest.fixture
 def webhooks(service):
-    return Webhooks(service, find=find)
+    return Webhooks(service, find=find_addresses)
 
 
 def test_a_webhook_shows_its_secret_once(webhooks, ladder, clock):
@@ -88,7 +88,7 @@ def test_public_addresses_are_not(address):
 
 
 def test_an_operator_may_allow_what_is_private(service, ladder):
-    hook, _ = Webhooks(service, allow_private=True, find=find).add("http://localhost:8000/", ["match.rated"])
+    hook, _ = Webhooks(service, allow_private=True, find=find_addresses).add("http://localhost:8000/", ["match.rated"])
     assert hook.url == "http://localhost:8000/"
 
 

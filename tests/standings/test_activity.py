@@ -12,7 +12,7 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 ZERO = 1767225600_000000
 
 
-def table(*appearances):
+def duels_table(*appearances):
     """Duels against the house, one per (day, player, quit)."""
     return from_matches(
         Match(
@@ -31,7 +31,7 @@ def of(matches):
 
 
 def test_a_match_that_was_quit_is_played_and_not_completed():
-    _, found = of(table((0, "ann", False), (1, "ann", True), (2, "bob", True), (3, "ann", True)))
+    _, found = of(duels_table((0, "ann", False), (1, "ann", True), (2, "bob", True), (3, "ann", True)))
     assert found["ann"] == (3, 1, ZERO + 3 * DAY, ZERO)
     assert found["bob"] == (1, 0, ZERO + 2 * DAY, NEVER)
     assert found["house"] == (4, 4, ZERO + 3 * DAY, ZERO + 3 * DAY)
@@ -53,25 +53,25 @@ WINDOW = [
 
 @pytest.mark.parametrize(("ago", "days", "expected"), WINDOW)
 def test_who_completed_a_match_in_the_window_is_active(ago, days, expected):
-    matches = table((0, "ann", False))
+    matches = duels_table((0, "ann", False))
     as_of = ZERO + round(ago * DAY)
     assert Activity.of(matches.history).active(as_of, days).tolist() == [expected, expected]
 
 
 def test_who_only_quit_in_the_window_is_not_active():
-    matches = table((0, "ann", False), (40, "ann", True))
+    matches = duels_table((0, "ann", False), (40, "ann", True))
     active = dict(zip(matches.player_names, Activity.of(matches.history).active(ZERO + 40 * DAY, 30), strict=True))
     assert active == {"ann": False, "house": True}
 
 
 def test_who_never_completed_a_match_is_not_active_however_long_the_window():
-    matches = table((0, "ann", True))
+    matches = duels_table((0, "ann", True))
     active = dict(zip(matches.player_names, Activity.of(matches.history).active(ZERO, 36_500), strict=True))
     assert active == {"ann": False, "house": True}
 
 
 @pytest.mark.parametrize(("placement", "placed"), [(0, True), (1, True), (2, True), (3, False)])
 def test_placement_counts_completed_matches(placement, placed):
-    matches = table((0, "ann", False), (1, "ann", True), (2, "ann", False), (3, "ann", True))
+    matches = duels_table((0, "ann", False), (1, "ann", True), (2, "ann", False), (3, "ann", True))
     found = dict(zip(matches.player_names, Activity.of(matches.history).placed(placement), strict=True))
     assert found["ann"] == placed

@@ -18,11 +18,11 @@ def duel(at, day, winner, loser, ladder="default", quits=()):
     return Match(f"m{at}", START + timedelta(days=day), teams, ladder)
 
 
-def season(*duels):
+def duels_table(*duels):
     return from_matches(duel(at, *what) for at, what in enumerate(duels))
 
 
-def rows(matches, system="battlepoints", **options):
+def standings_rows(matches, system="battlepoints", **options):
     return {
         (row["ladder"], row["player"]): row for row in rate(matches, rules(system)).standings(**options).to_pylist()
     }
@@ -37,7 +37,7 @@ ROUND = [
 
 @pytest.mark.parametrize("system", ["wager", "scorefactor", "prav", "battlepoints"])
 def test_columns_come_in_the_promised_order(system):
-    table = rate(season(*ROUND), rules(system)).standings()
+    table = rate(duels_table(*ROUND), rules(system)).standings()
     assert table.column_names[:8] == [
         *("ladder", "player", "rating", "matches", "last_played", "percentile", "placed", "division")
     ]
@@ -52,7 +52,7 @@ def test_columns_come_in_the_promised_order(system):
 
 
 def test_five_players_without_ties_stand_at_1_26_51_76_100():
-    table = rate(season(*ROUND), rules("battlepoints")).standings(placement=4)
+    table = rate(duels_table(*ROUND), rules("battlepoints")).standings(placement=4)
     assert table["player"].to_pylist() == ["a", "b", "c", "d", "e"]
     assert table["percentile"].to_pylist() == [100, 76, 51, 26, 1]
     assert table["division"].to_pylist() == ["Champion", "Platinum", "Gold", "Silver", "Bronze"]
@@ -60,7 +60,7 @@ def test_five_players_without_ties_stand_at_1_26_51_76_100():
 
 
 def test_rows_are_sorted_by_ladder_then_rating_downwards_then_player():
-    matches = season(
+    matches = duels_table(
         (1, "zoe", "bob", "x"),
         (2, "cat", "ann", "x"),
         (3, "bob", "ann", "b"),
@@ -76,7 +76,7 @@ def test_rows_are_sorted_by_ladder_then_rating_downwards_then_player():
 
 
 def test_who_has_not_completed_the_placement_matches_is_hidden_and_still_counted():
-    found = rows(season(*ROUND, (11, "f", "a")), placement=4)
+    found = standings_rows(duels_table(*ROUND, (11, "f", "a")), placement=4)
     assert found["default", "f"]["placed"] is False
     assert found["default", "f"]["percentile"] is None
     assert found["default", "f"]["division"] is None
@@ -85,42 +85,44 @@ def test_who_has_not_completed_the_placement_matches_is_hidden_and_still_counted
 
 
 def test_a_match_that_was_quit_counts_neither_for_placement_nor_for_activity():
-    matches = season(*ROUND, (50, "b", "a", "default", ("a",)), (50, "c", "b"))
-    found = rows(matches, placement=5, active_days=30)
+    matches = duels_table(*ROUND, (50, "b", "a", "default", ("a",)), (50, "c", "b"))
+    found = standings_rows(matches, placement=5, active_days=30)
     assert [found["default", name]["placed"] for name in "abc"] == [False, True, True]
     assert found["default", "a"]["matches"] == 5
     assert found["default", "a"]["last_played"] == START + timedelta(days=50)
-    shown = rows(matches, placement=4, active_days=30)
+    shown = standings_rows(matches, placement=4, active_days=30)
     assert [shown["default", name]["percentile"] for name in "abc"] == [None, 100, 1]
     assert shown["default", "a"]["placed"] is True
 
 
 def test_each_ladder_is_judged_as_of_its_own_last_match():
-    matches = season((0, "a", "b", "old"), (0, "a", "b", "new"), (100, "c", "d", "new"))
-    found = rows(matches, placement=0)
+    matches = duels_table((0, "a", "b", "old"), (0, "a", "b", "new"), (100, "c", "d", "new"))
+    found = standings_rows(matches, placement=0)
     assert found["old", "a"]["percentile"] == 100
     assert found["new", "a"]["percentile"] is None
     assert found["new", "c"]["percentile"] == 100
 
 
 def test_a_later_moment_leaves_fewer_active():
-    matches = season((0, "a", "b"), (20, "c", "d"))
-    assert rows(matches, placement=0)["default", "a"]["percentile"] == 100
-    found = rows(matches, placement=0, as_of=ZERO + 31 * DAY)
+    matches = duels_table((0, "a", "b"), (20, "c", "d"))
+    assert standings_rows(matches, placement=0)["default", "a"]["percentile"] == 100
+    found = standings_rows(matches, placement=0, as_of=ZERO + 31 * DAY)
     assert found["default", "a"]["percentile"] is None
     assert found["default", "c"]["percentile"] == 100
-    assert all(row["percentile"] is None for row in rows(matches, placement=0, as_of=ZERO + 99 * DAY).values())
+    assert all(
+        row["percentile"] is None for row in standings_rows(matches, placement=0, as_of=ZERO + 99 * DAY).values()
+    )
 
 
 def test_divisions_of_ones_own_are_shown():
-    table = rate(season(*ROUND), rules("battlepoints")).standings(
+    table = rate(duels_table(*ROUND), rules("battlepoints")).standings(
         placement=0, divisions=(Division("low", 1), Division("mid", 26), Division("top", 100))
     )
     assert table["division"].to_pylist() == ["top", "mid", "mid", "mid", "low"]
 
 
 def test_a_journal_has_a_row_per_player_and_match_that_leads_from_before_to_after():
-    ratings = rate(season(*ROUND, (11, "a", "b", "other")), rules("battlepoints"), journal=True)
+    ratings = rate(duels_table(*ROUND, (11, "a", "b", "other")), rules("battlepoints"), journal=True)
     journal = ratings.journal_table()
     assert journal.column_names[:7] == ["match_id", "ladder", "player", "team", "before", "after", "expected"]
     assert journal.column_names[7:] == [factor.name for factor in ratings.rules.system.factors]

@@ -4,7 +4,7 @@ import importlib
 
 import pytest
 
-from fast import Fast
+from package_systems import Fast
 
 
 @pytest.fixture(params=["package", "twin"])

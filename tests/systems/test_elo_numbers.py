@@ -6,7 +6,7 @@ fractions are exact.
 
 import pytest
 
-from by_hand import AHEAD, BEHIND, DAY, LEVEL, after, duel, expected, gained, match, ratings
+from small_matches import AHEAD, BEHIND, DAY, LEVEL, after, duel, expected_by_player, gained, ratings, slow_match
 
 NAMES = ("elo",)
 elo = None  # each test is given both implementations in turn
@@ -49,7 +49,7 @@ ELO_PARAMETERS = [
 @pytest.mark.parametrize(("parameters", "a", "b", "odds", "by_a"), ELO_PARAMETERS)
 def test_elo_odds_go_by_scale_clamp_and_the_advantage_of_the_first_team(parameters, a, b, odds, by_a):
     changes = elo.replay([duel()], state=ratings(a, b), **parameters)
-    assert expected(changes) == pytest.approx({"A": odds, "B": 1 - odds})
+    assert expected_by_player(changes) == pytest.approx({"A": odds, "B": 1 - odds})
     assert gained(changes) == pytest.approx({"A": by_a, "B": -by_a})
 
 
@@ -63,9 +63,9 @@ ELO_THREE = [
 @pytest.mark.parametrize(("advantage", "of_ab", "of_c", "of_d"), ELO_THREE)
 def test_elo_takes_teams_by_their_mean_and_averages_over_rivals(advantage, of_ab, of_c, of_d):
     # A and B, mean 1700, draw with C behind D.
-    played = match((2, "AB"), (2, "C"), (1, "D"))
+    played = slow_match((2, "AB"), (2, "C"), (1, "D"))
     changes = elo.replay([played], state=ratings(1500, 1900, 1300, 2100), advantage=advantage)
-    assert expected(changes) == pytest.approx({"A": of_ab, "B": of_ab, "C": of_c, "D": of_d})
+    assert expected_by_player(changes) == pytest.approx({"A": of_ab, "B": of_ab, "C": of_c, "D": of_d})
     by_ab = 32 * (1 / 4 - of_ab)
     assert gained(changes) == pytest.approx({"A": by_ab, "B": by_ab, "C": 32 * (1 / 4 - of_c), "D": 32 * (1 - of_d)})
 
@@ -222,17 +222,17 @@ SPECIAL_MANY = [
 
 @pytest.mark.parametrize(("rating", "rivals", "place", "places", "new"), SPECIAL_MANY)
 def test_uscf_averages_the_first_match_over_its_rivals(rating, rivals, place, places, new):
-    played = match((place, "A"), *zip(places, "BCD", strict=False))
+    played = slow_match((place, "A"), *zip(places, "BCD", strict=False))
     # Telling a flat stretch from rounding may cost a kernel the last digits.
     assert after(elo.replay([played], state=ratings(rating, *rivals), **USCF))["A"] == pytest.approx(new, abs=1e-8)
 
 
 def test_uscf_takes_a_rival_team_by_its_mean_and_the_advantage_off_it():
     # A team of 1300 and 1700 loses to 1500 at home: for them 1500 is 1400, and the winner's rivals are 1600.
-    played = match((2, "AB"), (1, "C"))
+    played = slow_match((2, "AB"), (1, "C"))
     changes = elo.replay([played], state=ratings(1300, 1700, 1500), advantage=100.0, **USCF)
     assert after(changes) == pytest.approx({"A": 1000, "B": 1000, "C": 2000})
-    assert expected(changes)["C"] == pytest.approx(1 / (1 + 10 ** (1 / 4)))
+    assert expected_by_player(changes)["C"] == pytest.approx(1 / (1 + 10 ** (1 / 4)))
 
 
 def test_uscf_newcomers_go_through_the_special_formula_match_by_match():

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from evenmatch import rate, rules, systems
-from made_up import made_up_table
+from random_matches import random_table
 
 
 def wager(change, p):
@@ -104,7 +104,7 @@ def test_the_factors_of_every_other_system_are_checked():
 @pytest.mark.parametrize(("work_out", "options"), WORKED_OUT)
 def test_the_factors_account_for_every_change(work_out, options):
     by = rules(work_out.__name__, **options)
-    ratings = rate(made_up_table(work_out.__name__, 7), by, journal=True)
+    ratings = rate(random_table(work_out.__name__, 7), by, journal=True)
     for match in range(len(ratings.matches)):
         for team in ratings.changes(match):
             for change in team:

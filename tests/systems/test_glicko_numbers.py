@@ -8,7 +8,7 @@ import importlib
 
 import pytest
 
-from by_hand import AHEAD, BEHIND, DAY, LEVEL, after, beliefs, close, duel, expected, match
+from small_matches import AHEAD, BEHIND, DAY, LEVEL, after, beliefs, close, duel, expected_by_player, slow_match
 
 NAMES = ("glicko", "glicko2")
 glicko = glicko2 = None  # each test is given both implementations in turn
@@ -20,25 +20,25 @@ HOME = {"package": "evenmatch.systems", "twin": "reference"}
 PUBLISHED = [(1400, 30, 1), (1550, 100, 0), (1700, 300, 0)]
 
 
-def rate_period(name, implementation):
+def period_function(name, implementation):
     return importlib.import_module(f"{HOME[implementation]}.{name}").rate_period
 
 
 def test_glicko_of_the_published_period(implementation):
-    assert rate_period("glicko", implementation)(1500, 200, PUBLISHED) == close(1464.1065, 151.3989, digits=4)
+    assert period_function("glicko", implementation)(1500, 200, PUBLISHED) == close(1464.1065, 151.3989, digits=4)
 
 
 def test_glicko2_of_the_published_period(implementation):
-    rating, deviation, volatility = rate_period("glicko2", implementation)(1500, 200, 0.06, PUBLISHED)
+    rating, deviation, volatility = period_function("glicko2", implementation)(1500, 200, 0.06, PUBLISHED)
     assert (rating, deviation) == close(1464.0507, 151.5165, digits=4)
     assert volatility == close(0.0599960, digits=7)
 
 
 def test_an_idle_period_only_widens_the_deviation(implementation):
-    rating, deviation, volatility = rate_period("glicko2", implementation)(1500, 200, 0.06, [])
+    rating, deviation, volatility = period_function("glicko2", implementation)(1500, 200, 0.06, [])
     assert (rating, volatility) == (1500, 0.06)
     assert deviation == close(200.2714, digits=4)
-    assert rate_period("glicko", implementation)(1500, 200, []) == pytest.approx((1500, 200))
+    assert period_function("glicko", implementation)(1500, 200, []) == pytest.approx((1500, 200))
 
 
 # --- glicko and glicko2, match by match. The two differ by their scales (173.7178 is rounded) and by the growth.
@@ -61,7 +61,7 @@ DUELS = [
 def test_glicko_moves_whoever_is_in_doubt(name, a, b, places, odds, new):
     changes = globals()[name].replay([duel(places)], state=beliefs(A=a, B=b))
     assert tuple(after(changes).values()) == pytest.approx(new, abs=1e-4)
-    assert expected(changes) == pytest.approx({"A": odds, "B": 1 - odds}, abs=1e-6)
+    assert expected_by_player(changes) == pytest.approx({"A": odds, "B": 1 - odds}, abs=1e-6)
 
 
 # System, advantage, teams; expected scores and ratings after of A, B, C, D
@@ -102,7 +102,7 @@ GLICKO_TEAMS = [
 @pytest.mark.parametrize(("name", "advantage", "teams", "odds", "new"), GLICKO_TEAMS)
 def test_glicko_takes_rival_teams_by_their_average_member(name, advantage, teams, odds, new):
     state = beliefs(A=(1600, 60), B=(1400, 200), C=(1450, 120), D=(1700, 90))
-    changes = globals()[name].replay([match(*teams)], state=state, advantage=float(advantage))
+    changes = globals()[name].replay([slow_match(*teams)], state=state, advantage=float(advantage))
     assert [change.expected for change in changes] == pytest.approx(odds, abs=1e-6)
     assert [change.after for change in changes] == pytest.approx(new, abs=1e-4)
 
@@ -117,7 +117,7 @@ AT_ONCE = [
 @pytest.mark.parametrize(("name", "new"), AT_ONCE)
 def test_several_rivals_are_one_update(name, new):
     state = beliefs(A=(1500, 200), B=(1400, 30), C=(1550, 100), D=(1700, 300))
-    changes = globals()[name].replay([match((3, "A"), (4, "B"), (1, "C"), (2, "D"))], state=state)
+    changes = globals()[name].replay([slow_match((3, "A"), (4, "B"), (1, "C"), (2, "D"))], state=state)
     assert [change.after for change in changes] == pytest.approx(new, abs=2e-6)
 
 

@@ -8,7 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from evenmatch.systems.maths import logistic, normal_cdf, product_at_least, quick_cdf
-from fast import Fast
+from package_systems import Fast
 from reference.model import SlowMatch, SlowPlayer, SlowTeam
 
 factor = st.integers(0, 62).flatmap(lambda bits: st.integers(0, 2**bits - 1))

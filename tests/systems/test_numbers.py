@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from fast import Fast
+from package_systems import Fast
 from reference.model import SlowMatch, SlowPlayer, SlowTeam
 
 NAMES = ("wager", "scorefactor", "prav", "battlepoints")
@@ -31,14 +31,14 @@ def team(place, *players, score=None):
     return SlowTeam(place, score, [SlowPlayer(player) if isinstance(player, str) else player for player in players])
 
 
-def match(*teams, time=0.0, duration=None, name="m"):
+def slow_match(*teams, time=0.0, duration=None, name="m"):
     return SlowMatch(name, time, duration, list(teams))
 
 
 def duel(places=AHEAD, scores=(None, None), seconds=(None, None), **match_fields):
     """A against B."""
     a, b = SlowPlayer("A", seconds=seconds[0]), SlowPlayer("B", seconds=seconds[1])
-    return match(team(places[0], a, score=scores[0]), team(places[1], b, score=scores[1]), **match_fields)
+    return slow_match(team(places[0], a, score=scores[0]), team(places[1], b, score=scores[1]), **match_fields)
 
 
 def ratings(*values, **fields):
@@ -55,7 +55,7 @@ def gained(changes):
     return {change.player: change.after - change.before for change in changes}
 
 
-def expected(changes):
+def expected_by_player(changes):
     return {change.player: change.expected for change in changes}
 
 
@@ -71,7 +71,7 @@ def close(*values, digits):
 def test_changes_come_in_order_of_match_team_and_player_and_each_begins_where_the_last_one_ended(name):
     system = globals()[name]
     a, b, c, d = (SlowPlayer(name, score=3.0) for name in "ABCD")
-    matches = [match(team(2, a, d), team(1, b, c), name="1"), match(team(1, c), team(2, a), name="2")]
+    matches = [slow_match(team(2, a, d), team(1, b, c), name="1"), slow_match(team(1, c), team(2, a), name="2")]
 
     changes = system.replay(matches)
 
@@ -101,7 +101,7 @@ def test_expected_scores_of_two_teams_sum_to_one(name):
     system = globals()[name]
     state = {"A": {"mean": 1.3}, "C": {"mean": 0.2}} if name == "prav" else ratings(130.0, 170.0, 120.0)
     a, b, c = (SlowPlayer(name, score=1.0) for name in "ABC")
-    odds = expected(system.replay([match(team(1, a, b), team(2, c))], state=state))
+    odds = expected_by_player(system.replay([slow_match(team(1, a, b), team(2, c))], state=state))
     assert odds["A"] == odds["B"] != 0.5
     assert odds["A"] + odds["C"] == pytest.approx(1)
 
@@ -118,7 +118,7 @@ def published_match():
     team_b = [SlowPlayer(f"B{i + 1}", seconds=801.0) for i in range(6)]
     state = {f"A{i + 1}": {"rating": rating} for i, rating in enumerate(PUBLISHED_A)}
     state |= {f"B{i + 1}": {"rating": rating} for i, rating in enumerate(PUBLISHED_B)}
-    return match(team(1, *team_a), team(2, *team_b)), state
+    return slow_match(team(1, *team_a), team(2, *team_b)), state
 
 
 def test_wager_gives_the_published_example_with_its_slip_corrected():
@@ -159,10 +159,10 @@ def test_wager_duels_end_at_the_printed_ranks(a, b, places, a_after, b_after):
 
 def test_wager_rounds_averages_half_up_before_it_compares_them():
     # 41.65/2 = 20.825, which becomes 20.83; the binary float would not.
-    drawn = match(team(1, "A", "B"), team(1, "C"))
+    drawn = slow_match(team(1, "A", "B"), team(1, "C"))
     changes = wager.replay([drawn], state=ratings(20.00, 21.65, 20.83))
     assert gained(changes) == {"A": 0, "B": 0, "C": 0}
-    assert expected(changes) == {"A": 0.5, "B": 0.5, "C": 0.5}
+    assert expected_by_player(changes) == {"A": 0.5, "B": 0.5, "C": 0.5}
 
 
 def test_wager_expects_the_odds_at_which_the_total_change_is_zero():
@@ -178,7 +178,7 @@ def test_three_boosters_who_leave_ten_seconds_before_the_end_raise_the_wager_by_
     loyal = SlowPlayer("A", seconds=600.0)
     boosters = [SlowPlayer(name, seconds=590.0, quit=True) for name in "BCD"]
     others = [SlowPlayer(name, seconds=600.0) for name in "EFGH"]
-    played = match(team(1, loyal, *boosters), team(2, *others))
+    played = slow_match(team(1, loyal, *boosters), team(2, *others))
     changes = wager.replay([played], state=ratings(*[100000.00] * 8))
     # A twentieth is 5000; 2400/2370 = 1.0127.
     assert changes[0].after == 105063.29
@@ -193,7 +193,7 @@ HALF_TIME_QUITS = [("stayed", 1.30), ("actual", 1.17)]
 def test_a_losing_favourite_gains_by_quitting_only_where_the_actual_time_counts(quitter_time, part):
     favourites = [SlowPlayer(name, seconds=300.0 if name == "A" else 600.0, quit=name == "A") for name in "ABCDE"]
     others = [SlowPlayer(name, seconds=600.0) for name in "FGHIJ"]
-    played = match(team(2, *favourites), team(1, *others))
+    played = slow_match(team(2, *favourites), team(1, *others))
     changes = wager.replay([played], state=ratings(*[13000.00] * 5, *[10000.00] * 5), quitter_time=quitter_time)
     assert gained(changes)["A"] == pytest.approx(-650 * part)
     # Those who stay lose 1.3 * 4.5/5 either way.
@@ -204,7 +204,7 @@ def quits(seconds_a, quit_a, seconds_b, quit_b, places=AHEAD):
     """A and B, who may quit, against C and D, who may."""
     sides = zip("ABCD", (*seconds_a, *seconds_b), (*quit_a, *quit_b), strict=True)
     players = [SlowPlayer(name, seconds=seconds, quit=gone) for name, seconds, gone in sides]
-    return match(team(places[0], *players[:2]), team(places[1], *players[2:]))
+    return slow_match(team(places[0], *players[:2]), team(places[1], *players[2:]))
 
 
 NOBODY, FIRST, BOTH = (False, False), (True, False), (True, True)
@@ -272,7 +272,7 @@ UNEVEN = [("total", 2.50, -2.50), ("mean", 5.00, -5.00)]
 @pytest.mark.parametrize(("uneven", "gain", "loss"), UNEVEN)
 def test_wager_divides_times_by_the_teams_sizes_only_where_asked(uneven, gain, loss):
     two = [SlowPlayer(name, seconds=600.0) for name in "AB"]
-    played = match(team(1, *two), team(2, SlowPlayer("C", seconds=600.0)))
+    played = slow_match(team(1, *two), team(2, SlowPlayer("C", seconds=600.0)))
     changes = wager.replay([played], state=ratings(100.00, 100.00, 100.00), uneven=uneven)
     assert gained(changes) == {"A": gain, "B": gain, "C": loss}
 
@@ -307,7 +307,7 @@ def free_for_all():
         "C": {"rating": 100, "games": 0},
         "D": {"rating": 500, "games": 50},
     }
-    return match(*sides, duration=900.0), state
+    return slow_match(*sides, duration=900.0), state
 
 
 def test_scorefactor_compares_everybody_who_played_long_enough():
@@ -367,14 +367,16 @@ def test_scorefactor_adds_no_game_where_only_one_player_is_left_to_compare():
 
 def test_scorefactor_compares_team_mates_too():
     a, b, c = SlowPlayer("A", score=30.0), SlowPlayer("B", score=10.0), SlowPlayer("C", score=0.0)
-    changes = scorefactor.replay([match(team(2, a, b), team(1, c))], state=ratings(1000, 1000, 1000, games=32))
+    changes = scorefactor.replay([slow_match(team(2, a, b), team(1, c))], state=ratings(1000, 1000, 1000, games=32))
     # A: .75 and 1, B: .25 and 1, C: 0 and 0, each less .5, of K 40, over two.
     assert gained(changes) == pytest.approx({"A": 15, "B": 5, "C": -20})
 
 
 def test_scorefactor_calls_two_rates_even_where_their_sum_is_nothing():
     a, b, c = (SlowPlayer(name, score=score) for name, score in zip("ABC", (-2.0, -2.0, 0.0), strict=True))
-    changes = scorefactor.replay([match(team(2, a), team(2, b), team(1, c))], state=ratings(1000, 1000, 1000, games=32))
+    changes = scorefactor.replay(
+        [slow_match(team(2, a), team(2, b), team(1, c))], state=ratings(1000, 1000, 1000, games=32)
+    )
     # A and B against each other: .5; against C: 0 of 2.
     assert gained(changes) == pytest.approx({"A": -10, "B": -10, "C": 20})
 
@@ -400,7 +402,7 @@ def test_scorefactor_rot_is_taken_off_before_the_odds_and_the_match(days, lost):
     played = duel(time=days * DAY, seconds=(600.0, 600.0))
     changes = scorefactor.replay([played], state=state, inactivity_rot=True)
     assert after(changes) == pytest.approx({"A": 500 - lost + 20, "B": 500 - lost - 20})
-    assert expected(changes) == {"A": 0.5, "B": 0.5}
+    assert expected_by_player(changes) == {"A": 0.5, "B": 0.5}
     assert changes[0].before == 500
 
 
@@ -409,7 +411,7 @@ def test_scorefactor_rot_counts_from_the_last_match_of_each_player():
     times = (600.0, 600.0)
     first = duel(time=10 * DAY, seconds=times)
     a, c = (SlowPlayer(name, seconds=600.0) for name in "AC")
-    second = match(team(1, a), team(2, c), time=70 * DAY + 3600)
+    second = slow_match(team(1, a), team(2, c), time=70 * DAY + 3600)
     changes = scorefactor.replay([first, second], state=state, inactivity_rot=True)
     assert [change.after for change in changes] == pytest.approx([520, 480, 460, 420])
 
@@ -425,8 +427,8 @@ def test_scorefactor_rot_ends_at_the_floor_and_waits_where_a_player_is_left_out(
 
 def test_scorefactor_expects_the_mean_over_rival_teams_of_the_mean_over_pairs_of_players():
     a, b, c, d = (SlowPlayer(name, score=1.0) for name in "ABCD")
-    played = match(team(1, a), team(2, b, c), team(3, d))
-    odds = expected(scorefactor.replay([played], state=ratings(500, 100, 300, 1000)))
+    played = slow_match(team(1, a), team(2, b, c), team(3, d))
+    odds = expected_by_player(scorefactor.replay([played], state=ratings(500, 100, 300, 1000)))
 
     def e(d):
         return 1 / (1 + 10 ** (-d / 400))
@@ -452,8 +454,8 @@ def mean_and_volatility(matches, player, **parameters):
 
 
 def test_prav_expects_by_the_sums_of_means_and_volatilities():
-    five = match(team(1, *"ABCDE"), team(2, *"FGHIJ"))
-    odds = expected(prav.replay([five], state=beliefs(A=0.5, B=0.2, C=0, D=-0.1, E=0.4)))
+    five = slow_match(team(1, *"ABCDE"), team(2, *"FGHIJ"))
+    odds = expected_by_player(prav.replay([five], state=beliefs(A=0.5, B=0.2, C=0, D=-0.1, E=0.4)))
     assert (odds["A"], odds["F"]) == close(0.624085, 1 - 0.624085, digits=6)
 
 
@@ -464,7 +466,7 @@ PRAV_ODDS = [(1.0, 1.0, 0.760250), (4.0, 1.0, 0.672640)]
 @pytest.mark.parametrize(("v_a", "v_b", "odds"), PRAV_ODDS)
 def test_prav_odds_are_closer_where_the_volatility_is_larger(v_a, v_b, odds):
     state = {"A": {"mean": 1.0, "volatility": v_a}, "B": {"mean": 0.0, "volatility": v_b}}
-    assert expected(prav.replay([duel()], state=state))["A"] == close(odds, digits=6)
+    assert expected_by_player(prav.replay([duel()], state=state))["A"] == close(odds, digits=6)
 
 
 # Places, team scores, performance of A, outcome S of A
@@ -494,7 +496,7 @@ SHARES = [
 @pytest.mark.parametrize(("places", "scores", "performance", "s"), SHARES)
 def test_prav_outcomes_are_shares_adjusted_by_performance(places, scores, performance, s):
     a = SlowPlayer("A", performance=performance)
-    played = match(team(places[0], a, score=scores[0]), team(places[1], "B", score=scores[1]))
+    played = slow_match(team(places[0], a, score=scores[0]), team(places[1], "B", score=scores[1]))
     changes = prav.replay([played], outcome="share", shift=0.0, scale=1.0)
     # Between newcomers Y = .5 and R' = 2 (S - .5).
     assert changes[0].after / 2 + 0.5 == close(s, digits=4)
@@ -507,7 +509,7 @@ RESULTS = [(AHEAD, None, 1.0), (AHEAD, -1.0, 0.5), (AHEAD, 0.5, 1.0), (BEHIND, 0
 @pytest.mark.parametrize(("places", "performance", "s"), RESULTS)
 def test_prav_outcomes_are_results_unless_shares_are_asked_for(places, performance, s):
     a = SlowPlayer("A", performance=performance)
-    played = match(team(places[0], a, score=13), team(places[1], "B", score=7))
+    played = slow_match(team(places[0], a, score=13), team(places[1], "B", score=7))
     assert prav.replay([played], shift=0.0, scale=1.0)[0].after == pytest.approx(2 * (s - 0.5))
 
 
@@ -519,9 +521,9 @@ def test_prav_shows_1500_and_200_for_each_deviation_by_default():
 
 def test_prav_judges_the_first_win_again_after_the_second():
     first = duel()
-    second = match(team(1, "A"), team(2, "C"), name="2")
+    second = slow_match(team(1, "A"), team(2, "C"), name="2")
     assert mean_and_volatility([first], "A") == pytest.approx((1.0, 0.9))
-    assert expected(prav.replay([first, second]))["A"] == close(0.765920, digits=6)
+    assert expected_by_player(prav.replay([first, second]))["A"] == close(0.765920, digits=6)
     mean, volatility = mean_and_volatility([first, second], "A")
     assert mean == close(1.444135, digits=6)
     assert volatility == pytest.approx(0.8)
@@ -547,9 +549,9 @@ FIVES = [({"share_gain": False}, 0.949515), ({}, 0.269903), ({"gain": 1.0}, 0.18
 
 @pytest.mark.parametrize(("parameters", "mean"), FIVES)
 def test_prav_shares_the_gain_over_the_team(parameters, mean):
-    five = match(team(1, *"ABCDE"), team(2, *"FGHIJ"))
+    five = slow_match(team(1, *"ABCDE"), team(2, *"FGHIJ"))
     state = beliefs(A=0.1, B=0.5, C=0.3, D=0.6, E=-0.2, F=0.9, G=-0.2)
-    assert expected(prav.replay([five], state=state))["A"] == close(0.575242, digits=6)
+    assert expected_by_player(prav.replay([five], state=state))["A"] == close(0.575242, digits=6)
     new_mean, volatility = mean_and_volatility([five], "A", state=state, **parameters)
     assert new_mean == close(mean, digits=6)
     assert volatility == pytest.approx(0.9)
@@ -562,7 +564,7 @@ def test_prav_volatility_has_a_floor_of_a_twentieth_of_c():
 
 def test_prav_takes_several_rivals_for_one_average_team():
     state = beliefs(A=0.3, B=-0.1, C=0.4, D=0.2, E=0.5)
-    played = match(team(2, "A", "B"), team(1, "C"), team(3, "D", "E"))
+    played = slow_match(team(2, "A", "B"), team(1, "C"), team(3, "D", "E"))
     changes = prav.replay([played], state=state, shift=0.0, scale=1.0)
 
     def phi(x):
@@ -645,7 +647,7 @@ def test_the_published_game_code_has_brackets_of_its_own(rating, k):
 
 def test_battlepoints_averages_over_rivals_with_their_means_and_multiplies_only_lopsided_pairs():
     # A (1600) and B (1100) made 5, C (1300) made 0, D (1000) made 3 and came first.
-    played = match(team(2, "A", "B", score=5), team(3, "C", score=0), team(1, "D", score=3))
+    played = slow_match(team(2, "A", "B", score=5), team(3, "C", score=0), team(1, "D", score=3))
     changes = battlepoints.replay([played], state=ratings(1600, 1100, 1300, 1000))
 
     def e(own, rival):
@@ -659,7 +661,7 @@ def test_battlepoints_averages_over_rivals_with_their_means_and_multiplies_only_
             "D": 32 * ((1 - e(1000, 1350)) + (1 - e(1000, 1300)) * 1.2) / 2,
         }
     )
-    assert expected(changes) == pytest.approx(
+    assert expected_by_player(changes) == pytest.approx(
         {
             "A": (e(1350, 1300) + e(1350, 1000)) / 2,
             "B": (e(1350, 1300) + e(1350, 1000)) / 2,

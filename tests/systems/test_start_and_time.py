@@ -63,7 +63,7 @@ def test_ratings_that_a_system_cannot_hold_are_refused_and_the_message_says_whic
         assert f"{bound:.12g}" in str(error.value)
 
 
-def record(by, **fields):
+def made_record(by, **fields):
     """One player's record with these fields, a newcomer's elsewhere."""
     made = by.newcomers(1)
     for name, value in fields.items():
@@ -78,7 +78,7 @@ ROT = [(0, 1000), (30, 1000), (31, 999), (37, 993), (38, 991), (60, 920), (90, 7
 def test_idle_players_lose_by_weeks_each_by_their_own_last_match():
     by = rules("scorefactor", inactivity_rot=True)
     now = 1000 * DAY
-    state = np.concatenate([record(by, rating=1000, games=3, last_played=now - days * DAY) for days, _ in ROT])
+    state = np.concatenate([made_record(by, rating=1000, games=3, last_played=now - days * DAY) for days, _ in ROT])
     assert by.system.as_of(state, now, by.parameters)["rating"].tolist() == [left for _, left in ROT]
     off = rules("scorefactor")
     assert off.system.as_of(state, now, off.parameters)["rating"].tolist() == [1000] * len(ROT)
@@ -102,9 +102,9 @@ GROWTH = [
 def test_the_deviation_grows_with_the_days_since_the_last_match(name, preset, values, fields, days, deviation):
     by = rules(name, preset, **values)
     now = 200_000 * DAY
-    idle = record(by, rating=1700, games=9, last_played=now - int(days * DAY), **fields)
-    never = record(by, rating=1700, **{**fields, "deviation": 400})  # from before the parameters changed
-    later = record(by, rating=1700, games=9, last_played=now + 1, **fields)
+    idle = made_record(by, rating=1700, games=9, last_played=now - int(days * DAY), **fields)
+    never = made_record(by, rating=1700, **{**fields, "deviation": 400})  # from before the parameters changed
+    later = made_record(by, rating=1700, games=9, last_played=now + 1, **fields)
     state = np.concatenate([idle, never, later])
     seen = by.system.as_of(state, now, by.parameters)
     assert seen["deviation"][0] == pytest.approx(deviation, rel=1e-6)

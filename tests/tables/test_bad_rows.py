@@ -7,7 +7,7 @@ import pytest
 from evenmatch import read, rules
 from evenmatch.errors import BadRowsError, EvenmatchWarning, InputError, RowProblem
 from evenmatch.rating import rate, rateable
-from tables.tidy import FILES, FIRST, FRAMES, WHOLE, changed, taken_in, write_file
+from tables.tidy_rows import FILES, FIRST, FRAMES, WHOLE, changed, taken_in, write_file
 
 NAN, INF = float("nan"), float("inf")
 

@@ -11,7 +11,7 @@ import pytest
 
 from evenmatch import from_frame, read, write
 from evenmatch.errors import BadRowsError, EvenmatchError, EvenmatchWarning, InputError, RowProblem, UsageError
-from tables.tidy import FILES, WHOLE, csv_text, jsonl_text, told, write_file
+from tables.tidy_rows import FILES, WHOLE, csv_text, jsonl_text, table_values, write_file
 
 PNG = b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"
 HELD = {"csv": csv_text(WHOLE).encode(), "jsonl": jsonl_text(WHOLE).encode()}
@@ -103,7 +103,7 @@ def test_a_damaged_parquet_file_is_an_input_error(place, held, tmp_path):
         matches = read(path)
     except InputError:
         return
-    assert told(matches) == told(from_frame(pa.table(WHOLE)))  # only a remark of the file was hit
+    assert table_values(matches) == table_values(from_frame(pa.table(WHOLE)))  # only a remark of the file was hit
 
 
 @pytest.mark.parametrize("length", [4, 50, -1, -50])
@@ -117,7 +117,7 @@ def test_half_a_parquet_file_is_an_input_error(length, held, tmp_path):
 def test_a_wide_parquet_file_is_read_by_its_known_columns(tmp_path):
     wide = WHOLE | {f"extra{number}": [number] * 12 for number in range(200)}
     path = write_file(wide, tmp_path / "x.parquet")
-    assert told(read(path)) == told(from_frame(pa.table(WHOLE)))
+    assert table_values(read(path)) == table_values(from_frame(pa.table(WHOLE)))
 
 
 def test_a_folder_whose_name_looks_like_a_partition_adds_no_column(tmp_path):
@@ -126,12 +126,12 @@ def test_a_folder_whose_name_looks_like_a_partition_adds_no_column(tmp_path):
     assert read(write_file(WHOLE, folder / "x.parquet")).ladders == ("default",)
 
 
-def outcome(path, skip_bad):
+def problems_of(path, skip_bad):
     """The problems with a file; none where it could be read."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", EvenmatchWarning)
         try:
-            told(read(path, skip_bad=skip_bad))
+            table_values(read(path, skip_bad=skip_bad))
         except BadRowsError as error:
             return error.problems
         except EvenmatchError as error:
@@ -155,7 +155,7 @@ def test_a_damaged_text_file_gives_an_error_of_ours_or_its_matches(suffix, tmp_p
         path.write_bytes("".join(letters).encode())
         lines = len(path.read_bytes().splitlines())
         for skip_bad in (False, True):
-            found = outcome(path, skip_bad)
+            found = problems_of(path, skip_bad)
             assert all(problem.line is None or 1 <= problem.line <= lines for problem in found)
             whole, errors = whole + (not found), errors + bool(found)
     assert whole > 50

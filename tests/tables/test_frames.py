@@ -11,20 +11,20 @@ from hypothesis import strategies as st
 
 from evenmatch import from_frame
 from evenmatch.errors import BadRowsError, InputError
-from tables.tidy import FRAMES, WHOLE, changed, put_together, rows_of, taken_in, told
+from tables.tidy_rows import FRAMES, WHOLE, changed, put_together, row_dicts, table_values, taken_in
 
 DAYS = {"2026-01-01T10:00:00Z": 1767261600, "2026-01-02T10:00:00Z": 1767348000, "2026-01-03T10:00:00Z": 1767434400}
 GAPS = changed(WHOLE, {(0, "seconds"): None, (5, "score"): None, (7, "performance"): None, (8, "quit"): None})
 
 
-def expected(columns):
-    return put_together([row | {"played_at": DAYS[row["played_at"]] * 1_000_000} for row in rows_of(columns)])
+def expected_rows(columns):
+    return put_together([row | {"played_at": DAYS[row["played_at"]] * 1_000_000} for row in row_dicts(columns)])
 
 
 @pytest.mark.parametrize("form", ["csv", "jsonl", "parquet", *FRAMES])
 @pytest.mark.parametrize("columns", [WHOLE, GAPS], ids=["whole", "with gaps"])
 def test_every_form_gives_the_same_matches(columns, form, tmp_path):
-    assert told(taken_in(columns, form, tmp_path)) == expected(columns)
+    assert table_values(taken_in(columns, form, tmp_path)) == expected_rows(columns)
 
 
 def test_a_pandas_frame_that_was_filtered_sorted_and_indexed_is_read_without_a_warning():
@@ -37,26 +37,26 @@ def test_pandas_categories_nullable_types_and_missing_values_are_read():
     frame = pd.DataFrame(GAPS).astype(
         {"match_id": "category", "player": "category", "team": "category", "place": "Int64", "seconds": "Float64"}
     )
-    assert told(from_frame(frame)) == expected(GAPS)
+    assert table_values(from_frame(frame)) == expected_rows(GAPS)
 
 
 def test_a_pandas_place_with_gaps_is_a_float_and_still_whole():
     frame = pd.DataFrame(changed(WHOLE, {(1, "place"): None}))
     assert frame["place"].dtype == np.float64
-    assert told(from_frame(frame)) == expected(WHOLE)
+    assert table_values(from_frame(frame)) == expected_rows(WHOLE)
 
 
 def test_polars_text_categories_and_enums_are_read():
     frame = pl.DataFrame(GAPS).with_columns(
         pl.col("match_id").cast(pl.Categorical), pl.col("player").cast(pl.Enum(["ann", "bob", "cat", "dan"]))
     )
-    assert told(from_frame(frame)) == expected(GAPS)
+    assert table_values(from_frame(frame)) == expected_rows(GAPS)
 
 
 def test_a_polars_series_of_structs_is_not_needed_and_a_chunked_frame_is_whole():
     frame = pl.concat([pl.DataFrame(WHOLE)[at : at + 2] for at in range(0, 12, 2)], rechunk=False)
     assert frame.n_chunks() > 1
-    assert told(from_frame(frame)) == expected(WHOLE)
+    assert table_values(from_frame(frame)) == expected_rows(WHOLE)
 
 
 def test_a_duckdb_query_is_read():
@@ -82,8 +82,13 @@ def test_whole_numbers_are_names(form, tmp_path):
     matches = taken_in(columns, form, tmp_path)
     assert matches.match_id.to_pylist() == ["1", "2", "3"]
     assert matches.ladders == ("6",)
-    assert told(matches)[0][4][0][0] == "1"
-    assert {player[0] for team in told(matches)[0][4] for player in team[3]} == {"7", "1000000000000000", "-3", "0"}
+    assert table_values(matches)[0][4][0][0] == "1"
+    assert {player[0] for team in table_values(matches)[0][4] for player in team[3]} == {
+        "7",
+        "1000000000000000",
+        "-3",
+        "0",
+    }
 
 
 @pytest.mark.parametrize(
@@ -147,4 +152,4 @@ def test_the_cuts_between_batches_do_not_matter(cuts, encoded):
     parts = [table.slice(start, end - start) for start, end in zip([0, *cuts], [*cuts, 12], strict=True)]
     if encoded:  # each batch with a dictionary of its own
         parts = [part.set_column(3, "player", part["player"].combine_chunks().dictionary_encode()) for part in parts]
-    assert told(from_frame(pa.concat_tables(parts))) == expected(WHOLE)
+    assert table_values(from_frame(pa.concat_tables(parts))) == expected_rows(WHOLE)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from evenmatch import from_frame, rate, read, rules
 from evenmatch.errors import UnknownNameError
-from tables.tidy import FILES, FRAMES, frame_of, iso, put_together, taken_in, told, write_file
+from tables.tidy_rows import FILES, FRAMES, frame_of, iso, put_together, table_values, taken_in, write_file
 
 NAMES = ["match_id", "played_at", "team", "player", "place"]
 
@@ -40,7 +40,7 @@ def test_the_rows_of_a_match_may_stand_apart_and_teams_keep_the_order_of_first_a
         ("m1", 100, "blue", "cat", 1),
         ("m2", 200, "blue", "bob", 1),
     ]
-    found = told(taken_in(columns_of(*rows), form, tmp_path))
+    found = table_values(taken_in(columns_of(*rows), form, tmp_path))
     line_ups = [
         (match[0], [(team[0], team[1], [player[0] for player in team[3]]) for team in match[4]]) for match in found
     ]
@@ -138,14 +138,14 @@ def test_the_same_name_on_two_ladders_is_two_players(form, tmp_path):
         ("duel", "ann"), ("duel", "bob"), ("team", "ann"), ("team", "cat"), ("default", "ann"), ("default", "bob"),
     }  # fmt: skip
     assert len(matches.player) == 6
-    assert [match[2] for match in told(matches)] == ["duel", "team", "default", "duel"]
+    assert [match[2] for match in table_values(matches)] == ["duel", "team", "default", "duel"]
 
 
 @pytest.mark.parametrize("form", EVERY_FORM)
 def test_pooling_makes_them_one_as_though_there_were_no_ladders(form, tmp_path):
     pooled = taken_in(LADDERS, form, tmp_path).pooled()
     without = {name: values for name, values in LADDERS.items() if name != "ladder"}
-    assert told(pooled) == told(from_frame(frame_of(without, "table")))
+    assert table_values(pooled) == table_values(from_frame(frame_of(without, "table")))
     assert sorted(pooled.player_names) == ["ann", "bob", "cat"]
 
 
@@ -239,10 +239,10 @@ def as_columns(rows):
 @given(tidy_rows(), st.sampled_from(FILES))
 def test_a_file_of_any_valid_rows_is_what_plain_python_makes_of_them(rows, form):
     with tempfile.TemporaryDirectory() as folder:
-        assert told(read(write_file(as_columns(rows), Path(folder) / f"x.{form}"))) == put_together(rows)
+        assert table_values(read(write_file(as_columns(rows), Path(folder) / f"x.{form}"))) == put_together(rows)
 
 
 @settings(max_examples=60, deadline=None)
 @given(tidy_rows(), st.sampled_from(["table", "reader", "polars", "duckdb"]))
 def test_a_frame_of_any_valid_rows_is_what_plain_python_makes_of_them(rows, form):
-    assert told(from_frame(frame_of(as_columns(rows), form))) == put_together(rows)
+    assert table_values(from_frame(frame_of(as_columns(rows), form))) == put_together(rows)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from evenmatch import Appearance, Match, Team, from_frame, from_matches, join, read, write
 from evenmatch.errors import InputError
-from tables.tidy import FILES, WHOLE, told
+from tables.tidy_rows import FILES, WHOLE, table_values
 
 TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), min_size=1, max_size=6) | st.sampled_from(
     [
@@ -41,7 +41,7 @@ TIMES = st.datetimes(datetime(1, 1, 2), datetime(9999, 12, 30)) | st.datetimes(
 
 
 @st.composite
-def matches(draw):
+def drawn_matches(draw):
     listed = []
     for match_id in draw(st.lists(TEXT, min_size=1, max_size=5, unique=True)):
         people = draw(st.lists(TEXT, min_size=2, max_size=7, unique=True))
@@ -76,13 +76,13 @@ def same(one, other):
         if name != "player":
             assert a.dtype == b.dtype
             np.testing.assert_array_equal(a, b, err_msg=name)
-    assert told(one) == told(other)
+    assert table_values(one) == table_values(other)
     assert one.ladders == other.ladders
     assert len(one.player) == len(other.player)
 
 
 @settings(max_examples=60, deadline=None)
-@given(matches(), st.sampled_from(FILES))
+@given(drawn_matches(), st.sampled_from(FILES))
 def test_match_objects_and_a_file_of_them_give_the_same_columns(listed, form):
     built = from_matches(listed)
     with tempfile.TemporaryDirectory() as folder:
@@ -96,14 +96,14 @@ def test_match_objects_and_a_file_of_them_give_the_same_columns(listed, form):
 
 
 @settings(max_examples=60, deadline=None)
-@given(matches())
+@given(drawn_matches())
 def test_an_arrow_table_of_matches_is_read_back(listed):
     built = from_matches(listed)
     same(from_frame(built.to_arrow()), built)
 
 
 @settings(max_examples=60, deadline=None)
-@given(matches())
+@given(drawn_matches())
 def test_match_objects_say_in_the_table_what_they_said(listed):
     expected = []
     for match in sorted(listed, key=lambda match: match.time):
@@ -119,11 +119,11 @@ def test_match_objects_say_in_the_table_what_they_said(listed):
         ]
         duration = max(seconds, default=None) if match.duration is None else match.duration
         expected.append((match.id, match.time, match.ladder, duration, teams))
-    assert told(from_matches(listed)) == expected
+    assert table_values(from_matches(listed)) == expected
 
 
 @settings(max_examples=60, deadline=None)
-@given(matches(), st.data())
+@given(drawn_matches(), st.data())
 def test_a_table_split_anywhere_and_joined_is_the_table(listed, data):
     whole = from_matches(listed)
     cut = data.draw(st.integers(1, len(whole)))
@@ -132,14 +132,14 @@ def test_a_table_split_anywhere_and_joined_is_the_table(listed, data):
 
 
 @settings(max_examples=60, deadline=None)
-@given(matches(), st.data())
+@given(drawn_matches(), st.data())
 def test_a_part_holds_its_matches_and_nobody_else(listed, data):
     whole = from_matches(listed)
     mask = np.array(data.draw(st.lists(st.booleans(), min_size=len(whole), max_size=len(whole))), bool)
-    expected = [match for match, chosen in zip(told(whole), mask, strict=True) if chosen]
+    expected = [match for match, chosen in zip(table_values(whole), mask, strict=True) if chosen]
     for chosen in (mask, np.flatnonzero(mask)):
         part = whole.take(chosen)
-        assert told(part) == expected
+        assert table_values(part) == expected
         people = {(match[2], player[0]) for match in expected for team in match[4] for player in team[3]}
         assert len(part.player) == len(people)
         assert set(part.ladders) == {match[2] for match in expected}

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from evenmatch import from_frame
 from evenmatch.errors import BadRowsError
-from tables.tidy import FILES, FRAMES, WHOLE, iso, taken_in
+from tables.tidy_rows import FILES, FRAMES, WHOLE, iso, taken_in
 
 DUEL = {"match_id": ["m", "m"], "team": ["a", "b"], "player": ["ann", "bob"], "place": [1, 2]}
 
@@ -53,14 +53,14 @@ TEXTS = [
 ]
 
 
-def time_of(column):
+def parsed_times(column):
     values = column if isinstance(column, pa.Array | pa.ChunkedArray) else [column, column]
     return from_frame(pa.table(DUEL | {"played_at": values})).history.columns.time.tolist()
 
 
 @pytest.mark.parametrize(("text", "micros"), TEXTS, ids=[text for text, _ in TEXTS])
 def test_a_time_in_text_is_read(text, micros):
-    assert time_of(text) == [micros]
+    assert parsed_times(text) == [micros]
 
 
 @pytest.mark.parametrize("form", ["csv", "jsonl", "parquet", "pandas", "polars", "duckdb"])
@@ -102,7 +102,7 @@ COLUMNS = [
 
 @pytest.mark.parametrize(("column", "micros"), [case[1:] for case in COLUMNS], ids=[case[0] for case in COLUMNS])
 def test_a_typed_time_is_read(column, micros):
-    assert time_of(column) == [micros]
+    assert parsed_times(column) == [micros]
 
 
 ZONED = MOMENT.astimezone(ZoneInfo("Asia/Tokyo"))
@@ -151,13 +151,13 @@ def test_another_unit_taken_for_seconds_is_a_clear_error(number, kind, form, tmp
 
 def test_milliseconds_are_recognised_and_the_cure_is_named():
     with pytest.raises(BadRowsError, match="epoch milliseconds must be divided by 1000"):
-        time_of(1795285800_000)
+        parsed_times(1795285800_000)
 
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), -float("inf"), 1e300, -1e300, 9.3e12, -9.3e12])
 def test_a_number_that_is_no_time_is_a_bad_row(number):
     with pytest.raises(BadRowsError, match="played_at is"):
-        time_of(number)
+        parsed_times(number)
 
 
 @pytest.mark.parametrize(
@@ -178,13 +178,13 @@ def test_a_number_that_is_no_time_is_a_bad_row(number):
 )
 def test_a_text_that_is_no_time_is_a_bad_row(text):
     with pytest.raises(BadRowsError, match="played_at is"):
-        time_of(text)
+        parsed_times(text)
 
 
 @pytest.mark.parametrize("column", [pa.array([1, 2], pa.time64("us")), pa.array([5, 5], pa.duration("s"))])
 def test_a_time_of_day_or_a_span_is_no_moment(column):
     with pytest.raises(BadRowsError, match="played_at is"):
-        time_of(column)
+        parsed_times(column)
 
 
 @given(
@@ -195,8 +195,8 @@ def test_a_time_of_day_or_a_span_is_no_moment(column):
 def test_any_iso_text_of_the_standard_library_is_read_exactly(moment, zone, separator):
     zoned = moment.replace(tzinfo=zone)
     expected = (zoned - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
-    assert time_of(zoned.isoformat(separator)) == [expected]
-    assert time_of(iso(expected)) == [expected]
+    assert parsed_times(zoned.isoformat(separator)) == [expected]
+    assert parsed_times(iso(expected)) == [expected]
 
 
 @pytest.mark.parametrize(

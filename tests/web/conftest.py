@@ -2,7 +2,6 @@
 
 import pytest
 
-from browsing import RESULTS, Browsing
 from evenmatch import rules
 from evenmatch.http.app import application
 from evenmatch.http.options import Options
@@ -10,12 +9,13 @@ from evenmatch.http.server import site_over
 from evenmatch.service.service import Service
 from evenmatch.service.settings import Settings
 from evenmatch.web.app import pages
-from ledger.made import Clock, duel
+from ledger.sample_matches import ManualClock, duel
+from web_client import RESULTS, Browsing
 
 
 @pytest.fixture
 def clock():
-    return Clock()
+    return ManualClock()
 
 
 @pytest.fixture

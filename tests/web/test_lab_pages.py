@@ -8,6 +8,7 @@ from html import unescape
 
 import pytest
 
+from asgi_client import Asking
 from evenmatch import backtest, from_matches, rules
 from evenmatch.http.app import application
 from evenmatch.http.options import Options
@@ -18,13 +19,12 @@ from evenmatch.service.queues.matchmaker import Matchmaker
 from evenmatch.service.queues.requests import Join, QueuedPlayer
 from evenmatch.service.service import Service
 from evenmatch.web.app import pages
-from http_asking import Asking
 
 LADDER = "/ladders/6v6/lab"
 BAD = '<script>alert("1")</script>\u202e'  # the best player of all
 
 
-def matches():
+def named_matches():
     made = season(5, players=40, matches=600)
     best = max(made.skill, key=made.skill.get)
 
@@ -43,7 +43,7 @@ def site(tmp_path_factory):
     with Service.open(str(tmp_path_factory.mktemp("lab") / "evenmatch.db")) as service:
         service.create_ladder("6v6", "elo", rules("elo", k=2))
         service.create_ladder("new", "wager", rules("wager"))
-        service.record_many("6v6", matches())
+        service.record_many("6v6", named_matches())
         service.view("6v6")  # pages may show standings that are a twentieth of a second old
         made = site_over(service, options)
         made.queue_service.set_queue("6v6", "main", {"team_size": 1, "steps": [[0, 100]], "max_odds": "none"})
@@ -76,7 +76,7 @@ def logged_in(site, ladders):
     return asking
 
 
-def page(asking, path, **fields):
+def page_text(asking, path, **fields):
     answer = asking.get(path, **fields)
     assert answer.status_code == 200, answer.text
     return answer.text
@@ -84,16 +84,16 @@ def page(asking, path, **fields):
 
 def sent(asking, path, form):
     """What a form answers that is sent as its page has it, and these values besides."""
-    proof = re.search(r'name="proof" value="([^"]+)"', page(asking, path))
+    proof = re.search(r'name="proof" value="([^"]+)"', page_text(asking, path))
     return asking.post(path, data={"proof": proof[1] if proof else "", **form})
 
 
-def done(asking, path, form, within=60.0):
+def finished_page(asking, path, form, within=60.0):
     """The page of the result, when the job is over."""
     answer = sent(asking, path, form)
     assert answer.status_code == 303, answer.text
     until = time.monotonic() + within
-    while "data-every" in (shown := page(asking, answer.headers["location"])):
+    while "data-every" in (shown := page_text(asking, answer.headers["location"])):
         assert 'role="status"' in shown
         assert time.monotonic() < until
         time.sleep(0.2)
@@ -110,13 +110,13 @@ def words(shown):
 
 
 def test_the_overview_opens_at_once_and_has_the_findings_soon(anyone, site):
-    shown = page(anyone, LADDER)
+    shown = page_text(anyone, LADDER)
     assert shown.count("data-figure=") == 6  # five of its health, and waits
     until = time.monotonic() + 30
     while "data-every" in shown:
         assert time.monotonic() < until
         time.sleep(0.2)
-        shown = page(anyone, LADDER)
+        shown = page_text(anyone, LADDER)
     assert "Winners gain what losers lose: matches neither create nor remove points." in words(shown)
 
 
@@ -140,7 +140,7 @@ def test_figures_that_are_not_there_are_told(anyone):
     answer = anyone.get("/ladders/new/lab/health")
     assert answer.status_code == 422
     assert "has no rated match" in unescape(answer.text)
-    assert "It has no rated match yet." in page(anyone, "/ladders/new/lab")
+    assert "It has no rated match yet." in page_text(anyone, "/ladders/new/lab")
 
 
 def test_the_waits_of_those_who_were_offered_a_match_are_drawn(anyone, site):
@@ -150,8 +150,8 @@ def test_the_waits_of_those_who_were_offered_a_match_are_drawn(anyone, site):
 
 
 def test_a_backtest_of_the_ladders_own_history(designer):
-    shown = done(designer, f"{LADDER}/backtest", {"system": ["elo", "trueskill"], "warm_up": "50"})
-    found = backtest(from_matches(matches()), [rules("elo", k=2), "trueskill"])
+    shown = finished_page(designer, f"{LADDER}/backtest", {"system": ["elo", "trueskill"], "warm_up": "50"})
+    found = backtest(from_matches(named_matches()), [rules("elo", k=2), "trueskill"])
     for sentence in verdict(found):
         assert sentence in words(shown)
     for row in found.scores.to_pylist():
@@ -162,7 +162,7 @@ def test_a_backtest_of_the_ladders_own_history(designer):
 
 
 def test_tuning_tells_what_it_changed_and_leads_to_a_what_if(designer, site):
-    shown = done(designer, f"{LADDER}/tuning", {"system": "elo", "seconds": "5"})
+    shown = finished_page(designer, f"{LADDER}/tuning", {"system": "elo", "seconds": "5"})
     assert "What tuning changed of elo" in shown
     assert "The tuned parameters predict better, by" in words(shown)
     assert inside(shown, "best")["data"][0]["y"]
@@ -170,12 +170,12 @@ def test_tuning_tells_what_it_changed_and_leads_to_a_what_if(designer, site):
     k = dict(tuned)["p.k"]
     assert float(k) > 2
     query = dict(tuned) | {"system": "elo", "shown_system": "elo", "preset": "", "shown_preset": ""}
-    assert f'value="{k}"' in page(designer, f"{LADDER}/what-if", params=query)
+    assert f'value="{k}"' in page_text(designer, f"{LADDER}/what-if", params=query)
 
 
 def test_a_what_if_names_those_who_move_harmlessly(designer):
     form = {"system": "elo", "shown_system": "elo", "preset": "", "shown_preset": "", "p.k": "90"}
-    shown = done(designer, f"{LADDER}/what-if", form)
+    shown = finished_page(designer, f"{LADDER}/what-if", form)
     assert "k 2 → 90" in " ".join(words(shown).split())
     assert "of them would be in another division" in words(shown)
     assert "<script>alert" not in shown
@@ -187,34 +187,34 @@ def test_a_what_if_names_those_who_move_harmlessly(designer):
 
 def test_the_proof_of_a_session_is_in_no_form_that_is_sent_in_an_address(designer):
     for path in ("", "/backtest", "/tuning", "/what-if", "/queue", "/results"):
-        for form in re.findall(r'<form[^>]*method="get".*?</form>', page(designer, LADDER + path), re.DOTALL):
+        for form in re.findall(r'<form[^>]*method="get".*?</form>', page_text(designer, LADDER + path), re.DOTALL):
             assert "proof" not in form
-    assert "formmethod" not in page(designer, f"{LADDER}/what-if")
+    assert "formmethod" not in page_text(designer, f"{LADDER}/what-if")
 
 
 def test_other_systems_show_their_own_parameters(anyone):
-    assert 'name="p.k"' in page(anyone, f"{LADDER}/what-if")
-    shown = page(anyone, f"{LADDER}/what-if", params={"system": "wager", "shown_system": "elo", "p.k": "7"})
+    assert 'name="p.k"' in page_text(anyone, f"{LADDER}/what-if")
+    shown = page_text(anyone, f"{LADDER}/what-if", params={"system": "wager", "shown_system": "elo", "p.k": "7"})
     assert 'name="p.k"' not in shown
     assert "Parameters of wager" in shown
-    preset = page(anyone, f"{LADDER}/what-if", params={"system": "elo", "preset": "fide"})
+    preset = page_text(anyone, f"{LADDER}/what-if", params={"system": "elo", "preset": "fide"})
     assert "<option selected>fide</option>" in preset
     assert re.search(r'name="p.rule" value="fide"', preset)
 
 
 def test_a_choice_of_system_is_compared_without_a_detour(designer):
-    present = re.findall(r'name="(p\.\w+|shown_\w+)" value="([^"]*)"', page(designer, f"{LADDER}/what-if"))
+    present = re.findall(r'name="(p\.\w+|shown_\w+)" value="([^"]*)"', page_text(designer, f"{LADDER}/what-if"))
     form = dict(present) | {"system": "wager", "preset": ""}  # only the select was touched
-    assert "elo now, wager then" in " ".join(words(done(designer, f"{LADDER}/what-if", form)).split())
+    assert "elo now, wager then" in " ".join(words(finished_page(designer, f"{LADDER}/what-if", form)).split())
     looked = sent(designer, f"{LADDER}/what-if", form | {"look": "1"})
-    assert "Parameters of wager" in page(designer, looked.headers["location"])
+    assert "Parameters of wager" in page_text(designer, looked.headers["location"])
 
 
 def test_results_are_listed_the_latest_first(designer):
-    shown = page(designer, f"{LADDER}/results")
+    shown = page_text(designer, f"{LADDER}/results")
     kinds = re.findall(r'results\?job=\w+">([^<]+)</a>', shown)
     assert sorted(kinds) == ["Backtest", "Tuning", "What if", "What if"]
-    assert kinds[0] in page(designer, LADDER)
+    assert kinds[0] in page_text(designer, LADDER)
 
 
 REFUSED = [
@@ -239,7 +239,7 @@ def test_what_cannot_be_begun_says_what_could(designer, what, form, status, said
 
 
 def test_only_who_is_logged_in_has_the_lab_work(anyone, designer, site):
-    assert "Log in with a key" in page(anyone, f"{LADDER}/backtest")
+    assert "Log in with a key" in page_text(anyone, f"{LADDER}/backtest")
     assert sent(anyone, f"{LADDER}/backtest", {"system": "elo"}).status_code == 403
     assert designer.post(f"{LADDER}/backtest", data={"system": "elo", "proof": "x"}).status_code == 403
     other = logged_in(site, ["new"])
@@ -254,7 +254,7 @@ def test_a_result_is_shown_on_its_own_ladder_alone(anyone, site):
 
 
 def test_a_failed_job_says_why(designer):
-    shown = done(designer, "/ladders/new/lab/backtest", {"system": "elo"})
+    shown = finished_page(designer, "/ladders/new/lab/backtest", {"system": "elo"})
     assert "ladder 'new' has no rated match" in words(shown)
 
 
@@ -265,8 +265,8 @@ def figures(shown):
 
 
 def test_sliders_move_waits_and_spreads(anyone):
-    calm = page(anyone, f"{LADDER}/queue")
-    wide = page(anyone, f"{LADDER}/queue", params={f"w{at}": "60" for at in range(6)})
+    calm = page_text(anyone, f"{LADDER}/queue")
+    wide = page_text(anyone, f"{LADDER}/queue", params={f"w{at}": "60" for at in range(6)})
     before, after = figures(calm), figures(wide)
     assert list(before) == ["yours", "balanced", "quick", "fair"]
     assert before["yours"] == before["balanced"]  # the sliders begin at the balanced policy
@@ -279,7 +279,7 @@ def test_sliders_move_waits_and_spreads(anyone):
 
 
 def test_steps_out_of_order_are_put_in_order(anyone):
-    shown = words(page(anyone, f"{LADDER}/queue", params={"arrivals": "2", "t1": "90", "t2": "30", "w4": "3"}))
+    shown = words(page_text(anyone, f"{LADDER}/queue", params={"arrivals": "2", "t1": "90", "t2": "30", "w4": "3"}))
     assert "2 from 0 s, 5 from 90 s, 10 from 91 s, 20 from 92 s, 20 from 120 s, 100 from 240 s" in shown
 
 
@@ -293,14 +293,16 @@ def test_a_slider_beyond_its_end_is_told(anyone, asked):
 def test_who_was_erased_is_in_no_result_that_the_lab_keeps(service):
     site = site_over(service, Options(matchmaker=False, open_reads=True, open_rate=1000, open_burst=1000))
     service.create_ladder("6v6", "elo", rules("elo"))
-    service.record_many("6v6", matches())
+    service.record_many("6v6", named_matches())
     asking = logged_in(site, None)
-    found = done(asking, f"{LADDER}/what-if", {"system": "elo", "shown_system": "elo", "shown_preset": "", "p.k": "64"})
-    everybody = {one.player for match in matches() for team in match.teams for one in team.players} - {BAD}
+    found = finished_page(
+        asking, f"{LADDER}/what-if", {"system": "elo", "shown_system": "elo", "shown_preset": "", "p.k": "64"}
+    )
+    everybody = {one.player for match in named_matches() for team in match.teams for one in team.players} - {BAD}
     gone = next(one for one in sorted(everybody) if f" {one} " in words(found))
-    address = re.search(r"results\?job=(job_\w+)", page(asking, f"{LADDER}/results"))[0]
+    address = re.search(r"results\?job=(job_\w+)", page_text(asking, f"{LADDER}/results"))[0]
     service.erase(gone)
-    assert f" {gone} " not in words(page(asking, f"{LADDER}/{address}"))
+    assert f" {gone} " not in words(page_text(asking, f"{LADDER}/{address}"))
     asking.close()
     site.jobs.stop(10)
     site.threads.shutdown(wait=True)

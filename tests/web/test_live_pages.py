@@ -6,7 +6,7 @@ from evenmatch.service.queues.requests import Join, QueuedPlayer
 from evenmatch.web.change_stream import ChangeStream
 from evenmatch.web.pages import change_stream
 from evenmatch.web.view_models import seen_of
-from ledger.made import duel
+from ledger.sample_matches import duel
 
 
 async def heard(site, league, seen, audit_entries):

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from browsing import RESULTS, Browsing, field, words
 from evenmatch import rules
 from evenmatch.errors import ConflictError
 from evenmatch.http.app import application
 from evenmatch.service.queues.requests import Join, QueuedPlayer
 from evenmatch.service.webhooks.deliveries import Deliverer
 from evenmatch.web.app import pages
-from ledger.made import duel, ratings
+from ledger.sample_matches import duel, ratings
+from web_client import RESULTS, Browsing, field, words
 
 
 def by_elo(results, k=32.0):

@@ -7,14 +7,14 @@ from urllib.parse import quote
 
 import pytest
 
-from browsing import HOSTILE, RESULTS, words
 from evenmatch import rules
 from evenmatch.service.corrections import Ban
 from evenmatch.service.settings import Settings
-from ledger.made import duel, match
+from ledger.sample_matches import duel, team_match
+from web_client import HOSTILE, RESULTS, words
 
 
-def elo(results, k=32.0, start=1500.0):
+def elo_by_hand(results, k=32.0, start=1500.0):
     """Ratings by Elo's formula, and the last change of each player."""
     rating, change = {}, {}
     for winner, loser in results:
@@ -25,22 +25,22 @@ def elo(results, k=32.0, start=1500.0):
     return rating, change
 
 
-def rows(page):
+def standings_rows(page):
     """(name, shown rating) of the rows of a table of standings."""
     found = re.findall(r'<tr data-key="([^"]*)" data-value="([^"]*)"', page)
     return [(unescape(name), float(value)) for name, value in found]
 
 
 def test_the_standings_list_players_by_rating(anyone, league):
-    expected, _ = elo(RESULTS)
-    shown = rows(anyone.page(f"/ladders/{league}/standings"))
+    expected, _ = elo_by_hand(RESULTS)
+    shown = standings_rows(anyone.page(f"/ladders/{league}/standings"))
     best_first = sorted(expected, key=expected.get, reverse=True)
     assert [name for name, _ in shown] == best_first
     assert [value for _, value in shown] == pytest.approx([expected[name] for name in best_first])
 
 
 def test_players_are_found_by_a_part_of_their_name_and_around_one(anyone, league):
-    assert [name for name, _ in rows(anyone.page(f"/ladders/{league}/standings?search=AN"))] == ["ann"]
+    assert [name for name, _ in standings_rows(anyone.page(f"/ladders/{league}/standings?search=AN"))] == ["ann"]
     assert "No player of this ladder has a name like that" in anyone.page(f"/ladders/{league}/standings?search=zzz")
     around = words(anyone.page(f"/ladders/{league}/standings?around=joe"))
     assert "joe stands at #4 of 4 with a rating of" in around
@@ -98,7 +98,7 @@ def test_a_page_beyond_the_last_says_so_and_a_page_that_is_no_number_is_refused(
 
 
 def test_a_player_sees_rank_form_record_and_every_change(anyone, league):
-    _, change = elo(RESULTS)
+    _, change = elo_by_hand(RESULTS)
     told = words(anyone.page(f"/ladders/{league}/players/ann"))
     assert "#1 of 4" in told
     assert "L W W W" in told  # the latest first
@@ -216,7 +216,7 @@ def test_a_sentence_keeps_its_capitals(anyone, league, service):
 
 
 def test_a_match_of_three_uneven_sides_tells_places_quitters_and_everybody_apart(anyone, league, service):
-    service.record(match(70, (1, "ann", "new"), (2, "joe*"), (2, "bob"), ladder=league))
+    service.record(team_match(70, (1, "ann", "new"), (2, "joe*"), (2, "bob"), ladder=league))
     page = words(anyone.page(f"/ladders/{league}/matches/m70"))
     assert "joe quit" in page
     assert "Nobody quit" not in page
@@ -230,7 +230,7 @@ def test_a_match_of_three_uneven_sides_tells_places_quitters_and_everybody_apart
 
 
 def test_an_unequal_draw_moves_the_favourite_down(anyone, league, service):
-    service.record(match(71, (1, "ann"), (1, "joe"), ladder=league))
+    service.record(team_match(71, (1, "ann"), (1, "joe"), ladder=league))
     page = words(anyone.page(f"/ladders/{league}/matches/m71"))
     assert "A draw between team 1 and team 2" in page
     assert re.search(r"ann 1,5\d\d → 1,5\d\d −\d", page)
@@ -239,7 +239,7 @@ def test_an_unequal_draw_moves_the_favourite_down(anyone, league, service):
 
 def test_who_was_away_too_long_is_not_listed_and_is_told_why(anyone, league, service, clock):
     clock.move(days=1001)
-    service.record(match(24 * 1010, (1, "bob"), (2, "joe"), ladder=league))
+    service.record(team_match(24 * 1010, (1, "bob"), (2, "joe"), ladder=league))
     service.view(league)
     assert "no match was completed in the last 1,000 days" in words(anyone.page(f"/ladders/{league}/players/ann"))
-    assert {name for name, _ in rows(anyone.page(f"/ladders/{league}/standings"))} == {"bob", "joe"}
+    assert {name for name, _ in standings_rows(anyone.page(f"/ladders/{league}/standings"))} == {"bob", "joe"}

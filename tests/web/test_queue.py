@@ -4,7 +4,6 @@ import re
 
 import pytest
 
-from browsing import Browsing, field, words
 from evenmatch.http.app import application
 from evenmatch.http.options import Options
 from evenmatch.http.server import site_over
@@ -13,6 +12,7 @@ from evenmatch.service.queues.recent_offers import RecentOffer
 from evenmatch.service.queues.requests import Accept, Join, QueuedPlayer
 from evenmatch.web import queue_statistics
 from evenmatch.web.app import pages
+from web_client import Browsing, field, words
 
 QUEUE = "/ladders/league/queue"
 

@@ -1,0 +1,72 @@
+"""Scenes on a filesystem of their own, small enough to be filled.
+
+`python small_disk.py SCENE FOLDER` plays one and prints what happened as JSON; a test mounts the folder where nobody
+else sees it, starts this, and says what should have happened.
+"""
+
+import json
+import os
+import sys
+from pathlib import Path
+from random import Random
+
+from crash.child_tasks import SYSTEM, correct_player, refusal_of
+from crash.numbered_matches import LADDER, numbered_matches
+from evenmatch import rules, tables
+from evenmatch.service.service import Service
+from postgres import Postgres
+
+Told = dict[str, object]
+
+
+def full_disk(folder: Path) -> Told:
+    """SQLite fills the disk."""
+    ballast = folder / "ballast"
+    ballast.write_bytes(bytes(4_000_000))
+    return fill_and_go_on(str(folder / "ladders.db"), ballast)
+
+
+def full_server(folder: Path) -> Told:
+    """PostgreSQL fills its disk; its own files take about 50 MB of it."""
+    os.environ["TMPDIR"] = str(folder)
+    with Postgres() as server:
+        url = server.fresh_database()
+        ballast = folder / "ballast"
+        space = os.statvfs(folder)
+        ballast.write_bytes(bytes(space.f_bavail * space.f_bsize - 1_500_000))
+        return fill_and_go_on(url, ballast)
+
+
+def fill_and_go_on(url: str, ballast: Path) -> Told:
+    """Record until there is no room, try other things, make room, send again what was refused."""
+    told: Told = {}
+    with Service.open(url) as service:
+        service.create_ladder(LADDER, SYSTEM, rules(SYSTEM))
+        acknowledged = 0
+        while "record" not in told and acknowledged < 20_000:
+            matches = numbered_matches(acknowledged, acknowledged + 50)
+            said = refusal_of(lambda sent=matches: service.record_many(LADDER, sent))  # type: ignore[misc]
+            if said is None:
+                acknowledged += 50
+            else:
+                told["record"] = said
+        many = tables.from_matches(numbered_matches(90_000, 95_000))
+        told["import"] = refusal_of(lambda: service.import_matches(LADDER, many))
+        # Every line anew: a rebuild that changes none is so small that SQLite may have room for it in its log.
+        told["rebuild"] = refusal_of(lambda: service.change_rules(LADDER, SYSTEM, rules(SYSTEM, start=1400.0)))
+        told["standings"] = len(service.view(LADDER).snapshot.board)
+        told["differences"] = list(service.verify(LADDER).differences)
+        told["kept"] = service.ladder(LADDER).matches
+        ballast.unlink()
+        service.record_many(LADDER, numbered_matches(acknowledged - 50, acknowledged + 50))
+        correct_player(service, "player 1", Random(1))
+    with Service.open(url) as service:
+        told["equal"] = service.verify(LADDER).is_equal
+        told["kept after"] = service.ladder(LADDER).matches
+    return {**told, "acknowledged": acknowledged}
+
+
+SCENES = {scene.__name__: scene for scene in (full_disk, full_server)}
+
+if __name__ == "__main__":
+    print(json.dumps(SCENES[sys.argv[1]](Path(sys.argv[2]))))

@@ -1,5 +1,0 @@
-"""Imported by the process that children are forked from, so that each of them starts at once."""
-
-from crash.worker import warm_up
-
-warm_up()

@@ -1,0 +1,509 @@
+"""Requests that are answered before they are routed: always as the endpoint would answer them."""
+
+import json
+import math
+import re
+from decimal import Decimal
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from pydantic import ValidationError
+
+from asgi_client import Asking
+from evenmatch import rules
+from evenmatch.errors import InputError, StoreError
+from evenmatch.http import fast_requests
+from evenmatch.http.app import application
+from evenmatch.http.middleware import fast_path
+from evenmatch.http.models.matches import BatchReport, MatchReport
+from evenmatch.http.models.queues import JoinRequest
+from evenmatch.http.routes.matches import match_of
+from evenmatch.service.queries.match_explanations import shown_numbers
+from evenmatch.service.recording.report_batch import ReportBatch
+from evenmatch.systems import names as system_names
+
+MATCHES = "/v1/ladders/duel/matches"
+TICKETS = "/v1/ladders/duel/tickets"
+TWO = [
+    {"score": 7, "players": [{"player": "ann", "score": 12, "seconds": 600}, {"player": "bob", "seconds": 590}]},
+    {"score": 4, "players": [{"player": "eve", "seconds": 600}, {"player": "joe", "seconds": 120.5, "quit": True}]},
+]
+THREE = [
+    {"place": 2, "players": [{"player": "ann"}]},
+    {"place": 1, "players": [{"player": "Jörg 🦊", "keep": False}, {"player": "bob"}]},
+    {"place": 2, "players": [{"player": "joe"}]},
+]
+
+
+def match_json(match_id="m-1", **changes):
+    return {"id": match_id, "played_at": "2025-11-21T18:30:00Z", "teams": TWO, **changes}
+
+
+@pytest.fixture
+def ladder(service):
+    service.create_ladder("duel", "trueskill", rules("trueskill"))
+    return "duel"
+
+
+@pytest.fixture
+def either(admin, monkeypatch):
+    """Sends a body twice, first to the lane and then to the endpoint; both answers, and whether the lane gave its own.
+
+    What is asked with a query is left to the endpoint.
+    """
+    taken = []
+    real = fast_path.send_at_once
+
+    async def noted(send, status, *rest):
+        taken.append(status)
+        await real(send, status, *rest)
+
+    monkeypatch.setattr(fast_path, "send_at_once", noted)
+
+    def send(address, body):
+        taken.clear()
+        content = body if isinstance(body, bytes) else json.dumps(body).encode()
+        first = admin.post(address, content=content)
+        by_lane = bool(taken)
+        second = admin.post(f"{address}?by=endpoint", content=content)
+        assert bool(taken) == by_lane, "the endpoint was to answer"
+        return first, second, by_lane
+
+    return send
+
+
+def alike(first, second):
+    names = ("content-type", "cache-control", "ratelimit-limit", "retry-after")
+    assert first.status_code == second.status_code
+    assert [first.headers.get(name) for name in names] == [second.headers.get(name) for name in names]
+    told, again = first.json(), second.json()
+    told.pop("request_id", None)
+    again.pop("request_id", None)
+    assert told == again
+
+
+@pytest.mark.usefixtures("ladder")
+@pytest.mark.parametrize(
+    "body",
+    [
+        match_json(),
+        match_json(duration=600, rated=False),
+        match_json(teams=THREE),
+        match_json(id="é" * 256, played_at="2025-11-21T19:30:00.123456+01:00"),
+        match_json(teams=[{"score": 1, "players": [{"player": "a"}]}, {"score": 1.5, "players": [{"player": "b"}]}]),
+    ],
+)
+def test_a_good_report_gets_the_same_receipt_by_either_way(either, body):
+    first, second, by_lane = either(MATCHES, body)
+    assert first.status_code == 200, first.json()["detail"]
+    assert by_lane
+    alike(first, second)
+    assert [len(team) for team in first.json()["teams"]] in ([len(team["players"]) for team in body["teams"]], [])
+
+
+@pytest.mark.parametrize("system", system_names())
+def test_a_receipt_has_the_factors_of_every_system_as_the_model_says(admin, service, system):
+    service.create_ladder("duel", system, rules(system))
+    sides = [
+        {"score": score, "players": [{"player": name, "score": 3 + score, "seconds": 600, "performance": 0.5}]}
+        for name, score in (("ann", 7), ("bob", 4))
+    ]
+    answer = admin.post(MATCHES, json=match_json(teams=sides, duration=600))
+    assert answer.status_code == 200, answer.json()["detail"]
+    told = ReceiptOut.model_validate_json(answer.content)
+    known = service.record(match_of("duel", MatchReport.model_validate(match_json(teams=sides, duration=600))))
+    for team, lines in zip(told.teams, known.teams, strict=True):
+        for one, line in zip(team, lines, strict=True):
+            before, after = f"{line.change.before:.2f}", f"{line.change.after:.2f}"
+            assert one.model_dump() == {
+                **line.change._asdict(),
+                "before": float(before),
+                "after": float(after),
+                "change": float(Decimal(after) - Decimal(before)),
+                "expected": rounded(line.change.expected),
+                "result": rounded(line.change.result),
+                "factors": {name: rounded(value) for name, value in line.change.factors.items()},
+                "percentile": line.percentile,
+                "division": line.division,
+            }
+
+
+def rounded(value):
+    """To six significant digits, by Python's own formatting."""
+    if not isinstance(value, float):
+        return value
+    return float(f"{value:.6g}") if math.isfinite(value) else None
+
+
+def test_numbers_are_told_as_they_are_shown_without_digits_of_binary_fractions(admin, service):
+    """wager: 1.00 wins a twentieth, 0.05; in binary that is 0.050000000000000044."""
+    service.create_ladder("duel", "wager", rules("wager"))
+    sides = [{"place": place, "players": [{"player": name}]} for place, name in ((1, "ann"), (2, "bob"))]
+    answer = admin.post(MATCHES, json=match_json(teams=sides))
+    assert b'"change":0.05,' in answer.content
+    match_id = answer.json()["match_id"]
+    told = [admin.get(f"{MATCHES}/{match_id}").content, admin.get("/v1/ladders/duel/players/ann/matches").content]
+    for content in (answer.content, *told):
+        assert re.findall(rb"\d\.\d{7,}", content) == []
+
+
+@given(arrays(np.float64, 4, elements=st.floats(allow_nan=True, allow_infinity=True)))
+def test_significant_digits_are_those_of_pythons_own_formatting(values):
+    for value, shown in zip(values.tolist(), shown_numbers(values).tolist(), strict=True):
+        if math.isfinite(value) and 1e-200 < abs(value) < 1e200:
+            assert shown == pytest.approx(float(f"{value:.6g}"), rel=1.1e-5)  # of two as near, either
+            assert len(f"{shown!r}".lower().split("e")[0].replace(".", "").strip("-0")) <= 6, (value, shown)
+        elif not math.isfinite(value):
+            assert repr(shown) == repr(value)
+
+
+@pytest.mark.usefixtures("ladder")
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b'{"id": "\\ud800"}',
+        b"\xff",
+        match_json(extra=1),
+        match_json(match_id=""),
+        match_json(match_id="x\0y"),
+        match_json(match_id="x" * 257),
+        match_json(played_at="yesterday"),
+        match_json(played_at=5),
+        match_json(teams=TWO[:1]),
+        match_json(teams=[TWO[0], TWO[0]]),
+        match_json(teams=[TWO[0], {"players": [{"player": "eve"}]}]),
+        match_json(teams=[{**TWO[0], "place": 1}, TWO[1]]),
+        match_json(teams=[{**TWO[0], "place": 1.0}, {**TWO[1], "place": 2}]),
+        match_json(teams=[{**TWO[0], "place": 0}, {**TWO[1], "place": 2}]),
+        match_json(teams=[{"score": 1, "players": []}, TWO[1]]),
+        match_json(duration=-1),
+        match_json(duration="600"),
+        match_json(rated=1),
+    ],
+)
+def test_what_is_no_report_is_explained_by_the_endpoint(either, body):
+    first, second, by_lane = either(MATCHES, body)
+    assert not by_lane
+    assert 400 <= first.status_code < 500
+    alike(first, second)
+
+
+@pytest.mark.usefixtures("ladder")
+def test_what_the_ledger_refuses_is_told_alike(either, admin):
+    assert admin.post(MATCHES, json=match_json()).status_code == 200
+    for body, status in (
+        (match_json(duration=5), 409),
+        (match_json("m-2", played_at="2999-01-01T00:00:00Z"), 422),
+    ):
+        first, second, _ = either(MATCHES, body)
+        assert first.status_code == status
+        alike(first, second)
+
+
+@pytest.mark.usefixtures("ladder")
+def test_a_batch_is_told_alike_with_what_was_refused_in_its_place(either):
+    good = [match_json(f"m-{at}", duration=600 + at) for at in range(70)]
+    again = {**good[3], "duration": 1}
+    first, second, by_lane = either(f"{MATCHES}/batch", {"matches": [*good, again, match_json("last", teams=THREE)]})
+    assert by_lane
+    alike(first, second)
+    told = first.json()
+    assert (told["recorded"], told["refused"]) == (71, 1)
+    assert [one["match_id"] for one in told["outcomes"]] == [*(f"m-{at}" for at in range(70)), "m-3", "last"]
+    assert told["outcomes"][70]["problem"]["status"] == 409
+    assert told["outcomes"][71]["receipt"]["teams"][1][0]["player"] == "Jörg 🦊"
+
+
+@pytest.mark.usefixtures("ladder")
+def test_a_batch_with_a_bad_match_is_read_by_the_endpoint_which_records_the_others(either):
+    twice = match_json("bad", teams=[TWO[0], TWO[0]])
+    first, second, by_lane = either(f"{MATCHES}/batch", {"matches": [match_json(), twice, match_json("m-2")]})
+    assert not by_lane
+    alike(first, second)
+    assert [list(one)[1] for one in first.json()["outcomes"]] == ["receipt", "problem", "receipt"]
+
+
+@pytest.mark.usefixtures("ladder")
+def test_more_matches_than_a_batch_may_have_are_refused_before_any_is_recorded(either, site, service):
+    site.options = site.options.model_copy(update={"batch_limit": 3})
+    first, second, _ = either(f"{MATCHES}/batch", {"matches": [match_json(f"m-{at}") for at in range(4)]})
+    assert first.status_code == 422
+    assert "4 matches in one batch; the limit is 3" in first.json()["detail"]
+    alike(first, second)
+    assert service.ladder("duel").position == 1
+
+
+@pytest.fixture
+def queue(site, ladder):
+    site.queue_service.set_queue(ladder, "main", {"team_size": 2})
+    return "main"
+
+
+@pytest.mark.usefixtures("queue")
+def test_a_party_that_joins_again_by_its_request_gets_the_same_ticket_by_either_way(either):
+    member = {"player": "ann", "within": 5, "loose": False, "ping": {"eu": 20.5}, "max_ping": 90, "avoid": ["joe"]}
+    first, second, by_lane = either(TICKETS, {"queues": ["main"], "members": [member], "request_id": "r-1"})
+    assert by_lane
+    assert first.status_code == 201
+    alike(first, second)
+
+
+@pytest.mark.usefixtures("queue")
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"queues": ["main"], "members": [{"player": "a", "within": 101}]},
+        {"queues": ["main"], "members": [{"player": "a", "ping": {"eu": -1}}]},
+        {"queues": [], "members": [{"player": "a"}]},
+        {"queues": ["main"], "members": []},
+        {"queues": ["main"], "members": [{"player": "a"}], "request_id": ""},
+        {"queues": ["other"], "members": [{"player": "a"}]},
+        {"queues": ["main"], "members": [{"player": "a"}, {"player": "a"}]},
+        {"queues": ["main"], "members": [{"player": name} for name in "abc"]},
+    ],
+)
+def test_who_may_not_join_is_told_alike(either, body):
+    first, second, _ = either(TICKETS, body)
+    assert first.status_code in {404, 422}
+    alike(first, second)
+
+
+@pytest.mark.usefixtures("queue")
+def test_a_player_joins_as_themselves_alone(asking, site):
+    caller = site.keys.authenticate(site.keys.create("game", ["queue"], None, None)[1])
+    headers = {"Authorization": f"Bearer {site.tokens.issue(caller, 'ann').text}"}
+    for who, status in (("ann", 201), ("bob", 403)):
+        answer = asking.post(TICKETS, headers=headers, json={"queues": ["main"], "members": [{"player": who}]})
+        assert answer.status_code == status
+
+
+@pytest.mark.usefixtures("ladder")
+@pytest.mark.parametrize("header", [None, "Bearer em_no", "Bearer x.y.z", "Basic abc", "EM1-HMAC-SHA256 nonsense"])
+def test_who_is_not_known_is_told_so_by_the_endpoint(asking, header):
+    headers = {} if header is None else {"Authorization": header}
+    for address in (MATCHES, f"{MATCHES}/batch", TICKETS):
+        assert asking.post(address, headers=headers, json=match_json()).status_code == 401
+
+
+@pytest.mark.usefixtures("ladder")
+def test_a_key_for_reading_reports_nothing(reader):
+    assert reader.post(MATCHES, json=match_json()).status_code == 403
+
+
+@pytest.mark.usefixtures("ladder")
+def test_each_request_is_counted_once_whoever_answers_it(admin, site, monkeypatch):
+    limit = site.key_limit
+    took = []
+    take = limit.take
+    monkeypatch.setattr(limit, "take", lambda key: took.append(key) or take(key))
+    for body, count in ((match_json(), 1), (match_json(extra=1), 1), (match_json(teams=[TWO[0], TWO[0]]), 1)):
+        took.clear()
+        admin.post(MATCHES, json=body)
+        assert len(took) == count
+
+
+# What the lane reads, the model reads as the same.
+
+names = st.one_of(st.sampled_from(["ann", "bob", "eve"]), st.text(max_size=4), st.just("x" * 257))
+numbers = st.one_of(
+    st.none(), st.integers(-2, 3), st.floats(), st.just(10**400), st.booleans(), st.just("1"), st.just(2**31)
+)
+slot = st.fixed_dictionaries(
+    {"player": names},
+    optional={
+        "score": numbers,
+        "seconds": numbers,
+        "performance": numbers,
+        "quit": st.one_of(st.booleans(), numbers),
+        "keep": st.booleans(),
+        "more": st.just(1),
+    },
+)
+team = st.fixed_dictionaries({"players": st.lists(slot, max_size=3)}, optional={"place": numbers, "score": numbers})
+times = st.one_of(
+    st.datetimes().map(lambda one: one.isoformat()),
+    st.sampled_from(
+        ["2026-11-21", "2026-11-21T18:30:00+14:00", "0001-01-01T00:00:00+14:00", "20261121T183000Z", "now"]
+    ),
+)
+match = st.fixed_dictionaries(
+    {"id": names, "played_at": times, "teams": st.lists(team, max_size=3)},
+    optional={"duration": numbers, "rated": st.one_of(st.booleans(), numbers)},
+)
+
+
+def by_model(bodies):
+    """As the endpoint reads them; None where it refuses one."""
+    try:
+        read = [MatchReport.model_validate(one) for one in bodies]
+        return ReportBatch.of([match_of("duel", one) for one in read], [one.rated for one in read])
+    except (ValidationError, InputError):
+        return None
+
+
+@settings(max_examples=600)
+@given(match)
+def test_the_lane_reads_a_report_as_the_model_does(body):
+    text = json.dumps(body).encode()
+    sheet = fast_requests.read_match(text)
+    if sheet is not None:
+        assert repr(sheet) == repr(by_model([json.loads(text)]))
+
+
+@settings(max_examples=300)
+@given(st.lists(match, max_size=3))
+def test_the_lane_reads_a_batch_as_the_model_does(bodies):
+    text = json.dumps({"matches": bodies}).encode()
+    sheet = fast_requests.read_batch(text)
+    if sheet is not None:
+        assert BatchReport.model_validate(json.loads(text))
+        assert repr(sheet) == repr(by_model(json.loads(text)["matches"]))
+
+
+good_slot = st.fixed_dictionaries(
+    {"player": st.text("abcdefghé🦊", min_size=1, max_size=4)},
+    optional={"score": st.floats(-9, 9), "seconds": st.integers(0, 9), "performance": st.sampled_from([-1, 0.5, 1])},
+)
+good = st.fixed_dictionaries(
+    {
+        "id": st.text(min_size=1, max_size=9),
+        "played_at": st.datetimes().map(lambda one: one.isoformat()),
+        "teams": st.lists(
+            st.fixed_dictionaries({"players": st.lists(good_slot, min_size=1, max_size=3), "score": st.integers(0, 3)}),
+            min_size=2,
+            max_size=4,
+        ),
+    },
+    optional={"duration": st.floats(0, 9), "rated": st.booleans()},
+)
+
+
+@settings(max_examples=300)
+@given(good)
+def test_the_lane_reads_whatever_the_model_accepts_unless_it_holds_nul(body):
+    text = json.dumps(body).encode()
+    read = by_model([json.loads(text)])
+    if read is not None and b"\\u0000" not in text:
+        assert repr(fast_requests.read_match(text)) == repr(read)
+
+
+seeker = st.fixed_dictionaries(
+    {"player": names},
+    optional={
+        "within": numbers,
+        "loose": st.one_of(st.booleans(), numbers),
+        "roles": st.lists(names, max_size=3),
+        "ping": st.dictionaries(names, numbers, max_size=3),
+        "max_ping": numbers,
+        "avoid": st.lists(names, max_size=3),
+    },
+)
+
+
+@settings(max_examples=500)
+@given(
+    st.fixed_dictionaries(
+        {"queues": st.lists(names, max_size=3), "members": st.lists(seeker, max_size=3)},
+        optional={"request_id": st.one_of(st.none(), names)},
+    )
+)
+def test_the_lane_reads_a_party_as_the_model_does(body):
+    text = json.dumps(body).encode()
+    wish = fast_requests.read_party(text)
+    if wish is None:
+        return
+    model = JoinRequest.model_validate(json.loads(text))
+    assert (list(wish.queues), wish.request) == (model.queues, model.request_id)
+    for one, other in zip(wish.members, model.members, strict=True):
+        assert (one.name, one.within, one.loose, one.max_ping) == (
+            other.player,
+            other.within,
+            other.loose,
+            other.max_ping,
+        )
+        assert (list(one.roles), dict(one.ping), list(one.avoid)) == (other.roles, other.ping, other.avoid)
+
+
+# What an independent reader of this layer found.
+
+
+@pytest.mark.usefixtures("ladder")
+def test_a_database_that_fails_is_told_alike_and_without_its_words(either, site, monkeypatch):
+    def lost(*_):
+        raise StoreError("postgresql://secret-host/db: connection refused")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(site.service, "record_sheet", lost)
+        first, second, _ = either(MATCHES, match_json())
+        assert first.status_code == 503
+        assert "secret-host" not in first.text
+        alike(first, second)
+    with monkeypatch.context() as patch:
+        patch.setattr(type(site.keys), "recall", lambda *_: None)
+        patch.setattr(type(site.keys), "authenticate", lost)
+        first, second, _ = either(MATCHES, match_json())
+        assert first.status_code == 503
+        assert "secret-host" not in first.text
+        alike(first, second)
+
+
+@pytest.mark.usefixtures("ladder")
+def test_too_large_a_body_is_told_alike(either, site, keys):
+    asking = Asking(application(replaced(site, body_limit=2000)), headers=keys["admin"])
+    try:
+        content = json.dumps(match_json(match_id="x" * 200)).encode() + b" " * 3000
+        first = asking.post(MATCHES, content=content)
+        second = asking.post(f"{MATCHES}?by=endpoint", content=content)
+        assert first.status_code == 413
+        alike(first, second)
+        slowly = asking.post(MATCHES, content=pieces(content))
+        assert slowly.status_code == 413
+    finally:
+        asking.close()
+
+
+def replaced(site, **options):
+    site.options = site.options.model_copy(update=options)
+    return site
+
+
+async def pieces(content):
+    for first in range(0, len(content), 500):
+        yield content[first : first + 500]
+
+
+@pytest.mark.usefixtures("ladder")
+def test_a_key_that_is_revoked_while_the_body_comes_reports_nothing(asking, site, service, clock):
+    made, text = site.keys.create("slow", ["report"], None, None)
+
+    async def slowly():
+        yield json.dumps(match_json()).encode()
+        site.keys.revoke(made.key)
+        clock.move(seconds=5)
+        yield b" "
+
+    answer = asking.post(MATCHES, headers={"Authorization": f"Bearer {text}"}, content=slowly())
+    assert answer.status_code == 401
+    assert service.ladder("duel").position == 1
+
+
+@pytest.mark.usefixtures("ladder")
+def test_a_wrong_key_is_looked_for_once(asking, site, monkeypatch):
+    asked = []
+    real = site.keys.authenticate
+    monkeypatch.setattr(site.keys, "authenticate", lambda text: asked.append(text) or real(text))
+    wrong = f"Bearer em_{'a' * 10}_{'b' * 43}"
+    assert asking.post(MATCHES, headers={"Authorization": wrong}, json=match_json()).status_code == 401
+    assert len(asked) == 1
+
+
+def test_only_what_was_recorded_says_who_quit():
+    two = by_model([match_json(teams=[TWO[0], {**TWO[1], "players": [{"player": "eve"}]}]), match_json()])
+    assert two.quitters([0, 1]) == {"m-1": ["joe"]}
+    assert two.quitters([0]) == {}

@@ -1,0 +1,144 @@
+"""Figures of the whole service: read from the database, the same from every process."""
+
+import pytest
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.parser import text_string_to_metric_families
+
+from evenmatch import rules
+from evenmatch.errors import StoreError
+from evenmatch.http.metrics import HttpMetrics
+from evenmatch.http.service_metrics import Figures, TimedMatchmaker
+from evenmatch.service.queries.activity import ActivityReader
+from evenmatch.service.queue_rules import QueueRules
+from evenmatch.service.queues.leases import Leases
+from evenmatch.service.queues.queue_service import QueueService
+from evenmatch.service.queues.requests import Accept, Decline, Join, QueuedPlayer
+
+
+@pytest.fixture
+def database_url(either_database):
+    return either_database
+
+
+@pytest.fixture
+def queue_service(site, service):
+    service.create_ladder("duel", "elo", rules("elo"))
+    site.queue_service.set_queue("duel", "ranked", {"team_size": 1}, QueueRules(accept_within=20, heartbeat=None))
+    return site.queue_service
+
+
+@pytest.fixture
+def figures(site):
+    registry = CollectorRegistry()
+    registry.register(Figures(ActivityReader(site.queue_service)))
+
+    def read():
+        found = {}
+        for family in text_string_to_metric_families(generate_latest(registry).decode()):
+            for sample in family.samples:
+                if not sample.name.endswith("_created"):
+                    found[
+                        sample.name.removeprefix("evenmatch_"), *(value for _, value in sorted(sample.labels.items()))
+                    ] = sample.value
+        return found
+
+    return read
+
+
+def join_queue(queue_service, *names):
+    wishes = [Join(members=(QueuedPlayer(name=name),), queues=("ranked",)) for name in names]
+    return [outcome.ticket for outcome in queue_service.apply("duel", wishes)]
+
+
+def test_they_tell_who_waits_what_was_offered_and_how_it_ended(queue_service, figures, clock):
+    maker = TimedMatchmaker(queue_service, HttpMetrics())
+    figures()  # what happened before is not counted
+    ann, bob, kim = join_queue(queue_service, "ann", "bob", "kim")
+    clock.move(seconds=3)
+    queue_service.queue_state("duel").catch_up(clock())
+    told = figures()
+    assert told["players_seated", "duel", "waiting"] == 3
+    assert told["queue_tickets", "duel", "ranked"] == 3
+    assert told["queue_oldest_seconds", "duel", "ranked"] == 3
+    assert ("offers_total", "duel", "made", "ranked") not in told
+
+    offered = asked(queue_service, maker, [ann, bob, kim])
+    assert figures()["offers_total", "duel", "made", "ranked"] == 1
+    queue_service.apply("duel", [Accept(offered[0]), Decline(offered[1])])
+    clock.move(seconds=1)
+    offered = asked(queue_service, maker, [one for one in (ann, bob, kim) if one != offered[1]])
+    queue_service.apply("duel", [Accept(one) for one in offered])
+    sue, joe = join_queue(queue_service, "sue", "joe")
+    asked(queue_service, maker, [sue, joe])
+    clock.move(seconds=21)
+    maker.step("duel")
+
+    queue_service.queue_state("duel").catch_up(clock())
+    told = figures()
+    ended = {labels[2]: value for labels, value in told.items() if labels[0] == "offers_total"}
+    assert ended == {"made": 3, "declined": 1, "accepted": 1, "lapsed": 1}
+    assert told["players_seated", "duel", "playing"] == 2
+    assert told["matches_running", "duel"] == 1
+    assert told["players_seated", "duel", "waiting"] == 0
+    assert figures()["offers_total", "duel", "made", "ranked"] == 3  # nothing is counted twice
+
+
+def asked(queue_service, maker, tickets):
+    """Those of these tickets that are asked after a tick."""
+    maker.step("duel")
+    told = queue_service.statuses("duel", tickets)
+    found = [one for one in tickets if told[one].state == "offered"]
+    assert len(found) == 2
+    return found
+
+
+def test_a_ladder_whose_ratings_other_kernels_made_is_due(queue_service, service, figures):
+    assert figures()["ladder_rebuild_due", "duel"] == 0
+    assert figures()["ladder_position", "duel"] == 1  # the ladder's own making
+    with service.database.write() as store:
+        store.connection.exec_driver_sql("UPDATE generation SET engine = 'another'")
+    assert figures()["ladder_rebuild_due", "duel"] == 1
+    service.rebuild("duel")
+    assert figures()["ladder_rebuild_due", "duel"] == 0
+
+
+def test_deliveries_that_wait_and_that_are_dead_are_told_apart(queue_service, service, figures):
+    with service.database.write() as store:
+        for delivery, next_at, delivered_at in (
+            (1, "5", "NULL"),
+            (2, "NULL", "7"),
+            (3, "NULL", "NULL"),
+            (4, "9", "NULL"),
+        ):
+            store.connection.exec_driver_sql(
+                "INSERT INTO delivery (delivery, webhook, event, body, made_at, attempts, next_at, delivered_at) "
+                f"VALUES ({delivery}, 1, 'match.rated', '{{}}', 1, 1, {next_at}, {delivered_at})"
+            )
+    told = figures()
+    assert (told["webhook_deliveries", "waiting"], told["webhook_deliveries", "dead"]) == (2, 1)
+
+
+def test_where_the_database_does_not_answer_that_alone_is_told(queue_service, service, figures, monkeypatch):
+    assert figures()["database_up",] == 1
+
+    def fail():
+        raise StoreError("gone")
+
+    monkeypatch.setattr(service.database, "read", fail)
+    assert figures() == {("database_up",): 0}
+
+
+def test_a_process_tells_whether_it_runs_the_matchmaker_and_how_long_its_ticks_take(queue_service):
+    metrics = HttpMetrics()
+    maker = TimedMatchmaker(queue_service, metrics)
+    maker.step("duel")
+    of = metrics.registry.get_sample_value
+    assert of("evenmatch_matchmaker_running", {"ladder": "duel"}) == 1
+    assert of("evenmatch_tick_seconds_count", {"ladder": "duel"}) == 1
+
+    others = HttpMetrics()
+    other = TimedMatchmaker(QueueService(queue_service.service), others)
+    assert isinstance(other.leases, Leases)
+    assert other.step("duel") is None
+    assert others.registry.get_sample_value("evenmatch_matchmaker_running", {"ladder": "duel"}) == 0
+    assert others.registry.get_sample_value("evenmatch_tick_seconds_count", {"ladder": "duel"}) is None

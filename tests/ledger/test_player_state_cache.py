@@ -1,0 +1,169 @@
+"""What a process remembers of players is never older than the ledger: names and ratings, whoever wrote meanwhile."""
+
+import random
+
+import pytest
+
+from evenmatch import rules
+from evenmatch.errors import InputError, StoreError
+from evenmatch.ledger.tables import player_identities, player_states
+from evenmatch.service.corrections import Ban, Void
+from evenmatch.service.recording import player_state_cache, recorder
+from evenmatch.service.service import Service
+from ledger.sample_matches import duel, ratings, team_match
+
+
+@pytest.fixture
+def other(service, clock):
+    """Another process, as far as memory goes."""
+    with Service.open(service.database.url.render_as_string(hide_password=False), clock) as opened:
+        yield opened
+
+
+@pytest.fixture
+def seen_reads(monkeypatch):
+    """The names, and the ids of players whose states were looked for in the database."""
+    seen = []
+    admit, roster = player_identities.admit, player_states.read_roster
+
+    def admitting(store, names, **more):
+        seen.extend(names)
+        return admit(store, names, **more)
+
+    def calling(store, head, by, ids=None):
+        seen.extend([] if ids is None else ids.tolist())
+        return roster(store, head, by, ids)
+
+    monkeypatch.setattr(player_state_cache.player_identities, "admit", admitting)
+    monkeypatch.setattr(player_state_cache.player_states, "read_roster", calling)
+    return seen
+
+
+def check_replay(service, ladder="default"):
+    """Ratings are what a replay of the whole ledger gives."""
+    verified = service.verify(ladder)
+    assert (verified.differences, verified.damage) == ((), ())
+
+
+@pytest.mark.usefixtures("ladder")
+def test_who_was_rated_is_not_read_again(service, seen_reads):
+    for number, names in enumerate([("ann", "bob"), ("ann", "bob"), ("eve", "bob"), ("eve", "ann")], 1):
+        seen_reads.clear()
+        service.record(duel(number, *names))
+        assert len(seen_reads) == {1: 4, 3: 2}.get(number, 0)
+    check_replay(service)
+
+
+@pytest.mark.usefixtures("ladder")
+def test_what_another_process_recorded_is_read_anew(service, other):
+    rng = random.Random(5)
+    names = ["ann", "bob", "eve", "joe", "kim"]
+    for number in range(1, 40):
+        rng.choice([service, other]).record(duel(number, *rng.sample(names, 2)))
+    assert ratings(service) == ratings(other)
+    check_replay(service)
+
+
+@pytest.mark.usefixtures("ladder")
+@pytest.mark.parametrize("who", ["service", "other"])
+def test_a_new_name_is_told_at_once(request, service, who):
+    service.record(duel(1, "ann", "bob"))
+    request.getfixturevalue(who).rename("ann", "Anna")
+    receipt = service.record(duel(2, "ann", "bob"))
+    assert [line.change.player for team in receipt.teams for line in team] == ["Anna", "bob"]
+    receipt = service.record(duel(3, "Anna", "bob"))
+    assert receipt.teams[0][0].change.before == pytest.approx(ratings(service)["Anna"], abs=20)
+    assert set(ratings(service)) == {"Anna", "bob"}
+    check_replay(service)
+
+
+@pytest.mark.usefixtures("ladder")
+@pytest.mark.parametrize("who", ["service", "other"])
+def test_two_who_became_one_are_rated_as_one(request, service, who):
+    for number, names in enumerate([("ann", "bob"), ("eve", "joe"), ("ann", "joe")], 1):
+        service.record(duel(number, *names))
+    request.getfixturevalue(who).merge("eve", "ann")
+    service.record(duel(4, "eve", "joe"))
+    assert set(ratings(service)) == {"ann", "bob", "joe"}
+    with pytest.raises(InputError, match="the same player"):
+        service.record(team_match(5, (1, "ann"), (2, "eve")))
+    check_replay(service)
+
+
+@pytest.mark.usefixtures("ladder")
+@pytest.mark.parametrize("who", ["service", "other"])
+def test_the_name_of_who_was_erased_is_a_newcomers(request, service, who):
+    service.record(duel(1, "ann", "bob"))
+    request.getfixturevalue(who).erase("ann")
+    receipt = service.record(duel(2, "ann", "bob"))
+    assert receipt.teams[0][0].change.before == 1500.0
+    check_replay(service)
+
+
+@pytest.mark.usefixtures("ladder")
+@pytest.mark.parametrize("who", ["service", "other"])
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda one: one.correct("default", Void("m1")),
+        lambda one: one.correct("default", Ban("ann")),
+        lambda one: one.open_season("default", reset="full"),
+        lambda one: one.change_rules("default", "glicko2", rules("glicko2")),
+        lambda one: one.start_ratings("default", {"zed": 1800.0}),
+        lambda one: one.rebuild("default", whole=True),
+    ],
+)
+def test_after_a_correction_states_are_read_anew(request, service, who, change):
+    for number, names in enumerate([("ann", "bob"), ("bob", "eve"), ("eve", "zoe")], 1):
+        service.record(duel(number, *names))
+    change(request.getfixturevalue(who))
+    for number, names in enumerate([("bob", "eve"), ("zed", "bob"), ("eve", "zoe")], 4):
+        service.record(duel(number, *names))
+    check_replay(service)
+
+
+@pytest.mark.usefixtures("ladder")
+def test_what_was_not_committed_is_not_remembered(service, monkeypatch):
+    service.record(duel(1, "ann", "bob"))
+
+    def lost(*_):
+        raise StoreError("the database has gone")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(recorder, "_checkpoint", lost)
+        patch.setattr(recorder, "CHECKPOINT", 1)
+        with pytest.raises(StoreError):
+            service.record(duel(2, "ann", "new"))
+    receipt = service.record(duel(3, "ann", "new"))
+    assert [line.change.before for team in receipt.teams for line in team] == [1516.0, 1500.0]
+    check_replay(service)
+
+
+@pytest.mark.usefixtures("ladder")
+def test_a_match_that_is_refused_among_others_leaves_them_right(service):
+    service.record(duel(1, "ann", "bob"))
+    service.rename("ann", "Anna")
+    outcomes = service.record_many(
+        "default",
+        [duel(2, "ann", "bob"), team_match(3, (1, "ann"), (2, "Anna")), duel(4, "bob", "eve"), duel(5, "eve", "x")],
+    )
+    assert [isinstance(one, InputError) for one in outcomes] == [False, True, False, False]
+    check_replay(service)
+
+
+@pytest.mark.usefixtures("ladder")
+def test_more_players_than_are_remembered_are_rated_as_well(service, monkeypatch):
+    monkeypatch.setattr(player_state_cache, "MOST", 3)
+    for number in range(1, 12):
+        service.record(duel(number, f"p{number % 5}", f"p{(number + 2) % 5}"))
+    check_replay(service)
+
+
+@pytest.mark.usefixtures("ladder")
+def test_ladders_are_remembered_each_by_itself(service):
+    service.create_ladder("arena", "glicko2", rules("glicko2"))
+    for number in range(1, 6):
+        service.record(duel(number, "ann", "bob"))
+        service.record(duel(number, "bob", "ann", "arena"))
+    check_replay(service)
+    check_replay(service, "arena")

@@ -1,0 +1,81 @@
+"""An id that the sender chose makes a correction safe to send again."""
+
+import pytest
+
+from evenmatch import rules
+from evenmatch.errors import ConflictError
+from evenmatch.service.corrections import Ban, Reinstate, Unvoid, Void
+from evenmatch.service.ladders import ChangeRules
+from ledger.sample_matches import duel, dump, everybody, positions, ratings
+
+
+@pytest.fixture
+def played_service(service, ladder):
+    for number, pair in enumerate(("ab", "cb", "ac", "ba", "ac"), 1):
+        service.record(duel(number, *pair))
+    return service
+
+
+def before_unvoid(service):
+    service.correct("default", Void("m2"))
+
+
+def before_reinstate(service):
+    service.correct("default", Ban("a"))
+
+
+WISHES = {
+    "void": (None, Void("m2", "why"), Void("m3", "why")),
+    "unvoid": (before_unvoid, Unvoid("m2"), Unvoid("m2", "why")),
+    "ban": (None, Ban("a", "refund"), Ban("a", "void")),
+    "reinstate": (before_reinstate, Reinstate("a"), Void("m2")),
+    "rules": (None, ChangeRules("elo", rules("elo", k=16.0)), ChangeRules("elo", rules("elo", k=24.0))),
+    "from now": (None, ChangeRules("elo", rules("elo", k=16.0), start=False), ChangeRules("elo", rules("elo", k=16.0))),
+}
+
+
+@pytest.mark.parametrize("what", WISHES)
+def test_a_correction_that_is_sent_again_changes_nothing(played_service, what):
+    prepare, wish, other = WISHES[what]
+    if prepare:
+        prepare(played_service)
+    told = played_service.correct("default", wish, event_id="c1")
+    assert told is not None
+    rows = dump(played_service)
+    assert played_service.correct("default", wish, event_id="c1") is None
+    assert played_service.preview("default", wish, event_id="c1").done
+    with pytest.raises(ConflictError, match="'c1' is on ladder 'default' already"):
+        played_service.correct("default", other, event_id="c1")
+    assert dump(played_service) == rows
+    assert played_service.verify("default").is_equal
+
+
+def test_a_season_that_is_opened_again_is_the_same_one(played_service):
+    first = played_service.open_season("default", reset="soft", factor=0.5, event_id="winter")
+    rows, now = dump(played_service), ratings(played_service)
+    assert played_service.open_season("default", reset="soft", factor=0.5, event_id="winter") == first
+    with pytest.raises(ConflictError):
+        played_service.open_season("default", reset="full", event_id="winter")
+    assert dump(played_service) == rows
+    assert ratings(played_service) == now
+    assert played_service.open_season("default", event_id="spring").number == 3
+    assert played_service.open_season("default", reset="soft", factor=0.5, event_id="winter").number == 2
+
+
+def test_starting_ratings_that_are_sent_again_are_given_once(played_service):
+    assert played_service.start_ratings("default", {"zed": 1700.0}, event_id="old ladder") == 1
+    played_service.record(duel(9, "zed", "a"))
+    now, at = everybody(played_service), positions(played_service)
+    assert played_service.start_ratings("default", {"zed": 1700.0}, event_id="old ladder") == 0
+    with pytest.raises(ConflictError):
+        played_service.start_ratings("default", {"zed": 1800.0}, event_id="old ladder")
+    assert (everybody(played_service), positions(played_service)) == (now, at)
+
+
+def test_settings_that_are_sent_again_are_changed_once(played_service):
+    played_service.change_settings("default", {"title": "Duel"}, event_id="t1")
+    played_service.change_settings("default", {"title": "Duel"}, event_id="t1")
+    assert len(positions(played_service)) == 7
+    with pytest.raises(ConflictError):
+        played_service.change_settings("default", {"title": "Duels"}, event_id="t1")
+    assert played_service.ladder("default").title == "Duel"

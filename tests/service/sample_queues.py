@@ -1,0 +1,124 @@
+"""Queues that tests fill, and questions put to the tables by plain SQL."""
+
+import json
+from collections import Counter
+
+import sqlalchemy as sa
+
+from evenmatch.service.queues.queue_service import lease_of
+from evenmatch.service.queues.requests import Accept, Decline, Join, Leave, QueuedPlayer
+
+ANYBODY = {"max_odds": "none", "even_spread": 100.0, "steps": [[0, 100]], "rematch_wait": 0.0, "party_wait": 0.0}
+DUEL = {**ANYBODY, "team_size": 1}
+PAIRS = {**ANYBODY, "team_size": 2}
+
+
+def party(*names, queues=("ranked",), request=None, **wishes):
+    """A wish to join; names are players who all wish the same."""
+    return Join(members=tuple(QueuedPlayer(name=name, **wishes) for name in names), queues=queues, request=request)
+
+
+def solos(*names, **wishes):
+    return [party(name, **wishes) for name in names]
+
+
+def join_queue(queue_service, ladder, *wishes):
+    """The numbers of their tickets."""
+    return [granted(told).ticket for told in queue_service.apply(ladder, wishes)]
+
+
+def granted(told):
+    if isinstance(told, Exception):
+        raise told
+    return told
+
+
+def join_one(queue_service, ladder, wish):
+    """What becomes of a wish; raises why it is refused."""
+    (told,) = queue_service.apply(ladder, [wish])
+    return granted(told)
+
+
+def accept_all(queue_service, ladder, tickets):
+    return [granted(told) for told in queue_service.apply(ladder, [Accept(ticket) for ticket in tickets])]
+
+
+def hold_lease(queue_service, ladder):
+    """Let the desk's process hold the lease of a ladder's matchmaker, as if one ran."""
+    assert queue_service.leases.hold(lease_of(queue_service.levels.of(ladder).ladder))
+
+
+def select_rows(service, sql, **values):
+    with service.database.read() as store:
+        return [tuple(row) for row in store.connection.execute(sa.text(sql), values)]
+
+
+def check_everything(service):
+    """What must hold of the tables at any time, whoever wrote them, in whatever order."""
+    ladders = dict(select_rows(service, "SELECT ladder, change FROM line"))
+    tickets = {
+        (ladder, ticket): (state, json.loads(body), offer, match_id, ended, change)
+        for ladder, ticket, state, body, offer, match_id, ended, change in select_rows(
+            service, "SELECT ladder, ticket, state, body, offer, match_id, ended, change FROM ticket"
+        )
+    }
+    offers = {
+        (ladder, offer): (state, json.loads(body), set(json.loads(said)), match_id, change)
+        for ladder, offer, state, body, said, match_id, change in select_rows(
+            service, "SELECT ladder, offer, state, body, said, match_id, change FROM offer"
+        )
+    }
+    live = {
+        (ladder, match_id): (state, json.loads(body), change)
+        for ladder, match_id, state, body, change in select_rows(
+            service, "SELECT ladder, match_id, state, body, change FROM live"
+        )
+    }
+    seats = {
+        player: (ladder, ticket, match_id)
+        for player, ladder, ticket, match_id in select_rows(
+            service, "SELECT player, ladder, ticket, match_id FROM seat"
+        )
+    }
+    waiting = Counter()
+    for (ladder, ticket), (state, body, offer, match_id, ended, change) in tickets.items():
+        assert change <= ladders[ladder]
+        players = [member["id"] for member in body["members"]]
+        assert (offer is not None) == (state == "offered")
+        assert (match_id is not None) == (state == "matched")
+        assert (ended is not None) == (state == "gone")
+        if state in ("waiting", "offered"):
+            waiting.update(players)
+            for player in players:
+                assert seats[player] == (ladder, ticket, None)
+        if state == "offered":
+            asked = [chair["ticket"] for team in offers[ladder, offer][1]["teams"] for chair in team]
+            assert offers[ladder, offer][0] == "open"
+            assert asked.count(ticket) == len(players)
+    assert max(waiting.values(), default=1) == 1
+    playing = Counter()
+    for (ladder, match_id), (state, body, change) in live.items():
+        assert change <= ladders[ladder]
+        if state == "open":
+            there = [slot["id"] for team in body["teams"] for slot in team if slot["spells"][-1][1] is None]
+            playing.update(there)
+            for player in there:
+                assert seats[player][0] == ladder
+                assert seats[player][2] == match_id
+    assert max(playing.values(), default=1) == 1
+    assert not waiting.keys() & playing.keys()
+    assert seats.keys() == waiting.keys() | playing.keys()
+    for (ladder, _), (state, body, said, match_id, change) in offers.items():
+        assert change <= ladders[ladder]
+        chairs = [chair["id"] for team in body["teams"] for chair in team]
+        assert len(set(chairs)) == len(chairs)
+        assert said <= set(chairs)
+        assert (state == "made") == (match_id is not None)
+        if state == "open":
+            assert said != set(chairs)
+            assert all(tickets[ladder, chair["ticket"]][0] == "offered" for team in body["teams"] for chair in team)
+        if state == "made":
+            assert said == set(chairs)
+
+
+__all__ = ["ANYBODY", "DUEL", "PAIRS", "Accept", "Decline", "Join", "Leave", "QueuedPlayer"]

@@ -1,0 +1,63 @@
+"""What a ladder's queues offered of late, as charts and pages read it."""
+
+import pytest
+
+from evenmatch.errors import UnknownNameError
+from evenmatch.service.queue_rules import QueueRules
+from evenmatch.service.queues.matchmaker import Matchmaker
+from evenmatch.service.queues.queue_service import QueueService
+from service.sample_queues import DUEL, PAIRS, Decline, accept_all, hold_lease, join_one, join_queue, party
+
+SECOND = 1_000_000
+
+
+@pytest.fixture
+def queue_service(service, ladder):
+    made = QueueService(service)
+    made.set_queue(ladder, "ranked", PAIRS, QueueRules(accept_within=20))
+    made.set_queue(ladder, "duels", DUEL, QueueRules(accept_within=20))
+    return made
+
+
+def test_offers_are_told_with_the_waits_of_their_tickets_the_latest_first(queue_service, ladder, clock):
+    maker = Matchmaker(queue_service)
+    hold_lease(queue_service, ladder)
+    began = clock()
+    pair = join_queue(queue_service, ladder, party("cat", "dan"))
+    clock.move(seconds=3)
+    queue_service.seen(ladder, pair[0])  # a sign of life does not shorten a wait
+    queue_service.flush_seen()
+    clock.move(seconds=4)
+    solos = join_queue(queue_service, ladder, party("ann"), party("bob"))
+    maker.step(ladder)
+    accept_all(queue_service, ladder, [*pair, *solos])
+    clock.move(seconds=60)
+    join_queue(queue_service, ladder, party("eve", queues=("duels",)), party("fay", queues=("duels",)))
+    maker.step(ladder)
+    last, first = queue_service.recent(ladder, 10)
+    assert (first.queue, first.state, first.made_at, first.players) == ("ranked", "made", began + 7 * SECOND, 4)
+    assert sorted(first.waits) == [0.0, 0.0, 7.0]
+    assert first.percentiles == (50.0, 50.0, 50.0)  # nobody has played: all are in the middle of nobody
+    assert (first.odds, first.spread, first.region) == (0.5, 0.0, None)
+    assert (last.queue, last.state, last.players, last.waits) == ("duels", "open", 2, (0.0, 0.0))
+    assert queue_service.recent(ladder, 1) == [last]
+
+
+def test_who_is_offered_a_match_again_has_waited_from_the_start(queue_service, ladder, clock):
+    maker = Matchmaker(queue_service)
+    bob = join_queue(queue_service, ladder, party("ann", queues=("duels",)), party("bob", queues=("duels",)))[1]
+    maker.step(ladder)
+    join_one(queue_service, ladder, Decline(bob))
+    clock.move(seconds=30)
+    join_queue(queue_service, ladder, party("cat", queues=("duels",)))
+    maker.step(ladder)
+    again, off = queue_service.recent(ladder, 10)
+    assert (off.state, off.waits) == ("off", (0.0, 0.0))
+    assert (again.state, sorted(again.waits)) == ("open", [0.0, 30.0])
+
+
+def test_a_ladder_without_queues_has_offered_nothing(service, ladders):
+    queue_service = QueueService(service)
+    assert queue_service.recent(ladders[1], 5) == []
+    with pytest.raises(UnknownNameError):
+        queue_service.recent("nowhere", 5)
