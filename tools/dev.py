@@ -245,7 +245,7 @@ def test(*extra: str) -> None:
     """Check style, types and behaviour; arguments go to pytest."""
     lint()
     add_browser()
-    check(("pytest", "-n", "3", *extra))
+    check(("pytest", "-n", "2", *extra))
 
 
 def screenshots(*extra: str) -> None:

@@ -18,7 +18,7 @@ from evenmatch.errors import InputError, StoreError
 from evenmatch.http import fast_requests
 from evenmatch.http.app import application
 from evenmatch.http.middleware import fast_path
-from evenmatch.http.models.matches import BatchReport, MatchReport
+from evenmatch.http.models.matches import BatchReport, MatchReport, ReceiptOut
 from evenmatch.http.models.queues import JoinRequest
 from evenmatch.http.routes.matches import match_of
 from evenmatch.service.queries.match_explanations import shown_numbers
