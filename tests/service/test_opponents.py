@@ -4,7 +4,7 @@ import pytest
 
 from evenmatch import rules
 from evenmatch.service.queries.ladder_queries import LadderQueries
-from evenmatch.service.queries.opponents import Tally
+from evenmatch.service.queries.player_statistics import Tally
 from ledger.sample_matches import duel, team_match
 
 

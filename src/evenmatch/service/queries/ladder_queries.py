@@ -16,8 +16,8 @@ from evenmatch.service.queries import match_profiles
 from evenmatch.service.queries.lineup_odds import LineUpOdds, prospects
 from evenmatch.service.queries.match_explanations import known
 from evenmatch.service.queries.match_profiles import MatchProfile
-from evenmatch.service.queries.opponents import Encounters, encounters, last_loss
 from evenmatch.service.queries.player_search import search_ladder
+from evenmatch.service.queries.player_statistics import Encounters, encounters, last_loss
 from evenmatch.service.queries.rating_path import RatingPath, rating_path
 from evenmatch.service.queries.standings import View
 from evenmatch.service.seasons import FinalStanding, Season, finals_from

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from evenmatch.ledger.store import Head, Store
 from evenmatch.ledger.tables import corrections, seasons
 from evenmatch.service.export.tables import positions_of_player
-from evenmatch.service.queries.opponents import rated_matches
+from evenmatch.service.queries.player_statistics import rated_matches
 
 LONGEST = 20_000  # latest matches that are read for one path
 

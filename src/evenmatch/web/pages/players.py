@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from starlette.responses import Response
 
-from evenmatch.service.queries.opponents import Encounters, Tally
+from evenmatch.service.queries.player_statistics import Encounters, Tally
 from evenmatch.web.page_request import PageRequest, address
 from evenmatch.web.view_models import LadderShown, played
 
