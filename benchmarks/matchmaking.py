@@ -19,7 +19,7 @@ from evenmatch.lab.queue.scenario import Scenario
 from evenmatch.lab.queue.simulation import simulate
 from evenmatch.matchmaking import Member, Policy, Proposals, Queue, Ticket, Tickets, propose
 from evenmatch.matchmaking.tickets import FOREVER
-from evenmatch.standings.percentile import queue_percentiles
+from evenmatch.standings.percentiles import queue_percentiles
 
 SECOND = 1_000_000
 NOW = 1_000_000 * SECOND

@@ -17,7 +17,7 @@ from evenmatch.history import Floats, History
 from evenmatch.standings.activity import Activity
 from evenmatch.standings.division import DIVISIONS, Division
 from evenmatch.standings.hysteresis import division_of
-from evenmatch.standings.percentile import percentiles
+from evenmatch.standings.percentiles import percentiles
 from evenmatch.systems import loop
 from evenmatch.systems.loop import Journal, Replay
 from evenmatch.systems.system import Change, Records, Rules

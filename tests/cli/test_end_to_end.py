@@ -94,7 +94,7 @@ def on_a_terminal(command, stream):
     return read.decode()
 
 
-WORK = "from evenmatch.cli.output import working\nimport time\nwith working('rating it', 40) as done:\n    {}"
+WORK = "from evenmatch.cli.shared.output import working\nimport time\nwith working('rating it', 40) as done:\n    {}"
 
 
 def test_what_takes_longer_than_a_second_shows_its_progress_on_a_terminal():

@@ -10,7 +10,7 @@ from contextlib import closing
 
 import pytest
 
-from evenmatch.cli.database_options import typed
+from evenmatch.cli.shared.database_options import typed
 
 NAMES = {
     "control": "\x1b[31mred\x1b[2J\x1b[H\x1b]0;owned\x07\rover\nline\tend\u202egnp.exe\u2028",

@@ -64,7 +64,7 @@ def test_two_who_never_met_become_one(run, league):
 
 @pytest.mark.parametrize(("answer", "code"), [("n\n", 1), ("y\n", 0)])
 def test_who_is_asked_may_say_no(answer, code, run, league, monkeypatch):
-    monkeypatch.setattr("evenmatch.cli.database_options.sys.stdin.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("evenmatch.cli.shared.database_options.sys.stdin.isatty", lambda: True, raising=False)
     monkeypatch.setattr("typer.confirm", lambda *_, **__: answer == "y\n")
     ended = run("player", "erase", "a")
     assert ended.code == code

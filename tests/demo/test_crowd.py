@@ -10,7 +10,7 @@ from evenmatch.client import Client
 from evenmatch.client.models import JoinRequest, PartyMember
 from evenmatch.demo.crowd import SimulatedCrowd
 from evenmatch.demo.games import LADDERS
-from evenmatch.demo.ladder_creation import QUEUE, make_ladder, play_seasons
+from evenmatch.demo.ladder_creation import QUEUE, make_ladder, play_histories
 from evenmatch.service.callers.keys import Keys
 from evenmatch.service.service import Service
 from server_process import Served
@@ -26,7 +26,7 @@ def playing(tmp_path_factory):
     """A service with a crowd that plays short duels, which many leave; a client of it."""
     folder = tmp_path_factory.mktemp("crowd")
     path = folder / "demo.db"
-    (matches,) = play_seasons(SEED, [GAME], datetime.now(UTC)).values()
+    (matches,) = play_histories(SEED, [GAME], datetime.now(UTC)).values()
     make_ladder(path, GAME, matches)
     with Service.open(str(path)) as service:
         key = Keys(service.database, service.clock).create("crowd", ["report", "queue"])[1]

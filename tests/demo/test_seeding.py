@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from evenmatch.demo.games import GAMES, LADDERS
-from evenmatch.demo.ladder_creation import QUEUE, make_ladder, missing, play_seasons
+from evenmatch.demo.ladder_creation import QUEUE, make_ladder, missing, play_histories
 from evenmatch.demo.names import HOSTILE, player_names
 from evenmatch.demo.population import make_people
 from evenmatch.errors import UsageError
@@ -24,7 +24,7 @@ SHORT = [replace(game, matches=150) for game in GAMES]
 def made(tmp_path_factory):
     """A database with the four ladders, each of a few matches."""
     path = tmp_path_factory.mktemp("demo") / "demo.db"
-    seasons = play_seasons(1, SHORT, ENDS)
+    seasons = play_histories(1, SHORT, ENDS)
     for game in SHORT:
         make_ladder(path, game, seasons[game.ladder])
     with Service.open(str(path)) as service:
@@ -37,8 +37,8 @@ def test_the_four_ladders_are_rated_by_the_four_core_systems():
 
 def test_the_same_seed_is_the_same_season_and_another_is_not():
     duel = [replace(LADDERS["duel"], matches=60)]
-    assert play_seasons(3, duel, ENDS) == play_seasons(3, duel, ENDS)
-    assert play_seasons(3, duel, ENDS) != play_seasons(4, duel, ENDS)
+    assert play_histories(3, duel, ENDS) == play_histories(3, duel, ENDS)
+    assert play_histories(3, duel, ENDS) != play_histories(4, duel, ENDS)
 
 
 @pytest.mark.parametrize("game", SHORT, ids=lambda game: game.ladder)
@@ -63,7 +63,7 @@ def test_its_queue_makes_matches_of_the_game(made, game):
 
 
 def test_a_season_has_what_its_system_needs_quitters_and_every_team_full():
-    for game, matches in zip(SHORT, play_seasons(1, SHORT, ENDS).values(), strict=True):
+    for game, matches in zip(SHORT, play_histories(1, SHORT, ENDS).values(), strict=True):
         assert matches == sorted(matches, key=lambda match: match.played_at)
         assert matches[-1].played_at <= ENDS
         everybody = [one for match in matches for team in match.teams for one in team.players]
@@ -76,7 +76,7 @@ def test_a_season_has_what_its_system_needs_quitters_and_every_team_full():
 
 
 def test_of_duels_some_are_lopsided():
-    (matches,) = play_seasons(1, [replace(LADDERS["duel"], matches=300)], ENDS).values()
+    (matches,) = play_histories(1, [replace(LADDERS["duel"], matches=300)], ENDS).values()
     scores = {tuple(team.score for team in match.teams) for match in matches}
     assert {(5.0, 0.0), (0.0, 5.0)} & scores
     assert all(max(one) == 5 and min(one) < 5 for one in scores)
@@ -84,7 +84,7 @@ def test_of_duels_some_are_lopsided():
 
 def test_who_wins_a_duel_follows_true_skill():
     """First to five, each point won with odds logistic in 1.1 times the difference: the sum of a negative binomial."""
-    (matches,) = play_seasons(1, [LADDERS["duel"]], ENDS).values()
+    (matches,) = play_histories(1, [LADDERS["duel"]], ENDS).values()
     people = {one.name: one for one in make_people(1)}
     expected, won = [], []
     for match in matches:

@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from evenmatch.lab.ladder.player_charts import ChartPoint, player_path, spread
+from evenmatch.lab.ladder.rating_charts import ChartPoint, player_path, spread
 
 DAY = 86_400_000_000
 CUTS = [("Bronze", 900.0), ("Silver", 1495.0), ("Gold", 1520.0), ("Champion", 2400.0)]

@@ -17,7 +17,7 @@ from evenmatch.standings.board import Board, DivisionThreshold, Standing, snapsh
 from evenmatch.standings.distribution import Population
 from evenmatch.standings.division import DIVISIONS, FIFTY, Division
 from evenmatch.standings.hysteresis import settle
-from evenmatch.standings.percentile import percentiles, queue_percentiles
+from evenmatch.standings.percentiles import percentiles, queue_percentiles
 from evenmatch.standings.rules import StandingsRules
 
 NOW = 20_000 * DAY

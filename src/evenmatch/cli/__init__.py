@@ -13,7 +13,7 @@ from typing import TextIO
 from typer.main import get_command
 
 from evenmatch.cli.app import app
-from evenmatch.cli.output import fail, note, print_json, problems_document, warn
+from evenmatch.cli.shared.output import fail, note, print_json, problems_document, warn
 from evenmatch.errors import (
     NAMED,
     BadRowsError,

@@ -20,7 +20,6 @@ from evenmatch.cli import (
     key,
     ladder,
     odds,
-    options,
     player,
     policies,
     queue,
@@ -38,6 +37,7 @@ from evenmatch.cli import (
     verify,
     void,
 )
+from evenmatch.cli.shared import options
 
 FILES = "From a file"
 MATCHMAKING = "Matchmaking"

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from evenmatch.cli import options
-from evenmatch.cli.output import compile_ahead, note, note_skipped, print_json, print_table, printable, working
+from evenmatch.cli.shared import options
+from evenmatch.cli.shared.output import compile_ahead, note, note_skipped, print_json, print_table, printable, working
 from evenmatch.errors import UnknownNameError, UsageError
 
 if TYPE_CHECKING:

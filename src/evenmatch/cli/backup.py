@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from evenmatch.cli import options
-from evenmatch.cli.database_options import DATABASE, Db, opened, shown_database
-from evenmatch.cli.output import print_json, printable, working
+from evenmatch.cli.shared import options
+from evenmatch.cli.shared.database_options import DATABASE, Db, opened, shown_database
+from evenmatch.cli.shared.output import print_json, printable, working
 
 
 def command(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from evenmatch.cli.output import note, working
+from evenmatch.cli.shared.output import note, working
 from evenmatch.errors import UsageError, needing
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def _prepare_and_serve(host: str | None, port: int | None, db: Path | None, seed
     with needing("serve", "the demo"):
         from evenmatch.demo.demo_server import serve_demo
         from evenmatch.demo.games import GAMES
-        from evenmatch.demo.ladder_creation import make_ladder, missing, play_seasons
+        from evenmatch.demo.ladder_creation import make_ladder, missing, play_histories
         from evenmatch.http.options import read_options
         from evenmatch.http.server import address_of
         from evenmatch.service.kernels import MATCHMAKER, Compilation
@@ -93,7 +93,7 @@ def _prepare_and_serve(host: str | None, port: int | None, db: Path | None, seed
         compilation = ending.enter_context(Compilation([*systems, *MATCHMAKER]))
         with working("simulating a season of each game"):
             games = missing(db)
-            seasons = play_seasons(seed, games)
+            seasons = play_histories(seed, games)
             check()
         with working("compiling the rating systems, once per installation"):
             compilation.wait(systems)

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from evenmatch.cli import options
-from evenmatch.cli.database_options import DATABASE, Db, OnLadder, ladder_of, opened
-from evenmatch.cli.output import compile_ahead, note_skipped, print_json, printable, working
+from evenmatch.cli.shared import options
+from evenmatch.cli.shared.database_options import DATABASE, Db, OnLadder, ladder_of, opened
+from evenmatch.cli.shared.output import compile_ahead, note_skipped, print_json, printable, working
 from evenmatch.errors import UnknownNameError, UsageError
 
 if TYPE_CHECKING:

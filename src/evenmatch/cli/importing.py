@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from evenmatch.cli import options
 from evenmatch.cli.audit import acting
-from evenmatch.cli.database_options import DATABASE, Db, OnLadder, counted, ladder_of, opened
-from evenmatch.cli.input_files import FILES, FromLadder, adding, matches_in, one_ladder, received
-from evenmatch.cli.output import note_skipped, print_json, printable, problems_document, working
+from evenmatch.cli.shared import options
+from evenmatch.cli.shared.database_options import DATABASE, Db, OnLadder, counted, ladder_of, opened
+from evenmatch.cli.shared.input_files import FILES, FromLadder, adding, matches_in, one_ladder, received
+from evenmatch.cli.shared.output import note_skipped, print_json, printable, problems_document, working
 from evenmatch.errors import UsageError, matches_of
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ def _start(
     skip_bad: bool,
     json: bool,
 ) -> None:
-    from evenmatch.cli.starting_ratings import read_ratings
+    from evenmatch.cli.shared.starting_ratings import read_ratings
 
     with working(f"reading {called or path.name}"):
         rules = service.ladder(ladder).rules

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from evenmatch.cli import options
-from evenmatch.cli.database_options import DATABASE, Db, counted, minutes_text, opened, typed
-from evenmatch.cli.output import note, print_json, print_table, printable
+from evenmatch.cli.shared import options
+from evenmatch.cli.shared.database_options import DATABASE, Db, counted, minutes_text, opened, typed
+from evenmatch.cli.shared.output import note, print_json, print_table, printable
 from evenmatch.errors import UsageError
 from evenmatch.service.callers.access import SCOPES
 

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from evenmatch.cli import options
 from evenmatch.cli.audit import acting
-from evenmatch.cli.correction_options import NOTHING, ONLY_SEEN, as_document, carry_out, print_preview
-from evenmatch.cli.correction_words import about, changed_by, differences, in_words
-from evenmatch.cli.database_options import (
+from evenmatch.cli.season import plain_season
+from evenmatch.cli.shared import options
+from evenmatch.cli.shared.correction_options import NOTHING, ONLY_SEEN, as_document, carry_out, print_preview
+from evenmatch.cli.shared.correction_words import about, changed_by, differences, in_words
+from evenmatch.cli.shared.database_options import (
     DATABASE,
     Db,
     Id,
@@ -21,9 +22,8 @@ from evenmatch.cli.database_options import (
     shown_database,
     typed,
 )
-from evenmatch.cli.output import compile_ahead, note, print_json, print_table, printable
-from evenmatch.cli.season import plain_season
-from evenmatch.cli.settings import with_settings
+from evenmatch.cli.shared.output import compile_ahead, note, print_json, print_table, printable
+from evenmatch.cli.shared.settings import with_settings
 from evenmatch.errors import UsageError
 
 if TYPE_CHECKING:

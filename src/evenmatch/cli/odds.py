@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from evenmatch.cli import options
-from evenmatch.cli.output import compile_ahead, note, note_skipped, print_json, print_table, printable, working
+from evenmatch.cli.shared import options
+from evenmatch.cli.shared.output import compile_ahead, note, note_skipped, print_json, print_table, printable, working
 from evenmatch.errors import UsageError
 
 

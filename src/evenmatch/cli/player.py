@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from evenmatch.cli import options
 from evenmatch.cli.audit import acting
-from evenmatch.cli.database_options import DATABASE, Db, Yes, ask, counted, minutes_text, opened
-from evenmatch.cli.output import note, print_json, print_table, printable, working
+from evenmatch.cli.shared import options
+from evenmatch.cli.shared.database_options import DATABASE, Db, Yes, ask, counted, minutes_text, opened
+from evenmatch.cli.shared.output import note, print_json, print_table, printable, working
 
 if TYPE_CHECKING:
     from evenmatch.service.queries.player_profile import PlayerOnLadder
@@ -160,7 +160,7 @@ def export(
 
     evenmatch player export ann --out ann.json
     """
-    from evenmatch.cli.json_files import write_json
+    from evenmatch.cli.shared.json_files import write_json
     from evenmatch.service.queries.player_profile import everything
 
     with opened(db) as service, working(f"collecting the data about {name}"):

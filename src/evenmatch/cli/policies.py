@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from evenmatch.cli import options
-from evenmatch.cli.output import print_json, print_table
+from evenmatch.cli.shared import options
+from evenmatch.cli.shared.output import print_json, print_table
 from evenmatch.errors import BadParameterError, EvenmatchError, InputError, UnknownNameError, UsageError
 from evenmatch.options import options_of
 

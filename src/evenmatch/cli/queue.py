@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from evenmatch.cli import options
 from evenmatch.cli.audit import audit_entry
-from evenmatch.cli.database_options import DATABASE, Db, OnLadder, counted, ladder_of, opened, typed
-from evenmatch.cli.output import compile_ahead, note, print_json, print_table, printable
 from evenmatch.cli.policies import find, read_document
+from evenmatch.cli.shared import options
+from evenmatch.cli.shared.database_options import DATABASE, Db, OnLadder, counted, ladder_of, opened, typed
+from evenmatch.cli.shared.output import compile_ahead, note, print_json, print_table, printable
 from evenmatch.errors import UsageError
 
 if TYPE_CHECKING:

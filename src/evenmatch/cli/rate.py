@@ -7,8 +7,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from evenmatch.cli import options
-from evenmatch.cli.output import compile_ahead, note, note_skipped, print_json, print_table, problems_document, working
+from evenmatch.cli.shared import options
+from evenmatch.cli.shared.output import (
+    compile_ahead,
+    note,
+    note_skipped,
+    print_json,
+    print_table,
+    problems_document,
+    working,
+)
 from evenmatch.errors import UsageError
 
 if TYPE_CHECKING:
@@ -65,7 +73,7 @@ def command(
     """
     by = options.rules_of(system, preset, param)
     now = options.moment(as_of)
-    from evenmatch.cli.divisions_file import read_divisions
+    from evenmatch.cli.shared.divisions_file import read_divisions
     from evenmatch.rating import rate, rateable
     from evenmatch.standings.division import DIVISIONS
     from evenmatch.tables.files import check_writable, texts, write_arrow

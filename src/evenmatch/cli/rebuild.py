@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from evenmatch.cli import options
-from evenmatch.cli.database_options import DATABASE, Db, counted, opened
-from evenmatch.cli.output import print_json, printable, working
+from evenmatch.cli.shared import options
+from evenmatch.cli.shared.database_options import DATABASE, Db, counted, opened
+from evenmatch.cli.shared.output import print_json, printable, working
 
 
 def command(

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from evenmatch.cli import options
-from evenmatch.cli.database_options import DATABASE, Db, OnLadder, counted, ladder_of, opened
-from evenmatch.cli.input_files import FILES, FromLadder, adding, matches_in, one_ladder, received
-from evenmatch.cli.output import note, print_json, print_table, printable, working
+from evenmatch.cli.shared import options
+from evenmatch.cli.shared.database_options import DATABASE, Db, OnLadder, counted, ladder_of, opened
+from evenmatch.cli.shared.input_files import FILES, FromLadder, adding, matches_in, one_ladder, received
+from evenmatch.cli.shared.output import note, print_json, print_table, printable, working
 from evenmatch.errors import BadRowsError, EvenmatchError
 
 if TYPE_CHECKING:

@@ -6,9 +6,19 @@ from typing import Annotated
 
 import typer
 
-from evenmatch.cli import options
-from evenmatch.cli.correction_options import correct
-from evenmatch.cli.database_options import DATABASE, Db, Id, OnLadder, Preview, Reason, ladder_of, opened, typed
+from evenmatch.cli.shared import options
+from evenmatch.cli.shared.correction_options import correct
+from evenmatch.cli.shared.database_options import (
+    DATABASE,
+    Db,
+    Id,
+    OnLadder,
+    Preview,
+    Reason,
+    ladder_of,
+    opened,
+    typed,
+)
 from evenmatch.errors import ConflictError, UnknownNameError, UsageError
 
 

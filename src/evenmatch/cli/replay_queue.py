@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from evenmatch import __version__
-from evenmatch.cli import options, policies, queue_runs
-from evenmatch.cli.output import working
+from evenmatch.cli import policies
+from evenmatch.cli.shared import options, queue_runs
+from evenmatch.cli.shared.output import working
 
 if TYPE_CHECKING:
     from evenmatch.lab.queue.journal_reader import QueueJournal

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from evenmatch.cli import options
-from evenmatch.cli.output import compile_ahead, note, print_json, print_table, working
+from evenmatch.cli.shared import options
+from evenmatch.cli.shared.output import compile_ahead, note, print_json, print_table, working
 from evenmatch.errors import MissingExtraError, UsageError
 
 if TYPE_CHECKING:

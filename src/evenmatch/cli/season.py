@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from evenmatch.cli import options
 from evenmatch.cli.audit import acting
-from evenmatch.cli.correction_options import ONLY_SEEN, as_document, print_preview
-from evenmatch.cli.database_options import (
+from evenmatch.cli.shared import options
+from evenmatch.cli.shared.correction_options import ONLY_SEEN, as_document, print_preview
+from evenmatch.cli.shared.database_options import (
     DATABASE,
     Db,
     Id,
@@ -21,7 +21,7 @@ from evenmatch.cli.database_options import (
     opened,
     typed,
 )
-from evenmatch.cli.output import beyond, note, print_json, print_table, printable, working
+from evenmatch.cli.shared.output import beyond, note, print_json, print_table, printable, working
 from evenmatch.errors import UsageError
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from evenmatch.cli.database_options import DATABASE, Db, typed
-from evenmatch.cli.output import note
+from evenmatch.cli.shared.database_options import DATABASE, Db, typed
+from evenmatch.cli.shared.output import note
 from evenmatch.errors import needing
 
 if TYPE_CHECKING:

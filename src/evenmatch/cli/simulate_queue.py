@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from evenmatch.cli import options, policies, queue_runs, queue_scenarios
-from evenmatch.cli.output import working
+from evenmatch.cli import policies
+from evenmatch.cli.shared import options, queue_runs, queue_scenarios
+from evenmatch.cli.shared.output import working
 from evenmatch.errors import UsageError
 
 if TYPE_CHECKING:

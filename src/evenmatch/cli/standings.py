@@ -9,9 +9,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from evenmatch.cli import options
-from evenmatch.cli.database_options import DATABASE, Db, OnLadder, counted, ladder_of, minutes_text, opened, typed
-from evenmatch.cli.output import beyond, note, print_json, print_table, printable, working
+from evenmatch.cli.shared import options
+from evenmatch.cli.shared.database_options import (
+    DATABASE,
+    Db,
+    OnLadder,
+    counted,
+    ladder_of,
+    minutes_text,
+    opened,
+    typed,
+)
+from evenmatch.cli.shared.output import beyond, note, print_json, print_table, printable, working
 from evenmatch.errors import UsageError
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from evenmatch.cli import options
-from evenmatch.cli.output import print_json, print_table
+from evenmatch.cli.shared import options
+from evenmatch.cli.shared.output import print_json, print_table
 
 if TYPE_CHECKING:
     from evenmatch.systems.system import System

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from evenmatch import rating, tables
 from evenmatch.demo.games import GAMES, Game
-from evenmatch.demo.past_seasons import DAYS, play_season
+from evenmatch.demo.match_history import DAYS, play_history
 from evenmatch.demo.population import make_people
 from evenmatch.durations import SECOND
 from evenmatch.errors import UsageError
@@ -53,11 +53,11 @@ def missing(path: Path) -> list[Game]:
     return [game for game in GAMES if game.ladder not in present]
 
 
-def play_seasons(seed: int, games: Sequence[Game], ends: datetime | None = None) -> dict[str, list[Match]]:
+def play_histories(seed: int, games: Sequence[Game], ends: datetime | None = None) -> dict[str, list[Match]]:
     """Return the simulated matches of each game by ladder, the last at `ends`; None: now."""
     last = datetime.fromtimestamp(microseconds() // SECOND, UTC) if ends is None else ends
     people = make_people(seed)
-    return {game.ladder: play_season(seed, game, people, last) for game in games}
+    return {game.ladder: play_history(seed, game, people, last) for game in games}
 
 
 def make_ladder(path: Path, game: Game, matches: Sequence[Match]) -> None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from evenmatch.errors import EvenmatchError, ForbiddenError, RateLimitError
-from evenmatch.http import fast_requests, match_reports
+from evenmatch.http import fast_requests, report_recording
 from evenmatch.http.access import allow, identified
 from evenmatch.http.path_text import as_meant, is_text
 from evenmatch.http.problems import refusal
@@ -45,12 +45,12 @@ class FastRoute:
 
 def _match(site: Site, ladder: str, _: Caller, body: bytes) -> Answer | None:
     batch = fast_requests.read_match(body)
-    return None if batch is None else lambda: match_reports.report(site, ladder, batch)
+    return None if batch is None else lambda: report_recording.report(site, ladder, batch)
 
 
 def _batch(site: Site, ladder: str, _: Caller, body: bytes) -> Answer | None:
     batch = fast_requests.read_batch(body)
-    return None if batch is None else lambda: match_reports.report_all(site, ladder, batch)
+    return None if batch is None else lambda: report_recording.report_all(site, ladder, batch)
 
 
 def _party(site: Site, ladder: str, caller: Caller, body: bytes) -> Answer | None:

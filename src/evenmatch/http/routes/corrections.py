@@ -8,7 +8,6 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from evenmatch.http.access import Admin
-from evenmatch.http.admin_requests import Cursor, Limit
 from evenmatch.http.cursors import read_cursor, write_cursor
 from evenmatch.http.models.base import LONGEST, micros, moment
 from evenmatch.http.models.corrections import (
@@ -20,6 +19,7 @@ from evenmatch.http.models.corrections import (
     RatingMoveOut,
     VoidRequest,
 )
+from evenmatch.http.page_parameters import Cursor, Limit
 from evenmatch.http.request_context import context_of
 from evenmatch.http.responses import read, written
 from evenmatch.http.site import Site, site_of

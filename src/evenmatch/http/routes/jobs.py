@@ -10,11 +10,12 @@ from starlette.responses import Response
 
 from evenmatch.errors import ConflictError
 from evenmatch.http.access import Admin, AnyAdmin
-from evenmatch.http.admin_requests import Cursor, Limit, audit_entry
+from evenmatch.http.audit_entries import audit_entry
 from evenmatch.http.cursors import read_cursor, write_cursor
 from evenmatch.http.models.base import moment
 from evenmatch.http.models.jobs import JobOut, JobsPage
 from evenmatch.http.models.problems import Fault
+from evenmatch.http.page_parameters import Cursor, Limit
 from evenmatch.http.request_context import context_of
 from evenmatch.http.responses import read, written
 from evenmatch.http.site import Site, site_of

@@ -6,7 +6,6 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from evenmatch.http.access import Admin, AnyAdmin, Queuer
-from evenmatch.http.admin_requests import Cursor, Limit
 from evenmatch.http.cursors import read_cursor, write_cursor
 from evenmatch.http.models.base import micros, moment
 from evenmatch.http.models.keys import (
@@ -19,6 +18,7 @@ from evenmatch.http.models.keys import (
     TokenOut,
     TokenRequest,
 )
+from evenmatch.http.page_parameters import Cursor, Limit
 from evenmatch.http.request_context import context_of
 from evenmatch.http.responses import read, written
 from evenmatch.http.site import site_of

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from evenmatch.http.access import Admin
-from evenmatch.http.admin_requests import audit_entry
+from evenmatch.http.audit_entries import audit_entry
 from evenmatch.http.models.base import moment
 from evenmatch.http.models.corrections import CorrectionPreview
 from evenmatch.http.models.jobs import JobOut

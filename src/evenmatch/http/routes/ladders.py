@@ -10,7 +10,6 @@ from starlette.responses import Response
 
 from evenmatch import systems
 from evenmatch.http.access import Reader
-from evenmatch.http.admin_requests import Cursor, Limit
 from evenmatch.http.cursors import read_cursor, write_cursor
 from evenmatch.http.models.base import moment
 from evenmatch.http.models.ladders import (
@@ -23,6 +22,7 @@ from evenmatch.http.models.ladders import (
     SeasonsPage,
     SystemsPage,
 )
+from evenmatch.http.page_parameters import Cursor, Limit
 from evenmatch.http.responses import encoded, read
 from evenmatch.http.routes.ladder_changes import ladder_out
 from evenmatch.http.site import site_of

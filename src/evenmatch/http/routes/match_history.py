@@ -9,7 +9,6 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from evenmatch.http.access import Reader
-from evenmatch.http.admin_requests import Cursor, Limit
 from evenmatch.http.cursors import read_cursor, write_cursor
 from evenmatch.http.models.base import Moment, Name, micros, moment
 from evenmatch.http.models.matches import (
@@ -22,6 +21,7 @@ from evenmatch.http.models.matches import (
     TeamOdds,
     TeamOut,
 )
+from evenmatch.http.page_parameters import Cursor, Limit
 from evenmatch.http.responses import read, written
 from evenmatch.http.site import site_of
 from evenmatch.service.queries.lineup_odds import LineUpOdds

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from evenmatch.errors import EvenmatchError
-from evenmatch.http import match_reports
+from evenmatch.http import report_recording
 from evenmatch.http.access import Reporter
 from evenmatch.http.models.matches import BatchOutcome, BatchReport, MatchReport, ReceiptOut
 from evenmatch.http.responses import written
@@ -28,7 +28,7 @@ async def report_match(ladder: str, match: MatchReport, request: Request, _: Rep
     receipt; the same id with other content is a conflict.
     """
     reports = ReportBatch.of([match_of(ladder, match)], [match.rated])
-    return written(await match_reports.report(site_of(request), ladder, reports))
+    return written(await report_recording.report(site_of(request), ladder, reports))
 
 
 @router.post("/batch", response_model=BatchOutcome, operation_id="report_matches")
@@ -42,7 +42,7 @@ async def report_matches(ladder: str, batch: BatchReport, request: Request, _: R
         except EvenmatchError as error:
             refused[index] = match.id, error
     reports = ReportBatch.of([match for match, _ in valid], [rated for _, rated in valid])
-    return written(await match_reports.report_all(site_of(request), ladder, reports, refused))
+    return written(await report_recording.report_all(site_of(request), ladder, reports, refused))
 
 
 def match_of(ladder: str, report: MatchReport) -> Match:

@@ -8,7 +8,6 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from evenmatch.http.access import Reader
-from evenmatch.http.admin_requests import Cursor, Limit
 from evenmatch.http.cursors import read_cursor, write_cursor
 from evenmatch.http.models.base import LONGEST, moment
 from evenmatch.http.models.players import (
@@ -20,6 +19,7 @@ from evenmatch.http.models.players import (
     PlayerProfile,
     PlayersFound,
 )
+from evenmatch.http.page_parameters import Cursor, Limit
 from evenmatch.http.responses import read
 from evenmatch.http.routes.ladders import readable
 from evenmatch.http.routes.standings import standing_out

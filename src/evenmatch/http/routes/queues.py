@@ -6,7 +6,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from evenmatch.http.access import Admin, Queuer, Reader
-from evenmatch.http.admin_requests import audit_entry
+from evenmatch.http.audit_entries import audit_entry
 from evenmatch.http.models.base import moment
 from evenmatch.http.models.policies import QueuePolicy
 from evenmatch.http.models.queues import PenaltyOut, QueueOut, QueuesPage, SetQueue, TicketOf

@@ -11,7 +11,6 @@ from starlette.responses import Response
 
 from evenmatch.errors import UsageError
 from evenmatch.http.access import Reader
-from evenmatch.http.admin_requests import Cursor, Limit
 from evenmatch.http.cursors import read_cursor, write_cursor
 from evenmatch.http.models.base import Name
 from evenmatch.http.models.standings import (
@@ -24,6 +23,7 @@ from evenmatch.http.models.standings import (
     StandingRow,
     StandingsPage,
 )
+from evenmatch.http.page_parameters import Cursor, Limit
 from evenmatch.http.responses import encoded, read
 from evenmatch.http.site import Site, site_of
 from evenmatch.service.queries.standings import View

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Path, Request
 from starlette.responses import Response
 
 from evenmatch.http.access import Admin, AnyAdmin
-from evenmatch.http.admin_requests import Cursor, Limit, audit_entry
+from evenmatch.http.audit_entries import audit_entry
 from evenmatch.http.cursors import read_cursor, write_cursor
 from evenmatch.http.models.base import moment
 from evenmatch.http.models.webhooks import (
@@ -19,6 +19,7 @@ from evenmatch.http.models.webhooks import (
     WebhookOut,
     WebhooksPage,
 )
+from evenmatch.http.page_parameters import Cursor, Limit
 from evenmatch.http.responses import read, written
 from evenmatch.http.site import Site, site_of
 from evenmatch.service.callers.access import Caller

@@ -9,7 +9,7 @@ import numpy as np
 from evenmatch.history import Floats
 from evenmatch.lab.queue.scenario import FEWEST_PLAYERS, Scenario
 from evenmatch.matchmaking.tickets import FOREVER, Masks, Tickets, Whole, starts
-from evenmatch.standings.percentile import queue_percentiles
+from evenmatch.standings.percentiles import queue_percentiles
 
 PEOPLE = 0  # index of the random stream for the population
 AVOIDED = 3  # number of players avoided by each player who avoids any

@@ -77,13 +77,13 @@ async def path_figure(visit: PageRequest) -> Response:
 
 
 def _path_figure(visit: PageRequest) -> str:
-    from evenmatch.lab.ladder import player_charts  # noqa: PLC0415 - charts are imported on first use
+    from evenmatch.lab.ladder import rating_charts  # noqa: PLC0415 - charts are imported on first use
 
     view = visit.reading.view(visit.ladder)
     since, until = (visit.number(name, -1, -1, 2**53) for name in ("since", "until"))  # milliseconds
     bounds = [None if millis < 0 else millis * 1000 for millis in (since, until)]
     _, path = visit.reading.path(visit.ladder, visit.part("player"), POINTS, *bounds)
     cuts = [(cut.division.name, cut.rating) for cut in view.snapshot.cuts() if cut.rating is not None]
-    points = [player_charts.ChartPoint(*step) for step in path.steps]
-    figure = player_charts.player_path(points, cuts, path.openings, path.whole)
+    points = [rating_charts.ChartPoint(*step) for step in path.steps]
+    figure = rating_charts.player_path(points, cuts, path.openings, path.whole)
     return str(figure.to_json())

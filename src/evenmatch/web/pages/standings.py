@@ -115,14 +115,14 @@ async def distribution_figure(visit: PageRequest) -> Response:
 
 
 def _distribution_figure(visit: PageRequest) -> str:
-    from evenmatch.lab.ladder import player_charts  # noqa: PLC0415 - charts are imported on first use
+    from evenmatch.lab.ladder import rating_charts  # noqa: PLC0415 - charts are imported on first use
 
     view = visit.reading.view(visit.ladder)
     histogram = view.snapshot.distribution(BINS)
     own = own_standing(visit, view)
     you = own.rating if isinstance(own, Standing) else None
     cuts = [(cut.division.name, cut.rating) for cut in view.snapshot.cuts() if cut.rating is not None]
-    figure = player_charts.spread(histogram.edges.tolist(), histogram.counts.tolist(), cuts, you)
+    figure = rating_charts.spread(histogram.edges.tolist(), histogram.counts.tolist(), cuts, you)
     return str(figure.to_json())
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from evenmatch.cli.database_options import counted, ladder_of, opened
-from evenmatch.cli.output import note, print_json, print_table, printable, working
+from evenmatch.cli.shared.database_options import counted, ladder_of, opened
+from evenmatch.cli.shared.output import note, print_json, print_table, printable, working
 
 if TYPE_CHECKING:
     from evenmatch.service.callers.audit_entry import Correcting

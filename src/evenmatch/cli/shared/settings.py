@@ -49,7 +49,7 @@ def _parameter(name: str, option: Option) -> inspect.Parameter:
 
 def _value(name: str, given: str | Path) -> object:
     if isinstance(given, Path):
-        from evenmatch.cli.divisions_file import read_divisions
+        from evenmatch.cli.shared.divisions_file import read_divisions
 
         return read_divisions(given)
     try:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from evenmatch.cli.output import working
+from evenmatch.cli.shared.output import working
 from evenmatch.errors import BadRowsError, UnknownNameError, UsageError
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ EVENING = 20.0  # the hour of most matches, UTC
 Values = NDArray[np.float64]
 
 
-def play_season(seed: int, game: Game, people: Sequence[SimulatedPerson], ends: datetime) -> list[Match]:
+def play_history(seed: int, game: Game, people: Sequence[SimulatedPerson], ends: datetime) -> list[Match]:
     """Return the matches of the DAYS before `ends`, in order of time; reproducible by seed."""
     rng = np.random.default_rng([seed, 1, sum(map(ord, game.ladder))])
     own = [person for person in people if game.ladder in person.skill]

@@ -91,7 +91,7 @@ def moment(text: str | None, option: str = "--as-of") -> int | None:
 
 def matches_of(path: Path, ladder: str | None, pool: bool, as_of: int | None, skip_bad: bool) -> MatchTable:
     """Read the matches that the options select, with a progress bar; those later than `as_of` are left out."""
-    from evenmatch.cli.output import note, working
+    from evenmatch.cli.shared.output import note, working
     from evenmatch.tables import read
 
     with working(f"reading {path.name}"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from evenmatch.cli.database_options import counted
+from evenmatch.cli.shared.database_options import counted
 
 Row = Mapping[str, object]
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 import typer
 
 from evenmatch import __version__
-from evenmatch.cli.output import note, print_json, print_table, printable, working
+from evenmatch.cli.shared.output import note, print_json, print_table, printable, working
 from evenmatch.errors import UsageError
 from evenmatch.whole_file import whole_file
 

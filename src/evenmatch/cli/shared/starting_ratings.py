@@ -6,7 +6,7 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evenmatch.cli.input_files import ladder_within
+from evenmatch.cli.shared.input_files import ladder_within
 from evenmatch.errors import BadRowsError, InputError, RowProblem
 
 if TYPE_CHECKING:

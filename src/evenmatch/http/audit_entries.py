@@ -1,18 +1,14 @@
-"""Parts shared by the endpoints for operators: page parameters and audit entries."""
+"""Audit entries for what a request is about to do."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated
 
-from fastapi import Query, Request
+from fastapi import Request
 
 from evenmatch.http.request_context import context_of
 from evenmatch.service.callers.access import Caller
 from evenmatch.service.callers.audit_entry import AuditEntry
-
-Limit = Annotated[int, Query(ge=1, le=500, description="Most items on a page.")]
-Cursor = Annotated[str | None, Query(description="The `next` of the previous page.")]
 
 
 def audit_entry(

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evenmatch.cli import policies
-from evenmatch.cli.output import note
+from evenmatch.cli.shared.output import note
 from evenmatch.errors import BadParameterError, EvenmatchError, InputError, UnknownNameError, UsageError
 
 if TYPE_CHECKING:
