@@ -139,13 +139,13 @@ def check_line_up(by: Rules, teams: Sequence[Sequence[str]]) -> list[str]:
 
 def odds(by: Rules, state: Records, sizes: Sequence[int], at: int) -> MatchOdds:
     """The odds between teams of these sizes; `state` has the records of their players, team after team."""
-    ends = np.cumsum(sizes)
-    teams = [list(range(end - size, end)) for size, end in zip(sizes, ends.tolist(), strict=True)]
-    count = len(teams)
+    count = len(sizes)
+    teams = loop.LineUpTeams(np.concatenate(([0], np.cumsum(sizes))), np.arange(sum(sizes)))
+    forecasts = loop.line_up_forecasts(by, state, teams, count, at)[0]
     win, draw = np.zeros((count, count)), np.zeros((count, count))
-    for a in range(count):
-        for b in range(a + 1, count):
-            win[a, b], draw[a, b] = loop.odds(by, state, teams[a], teams[b], a == 0, at)
-            win[b, a], draw[b, a] = 1 - win[a, b] - draw[a, b], draw[a, b]
+    pairs = np.triu_indices(count, 1)
+    win[pairs], draw[pairs] = forecasts.T
+    draw += draw.T
+    win.T[pairs] = 1 - forecasts.sum(1)
     expected = (win + draw / 2).sum(1) / (count - 1)
     return MatchOdds(tuple(expected.tolist()), tuple(map(tuple, win.tolist())), tuple(map(tuple, draw.tolist())))

@@ -96,7 +96,7 @@ class Policy(Checked):
     roles: Mapping[str, int] = structure(
         {}, "How many players of each role every team needs; a player gets one of the roles that they offer."
     )
-    odds: Callable[[Floats, Floats], Floats] | None = None  # see matchmaking.odds.Odds
+    odds: Callable[[Any], Floats] | None = None  # see matchmaking.OddsFunction
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -105,7 +105,7 @@ class Policy(Checked):
         _check_roles(self.roles, self.team_size, self.min_team_size)
         object.__setattr__(self, "roles", dict(sorted(self.roles.items())))
         if self.odds is not None and not callable(self.odds):
-            raise BadParameterError(f"odds={self.odds!r}: expected a function of two arrays of mean ratings, or none")
+            raise BadParameterError(f"odds={self.odds!r}: expected a function of line-ups, or none")
         if self.min_team_size is not None and self.min_team_size > self.team_size:
             raise BadParameterError(
                 f"min_team_size={self.min_team_size}: expected at most team_size, which is {self.team_size}"

@@ -26,9 +26,10 @@ HASTY = ((0.0, 3.0), (10.0, 20.0), (40.0, 100.0))
 AT_ONCE = {"party_wait": 0.0, "newcomer_wait": 0.0, "rematch_wait": 0.0}
 
 
-def saturating(first, second):
+def saturating(line_ups):
     """Odds that are no logistic curve."""
-    return 0.5 + np.arctan((np.asarray(first) - second) / 300) / math.pi
+    first, second = line_ups.means().T
+    return 0.5 + np.arctan((first - second) / 300) / math.pi
 
 
 POLICIES = {

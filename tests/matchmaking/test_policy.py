@@ -10,7 +10,7 @@ import pytest
 
 from evenmatch.errors import BadParameterError, UnknownNameError
 from evenmatch.matchmaking import Logistic, Policy, presets
-from evenmatch.matchmaking.odds import predicted_odds
+from evenmatch.matchmaking.odds import LineUps, predicted_odds
 from evenmatch.options import Number, options_of
 
 INF = float("inf")
@@ -291,18 +291,26 @@ def test_a_spread_is_worth_the_waiting_that_allows_it(spread, expected):
 
 
 def test_odds_are_those_of_elos_curve_on_the_policys_scale():
-    first, second = np.array([1500.0, 1900.0, 1500.0]), np.array([1500.0, 1500.0, 1700.0])
-    assert predicted_odds(Policy(), first, second) == pytest.approx([0.5, 10 / 11, 1 / (1 + math.sqrt(10))])
-    assert predicted_odds(Policy(odds_scale=200.0), first, second) == pytest.approx([0.5, 100 / 101, 1 / 11])
-    assert Logistic(400.0)(first, second) == pytest.approx([0.5, 10 / 11, 1 / (1 + math.sqrt(10))])
+    duels = LineUps(2, np.arange(7), np.arange(6), np.array([1500.0, 1500.0, 1900.0, 1500.0, 1500.0, 1700.0]))
+    assert predicted_odds(Policy(), duels) == pytest.approx([0.5, 10 / 11, 1 / (1 + math.sqrt(10))])
+    assert predicted_odds(Policy(odds_scale=200.0), duels) == pytest.approx([0.5, 100 / 101, 1 / 11])
+    assert Logistic(400.0)(duels) == pytest.approx([0.5, 10 / 11, 1 / (1 + math.sqrt(10))])
+
+
+def test_odds_are_of_the_teams_means_and_of_more_than_two_teams_of_the_extremes():
+    teams = [[1800.0], [1500.0, 1700.0, 1300.0], [1500.0, 1300.0]]
+    three = LineUps.of([[1], [2, 3, 4], [5, 6]], teams)
+    assert predicted_odds(Policy(), three) == pytest.approx([10 / 11])
+    assert predicted_odds(Policy(), LineUps.of([[2, 3, 4], [1]], teams[1::-1])) == pytest.approx([1 / (1 + 10**0.75)])
 
 
 def test_odds_of_the_ladders_own_system_come_first():
-    def even_or_not(first, second):
-        return np.where(first > second, 0.75, 0.25)
+    def even_or_not(line_ups):
+        return np.where(line_ups.player[::2] > line_ups.player[1::2], 0.75, 0.25)
 
     policy = Policy(odds=even_or_not, odds_scale=1.0)
-    assert predicted_odds(policy, np.array([2.0, 1.0]), np.array([1.0, 2.0])).tolist() == [0.75, 0.25]
+    duels = LineUps(2, np.arange(5), np.array([2, 1, 1, 2]), np.zeros(4))
+    assert predicted_odds(policy, duels).tolist() == [0.75, 0.25]
     assert "odds" not in policy.to_data()
 
 

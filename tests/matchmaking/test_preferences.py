@@ -1,5 +1,7 @@
 """What the matchmaker prefers, and the rules that hold for a whole match: each worked by hand."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -417,18 +419,26 @@ def test_the_rating_cap_counts_every_member_of_a_party():
 def test_odds_of_the_policy_decide_and_must_be_chances():
     pair = [solo(1, 50), solo(2, 50, rating=1501.0)]
 
-    def sure(first, second):
+    def sure(line_ups):
+        first, second = line_ups.means().T
         return np.where(first > second, 0.9, np.where(first < second, 0.1, 0.5))
 
     assert matched_tickets(pair, plain_policy(max_odds=0.89, odds=sure)) == []
     assert proposed(pair, plain_policy(max_odds=0.9, odds=sure)).odds.tolist() in ([0.1], [0.9])
     for wrong in (
-        lambda first, second: first - second - 5,
-        lambda first, second: first * np.nan,
-        lambda first, second: np.array([0.5, 0.5, 0.5]),
+        lambda line_ups: np.full(len(line_ups), -0.1),
+        lambda line_ups: np.full(len(line_ups), np.inf),
+        lambda line_ups: np.array([0.5, 0.5, 0.5]),
     ):
         with pytest.raises(BadParameterError, match=r"chances from 0 to 1"):
             proposed(pair, plain_policy(odds=wrong))
+
+
+def test_a_match_that_cannot_be_predicted_is_made_and_costs_nothing_for_its_odds():
+    pair = [solo(1, 50), solo(2, 50, rating=1900.0)]
+    (match,) = proposed(pair, plain_policy(max_odds=0.6, odds=lambda line_ups: np.full(len(line_ups), np.nan)))
+    assert math.isnan(match.odds)
+    assert match.costs["odds"] == 0
 
 
 # Seconds waited by the older of two strict players who chose more, and how far apart they may be

@@ -13,7 +13,7 @@ from itertools import combinations
 
 import numpy as np
 
-from evenmatch.matchmaking.odds import predicted_odds
+from evenmatch.matchmaking import LineUps
 from evenmatch.matchmaking.proposal import Proposal, Proposals
 from evenmatch.matchmaking.ticket import Member, Met, Ticket
 from evenmatch.policy import Policy
@@ -143,7 +143,10 @@ def odds_of(teams: Teams, policy: Policy) -> float:
     """The odds of the first of two teams, or of the strongest against the weakest."""
     means = [math.fsum(ratings) / len(ratings) for ratings in (_ratings(team) for team in teams)]
     first, second = means if len(means) == 2 else (max(means), min(means))
-    return float(predicted_odds(policy, np.array([first]), np.array([second]))[0])
+    if policy.odds is None:
+        return 1 / (1 + 10 ** ((second - first) / policy.odds_scale))
+    players = [[member.player for ticket in team for member in ticket.members] for team in teams]
+    return float(policy.odds(LineUps.of(players, [_ratings(team) for team in teams]))[0])
 
 
 def is_narrow_enough(match: Sequence[Ticket], now: int, policy: Policy) -> bool:

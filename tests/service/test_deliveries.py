@@ -112,7 +112,7 @@ def make_offer(service, ladder, teams, match=None):
         ids, _ = player_identities.admit(store, [name for team in teams for name in team])
         change = advance(store, number, 1)
         chairs = [[{"player": one, "id": ids[one], "ticket": 3, "role": None} for one in team] for team in teams]
-        body = {"teams": chairs, "match": match, "region": "eu", "ping": 40.0, "odds": 0.525, "spread": 4.5}
+        body = {"teams": chairs, "match": match, "region": "eu", "ping": 40.0, "odds": [0.525, 0.475], "spread": 4.5}
         made = offers.OfferRow(
             *(change, change, "ranked", offers.OPEN, service.clock(), service.clock() + 20 * SECOND, None),
             {**body, "waited": 12.0, "costs": {"odds": 1.0}},
@@ -266,7 +266,7 @@ def test_offers_are_told_when_they_are_made_and_when_all_accepted(
         "backfill": None,
         "teams": line_up,
         "region": "eu",
-        "odds": 0.525,
+        "odds": [0.525, 0.475],
         "spread": 4.5,
     }
     assert told[1]["backfill"] == "m7"
@@ -279,7 +279,7 @@ def test_offers_are_told_when_they_are_made_and_when_all_accepted(
         "backfill": False,
         "teams": line_up,
         "region": "eu",
-        "odds": 0.525,
+        "odds": [0.525, 0.475],
         "spread": 4.5,
     }
 

@@ -88,7 +88,7 @@ def make_match(service, clock, match_id="q-1", ladder="duel", queue="ranked", te
         body = {
             "teams": [[{"player": one, "id": ids[one], "ticket": 7, "role": None} for one in team] for team in teams],
             "region": "eu",
-            "odds": 0.5,
+            "odds": [0.5, 0.5],
             "spread": 3.0,
         }
         match_slots.begin(store, number, match_id, change, queue, clock.now, clock.now + 7200 * SECOND, body)

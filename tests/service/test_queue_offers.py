@@ -53,7 +53,7 @@ def test_who_accepts_together_plays_together(queue_service, ladder, service, clo
     assert (asked.state, asked.offer.players, asked.offer.accepted) == ("offered", 4, 0)
     assert asked.offer.own == {"cat": False, "dan": False}
     assert asked.offer.deadline == clock() + 20 * SECOND
-    assert asked.offer.odds == 0.5
+    assert asked.offer.odds == (0.5, 0.5)
     told = queue_service.apply(ladder, [Accept(four[0]), Accept(four[1]), Accept(four[2], "cat")])
     assert {granted(one_).state for one_ in told} == {"offered"}
     assert queue_service.status(ladder, four[2]).offer.own == {"cat": True, "dan": False}

@@ -38,7 +38,7 @@ def test_offers_are_told_with_the_waits_of_their_tickets_the_latest_first(queue_
     assert (first.queue, first.state, first.made_at, first.players) == ("ranked", "made", began + 7 * SECOND, 4)
     assert sorted(first.waits) == [0.0, 0.0, 7.0]
     assert first.percentiles == (50.0, 50.0, 50.0)  # nobody has played: all are in the middle of nobody
-    assert (first.odds, first.spread, first.region) == (0.5, 0.0, None)
+    assert (first.odds, first.spread, first.region) == ((0.5, 0.5), 0.0, None)
     assert (last.queue, last.state, last.players, last.waits) == ("duels", "open", 2, (0.0, 0.0))
     assert queue_service.recent(ladder, 1) == [last]
 

@@ -188,7 +188,7 @@ def offer(wait, percentile):
 
 def test_how_even_matches_were_counts_every_offer_and_the_favourite_of_either_side():
     made = [
-        RecentOffer(at, "main", "made", 0, odds, spread, None, 2, (wait, wait + 1), (40.0, 60.0))
+        RecentOffer(at, "main", "made", 0, (odds, 1 - odds), spread, None, 2, (wait, wait + 1), (40.0, 60.0))
         for at, (odds, spread, wait) in enumerate([(0.5, 1, 0), (0.4, 2, 2), (0.55, 3, 4), (0.3, 9, 6), (0.52, 4, 8)])
     ]
     few = [RecentOffer(9, "side", "made", 0, 0.9, 50.0, None, 2, (9.0, 9.0), (1.0, 99.0))] * 4

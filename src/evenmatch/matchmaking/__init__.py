@@ -1,7 +1,7 @@
 """The matchmaker: pure functions of (queue, now, policy) without clock, randomness or I/O."""
 
 from evenmatch.matchmaking.backfill import Filling, Opening, backfill
-from evenmatch.matchmaking.odds import Logistic, OddsFunction
+from evenmatch.matchmaking.odds import LineUps, Logistic, OddsFunction
 from evenmatch.matchmaking.proposal import Proposal, Proposals
 from evenmatch.matchmaking.propose import propose
 from evenmatch.matchmaking.queue import Queue
@@ -13,6 +13,7 @@ from evenmatch.policy import Policy, presets
 
 __all__ = [
     "Filling",
+    "LineUps",
     "Logistic",
     "Member",
     "Met",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -10,7 +11,7 @@ import numpy as np
 from evenmatch.errors import InputError
 from evenmatch.history import Flags
 from evenmatch.matchmaking.conflict import worth
-from evenmatch.matchmaking.odds import predicted_odds
+from evenmatch.matchmaking.odds import LineUps, predicted_odds
 from evenmatch.matchmaking.queue import Queue
 from evenmatch.matchmaking.records import QueueView, Records
 from evenmatch.matchmaking.roles import add_party
@@ -106,6 +107,7 @@ class _Seats:
         self.low, self.high = float(v.t["low"].min()), float(v.t["high"].max())
         self.lo, self.hi = float(v.t["lo"].max()), float(v.t["hi"].min())
         self.rating_low, self.rating_high = float(v.t["rating_low"].min()), float(v.t["rating_high"].max())
+        self.teams = [[member.player for ticket in team for member in ticket.members] for team in opening.teams]
         self.ratings = [[member.rating for ticket in team for member in ticket.members] for team in opening.teams]
         self.players = {member.player for team in opening.teams for ticket in team for member in ticket.members}
         self.held = [self._roles_of(view_of(_queue_of(team), now, policy)[0]) for team in opening.teams]
@@ -114,9 +116,7 @@ class _Seats:
         """The odds of the first team; of three or more, the strongest against the weakest; 0.5 with an empty team."""
         if not all(self.ratings):
             return 0.5
-        means = [float(np.mean(team)) for team in self.ratings]
-        first, second = means if len(means) == 2 else (max(means), min(means))
-        return float(predicted_odds(self.policy, np.array([first]), np.array([second]))[0])
+        return float(predicted_odds(self.policy, LineUps.of(self.teams, self.ratings))[0])
 
     def could_take(self, view: QueueView) -> Flags:
         """Mask of the tickets that fit the seats, windows, region and rating limit."""
@@ -140,6 +140,7 @@ class _Seats:
         self.able &= int(t["able"])
         self.open[team] -= int(t["size"])
         self.taken[team].append(int(t["id"]))
+        self.teams[team] += columns.player.tolist()
         self.ratings[team] += columns.rating.tolist()
         self.players |= set(columns.player.tolist())
         self.inside.join_all(_numbered(columns, len(self.inside)))
@@ -151,20 +152,27 @@ class _Seats:
 
     def _best_team(self, view: QueueView, place: int) -> int | None:
         """The team that leaves the odds most even; None if no team fits within the odds limit."""
-        t, before = view.t[place], abs(self.odds() - 0.5)
+        t, before = view.t[place], self._unevenness()
         limit = 0.5 if self.policy.max_odds is None else self.policy.max_odds - 0.5
-        first = int(t["first"])
-        ratings = view.members["rating"][first : first + int(t["size"])].tolist()
+        members = view.members[int(t["first"]) : int(t["first"] + t["size"])]
+        players, ratings = members["player"].tolist(), members["rating"].tolist()
         best, least = None, float("inf")
         for team, seats in enumerate(self.open):
             if seats < t["size"] or not add_party(self.held[team].copy(), self.room, 1, view, place):
                 continue
+            self.teams[team] += players
             self.ratings[team] += ratings
-            off = abs(self.odds() - 0.5)
+            off = self._unevenness()
+            del self.teams[team][-len(players) :]
             del self.ratings[team][-len(ratings) :]
             if off < least and off <= max(limit, before):
                 best, least = team, off
         return best
+
+    def _unevenness(self) -> float:
+        """The distance of the odds from even ones; 0 if they cannot be predicted."""
+        odds = self.odds()
+        return 0.0 if math.isnan(odds) else abs(odds - 0.5)
 
     def _bits_of(self, ticket: Ticket) -> int:
         """The regions where a ticket of the match can play, as region bits of the queue."""

@@ -154,23 +154,3 @@ def divide(
         else:
             good[match] = assign_teams(v, rules, room, own, out)
     return good
-
-
-@compiled
-def means(
-    v: QueueView, rules: KernelRules, start: Whole, ticket: Whole, team: Whole, good: Whole
-) -> tuple[Floats, Floats]:
-    """The mean ratings of both teams of each match, or of the strongest and weakest of more; nan if not good."""
-    first, second = np.full(len(good), np.nan), np.full(len(good), np.nan)
-    total = np.empty(rules.teams)
-    for match in range(len(good)):
-        if not good[match]:
-            continue
-        total[:] = 0.0
-        for i in range(start[match], start[match + 1]):
-            total[team[i]] += v.t[ticket[i]].rating_sum
-        if rules.teams == 2:
-            first[match], second[match] = total[0] / rules.size, total[1] / rules.size
-        else:
-            first[match], second[match] = total.max() / rules.size, total.min() / rules.size
-    return first, second

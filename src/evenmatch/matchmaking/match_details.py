@@ -80,6 +80,35 @@ def measure(v: QueueView, points: Any, start: Whole, ticket: Whole, team: Whole,
 
 
 @compiled
+def line_ups(
+    v: QueueView, teams: int, start: Whole, ticket: Whole, team: Whole, good: Whole
+) -> tuple[Whole, Whole, Floats]:
+    """The columns of `odds.LineUps` for the matches that were divided into teams (`good` is not 0)."""
+    matches, players = 0, 0
+    for match in range(len(good)):
+        if good[match]:
+            matches += 1
+            for i in range(start[match], start[match + 1]):
+                players += v.t[ticket[i]].size
+    team_start = np.zeros(matches * teams + 1, np.int64)
+    player, rating = np.empty(players, np.int64), np.empty(players)
+    number, filled = 0, 0
+    for match in range(len(good)):
+        if not good[match]:
+            continue
+        for side in range(teams):
+            for i in range(start[match], start[match + 1]):
+                if team[i] == side:
+                    t = v.t[ticket[i]]
+                    for m in range(t.first, t.first + t.size):
+                        player[filled], rating[filled] = v.members[m].player, v.members[m].rating
+                        filled += 1
+            number += 1
+            team_start[number] = filled
+    return team_start, player, rating
+
+
+@compiled
 def asked_to_play(v: QueueView, start: Whole, ticket: Whole, team: Whole, need: Whole) -> Whole:
     """The assigned role of each player, or -1; int64 (S,). Tickets must be sorted by team.
 

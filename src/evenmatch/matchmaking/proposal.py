@@ -21,7 +21,7 @@ class Proposal(NamedTuple):
     players  the player numbers of each team
     region   where it is played; None: anywhere
     ping     the worst of its players there, milliseconds; 0 if no pings are given
-    odds     the chance of the first team; with three or more, of the strongest against the weakest
+    odds     the chance of the first team; with three or more, of the strongest against the weakest; NaN: unknown
     spread   percentiles between its lowest and its highest player
     waited   seconds that its longest-waiting ticket has waited
     costs    by name (see COSTS), in equivalent seconds of waiting

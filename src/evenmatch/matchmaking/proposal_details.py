@@ -40,7 +40,7 @@ def tell(queue: Queue, v: QueueView, policy: Policy, now: int, made: Made, expir
         costs=np.stack(
             (
                 _spread_costs(policy, measures["spread"]),
-                policy.odds_cost * 100 * np.abs(odds - 0.5),
+                policy.odds_cost * 100 * np.nan_to_num(np.abs(odds - 0.5)),
                 rematch_costs(v, rules_of(policy, now, policy.team_size), start, ticket),
                 policy.newcomer_wait * measures["mixed"],
                 policy.party_wait * measures["unlike"],

@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 
-from evenmatch.errors import BadParameterError
 from evenmatch.history import Flags, Floats
-from evenmatch.matchmaking.balance import companions, divide, means
-from evenmatch.matchmaking.odds import predicted_odds
+from evenmatch.matchmaking.balance import companions, divide
+from evenmatch.matchmaking.match_details import line_ups
+from evenmatch.matchmaking.odds import DIGITS, LineUps, exceeds, predicted_odds
 from evenmatch.matchmaking.passes import EVERYWHERE, MatchRegions, TicketWindows, make_matches
 from evenmatch.matchmaking.queue import Queue
 from evenmatch.matchmaking.records import KernelRules, QueueView, Records
@@ -18,7 +18,6 @@ from evenmatch.matchmaking.view import role_room, rules_of
 from evenmatch.policy import Policy
 
 TRIES = 8  # most search passes in one tick after matches were refused for their odds
-DIGITS = 9  # decimal digits of odds: the last bits of exp and tanh differ between processors
 NEAREST = 256  # distance in the order within which tickets are searched first, or again
 
 
@@ -81,10 +80,11 @@ class TickState:
         table = companions(rules.size) if rules.teams == 2 else companions(1)
         team = np.zeros(len(ticket), np.int64)
         good = divide(self.view, rules, role_room(self.policy, rules.size), start, ticket, table, self.gap_cost, team)
-        odds = _predicted_odds(self.policy, *means(self.view, rules, start, ticket, team, good))
-        if self.policy.max_odds is None:
-            return team, odds, good > 0
-        return team, odds, (good > 0) & (np.maximum(odds, 1.0 - odds) <= self.policy.max_odds)
+        odds, divided = np.full(len(good), np.nan), good > 0
+        odds[divided] = predicted_odds(
+            self.policy, LineUps(rules.teams, *line_ups(self.view, rules.teams, start, ticket, team, good))
+        )
+        return team, odds, divided & ~exceeds(odds, self.policy)
 
 
 def _farthest(t: Records, match: Whole) -> tuple[int, int]:
@@ -122,14 +122,3 @@ def _places(queue: Queue, t: Records) -> MatchRegions:
         best = np.where(can, queue.ping[t["slot"]][:, region], np.inf).argmin(axis=1)
         home = np.where(t["able"] == ANYWHERE, EVERYWHERE, region[best])
     return MatchRegions(region, home)
-
-
-def _predicted_odds(policy: Policy, first: Floats, second: Floats) -> Floats:
-    """The odds of the first teams; nan if a mean is nan."""
-    odds = np.full(len(first), np.nan)
-    known = ~np.isnan(first)
-    predicted = np.asarray(predicted_odds(policy, first[known], second[known]), np.float64)
-    if predicted.shape != first[known].shape or not ((predicted >= 0) & (predicted <= 1)).all():
-        raise BadParameterError("the policy's odds returned invalid values; expected chances from 0 to 1")
-    odds[known] = np.round(predicted, DIGITS)
-    return odds

@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 from evenmatch.errors import EvenmatchWarning
-from evenmatch.history import Columns, Floats, History, Integers
+from evenmatch.history import Columns, Flags, Floats, History, Integers
 from evenmatch.systems.compiled import prefetch
 from evenmatch.systems.fingerprint import fingerprint
 from evenmatch.systems.system import Records, Rules, System
@@ -110,17 +111,32 @@ def expect_all(
     return pair_index
 
 
-def ask(a: Integers, b: Integers, home: bool, now: int, state: Records, params: NamedTuple) -> tuple[float, float]:
-    """The system's `pair`, callable from Python."""
-    return pair(a, b, home, now, state, params)
+def forecast(
+    team_start: Integers,
+    player: Integers,
+    first: Integers,
+    second: Integers,
+    home: Flags,
+    now: int,
+    state: Records,
+    params: NamedTuple,
+    forecasts: Floats,
+) -> None:
+    """Predict pairs of teams that have not played: write win and draw of each pair to `forecasts`."""
+    for p in range(len(first)):
+        a, b = first[p], second[p]
+        own, theirs = player[team_start[a] : team_start[a + 1]], player[team_start[b] : team_start[b + 1]]
+        win, draw = pair(own, theirs, home[p], now, state, params)
+        forecasts[p, 0] = win
+        forecasts[p, 1] = draw
 
 
 @dataclass(frozen=True)
 class Engine:
-    """A system's compiled functions: `replay` is the loop, `odds` is its `pair`."""
+    """A system's compiled functions: `replay` is the loop, `forecast` is its `pair` over many pairs of teams."""
 
     replay: Callable[..., None]
-    odds: Callable[..., tuple[float, float]]
+    forecast: Callable[..., None]
 
 
 @cache
@@ -133,7 +149,7 @@ def engine(system: System) -> Engine:
     scope: dict[str, object] = {"range": range, "len": len, "pair": system.pair, "update": system.update}
     scope |= {"prefetch": prefetch, "near": CACHE // system.state.itemsize}
     scope["expect_all"] = njit(**_OPTIONS)(_rename(expect_all, f"expect_all_{tag}", scope))
-    return Engine(_compile(_rename(loop, f"loop_{tag}", scope)), _compile(_rename(ask, f"ask_{tag}", scope)))
+    return Engine(_compile(_rename(loop, f"loop_{tag}", scope)), _compile(_rename(forecast, f"forecast_{tag}", scope)))
 
 
 def _rename(function: Callable[..., Any], name: str, scope: dict[str, object]) -> Callable[..., Any]:
@@ -154,6 +170,13 @@ def _compile(function: Callable[..., Any]) -> Callable[..., Any]:
         )
         compiled = njit(**_OPTIONS)(function)
     return compiled
+
+
+class LineUpTeams(NamedTuple):
+    """Teams as columns. start: (T+1,) first player of each team; player: (S,) their indices in the state."""
+
+    start: NDArray[np.integer]
+    player: NDArray[np.integer]
 
 
 @dataclass(frozen=True)
@@ -253,13 +276,45 @@ def stretches(history: History) -> list[int]:
     return [*(np.flatnonzero(np.diff(number)) + 1).tolist(), len(teams)][: len(teams)]
 
 
+def forecasts(
+    rules: Rules,
+    state: Records,
+    teams: LineUpTeams,
+    first: NDArray[np.integer],
+    second: NDArray[np.integer],
+    home: Flags,
+    now: int,
+) -> Floats:
+    """P(the first team of a pair finishes ahead of the second) and P(they draw); float64 (P, 2).
+
+    first, second  (P,) indices into the teams;  now  microseconds
+    home           bool (P,)  whether the first is the first-listed team of its match
+    """
+    columns = (*teams, first, second)
+    start, player, a, b = (np.ascontiguousarray(column, np.uint32) for column in columns)
+    found = np.empty((len(a), 2))
+    engine(rules.system).forecast(
+        start, player, a, b, np.asarray(home, np.bool_), np.int64(now), state, rules.compiled, found
+    )
+    return found
+
+
+def line_up_forecasts(rules: Rules, state: Records, teams: LineUpTeams, count: int, now: int) -> Floats:
+    """The forecasts of all pairs of teams of M matches of `count` teams each; float64 (M, P, 2).
+
+    Pairs of a match are in the order (0, 1), (0, 2) … (1, 2) …; now: microseconds.
+    """
+    a, b = np.triu_indices(count, 1)
+    base = np.arange(0, len(teams.start) - 1, count)[:, None]
+    first, second = (base + a).ravel(), (base + b).ravel()
+    return forecasts(rules, state, teams, first, second, np.tile(a == 0, len(base)), now).reshape(len(base), len(a), 2)
+
+
 def odds(rules: Rules, state: Records, a: list[int], b: list[int], home: bool, now: int) -> tuple[float, float]:
     """P(the players `a` finish ahead of the players `b`) and P(they draw); indices into the state, microseconds.
 
     home  whether `a` is the first-listed team of the match
     """
-    teams = [np.array(team, np.int32) for team in (a, b)]
-    for team in teams:
-        team.flags.writeable = False
-    win, draw = engine(rules.system).odds(*teams, home, np.int64(now), state, rules.compiled)
+    teams = LineUpTeams(np.array([0, len(a), len(a) + len(b)]), np.array([*a, *b]))
+    ((win, draw),) = forecasts(rules, state, teams, np.zeros(1, int), np.ones(1, int), np.array([home]), now)
     return float(win), float(draw)

@@ -6,7 +6,7 @@ from typing import Protocol
 
 import numpy as np
 
-from evenmatch.history import Integers
+from evenmatch.history import Floats, Integers
 from evenmatch.systems.compiled import kernel
 from evenmatch.systems.system import Change, Records, deviation_text, starting_rating
 
@@ -56,6 +56,11 @@ def start_at(rating: float, p: SkillParameters) -> tuple[object, ...]:
     rating = starting_rating(rating)
     mean = p.mean - (_first_shown(p) - rating)  # a newcomer's to the last bit, unlike rating + display · deviation
     return (rating, mean, p.deviation)
+
+
+def mean_strength(records: Records, _: SkillParameters) -> Floats:
+    """`System.strength`: the mean, whatever is shown."""
+    return records["mean"].copy()
 
 
 def skill_text(change: Change, display: float) -> str:

@@ -272,4 +272,5 @@ SYSTEM = System(
     scratch_columns=2,
     refuse=_refuse,
     tell=_tell,
+    strength=lambda records, p: p.shift + p.scale * records["mean"],
 )

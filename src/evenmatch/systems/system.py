@@ -129,6 +129,9 @@ class System:
     columns         further columns of a table of ratings, computed from the records
     refuse          (match, reason) for every match that lacks what the system needs
     tell            a change as a sentence without the player's name
+    strength        (records, parameters): float64 (N,), a number in points of the rating that says how strong players
+                    are: teams of one size with equal means of it have even odds, or nearly. Where what is shown is
+                    less than the mean, it is the mean.
     """
 
     name: str
@@ -150,6 +153,7 @@ class System:
     scratch_columns: int
     refuse: Callable[..., Iterator[tuple[int, str]]]
     tell: Callable[..., str]
+    strength: Callable[..., Floats] = lambda records, _: records["rating"].copy()
 
     def refusals(self, h: Columns, parameters: Parameters) -> Iterator[tuple[int, str]]:
         """(match, reason) for every match that the system cannot rate."""

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from evenmatch.systems.maths import draw_v_w, play_share, quick_cdf, v_win, w_win
-from evenmatch.systems.mean_and_deviation import STATE, newcomer, skill_text, start_at, sums
+from evenmatch.systems.mean_and_deviation import STATE, mean_strength, newcomer, skill_text, start_at, sums
 from evenmatch.systems.system import (
     Change,
     Columns,
@@ -282,4 +282,5 @@ SYSTEM = System(
     scratch_columns=8,
     refuse=any_match,
     tell=_tell,
+    strength=mean_strength,
 )

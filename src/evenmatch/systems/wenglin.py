@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from evenmatch.systems.maths import draw_v_w, logistic, play_share, quick_cdf, score_of, v_win, w_win
-from evenmatch.systems.mean_and_deviation import STATE, newcomer, skill_text, start_at, sums
+from evenmatch.systems.mean_and_deviation import STATE, mean_strength, newcomer, skill_text, start_at, sums
 from evenmatch.systems.system import (
     Change,
     Columns,
@@ -235,4 +235,5 @@ SYSTEM = System(
     scratch_columns=7,
     refuse=any_match,
     tell=_tell,
+    strength=mean_strength,
 )

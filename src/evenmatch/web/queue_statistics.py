@@ -40,13 +40,13 @@ class EvennessStatistics(NamedTuple):
 
     matches     the number of matches
     spread      percentiles between the lowest and the highest player
-    favourite   predicted odds of the favourite, 0.5..1; of three and more teams, the strongest against the weakest
+    favourite   predicted score of the favourite, 0..1; None: the ladder's system could not predict the matches
     wait        seconds of each ticket
     """
 
     matches: int
     spread: Share
-    favourite: Share
+    favourite: Share | None
     wait: Share
 
 
@@ -56,11 +56,12 @@ def evenness(recent: Sequence[RecentOffer]) -> dict[str, EvennessStatistics]:
     for queue in sorted({offer.queue for offer in recent}):
         offers = [offer for offer in recent if offer.queue == queue]
         waits = [wait for offer in offers for wait in offer.waits]
+        favourites = [max(offer.odds) for offer in offers if offer.odds is not None]
         if len(offers) >= MATCHES and len(waits) >= MATCHES:
             by_queue[queue] = EvennessStatistics(
                 matches=len(offers),
                 spread=_share([offer.spread for offer in offers]),
-                favourite=_share([max(offer.odds, 1 - offer.odds) for offer in offers]),
+                favourite=_share(favourites) if len(favourites) >= MATCHES else None,
                 wait=_share(waits),
             )
     return by_queue

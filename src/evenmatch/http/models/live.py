@@ -128,7 +128,10 @@ class LiveMatch(ResponseModel):
     confirmed: bool = Field(description="The game server has reported that the match started.")
     queue: str | None
     region: str | None
-    odds: float | None = Field(description="The first team's win probability as predicted by the matchmaker.")
+    odds: list[float] | None = Field(
+        description="Predicted score of each team when the queue created the match; null: it was announced, or the "
+        "ladder's system cannot predict such a match."
+    )
     spread: float | None
     started_at: Moment
     expires_at: Moment

@@ -98,8 +98,9 @@ class OfferOut(ResponseModel):
     teams: list[int] = Field(description="Number of players of each team who received the offer.")
     match_id: str | None
     region: str | None
-    odds: float = Field(
-        description="Win probability of the first team; with more than two teams, of the strongest against the weakest."
+    odds: list[float] | None = Field(
+        description="Predicted score of each team by the ladder's rating system, a draw counts half, as `POST …/odds` "
+        "gives it; null: the system cannot predict such a match."
     )
     spread: float = Field(description="Difference in percentiles between the lowest and the highest player.")
     costs: dict[str, float] = Field(description="Costs of the match by name, in equivalent seconds of waiting.")

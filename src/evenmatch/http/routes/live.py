@@ -135,7 +135,7 @@ def live_match_out(status: MatchStatus) -> LiveMatch:
         confirmed=status.confirmed,
         queue=status.queue,
         region=status.region,
-        odds=status.odds,
+        odds=None if status.odds is None else list(status.odds),
         spread=status.spread,
         started_at=moment(status.started_at),
         expires_at=moment(status.expires_at),

@@ -187,7 +187,7 @@ def _offer(offer: OfferStatus) -> OfferOut:
         teams=list(offer.teams),
         match_id=offer.match,
         region=offer.region,
-        odds=offer.odds,
+        odds=None if offer.odds is None else list(offer.odds),
         spread=offer.spread,
         costs=dict(offer.costs),
     )

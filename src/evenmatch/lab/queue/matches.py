@@ -10,7 +10,7 @@ import numpy as np
 
 from evenmatch.durations import SECOND
 from evenmatch.history import Flags, Floats
-from evenmatch.matchmaking.odds import Logistic, predicted_odds
+from evenmatch.matchmaking.odds import LineUps, Logistic, predicted_odds
 from evenmatch.matchmaking.proposal import Proposals
 from evenmatch.matchmaking.tickets import Tickets, Whole, rows_of, starts
 from evenmatch.policy import Policy
@@ -118,7 +118,9 @@ def weigh(
     count = np.diff(starts(sizes)[matches.start])
     team = np.repeat(matches.team_start[matches.match] + matches.team, sizes)
     teams = int(matches.team_start[-1])
-    players = np.maximum(np.bincount(team, minlength=teams), 1)
+    players = np.bincount(team, minlength=teams)
+    order = np.argsort(team, kind="stable")
+    by_team = tickets.player[member][order], tickets.rating[member][order]
     rating = np.bincount(team, tickets.rating[member], teams) / players
     true = np.bincount(team, skill[member], teams) / players
     first_team, second_team = _pairs(matches, rating)
@@ -127,8 +129,8 @@ def weigh(
     return MatchQuality(
         spread=_width(tickets.percentile[member], first),
         rating_spread=_width(tickets.rating[member], first),
-        odds=np.asarray(predicted_odds(policy, rating[first_team], rating[second_team]), np.float64),
-        true_odds=TRUE_ODDS(true[first_team], true[second_team]),
+        odds=predicted_odds(policy, LineUps(policy.teams, starts(players), *by_team)),
+        true_odds=TRUE_ODDS.chance(true[first_team], true[second_team]),
         first_won=np.where(
             np.isnan(performance[first_team] - performance[second_team]),
             np.nan,

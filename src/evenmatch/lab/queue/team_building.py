@@ -12,7 +12,7 @@ import numpy as np
 
 from evenmatch.durations import SECOND
 from evenmatch.history import Flags, Floats
-from evenmatch.matchmaking.odds import predicted_odds
+from evenmatch.matchmaking.odds import LineUps, predicted_odds
 from evenmatch.matchmaking.proposal import COSTS, Proposals
 from evenmatch.matchmaking.queue import Queue
 from evenmatch.matchmaking.tickets import ANYWHERE, Masks, Whole, rows_of, starts
@@ -29,7 +29,8 @@ class QueueRow(NamedTuple):
     rating_low, rating_high, rating_sum  float64 (N,)  over the members
     able          uint64 (N,)  bit r: can play in region r
     ping          float64 (N, R)  worst ping of the members
-    first         int64 (N,)  first member in `players`;  named_first, named_count: int64 (N,), rows of `named`, `met`
+    first         int64 (N,)  first member in `players` and `ratings`
+    named_first, named_count  int64 (N,)  rows of `named` and `met`
     """
 
     number: Whole
@@ -49,6 +50,7 @@ class QueueRow(NamedTuple):
     named_first: Whole
     named_count: Whole
     players: Whole
+    ratings: Floats
     named: Whole
     met: Whole
     region_names: tuple[str, ...]
@@ -79,6 +81,7 @@ def line_up(queue: Queue) -> QueueRow:
         named_first=t["named_first"],
         named_count=t["named_count"].astype(np.int64),
         players=queue.members["player"],
+        ratings=queue.members["rating"],
         named=queue.named["player"],
         met=queue.named["met"],
         region_names=regions,
@@ -194,9 +197,11 @@ def _deal(sizes: Whole, ratings: Floats, policy: Policy) -> Whole | None:
 
 def predicted_odds_of(line: QueueRow, group: Group, policy: Policy) -> float:
     """Predicted odds of the first team, or with more than two teams of the strongest against the weakest."""
-    means = np.bincount(group.team, line.rating_sum[group.rows]) / np.bincount(group.team, line.size[group.rows])
-    first, second = (means[0], means[1]) if len(means) == 2 else (means.max(), means.min())
-    return float(predicted_odds(policy, np.array([first]), np.array([second]))[0])
+    rows, team = _by_team(group.rows, group.team)
+    member = rows_of(line.first[rows], line.size[rows])
+    players = np.bincount(team, line.size[rows]).astype(np.int64)
+    line_ups = LineUps(len(players), starts(players), line.players[member], line.ratings[member])
+    return float(predicted_odds(policy, line_ups)[0])
 
 
 def proposals(line: QueueRow, now: int, policy: Policy, groups: Sequence[Group]) -> Proposals:

@@ -60,7 +60,7 @@ class LiveMatchBody(TypedDict):
 
     teams: list[list[MatchSlot]]
     region: NotRequired[str | None]
-    odds: NotRequired[float | None]
+    odds: NotRequired[list[float] | None]
     spread: NotRequired[float | None]
     announced: NotRequired[bool]
     start: NotRequired[MatchStart | None]

@@ -27,7 +27,8 @@ class OfferBody(TypedDict):
     """The part of an offer that is stored as JSON.
 
     match   the live match whose open slots are offered; None: a new match
-    odds    predicted odds of the first team;  spread  percentiles between the lowest and the highest player
+    odds    predicted score of each team, see LadderOdds; None: the ladder's system cannot predict such a match
+    spread  percentiles between the lowest and the highest player
     waited  longest waiting time of its tickets in seconds;  costs  by name, as in matchmaking.Proposal
     """
 
@@ -35,7 +36,7 @@ class OfferBody(TypedDict):
     match: str | None
     region: str | None
     ping: float
-    odds: float
+    odds: list[float] | None
     spread: float
     waited: float
     costs: dict[str, float]

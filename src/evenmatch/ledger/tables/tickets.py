@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, TypedDict
+from typing import NamedTuple, NotRequired, TypedDict
 
 from evenmatch.ledger import live_schema
 from evenmatch.ledger.rows import Row, run_among
@@ -15,7 +15,7 @@ WAITING, OFFERED, MATCHED, GONE = "waiting", "offered", "matched", "gone"
 
 
 class StoredMember(TypedDict):
-    """A waiting player: the name as it was sent, rating and percentile at the time of joining.
+    """A waiting player: the name as it was sent, rating, percentile and its deviation at the time of joining.
 
     avoid: player ids; max_ping None: no limit. For the other fields see matchmaking.Member.
     """
@@ -24,6 +24,7 @@ class StoredMember(TypedDict):
     id: int
     rating: float
     percentile: float
+    deviation: NotRequired[float]
     newcomer: bool
     within: float
     loose: bool

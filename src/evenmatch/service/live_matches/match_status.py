@@ -31,7 +31,7 @@ class MatchStatus:
     queue      the queue that created it or whose rules apply
     announced  True: announced by a game server; False: created by a queue
     confirmed  whether the game server has confirmed the start
-    odds       predicted odds of the first team when the queue created the match; None: it was announced
+    odds       predicted score of each team when the queue created the match; None: announced, or not predictable
     openings   (queue, open slots of each team) to be filled; None: none
     reason     why it was cancelled
     ended_at   None: it is live, or its end time is unknown
@@ -48,7 +48,7 @@ class MatchStatus:
     confirmed: bool
     teams: tuple[tuple[MatchPlayer, ...], ...]
     region: str | None
-    odds: float | None
+    odds: tuple[float, ...] | None
     spread: float | None
     openings: tuple[str, tuple[int, ...]] | None
     reason: str | None
@@ -80,7 +80,7 @@ def status_of(store: Store, ladder: str, match: LiveMatchRow) -> MatchStatus:
         confirmed=body.get("start") is not None,
         teams=tuple(teams),
         region=body.get("region"),
-        odds=body.get("odds"),
+        odds=None if (odds := body.get("odds")) is None else tuple(odds),
         spread=body.get("spread"),
         openings=None if openings is None else (openings["queue"], tuple(openings["seats"])),
         reason=body.get("reason"),

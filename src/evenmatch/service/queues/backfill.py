@@ -28,7 +28,9 @@ class PresentPlayers(NamedTuple):
     built: Mapping[int, Member]
 
 
-def read_inside(store: Store, ladder: int, matches: list[LiveMatchRow], levels: JoinProfiles) -> PresentPlayers:
+def read_inside(
+    store: Store, ladder: int, matches: list[LiveMatchRow], levels: JoinProfiles, now: int
+) -> PresentPlayers:
     """Read the players who are present in these matches."""
     slots = [slot for match in matches for slot in match.slots() if _is_in(slot)]
     numbers = {number for slot in slots if (number := slot.get("ticket")) is not None}
@@ -36,7 +38,7 @@ def read_inside(store: Store, ladder: int, matches: list[LiveMatchRow], levels: 
     others = sorted({slot["id"] for slot in slots if slot.get("ticket") not in rows})
     built = {
         player: Member(player=player, percentile=level.percentile, rating=level.rating, within=100.0, loose=False)
-        for player, level in levels.of(others).items()
+        for player, level in levels.of(store, others, now).items()
     }
     return PresentPlayers(
         {number: row.party for number, row in rows.items()},
@@ -69,6 +71,12 @@ def spread_of(match: LiveMatchRow, inside: PresentPlayers, joining: list[Party])
     new = [member["id"] for party in joining for member in party.members]
     values = [percentiles[player] for player in [*present, *new] if player in percentiles]
     return max(values) - min(values) if values else 0.0
+
+
+def line_up(match: LiveMatchRow, joining: list[list[int]]) -> list[list[int]]:
+    """The ids of the players of each team, of those in the match and those joining."""
+    present = [[slot["id"] for slot in team if _is_in(slot)] for team in match.body["teams"]]
+    return [[*team, *new] for team, new in zip(present, joining, strict=True)]
 
 
 def former(match: LiveMatchRow) -> set[int]:

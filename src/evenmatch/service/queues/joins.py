@@ -51,7 +51,7 @@ class Joins:
         self._names = names
         self._seats = seats.read(self._store, players)
         self._penalties = penalties.read_waits(self._store, self._ladder, players, self._now)
-        self._level = self._levels.of(players)
+        self._level = self._levels.of(self._store, players, self._now)
         self._existing = tickets.read(self._store, self._ladder, self._maybe_repeated(joins))
         new: dict[int, TicketRow] = {}
         outcomes: dict[int, Outcome] = {}

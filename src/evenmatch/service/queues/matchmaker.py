@@ -5,15 +5,15 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections.abc import Mapping, Sequence
 
 from evenmatch.errors import EvenmatchError
 from evenmatch.ledger.tables import offers, tickets
 from evenmatch.ledger.tables.change_locks import advance
-from evenmatch.matchmaking import OddsFunction
 from evenmatch.service import stored_queues
 from evenmatch.service.queues.join_profiles import JoinProfiles
 from evenmatch.service.queues.leases import POLL, Leases
-from evenmatch.service.queues.odds import odds_function
+from evenmatch.service.queues.parties import Level
 from evenmatch.service.queues.queue_service import QueueService, lease_of
 from evenmatch.service.queues.queue_state import QueueState
 from evenmatch.service.queues.tick import MatchmakerTick, TickCounts
@@ -26,7 +26,6 @@ BACK_OFF = 10.0  # largest pause in seconds between two attempts at a failing da
 PAUSE = 5_000_000  # microseconds; a longer time without a matchmaker does not count as waiting
 
 logger = logging.getLogger(__name__)
-Key = tuple[int, int, frozenset[int]]
 
 
 class Matchmaker:
@@ -41,7 +40,6 @@ class Matchmaker:
         self.queue_service = queue_service
         self.leases = queue_service.leases if leases is None else leases
         self._since: dict[str, int] = {}  # by ladder: when this process got its lease
-        self._odds: dict[str, tuple[Key, dict[int, OddsFunction | None]]] = {}
         self._pruned: dict[str, float] = {}
         self._followed: dict[str, float] = {}
         self._failed: dict[str, int] = {}  # by ladder: failed steps in a row
@@ -78,11 +76,17 @@ class Matchmaker:
             tickets.postpone(store, number, held_at, now, advance(store, number, 1))
 
     def _catch_up(self, ladder: str, queue_state: QueueState, now: int) -> JoinProfiles:
-        """Update the queue state from the database, and the odds that its policies use."""
+        """Update the queue state from the database, and the levels of those who wait."""
         levels = self.queue_service.levels.of(ladder)
         queue_state.catch_up(now)
-        sizes = {setup.policy.team_size for setup in queue_state.setups.values()}
-        queue_state.set_odds(self._predicted_odds(ladder, levels, sizes, now))
+        queue_state.odds.begin_tick(now)
+        database, head = self.queue_service.service.database, levels.view.head
+
+        def read_levels(players: Sequence[int]) -> Mapping[int, Level]:
+            with database.read() as store:
+                return levels.of(store, players, now)
+
+        queue_state.set_levels((head.generation, head.corrected), read_levels, now)
         return levels
 
     def _follow(self, ladder: str, queue_state: QueueState) -> None:
@@ -155,17 +159,6 @@ class Matchmaker:
         database = self.queue_service.service.database
         with database.read() as store:
             return stored_queues.ticks(store)
-
-    def _predicted_odds(
-        self, ladder: str, levels: JoinProfiles, sizes: set[int], now: int
-    ) -> dict[int, OddsFunction | None]:
-        """The odds of the ladder's system by team size, cached until its ratings or rules are replaced."""
-        key = (levels.view.head.generation, levels.view.head.corrected, frozenset(sizes))
-        known = self._odds.get(ladder)
-        if known is None or known[0] != key:
-            known = key, {size: odds_function(levels, size, now) for size in sorted(sizes)}
-            self._odds[ladder] = known
-        return known[1]
 
     def _prune(self, ladder: str, number: int, now: int) -> None:
         """Delete some old tickets and offers, once every PRUNE seconds."""

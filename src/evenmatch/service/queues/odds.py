@@ -1,80 +1,119 @@
-"""Predicted odds for the matchmaker from the ladder's rating system, as a curve over the rating difference of teams."""
+"""Odds of matches by the ladder's own rating system, from the present states of the players."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
 from evenmatch import online
-from evenmatch.errors import EvenmatchError
 from evenmatch.history import Floats
-from evenmatch.matchmaking import OddsFunction
-from evenmatch.service.queues.join_profiles import JoinProfiles
-from evenmatch.systems.system import Rules
+from evenmatch.ledger.codec import ID, Ids
+from evenmatch.ledger.database import Database
+from evenmatch.ledger.events import Kind
+from evenmatch.ledger.store import Head, Store
+from evenmatch.ledger.tables import corrections, events, player_states
+from evenmatch.matchmaking import LineUps
+from evenmatch.systems import loop
+from evenmatch.systems.system import Records, Rules
 
-POINTS = 17  # points of the curve, including the one at difference 0
-SURE = 0.99  # the curve ends where the predicted odds reach this
-DOUBLINGS = 12  # at most, of the first distance in the search for that end
+FOLLOWED = 1000  # most events whose players are looked up; after more, all states are read again
 
 
-@dataclass(frozen=True, eq=False)
-class Curve:
-    """Predicted odds of a team as a function of its lead in mean rating; symmetric for both teams.
+class LadderOdds:
+    """Predicts matches of one ladder as `POST …/odds` does: by its system, as of the last recorded match.
 
-    ahead, chance  float64 (N,)  lead and odds, ascending from (0, 0.5)
+    It is the `odds` of the policies of all the ladder's queues. States are kept between ticks and read again when they
+    change. Not thread-safe.
+
+    players  returns the players whose states are likely to be needed, for reading them in one go
     """
 
-    ahead: Floats
-    chance: Floats
+    def __init__(self, database: Database, ladder: str, players: Callable[[], Iterable[int]]) -> None:
+        self._database, self._ladder, self._players = database, ladder, players
+        self._head: Head | None = None
+        self._rules: Rules | None = None
+        self._row: dict[int, int] = {}
+        self._state: Records = np.empty(0, [])
+        self._now, self._is_current = 0, False
 
-    def __call__(self, first: Floats, second: Floats) -> Floats:
-        """The predicted odds of the first team, for the mean ratings of both teams."""
-        gap = np.asarray(first, np.float64) - second
-        above: Floats = np.interp(np.abs(gap), self.ahead, self.chance) - 0.5
-        return 0.5 + np.sign(gap) * above
+    def begin_tick(self, now: int) -> None:
+        """Predict matches at this time, microseconds; changes of the ladder are read at the next prediction."""
+        self._now, self._is_current = now, False
+
+    def __call__(self, line_ups: LineUps) -> Floats:
+        """See matchmaking.OddsFunction. Raises StoreError."""
+        players = line_ups.player.tolist()
+        rules, state, now = self._states(players)
+        if rules.system.teams not in (None, line_ups.teams):
+            return np.full(len(line_ups), np.nan)
+        rows = np.fromiter(map(self._row.__getitem__, players), np.int64, len(players))
+        teams = loop.LineUpTeams(line_ups.start, rows)
+        forecasts = loop.line_up_forecasts(rules, state, teams, line_ups.teams, now)
+        chance: Floats = forecasts[:, :, 0] + forecasts[:, :, 1] / 2
+        return chance[:, 0] if line_ups.teams == 2 else np.maximum(chance, 1 - chance).max(axis=1)
+
+    def expected(self, teams: Sequence[Sequence[int]]) -> list[float] | None:
+        """The expected score of each team of a match; None: the system cannot predict it. Raises StoreError."""
+        players = [player for team in teams for player in team]
+        rules, state, now = self._states(players)
+        if rules.system.teams not in (None, len(teams)) or not all(teams):
+            return None
+        own = state[[self._row[player] for player in players]]
+        return list(online.odds(rules, own, [len(team) for team in teams], now).expected)
+
+    def _states(self, players: Sequence[int]) -> tuple[Rules, Records, int]:
+        """The ladder's rules, the states that `_row` points into, and the time of the prediction."""
+        if not self._is_current or not self._row.keys() >= set(players):
+            with self._database.read() as store:
+                self._catch_up(store)
+                self._read({*players, *self._players()} - self._row.keys(), store)
+            self._is_current = True
+        assert self._head is not None
+        assert self._rules is not None
+        latest = self._now if self._head.time is None else max(self._now, self._head.time)
+        return self._rules, self._state, latest
+
+    def _catch_up(self, store: Store) -> None:
+        """Forget the states that have changed since they were read."""
+        old, head = self._head, store.head(self._ladder)
+        if old is None or self._is_replaced(old, head):
+            self._rules = corrections.read_plan(store, head, head.planned).last_rules
+            self._row, self._state = {}, self._rules.newcomers(0)
+        elif head.position != old.position:
+            later = events.read_between(store, head.ladder, old.position, head.position)
+            if any(kind == Kind.SEASON for kind, _, _ in later):
+                self._row, self._state = {}, self._state[:0]
+            for player in changed_players(later).tolist():
+                self._row.pop(player, None)
+        self._head = head
+
+    @staticmethod
+    def _is_replaced(old: Head, head: Head) -> bool:
+        """Whether all states must be read again."""
+        same = (old.ladder, old.generation, old.corrected, old.planned)
+        is_far = head.position - old.position > FOLLOWED
+        return same != (head.ladder, head.generation, head.corrected, head.planned) or is_far
+
+    def _read(self, players: set[int], store: Store) -> None:
+        """Read the states of these players; those without a match here are newcomers."""
+        if not players:
+            return
+        assert self._head is not None
+        assert self._rules is not None
+        ids: Ids = np.array(sorted(players), np.int64)
+        roster = player_states.read_roster(store, self._head, self._rules, ids)
+        state = self._rules.newcomers(len(ids))
+        state[ids.searchsorted(roster.ids)] = roster.records
+        if len(self._state) > 2 * (len(self._row) + len(ids)):  # most of the kept rows are out of date
+            kept = np.fromiter(self._row.values(), np.int64, len(self._row))
+            self._state, self._row = self._state[kept], dict(zip(self._row, range(len(kept)), strict=True))
+        first = len(self._state)
+        self._state = np.concatenate((self._state, state))
+        self._row |= dict(zip(ids.tolist(), range(first, first + len(ids)), strict=True))
 
 
-def odds_function(levels: JoinProfiles, team_size: int, at: int) -> OddsFunction | None:
-    """The curve of a ladder's system around its mean rating, for two teams of this size.
-
-    at  time of the match, microseconds since the epoch
-    Returns None if the system cannot predict such a match.
-    """
-    rules, ratings = levels.plan.last_rules, levels.view.snapshot.against.rating
-    if rules.system.teams not in (None, 2):
-        return None
-    middle = float(ratings.mean()) if len(ratings) else float(rules.newcomers(1)["rating"][0])
-    spread = float(ratings.std()) if len(ratings) else 0.0
-    try:
-        return _curve(rules, middle, spread or max(abs(middle) / 10, 1.0), team_size, at)
-    except EvenmatchError:  # ratings far from the middle are outside the system's range
-        return None
-
-
-def _curve(rules: Rules, middle: float, first: float, size: int, at: int) -> Curve | None:
-    """The curve up to odds of SURE. first: the first distance to try."""
-    reach = first
-    for _ in range(DOUBLINGS):
-        if _lead(rules, middle, reach, size, at) >= SURE - 0.5:
-            break
-        try:
-            _lead(rules, middle, 2 * reach, size, at)
-        except EvenmatchError:
-            break
-        reach *= 2
-    ahead = np.linspace(0.0, reach, POINTS)
-    leads = [_lead(rules, middle, float(gap), size, at) for gap in ahead]
-    chance = np.maximum.accumulate(0.5 + np.array([0.0, *leads[1:]]))
-    if not np.isfinite(chance).all():
-        return None
-    return Curve(ahead, np.clip(chance, 0.5, 1.0))
-
-
-def _lead(rules: Rules, middle: float, gap: float, size: int, at: int) -> float:
-    """Predicted odds minus 0.5 of a team that leads by `gap`: the mean of playing first and second (home and away)."""
-    teams = np.repeat([middle + gap / 2, middle - gap / 2], size)
-    state = rules.starting(teams)
-    home = online.odds(rules, state, [size, size], at).expected[0]
-    away = online.odds(rules, state[::-1].copy(), [size, size], at).expected[1]
-    return (home + away) / 2 - 0.5
+def changed_players(later: Sequence[tuple[object, object, bytes | None]]) -> Ids:
+    """The players whose states these events (see events.read_between) changed, ascending."""
+    packed = [players for _, _, players in later if players is not None]
+    return np.unique(np.frombuffer(b"".join(packed), ID).astype(np.int64))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from evenmatch.errors import InputError
@@ -18,10 +19,16 @@ MOST_AVOIDED = 100
 
 
 class Level(NamedTuple):
-    """A player's level when they join. newcomer: placement matches not completed; banned: may not queue."""
+    """A player's level when they join.
+
+    rating      the strength by which the ladder's system predicts (see System.strength), in points
+    percentile  of the shown rating, 0..100;  deviation: its uncertainty, in percentiles
+    newcomer    placement matches not completed;  banned: may not queue
+    """
 
     rating: float
     percentile: float
+    deviation: float
     newcomer: bool
     banned: bool
 
@@ -38,6 +45,7 @@ def party_of(join: Join, ids: Mapping[str, int], levels: Mapping[int, Level]) ->
                 id=player,
                 rating=level.rating,
                 percentile=level.percentile,
+                deviation=level.deviation,
                 newcomer=level.newcomer,
                 within=member.within,
                 loose=member.loose,
@@ -48,6 +56,18 @@ def party_of(join: Join, ids: Mapping[str, int], levels: Mapping[int, Level]) ->
             )
         )
     return Party(join.request, join.queues, tuple(members))
+
+
+def with_levels(party: Party, levels: Mapping[int, Level]) -> Party:
+    """The party with the present levels of its members, by id."""
+    members = []
+    for member in party.members:
+        level = levels[member["id"]]
+        present = member.copy()
+        present["rating"], present["percentile"] = level.rating, level.percentile
+        present["deviation"], present["newcomer"] = level.deviation, level.newcomer
+        members.append(present)
+    return replace(party, members=tuple(members))
 
 
 def ticket_of(
@@ -75,6 +95,7 @@ def ticket_of(
                 rating=member["rating"],
                 within=member["within"],
                 loose=member["loose"],
+                deviation=member.get("deviation", 0.0),
                 newcomer=member["newcomer"],
                 roles=tuple(role for role in member["roles"] if role in roles),
                 ping=member["ping"],

@@ -251,7 +251,7 @@ class QueueService:
             return known
         number = self.levels.of(ladder).ladder
         with self._guard:
-            return self._states.setdefault(ladder, QueueState(self.service.database, number))
+            return self._states.setdefault(ladder, QueueState(self.service.database, number, ladder))
 
     def counts(self, ladder: str) -> dict[str, Counts]:
         """Counts of waiting tickets and players, by queue."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -17,9 +17,10 @@ from evenmatch.ledger.tables.change_locks import last_change
 from evenmatch.ledger.tables.live_matches import LiveMatchRow
 from evenmatch.ledger.tables.offers import OfferRow
 from evenmatch.ledger.tables.tickets import Party, TicketUpdate
-from evenmatch.matchmaking import OddsFunction, Policy, Proposal, Queue, Waiting, propose, why
+from evenmatch.matchmaking import Policy, Proposal, Queue, Waiting, propose, why
 from evenmatch.service import stored_queues
-from evenmatch.service.queues.parties import ticket_of
+from evenmatch.service.queues.odds import LadderOdds
+from evenmatch.service.queues.parties import Level, ticket_of, with_levels
 from evenmatch.service.queues.recent_meetings import Meetings
 from evenmatch.service.stored_queues import QueueSetup
 
@@ -53,13 +54,14 @@ class Counts(NamedTuple):
 class QueueState:
     """The state that the matchmaker and `why` work on. Thread-safe: `lock` admits one thread at a time.
 
-    setups    the queues; their policies use the predicted odds of the ladder's system
+    setups    the queues; the `odds` of their policies are those of this state
+    odds      predicts matches by the ladder's system
     held      waiting tickets, by number;  offers  open offers, by number
     openings  live matches with open slots to be filled, by id
     refused   tickets that a queue rejected, with the reason
     """
 
-    def __init__(self, database: Database, ladder: int) -> None:
+    def __init__(self, database: Database, ladder: int, name: str) -> None:
         self.ladder = ladder
         self.change = -1  # nothing read yet
         self.setups: dict[str, QueueSetup] = {}
@@ -71,7 +73,8 @@ class QueueState:
         self.lock = threading.RLock()
         self._database = database
         self._meetings = Meetings()
-        self._odds: dict[int, OddsFunction | None] = {}  # by team size
+        self.odds = LadderOdds(database, name, self._players)
+        self._leveled: object = None  # the ratings that the levels of `held` are from
         self._read = -float("inf")  # time of the last read, monotonic clock
 
     def catch_up(self, now: int) -> None:
@@ -110,19 +113,27 @@ class QueueState:
         for name, setup in setups.items():
             known = self.setups.get(name)
             if known is None or known.change != setup.change:
-                self.setups[name] = self._with_odds(setup)
+                self.setups[name] = setup._replace(policy=replace(setup.policy, odds=self.odds))
         self.setups = {name: self.setups[name] for name in setups}
 
-    def _with_odds(self, setup: QueueSetup) -> QueueSetup:
-        return setup._replace(policy=replace(setup.policy, odds=self._odds.get(setup.policy.team_size)))
+    def _players(self) -> list[int]:
+        return [player for held in self.held.values() for player in held.party.players]
 
-    def set_odds(self, odds: Mapping[int, OddsFunction | None]) -> None:
-        """Use these predicted odds, by team size; None or a missing size: the policy's own curve."""
+    def set_levels(self, ratings: object, levels: Callable[[Sequence[int]], Mapping[int, Level]], now: int) -> None:
+        """Read the levels of all waiting players again if `ratings`, which names the ladder's ratings, is new.
+
+        Levels are stored with a ticket when it joins; a correction or another system makes them obsolete.
+        """
         with self.lock:
-            if odds == self._odds:
+            if ratings == self._leveled:
                 return
-            self._odds = dict(odds)
-            self.setups = {name: self._with_odds(setup) for name, setup in self.setups.items()}
+            known = levels(self._players())
+            for ticket, held in self.held.items():
+                held.party = with_levels(held.party, known)
+                if any(ticket in queue for queue in self.queues.values()):
+                    self._take_out(ticket)
+                    self._join(ticket, now, arriving=False)
+            self._leveled = ratings
 
     def _update_offer(self, offer: OfferRow) -> None:
         self.offers.pop(offer.offer, None)

@@ -15,7 +15,7 @@ class RecentOffer(NamedTuple):
     """An offer at the time it was made.
 
     state        open, made (the match began) or off (cancelled)
-    odds         predicted odds of the first team; with more than two teams, of the strongest against the weakest
+    odds         predicted score of each team; None: the ladder's system cannot predict such a match
     spread       percentiles between the lowest and the highest player
     players      number of offered players; of a backfill, only the new ones
     waits        waiting time in seconds of each ticket that is still stored, in the order of the teams
@@ -26,7 +26,7 @@ class RecentOffer(NamedTuple):
     queue: str
     state: str
     made_at: int
-    odds: float
+    odds: tuple[float, ...] | None
     spread: float
     region: str | None
     players: int
@@ -50,7 +50,7 @@ def _recent(offer: offers.OfferRow, stored: dict[int, tickets.TicketRow]) -> Rec
         queue=offer.queue,
         state=offer.state,
         made_at=offer.made_at,
-        odds=offer.body["odds"],
+        odds=None if offer.body["odds"] is None else tuple(offer.body["odds"]),
         spread=offer.body["spread"],
         region=offer.body["region"],
         players=len(offer.chairs),

@@ -115,7 +115,7 @@ class MatchmakerTick:
         if not matches:
             return
         with self._database.read() as store:
-            inside = backfill.read_inside(store, queue_state.ladder, matches, levels)
+            inside = backfill.read_inside(store, queue_state.ladder, matches, levels, self._now)
         for match in sorted(matches, key=lambda match: (match.started_at, match.match_id)):
             assert match.openings is not None
             name = match.openings["queue"]
@@ -133,20 +133,22 @@ class MatchmakerTick:
             "match": None,
             "region": proposal.region,
             "ping": proposal.ping,
-            "odds": proposal.odds,
+            "odds": self._state.odds.expected(proposal.players),
             "spread": proposal.spread,
             "waited": proposal.waited,
             "costs": proposal.costs,
         }
 
     def _filling_body(self, match: LiveMatchRow, filling: Filling, inside: backfill.PresentPlayers) -> OfferBody:
-        joining = [self._state.held[ticket] for team in filling.teams for ticket in team]
+        by_team = [[self._state.held[ticket] for ticket in team] for team in filling.teams]
+        joining = [held for team in by_team for held in team]
+        new = [[player for held in team for player in held.party.players] for team in by_team]
         return {
             "teams": [self._slots(team, {}) for team in filling.teams],
             "match": match.match_id,
             "region": match.body.get("region"),
             "ping": 0.0,
-            "odds": filling.odds,
+            "odds": self._state.odds.expected(backfill.line_up(match, new)),
             "spread": backfill.spread_of(match, inside, [held.party for held in joining]),
             "waited": max(self._now - min(held.queued_at for held in joining), 0) / SECOND,
             "costs": {},

@@ -23,6 +23,7 @@ class OfferStatus:
     players, accepted  the number of players in the offer, and of those who have accepted
     own       whether each of the ticket's own players has accepted, by name
     teams     the number of offered players in each team
+    odds      the predicted score of each team, a draw counts half; None: the system cannot predict it
     For the other fields see matchmaking.Proposal.
     """
 
@@ -36,7 +37,7 @@ class OfferStatus:
     teams: tuple[int, ...]
     region: str | None
     ping: float
-    odds: float
+    odds: tuple[float, ...] | None
     spread: float
     costs: Mapping[str, float]
 
@@ -129,7 +130,7 @@ def _offer_status(offer: OfferRow, ticket: int) -> OfferStatus:
         teams=tuple(map(len, body["teams"])),
         region=body["region"],
         ping=body["ping"],
-        odds=body["odds"],
+        odds=None if body["odds"] is None else tuple(body["odds"]),
         spread=body["spread"],
         costs=body["costs"],
     )
