@@ -202,9 +202,9 @@ def test_the_winner_is_drawn_by_the_odds_of_true_skill():
 
 def test_of_many_teams_the_strongest_and_the_weakest_are_compared():
     run = run_of()
-    matches = replace(run.matches, team=np.array([0, 1, 2, 0, 1, 2, 3]))
-    worth = weigh(matches, run.tickets, run.skill, POLICY, np.random.default_rng(1))
-    # 1500 against 1410; 2210 against 1900
-    assert worth.odds == pytest.approx([1 / (1 + 10 ** (-90 / 400)), 1 / (1 + 10 ** (-310 / 400))])
-    # true skill of the same teams: 1500 against 1450; 2200 against 1800
-    assert worth.true_odds == pytest.approx([1 / (1 + 10 ** (-50 / 400)), 1 / (1 + 10 ** (-400 / 400))])
+    matches = replace(run.matches, team=np.array([0, 1, 2, 0, 1, 2, 2]))
+    worth = weigh(matches, run.tickets, run.skill, replace(POLICY, teams=3), np.random.default_rng(1))
+    # 1500 against 1410; 2205 against 1900
+    assert worth.odds == pytest.approx([1 / (1 + 10 ** (-90 / 400)), 1 / (1 + 10 ** (-305 / 400))])
+    # true skill of the same teams: 1500 against 1450; 2100 against 1800
+    assert worth.true_odds == pytest.approx([1 / (1 + 10 ** (-50 / 400)), 1 / (1 + 10 ** (-300 / 400))])

@@ -12,9 +12,7 @@ from evenmatch.service.queue_rules import QueueRules
 from evenmatch.service.queues.leases import Leases
 from evenmatch.service.queues.matchmaker import Matchmaker
 from evenmatch.service.queues.queue_service import QueueService, lease_of
-from ledger.sample_matches import duel
 from service.sample_queues import (
-    ANYBODY,
     DUEL,
     PAIRS,
     Accept,
@@ -374,14 +372,3 @@ def test_what_is_long_over_is_forgotten(queue_service, ladder, service, clock):
     Matchmaker(QueueService(service), always(queue_service).leases).step(ladder)
     assert select_rows(service, "SELECT state FROM ticket") == [("waiting",)]
     assert select_rows(service, "SELECT * FROM offer") == []
-
-
-def test_odds_are_the_ladders_own(service, ladder, maker, queue_service):
-    """Elo's: of ratings 1516 and 1484 the better one is expected to get 1 / (1 + 10^(-32/400)) = 0.5459."""
-    service.record(duel(1, "ann", "bob", ladder))
-    service.view(ladder)
-    queue_service.set_queue(ladder, "ranked", {**ANYBODY, "team_size": 1, "odds_scale": 5.0})
-    tickets = join_queue(queue_service, ladder, *solos("ann", "bob"))
-    maker.step(ladder)
-    odds = queue_service.status(ladder, tickets[0]).offer.odds
-    assert max(odds, 1 - odds) == pytest.approx(0.5459, abs=1e-3)
