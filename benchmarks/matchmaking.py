@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 
@@ -12,14 +13,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.figure import Figure, Section
-from benchmarks.matches import SEED
+from benchmarks.matches import SEED, TEAMS, play
+from benchmarks.rate import spread
+from evenmatch import rules
+from evenmatch.history import Floats
 from evenmatch.lab.queue.rival_matchmakers import others
 from evenmatch.lab.queue.run_metrics import summary_of
 from evenmatch.lab.queue.scenario import Scenario
+from evenmatch.lab.queue.simulation import play as run_queue
 from evenmatch.lab.queue.simulation import simulate
-from evenmatch.matchmaking import Member, Policy, Proposals, Queue, Ticket, Tickets, propose
+from evenmatch.lab.queue.ticket_source import Crowd
+from evenmatch.matchmaking import LineUps, Member, Policy, Proposals, Queue, Ticket, Tickets, propose
 from evenmatch.matchmaking.tickets import FOREVER
 from evenmatch.standings.percentiles import queue_percentiles
+from evenmatch.systems import loop
+from evenmatch.systems.system import Records, Rules
 
 SECOND = 1_000_000
 NOW = 1_000_000 * SECOND
@@ -33,7 +41,7 @@ Whole = NDArray[np.int64]
 
 def run() -> Section:
     """Measure ticks on one core, joins and leaves, and the default scenario over several seeds."""
-    figures = [*ticks(), *steady(), *moves(), *quality()]
+    figures = [*ticks(), *own_odds(), *steady(), *moves(), *quality()]
     notes = [
         "6v6 under the policy `balanced`, one core, kernels compiled before; best of "
         f"{ROUNDS} ticks over the same queue, its order made before the first and kept. Percentiles are uniform, "
@@ -44,6 +52,8 @@ def run() -> Section:
         "The reference of a tick is the obvious way in plain Python for single players: sort tuples, cut windows of "
         "twelve, check every filter, split by snake. It knows no parties, regions, avoid lists or costs. That of "
         "joining is a dict of tuples. Tickets that join one by one are in the columns before the clock stops.",
+        "*by …*: the players have the ratings of a season of 200,000 5v5 matches, and the matchmaker asks that rating "
+        "system for the odds of every match, from the states of its twelve players.",
         f"Quality is that of `evenmatch simulate-queue`, by its default scenario, the worst of seeds {SEEDS}; the "
         "reference is the best-window-first greedy matchmaker on the same arrivals.",
     ]
@@ -67,6 +77,64 @@ def ticks() -> list[Figure]:
         share = len(found.player) / len(tickets.player)
         figures.append(Figure(f"a tick over {name}", 1e3 * taken, "ms", aim, False, by and 1e3 * by, "plain Python"))
         figures.append(Figure(f"placed of {name}", 100 * share, "%", placed and 100 * placed, True, None, ""))
+    return figures
+
+
+class SystemOdds:
+    """Odds by a rating system, for players who have the ratings that a season has left.
+
+    row  int64 (P,)  the state of each player, by number
+    """
+
+    def __init__(self, by: Rules) -> None:
+        state = spread(by, TEAMS, play(TEAMS))
+        self.rules = by
+        self.state: Records = state[np.argsort(by.system.strength(state, by.parameters), kind="stable")]
+        self.strength = by.system.strength(self.state, by.parameters)
+        self.row = np.empty(0, np.int64)
+
+    def take(self, tickets: Tickets) -> Tickets:
+        """The tickets with the ratings of this ladder at the players' percentiles."""
+        row = np.minimum((tickets.percentile / 100 * len(self.state)).astype(np.int64), len(self.state) - 1)
+        if len(tickets.player) and tickets.player.max() >= len(self.row):
+            self.row = np.concatenate((self.row, np.zeros(int(tickets.player.max()) + 1, np.int64)))
+        self.row[tickets.player] = row
+        return replace(tickets, rating=self.strength[row])
+
+    def __call__(self, line_ups: LineUps) -> Floats:
+        """See matchmaking.OddsFunction."""
+        teams = loop.LineUpTeams(line_ups.start, self.row[line_ups.player])
+        forecasts = loop.line_up_forecasts(self.rules, self.state, teams, line_ups.teams, NOW)[:, 0]
+        chance: Floats = forecasts[:, 0] + forecasts[:, 1] / 2
+        return chance
+
+
+class Ladder(Crowd):
+    """The players of a scenario with the ratings of a ladder."""
+
+    def __init__(self, scenario: Scenario, policy: Policy, odds: SystemOdds) -> None:
+        super().__init__(scenario, policy)
+        self.odds = odds
+
+    def joining(self, at: int) -> Tickets:
+        """Tickets that join at this tick."""
+        return self.odds.take(super().joining(at))
+
+
+def own_odds() -> list[Figure]:
+    """Ticks, and the default scenario, with odds by rating systems."""
+    figures = []
+    for system in ("wager", "scorefactor", "prav", "trueskill"):
+        odds = SystemOdds(rules(system))
+        policy, queue = replace(POLICY, odds=odds), Queue()
+        queue.join_all(odds.take(solos(100_000)))
+        propose(queue, NOW, policy)
+        taken = 1e3 * best(partial(propose, queue, NOW, policy))
+        figures.append(Figure(f"a tick over 100,000 single players by {system}", taken, "ms", 60.0, False, None, ""))
+        scenario = Scenario()
+        run = run_queue(Ladder(scenario, policy, odds), propose, policy, system, scenario)
+        even = 100 * float(np.mean((run.matches.odds >= 0.45) & (run.matches.odds <= 0.55)))
+        figures.append(Figure(f"matches foretold in 45–55 % by {system}", even, "%", 99.0, True, None, ""))
     return figures
 
 
