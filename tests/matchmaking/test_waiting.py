@@ -145,7 +145,7 @@ def test_asking_changes_nothing():
     )
 
 
-def simulated(seconds=1800, rate=5.0, seed=3):
+def simulated(seconds=1800, rate=5.0, seed=3, policy=Policy()):  # noqa: B008 - never changed
     """Percentile, strictness, estimate at joining and realised wait of those who joined 5 to 25 minutes in."""
     draw = np.random.default_rng(seed)
     count = draw.poisson(rate * seconds)
@@ -154,7 +154,7 @@ def simulated(seconds=1800, rate=5.0, seed=3):
     rating = np.array([notifier.inv_cdf(min(max(p / 100, 1e-6), 1 - 1e-6)) for p in percentile])
     strict = draw.uniform(size=count) < 0.25
     queued = NOW + (at * SECOND).astype(np.int64)
-    queue, policy = Queue(), Policy()
+    queue = Queue()
     estimate, wait = np.full(count, np.nan), np.full(count, np.nan)
     come = 0
     for tick in range(1, seconds + 1):
@@ -191,6 +191,36 @@ def test_the_estimate_at_joining_is_the_wait_on_average_at_every_level():
     assert wait[strict].mean() < wait[~strict].mean()
 
 
+# The rival's rating, waits of the two, options of the policy, and seconds until the policy lets them meet (None: never)
+RIVALS = {
+    "at once": ({}, 0, 0, {}, 0),
+    "odds beyond the cap": ({"rating": 1700.0}, 0, 0, {}, None),
+    "ratings beyond the cap": ({"rating": 1601.0}, 0, 0, {"max_rating_spread": 100.0, "max_odds": None}, None),
+    "a newcomer": ({"newcomer": True}, 3, 5, {"newcomer_wait": 20.0}, 15),
+    "outside the filter": ({"percentile": 57.0}, 4, 0, {}, 116),
+    "avoided": ({"avoid": (1,)}, 9, 9, {}, None),
+}
+
+
+@pytest.mark.parametrize("case", RIVALS)
+def test_a_duel_is_not_promised_before_the_policy_allows_it(case):
+    """Two wait, and one player in 30 seconds arrives within the 4.5 percentiles that are allowed at first."""
+    changes, own_waited, waited, options, seconds = RIVALS[case]
+    policy = Policy(team_size=1, overdue_after=None, **{"newcomer_wait": 0.0, **options})
+    queue = Queue()
+    for ticket in range(20, 40):
+        queue.join(solo(ticket, 50, waited=20 * (40 - ticket)))
+    queue.leave_all(queue.ids)
+    at = changes.pop("percentile", 50.0)
+    queue.join(solo(1, 50, waited=own_waited), arriving=False)
+    queue.join(solo(2, at, waited=waited, **changes), arriving=False)
+    changes["percentile"] = at
+    estimate = why(1, queue, NOW, policy).estimate
+    arrival = 1 / (float(queue.arrivals_a_second(NOW)[48:53].sum()) or np.nan)
+    assert estimate == pytest.approx(arrival if seconds is None else min(seconds, arrival), rel=0.15)
+    assert (estimate == 0) == (propose(queue, NOW, policy).ticket.size == 2)
+
+
 def test_an_estimate_shrinks_as_the_ticket_waits_and_as_more_arrive():
     def estimate(arrivals, waited):
         queue = Queue()
@@ -202,3 +232,10 @@ def test_an_estimate_shrinks_as_the_ticket_waits_and_as_more_arrive():
 
     assert estimate(40, 0) > estimate(80, 0) > estimate(160, 0)
     assert estimate(80, 20) < estimate(80, 10) < estimate(80, 0)
+
+
+@pytest.mark.parametrize("rate", [0.2, 5.0])
+def test_estimates_of_duels_are_the_wait_on_average(rate):
+    """With odds capped at 0.6, one party in four strict: within a fifth of the mean wait."""
+    _, _, estimate, wait = simulated(3600, rate, policy=Policy(team_size=1))
+    assert estimate.mean() == pytest.approx(wait.mean(), rel=0.2)

@@ -183,7 +183,7 @@ class TestWithoutGuests:
 
 
 def offer(wait, percentile):
-    return RecentOffer(1, "main", "made", 0, 0.5, 1.0, None, 2, (wait,), (percentile,))
+    return RecentOffer(1, "main", "made", 0, (0.5, 0.5), 1.0, None, 2, (wait,), (percentile,))
 
 
 def test_how_even_matches_were_counts_every_offer_and_the_favourite_of_either_side():
@@ -191,7 +191,7 @@ def test_how_even_matches_were_counts_every_offer_and_the_favourite_of_either_si
         RecentOffer(at, "main", "made", 0, (odds, 1 - odds), spread, None, 2, (wait, wait + 1), (40.0, 60.0))
         for at, (odds, spread, wait) in enumerate([(0.5, 1, 0), (0.4, 2, 2), (0.55, 3, 4), (0.3, 9, 6), (0.52, 4, 8)])
     ]
-    few = [RecentOffer(9, "side", "made", 0, 0.9, 50.0, None, 2, (9.0, 9.0), (1.0, 99.0))] * 4
+    few = [RecentOffer(9, "side", "made", 0, (0.9, 0.1), 50.0, None, 2, (9.0, 9.0), (1.0, 99.0))] * 4
     (found,) = queue_statistics.evenness([*made, *few]).items()
     assert found[0] == "main"
     assert found[1].matches == 5

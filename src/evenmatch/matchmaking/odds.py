@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -17,7 +17,8 @@ from evenmatch.policy import Policy
 DIGITS = 9  # decimal digits of odds: the last bits of exp and tanh differ between processors
 
 
-class LineUps(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class LineUps:
     """M possible matches of the same number of teams, S players in all. No team is empty.
 
     teams   number of teams of each match

@@ -10,10 +10,12 @@ from evenmatch.durations import SECOND
 from evenmatch.errors import InputError
 from evenmatch.history import Flags, Floats
 from evenmatch.matchmaking.conflict import worth
+from evenmatch.matchmaking.odds import LineUps, exceeds, predicted_odds
 from evenmatch.matchmaking.queue import Queue
-from evenmatch.matchmaking.records import QueueView
+from evenmatch.matchmaking.records import QueueView, Records
+from evenmatch.matchmaking.tickets import Whole
 from evenmatch.matchmaking.view import rules_of, view_of
-from evenmatch.policy import Policy
+from evenmatch.policy import INFINITE, Policy
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,8 @@ class Waiting:
             lines.append("the filter is strict: it does not widen")
         if self.estimate is None:
             lines.append("no player near your level joined lately, so there is no estimate")
+        elif self.estimate < 1:
+            lines.append("a match is likely at once")
         else:
             lines.append(f"a match is likely in about {self.estimate:.0f} s")
         return lines
@@ -130,9 +134,12 @@ def _estimate(queue: Queue, view: QueueView, place: int, now: int, policy: Polic
 
     If r players per second arrive in a band of the allowed spread, the k players of a match gather in about
     (k - 1)² / (2 (k + 1)) / r seconds: the result for fixed bins, see docs/matchmaking.md. Each step allows a wider
-    band but begins later; the smallest estimate is used.
+    band but begins later; the smallest estimate is used. In duels the players who wait are known: the ticket meets the
+    first of them that it may meet, or the next player who arrives in the band, on average after 1 / r seconds.
     """
     own, players = queue.tickets[view.t["slot"][place]], policy.players
+    if players == 2 and (opponent_in := _opponent_in(queue, view, place, now, policy)) == 0:
+        return 0.0
     constant = (players - 1) ** 2 / (2 * (players + 1))
     rate = queue.arrivals_a_second(now)
     loose, waited = bool(own["loose"]), float(view.t["waited"][place])
@@ -144,8 +151,47 @@ def _estimate(queue: Queue, view: QueueView, place: int, now: int, policy: Polic
         near = _within(rate, middle - band / 2, middle + band / 2)
         if near > 0:
             whole = constant / near
-            totals.append(max(after - waited, 0.0) + max(whole - max(waited - after, 0.0), whole / players))
+            gathered = 1 / near if players == 2 else max(whole - max(waited - after, 0.0), whole / players)
+            totals.append(max(after - waited, 0.0) + gathered)
+    if players == 2 and opponent_in < INFINITE:
+        totals.append(opponent_in)
     return min(totals) if totals else None
+
+
+def _opponent_in(queue: Queue, view: QueueView, place: int, now: int, policy: Policy) -> float:
+    """Seconds until a single player may play a duel with one of those who wait now; infinite: with none of them."""
+    t, own = view.t, view.t[place]
+    gap = np.maximum(t["high"] - own["low"], own["high"] - t["low"])
+    waited = np.maximum(t["waited"], own["waited"])
+    wait = np.maximum(_reaches_in(policy, t, gap), _reaches_in(policy, view.t[place : place + 1], gap))
+    wait = np.maximum(wait, [policy.spread_wait(wide) for wide in gap.tolist()] - waited)
+    mixed = (t["newcomers"] > 0) != (own["newcomers"] > 0)
+    wait = np.maximum(wait, np.where(mixed, policy.newcomer_wait - waited, 0.0))
+    wait[((t["able"] & own["able"]) == 0) | (np.arange(len(t)) == place)] = INFINITE
+    rules = rules_of(policy, now, policy.team_size)
+    wait[np.abs(t["rating_sum"] - own["rating_sum"]) > rules.rating_cap] = INFINITE
+    named = ((t["names"] & own["players"]) | (t["players"] & own["names"])) > 0
+    for other in np.flatnonzero(named & (wait < INFINITE)).tolist():
+        wait[other] = max(wait[other], worth(view, rules, place, other) - waited[other])
+    rivals = np.flatnonzero(wait < INFINITE)
+    wait[rivals[exceeds(predicted_odds(policy, _duels(view, place, rivals)), policy)]] = INFINITE
+    return float(max(wait.min(), 0.0))
+
+
+def _duels(view: QueueView, place: int, rivals: Whole) -> LineUps:
+    """Duels of one single player with each of several others."""
+    members = view.members[np.stack((np.full(len(rivals), view.t["first"][place]), view.t["first"][rivals]), 1).ravel()]
+    return LineUps(2, np.arange(2 * len(rivals) + 1), members["player"], members["rating"])
+
+
+def _reaches_in(policy: Policy, t: Records, gap: Floats) -> Floats:
+    """Seconds until the filters of these tickets reach over a gap, float64 (N,); infinite: they never do."""
+    chosen = np.maximum(t["low"] - t["chosen_lo"], t["chosen_hi"] - t["high"])
+    after, width = (np.array(column) for column in zip(*policy.steps, strict=True))
+    step = np.searchsorted(np.maximum.accumulate(width), gap)
+    begins = np.append(after, INFINITE)[step]
+    wait: Floats = np.where(t["loose"], begins - t["waited"], INFINITE)
+    return np.where(gap <= chosen, 0.0, np.maximum(wait, 0.0))
 
 
 def _within(rate: Floats, low: float, high: float) -> float:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-from evenmatch import online
 from evenmatch.history import Floats
 from evenmatch.ledger.codec import ID, Ids
 from evenmatch.ledger.database import Database
@@ -14,6 +14,7 @@ from evenmatch.ledger.events import Kind
 from evenmatch.ledger.store import Head, Store
 from evenmatch.ledger.tables import corrections, events, player_states
 from evenmatch.matchmaking import LineUps
+from evenmatch.matchmaking.tickets import starts
 from evenmatch.systems import loop
 from evenmatch.systems.system import Records, Rules
 
@@ -43,24 +44,40 @@ class LadderOdds:
 
     def __call__(self, line_ups: LineUps) -> Floats:
         """See matchmaking.OddsFunction. Raises StoreError."""
+        chance = self._chances(line_ups)
+        return chance[:, 0] if line_ups.teams == 2 else np.maximum(chance, 1 - chance).max(axis=1)
+
+    def expected(self, matches: Sequence[Sequence[Sequence[int]]]) -> list[list[float] | None]:
+        """The predicted score of each team of these matches, given by the ids of its players; a draw counts half.
+
+        None: the system cannot predict the match, or a team is empty. Raises StoreError.
+        """
+        scores: list[list[float] | None] = [None] * len(matches)
+        for count in {len(teams) for teams in matches}:
+            chosen = [index for index, teams in enumerate(matches) if len(teams) == count and all(teams)]
+            teams = [team for index in chosen for team in matches[index]]
+            player = np.array([player for team in teams for player in team], np.int64)
+            chance = self._chances(LineUps(count, starts([len(team) for team in teams]), player, np.empty(0)))
+            first, second = np.triu_indices(count, 1)
+            total = np.zeros((len(chosen), count))
+            for pair in range(len(first)):
+                total[:, first[pair]] += chance[:, pair]
+                total[:, second[pair]] += 1 - chance[:, pair]
+            for index, expected in zip(chosen, (total / (count - 1)).tolist(), strict=True):
+                scores[index] = None if math.isnan(expected[0]) else expected
+        return scores
+
+    def _chances(self, line_ups: LineUps) -> Floats:
+        """The predicted score of the first team against the second, for each pair of teams; float64 (M, pairs)."""
         players = line_ups.player.tolist()
         rules, state, now = self._states(players)
         if rules.system.teams not in (None, line_ups.teams):
-            return np.full(len(line_ups), np.nan)
+            return np.full((len(line_ups), line_ups.teams * (line_ups.teams - 1) // 2), np.nan)
         rows = np.fromiter(map(self._row.__getitem__, players), np.int64, len(players))
         teams = loop.LineUpTeams(line_ups.start, rows)
         forecasts = loop.line_up_forecasts(rules, state, teams, line_ups.teams, now)
         chance: Floats = forecasts[:, :, 0] + forecasts[:, :, 1] / 2
-        return chance[:, 0] if line_ups.teams == 2 else np.maximum(chance, 1 - chance).max(axis=1)
-
-    def expected(self, teams: Sequence[Sequence[int]]) -> list[float] | None:
-        """The expected score of each team of a match; None: the system cannot predict it. Raises StoreError."""
-        players = [player for team in teams for player in team]
-        rules, state, now = self._states(players)
-        if rules.system.teams not in (None, len(teams)) or not all(teams):
-            return None
-        own = state[[self._row[player] for player in players]]
-        return list(online.odds(rules, own, [len(team) for team in teams], now).expected)
+        return chance
 
     def _states(self, players: Sequence[int]) -> tuple[Rules, Records, int]:
         """The ladder's rules, the states that `_row` points into, and the time of the prediction."""

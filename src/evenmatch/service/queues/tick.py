@@ -79,7 +79,10 @@ class MatchmakerTick:
         queue_state.take(list(decisions.dropped), decisions.taken)
         self._fill_openings(decisions, levels)
         proposals, expired = queue_state.propose(now, decisions.taken)
-        decisions.made += [(queue, self._body(proposal)) for queue, proposal in proposals]
+        odds = queue_state.odds.expected([proposal.players for _, proposal in proposals])
+        decisions.made += [
+            (queue, self._body(proposal, expected)) for (queue, proposal), expected in zip(proposals, odds, strict=True)
+        ]
         for ticket in sorted(expired):
             waited = (now - queue_state.held[ticket].queued_at) // SECOND
             reason = f"no match was found in {waited} s, the longest wait that its queue allows"
@@ -127,13 +130,13 @@ class MatchmakerTick:
                 decisions.made.append((name, self._filling_body(match, filling, inside)))
                 queue_state.take([ticket for team in filling.teams for ticket in team], decisions.taken)
 
-    def _body(self, proposal: Proposal) -> OfferBody:
+    def _body(self, proposal: Proposal, expected: list[float] | None) -> OfferBody:
         return {
             "teams": [self._slots(team, proposal.roles) for team in proposal.teams],
             "match": None,
             "region": proposal.region,
             "ping": proposal.ping,
-            "odds": self._state.odds.expected(proposal.players),
+            "odds": expected,
             "spread": proposal.spread,
             "waited": proposal.waited,
             "costs": proposal.costs,
@@ -148,7 +151,7 @@ class MatchmakerTick:
             "match": match.match_id,
             "region": match.body.get("region"),
             "ping": 0.0,
-            "odds": self._state.odds.expected(backfill.line_up(match, new)),
+            "odds": self._state.odds.expected([backfill.line_up(match, new)])[0],
             "spread": backfill.spread_of(match, inside, [held.party for held in joining]),
             "waited": max(self._now - min(held.queued_at for held in joining), 0) / SECOND,
             "costs": {},
