@@ -292,11 +292,11 @@ def forecasts(
     """
     columns = (*teams, first, second)
     start, player, a, b = (np.ascontiguousarray(column, np.uint32) for column in columns)
-    found = np.empty((len(a), 2))
+    predicted = np.empty((len(a), 2))
     engine(rules.system).forecast(
-        start, player, a, b, np.asarray(home, np.bool_), np.int64(now), state, rules.compiled, found
+        start, player, a, b, np.asarray(home, np.bool_), np.int64(now), state, rules.compiled, predicted
     )
-    return found
+    return predicted
 
 
 def line_up_forecasts(rules: Rules, state: Records, teams: LineUpTeams, count: int, now: int) -> Floats:
