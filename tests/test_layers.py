@@ -22,6 +22,7 @@ BELOW = {
     "options": ["errors"],
     "whole_file": ["errors"],
     "policy": ["errors", "options", "history"],
+    "calibration": ["history"],
     "__main__": ["cli"],
     "errors": [],
     "match": ["errors"],
@@ -40,12 +41,14 @@ BELOW = {
         "history",
     ],  # tickets carry numbers: no rating system, no standings
     "lab": [
+        "calibration",
         *("durations", "options", "policy", "whole_file"),
         *("errors", "match", "history", "tables", "systems", "standings", "rating", "online", "matchmaking"),
         *("compile_notice", "__version__"),
     ],
     "ledger": ["errors", "match", "history", "systems", "standings", "rating"],
     "service": [
+        "calibration",
         *("durations", "options", "policy", "whole_file"),
         *("errors", "match", "history", "tables", "systems", "standings", "rating", "online", "matchmaking"),
         *("compile_notice", "ledger"),
@@ -101,6 +104,7 @@ THIRD_PARTY = {
     "errors": [],
     "match": [],
     "history": ["numpy"],
+    "calibration": ["numpy", "numba"],
     "tables": ["numpy", "pyarrow"],
     "systems": ["numpy", "numba", "llvmlite"],
     "standings": ["numpy"],

@@ -7,16 +7,8 @@ import numpy as np
 import pytest
 from scipy import integrate, optimize, stats
 
-from evenmatch.lab.backtests.metrics import (
-    BINS,
-    Measure,
-    calibration_slopes,
-    judge,
-    measure,
-    metrics,
-    reliability,
-    resample,
-)
+from evenmatch.calibration import BINS, Measure, calibration_slopes, measure, reliability, resample
+from evenmatch.lab.backtests.metrics import judge, metrics
 from reference import prediction_metrics
 
 ln = math.log

@@ -119,6 +119,19 @@ live = table(
     sa.Index("ix_live_open", "ladder", postgresql_where=sa.text(OPEN), sqlite_where=sa.text(OPEN)),
 )
 
+# Matches that queues formed, with what was predicted of them; kept as long as the ladder. policy: the number of the
+# change that set the queue's policy.
+formed_match = table(
+    "formed_match",
+    key("ladder"),
+    key("match_id", TEXT),
+    column("queue", TEXT),
+    column("formed_at"),
+    column("policy"),
+    column("body", TEXT),
+    sa.Index("ix_formed_match_queue", "ladder", "queue", "formed_at"),
+)
+
 # ladder: null means all ladders. secret: the signing key for payloads, stored in plain form because it is needed.
 webhook = table(
     "webhook",

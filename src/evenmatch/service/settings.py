@@ -26,6 +26,13 @@ class Settings(Checked):
     team_size: int | None = whole(None, 1, MOST, "Players in a full team; none: any number.", optional=True)
     reset: str = choice("soft", ("full", "soft", "none"), "How ratings are reset when a season begins.")
     factor: float = number(0.5, 0, 1, "Share of each player's distance from the mean that a soft reset keeps.")
+    stomp_margin: float | None = number(
+        None,
+        0,
+        MOST,
+        "Lead of the best team's score over the next from which a match counts as a stomp; none: not counted.",
+        optional=True,
+    )
     archived: bool = flag(False, "The ladder is read-only: nothing can be added.", separate=True)
 
     def check_open(self, ladder: str) -> None:

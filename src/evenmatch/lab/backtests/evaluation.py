@@ -6,8 +6,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from evenmatch.calibration import BINS
 from evenmatch.history import Floats, History, Integers
-from evenmatch.lab.backtests.metrics import BINS, judge
+from evenmatch.lab.backtests.metrics import judge
 from evenmatch.systems import loop
 from evenmatch.systems.system import Rules
 

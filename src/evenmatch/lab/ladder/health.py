@@ -9,11 +9,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from evenmatch.calibration import Point
 from evenmatch.durations import HOUR
 from evenmatch.errors import InputError
 from evenmatch.history import Flags, Floats, History, Times
 from evenmatch.lab.backtests.evaluation import REFUSED, rateable_history, refused_by, why_not
-from evenmatch.lab.backtests.metrics import Point
 from evenmatch.rating import check_range
 from evenmatch.systems import loop
 from evenmatch.systems.system import Rules

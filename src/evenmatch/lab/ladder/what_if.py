@@ -8,13 +8,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from evenmatch.calibration import Measure
 from evenmatch.history import Flags, Floats, History
 from evenmatch.lab.backtests import findings
 from evenmatch.lab.backtests.backtest import LEAST, SEED
 from evenmatch.lab.backtests.evaluation import refused_by, replay_and_judge
 from evenmatch.lab.backtests.findings import Resamples, ScoredVariant, Variant
 from evenmatch.lab.backtests.match_cells import MatchCells, divide
-from evenmatch.lab.backtests.metrics import Measure
 from evenmatch.lab.backtests.team_order import neutral
 from evenmatch.lab.ladder.health import rateable
 from evenmatch.rating import check_range

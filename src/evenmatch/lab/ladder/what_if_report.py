@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import plotly.graph_objects as go
 
+from evenmatch.calibration import Measure
 from evenmatch.lab.backtests.backtest import LEAST
-from evenmatch.lab.backtests.metrics import Measure
 from evenmatch.lab.charts import COLORS, GREY, label, new_figure
 from evenmatch.lab.ladder.what_if import WhatIf
 from evenmatch.lab.queue.verdict import percent

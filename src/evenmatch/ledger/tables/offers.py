@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TypedDict
+from typing import NotRequired, TypedDict
 
 from evenmatch.ledger import live_schema
 from evenmatch.ledger.rows import Row
@@ -30,6 +30,9 @@ class OfferBody(TypedDict):
     odds    predicted score of each team, see LadderOdds; None: the ladder's system cannot predict such a match
     spread  percentiles between the lowest and the highest player
     waited  longest waiting time of its tickets in seconds;  costs  by name, as in matchmaking.Proposal
+    waits   waiting time of each ticket in seconds;  percentile  the mean of its players
+    policy  number of the change that set the queue's policy
+    The last three are missing from offers of older versions, and those of open slots of a live match.
     """
 
     teams: list[list[OfferSlot]]
@@ -40,6 +43,9 @@ class OfferBody(TypedDict):
     spread: float
     waited: float
     costs: dict[str, float]
+    waits: NotRequired[list[float]]
+    percentile: NotRequired[float]
+    policy: NotRequired[int]
 
 
 @dataclass(slots=True)

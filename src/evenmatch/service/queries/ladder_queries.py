@@ -10,7 +10,7 @@ import numpy as np
 from evenmatch.errors import UnknownNameError
 from evenmatch.ledger.store import Head, Store
 from evenmatch.ledger.tables import appearances, corrections, player_identities, player_states, seasons
-from evenmatch.service import ladders
+from evenmatch.service import ladders, stored_queues
 from evenmatch.service.ladders import Ladder
 from evenmatch.service.queries import match_profiles
 from evenmatch.service.queries.lineup_odds import LineUpOdds, prospects
@@ -18,6 +18,7 @@ from evenmatch.service.queries.match_explanations import known
 from evenmatch.service.queries.match_profiles import MatchProfile
 from evenmatch.service.queries.player_search import search_ladder
 from evenmatch.service.queries.player_statistics import Encounters, encounters, last_loss
+from evenmatch.service.queries.queue_audit import QueueAudit, audit
 from evenmatch.service.queries.rating_path import RatingPath, rating_path
 from evenmatch.service.queries.standings import View
 from evenmatch.service.seasons import FinalStanding, Season, finals_from
@@ -249,6 +250,17 @@ class LadderQueries(Transacting):
         with self._read(ladder) as (store, head):
             profile = match_profiles.find(store, head, match_id)
             return corrections.read_plan(store, head, head.planned).rules_at(profile.position).system, profile
+
+    def queue_audit(self, ladder: str, queue: str, since: int, until: int) -> QueueAudit:
+        """What became of the matches that a queue formed from `since` until before `until`, microseconds.
+
+        Raises UnknownNameError for a queue that neither exists nor formed a match.
+        """
+        with self._read(ladder) as (store, head):
+            found = audit(store, head, queue, since, until)
+            if not found.formed:
+                stored_queues.find(stored_queues.read(store, head.ladder), queue)
+            return found
 
     def prospects(self, ladder: str, teams: Sequence[Sequence[str]]) -> LineUpOdds:
         """The odds of a line-up as of now; see lineup_odds.prospects."""

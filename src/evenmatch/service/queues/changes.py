@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import secrets
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from evenmatch.durations import SECOND
 from evenmatch.errors import ConflictError
 from evenmatch.ledger.store import Store
-from evenmatch.ledger.tables import offers, seats, tickets
+from evenmatch.ledger.tables import formed_matches, offers, seats, tickets
 from evenmatch.ledger.tables.change_locks import advance
+from evenmatch.ledger.tables.formed_matches import FormedMatch, MatchForecast
 from evenmatch.ledger.tables.live_matches import LiveMatchBody, MatchSlot
-from evenmatch.ledger.tables.offers import OfferRow, OfferSlot
+from evenmatch.ledger.tables.offers import OfferBody, OfferRow, OfferSlot
 from evenmatch.ledger.tables.tickets import TicketMove, TicketRow
 from evenmatch.service.live_matches.match_slots import begin, fill_teams
 from evenmatch.service.penalties import strike
@@ -191,11 +192,26 @@ class QueueChanges:
             "spread": body["spread"],
         }
         begin(self.store, self.ladder, match_id, self.last, offer.queue, self.now, expires_at, match_body)
+        if "policy" in body:
+            formed = FormedMatch(match_id, offer.queue, self.now, body["policy"], _forecast(body))
+            formed_matches.insert(self.store, self.ladder, formed)
 
     def _fill(self, offer: OfferRow, match_id: str) -> bool:
         """Add the players to a live match; False if it has no room for them any more."""
         teams = [_slots(team) for team in offer.body["teams"]]
         return fill_teams(self.store, self.ladder, match_id, self.last, teams, self.now)
+
+
+def _forecast(body: OfferBody) -> MatchForecast:
+    parties = [Counter(slot["ticket"] for slot in team) for team in body["teams"]]
+    return {
+        "teams": [[slot["id"] for slot in team] for team in body["teams"]],
+        "parties": [list(sizes.values()) for sizes in parties],
+        "odds": body["odds"],
+        "spread": body["spread"],
+        "percentile": body["percentile"],
+        "waits": body["waits"],
+    }
 
 
 def _slots(team: Sequence[OfferSlot]) -> list[MatchSlot]:

@@ -80,9 +80,8 @@ class MatchmakerTick:
         self._fill_openings(decisions, levels)
         proposals, expired = queue_state.propose(now, decisions.taken)
         odds = queue_state.odds.expected([proposal.players for _, proposal in proposals])
-        decisions.made += [
-            (queue, self._body(proposal, expected)) for (queue, proposal), expected in zip(proposals, odds, strict=True)
-        ]
+        for (queue, proposal), expected in zip(proposals, odds, strict=True):
+            decisions.made.append((queue, self._body(queue, proposal, expected)))
         for ticket in sorted(expired):
             waited = (now - queue_state.held[ticket].queued_at) // SECOND
             reason = f"no match was found in {waited} s, the longest wait that its queue allows"
@@ -130,7 +129,9 @@ class MatchmakerTick:
                 decisions.made.append((name, self._filling_body(match, filling, inside)))
                 queue_state.take([ticket for team in filling.teams for ticket in team], decisions.taken)
 
-    def _body(self, proposal: Proposal, expected: list[float] | None) -> OfferBody:
+    def _body(self, queue: str, proposal: Proposal, expected: list[float] | None) -> OfferBody:
+        held = [self._state.held[ticket] for ticket in proposal.tickets]
+        percentiles = [member["percentile"] for waiting in held for member in waiting.party.members]
         return {
             "teams": [self._slots(team, proposal.roles) for team in proposal.teams],
             "match": None,
@@ -140,6 +141,9 @@ class MatchmakerTick:
             "spread": proposal.spread,
             "waited": proposal.waited,
             "costs": proposal.costs,
+            "waits": [max(self._now - waiting.queued_at, 0) / SECOND for waiting in held],
+            "percentile": sum(percentiles) / len(percentiles),
+            "policy": self._state.setups[queue].change,
         }
 
     def _filling_body(self, match: LiveMatchRow, filling: Filling, inside: backfill.PresentPlayers) -> OfferBody:

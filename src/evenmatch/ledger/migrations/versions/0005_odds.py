@@ -1,4 +1,4 @@
-"""Odds of offers and live matches: of each team, and no longer of the first one alone."""
+"""Odds of offers and live matches: of each team, and no longer of the first one alone. They are kept for the audit."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 import sqlalchemy as sa
 from alembic import op
+from sqlalchemy.dialects import sqlite
 
 revision = "0005"
 down_revision = "0004"
@@ -14,8 +15,26 @@ branch_labels = None
 depends_on = None
 
 
+# As in schema.py when this was written; a migration stands by itself, so that it does the same for ever.
+Kind = sa.types.TypeEngine[Any]
+WHOLE: Kind = sa.BigInteger().with_variant(sqlite.INTEGER(), "sqlite")
+TEXT: Kind = sa.Text(collation="C").with_variant(sqlite.TEXT(), "sqlite")
+
+
+COLUMNS = (("queue", TEXT), ("formed_at", WHOLE), ("policy", WHOLE), ("body", TEXT))
+
+
 def upgrade() -> None:
-    """Convert what is stored. With three or more teams the odds were of two of them: they are dropped."""
+    """Make the table, and convert what is stored. Odds of one of three or more teams are dropped."""
+    op.create_table(
+        "formed_match",
+        sa.Column("ladder", WHOLE, nullable=False, autoincrement=False),
+        sa.Column("match_id", TEXT, nullable=False),
+        *(sa.Column(name, kind, nullable=False) for name, kind in COLUMNS),
+        sa.PrimaryKeyConstraint("ladder", "match_id", name="pk_formed_match"),
+        sqlite_strict=True,
+    )
+    op.create_index("ix_formed_match_queue", "formed_match", ["ladder", "queue", "formed_at"])
     connection = op.get_bind()
     for table, key in (("offer", "offer"), ("live", "match_id")):
         rows = connection.execute(sa.text(f"SELECT ladder, {key}, body FROM {table}")).all()

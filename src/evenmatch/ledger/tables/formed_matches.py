@@ -1,0 +1,53 @@
+"""Rows of table `formed_match`: what was predicted of each match that a queue formed. They are never changed."""
+
+from __future__ import annotations
+
+import json
+from typing import NamedTuple, TypedDict
+
+from evenmatch.ledger import live_schema
+from evenmatch.ledger.store import Store
+
+
+class MatchForecast(TypedDict):
+    """What was known of a match when its last player accepted; stored as JSON.
+
+    teams       ids of the players by team;  parties  sizes of the parties by team
+    odds        predicted score of each team; None: the ladder's system could not predict the match
+    spread      percentiles between the lowest and the highest player;  percentile  the mean of its players
+    waits       seconds from joining to the offer, of each ticket
+    """
+
+    teams: list[list[int]]
+    parties: list[list[int]]
+    odds: list[float] | None
+    spread: float
+    percentile: float
+    waits: list[float]
+
+
+class FormedMatch(NamedTuple):
+    """A match formed by a queue. policy: number of the change that set the queue's policy; microseconds."""
+
+    match_id: str
+    queue: str
+    formed_at: int
+    policy: int
+    forecast: MatchForecast
+
+
+_COLUMNS = ("match_id", "queue", "formed_at", "policy", "body")
+
+
+def insert(store: Store, ladder: int, match: FormedMatch) -> None:
+    """Insert a formed match."""
+    row = (ladder, *match[:4], json.dumps(match.forecast, sort_keys=True))
+    store.insert(live_schema.formed_match, ("ladder", *_COLUMNS), [row])
+
+
+def read(store: Store, ladder: int, queue: str, since: int, until: int, limit: int) -> list[FormedMatch]:
+    """The matches that a queue formed at or after `since` and before `until`: the latest `limit`, oldest first."""
+    sql = f"SELECT {', '.join(_COLUMNS)} FROM formed_match WHERE ladder = ? AND queue = ?"
+    period = "AND formed_at >= ? AND formed_at < ? ORDER BY formed_at DESC, match_id DESC LIMIT ?"
+    rows = store.all(f"{sql} {period}", ladder, queue, since, until, limit)
+    return [FormedMatch._make((*row[:4], json.loads(row[4]))) for row in reversed(rows)]

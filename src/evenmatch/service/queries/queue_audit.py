@@ -1,0 +1,259 @@
+"""The audit of a queue: what was predicted of the matches that it formed, and what came of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from evenmatch.calibration import (
+    Measure,
+    Point,
+    bins_of,
+    calibration_slopes,
+    measure,
+    reliability,
+    resample,
+    weigh,
+    weigh_bins,
+)
+from evenmatch.history import Floats
+from evenmatch.ledger.block_rating import Block
+from evenmatch.ledger.plan import Plan
+from evenmatch.ledger.store import Head, Store
+from evenmatch.ledger.tables import corrections, events, formed_matches
+from evenmatch.ledger.tables.formed_matches import FormedMatch
+from evenmatch.service.settings import Settings
+
+MOST = 200_000  # matches of an audit: the latest ones
+BLOCKS = 100  # groups of consecutive matches that are resampled
+FEW = 10  # with fewer groups no interval is given
+RESAMPLES = 500
+CALIBRATED = (0.9, 1.1)  # a slope with an interval outside of it is a warning
+SPREADS = (5.0, 10.0, 20.0)  # bounds between classes, percentiles
+WAITS = (10.0, 30.0, 60.0, 120.0)  # seconds
+DECILE = 10.0
+
+
+class AuditedMatch(NamedTuple):
+    """A formed match that was played by the line-up it was formed with.
+
+    predicted  score of each team, a draw counts half;  scored  what came of it
+    stomp      whether the lead exceeded the ladder's margin; None: no scores, or no margin
+    """
+
+    formed: FormedMatch
+    predicted: Sequence[float]
+    scored: Sequence[float]
+    stomp: bool | None
+    quit: bool
+
+
+class AuditedGroup(NamedTuple):
+    """The quality of the predictions of some matches, with 95 % intervals.
+
+    slope   calibration slope: 1 is calibrated, below 1 the odds were too extreme, above 1 too close to even
+    brier   squared error of the predicted scores: 0.25 for even odds without draws
+    stomps  share of the matches with scores whose lead exceeded the ladder's margin;  quits  with a quitter
+    """
+
+    label: str
+    matches: int
+    slope: Measure
+    brier: Measure
+    stomps: Measure
+    quits: Measure
+
+
+@dataclass(frozen=True)
+class QueueAudit:
+    """What became of the matches that a queue formed in a period.
+
+    formed     matches formed;  unpredicted  those without odds;  unplayed  not reported, or voided
+    changed    played by another line-up than predicted, because players left or joined
+    overall    all others; groups: the same by class, by name of the classification
+    curve      reliability: predicted and actual score of favourites
+    warning    in words, if the odds are not calibrated with confidence; None: no such finding
+    """
+
+    ladder: str
+    queue: str
+    formed: int
+    unpredicted: int
+    unplayed: int
+    changed: int
+    overall: AuditedGroup
+    groups: dict[str, tuple[AuditedGroup, ...]]
+    curve: tuple[Point, ...]
+    warning: str | None
+
+
+def audit(store: Store, head: Head, queue: str, since: int, until: int) -> QueueAudit:
+    """Compare the matches that a queue formed in a period (microseconds) with the ledger."""
+    formed = formed_matches.read(store, head.ladder, queue, since, until, MOST)
+    plan = corrections.read_plan(store, head, head.corrected)
+    margin = Settings.read(head.settings).stomp_margin
+    played = {
+        row[0]: block
+        for block, row in events.read_matches(store, head.ladder, [match.match_id for match in formed])
+        if not plan.voided(block.positions)[0]
+    }
+    orders = {
+        match.match_id: order
+        for match in formed
+        if match.match_id in played and (order := _team_order(match, played[match.match_id], plan)) is not None
+    }
+    audited = [
+        _audited(match, played[match.match_id], [odds[team] for team in orders[match.match_id]], margin)
+        for match in formed
+        if match.match_id in orders and (odds := match.forecast["odds"]) is not None
+    ]
+    overall = _group("all matches", audited)
+    return QueueAudit(
+        ladder=head.name,
+        queue=queue,
+        formed=len(formed),
+        unpredicted=sum(match.forecast["odds"] is None for match in formed),
+        unplayed=len(formed) - len(played),
+        changed=len(played) - len(orders),
+        overall=overall,
+        groups=_groups(audited),
+        curve=tuple(_curve(audited)),
+        warning=_warning(overall.slope),
+    )
+
+
+def _team_order(match: FormedMatch, block: Block, plan: Plan) -> list[int] | None:
+    """Which of the predicted teams each recorded team is; None: the match was played by another line-up."""
+    ids, bounds = plan.identity(block.ids).tolist(), block.columns.slot_start.tolist()
+    recorded = [set(ids[first:end]) for first, end in pairwise(bounds)]
+    predicted = [set(plan.identity(np.array(team, np.int64)).tolist()) for team in match.forecast["teams"]]
+    if len(recorded) != len(predicted) or not all(team in predicted for team in recorded):
+        return None
+    return [predicted.index(team) for team in recorded]
+
+
+def _audited(match: FormedMatch, block: Block, odds: Sequence[float], margin: float | None) -> AuditedMatch:
+    place, score = block.columns.place, block.columns.team_score
+    ahead = place[None, :] - place[:, None]
+    scored = (np.where(ahead > 0, 1.0, np.where(ahead == 0, 0.5, 0.0)).sum(axis=1) - 0.5) / (len(place) - 1)
+    stomp = None
+    if margin is not None and not np.isnan(score).any():
+        best, second = np.sort(score)[::-1][:2].tolist()
+        stomp = best - second > margin
+    return AuditedMatch(match, odds, scored.tolist(), stomp, bool(block.columns.quit.any()))
+
+
+def _groups(audited: Sequence[AuditedMatch]) -> dict[str, tuple[AuditedGroup, ...]]:
+    classes: dict[str, Callable[[AuditedMatch], str]] = {
+        "spread in percentiles": lambda match: _class(match.formed.forecast["spread"], SPREADS),
+        "longest wait in seconds": lambda match: _class(max(match.formed.forecast["waits"]), WAITS),
+        "parties": _party_mix,
+        "percentile": lambda match: _decile(match.formed.forecast["percentile"]),
+        "policy": lambda match: f"version {match.formed.policy}",
+    }
+    groups = {}
+    for name, label_of in classes.items():
+        by_label: dict[str, list[AuditedMatch]] = {}
+        for match in audited:
+            by_label.setdefault(label_of(match), []).append(match)
+        groups[name] = tuple(_group(label, by_label[label]) for label in sorted(by_label, key=_natural))
+    return groups
+
+
+def _class(value: float, bounds: Sequence[float]) -> str:
+    lower = [bound for bound in bounds if value > bound]
+    upper = [bound for bound in bounds if value <= bound]
+    if not lower:
+        return f"0 to {upper[0]:g}"
+    return f"{lower[-1]:g} to {upper[0]:g}" if upper else f"{lower[-1]:g} and more"
+
+
+def _decile(percentile: float) -> str:
+    low = min(int(percentile // DECILE), 9) * int(DECILE)
+    return f"{low} to {low + int(DECILE)}"
+
+
+def _party_mix(match: AuditedMatch) -> str:
+    largest = [max(sizes) for sizes in match.formed.forecast["parties"]]
+    if max(largest) == 1:
+        return "single players only"
+    return "parties of one size in each team" if len(set(largest)) == 1 else "parties of different sizes"
+
+
+def _natural(label: str) -> tuple[int, str]:
+    digits = "".join(character if character.isdigit() else " " for character in label).split()
+    return (int(digits[0]) if digits else -1, label)
+
+
+class _Sums(NamedTuple):
+    """Sums over groups of consecutive matches. values: float64 (B, 6), bins: float64 (B, BINS, 3); see `_sums`."""
+
+    values: Floats
+    bins: Floats
+    weights: Floats
+
+
+MATCHES, SQUARED, STOMPS, SCORED, QUITS = range(5)
+
+
+def _sums(audited: Sequence[AuditedMatch]) -> _Sums:
+    blocks = min(BLOCKS, len(audited))
+    block = np.arange(len(audited)) * blocks // max(len(audited), 1)
+    values = np.zeros((blocks, 5))
+    rows, predicted, scored, share = list[int](), list[float](), list[float](), list[float]()
+    for index, match in enumerate(audited):
+        values[block[index], MATCHES] += 1
+        squared = [(told - came) ** 2 for told, came in zip(match.predicted, match.scored, strict=True)]
+        values[block[index], SQUARED] += sum(squared) / len(squared)
+        values[block[index], SCORED] += match.stomp is not None
+        values[block[index], STOMPS] += bool(match.stomp)
+        values[block[index], QUITS] += match.quit
+        rows += [int(block[index])] * len(match.predicted)
+        predicted += match.predicted
+        scored += match.scored
+        share += [1 / len(match.predicted)] * len(match.predicted)
+    bins = bins_of(np.array(predicted), np.array(scored), np.array(share), np.array(rows, np.int64), blocks)
+    return _Sums(values, bins, resample(blocks, RESAMPLES if blocks >= FEW else 0, 1))
+
+
+def _group(label: str, audited: Sequence[AuditedMatch]) -> AuditedGroup:
+    if not audited:
+        unknown = Measure(np.nan, np.nan, np.nan)
+        return AuditedGroup(label, 0, unknown, unknown, unknown, unknown)
+    values, bins, weights = _sums(audited)
+    total, resampled = values.sum(axis=0), weigh(weights, values)
+
+    def share(numerator: int, denominator: int) -> Measure:
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return measure(total[numerator] / total[denominator], resampled[:, numerator] / resampled[:, denominator])
+
+    slopes = calibration_slopes(np.concatenate((bins.sum(axis=0)[None], weigh_bins(weights, bins))))
+    return AuditedGroup(
+        label,
+        len(audited),
+        measure(float(slopes[0]), slopes[1:]),
+        share(SQUARED, MATCHES),
+        share(STOMPS, SCORED),
+        share(QUITS, MATCHES),
+    )
+
+
+def _curve(audited: Sequence[AuditedMatch]) -> list[Point]:
+    if not audited:
+        return []
+    _, bins, weights = _sums(audited)
+    return reliability(bins, weights)
+
+
+def _warning(slope: Measure) -> str | None:
+    """A sentence if the interval of the slope lies outside of CALIBRATED."""
+    interval = f"the calibration slope is {slope.value:.2f} (95 % between {slope.low:.2f} and {slope.high:.2f})"
+    if slope.high < CALIBRATED[0]:
+        return f"The odds are too extreme: {interval}; favourites win less often than predicted."
+    if slope.low > CALIBRATED[1]:
+        return f"The odds are too close to even: {interval}; favourites win more often than predicted."
+    return None
