@@ -54,6 +54,7 @@ BELOW = {
         *("compile_notice", "ledger"),
     ],
     "http": [
+        "calibration",
         "errors",
         "options",
         "policy",
@@ -67,6 +68,7 @@ BELOW = {
     ],
     "client": ["errors", "http"],  # of http the models alone: tests/client says so
     "web": [
+        "calibration",
         *("errors", "options", "policy", "match", "history", "tables", "systems", "standings", "rating", "matchmaking"),
         *("lab", "service", "http"),  # of http what answers a request: the site, who asks, the log
     ],
@@ -76,6 +78,7 @@ BELOW = {
         *("service", "http", "client", "web"),
     ],
     "cli": [
+        "calibration",
         *("durations", "options", "policy", "whole_file"),
         *("errors", "match", "history", "tables", "systems", "standings", "rating", "online", "matchmaking"),
         *("lab", "service", "http", "web", "demo"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,12 +17,16 @@ from evenmatch.cli.shared.output import compile_ahead, note, print_json, print_t
 from evenmatch.errors import UsageError
 
 if TYPE_CHECKING:
+    from evenmatch.calibration import Measure
+    from evenmatch.service.queries.queue_audit import AuditedGroup
     from evenmatch.service.queue_rules import QueueRules
     from evenmatch.service.stored_queues import QueueSetup
 
 app = typer.Typer(
     help="Create, list and remove the matchmaking queues of a ladder, for the service.", no_args_is_help=True
 )
+
+AUDITED = ("matches", "slope", "Brier score", "stomps, %", "with a quitter, %")
 
 OfLadder = Annotated[str, typer.Argument(metavar="LADDER", help="The ladder's name.")]
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The queue's name.")]
@@ -124,6 +130,86 @@ def remove(
         return
     tickets = f"; {counted(removed, 'waiting ticket')} ended" if removed else ""
     print(printable(f"queue {name} of ladder {ladder}: removed{tickets}"))
+
+
+@app.command()
+def audit(
+    ladder: OfLadder,
+    name: Name,
+    since: Annotated[
+        str | None, typer.Option("--since", metavar="TIME", help="Only matches formed at this time or later.")
+    ] = None,
+    until: Annotated[str | None, typer.Option("--until", metavar="TIME", help="Only matches formed before.")] = None,
+    db: Db = DATABASE,
+    json: options.Json = False,
+) -> None:
+    """Compare what a queue predicted of its matches with what was reported of them.
+
+    The odds of each match that the queue formed, against its result: calibration slope (1 is calibrated), Brier score,
+    share of stomps (see the ladder's setting stomp_margin) and of matches with a quitter, by spread, wait, parties,
+    percentile and version of the policy. Times are ISO 8601 or epoch seconds.
+
+    [bold]Examples[/bold]
+
+    evenmatch queue audit arena ranked
+
+    evenmatch queue audit arena ranked --since 2026-11-01 --json
+    """
+    from evenmatch.service.queries.ladder_queries import LadderQueries
+
+    period = options.moment(since, "--since"), options.moment(until, "--until")
+    with opened(db) as service:
+        of = ladder_of(service, ladder)
+        begin, end = period[0] or 0, service.clock() if period[1] is None else period[1]
+        audited = LadderQueries(service).queue_audit(of, name, begin, end)
+    if json:
+        print_json(_plain(dataclasses.asdict(audited)))
+        return
+    print(
+        printable(
+            f"queue {name} of ladder {of}: {counted(audited.formed, 'match', 'matches')} formed, "
+            f"{audited.overall.matches} played as predicted, {audited.unplayed} not reported or voided, "
+            f"{audited.changed} played by another line-up, {audited.unpredicted} not predictable"
+        )
+    )
+    if not audited.overall.matches:
+        return
+    print_table("all matches", ("", *AUDITED), [_audited(audited.overall)])
+    for by, groups in audited.groups.items():
+        print_table(f"by {by}", (by, *AUDITED), [_audited(group) for group in groups])
+    if audited.warning is not None:
+        note(audited.warning)
+
+
+def _audited(group: AuditedGroup) -> list[str]:
+    return [
+        group.label,
+        str(group.matches),
+        _estimate(group.slope, 1, 2),
+        _estimate(group.brier, 1, 3),
+        _estimate(group.stomps, 100, 1),
+        _estimate(group.quits, 100, 1),
+    ]
+
+
+def _estimate(measure: Measure, scale: float, decimals: int) -> str:
+    """A value with its interval, such as 0.97 (0.91 to 1.04)."""
+    value, low, high = (scale * number for number in (measure.value, measure.low, measure.high))
+    if isnan(value):
+        return "–"
+    interval = "" if isnan(low) else f" ({low:.{decimals}f} to {high:.{decimals}f})"
+    return f"{value:.{decimals}f}{interval}"
+
+
+def _plain(value: object) -> object:
+    """The value ready for JSON: named tuples as objects, NaN as null."""
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        return {name: _plain(inner) for name, inner in value._asdict().items()}
+    if isinstance(value, dict):
+        return {name: _plain(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    return None if isinstance(value, float) and isnan(value) else value
 
 
 def _policy(named: str) -> dict[str, object]:

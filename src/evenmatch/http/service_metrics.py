@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator
+from math import isnan
 
 from prometheus_client import Gauge, Histogram
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -99,6 +100,14 @@ class _Families:
         self.oldest = _gauge(
             "queue_oldest_seconds", "Waiting time in seconds of the party that waits longest.", by_queue
         )
+        self.slope = _gauge(
+            "queue_calibration_slope",
+            "Calibration slope of the odds of the latest matches; 1 is ideal.",
+            by_queue,
+        )
+        self.brier = _gauge("queue_brier", "Brier score of the odds of a queue's latest matches.", by_queue)
+        self.stomps = _gauge("queue_stomps", "Share of stomps among a queue's latest matches.", by_queue)
+        self.quits = _gauge("queue_quits", "Share of matches with a quitter among a queue's latest ones.", by_queue)
         self.deliveries = _gauge(
             "webhook_deliveries", "Deliveries that wait to be sent or have finally failed (dead).", ("state",)
         )
@@ -121,6 +130,16 @@ class _Families:
                 self.tickets.add_metric((ladder, queue), count.tickets)
                 self.waiting.add_metric((ladder, queue), count.players)
                 self.oldest.add_metric((ladder, queue), count.oldest)
+        for ladder, queue, audited in read.audits:
+            group = audited.overall
+            for family, estimate in (
+                (self.slope, group.slope),
+                (self.brier, group.brier),
+                (self.stomps, group.stomps),
+                (self.quits, group.quits),
+            ):
+                if not isnan(estimate.value):
+                    family.add_metric((ladder, queue), estimate.value)
         self.deliveries.add_metric(("waiting",), read.waiting)
         self.deliveries.add_metric(("dead",), read.dead)
         for labels, number in read.offers.items():

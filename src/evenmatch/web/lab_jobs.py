@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from markupsafe import Markup
 
+from evenmatch.calibration import Point
 from evenmatch.errors import InputError, UnknownNameError
 from evenmatch.lab import stored_results
 from evenmatch.lab.backtests.backtest import backtest
@@ -76,6 +77,11 @@ def health_figure(found: LadderHealth, of: str) -> str:
     if figure is None:
         raise InputError(f"{found.rules.system.name} has no rating floor, so there is no such figure")
     return str(figure.to_json())
+
+
+def calibration_figure(points: Sequence[Point]) -> Markup:
+    """Return the reliability curve of a queue's predictions as JSON for a page."""
+    return _embedded(health_charts.calibration("queue", points))
 
 
 def waits_figure(recent: Sequence[RecentOffer]) -> str:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from evenmatch.client.call import Call, at, get, nothing, put
 from evenmatch.client.operation import operation
+from evenmatch.http.models.queue_audit import QueueAuditOut
 from evenmatch.http.models.queues import PenaltyOut, QueueOut, QueuesPage, SetQueue, TicketOf
 
 
@@ -19,6 +22,14 @@ class QueueCalls:
     def queue(self, ladder: str, queue: str) -> Call[QueueOut]:
         """A queue, and its waiting players by percentile and region."""
         return get(QueueOut, at("ladders", ladder, "queues", queue))
+
+    @operation
+    def queue_audit(
+        self, ladder: str, queue: str, *, since: datetime | None = None, until: datetime | None = None
+    ) -> Call[QueueAuditOut]:
+        """What a queue predicted of the matches that it formed in a period, and what was reported of them."""
+        period = {"since": since, "until": until}
+        return get(QueueAuditOut, at("ladders", ladder, "queues", queue, "audit"), period)
 
     @operation
     def set_queue(self, ladder: str, queue: str, setup: SetQueue) -> Call[QueueOut]:

@@ -2,21 +2,36 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Request
+import math
+from datetime import datetime
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
+from evenmatch.calibration import Measure
 from evenmatch.http.access import Admin, Queuer, Reader
 from evenmatch.http.audit_entries import audit_entry
-from evenmatch.http.models.base import moment
+from evenmatch.http.models.base import Moment, micros, moment
 from evenmatch.http.models.policies import QueuePolicy
+from evenmatch.http.models.queue_audit import (
+    AuditClassesOut,
+    AuditGroupOut,
+    EstimateOut,
+    QueueAuditOut,
+    ReliabilityOut,
+)
 from evenmatch.http.models.queues import PenaltyOut, QueueOut, QueuesPage, SetQueue, TicketOf
 from evenmatch.http.responses import read, written
 from evenmatch.http.site import Site, site_of
+from evenmatch.service.queries.queue_audit import AuditedGroup, QueueAudit
 from evenmatch.service.queue_rules import QueueRules
 from evenmatch.service.stored_queues import QueueSetup
 
 router = APIRouter(prefix="/v1/ladders/{ladder:text}", tags=["queues"])
 BANDS = 10
+Since = Annotated[Moment | None, Query(description="Only matches that were formed at this time or later.")]
+Until = Annotated[Moment | None, Query(description="Only matches that were formed before this time.")]
 
 
 @router.get("/queues", response_model=QueuesPage, operation_id="queues")
@@ -31,6 +46,18 @@ async def queue(ladder: str, queue: str, request: Request, _: Reader) -> Respons
     site = site_of(request)
     setup = await site.work(site.queue_service.queue, ladder, queue)
     return read(request, await site.work(_queue, site, ladder, setup))
+
+
+@router.get("/queues/{queue:text}/audit", response_model=QueueAuditOut, operation_id="queue_audit")
+async def queue_audit(
+    ladder: str, queue: str, request: Request, _: Reader, since: Since = None, until: Until = None
+) -> Response:
+    """What the queue predicted of the matches that it formed, and what was reported of them."""
+    site = site_of(request)
+    begin = moment(0) if since is None else since
+    end = moment(site.service.clock()) if until is None else until
+    audited = await site.work(site.reading.queue_audit, ladder, queue, micros(begin), micros(end))
+    return read(request, _audit(audited, begin, end))
 
 
 @router.put("/queues/{queue:text}", response_model=QueueOut, operation_id="set_queue")
@@ -84,6 +111,53 @@ async def ticket_of_player(ladder: str, player: str, request: Request, caller: Q
     slot = await site.work(site.queue_service.seat, ladder, player)
     ticket, match_id = (None, None) if slot is None else (slot.ticket, slot.match_id)
     return read(request, TicketOf(player=player, ladder=ladder, ticket=ticket, match_id=match_id))
+
+
+def _audit(audited: QueueAudit, since: datetime, until: datetime) -> QueueAuditOut:
+    return QueueAuditOut(
+        ladder=audited.ladder,
+        queue=audited.queue,
+        since=since,
+        until=until,
+        formed=audited.formed,
+        unpredicted=audited.unpredicted,
+        unplayed=audited.unplayed,
+        changed=audited.changed,
+        overall=_audit_group(audited.overall),
+        classes=[
+            AuditClassesOut(by=name, groups=list(map(_audit_group, groups))) for name, groups in audited.groups.items()
+        ],
+        reliability=[
+            ReliabilityOut(
+                predicted=point.predicted,
+                observed=point.observed,
+                low=_known(point.low),
+                high=_known(point.high),
+                matches=point.matches,
+            )
+            for point in audited.curve
+        ],
+        warning=audited.warning,
+    )
+
+
+def _audit_group(group: AuditedGroup) -> AuditGroupOut:
+    return AuditGroupOut(
+        label=group.label,
+        matches=group.matches,
+        slope=_estimate(group.slope),
+        brier=_estimate(group.brier),
+        stomps=_estimate(group.stomps),
+        quits=_estimate(group.quits),
+    )
+
+
+def _estimate(measure: Measure) -> EstimateOut:
+    return EstimateOut(value=_known(measure.value), low=_known(measure.low), high=_known(measure.high))
+
+
+def _known(value: float) -> float | None:
+    return None if math.isnan(value) else value
 
 
 def _queues(site: Site, ladder: str) -> list[QueueOut]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import plotly.graph_objects as go
 import pyarrow as pa
 
+from evenmatch.calibration import Point
 from evenmatch.history import Floats
 from evenmatch.lab import charts
 from evenmatch.lab.backtests.findings import RELIABILITY
@@ -60,9 +63,13 @@ def activity(found: LadderHealth) -> go.Figure:
 
 def reliability(found: LadderHealth) -> go.Figure:
     """Actual score of favourites by their predicted odds, over all periods."""
-    name = found.rules.system.name
-    rows = [{"system": name, "variant": "now", **vars(point)} for point in found.points]
-    enough = [group for group in found.points if group.matches >= charts.FEW]
+    return calibration(found.rules.system.name, found.points)
+
+
+def calibration(name: str, points: Sequence[Point]) -> go.Figure:
+    """Actual score of favourites by their predicted odds; name: of what predicted them."""
+    rows = [{"system": name, "variant": "now", **vars(point)} for point in points]
+    enough = [group for group in points if group.matches >= charts.FEW]
     if not enough:
         return charts.nothing_yet(new_figure(height=HEIGHT), f"No odds have {charts.FEW} matches yet.")
     figure = charts.reliability(pa.Table.from_pylist(rows, schema=RELIABILITY), [(name, "now")])

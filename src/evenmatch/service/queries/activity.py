@@ -14,11 +14,15 @@ from evenmatch.ledger.store import Head, Store
 from evenmatch.ledger.tables import corrections, deliveries, offers, queues, seats, tickets
 from evenmatch.ledger.tables.change_locks import last_change
 from evenmatch.ledger.tables.offers import OfferRow
+from evenmatch.service import stored_queues
+from evenmatch.service.queries.queue_audit import QueueAudit, audit
 from evenmatch.service.queues.queue_service import QueueService
 from evenmatch.service.queues.queue_state import Counts
 from evenmatch.service.replay.rebuild import is_due
 
 SELDOM = 60.0  # seconds for which the count of dead deliveries is cached
+RARELY = 300.0  # seconds for which audits of queues are cached
+AUDITED = 1000  # matches of an audit
 DECLINED = ("declined an offered match", "left while a match was offered")  # reasons stored with ended tickets
 LAPSED = "did not answer an offered match in time"
 
@@ -42,6 +46,7 @@ class ServiceActivity:
     seats      (ladder, waiting players, playing players, open matches with players) each
     offers     number of offers by ladder, queue and outcome, since this process began to count
     waiting, dead  number of webhook deliveries;  queues  counts of waiting players, by ladder and queue
+    audits     (ladder, queue, audit of the latest AUDITED matches), some minutes old
     """
 
     positions: dict[str, int] = field(default_factory=dict)
@@ -51,6 +56,7 @@ class ServiceActivity:
     waiting: int = 0
     dead: int = 0
     queues: dict[str, dict[str, Counts]] = field(default_factory=dict)
+    audits: list[tuple[str, str, QueueAudit]] = field(default_factory=list)
 
 
 class ActivityReader:
@@ -63,6 +69,7 @@ class ActivityReader:
         self._counted_to: dict[int, int] = {}  # by ladder: the last change whose offers were counted
         self._offers: Counter[tuple[str, str, str]] = Counter()
         self._dead = (-float("inf"), 0)
+        self._audits: tuple[float, list[tuple[str, str, QueueAudit]]] = (-float("inf"), [])
 
     def read(self) -> ServiceActivity:
         """The current figures. Raises StoreError."""
@@ -82,6 +89,7 @@ class ActivityReader:
             for ladder in queued:
                 self._count_offers(store, ladder, names[ladder])
             activity.waiting, activity.dead = self._deliveries(store)
+            activity.audits = self._audit(store, [head for head in heads if head.ladder in set(queued)])
         activity.offers = dict(sorted(self._offers.items()))
         for ladder in queued:
             self._read_queues(names[ladder], activity)
@@ -117,6 +125,19 @@ class ActivityReader:
                 self._offers[name, row.queue, "made"] += 1
             if row.state != offers.OPEN:
                 self._offers[name, row.queue, _outcome(row, reasons)] += 1
+
+    def _audit(self, store: Store, heads: list[Head]) -> list[tuple[str, str, QueueAudit]]:
+        """The audits of the queues of these ladders."""
+        read_at, audits = self._audits
+        if time.monotonic() - read_at > RARELY:
+            now = self._queue_service.service.clock()
+            audits = [
+                (head.name, queue, audit(store, head, queue, 0, now, AUDITED))
+                for head in heads
+                for queue in stored_queues.read(store, head.ladder)
+            ]
+            self._audits = time.monotonic(), audits
+        return audits
 
     def _deliveries(self, store: Store) -> tuple[int, int]:
         """The numbers of waiting and of dead deliveries."""

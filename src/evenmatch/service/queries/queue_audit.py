@@ -91,9 +91,9 @@ class QueueAudit:
     warning: str | None
 
 
-def audit(store: Store, head: Head, queue: str, since: int, until: int) -> QueueAudit:
-    """Compare the matches that a queue formed in a period (microseconds) with the ledger."""
-    formed = formed_matches.read(store, head.ladder, queue, since, until, MOST)
+def audit(store: Store, head: Head, queue: str, since: int, until: int, most: int = MOST) -> QueueAudit:
+    """Compare the latest matches, at most `most`, that a queue formed in a period (microseconds) with the ledger."""
+    formed = formed_matches.read(store, head.ladder, queue, since, until, most)
     plan = corrections.read_plan(store, head, head.corrected)
     margin = Settings.read(head.settings).stomp_margin
     played = {

@@ -6,6 +6,7 @@ from evenmatch.web.page_route import PageRoute
 from evenmatch.web.pages import (
     change_stream,
     home,
+    lab_audit,
     lab_forms,
     lab_overview,
     lab_queue,
@@ -60,6 +61,7 @@ LAB = (
     PageRoute(f"{LADDER}/lab/what-if", lab_forms.what_if_form),
     PageRoute(f"{LADDER}/lab/what-if", lab_forms.what_if, methods=POST, form=f"{LADDER}/lab/what-if"),
     PageRoute(f"{LADDER}/lab/queue", lab_queue.queue),
+    PageRoute(f"{LADDER}/lab/audit", lab_audit.queue_audit),
 )
 
 OPERATE = f"{LADDER}/operate"

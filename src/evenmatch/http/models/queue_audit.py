@@ -1,0 +1,60 @@
+"""The audit of a queue: what it predicted of its matches, and what was reported."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from evenmatch.http.models.base import Moment, ResponseModel
+
+
+class EstimateOut(ResponseModel):
+    """A figure with its 95 % interval; null where too few matches define it."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+
+
+class AuditGroupOut(ResponseModel):
+    """The quality of the predictions of some matches."""
+
+    label: str
+    matches: int
+    slope: EstimateOut = Field(description="Calibration slope: 1 is calibrated, below 1 the odds were too extreme.")
+    brier: EstimateOut = Field(description="Mean squared error of the predicted scores; 0.25 for even odds.")
+    stomps: EstimateOut = Field(description="Share of matches whose lead exceeded the ladder's `stomp_margin`.")
+    quits: EstimateOut = Field(description="Share of matches that somebody quit.")
+
+
+class AuditClassesOut(ResponseModel):
+    """The matches by classes of one property."""
+
+    by: str
+    groups: list[AuditGroupOut]
+
+
+class ReliabilityOut(ResponseModel):
+    """Favourites with similar odds: predicted and actual score, 0..1, with the 95 % interval of the actual one."""
+
+    predicted: float
+    observed: float
+    low: float | None
+    high: float | None
+    matches: float
+
+
+class QueueAuditOut(ResponseModel):
+    """What became of the matches that a queue formed in a period."""
+
+    ladder: str
+    queue: str
+    since: Moment
+    until: Moment
+    formed: int
+    unpredicted: int = Field(description="Matches that the ladder's system could not predict.")
+    unplayed: int = Field(description="Matches that were not reported, or voided.")
+    changed: int = Field(description="Matches played by another line-up than the one predicted.")
+    overall: AuditGroupOut
+    classes: list[AuditClassesOut]
+    reliability: list[ReliabilityOut]
+    warning: str | None = Field(description="A sentence, where the odds are with confidence not calibrated.")

@@ -1,0 +1,40 @@
+"""The page of the lab that audits a queue: what it predicted of its matches, and what was reported of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from starlette.responses import Response
+
+from evenmatch.service.queries.queue_audit import QueueAudit
+from evenmatch.service.stored_queues import find
+from evenmatch.web.page_request import PageRequest
+from evenmatch.web.view_models import LadderShown
+
+PERIODS = {"day": 1, "week": 7, "month": 30, "all": None}  # days
+DAY = 86_400_000_000  # microseconds
+
+
+async def queue_audit(visit: PageRequest) -> Response:
+    """Show the audit of a queue, the first one by name unless another is asked for."""
+    return await visit.show("lab_audit", lambda: _audit(visit))
+
+
+def _audit(visit: PageRequest) -> Mapping[str, object]:
+    setups = {setup.name: setup for setup in visit.site.queue_service.queues(visit.ladder)}
+    shown = {"ladder": LadderShown.of(visit.reading.view(visit.ladder)), "queues": list(setups), "periods": PERIODS}
+    if not setups:
+        return shown | {"queue": None, "audit": None}
+    name = visit.asked("queue", next(iter(setups)))
+    find(setups, name)
+    period = visit.asked("period", "week")
+    days = PERIODS.get(period, PERIODS["week"])
+    now = visit.site.service.clock()
+    audited = visit.reading.queue_audit(visit.ladder, name, 0 if days is None else now - days * DAY, now)
+    return shown | {"queue": name, "period": period, "audit": audited, "figure": _curve(audited)}
+
+
+def _curve(audited: QueueAudit) -> object:
+    from evenmatch.web import lab_jobs  # noqa: PLC0415 - the lab is imported on first use
+
+    return lab_jobs.calibration_figure(audited.curve)
