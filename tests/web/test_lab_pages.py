@@ -15,6 +15,8 @@ from evenmatch.http.options import Options
 from evenmatch.http.server import site_over
 from evenmatch.lab.backtests.verdict import verdict
 from evenmatch.lab.synthetic_season import season
+from evenmatch.ledger.tables import formed_matches
+from evenmatch.ledger.tables.formed_matches import FormedMatch
 from evenmatch.service.queues.matchmaker import Matchmaker
 from evenmatch.service.queues.requests import Join, QueuedPlayer
 from evenmatch.service.service import Service
@@ -306,3 +308,48 @@ def test_who_was_erased_is_in_no_result_that_the_lab_keeps(service):
     asking.close()
     site.jobs.stop(10)
     site.threads.shutdown(wait=True)
+
+
+def test_the_predictions_of_a_queue_are_audited(site, anyone):
+    """300 matches of the season, as if the queue had formed them with the ladder's own odds."""
+    assert "0 matches were formed" in words_of(anyone, f"{LADDER}/audit")
+    found = backtest_predictions(site)
+    with site.service.database.write() as store:
+        for match in found:
+            formed_matches.insert(store, store.head("6v6").ladder, match)
+    shown = words_of(anyone, f"{LADDER}/audit?period=all")
+    assert "300 matches were formed: 300 played as predicted" in shown
+    for heading in ("By spread in percentiles", "By longest wait in seconds", "By parties", "By percentile"):
+        assert heading in shown
+    assert "Slope" in shown
+    assert 'id="curve-json"' in page_text(anyone, f"{LADDER}/audit?period=all")
+    assert "0 matches were formed" in words_of(anyone, f"{LADDER}/audit?period=week")
+    assert anyone.get(f"{LADDER}/audit?queue=side").status_code == 404
+    assert "This ladder has no queue" in words_of(anyone, "/ladders/new/lab/audit")
+    assert "Were the predictions right?" in words_of(anyone, LADDER)
+
+
+def words_of(asking, path, **fields):
+    return " ".join(unescape(re.sub(r"<[^>]+>", " ", page_text(asking, path, **fields))).split())
+
+
+def backtest_predictions(site):
+    """The last 300 recorded matches with the odds that the ladder gave them."""
+    _, matches, _ = site.reading.matches("6v6", before=None, limit=300, player=None, since=None, until=None)
+    return [
+        FormedMatch(
+            profile.match_id,
+            "main",
+            profile.played_at,
+            3,
+            {
+                "teams": [[site.service.player(part.player) for part, _ in team.parts] for team in profile.sides],
+                "parties": [[1] * 6, [1] * 6],
+                "odds": [team.finish.expected for team in profile.sides],
+                "spread": 2.0 + index % 9,
+                "percentile": 50.0,
+                "waits": [float(index % 100)],
+            },
+        )
+        for index, profile in enumerate(matches)
+    ]
