@@ -103,6 +103,13 @@ from evenmatch.http.models.players import (
 )
 from evenmatch.http.models.policies import PolicyOptions, QueuePolicy
 from evenmatch.http.models.problems import Fault, Problem
+from evenmatch.http.models.queue_audit import (
+    AuditClassesOut,
+    AuditGroupOut,
+    EstimateOut,
+    QueueAuditOut,
+    ReliabilityOut,
+)
 from evenmatch.http.models.queues import (
     JoinRequest,
     MatchedOut,
@@ -146,7 +153,9 @@ __all__ = [
     "AttendanceChange",
     "AttendanceReport",
     "AttendanceSpanOut",
+    "AuditClassesOut",
     "AuditEntryOut",
+    "AuditGroupOut",
     "AuditPage",
     "Backfill",
     "BanRequest",
@@ -165,6 +174,7 @@ __all__ = [
     "DivisionCut",
     "DivisionIn",
     "DivisionOut",
+    "EstimateOut",
     "FactorOut",
     "Fault",
     "Health",
@@ -217,12 +227,14 @@ __all__ = [
     "PolicyOptions",
     "PolicyOut",
     "Problem",
+    "QueueAuditOut",
     "QueueOut",
     "QueuePolicy",
     "QueueRulesIn",
     "QueuesPage",
     "RatingMoveOut",
     "ReceiptOut",
+    "ReliabilityOut",
     "RenameRequest",
     "RulesChange",
     "RulesOut",

@@ -27,7 +27,7 @@ class QueueCalls:
     def queue_audit(
         self, ladder: str, queue: str, *, since: datetime | None = None, until: datetime | None = None
     ) -> Call[QueueAuditOut]:
-        """What a queue predicted of the matches that it formed in a period, and what was reported of them."""
+        """Predictions of the matches that a queue formed in a period, compared with the reported results."""
         period = {"since": since, "until": until}
         return get(QueueAuditOut, at("ladders", ladder, "queues", queue, "audit"), period)
 

@@ -23,7 +23,7 @@ class AuditGroupOut(ResponseModel):
     slope: EstimateOut = Field(description="Calibration slope: 1 is calibrated, below 1 the odds were too extreme.")
     brier: EstimateOut = Field(description="Mean squared error of the predicted scores; 0.25 for even odds.")
     stomps: EstimateOut = Field(description="Share of matches whose lead exceeded the ladder's `stomp_margin`.")
-    quits: EstimateOut = Field(description="Share of matches that somebody quit.")
+    quits: EstimateOut = Field(description="Share of matches with a quitter.")
 
 
 class AuditClassesOut(ResponseModel):
@@ -44,7 +44,7 @@ class ReliabilityOut(ResponseModel):
 
 
 class QueueAuditOut(ResponseModel):
-    """What became of the matches that a queue formed in a period."""
+    """The predictions of a queue in a period, compared with the results."""
 
     ladder: str
     queue: str

@@ -52,7 +52,7 @@ async def queue(ladder: str, queue: str, request: Request, _: Reader) -> Respons
 async def queue_audit(
     ladder: str, queue: str, request: Request, _: Reader, since: Since = None, until: Until = None
 ) -> Response:
-    """What the queue predicted of the matches that it formed, and what was reported of them."""
+    """Predictions of the matches that the queue formed, compared with the reported results."""
     site = site_of(request)
     begin = moment(0) if since is None else since
     end = moment(site.service.clock()) if until is None else until

@@ -1,4 +1,4 @@
-"""Rows of table `formed_match`: what was predicted of each match that a queue formed. They are never changed."""
+"""Rows of table `formed_match`: the prediction of each match that a queue formed. They are never changed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from evenmatch.ledger.store import Store
 
 
 class MatchForecast(TypedDict):
-    """What was known of a match when its last player accepted; stored as JSON.
+    """The prediction of a match as its last player accepted; stored as JSON.
 
     teams       ids of the players by team;  parties  sizes of the parties by team
     odds        predicted score of each team; None: the ladder's system could not predict the match

@@ -252,15 +252,15 @@ class LadderQueries(Transacting):
             return corrections.read_plan(store, head, head.planned).rules_at(profile.position).system, profile
 
     def queue_audit(self, ladder: str, queue: str, since: int, until: int) -> QueueAudit:
-        """What became of the matches that a queue formed from `since` until before `until`, microseconds.
+        """The audit of the matches that a queue formed from `since` until before `until`, microseconds.
 
         Raises UnknownNameError for a queue that neither exists nor formed a match.
         """
         with self._read(ladder) as (store, head):
-            found = audit(store, head, queue, since, until)
-            if not found.formed:
+            audited = audit(store, head, queue, since, until)
+            if not audited.formed:
                 stored_queues.find(stored_queues.read(store, head.ladder), queue)
-            return found
+            return audited
 
     def prospects(self, ladder: str, teams: Sequence[Sequence[str]]) -> LineUpOdds:
         """The odds of a line-up as of now; see lineup_odds.prospects."""

@@ -1,4 +1,4 @@
-"""The audit of a queue: what was predicted of the matches that it formed, and what came of them."""
+"""The audit of a queue: predictions of the matches that it formed, compared with the recorded results."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ DECILE = 10.0
 class AuditedMatch(NamedTuple):
     """A formed match that was played by the line-up it was formed with.
 
-    predicted  score of each team, a draw counts half;  scored  what came of it
+    predicted, scored  score of each team, before the match and by its result; a draw counts half
     stomp      whether the lead exceeded the ladder's margin; None: no scores, or no margin
     """
 
@@ -70,7 +70,7 @@ class AuditedGroup(NamedTuple):
 
 @dataclass(frozen=True)
 class QueueAudit:
-    """What became of the matches that a queue formed in a period.
+    """The predictions of a queue in a period, compared with the results.
 
     formed     matches formed;  unpredicted  those without odds;  unplayed  not reported, or voided
     changed    played by another line-up than predicted, because players left or joined
@@ -207,7 +207,7 @@ def _sums(audited: Sequence[AuditedMatch]) -> _Sums:
     rows, predicted, scored, share = list[int](), list[float](), list[float](), list[float]()
     for index, match in enumerate(audited):
         values[block[index], MATCHES] += 1
-        squared = [(told - came) ** 2 for told, came in zip(match.predicted, match.scored, strict=True)]
+        squared = [(expected - actual) ** 2 for expected, actual in zip(match.predicted, match.scored, strict=True)]
         values[block[index], SQUARED] += sum(squared) / len(squared)
         values[block[index], SCORED] += match.stomp is not None
         values[block[index], STOMPS] += bool(match.stomp)

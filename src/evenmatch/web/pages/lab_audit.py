@@ -1,4 +1,4 @@
-"""The page of the lab that audits a queue: what it predicted of its matches, and what was reported of them."""
+"""The page of the lab that audits a queue: its predictions, compared with the reported results."""
 
 from __future__ import annotations
 
