@@ -111,6 +111,8 @@ from evenmatch.http.models.queue_audit import (
     ReliabilityOut,
 )
 from evenmatch.http.models.queues import (
+    FilterChange,
+    FilterOut,
     JoinRequest,
     MatchedOut,
     MatchedPlayer,
@@ -177,6 +179,8 @@ __all__ = [
     "EstimateOut",
     "FactorOut",
     "Fault",
+    "FilterChange",
+    "FilterOut",
     "Health",
     "JobOut",
     "JobsPage",

@@ -65,6 +65,7 @@ def join_of(party: JoinRequest) -> Join:
             roles=tuple(member.roles),
             ping=member.ping,
             max_ping=member.max_ping,
+            regions=None if member.regions is None else tuple(member.regions),
             avoid=tuple(member.avoid),
         )
         for member in party.members

@@ -119,6 +119,8 @@ live = table(
     sa.Index("ix_live_open", "ladder", postgresql_where=sa.text(OPEN), sqlite_where=sa.text(OPEN)),
 )
 
+# The filters that players keep on a ladder.
+queue_filter = table("queue_filter", key("ladder"), key("player"), column("body", TEXT), clustered=True)
 # Matches that queues formed, with what was predicted of them; kept as long as the ladder. policy: the number of the
 # change that set the queue's policy.
 formed_match = table(

@@ -7,7 +7,7 @@ from datetime import datetime
 from evenmatch.client.call import Call, at, get, nothing, put
 from evenmatch.client.operation import operation
 from evenmatch.http.models.queue_audit import QueueAuditOut
-from evenmatch.http.models.queues import PenaltyOut, QueueOut, QueuesPage, SetQueue, TicketOf
+from evenmatch.http.models.queues import FilterChange, FilterOut, PenaltyOut, QueueOut, QueuesPage, SetQueue, TicketOf
 
 
 class QueueCalls:
@@ -53,6 +53,24 @@ class QueueCalls:
     def forgive(self, ladder: str, player: str) -> Call[None]:
         """Remove a player's penalty, so that they may queue at once."""
         return Call("DELETE", at("ladders", ladder, "penalties", player), nothing, again=True)
+
+    @operation
+    def get_filter(self, ladder: str, player: str) -> Call[FilterOut]:
+        """The filter that a player keeps on a ladder, used where a join names no value."""
+        return get(FilterOut, at("ladders", ladder, "players", player, "filter"))
+
+    @operation
+    def set_filter(self, ladder: str, player: str, chosen: FilterChange) -> Call[FilterOut]:
+        """Keep a player's filter; if they wait, it applies at once, and they keep their place.
+
+        >>> client.set_filter("arena", "ann", FilterChange(within=5, loose=False, regions=["eu"]))
+        """
+        return put(FilterOut, at("ladders", ladder, "players", player, "filter"), chosen)
+
+    @operation
+    def forget_filter(self, ladder: str, player: str) -> Call[None]:
+        """Forget a player's filter."""
+        return Call("DELETE", at("ladders", ladder, "players", player, "filter"), nothing, again=True)
 
     @operation
     def ticket_of_player(self, ladder: str, player: str) -> Call[TicketOf]:

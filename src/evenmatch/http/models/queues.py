@@ -7,9 +7,16 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from evenmatch.http.models.base import Moment, Name, RequestModel, ResponseModel, examples
-from evenmatch.http.models.options import OptionsRequest, passed_fields
+from evenmatch.http.models.options import (
+    OptionsRequest,
+    OptionsResponse,
+    checked_fields,
+    passed_fields,
+    response_fields,
+)
 from evenmatch.http.models.policies import PolicyOptions, QueuePolicy
 from evenmatch.options import options_of
+from evenmatch.service.queue_filter import QueueFilter
 from evenmatch.service.queue_rules import QueueRules
 
 Ping = Annotated[float, Field(ge=0, le=1e9, description="Milliseconds.")]
@@ -19,15 +26,28 @@ class PartyMember(RequestModel):
     """A player of a party and their requirements for a match."""
 
     player: Name
-    within: Annotated[float, Field(ge=0, le=100)] = Field(
-        default=2.0, description="Largest difference in percentiles to the other players."
+    within: Annotated[float, Field(ge=0, le=100)] | None = Field(
+        default=None,
+        description="Largest difference in percentiles to the other players; default: as in the filter that the player "
+        "keeps on the ladder, else 2.",
     )
-    loose: bool = Field(default=True, description="True: `within` grows with waiting time; false: it stays as given.")
+    loose: bool | None = Field(
+        default=None,
+        description="True: `within` grows with waiting time; false: it stays as given; default: as the player keeps "
+        "it, else true.",
+    )
     roles: list[Name] = Field(default_factory=list, max_length=64, description="Roles the player plays; empty: any.")
     ping: dict[Name, Ping] = Field(
         default_factory=dict, max_length=64, description="Ping by region; empty: any region."
     )
-    max_ping: Ping | None = Field(default=None, description="Highest ping that the player accepts.")
+    max_ping: Ping | None = Field(
+        default=None, description="Highest ping that the player accepts; default: as the player keeps it, else any."
+    )
+    regions: list[Name] | None = Field(
+        default=None,
+        max_length=64,
+        description="Regions where the player plays, empty: any; default: as the player keeps it, else any.",
+    )
     avoid: list[Name] = Field(
         default_factory=list, max_length=256, description="Players who must not be in the same match."
     )
@@ -162,6 +182,24 @@ class TicketChange(ResponseModel):
 @passed_fields(options_of(QueueRules))
 class QueueRulesIn(OptionsRequest):
     """Time limits of a queue, in seconds; omitted ones have their defaults."""
+
+
+@checked_fields(options_of(QueueFilter), regions=list[Name])
+class FilterChange(OptionsRequest):
+    """A filter to keep; omitted values get their defaults."""
+
+    model_config = examples({"within": 5, "loose": False, "regions": ["eu"]})
+
+
+@response_fields(options_of(QueueFilter), regions=list[str])
+class FilterOut(OptionsResponse):
+    """The filter of a player on a ladder, used where a join names no value."""
+
+    model_config = examples({"player": "ann", "ladder": "arena", "kept": True, "within": 5, "loose": False})
+
+    player: str
+    ladder: str
+    kept: bool = Field(description="False: the player keeps none, and these are the defaults.")
 
 
 class SetQueue(RequestModel):

@@ -21,10 +21,11 @@ from evenmatch.http.models.queue_audit import (
     QueueAuditOut,
     ReliabilityOut,
 )
-from evenmatch.http.models.queues import PenaltyOut, QueueOut, QueuesPage, SetQueue, TicketOf
+from evenmatch.http.models.queues import FilterChange, FilterOut, PenaltyOut, QueueOut, QueuesPage, SetQueue, TicketOf
 from evenmatch.http.responses import read, written
 from evenmatch.http.site import Site, site_of
 from evenmatch.service.queries.queue_audit import AuditedGroup, QueueAudit
+from evenmatch.service.queue_filter import QueueFilter
 from evenmatch.service.queue_rules import QueueRules
 from evenmatch.service.stored_queues import QueueSetup
 
@@ -103,6 +104,33 @@ async def forgive(ladder: str, player: str, request: Request, caller: Admin) -> 
     return Response(status_code=204)
 
 
+@router.get("/players/{player:text}/filter", response_model=FilterOut, operation_id="get_filter")
+async def get_filter(ladder: str, player: str, request: Request, caller: Queuer) -> Response:
+    """The filter that a player keeps on the ladder, used where a join names no value."""
+    caller.speaks_for(player)
+    site = site_of(request)
+    return read(request, _filter(ladder, player, await site.work(site.queue_service.filter_of, ladder, player)))
+
+
+@router.put("/players/{player:text}/filter", response_model=FilterOut, operation_id="set_filter")
+async def set_filter(ladder: str, player: str, body: FilterChange, request: Request, caller: Queuer) -> Response:
+    """Keep a filter for a player. It applies to a ticket in which the player waits, too, which keeps its place."""
+    caller.speaks_for(player)
+    site = site_of(request)
+    chosen = QueueFilter.from_data(body.model_dump())
+    await site.work(site.queue_service.set_filter, ladder, player, chosen)
+    return written(_filter(ladder, player, chosen))
+
+
+@router.delete("/players/{player:text}/filter", status_code=204, operation_id="forget_filter")
+async def forget_filter(ladder: str, player: str, request: Request, caller: Queuer) -> Response:
+    """Forget the filter that a player keeps on the ladder."""
+    caller.speaks_for(player)
+    site = site_of(request)
+    await site.work(site.queue_service.set_filter, ladder, player, None)
+    return Response(status_code=204)
+
+
 @router.get("/players/{player:text}/ticket", response_model=TicketOf, operation_id="ticket_of_player")
 async def ticket_of_player(ladder: str, player: str, request: Request, caller: Queuer) -> Response:
     """The ticket or match of a player, for a client that was restarted."""
@@ -111,6 +139,11 @@ async def ticket_of_player(ladder: str, player: str, request: Request, caller: Q
     slot = await site.work(site.queue_service.seat, ladder, player)
     ticket, match_id = (None, None) if slot is None else (slot.ticket, slot.match_id)
     return read(request, TicketOf(player=player, ladder=ladder, ticket=ticket, match_id=match_id))
+
+
+def _filter(ladder: str, player: str, kept: QueueFilter | None) -> FilterOut:
+    values = (QueueFilter() if kept is None else kept).to_data()
+    return FilterOut(player=player, ladder=ladder, kept=kept is not None, **values)
 
 
 def _audit(audited: QueueAudit, since: datetime, until: datetime) -> QueueAuditOut:

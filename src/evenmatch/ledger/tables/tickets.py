@@ -17,7 +17,8 @@ WAITING, OFFERED, MATCHED, GONE = "waiting", "offered", "matched", "gone"
 class StoredMember(TypedDict):
     """A waiting player: the name as it was sent, rating, percentile and its deviation at the time of joining.
 
-    avoid: player ids; max_ping None: no limit. For the other fields see matchmaking.Member.
+    avoid: player ids; max_ping None: no limit; regions: those chosen, empty or missing: any.
+    For the other fields see matchmaking.Member.
     """
 
     name: str
@@ -31,6 +32,7 @@ class StoredMember(TypedDict):
     roles: list[str]
     ping: dict[str, float]
     max_ping: float | None
+    regions: NotRequired[list[str]]
     avoid: list[int]
 
 
@@ -148,6 +150,12 @@ def set_state(store: Store, ladder: int, tickets: Iterable[int], move: TicketMov
     changed = "state = ?, offer = ?, match_id = ?, ended = ?, change = ?"
     sql = f"UPDATE ticket SET {changed} WHERE ladder = ? AND ticket IN ({{}})"
     run_among(store.rows, store.connection, sql, (*move, change, ladder), tickets)
+
+
+def set_party(store: Store, ladder: int, ticket: int, party: Party, change: int) -> None:
+    """Replace the party of a ticket."""
+    sql = "UPDATE ticket SET body = ?, change = ? WHERE ladder = ? AND ticket = ?"
+    store.run(sql, party.write(), change, ladder, ticket)
 
 
 def waiting_among(store: Store, ladder: int, tickets: Sequence[int]) -> set[int]:

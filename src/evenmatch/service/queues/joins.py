@@ -10,8 +10,10 @@ from evenmatch.ledger.tables import live_matches, penalties, seats, tickets
 from evenmatch.ledger.tables.seats import Seat
 from evenmatch.ledger.tables.tickets import TicketRow
 from evenmatch.service import stored_queues
+from evenmatch.service.queues import kept_filters
 from evenmatch.service.queues.join_profiles import JoinProfiles
-from evenmatch.service.queues.parties import party_of
+from evenmatch.service.queues.kept_filters import completed
+from evenmatch.service.queues.parties import check, party_of
 from evenmatch.service.queues.requests import Join, RequestResult
 from evenmatch.service.stored_queues import QueueSetup
 from evenmatch.service.times import iso_time
@@ -51,6 +53,7 @@ class Joins:
         self._names = names
         self._seats = seats.read(self._store, players)
         self._penalties = penalties.read_waits(self._store, self._ladder, players, self._now)
+        self._kept = kept_filters.read(self._store, self._ladder, players)
         self._level = self._levels.of(self._store, players, self._now)
         self._existing = tickets.read(self._store, self._ladder, self._maybe_repeated(joins))
         new: dict[int, TicketRow] = {}
@@ -98,6 +101,9 @@ class Joins:
             enemy = next((name for name in member.avoid if self._ids[name] in players), None)
             if enemy is not None:
                 raise InputError(f"player {member.name!r} avoids {enemy!r}, who is in the same party")
+        join = completed(join, self._ids, self._kept)
+        if not self._kept.keys().isdisjoint(players):
+            check(join)
         party = party_of(join, self._ids, self._level)
         new[number] = TicketRow(number, number, tickets.WAITING, self._now, self._now, party)
         self._seats.update(dict.fromkeys(players, Seat(self._ladder, number, None)))

@@ -12,10 +12,12 @@ from evenmatch.errors import InputError
 from evenmatch.ledger.tables.tickets import Party, StoredMember
 from evenmatch.ledger.text import check_text, check_texts
 from evenmatch.matchmaking import Member, Met, Ticket
-from evenmatch.service.queues.requests import Join
+from evenmatch.service.queue_filter import QueueFilter
+from evenmatch.service.queues.requests import Join, QueuedPlayer
 
 MOST_NAMED = 60  # regions, or roles, that one player may name: the limit of a queue
 MOST_AVOIDED = 100
+DEFAULT = QueueFilter()
 
 
 class Level(NamedTuple):
@@ -47,11 +49,12 @@ def party_of(join: Join, ids: Mapping[str, int], levels: Mapping[int, Level]) ->
                 percentile=level.percentile,
                 deviation=level.deviation,
                 newcomer=level.newcomer,
-                within=member.within,
-                loose=member.loose,
+                within=DEFAULT.within if member.within is None else member.within,
+                loose=DEFAULT.loose if member.loose is None else member.loose,
                 roles=list(member.roles),
                 ping=dict(member.ping),
                 max_ping=member.max_ping,
+                regions=list(member.regions or ()),
                 avoid=sorted({ids[name] for name in member.avoid}),
             )
         )
@@ -68,6 +71,17 @@ def with_levels(party: Party, levels: Mapping[int, Level]) -> Party:
         present["deviation"], present["newcomer"] = level.deviation, level.newcomer
         members.append(present)
     return replace(party, members=tuple(members))
+
+
+def with_levels_of(party: Party, other: Party) -> Party:
+    """The party with the levels that its members have in another copy of it."""
+    known = {
+        member["id"]: Level(
+            member["rating"], member["percentile"], member.get("deviation", 0.0), member["newcomer"], banned=False
+        )
+        for member in other.members
+    }
+    return with_levels(party, known)
 
 
 def ticket_of(
@@ -98,7 +112,7 @@ def ticket_of(
                 deviation=member.get("deviation", 0.0),
                 newcomer=member["newcomer"],
                 roles=tuple(role for role in member["roles"] if role in roles),
-                ping=member["ping"],
+                ping=pings_in(member["ping"], member.get("regions", ())),
                 max_ping=_limit(member["max_ping"]),
                 avoid=tuple(member["avoid"]),
                 met=met(member["id"]),
@@ -106,6 +120,22 @@ def ticket_of(
             for member in chosen
         ),
     )
+
+
+def check_party(party: Party) -> None:
+    """Raise InputError if a stored party is invalid; the message names the player."""
+    members = tuple(
+        QueuedPlayer(
+            name=member["name"],
+            within=member["within"],
+            loose=member["loose"],
+            ping=member["ping"],
+            max_ping=member["max_ping"],
+            regions=tuple(member.get("regions", ())),
+        )
+        for member in party.members
+    )
+    check(Join(members=members, queues=party.queues))
 
 
 def check(join: Join) -> None:
@@ -124,6 +154,7 @@ def check(join: Join) -> None:
             raise InputError(f"player {name!r} is in the party twice; name each player once")
     for member in join.members:
         _check_words(member.name, "region", list(member.ping), MOST_NAMED)
+        _check_words(member.name, "region", list(member.regions or ()), MOST_NAMED)
         _check_words(member.name, "role", member.roles, MOST_NAMED)
         _check_words(member.name, "player to avoid", member.avoid, MOST_AVOIDED)
     _check_as_ticket(join, names)
@@ -154,10 +185,10 @@ def _check_as_ticket(join: Join, names: Sequence[str]) -> None:
                     player=number[member.name],
                     percentile=50.0,
                     rating=0.0,
-                    within=member.within,
-                    loose=member.loose,
+                    within=DEFAULT.within if member.within is None else member.within,
+                    loose=DEFAULT.loose if member.loose is None else member.loose,
                     roles=member.roles,
-                    ping=member.ping,
+                    ping=pings_in(member.ping, member.regions or ()),
                     max_ping=_limit(member.max_ping),
                     avoid=tuple(number[name] for name in member.avoid),
                 )
@@ -167,6 +198,22 @@ def _check_as_ticket(join: Join, names: Sequence[str]) -> None:
     except InputError as error:
         text = re.sub(r"(?<=player )(\d+)|(?<=avoids )(\d+)", lambda match: repr(all_names[int(match[0])]), str(error))
         raise InputError(text.replace("ticket 0: ", "the party: ").replace("ticket 0 ", "the party ")) from None
+
+
+def pings_in(pings: Mapping[str, float], regions: Sequence[str]) -> Mapping[str, float]:
+    """The pings of the chosen regions, or of all if none is chosen; 0 to chosen ones if no ping is known at all.
+
+    Raises InputError if pings are known, but to none of the chosen regions.
+    """
+    if not regions:
+        return pings
+    if not pings:
+        return dict.fromkeys(regions, 0.0)
+    chosen = {region: pings[region] for region in regions if region in pings}
+    if not chosen:
+        known = ", ".join(sorted(pings))
+        raise InputError(f"no ping to any of the chosen regions is known ({', '.join(regions)}); known are {known}")
+    return chosen
 
 
 def _limit(max_ping: float | None) -> float:

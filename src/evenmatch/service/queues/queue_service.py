@@ -11,11 +11,13 @@ from dataclasses import replace
 from evenmatch.errors import EvenmatchError, StoreError, UnknownNameError
 from evenmatch.ledger.tables import change_locks, penalties, player_identities, seats, tickets
 from evenmatch.ledger.tables.seats import Seat
+from evenmatch.ledger.text import check_text
 from evenmatch.service import stored_queues
 from evenmatch.service.callers.audit_entry import AuditEntry
 from evenmatch.service.penalties import Penalty, penalty_of
+from evenmatch.service.queue_filter import QueueFilter
 from evenmatch.service.queue_rules import QueueRules
-from evenmatch.service.queues import queue_setup, recent_offers, ticket_status
+from evenmatch.service.queues import kept_filters, queue_setup, recent_offers, ticket_status
 from evenmatch.service.queues.changes import QueueChanges
 from evenmatch.service.queues.join_profiles import JoinProfiles, LevelBook
 from evenmatch.service.queues.joins import Joins, Outcome, check_queues
@@ -223,6 +225,28 @@ class QueueService:
                 number = store.head(ladder).ladder
                 change_locks.lock(store, number)
                 tickets.set_seen(store, number, sorted(numbers), self.service.clock())
+
+    def filter_of(self, ladder: str, player: str) -> QueueFilter | None:
+        """The filter that a player keeps on a ladder; None: none. Raises UnknownNameError for an unknown ladder."""
+        with self.service.database.read() as store:
+            number, ids = store.head(ladder).ladder, player_identities.ids_of(store, [player])
+            return kept_filters.read(store, number, list(ids.values())).get(ids.get(player, -1))
+
+    def set_filter(self, ladder: str, player: str, chosen: QueueFilter | None) -> None:
+        """Keep a player's filter (None: forget it), also for the ticket in which they wait, which keeps its place.
+
+        Raises UnknownNameError for an unknown ladder, InputError for a party that could play nowhere with it.
+        """
+        check_text("player name", player)
+        with self.service.database.write() as store:
+            player_identities.share_names(store)
+            number = store.head(ladder).ladder
+            change_locks.lock(store, number)
+            ids = player_identities.admit(store, {player})[0]
+            touched = kept_filters.change(store, number, ids[player], chosen)
+            self.service.note(store)
+            self.notifier.announce(store, ladder, touched)
+        self.notifier.ring(ladder, touched)
 
     def penalties(self, ladder: str, player: str) -> Penalty | None:
         """A player's strikes, faded by the queue of the ladder in which they fade slowest; None: no strikes."""

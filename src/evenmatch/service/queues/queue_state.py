@@ -20,7 +20,7 @@ from evenmatch.ledger.tables.tickets import Party, TicketUpdate
 from evenmatch.matchmaking import Policy, Proposal, Queue, Waiting, propose, why
 from evenmatch.service import stored_queues
 from evenmatch.service.queues.odds import LadderOdds
-from evenmatch.service.queues.parties import Level, ticket_of, with_levels
+from evenmatch.service.queues.parties import Level, ticket_of, with_levels, with_levels_of
 from evenmatch.service.queues.recent_meetings import Meetings
 from evenmatch.service.stored_queues import QueueSetup
 
@@ -155,8 +155,11 @@ class QueueState:
         elif row.ticket not in self.held:
             self.held[row.ticket] = WaitingTicket(row.party, row.queued_at, row.seen_at)
             self._join(row.ticket, now, arriving=row.change == row.ticket)
-        elif row.queued_at != self.held[row.ticket].queued_at:
-            self.held[row.ticket].queued_at = row.queued_at
+        else:
+            held, party = self.held[row.ticket], with_levels_of(row.party, self.held[row.ticket].party)
+            if row.queued_at == held.queued_at and party == held.party:
+                return
+            held.queued_at, held.party = row.queued_at, party
             self._take_out(row.ticket)
             self._join(row.ticket, now, arriving=False)
 

@@ -10,15 +10,17 @@ from dataclasses import dataclass, field
 class QueuedPlayer:
     """A player of a party with their preferences; see matchmaking.Member for within, loose, roles, ping, max_ping.
 
+    within, loose, regions, max_ping  None: as in the filter that the player keeps on the ladder, or its default
     avoid  names of players they never want to meet
     """
 
     name: str
-    within: float = 2.0
-    loose: bool = True
+    within: float | None = None
+    loose: bool | None = None
     roles: tuple[str, ...] = ()
     ping: Mapping[str, float] = field(default_factory=dict)
     max_ping: float | None = None
+    regions: tuple[str, ...] | None = None
     avoid: tuple[str, ...] = ()
 
 

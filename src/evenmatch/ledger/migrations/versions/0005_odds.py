@@ -1,4 +1,4 @@
-"""Odds of offers and live matches: of each team, and no longer of the first one alone. They are kept for the audit."""
+"""Odds of each team, kept for an audit of queues; and the filters that players keep."""
 
 from __future__ import annotations
 
@@ -33,6 +33,15 @@ def upgrade() -> None:
         *(sa.Column(name, kind, nullable=False) for name, kind in COLUMNS),
         sa.PrimaryKeyConstraint("ladder", "match_id", name="pk_formed_match"),
         sqlite_strict=True,
+    )
+    op.create_table(
+        "queue_filter",
+        sa.Column("ladder", WHOLE, nullable=False, autoincrement=False),
+        sa.Column("player", WHOLE, nullable=False, autoincrement=False),
+        sa.Column("body", TEXT, nullable=False),
+        sa.PrimaryKeyConstraint("ladder", "player", name="pk_queue_filter"),
+        sqlite_strict=True,
+        sqlite_with_rowid=False,
     )
     op.create_index("ix_formed_match_queue", "formed_match", ["ladder", "queue", "formed_at"])
     connection = op.get_bind()

@@ -1,0 +1,70 @@
+"""Filters that players keep on a ladder: read when they join, and changed also while they wait."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from evenmatch.ledger.store import Store
+from evenmatch.ledger.tables import queue_filters, seats, tickets
+from evenmatch.ledger.tables.change_locks import advance
+from evenmatch.ledger.tables.tickets import Party
+from evenmatch.service.queue_filter import QueueFilter
+from evenmatch.service.queues.parties import check_party
+from evenmatch.service.queues.requests import Join
+
+
+def read(store: Store, ladder: int, players: Sequence[int]) -> dict[int, QueueFilter]:
+    """The filters of those of these players who keep one, by id."""
+    stored = queue_filters.read(store, ladder, players)
+    return {player: QueueFilter.from_data(json.loads(body)) for player, body in stored.items()}
+
+
+def completed(join: Join, ids: Mapping[str, int], kept: Mapping[int, QueueFilter]) -> Join:
+    """The join with values for what it does not name: those that the player keeps, or the defaults."""
+    members = []
+    for member in join.members:
+        own = kept.get(ids[member.name], QueueFilter())
+        members.append(
+            replace(
+                member,
+                within=own.within if member.within is None else member.within,
+                loose=own.loose if member.loose is None else member.loose,
+                regions=own.regions if member.regions is None else member.regions,
+                max_ping=own.max_ping if member.max_ping is None else member.max_ping,
+            )
+        )
+    return replace(join, members=tuple(members))
+
+
+def change(store: Store, ladder: int, player: int, chosen: QueueFilter | None) -> list[int]:
+    """Keep a player's filter (None: forget it), and apply it to the ticket in which they wait.
+
+    Returns the changed tickets. The ticket keeps its place. Raises InputError, changing nothing, if its party could
+    play nowhere with this filter.
+    """
+    if chosen is None:
+        queue_filters.delete(store, ladder, player)
+    else:
+        queue_filters.put(store, ladder, player, json.dumps(chosen.to_data(), sort_keys=True))
+    seat = seats.read(store, [player]).get(player)
+    if seat is None or seat.ladder != ladder or seat.ticket is None:
+        return []
+    number = advance(store, ladder, 1)
+    row = tickets.read(store, ladder, [seat.ticket])[seat.ticket]
+    party = _with_filter(row.party, player, QueueFilter() if chosen is None else chosen)
+    check_party(party)
+    tickets.set_party(store, ladder, row.ticket, party, number)
+    return [row.ticket]
+
+
+def _with_filter(party: Party, player: int, chosen: QueueFilter) -> Party:
+    members = []
+    for member in party.members:
+        changed = member.copy()
+        if member["id"] == player:
+            changed["within"], changed["loose"] = chosen.within, chosen.loose
+            changed["regions"], changed["max_ping"] = list(chosen.regions), chosen.max_ping
+        members.append(changed)
+    return replace(party, members=tuple(members))
