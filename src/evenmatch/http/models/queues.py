@@ -43,9 +43,8 @@ class PartyMember(RequestModel):
     max_ping: Ping | None = Field(
         default=None, description="Highest ping that the player accepts; default: as the player keeps it, else any."
     )
-    regions: list[Name] | None = Field(
+    regions: Annotated[list[Name], Field(max_length=64)] | None = Field(
         default=None,
-        max_length=64,
         description="Regions where the player plays, empty: any; default: as the player keeps it, else any.",
     )
     avoid: list[Name] = Field(
