@@ -121,6 +121,7 @@ class LadderOut(ResponseModel):
                         "team_size": 6,
                         "reset": "soft",
                         "factor": 0.5,
+                        "stomp_margin": 4.0,
                         "archived": False,
                     },
                     "events": 1,

@@ -35,6 +35,7 @@ SETTINGS: JsonDict = {
     "active_days": 30.0,
     "divisions": [{"name": "Bronze", "lowest": 1}, {"name": "Gold", "lowest": 46}],
     "division_margin": 3,
+    "stomp_margin": None,
     "archived": False,
 }
 SEASON: JsonDict = {"number": 1, "title": "Season 1", "position": 1, "opened_at": OPENED, "closed_at": None}

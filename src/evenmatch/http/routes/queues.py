@@ -117,7 +117,7 @@ async def set_filter(ladder: str, player: str, body: FilterChange, request: Requ
     """Keep a filter for a player. It applies to a ticket in which the player waits, too, which keeps its place."""
     caller.speaks_for(player)
     site = site_of(request)
-    chosen = QueueFilter.from_data(body.model_dump())
+    chosen = QueueFilter.from_data(body.model_dump(exclude_unset=True))
     await site.work(site.queue_service.set_filter, ladder, player, chosen)
     return written(_filter(ladder, player, chosen))
 
