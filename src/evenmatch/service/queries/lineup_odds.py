@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from evenmatch.errors import InputError
 from evenmatch.ledger.store import Head, Store
-from evenmatch.ledger.tables import corrections, player_identities
+from evenmatch.ledger.tables import corrections
 from evenmatch.ledger.text import check_texts
 from evenmatch.online import MatchOdds, check_line_up, odds
-from evenmatch.service.queries.lineup_stakes import check_stakes, records_of
+from evenmatch.service.queries.lineup_stakes import check_stakes, ids_of, records_of
 from evenmatch.stake_assumptions import StakeAssumptions
 from evenmatch.stakes import Stakes, check_players, stakes
 
@@ -50,7 +49,7 @@ def prospects(
     rules = plan.last_rules
     names = check_line_up(rules, teams)
     check_texts("a player's name", names)
-    ids = _ids_of(store, names)
+    ids = ids_of(store, names)
     state, newcomer = records_of(store, head, rules, ids)
     latest, sizes = now if head.time is None else max(now, head.time), [len(team) for team in teams]
     shown = rules.system.as_of(state, latest, rules.parameters)["rating"].tolist()
@@ -62,13 +61,3 @@ def prospects(
         check_stakes(plan, ids, names, latest, len(chosen))
         computed = stakes(rules, state, names, sizes, latest, query.assumptions, chosen)
     return LineUpOdds(listed, odds(rules, state, sizes, latest), computed)
-
-
-def _ids_of(store: Store, names: Sequence[str]) -> list[int | None]:
-    """The ids of these players, None for unknown ones. Raises InputError if two names belong to one player."""
-    known = player_identities.ids_of(store, names)
-    if len(set(known.values())) < len(known):
-        ids = list(known.values())
-        twice = next(name for name, player in known.items() if ids.count(player) > 1)
-        raise InputError(f"{twice!r} and another name in the line-up belong to the same player")
-    return [known.get(name) for name in names]

@@ -26,11 +26,10 @@ def stakes_by_id(
     Raises InputError as `check_stakes` does, or if the ladder's system cannot rate such teams.
     """
     plan = corrections.read_plan(store, head, head.planned)
-    given = [player for team in teams for player in team]
-    ids, sizes = plan.identity(np.array(given, np.int64)).tolist(), [len(team) for team in teams]
-    present = player_identities.names_of(store, ids)
-    listed = iter([present[player] for player in ids])
-    names = check_line_up(plan.last_rules, [[next(listed) for _ in team] for team in teams])
+    given, sizes = [player for team in teams for player in team], [len(team) for team in teams]
+    present = player_identities.names_of(store, given)
+    names = check_line_up(plan.last_rules, [[present[player] for player in team] for team in teams])
+    ids = ids_of(store, names)  # as a report of the match would, by names: a merged player's are those of the other
     latest = now if head.time is None else max(now, head.time)
     check_stakes(plan, ids, names, latest, len(ids))
     state, _ = records_of(store, head, plan.last_rules, ids)
@@ -52,6 +51,16 @@ def check_stakes(plan: Plan, ids: Sequence[int | None], names: Sequence[str], ti
     if chosen > most:
         expected = f"expected at most {most:,} players whose stakes are asked for" if most else "expected fewer players"
         raise InputError(f"stakes of {chosen:,} players in a line-up of {len(names):,} take too long; {expected}")
+
+
+def ids_of(store: Store, names: Sequence[str]) -> list[int | None]:
+    """The ids of these players, None for unknown ones. Raises InputError if two names belong to one player."""
+    known = player_identities.ids_of(store, names)
+    if len(set(known.values())) < len(known):
+        ids = list(known.values())
+        twice = next(name for name, player in known.items() if ids.count(player) > 1)
+        raise InputError(f"{twice!r} and another name in the line-up belong to the same player")
+    return [known.get(name) for name in names]
 
 
 def records_of(store: Store, head: Head, rules: Rules, ids: Sequence[int | None]) -> tuple[Records, list[bool]]:
