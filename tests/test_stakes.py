@@ -151,6 +151,7 @@ def test_a_player_may_ask_for_themself_alone():
     rater = Rater("wager")
     whole, alone = (rater.stakes([["ann", "bob"], ["eve", "joe"]], players=players) for players in (None, ["eve"]))
     assert alone.players == (whole.players[2],)
+    assert rater.stakes([["ann", "bob"], ["eve", "joe"]], players=[]).players == ()
     assert len(rater) == 0  # asking is not playing
 
 

@@ -126,8 +126,8 @@ class Rater:
         """
         names = check_line_up(self.rules, teams)
         time = self._time if at is None else max(at, self._time)
-        assumptions, sizes = assumptions or StakeAssumptions(), [len(team) for team in teams]
-        chosen = check_players(names, players)
+        assumptions = StakeAssumptions() if assumptions is None else assumptions
+        sizes, chosen = [len(team) for team in teams], check_players(names, players)
         return stakes(self.rules, self._gather(names), names, sizes, time, assumptions, chosen)
 
     def _gather(self, names: Sequence[str]) -> Records:

@@ -117,7 +117,7 @@ def stakes(
     places = [_places(len(sizes), team, strength, first=first) for first in (True, False) for team in teams]
     places += [_places(len(sizes), int(team_of[index]), strength, first=False) for index in chosen]
     quitter = [-1] * (1 + 2 * len(teams)) + list(chosen)
-    cases = Cases(np.concatenate((level.places, places)), np.array(quitter, np.int32))
+    cases = Cases(np.array([level.places[0], *places]), np.array(quitter, np.int32))
     result = _replay(by, state, names, sizes, time, assumptions, cases)
     assert result.journal is not None
     shape = len(quitter), len(names)

@@ -101,6 +101,7 @@ def test_stakes_are_told_only_where_they_are_asked_for(client):
 # what is asked, and a part of what is said
 WRONG = [
     ({"players": ["zed"]}, "'zed' is not in the line-up, so has no stakes; expected one of 'ann', 'bob', 'eve'"),
+    ({"players": []}, "stakes.players"),
     ({"seconds": 0}, "stakes.seconds"),
     ({"quit_after": 2}, "stakes.quit_after"),
     ({"win_score": 1, "loss_score": 3}, "win_score=1 is below loss_score=3"),

@@ -187,7 +187,7 @@ class StakesRequest(OptionsRequest):
     model_config = examples({"players": ["ann"], "seconds": 900})
 
     players: list[Name] | None = Field(
-        default=None, max_length=256, description="Players of the line-up; null: all of them."
+        default=None, min_length=1, max_length=256, description="Players of the line-up; null: all of them."
     )
 
 
