@@ -32,7 +32,12 @@ BELOW = {
     "standings": ["durations", "errors", "options", "match", "history", "systems"],
     "compile_notice": ["history", "systems"],
     "rating": ["errors", "match", "history", "tables", "systems", "standings", "compile_notice"],
-    "online": ["errors", "match", "history", "systems", "rating", "compile_notice"],
+    "stake_assumptions": ["errors", "options"],
+    "stakes": ["errors", "history", "systems", "rating", "stake_assumptions"],
+    "online": [
+        *("errors", "match", "history", "systems", "rating", "compile_notice"),
+        *("stake_assumptions", "stakes"),
+    ],
     "matchmaking": [
         "durations",
         "errors",
@@ -51,7 +56,7 @@ BELOW = {
         "calibration",
         *("durations", "options", "policy", "whole_file"),
         *("errors", "match", "history", "tables", "systems", "standings", "rating", "online", "matchmaking"),
-        *("compile_notice", "ledger"),
+        *("compile_notice", "ledger", "stake_assumptions", "stakes"),
     ],
     "http": [
         "calibration",
@@ -63,6 +68,8 @@ BELOW = {
         "standings",
         "rating",
         "matchmaking",
+        "stake_assumptions",
+        "stakes",
         "service",
         "__version__",
     ],
@@ -81,7 +88,7 @@ BELOW = {
         "calibration",
         *("durations", "options", "policy", "whole_file"),
         *("errors", "match", "history", "tables", "systems", "standings", "rating", "online", "matchmaking"),
-        *("lab", "service", "http", "web", "demo"),
+        *("lab", "service", "http", "web", "demo", "stake_assumptions", "stakes"),
         "__version__",
     ],
 }
@@ -95,6 +102,8 @@ PURE = [
     "systems",
     "standings",
     "rating",
+    "stake_assumptions",
+    "stakes",
     "online",
     "matchmaking",
 ]  # and tables, but for reading files
@@ -113,6 +122,8 @@ THIRD_PARTY = {
     "standings": ["numpy"],
     "compile_notice": [],
     "rating": ["numpy", "pyarrow"],
+    "stake_assumptions": [],
+    "stakes": ["numpy"],
     "online": ["numpy"],
     "matchmaking": ["numpy", "numba"],
     "lab": ["numpy", "numba", "pyarrow", "matplotlib", "optuna", "plotly", "jinja2"],
@@ -294,7 +305,7 @@ def test_starting_up_imports_nothing_heavy(module):
 def test_a_rating_system_is_named_nowhere_else_in_the_engine(name):
     """Adding a system touches one file: no list of systems is kept by hand in what loads and runs them."""
     shared = [file for part in ("tables", "systems", "standings") for file in (PACKAGE / part).glob("*.py")]
-    shared += [PACKAGE / "rating.py", PACKAGE / "online.py"]
+    shared += [PACKAGE / "rating.py", PACKAGE / "online.py", PACKAGE / "stakes.py"]
     for file in shared:
         if file.stem != name:
             code = ast.dump(ast.parse(file.read_text()))

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from evenmatch.rating import rules as rules
     from evenmatch.service.service import Service as Service
     from evenmatch.service.settings import Settings as Settings
+    from evenmatch.stake_assumptions import StakeAssumptions as StakeAssumptions
     from evenmatch.tables import MatchTable as MatchTable
     from evenmatch.tables import from_frame as from_frame
     from evenmatch.tables import from_matches as from_matches
@@ -51,6 +52,7 @@ _HOME = {
     "rules": "rating",
     "Service": "service.service",
     "Settings": "service.settings",
+    "StakeAssumptions": "stake_assumptions",
     "MatchTable": "tables",
     "from_frame": "tables",
     "from_matches": "tables",

@@ -12,6 +12,8 @@ from evenmatch.errors import BadRowsError, InputError, RowProblem, UnknownNameEr
 from evenmatch.history import History
 from evenmatch.match import Match
 from evenmatch.rating import Ratings, changes, check_range, rules_of
+from evenmatch.stake_assumptions import StakeAssumptions
+from evenmatch.stakes import Stakes, check_players, stakes
 from evenmatch.systems import loop
 from evenmatch.systems.system import Change, Records, Rules
 
@@ -107,6 +109,26 @@ class Rater:
         """The odds of a line-up of two or more teams at a time in microseconds (None: that of the latest match)."""
         names = check_line_up(self.rules, teams)
         return odds(self.rules, self._gather(names), [len(team) for team in teams], self._time if at is None else at)
+
+    def stakes(
+        self,
+        teams: Sequence[Sequence[str]],
+        assumptions: StakeAssumptions | None = None,
+        players: Sequence[str] | None = None,
+        at: int | None = None,
+    ) -> Stakes:
+        """The rating changes that a win, a draw, a loss or quitting would bring the players of a line-up.
+
+        assumptions  about the match to come; None: the defaults of StakeAssumptions
+        players      whose stakes are wanted; None: those of the whole line-up
+        at           when the match ends, in microseconds, but not before the latest match; None: with the latest match
+        Raises InputError if the system cannot rate such teams, or one of `players` is not in them.
+        """
+        names = check_line_up(self.rules, teams)
+        time = self._time if at is None else max(at, self._time)
+        assumptions = StakeAssumptions() if assumptions is None else assumptions
+        sizes, chosen = [len(team) for team in teams], check_players(names, players)
+        return stakes(self.rules, self._gather(names), names, sizes, time, assumptions, chosen)
 
     def _gather(self, names: Sequence[str]) -> Records:
         rows = [self._rows.get(name, -1) for name in names]

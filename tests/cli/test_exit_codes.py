@@ -52,6 +52,16 @@ WRONG = [
     ("odds SEASON -s wager --ladder duel --teams a,b,a|vs|c", "more than once"),
     ("odds SEASON -s wager --ladder duel --teams a|vs|b|vs|c", "wager rates matches of 2"),
     ("odds SEASON -s wager --ladder nope --teams a|vs|b", "unknown ladder"),
+    ("odds SEASON -s wager --ladder duel --teams a|vs|b --assume seconds=9", "expected --stakes with it"),
+    (
+        "odds SEASON -s wager --ladder duel --teams a|vs|b --stakes --assume 9",
+        "expected NAME=VALUE, for example seconds=900",
+    ),
+    ("odds SEASON -s wager --ladder duel --teams a|vs|b --stakes --assume second=9", "did you mean 'seconds'"),
+    (
+        "odds SEASON -s wager --ladder duel --teams a|vs|b --stakes --assume quit_after=9",
+        "expected a number from 0 to 1",
+    ),
     ("odds SEASON -s wager --ladder duel --as-of never --teams a|vs|b", "--as-of never"),
     ("odds SEASON -s wager --ladder duel --teams a\nb|vs|c", "--teams"),
 ]

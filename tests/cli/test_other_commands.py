@@ -160,6 +160,41 @@ def test_odds_as_of_a_moment_know_nothing_later(run, season_file):
     assert now["teams"][0]["players"][0]["rating"] != 1.05
 
 
+STAKES = ["-s", "wager", "--ladder", "duel", "--teams", "a vs b", "--stakes", "--assume", "seconds=60"]
+AS_ASSUMED = {  # place and seconds of a and of b, and who quit; 60 seconds as in the rest of the season
+    "win": ("1,60,", "2,60,"),
+    "draw": ("1,60,", "1,60,"),
+    "loss": ("2,60,", "1,60,"),
+    "quit": ("2,30,true", "1,60,"),
+}
+
+
+@pytest.mark.parametrize("outcome", AS_ASSUMED)
+def test_stakes_are_what_the_next_match_then_changes(run, season_file, outcome):
+    told = only_document(run("odds", season_file, *STAKES, "--json").out)
+    own = told["stakes"][0]
+    assert (own["player"], own["team"], own["before"]) == ("a", 0, told["teams"][0]["players"][0]["rating"])
+    head, *rows = season_file.read_text().splitlines()
+    further = [
+        f"next,2026-01-12T12:00:00Z,duel,{player},{player},{rest}"
+        for player, rest in zip("ab", AS_ASSUMED[outcome], strict=True)
+    ]
+    season_file.write_text("\n".join([f"{head},quit", *(f"{row}," for row in rows), *further]))
+    after = only_document(run("odds", season_file, *STAKES, "--json").out)["teams"][0]["players"][0]["rating"]
+    assert own["after"][outcome] == after
+    assert own["change"][outcome] == pytest.approx(after - own["before"])
+
+
+def test_stakes_in_words_name_what_they_assume(run, season_file):
+    ended = run("odds", season_file, *STAKES, "--assume", "quit_after=0.1")
+    assert (ended.code, ended.err) == (0, "")
+    line = r"a +1 +\d\.\d\d +\+0\.\d\d +[+-]0\.\d\d +-0\.\d\d +-0\.\d\d"
+    assert re.search(line, ended.out), ended.out
+    assert "All players play the whole match, 60 seconds." in ended.out
+    assert "leaves after 10% of the match" in ended.out
+    assert "Stakes" not in run("odds", season_file, "-s", "wager", "--ladder", "duel", "--teams", "a vs b").out
+
+
 @pytest.mark.parametrize("extra", [[], ["--json"]])
 @pytest.mark.parametrize(
     "arguments", [["explain", "--match", "d05"], ["odds", "--teams", "a vs b", "--ladder", "duel"], ["rate"]]

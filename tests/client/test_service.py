@@ -28,6 +28,7 @@ from evenmatch.client.models import (
     RulesChange,
     SetQueue,
     SettingsChange,
+    StakesRequest,
     TeamLineUp,
     TeamReport,
     TeamResult,
@@ -194,6 +195,10 @@ def test_names_may_hold_anything_that_an_address_holds_otherwise(admin, make_lad
     assert among.missing == ["nobody"]
     line_up = LineUp(teams=[TeamLineUp(players=["joe"]), TeamLineUp(players=["a newcomer"])])
     assert admin.get_odds(ladder, line_up).teams[0].expected < 0.5
+    at_stake = LineUp(teams=line_up.teams, stakes=StakesRequest(players=["a newcomer"], seconds=None))
+    joe, newcomer = (team.players[0].stakes for team in admin.get_odds(ladder, at_stake).teams)
+    assert joe is None
+    assert 0 < newcomer.change.win < 16 < -newcomer.change.loss  # the favourite, by Elo with k 32
 
 
 def test_operators_correct_and_wait_for_what_takes_longer(admin, make_ladder):

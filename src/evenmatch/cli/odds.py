@@ -1,16 +1,21 @@
-"""evenmatch odds: predicted odds of a line-up after recorded matches."""
+"""evenmatch odds: predicted odds of a line-up after recorded matches, and what its players have at stake."""
 
 from __future__ import annotations
 
 import csv
 import re
-from typing import Annotated
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from evenmatch.cli.shared import options
 from evenmatch.cli.shared.output import compile_ahead, note, note_skipped, print_json, print_table, printable, working
 from evenmatch.errors import UsageError
+
+if TYPE_CHECKING:
+    from evenmatch.online import MatchOdds
+    from evenmatch.stakes import Stakes
 
 
 def command(
@@ -24,11 +29,24 @@ def command(
     ladder: options.Ladder = None,
     pool_ladders: options.PoolLadders = False,
     as_of: options.AsOf = None,
+    show_stakes: Annotated[
+        bool,
+        typer.Option("--stakes", help="Show what a win, a draw, a loss and quitting would change for each player."),
+    ] = False,
+    assume: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--assume",
+            metavar="K=V",
+            help="With --stakes, about the match: seconds, win_score, loss_score, quit_after, performance; repeatable.",
+        ),
+    ] = None,
     skip_bad: options.SkipBad = False,
     json: options.Json = False,
 ) -> None:
     """Predict win and draw odds of a line-up after the recorded matches. Unknown players count as newcomers.
 
+    With --stakes, what every player would gain or lose, as the match's receipt says if it then goes as assumed.
     Put a name that contains a comma in double quotes, as in CSV.
 
     [bold]Example[/bold]
@@ -39,6 +57,11 @@ def command(
     line_up = parse_teams(teams)
     if by.system.teams not in (None, len(line_up)):
         raise UsageError(f"--teams {teams}: {len(line_up)} teams; {by.system.name} rates matches of {by.system.teams}")
+    if assume and not show_stakes:
+        raise UsageError(f"--assume {assume[0]}: expected --stakes with it, since odds assume nothing")
+    from evenmatch.stake_assumptions import StakeAssumptions
+
+    assumptions = StakeAssumptions.read(options.values_of(assume, "--assume", "seconds=900"))
     now = options.moment(as_of)
     from evenmatch.online import Rater
     from evenmatch.rating import rate, rateable
@@ -53,6 +76,7 @@ def command(
         ratings = rate(recorded, by, progress=progress)
     rater = Rater.after(ratings, recorded.ladders[0])
     odds = rater.odds(line_up, now)
+    stakes = rater.stakes(line_up, assumptions, at=now) if show_stakes else None
     players = [player for team in line_up for player in team]
     newcomers = [player for player in players if player not in rater]
     rating = {player: rater.rating(player) for player in players}
@@ -73,10 +97,16 @@ def command(
                 for number, team in enumerate(line_up)
             ],
         }
-        print_json(document)
+        print_json(document if stakes is None else document | _stakes_document(stakes))
         return
     for player in newcomers:
         note(f"{printable(player)} is not in these matches and counts as a newcomer ({rating[player]:.2f})")
+    _print_odds(by.system.name, line_up, rating, odds)
+    if stakes is not None:
+        _print_stakes(by.system.name, stakes)
+
+
+def _print_odds(system: str, line_up: list[list[str]], rating: dict[str, float], odds: MatchOdds) -> None:
     if len(line_up) == 2:
         heads = ["team", "win", "draw", "loss"]
         rows: list[list[object]] = [
@@ -98,7 +128,39 @@ def command(
             ]
             for a, team in enumerate(line_up)
         ]
-    print_table(f"Odds by {by.system.name}", heads, rows, right=heads[1:])
+    print_table(f"Odds by {system}", heads, rows, right=heads[1:])
+
+
+def _print_stakes(system: str, stakes: Stakes) -> None:
+    from evenmatch.service.queries.match_explanations import ShownRatingChange
+
+    heads = ["player", "team", "rating", *stakes.players[0].after._fields]
+    rows: list[list[object]] = [
+        [
+            entry.player,
+            entry.team + 1,
+            entry.before,
+            *(f"{ShownRatingChange.of(entry.before, after).change:+.2f}" for after in entry.after),
+        ]
+        for entry in stakes.players
+    ]
+    print_table(f"Stakes by {system}", heads, rows, right=heads[1:])
+    print("\n".join(stakes.sentences))
+
+
+def _stakes_document(stakes: Stakes) -> dict[str, object]:
+    """The stakes as JSON data, with full precision."""
+    listed = [
+        {
+            "player": entry.player,
+            "team": entry.team,
+            "before": entry.before,
+            "after": entry.after._asdict(),
+            "change": entry.change._asdict(),
+        }
+        for entry in stakes.players
+    ]
+    return {"stakes": listed, "assumptions": asdict(stakes.assumptions), "assumed": list(stakes.sentences)}
 
 
 def parse_teams(text: str) -> list[list[str]]:

@@ -49,13 +49,13 @@ def rules_of(system: str, preset: str | None, params: list[str] | None) -> Rules
     return rules(system, preset, **values_of(params))
 
 
-def values_of(params: list[str] | None) -> dict[str, object]:
-    """The parameter values given by --param, by name."""
+def values_of(params: list[str] | None, option: str = "--param", example: str = "k=20") -> dict[str, object]:
+    """The values given by --param, or by another repeatable option, by name."""
     values: dict[str, object] = {}
     for text in params or []:
         name, equals, value = text.partition("=")
         if not equals:
-            raise UsageError(f"--param {text}: expected NAME=VALUE, for example k=20")
+            raise UsageError(f"{option} {text}: expected NAME=VALUE, for example {example}")
         values[name.strip()] = value.strip()
     return values
 

@@ -72,10 +72,13 @@ class MatchCalls:
 
     @operation
     def get_odds(self, ladder: str, line_up: LineUp) -> Call[OddsOut]:
-        """The predicted odds of a line-up. Unknown players count as newcomers.
+        """The predicted odds of a line-up, and its stakes if asked for. Unknown players count as newcomers.
 
         >>> teams = [TeamLineUp(players=["ann", "bob"]), TeamLineUp(players=["eve", "joe"])]
-        >>> client.get_odds("arena", LineUp(teams=teams)).teams[0].expected
+        >>> odds = client.get_odds("arena", LineUp(teams=teams, stakes=StakesRequest(players=["ann"])))
+        >>> odds.teams[0].expected
         0.64
+        >>> odds.teams[0].players[0].stakes.change.win
+        75.0
         """
         return post(OddsOut, at("ladders", ladder, "odds"), line_up, again=True)

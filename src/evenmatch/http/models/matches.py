@@ -7,7 +7,10 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from evenmatch.http.models.base import Moment, Name, RequestModel, ResponseModel, Seconds, examples
+from evenmatch.http.models.options import OptionsRequest, OptionsResponse, checked_fields, response_fields
 from evenmatch.http.models.problems import Problem
+from evenmatch.options import options_of
+from evenmatch.stake_assumptions import StakeAssumptions
 
 PLAYED = "2026-11-21T18:30:00Z"
 TEAMS = [
@@ -15,6 +18,11 @@ TEAMS = [
     {"score": 4, "players": [{"player": "eve", "seconds": 600}, {"player": "joe", "seconds": 120, "quit": True}]},
 ]
 FACTORS = {"stake": 75.0, "rank_modifier": 1.0, "floored": False}
+STAKES = {
+    "before": 1575.0,
+    "after": {"win": 1650.0, "draw": 1575.0, "loss": 1492.5, "quit": 1492.5},
+    "change": {"win": 75.0, "draw": 0.0, "loss": -82.5, "quit": -82.5},
+}
 MATCH = {
     "match_id": "m-1",
     "ladder": "arena",
@@ -172,12 +180,55 @@ class TeamLineUp(RequestModel):
     players: list[Name] = Field(min_length=1, max_length=256)
 
 
+@checked_fields(options_of(StakeAssumptions))
+class StakesRequest(OptionsRequest):
+    """The stakes to compute: the players, and how the match is assumed to go where more than its result counts."""
+
+    model_config = examples({"players": ["ann"], "seconds": 900})
+
+    players: list[Name] | None = Field(
+        default=None, min_length=1, max_length=256, description="Players of the line-up; null: all of them."
+    )
+
+
 class LineUp(RequestModel):
     """A hypothetical line-up of teams."""
 
     model_config = examples({"teams": [{"players": ["ann", "bob"]}, {"players": ["eve", "joe"]}]})
 
     teams: list[TeamLineUp] = Field(min_length=2, max_length=256)
+    stakes: StakesRequest | None = Field(
+        default=None,
+        description="Also compute what the players would gain or lose; {}: all players, default assumptions.",
+    )
+
+
+class OutcomesOut(ResponseModel):
+    """A number for each outcome of a match for one player.
+
+    win, draw, loss  of their team; of three and more teams: first place, all level, last place
+    quit             the player leaves early, and the team loses
+    """
+
+    win: float
+    draw: float
+    loss: float
+    quit: float
+
+
+class PlayerStakesOut(ResponseModel):
+    """The stakes of a player: ratings as the receipt of the match will have them, if it goes as assumed."""
+
+    before: float
+    after: OutcomesOut
+    change: OutcomesOut
+
+
+@response_fields(options_of(StakeAssumptions))
+class AssumptionsOut(OptionsResponse):
+    """The assumptions about the match to come, behind the stakes."""
+
+    sentences: list[str] = Field(description="The assumptions and the meaning of the outcomes, in words.")
 
 
 class PlayerOdds(ResponseModel):
@@ -186,6 +237,7 @@ class PlayerOdds(ResponseModel):
     player: str
     rating: float
     newcomer: bool
+    stakes: PlayerStakesOut | None = Field(default=None, description="Null where they were not asked for.")
 
 
 class TeamOdds(ResponseModel):
@@ -198,14 +250,14 @@ class TeamOdds(ResponseModel):
 
 
 class OddsOut(ResponseModel):
-    """The odds of a line-up."""
+    """The odds of a line-up, and its stakes if they were asked for."""
 
     model_config = examples(
         {
             "ladder": "arena",
             "teams": [
                 {
-                    "players": [{"player": "ann", "rating": 1575.0, "newcomer": False}],
+                    "players": [{"player": "ann", "rating": 1575.0, "newcomer": False, "stakes": STAKES}],
                     "expected": 0.64,
                     "win": [0.0, 0.62],
                     "draw": [0.0, 0.04],
@@ -216,6 +268,7 @@ class OddsOut(ResponseModel):
 
     ladder: str
     teams: list[TeamOdds]
+    assumptions: AssumptionsOut | None = Field(default=None, description="Of the stakes; null without them.")
 
 
 class AppearanceOut(ResponseModel):

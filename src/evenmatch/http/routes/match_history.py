@@ -13,20 +13,27 @@ from evenmatch.http.cursors import read_cursor, write_cursor
 from evenmatch.http.models.base import Moment, Name, micros, moment
 from evenmatch.http.models.matches import (
     AppearanceOut,
+    AssumptionsOut,
     LineUp,
     MatchesPage,
     MatchOut,
     OddsOut,
+    OutcomesOut,
     PlayerOdds,
+    PlayerStakesOut,
+    StakesRequest,
     TeamOdds,
     TeamOut,
 )
 from evenmatch.http.page_parameters import Cursor, Limit
 from evenmatch.http.responses import read, written
 from evenmatch.http.site import site_of
-from evenmatch.service.queries.lineup_odds import LineUpOdds
+from evenmatch.options import options_of
+from evenmatch.service.queries.lineup_odds import LineupMember, LineUpOdds, StakesQuery
 from evenmatch.service.queries.match_explanations import ShownRatingChange, shown, shown_number
 from evenmatch.service.queries.match_profiles import MatchProfile, Part, TeamProfile, sentences_of
+from evenmatch.stake_assumptions import StakeAssumptions
+from evenmatch.stakes import PlayerStakes, Stakes
 
 router = APIRouter(prefix="/v1/ladders/{ladder:text}", tags=["matches"])
 
@@ -76,10 +83,15 @@ async def get_match(ladder: str, match_id: str, request: Request, _: Reader) -> 
 
 @router.post("/odds", response_model=OddsOut, operation_id="get_odds")
 async def get_odds(ladder: str, line_up: LineUp, request: Request, _: Reader) -> Response:
-    """The odds of a line-up with current ratings. Unknown players count as newcomers."""
+    """The odds of a line-up with current ratings. Unknown players count as newcomers.
+
+    With `stakes`: what each player would gain or lose by a win, a draw, a loss and by quitting, as the receipt says
+    if the match then goes as assumed.
+    """
     site = site_of(request)
     teams = [team.players for team in line_up.teams]
-    return written(_odds(ladder, await site.work(site.reading.prospects, ladder, teams)))
+    query = None if line_up.stakes is None else _stakes_query(line_up.stakes)
+    return written(_odds(ladder, await site.work(site.reading.prospects, ladder, teams, query)))
 
 
 def _match(ladder: str, system: str, match: MatchProfile) -> MatchOut:
@@ -130,14 +142,40 @@ def _player(part: Part, reason: str) -> AppearanceOut:
     return reported.model_copy(update=moved)
 
 
+def _stakes_query(asked: StakesRequest) -> StakesQuery:
+    values = {name: getattr(asked, name) for name in options_of(StakeAssumptions)}
+    return StakesQuery(StakeAssumptions.read(values), asked.players)
+
+
 def _odds(ladder: str, prospects: LineUpOdds) -> OddsOut:
+    stakes = {} if prospects.stakes is None else {entry.player: entry for entry in prospects.stakes.players}
     teams = [
         TeamOdds(
-            players=[PlayerOdds(player=entry.player, rating=entry.rating, newcomer=entry.newcomer) for entry in team],
+            players=[_member(entry, stakes.get(entry.player)) for entry in team],
             expected=prospects.odds.expected[index],
             win=list(prospects.odds.win[index]),
             draw=list(prospects.odds.draw[index]),
         )
         for index, team in enumerate(prospects.teams)
     ]
-    return OddsOut(ladder=ladder, teams=teams)
+    assumptions = None if prospects.stakes is None else _assumptions(prospects.stakes)
+    return OddsOut(ladder=ladder, teams=teams, assumptions=assumptions)
+
+
+def _member(entry: LineupMember, stakes: PlayerStakes | None) -> PlayerOdds:
+    at_stake = None if stakes is None else _stakes(stakes)
+    return PlayerOdds(player=entry.player, rating=entry.rating, newcomer=entry.newcomer, stakes=at_stake)
+
+
+def _stakes(stakes: PlayerStakes) -> PlayerStakesOut:
+    changes = {outcome: ShownRatingChange.of(stakes.before, after) for outcome, after in stakes.after._asdict().items()}
+    return PlayerStakesOut(
+        before=changes["win"].before,
+        after=OutcomesOut(**{outcome: change.after for outcome, change in changes.items()}),
+        change=OutcomesOut(**{outcome: change.change for outcome, change in changes.items()}),
+    )
+
+
+def _assumptions(stakes: Stakes) -> AssumptionsOut:
+    values = {name: getattr(stakes.assumptions, name) for name in options_of(StakeAssumptions)}
+    return AssumptionsOut(sentences=list(stakes.sentences), **values)

@@ -13,7 +13,7 @@ from evenmatch.ledger.tables import appearances, corrections, player_identities,
 from evenmatch.service import ladders, stored_queues
 from evenmatch.service.ladders import Ladder
 from evenmatch.service.queries import match_profiles
-from evenmatch.service.queries.lineup_odds import LineUpOdds, prospects
+from evenmatch.service.queries.lineup_odds import LineUpOdds, StakesQuery, prospects
 from evenmatch.service.queries.match_explanations import known
 from evenmatch.service.queries.match_profiles import MatchProfile
 from evenmatch.service.queries.player_search import search_ladder
@@ -262,10 +262,10 @@ class LadderQueries(Transacting):
                 stored_queues.find(stored_queues.read(store, head.ladder), queue)
             return audited
 
-    def prospects(self, ladder: str, teams: Sequence[Sequence[str]]) -> LineUpOdds:
-        """The odds of a line-up as of now; see lineup_odds.prospects."""
+    def prospects(self, ladder: str, teams: Sequence[Sequence[str]], query: StakesQuery | None = None) -> LineUpOdds:
+        """The odds of a line-up as of now, and its stakes if they are asked for; see lineup_odds.prospects."""
         with self._read(ladder) as (store, head):
-            return prospects(store, head, self.clock(), teams)
+            return prospects(store, head, self.clock(), teams, query)
 
 
 def _find(store: Store, head: Head, name: str) -> int:

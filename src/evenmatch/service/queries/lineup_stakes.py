@@ -1,0 +1,76 @@
+"""The stakes of a possible match, by a ladder's current ratings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from evenmatch.errors import InputError
+from evenmatch.ledger.plan import Plan
+from evenmatch.ledger.store import Head, Store
+from evenmatch.ledger.tables import corrections, player_identities, player_states
+from evenmatch.online import check_line_up
+from evenmatch.stake_assumptions import StakeAssumptions
+from evenmatch.stakes import PlayerStakes, stakes
+from evenmatch.systems.system import Records, Rules
+
+MOST_WORK = 2**23  # players asked for, times the square of all players: about a second of the slowest system
+
+
+def stakes_by_id(
+    store: Store, head: Head, now: int, teams: Sequence[Sequence[int]], assumptions: StakeAssumptions
+) -> dict[int, PlayerStakes]:
+    """The stakes of a line-up of player ids in a match that ends now (microseconds), by these ids.
+
+    Raises InputError as `check_stakes` does, or if the ladder's system cannot rate such teams.
+    """
+    plan = corrections.read_plan(store, head, head.planned)
+    given, sizes = [player for team in teams for player in team], [len(team) for team in teams]
+    present = player_identities.names_of(store, given)
+    names = check_line_up(plan.last_rules, [[present[player] for player in team] for team in teams])
+    ids = ids_of(store, names)  # as a report of the match would, by names: a merged player's are those of the other
+    latest = now if head.time is None else max(now, head.time)
+    check_stakes(plan, ids, names, latest, len(ids))
+    state, _ = records_of(store, head, plan.last_rules, ids)
+    computed = stakes(plan.last_rules, state, names, sizes, latest, assumptions, range(len(ids)))
+    return dict(zip(given, computed.players, strict=True))
+
+
+def check_stakes(plan: Plan, ids: Sequence[int | None], names: Sequence[str], time: int, chosen: int) -> None:
+    """Raise InputError where a line-up has no stakes: a player is banned, so that no match with them is rated as usual.
+
+    chosen  the number of players whose stakes are wanted; InputError, too, where computing them takes too long
+    ids     None for unknown players;  time  when the match ends, in microseconds
+    """
+    for player, name in zip(ids, names, strict=True):
+        ban = None if player is None else plan.bans.get(player)
+        if ban is not None and (ban.since is None or ban.since <= time):
+            raise InputError(f"{name!r} is banned from this ladder, so there are no stakes in a match with them")
+    most = MOST_WORK // len(names) ** 2
+    if chosen > most:
+        expected = f"expected at most {most:,} players whose stakes are asked for" if most else "expected fewer players"
+        raise InputError(f"stakes of {chosen:,} players in a line-up of {len(names):,} take too long; {expected}")
+
+
+def ids_of(store: Store, names: Sequence[str]) -> list[int | None]:
+    """The ids of these players, None for unknown ones. Raises InputError if two names belong to one player."""
+    known = player_identities.ids_of(store, names)
+    if len(set(known.values())) < len(known):
+        ids = list(known.values())
+        twice = next(name for name, player in known.items() if ids.count(player) > 1)
+        raise InputError(f"{twice!r} and another name in the line-up belong to the same player")
+    return [known.get(name) for name in names]
+
+
+def records_of(store: Store, head: Head, rules: Rules, ids: Sequence[int | None]) -> tuple[Records, list[bool]]:
+    """The records of these players, and whether each is a newcomer, as unknown players (None) are."""
+    known = np.array(sorted({player for player in ids if player is not None}), np.int64)
+    roster = player_states.read_roster(store, head, rules, known)
+    rows = {player: row for row, player in enumerate(roster.ids.tolist())}
+    state = rules.newcomers(len(ids))
+    newcomer = [player not in rows for player in ids]
+    for index, player in enumerate(ids):
+        if player in rows:
+            state[index] = roster.records[rows[player]]
+    return state, newcomer

@@ -1,0 +1,234 @@
+"""Stakes: the rating change that a win, a draw, a loss or quitting would bring each player of a line-up.
+
+Every outcome is a match that the kernels of the ladder's system rate, from the states before it: so the change is, bit
+for bit, the one on the receipt if the match then goes as assumed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from evenmatch.errors import InputError
+from evenmatch.history import Columns, Flags, Floats, History, Integers
+from evenmatch.rating import check_range
+from evenmatch.stake_assumptions import StakeAssumptions
+from evenmatch.systems import loop
+from evenmatch.systems.system import Records, Rules
+
+
+class OutcomeNumbers(NamedTuple):
+    """A number for each outcome of a match for one player."""
+
+    win: float
+    draw: float
+    loss: float
+    quit: float
+
+
+@dataclass(frozen=True)
+class PlayerStakes:
+    """The stakes of one player of a line-up.
+
+    team    counted from 0
+    before  the rating before the match, as the receipt will say
+    after   the rating after it, for each outcome
+    """
+
+    player: str
+    team: int
+    before: float
+    after: OutcomeNumbers
+
+    @property
+    def change(self) -> OutcomeNumbers:
+        """How much the rating would change, for each outcome."""
+        return OutcomeNumbers(*(after - self.before for after in self.after))
+
+
+@dataclass(frozen=True)
+class Stakes:
+    """The stakes of a line-up.
+
+    players      in the order of the line-up
+    assumptions  about the match;  sentences  the same in words, and what the outcomes mean
+    """
+
+    players: tuple[PlayerStakes, ...]
+    assumptions: StakeAssumptions
+    sentences: tuple[str, ...]
+
+
+class Cases(NamedTuple):
+    """Possible matches of one line-up.
+
+    places   int32 (M, T)  place of each team
+    quitter  int32 (M,)    index of the player who quits, -1 for none
+    """
+
+    places: Integers
+    quitter: Integers
+
+    def label(self, case: int, names: Sequence[str]) -> str:
+        """A case in words, for messages."""
+        if self.quitter[case] >= 0:
+            return f"{names[self.quitter[case]]} quits"
+        if (self.places[case] == 1).all():
+            return "a draw"
+        return f"teams finish in the order {(np.argsort(self.places[case]) + 1).tolist()}"
+
+
+def check_players(names: Sequence[str], players: Sequence[str] | None) -> list[int]:
+    """The indices in a line-up of the players whose stakes are wanted (None: all), in its order.
+
+    Raises InputError for a player who is not in it.
+    """
+    if players is None:
+        return list(range(len(names)))
+    wanted = set(players)
+    stranger = next((player for player in players if player not in names), None)
+    if stranger is not None:
+        listed = ", ".join(map(repr, names[:20])) + (", …" if len(names) > 20 else "")
+        raise InputError(f"{stranger!r} is not in the line-up, so has no stakes; expected one of {listed}")
+    return [index for index, name in enumerate(names) if name in wanted]
+
+
+def stakes(
+    by: Rules,
+    state: Records,
+    names: Sequence[str],
+    sizes: Sequence[int],
+    time: int,
+    assumptions: StakeAssumptions,
+    chosen: Sequence[int],
+) -> Stakes:
+    """The stakes of these players (indices) of a line-up, in a match that ends at a time in microseconds.
+
+    state, names  of the players, team after team;  sizes  of the teams
+    Raises InputError if the system cannot rate the match assumed, RatingRangeError if a rating leaves its range.
+    """
+    team_of = np.repeat(np.arange(len(sizes)), sizes)
+    level = Cases(np.ones((1, len(sizes)), np.int32), np.full(1, -1, np.int32))
+    strength = _replay(by, state, names, sizes, time, assumptions, level).expected
+    teams = sorted({int(team_of[index]) for index in chosen})
+    places = [_places(len(sizes), team, strength, first=first) for first in (True, False) for team in teams]
+    places += [_places(len(sizes), int(team_of[index]), strength, first=False) for index in chosen]
+    quitter = [-1] * (1 + 2 * len(teams)) + list(chosen)
+    cases = Cases(np.array([level.places[0], *places]), np.array(quitter, np.int32))
+    result = _replay(by, state, names, sizes, time, assumptions, cases)
+    assert result.journal is not None
+    shape = len(quitter), len(names)
+    before, after = result.journal.before.reshape(shape), result.journal.after.reshape(shape)
+    listed = []
+    for row, index in enumerate(chosen):
+        team = int(team_of[index])
+        win = 1 + teams.index(team)
+        outcomes = (win, 0, win + len(teams), 1 + 2 * len(teams) + row)
+        rating = OutcomeNumbers(*(float(after[case, index]) for case in outcomes))
+        listed.append(PlayerStakes(names[index], team, float(before[0, index]), rating))
+    return Stakes(tuple(listed), assumptions, tuple(_sentences(by, len(sizes), assumptions)))
+
+
+def _places(count: int, team: int, strength: Floats, *, first: bool) -> Integers:
+    """Places where this team comes first or last, and the others in the order of their expected scores."""
+    others = sorted((other for other in range(count) if other != team), key=lambda other: -strength[other])
+    order = [team, *others] if first else [*others, team]
+    places = np.empty(count, np.int32)
+    places[order] = np.arange(1, count + 1)
+    return places
+
+
+def _replay(
+    by: Rules,
+    state: Records,
+    names: Sequence[str],
+    sizes: Sequence[int],
+    time: int,
+    assumptions: StakeAssumptions,
+    cases: Cases,
+) -> loop.Replay:
+    """Rate every case, each from the same state; checked as a reported match is."""
+    history = _history(sizes, time, assumptions, cases)
+    refused = next(iter(by.system.refusals(history.columns, by.parameters)), None)
+    if refused is not None:
+        raise InputError(f"no stakes for this line-up: {refused[1]}")
+    repeated = np.tile(state, len(cases.quitter))
+    result = loop.replay(by, history, repeated, journal=True)
+    check_range(
+        by,
+        history,
+        repeated,
+        result,
+        lambda row: names[row % len(names)],
+        lambda case: cases.label(case, names),
+    )
+    return result
+
+
+def _history(sizes: Sequence[int], time: int, a: StakeAssumptions, cases: Cases) -> History:
+    """The cases as matches, each with players of its own."""
+    matches, teams = cases.places.shape
+    team_of = np.repeat(np.arange(teams), sizes)
+    slots = len(team_of)
+    quit_early: Flags = np.arange(slots) == cases.quitter[:, None]
+    played = np.where(quit_early, a.quit_after, 1.0)
+    team_score = a.win_score + (a.loss_score - a.win_score) * (cases.places - 1) / (teams - 1)
+    seconds = np.nan if a.seconds is None else a.seconds
+    performance = np.nan if a.performance is None else a.performance
+    return History(
+        Columns(
+            time=np.full(matches, time),
+            team_start=np.arange(matches + 1) * teams,
+            place=cases.places.ravel(),
+            team_score=team_score.ravel(),
+            slot_start=np.concatenate(([0], np.cumsum(np.tile(sizes, matches)))),
+            player=np.arange(matches * slots),
+            score=(team_score[:, team_of] * played).ravel(),
+            seconds=(seconds * played).ravel(),
+            performance=np.full(matches * slots, performance),
+            quit=quit_early.ravel(),
+            duration=np.full(matches, seconds),
+            keep=np.ones(matches * slots, np.bool_),
+        )
+    )
+
+
+def _sentences(by: Rules, teams: int, a: StakeAssumptions) -> list[str]:
+    """The assumptions, and what the outcomes mean, in words."""
+    play = "Times are not recorded" if a.seconds is None else f"All players play the whole match, {a.seconds:g} seconds"
+    performance = "not recorded" if a.performance is None else f"{a.performance:g}"
+    if teams == 2:
+        last, order = "loses", []
+        score = f"The winning team and each of its players score {a.win_score:g}, the losing ones {a.loss_score:g}"
+    else:
+        last = "comes last"
+        order = ["A win is the first place, a loss the last; the others finish in the order of their expected scores."]
+        score = f"The first team and each of its players score {a.win_score:g}, the last ones {a.loss_score:g}"
+        score += ", those between in equal steps"
+    if quitters_differ(by):
+        rule = "has a rule for players who quit"
+    else:
+        rule = "has no rule for players who quit: it counts as the team's result, a loss"
+    return [
+        f"{play}.",
+        f"{score}; in a draw all score {a.win_score:g}.",
+        *order,
+        f"A player who quits leaves after {a.quit_after:.0%} of the match, with that part of the score; "
+        f"the others stay, and the team {last}. {by.system.name} {rule}.",
+        f"Performances of players are {performance}.",
+    ]
+
+
+def quitters_differ(by: Rules) -> bool:
+    """Whether the system rates a newcomer who quits otherwise than one who stays, all else equal."""
+    count = by.system.teams or 2
+    cases = Cases(np.tile(np.arange(1, count + 1, dtype=np.int32), (2, 1)), np.array([-1, 0], np.int32))
+    history = _history([1] * count, 0, StakeAssumptions(quit_after=1.0), cases)
+    if next(iter(by.system.refusals(history.columns, by.parameters)), None) is not None:
+        return False
+    journal = loop.replay(by, history, by.newcomers(2 * count), journal=True).journal
+    assert journal is not None
+    return bool(journal.after[0] != journal.after[count])
