@@ -121,6 +121,7 @@ class LadderOut(ResponseModel):
                         "team_size": 6,
                         "reset": "soft",
                         "factor": 0.5,
+                        "show": "rating",
                         "archived": False,
                     },
                     "events": 1,

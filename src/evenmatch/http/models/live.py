@@ -128,7 +128,9 @@ class LiveMatch(ResponseModel):
     confirmed: bool = Field(description="The game server has reported that the match started.")
     queue: str | None
     region: str | None
-    odds: float | None = Field(description="The first team's win probability as predicted by the matchmaker.")
+    odds: float | None = Field(
+        description="The first team's win probability as predicted by the matchmaker; null: none, or not shown."
+    )
     spread: float | None
     started_at: Moment
     expires_at: Moment

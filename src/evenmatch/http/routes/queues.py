@@ -12,6 +12,7 @@ from evenmatch.http.models.policies import QueuePolicy
 from evenmatch.http.models.queues import PenaltyOut, QueueOut, QueuesPage, SetQueue, TicketOf
 from evenmatch.http.responses import read, written
 from evenmatch.http.site import Site, site_of
+from evenmatch.service.queries.visibility import Visibility
 from evenmatch.service.queue_rules import QueueRules
 from evenmatch.service.stored_queues import QueueSetup
 
@@ -20,17 +21,20 @@ BANDS = 10
 
 
 @router.get("/queues", response_model=QueuesPage, operation_id="queues")
-async def queues(ladder: str, request: Request, _: Reader) -> Response:
+async def queues(ladder: str, request: Request, caller: Reader) -> Response:
     """The queues of a ladder, with the numbers of waiting players."""
-    return read(request, QueuesPage(items=await site_of(request).work(_queues, site_of(request), ladder)))
+    site = site_of(request)
+    seen = await site.visibility(caller, ladder)
+    return read(request, QueuesPage(items=await site.work(_queues, site, ladder, seen)))
 
 
 @router.get("/queues/{queue:text}", response_model=QueueOut, operation_id="queue")
-async def queue(ladder: str, queue: str, request: Request, _: Reader) -> Response:
+async def queue(ladder: str, queue: str, request: Request, caller: Reader) -> Response:
     """A queue, with the numbers of waiting players by percentile and region."""
     site = site_of(request)
     setup = await site.work(site.queue_service.queue, ladder, queue)
-    return read(request, await site.work(_queue, site, ladder, setup))
+    seen = await site.visibility(caller, ladder)
+    return read(request, await site.work(_queue, site, ladder, setup, seen))
 
 
 @router.put("/queues/{queue:text}", response_model=QueueOut, operation_id="set_queue")
@@ -41,7 +45,8 @@ async def set_queue(ladder: str, queue: str, body: SetQueue, request: Request, c
     rules = QueueRules.from_data(rule_values)
     entry = audit_entry(request, caller, "queue.set", ladder, queue, {"policy": policy, "rules": rule_values})
     setup = await site.work(site.queue_service.noting(entry).set_queue, ladder, queue, policy, rules)
-    return written(await site.work(_queue, site, ladder, setup))
+    seen = await site.visibility(caller, ladder)
+    return written(await site.work(_queue, site, ladder, setup, seen))
 
 
 @router.delete("/queues/{queue:text}", status_code=204, operation_id="remove_queue")
@@ -86,11 +91,11 @@ async def ticket_of_player(ladder: str, player: str, request: Request, caller: Q
     return read(request, TicketOf(player=player, ladder=ladder, ticket=ticket, match_id=match_id))
 
 
-def _queues(site: Site, ladder: str) -> list[QueueOut]:
-    return [_queue(site, ladder, setup) for setup in site.queue_service.queues(ladder)]
+def _queues(site: Site, ladder: str, seen: Visibility) -> list[QueueOut]:
+    return [_queue(site, ladder, setup, seen) for setup in site.queue_service.queues(ladder)]
 
 
-def _queue(site: Site, ladder: str, setup: QueueSetup) -> QueueOut:
+def _queue(site: Site, ladder: str, setup: QueueSetup, seen: Visibility) -> QueueOut:
     counts = site.queue_service.counts(ladder).get(setup.name)
     return QueueOut(
         ladder=ladder,
@@ -101,6 +106,6 @@ def _queue(site: Site, ladder: str, setup: QueueSetup) -> QueueOut:
         matchmaker="running" if site.queue_service.is_matching(ladder) else "starting",
         tickets=0 if counts is None else counts.tickets,
         players=0 if counts is None else counts.players,
-        by_percentile=[0] * BANDS if counts is None else list(counts.bands),
+        by_percentile=seen.bands([0] * BANDS if counts is None else counts.bands),
         by_region={} if counts is None else dict(counts.regions),
     )

@@ -48,7 +48,7 @@ QUEUE = (
 
 ADMIN, POST = "admin", ("POST",)
 
-LAB = (
+_LAB = (
     PageRoute(f"{LADDER}/lab", lab_overview.lab),
     PageRoute(f"{LADDER}/lab/health", lab_overview.health),
     PageRoute(f"{LADDER}/lab/waits", lab_overview.waits),
@@ -61,6 +61,7 @@ LAB = (
     PageRoute(f"{LADDER}/lab/what-if", lab_forms.what_if, methods=POST, form=f"{LADDER}/lab/what-if"),
     PageRoute(f"{LADDER}/lab/queue", lab_queue.queue),
 )
+LAB = tuple(page._replace(whole=True) for page in _LAB)  # it computes with the ratings of all
 
 OPERATE = f"{LADDER}/operate"
 OPERATORS = (
