@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from starlette.responses import Response
 
 from evenmatch.errors import UsageError
+from evenmatch.service.queries.descriptions import state_meanings
 from evenmatch.service.queries.player_statistics import Encounters, Tally
 from evenmatch.service.queries.rating_path import RatingStep
+from evenmatch.systems.system import FactorValue
 from evenmatch.web.page_request import PageRequest, address
 from evenmatch.web.view_models import LadderShown, played
 
@@ -33,6 +35,14 @@ class Hours(NamedTuple):
     tally: Tally
 
 
+class PlayerState(NamedTuple):
+    """A value that the system keeps for a player beside the rating, and what it means."""
+
+    name: str
+    value: FactorValue | None
+    meaning: str
+
+
 async def player(visit: PageRequest) -> Response:
     """Show the page of a player."""
     return await visit.show("player", lambda: _player(visit))
@@ -45,6 +55,7 @@ def _player(visit: PageRequest) -> Mapping[str, object]:
     name, matches, next_before = visit.reading.played(visit.ladder, profile.player, before, SIZE)
     met = visit.reading.encounters(visit.ladder, name)
     here = ("ladders", visit.ladder, "players", name)
+    system = visit.reading.described(visit.ladder).rules.system
     rows = [played(match, name) for match in matches]
     shown = LadderShown.of(view)
     curves = shown.visibility.curves
@@ -57,6 +68,10 @@ def _player(visit: PageRequest) -> Mapping[str, object]:
         "player": profile.player,
         "profile": profile,
         "standing": profile.standing,
+        "states": [
+            PlayerState(state, profile.state[state], meaning)
+            for state, meaning in state_meanings(system, profile.state).items()
+        ],
         "rows": rows,
         "form": [row.result for row in rows[:FORM]] if before is None else [],
         "met": met,
