@@ -99,7 +99,7 @@ WRONG = [
     ("create game", "--scope"),
     (
         "create game --scope reports",
-        "unknown scope 'reports' (did you mean 'report'?); known: report, queue, read, admin",
+        "unknown scope 'reports' (did you mean 'report'?); known: report, queue, read, ratings, admin",
     ),
     ("create game --scope read --ladder deul", "unknown ladder 'deul' (did you mean 'duel'?); known: duel"),
     ("create game --scope read --expires soon", "--expires soon: expected a span like 90d, 12h, 30m or 4w"),

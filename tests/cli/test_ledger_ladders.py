@@ -5,6 +5,10 @@ import json
 
 import pytest
 
+from evenmatch import from_matches, rate, rules, write
+from evenmatch.lab.ladder.placement import placement_advice
+from evenmatch.lab.synthetic_season import season
+
 # Winner and loser of the season's duels, in order of time
 DUELS = [("a", "b"), ("a", "c"), ("a", "d"), ("a", "e"), ("b", "c"), ("b", "d"), ("b", "e"), ("c", "d"), ("c", "e")]
 DUELS += [("d", "e"), ("f", "a")]
@@ -34,7 +38,8 @@ def test_create_makes_the_file_and_show_tells_every_setting_and_parameter(run, t
     made = run(
         *("ladder", "create", "arena", "--system", "elo", "--param", "k=20", "--param", "start=1000"),
         *("--title", "Arena 6v6", "--placement", 4, "--active-days", 7.5, "--divisions", table),
-        *("--division-margin", 1, "--team-size", 6, "--reset", "full", "--factor", 0.25, "--db", db),
+        *("--division-margin", 1, "--team-size", 6, "--reset", "full", "--factor", 0.25, "--show", "percentile"),
+        *("--db", db),
     )
     assert (made.code, db.exists()) == (0, True)
     assert made.out == f"ladder arena: created in {db}, rated by elo\n"
@@ -45,6 +50,7 @@ def test_create_makes_the_file_and_show_tells_every_setting_and_parameter(run, t
         "team_size": 6,
         "reset": "full",
         "factor": 0.25,
+        "show": "percentile",
         "placement": 4,
         "active_days": 7.5,
         "divisions": [["low", 1], ["high", 60]],
@@ -332,3 +338,28 @@ def test_show_lists_the_corrections_with_their_reasons(run, league):
         ("player-banned", None, "a", None),
     ]
     assert "a crash" in run("ladder", "show", "duel").out
+
+
+def test_advice_names_the_matches_after_which_percentiles_have_steadied(run, tmp_path):
+    db, matches = tmp_path / "season.db", tmp_path / "season.csv"
+    played = season(3, players=80, matches=900).matches
+    write(from_matches(played), matches)
+    assert run("ladder", "create", "arena", "--system", "wager", "--placement", 7, "--db", db).code == 0
+    assert run("import", matches, "--ladder", "arena", "--db", db).code == 0
+    expected = placement_advice(rate(from_matches(played), rules("wager"), journal=True), 6)
+    told = json.loads(run("ladder", "advise", "arena", "--move", 6, "--db", db, "--json").out)
+    assert (told["placement"], told["present"], told["move"]) == (expected.placement, 7, 6)
+    assert [step["completed"] for step in told["steps"]] == [step.completed for step in expected.steps]
+    assert told["steps"][3]["mean"] == pytest.approx(expected.steps[3].mean)
+    ended = run("ladder", "advise", "arena", "--move", 6, "--db", db)
+    assert ended.code == 0
+    assert f"after {expected.placement} matches the next one moves a percentile by less than 6" in ended.out
+    assert "even after" in run("ladder", "advise", "arena", "--move", 0.01, "--db", db).out
+    refused = run("ladder", "advise", "arena", "--move", 0, "--db", db)
+    assert (refused.code, "expected more than 0, at most 100" in refused.err) == (2, True)
+
+
+def test_advice_needs_matches(run, league):
+    refused = run("ladder", "advise", "duel")
+    assert refused.code != 0
+    assert "too few matches for advice" in refused.err

@@ -78,7 +78,7 @@ def test_export_holds_all_that_is_known(run, league):
     run("season", "open")
     run("ban", "b", "--rule", "refund", "--reason", "aimbot")
     ended = run("player", "export", "b", "--out", "b.json")
-    assert (ended.code, ended.out) == (0, "b.json: all data about b\n")
+    assert (ended.code, ended.out) == (0, "b.json: the data about b\n")
     with open("b.json", encoding="utf-8") as file:
         told = json.load(file)
     assert (told["player"], told["names"]) == ("b", ["b", "f", "fay"])

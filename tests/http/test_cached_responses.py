@@ -38,9 +38,9 @@ def routed(site, monkeypatch):
     seen = []
     keep = site.answers.keep
 
-    def kept(request, *rest):
+    def kept(request, *rest, whole):
         seen.append(request.url.path)
-        keep(request, *rest)
+        keep(request, *rest, whole=whole)
 
     monkeypatch.setattr(site.answers, "keep", kept)
     return seen

@@ -13,9 +13,10 @@ def caller(*scopes, ladders=None, player=None):
 # A scope that was granted, and all that it lets somebody do
 GRANTS = [
     ("read", {"read"}),
-    ("report", {"report", "read"}),
+    ("ratings", {"ratings", "read"}),
+    ("report", {"report", "read", "ratings"}),
     ("queue", {"queue", "read"}),
-    ("admin", {"report", "queue", "read", "admin"}),
+    ("admin", {"report", "queue", "read", "ratings", "admin"}),
 ]
 
 
@@ -26,7 +27,7 @@ def test_report_and_queue_may_read_too_and_an_admin_may_do_everything(granted, m
 
 
 def test_scopes_add_up_and_an_unknown_one_is_nobodys():
-    assert {scope for scope in SCOPES if caller("report", "queue").may(scope)} == {"report", "queue", "read"}
+    assert {scope for scope in SCOPES if caller("report", "queue").may(scope)} == {"report", "queue", "read", "ratings"}
     assert not caller("admin").may("reports")
     assert not caller().may("read")
 

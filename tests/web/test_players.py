@@ -7,9 +7,12 @@ from urllib.parse import quote
 
 import pytest
 
-from evenmatch import rules
+from evenmatch import rules, systems
 from evenmatch.service.corrections import Ban
+from evenmatch.service.queries.descriptions import STATES, state_meanings
+from evenmatch.service.queries.ladder_queries import LadderQueries
 from evenmatch.service.settings import Settings
+from evenmatch.web import templates
 from ledger.sample_matches import duel, team_match
 from web_client import HOSTILE, RESULTS, words
 
@@ -243,3 +246,30 @@ def test_who_was_away_too_long_is_not_listed_and_is_told_why(anyone, league, ser
     service.view(league)
     assert "no match was completed in the last 1,000 days" in words(anyone.page(f"/ladders/{league}/players/ann"))
     assert {name for name, _ in standings_rows(anyone.page(f"/ladders/{league}/standings"))} == {"bob", "joe"}
+
+
+UNTOLD = {"mean", "games"}  # from which the rating is made, and which the page tells otherwise
+
+
+def test_every_state_of_every_system_is_explained_or_left_out_on_purpose():
+    for name in systems.names():
+        columns = set(systems.find(name).columns(rules(name).newcomers(1)))
+        assert columns - set(state_meanings(systems.find(name), columns)) <= UNTOLD, name
+
+
+@pytest.mark.parametrize(
+    ("system", "shown"), [("glicko2", ["Deviation", "Volatility"]), ("prav", ["Volatility", "Provisional"])]
+)
+def test_a_player_sees_what_the_system_keeps_and_what_it_means(service, anyone, system, shown):
+    service.create_ladder("sure", system, rules(system), Settings().changed({"placement": 1, "active_days": 1000.0}))
+    service.record_many("sure", [duel(at, *who, ladder="sure") for at, who in enumerate(RESULTS, 1)])
+    service.view("sure")
+    state = LadderQueries(service).profile("sure", "ann").state
+    told = words(anyone.page("/ladders/sure/players/ann")).partition("How sure is the rating?")[2]
+    for name in shown:
+        value = state[name.lower()]
+        text = ("yes" if value else "no") if isinstance(value, bool) else templates.number(value)
+        assert f"{name} {text} {STATES.get((system, name.lower())) or STATES[name.lower()]}" in told
+    assert "Mean" not in told.partition("after each match")[0]
+    service.change_settings("sure", {"show": "percentile"})
+    assert "How sure is the rating?" not in anyone.page("/ladders/sure/players/ann")

@@ -85,6 +85,7 @@ def _of_ladder(service: Service, ladder: str, match: str) -> Story:
             document: dict[str, object] = {"player": appearance.player, "seconds": appearance.seconds}
             document |= {"quit": appearance.quit, "before": None, "after": None}
             if line is not None:
+                assert line.change is not None  # the command line sees everything
                 factors = {name: known(value) for name, value in line.change.factors.items()}
                 document |= {"before": line.change.before, "after": line.change.after}
                 document |= {"factors": factors, "reason": details.reasons[team][place]}

@@ -43,9 +43,10 @@ def create(
 ) -> None:
     """Create an API key and print it. It is printed only this once, since only its hash is stored.
 
-    The scopes: `report` matches; `queue` players and issue tokens to them; `read`; `admin`, which may do everything.
-    Report and queue include read. Without --ladder a key is for all present and future ladders; only such a key with
-    scope admin may create ladders and keys. The key goes to standard output, everything else to standard error.
+    The scopes: `report` matches; `queue` players and issue tokens to them; `read`; `ratings`, to see those that a
+    ladder does not show its players; `admin`, which may do everything. All include read, report includes ratings.
+    Without --ladder a key is for all present and future ladders; only such a key with scope admin may create ladders
+    and keys. The key goes to standard output, everything else to standard error.
 
     [bold]Examples[/bold]
 

@@ -151,25 +151,32 @@ def merge(
 def export(
     name: Name,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="A .json file.")],
+    whole: Annotated[
+        bool, typer.Option("--all", help="Also the ratings that a ladder does not show its players.")
+    ] = False,
     db: Db = DATABASE,
     json: options.Json = False,
 ) -> None:
-    """Export all data about a player: names, standings, matches with changes, past seasons, bans.
+    """Export the data about a player: names, standings, matches with changes, past seasons, bans.
+
+    The file is for the player: it has what each ladder shows its players (its setting `show`), with --all everything.
 
     [bold]Example[/bold]
 
     evenmatch player export ann --out ann.json
     """
     from evenmatch.cli.shared.json_files import write_json
+    from evenmatch.service.callers.access import ANYONE, OPERATOR
     from evenmatch.service.queries.player_profile import everything
 
     with opened(db) as service, working(f"collecting the data about {name}"):
-        document = everything(service.database, name, service.clock())
+        caller = OPERATOR if whole else ANYONE
+        document = everything(service.database, name, service.clock(), caller=caller)
     write_json(document, out)
     if json:
         print_json({"player": document["player"], "file": str(out), "bytes": out.stat().st_size})
         return
-    print(printable(f"{out}: all data about {name}"))
+    print(printable(f"{out}: the data about {name}" + (", with all ratings" if whole else "")))
 
 
 @app.command()

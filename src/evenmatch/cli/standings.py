@@ -270,6 +270,7 @@ def _print(view: View, rows: Sequence[tuple[str, Standing]], page: int, size: in
 
 def _print_distribution(view: View, json: bool) -> None:
     distribution = view.snapshot.distribution(20)
+    assert distribution is not None  # the command line sees everything
     edges, counts = distribution.edges.tolist(), distribution.counts.tolist()
     if json:
         print_json({**_about(view), "edges": edges, "counts": counts})

@@ -18,6 +18,7 @@ from evenmatch.http.options import Options
 from evenmatch.http.rate_limits import RateLimit
 from evenmatch.http.ticket_notifications import TicketNotifications
 from evenmatch.http.view_cache import ViewCache
+from evenmatch.service.callers.access import Caller
 from evenmatch.service.callers.audit_trail import Audit
 from evenmatch.service.callers.keys import Keys
 from evenmatch.service.callers.sessions import Sessions
@@ -27,6 +28,7 @@ from evenmatch.service.jobs import Jobs
 from evenmatch.service.kernels import Kernels
 from evenmatch.service.live_matches.live_match_service import Running
 from evenmatch.service.queries.ladder_queries import LadderQueries
+from evenmatch.service.queries.visibility import Visibility
 from evenmatch.service.queues.queue_service import QueueService
 from evenmatch.service.queues.requests import QueueRequest, RequestResult
 from evenmatch.service.queues.ticket_status import Status
@@ -64,7 +66,6 @@ class Site:
     def __post_init__(self) -> None:
         options = self.options
         self.jobs = Jobs(self.service.database, self.service.clock)
-        self.reading = LadderQueries(self.service)
         self.sessions = Sessions(self.service.database, self.service.clock, self.keys)
         self.views = ViewCache(self.service, self.threads, self.answers)
         start = self.threads.submit
@@ -74,6 +75,17 @@ class Site:
         self.key_limit = RateLimit(options.rate, options.burst)
         self.player_limit = RateLimit(options.player_rate, options.player_burst)
         self.open_limit = RateLimit(options.open_rate, options.open_burst)
+
+    def reading(self, caller: Caller) -> LadderQueries:
+        """The queries on ladders, with the results that this caller may see."""
+        return LadderQueries(self.service, caller=caller)
+
+    async def visibility(self, caller: Caller, ladder: str) -> Visibility:
+        """The visibility of a ladder for this caller, by settings of at most some seconds ago.
+
+        Raises UnknownNameError.
+        """
+        return Visibility.of((await self.views.view(ladder)).settings, caller, ladder)
 
     async def work(self, function: Callable[..., T], *arguments: object) -> T:
         """Call a blocking function in a worker thread and return its result."""

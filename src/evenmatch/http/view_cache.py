@@ -10,6 +10,7 @@ from typing import Generic, TypeVar
 from starlette.requests import Request
 
 from evenmatch.http.cached_responses import CachedResponses
+from evenmatch.service.callers.access import Caller
 from evenmatch.service.queries.standings import View
 from evenmatch.service.service import Service
 
@@ -56,12 +57,15 @@ class ViewCache:
             return cached
         return await self._views.get(ladder, lambda: self._service.view(ladder, fresh=False))
 
-    async def body(self, request: Request, ladder: str, make: Callable[[View], bytes]) -> bytes:
-        """The response to a request about a ladder's standings; `make` renders it in a thread if it is not cached."""
-        view = await self.view(ladder)
-        cached = self._responses.find(request.scope, lambda _: view)
+    async def body(self, request: Request, ladder: str, caller: Caller, make: Callable[[View], bytes]) -> bytes:
+        """The response to a request about a ladder's standings, as its caller may see it.
+
+        `make` renders it in a thread if it is not cached.
+        """
+        view, whole = await self.view(ladder), caller.may("ratings", ladder)
+        cached = self._responses.find(request.scope, lambda _: view, whole=whole)
         if cached is not None:
             return cached.body
-        body = await self._bodies.get((str(request.url), id(view)), lambda: make(view))
-        self._responses.keep(request, ladder, view, body)
+        body = await self._bodies.get((str(request.url), id(view), whole), lambda: make(view.seen_by(caller)))
+        self._responses.keep(request, ladder, view, body, whole=whole)
         return body

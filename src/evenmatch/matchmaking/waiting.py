@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,9 +24,9 @@ class Waiting:
     """Why a ticket has no match yet.
 
     waited       seconds so far
-    window       the present range of percentiles in which all other players must be
+    window       the present range of percentiles in which all other players must be; NaN: not shown
     widens_in    seconds until the window widens next; None: it does not widen any more (`strict`: it never widens)
-    widens_to    the window after that
+    widens_to    the window after that; None: it does not widen, or that is not shown
     needed       how many more players a match needs
     within       players of other tickets that are individually compatible with this one now
     estimate     further seconds until a match, from recent arrivals near this level; None: no such arrivals
@@ -49,15 +50,14 @@ class Waiting:
         if self.hindrances:
             return list(self.hindrances)
         low, high = self.window
+        between = "" if math.isnan(low) else f" between percentile {max(low, 0):.4g} and {min(high, 100):.4g}"
         lines = [
-            f"waiting for {self.needed} more between percentile {max(low, 0):.4g} and {min(high, 100):.4g}: "
+            f"waiting for {self.needed} more{between}: "
             f"{self.within} of the waiting players could be in a match with you now"
         ]
-        if self.widens_in is not None and self.widens_to is not None:
-            low, high = self.widens_to
-            lines.append(
-                f"in {self.widens_in:.0f} s the search widens to percentile {max(low, 0):.4g} to {min(high, 100):.4g}"
-            )
+        if self.widens_in is not None:
+            to = "" if self.widens_to is None else " to percentile {:.4g} to {:.4g}".format(*_inside(self.widens_to))
+            lines.append(f"in {self.widens_in:.0f} s the search widens{to}")
         elif self.strict:
             lines.append("the filter is strict: it does not widen")
         if self.estimate is None:
@@ -67,6 +67,10 @@ class Waiting:
         else:
             lines.append(f"a match is likely in about {self.estimate:.0f} s")
         return lines
+
+
+def _inside(window: tuple[float, float]) -> tuple[float, float]:
+    return max(window[0], 0), min(window[1], 100)
 
 
 def why(ticket: int, queue: Queue, now: int, policy: Policy) -> Waiting:

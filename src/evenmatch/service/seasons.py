@@ -21,21 +21,24 @@ from evenmatch.ledger.tables import (
     player_states,
     seasons,
 )
-from evenmatch.ledger.tables.final_standings import FinalRow
+from evenmatch.ledger.tables.final_standings import FinalOrder, FinalRow
 from evenmatch.ledger.tables.seasons import Season
 from evenmatch.service.corrections import Preview, RatingMove
 from evenmatch.service.ladders import correct
 from evenmatch.service.queries.standings import View
 
-__all__ = ["FinalStanding", "Season", "finals", "finals_from", "open_season", "preview"]
+__all__ = ["FinalOrder", "FinalStanding", "Season", "finals", "finals_from", "open_season", "preview"]
 
 
 class FinalStanding(NamedTuple):
-    """A player's standing at the end of a season; rank, percentile and division are None if they were not shown."""
+    """A player's standing at the end of a season; rank, percentile and division are None if they were not shown.
+
+    rating  None: hidden from the caller
+    """
 
     player: str
     rank: int | None
-    rating: float
+    rating: float | None
     percentile: int | None
     division: str | None
     matches: int
@@ -104,13 +107,15 @@ def _keep_standings(store: Store, head: Head, season: int, view: View) -> None:
         FinalRow(
             standing.player,
             standing.rank,
-            standing.rating,
+            rating,
             standing.percentile,
             standing.division,
             standing.matches,
             standing.completed,
         )
-        for standing in shown
+        for standing, rating in zip(
+            shown, board.rating[board.find([row.player for row in shown])].tolist(), strict=True
+        )
     ]
     final_standings.insert(store, head.ladder, season, rows)
 
@@ -120,14 +125,17 @@ def finals(store: Store, head: Head, season: int, page: int, size: int) -> list[
     return finals_from(store, head, season, (page - 1) * size, size)
 
 
-def finals_from(store: Store, head: Head, season: int, offset: int, size: int) -> list[FinalStanding]:
+def finals_from(
+    store: Store, head: Head, season: int, offset: int, size: int, *, by: FinalOrder = "rank"
+) -> list[FinalStanding]:
     """Up to `size` final standings of a season from `offset` on, best first, players without a rank last.
 
+    by  percentile, division: players with equal ones in order of id, so that the order tells nothing more
     Raises UnknownNameError for a season that has not ended.
     """
     ended = [one.number for one in seasons.read(store, head.ladder) if one.closed_at is not None]
     if season not in ended:
         raise UnknownNameError("ended season", str(season), map(str, ended))
-    rows = final_standings.read(store, head.ladder, season, offset, size)
+    rows = final_standings.read(store, head.ladder, season, offset, size, by=by)
     names = player_identities.names_of(store, [row.player for row in rows])
     return [FinalStanding(names[row.player], *row[1:]) for row in rows]

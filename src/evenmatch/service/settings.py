@@ -8,9 +8,11 @@ from dataclasses import dataclass, field, replace
 
 from evenmatch.errors import BadParameterError, ConflictError, EvenmatchError, StoreError, UnknownNameError
 from evenmatch.options import Checked, Option, choice, flag, number, options_of, text, whole
+from evenmatch.service.callers.access import Caller
 from evenmatch.standings.division import Division
 from evenmatch.standings.rules import MOST, StandingsRules
 
+SHOWS = ("rating", "percentile", "division", "after_placement")
 RESETS = {"full": 0.0, "none": 1.0}  # and "soft", whose factor is the ladder's
 
 
@@ -33,7 +35,17 @@ class Settings(Checked):
         "Lead of the best team's score over the next from which a match counts as a stomp; none: not counted.",
         optional=True,
     )
+    show: str = choice(
+        "rating",
+        SHOWS,
+        "Shown to players: rating, with percentile and division; percentile, with division; division; or "
+        "after_placement, everything, but nothing before the placement matches are completed.",
+    )
     archived: bool = flag(False, "The ladder is read-only: nothing can be added.", separate=True)
+
+    def shown_to(self, caller: Caller, ladder: str) -> str:
+        """The value of `show` that holds for this caller on the ladder with these settings."""
+        return "rating" if caller.may("ratings", ladder) else self.show
 
     def check_open(self, ladder: str) -> None:
         """Raise ConflictError if the ladder is archived."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -18,6 +18,8 @@ from evenmatch.standings.hysteresis import settle
 from evenmatch.standings.rules import StandingsRules
 
 Rows = NDArray[np.intp]
+MIDDLE = 50.0  # the queue percentile of a player without a known rating
+LAST = float(np.finfo(np.float64).min)  # the value of a player whose rating is not shown, below all ratings
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,12 +69,13 @@ class Standing(NamedTuple):
     """The standing of a player. None: not shown, because the player is not placed, not active or hidden.
 
     rank    1 is best, ties share a rank
+    rating  None: not shown by the snapshot; see Snapshot.shown_as
     active  counted in the percentiles; a hidden player never is
     """
 
     player: int
     rank: int | None
-    rating: float
+    rating: float | None
     percentile: int | None
     division: str | None
     matches: int
@@ -98,6 +101,8 @@ class Snapshot:
     order      intp  (L,)  rows of the listed players, best first
     divisions  int16 (P,)  the new divisions (see `settle`); players who are not listed keep theirs
     against    the ratings of the active players
+    population number of active players
+    show       what standings tell, see `shown_as`; "rating": everything
     """
 
     board: Board
@@ -108,26 +113,28 @@ class Snapshot:
     order: Rows
     divisions: NDArray[np.int16]
     against: Population
+    population: int
     _percentile: NDArray[np.int16]  # by row, of active players
     _ratings: Floats  # of the listed players, ascending
     _cuts: tuple[DivisionThreshold, ...]
+    show: str = "rating"
 
     def __len__(self) -> int:
         """Number of listed players."""
         return len(self.order)
 
     @property
-    def population(self) -> int:
-        """Number of active players."""
-        return len(self.against)
+    def has_ratings(self) -> bool:
+        """Whether it shows ratings, at least those of placed players."""
+        return self.show in ("rating", "after_placement")
 
     def percentile(self, rating: float) -> int:
         """The percentile 1..100 of this rating among the active players; for arrays use `against.percentiles`."""
         return int(self.against.percentiles(rating))
 
-    def queue_percentile(self, rating: float) -> float:
-        """The fractional percentile 0..100 used by queues; for arrays use `against.queue_percentiles`."""
-        return float(self.against.queue_percentiles(rating))
+    def queue_percentile(self, rating: float | None) -> float:
+        """The fractional percentile 0..100 used by queues; 50 for an unknown rating."""
+        return MIDDLE if rating is None else float(self.against.queue_percentiles(rating))
 
     def rank_of(self, rating: float) -> int:
         """1 + the number of listed players with a higher rating: the rank that this rating has or would have."""
@@ -137,6 +144,10 @@ class Snapshot:
         """The standing of a player; None for an unknown id."""
         row = self.board.find([player])
         return self._standings(row)[0] if row[0] >= 0 else None
+
+    def place_of(self, player: int) -> float:
+        """The value by which this snapshot orders a known player; with the id the start of `after`."""
+        return float(self.board.rating[self.board.find([player])[0]])
 
     def pages(self, size: int) -> int:
         """Number of pages of `size` listed players; 0 if there are none."""
@@ -148,7 +159,7 @@ class Snapshot:
         return self._standings(self.order[start : start + size])
 
     def after(self, rating: float, player: int, size: int) -> list[Standing]:
-        """Up to `size` listed players after the position of this rating and id, which need not exist any more."""
+        """Up to `size` listed players after the position of this value and id, which need not exist any more."""
         first, end = self._tied(rating)
         ids = self.board.player[self.order[first:end]]
         start = first + int(ids.searchsorted(player, side="right"))
@@ -184,9 +195,41 @@ class Snapshot:
         """
         return list(self._cuts)
 
-    def distribution(self, bins: int = 40) -> Distribution:
-        """Histogram of the active players' ratings with at most `bins` bins; see Population.histogram."""
-        return self.against.histogram(bins)
+    def distribution(self, bins: int = 40) -> Distribution | None:
+        """Histogram of the active players' ratings with at most `bins` bins, see Population.histogram.
+
+        After `shown_as`: of the listed players, or None where no ratings are shown.
+        """
+        return self.against.histogram(bins) if self.has_ratings else None
+
+    def shown_as(self, show: str) -> Snapshot:
+        """The snapshot for callers who must not see all ratings. What it does not show is not in it, nor in its order.
+
+        show  rating: itself; after_placement: without the ratings of players who are not placed; percentile, division:
+              these take the place of ratings, so players with equal ones share a rank and stand in order of id
+        Percentiles are left out where only divisions are shown.
+        """
+        if show == "rating":
+            return self
+        board, listed = self.board, np.flatnonzero(self.listed)
+        percentile = np.where(self.listed, self._percentile, np.int16(0))
+        if show == "after_placement":
+            value = np.where(board.completed >= self.rules.placement, board.rating, LAST)
+        else:
+            value = np.where(self.listed, percentile if show == "percentile" else self.divisions, -1).astype(np.float64)
+        order = _best_first(value, listed)
+        ascending = value[order[::-1]]
+        own = Population(ascending if show == "after_placement" else np.empty(0))
+        return replace(
+            self,
+            board=replace(board, rating=value),
+            order=order,
+            against=own,
+            _percentile=np.zeros_like(percentile) if show == "division" else percentile,
+            _ratings=ascending,
+            _cuts=_cuts(self.rules.divisions, own, percentile[order[::-1]][: len(own)].astype(np.int64)),
+            show=show,
+        )
 
     def changed(self, board: Board) -> Rows:
         """The rows whose division differs from the one recorded in `board`, which must have the same players."""
@@ -219,10 +262,16 @@ class Snapshot:
             self.active[rows],
             self.listed[rows],
         )
+        has_ratings, has_percentiles = self.has_ratings, self.show != "division"
         return [
-            Standing(player, rank, own, percentile, names[division], *rest)
-            if listed
-            else Standing(player, None, own, None, None, *rest)
+            Standing(
+                player,
+                rank if listed else None,
+                own if has_ratings and own != LAST else None,
+                percentile if listed and has_percentiles else None,
+                names[division] if listed else None,
+                *rest,
+            )
             for player, rank, own, percentile, division, *rest, listed in zip(
                 *(column.tolist() for column in columns), strict=True
             )
@@ -247,7 +296,9 @@ def snapshot(board: Board, rules: StandingsRules, as_of: int) -> Snapshot:
     for column in (active, listed, order, divisions, against.rating, percentile, ratings):
         column.flags.writeable = False
     cuts = _cuts(rules.divisions, against, ascending)
-    return Snapshot(board, rules, as_of, active, listed, order, divisions, against, percentile, ratings, cuts)
+    return Snapshot(
+        board, rules, as_of, active, listed, order, divisions, against, len(against), percentile, ratings, cuts
+    )
 
 
 def _best_first(rating: Floats, rows: Rows) -> Rows:

@@ -18,6 +18,7 @@ from evenmatch.http.problems import kind_of
 from evenmatch.http.request_context import context_of
 from evenmatch.http.site import Site
 from evenmatch.service.callers.sessions import Session
+from evenmatch.service.queries.visibility import Visibility
 from evenmatch.web.assets import send_asset
 from evenmatch.web.forms import FieldError, refused
 from evenmatch.web.page_request import SESSION, PageRequest, address
@@ -66,7 +67,7 @@ async def _respond(shared: SharedState, request: Request, page: PageRoute) -> Re
         visit = PageRequest(request, shared, await _session(shared.site, request))
         context_of(request.scope).actor = None if visit.session is None else visit.session.caller.actor
         visit.allow()
-        _check(visit, page)
+        await _check(visit, page)
         return await page.handler(visit)
     except EvenmatchError as error:
         return await _error_response(visit, page, error)
@@ -83,10 +84,20 @@ async def _respond(shared: SharedState, request: Request, page: PageRoute) -> Re
         return await visit.show("error", values, 500)
 
 
-def _check(visit: PageRequest, page: PageRoute) -> None:
+async def _check(visit: PageRequest, page: PageRoute) -> None:
     """Raise AccessError or ForbiddenError if the visitor may not see the page."""
     if page.scope is not None:
         visit.check(page.scope, visit.ladder if "ladder" in visit.request.path_params else None)
+    if page.whole:
+        await visit.site.work(_check_whole, visit)
+
+
+def _check_whole(visit: PageRequest) -> None:
+    """Raise AccessError or ForbiddenError if the ladder does not show the visitor all ratings."""
+    visibility = Visibility(visit.reading.view(visit.ladder).snapshot.show)
+    if visit.session is None and not visibility.is_all:
+        raise AccessError("this page requires a login with a key")
+    visibility.check("its lab", visit.ladder)
 
 
 async def _session(site: Site, request: Request) -> Session | None:
@@ -105,7 +116,7 @@ async def _error_response(visit: PageRequest, page: PageRoute, error: EvenmatchE
         visit.refused = refused(visit.request.scope["path"], visit.sent, error)
         visit.here = _fill_path(visit, page.form)
         try:
-            _check(visit, FORMS[page.form])
+            await _check(visit, FORMS[page.form])
             response = await FORMS[page.form].handler(visit)
         except EvenmatchError:  # the page with the form cannot be shown either, for example if the ladder is unknown
             visit.refused = None

@@ -83,8 +83,11 @@ class PageRequest:
 
     @property
     def reading(self) -> LadderQueries:
-        """Queries that never wait for a rebuild: standings may be old, and the change stream announces new ones."""
-        return self.shared.reading
+        """Queries that never wait for a rebuild: standings may be old, and the change stream announces new ones.
+
+        They contain what the visitor may see.
+        """
+        return self.shared.reading.seen_by(self.caller or ANYONE)
 
     @property
     def caller(self) -> Caller | None:

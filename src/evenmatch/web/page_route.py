@@ -19,6 +19,7 @@ class PageRoute(NamedTuple):
     scope    required of the visitor, on the ladder of the URL if there is one; None: open to everybody
     methods  GET shows the page; POST accepts a form
     form     of a POST: the path of the page with the form, which is shown again if the form is refused
+    whole    only for visitors who see all ratings of the ladder
     """
 
     path: str
@@ -26,3 +27,4 @@ class PageRoute(NamedTuple):
     scope: str | None = "read"
     methods: tuple[str, ...] = ("GET",)
     form: str | None = None
+    whole: bool = False

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from evenmatch.service.queries.match_profiles import MatchProfile, Part, TeamProfile
 from evenmatch.service.queries.standings import View
+from evenmatch.service.queries.visibility import Visibility
 from evenmatch.systems.system import Change, Factor, FactorValue, System
 
 HALF = 0.5
@@ -20,8 +21,9 @@ LETTERS = {"won": "W", "drew": "D", "lost": "L", "none": "–"}
 class LadderShown:
     """A ladder as shown in the header of its pages.
 
-    tiers  the badge colour of each division, 1 the lowest to 6 the highest
-    seen   the state of the ledger that the page shows, from `seen_of`
+    tiers       the badge colour of each division, 1 the lowest to 6 the highest
+    seen        the state of the ledger that the page shows, from `seen_of`
+    visibility  what the visitor sees of its ratings
     """
 
     name: str
@@ -32,10 +34,11 @@ class LadderShown:
     rebuild_due: bool
     archived: bool
     seen: str
+    visibility: Visibility
 
     @classmethod
     def of(cls, view: View) -> LadderShown:
-        """Create the view model of a ladder."""
+        """Create the view model of a ladder from its view as the visitor sees it."""
         divisions = view.settings.standings.divisions
         last = max(len(divisions) - 1, 1)
         tiers = {division.name: 1 + index * (TIERS - 1) // last for index, division in enumerate(divisions)}
@@ -49,6 +52,7 @@ class LadderShown:
             head.due is not None,
             view.settings.archived,
             seen_of(view),
+            Visibility(view.snapshot.show),
         )
 
 
@@ -67,11 +71,16 @@ class MatchResult(NamedTuple):
 
 
 class PlayedMatch(NamedTuple):
-    """A match from the point of view of one of its players."""
+    """A match from the point of view of one of its players.
+
+    change  None: not rated, or not shown;  percentile, division  as shown when the match was recorded
+    """
 
     match: MatchProfile
     side: TeamProfile
     change: Change | None
+    percentile: int | None
+    division: str | None
     quit: bool
     reason: str | None
     result: MatchResult
@@ -91,6 +100,8 @@ def played(match: MatchProfile, name: str) -> PlayedMatch:
         match,
         side,
         None if line is None else line.change,
+        None if line is None else line.percentile,
+        None if line is None else line.division,
         appearance.quit,
         match.reasons[team][position] if match.reasons else match.reason,
         result_of(match, side),
@@ -137,14 +148,18 @@ class FactorShown(NamedTuple):
 
 def factors_of(system: System, part: Part, largest: Mapping[str, float]) -> list[FactorShown]:
     """Return the factors of a player's change, in the system's order; `largest`: from `largest_of` for the match."""
-    _, line = part
-    if line is None:
-        return []
+    values = _factors_of(part)
     return [
-        _factor(factor, line.change.factors[factor.name], largest.get(factor.name, 0.0))
+        _factor(factor, values[factor.name], largest.get(factor.name, 0.0))
         for factor in system.factors
-        if factor.name in line.change.factors
+        if factor.name in values
     ]
+
+
+def _factors_of(part: Part) -> Mapping[str, FactorValue]:
+    """The factors of a player's change by name; empty if there is none, or it is not shown."""
+    _, effect = part
+    return {} if effect is None or effect.change is None else effect.change.factors
 
 
 def largest_of(system: System, match: MatchProfile) -> dict[str, float]:
@@ -155,8 +170,8 @@ def largest_of(system: System, match: MatchProfile) -> dict[str, float]:
     largest = {factor.name: HALF if factor.neutral else 0.0 for factor in system.factors}
     neutral = {factor.name: factor.neutral for factor in system.factors}
     for side in match.sides:
-        for _, line in side.parts:
-            for name, value in {} if line is None else line.change.factors.items():
+        for part in side.parts:
+            for name, value in _factors_of(part).items():
                 if isinstance(value, float) and math.isfinite(value):
                     largest[name] = max(largest[name], abs(value - neutral[name]))
     return largest

@@ -10,6 +10,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from evenmatch.errors import RateLimitError
 from evenmatch.http.access import allow, recalled
+from evenmatch.http.cached_responses import CachedResponse
 from evenmatch.http.responses import PRIVATE, holds, send_at_once
 from evenmatch.http.site import Site
 
@@ -24,8 +25,8 @@ class ResponseCache:
         """Answer from the cache, or pass the request on to the application."""
         cached = None
         if scope["type"] == "http" and scope["method"] == "GET":
-            cached = self._site.answers.find(scope, self._site.service.young_view)
-        if cached is None or not self._may_read(scope, cached.ladder):
+            cached = self._find(scope)
+        if cached is None:
             await self._app(scope, receive, send)
             return
         scope["route"] = cached.route
@@ -35,13 +36,18 @@ class ResponseCache:
         headers = [(b"etag", cached.etag.encode()), (b"cache-control", PRIVATE.encode())]
         await send_at_once(send, 304 if is_known else 200, headers, body)
 
-    def _may_read(self, scope: Scope, ladder: str) -> bool:
-        """Whether the caller is known without a query and may read the ladder; otherwise the endpoint decides."""
-        caller = recalled(self._site, scope)
-        if caller is None or not caller.may("read", ladder):
-            return False
+    def _find(self, scope: Scope) -> CachedResponse | None:
+        """The cached response, if the caller is known without a query and may read it; else the endpoint decides."""
+        answers = self._site.answers
+        ladder = answers.ladder_of(scope)
+        caller = None if ladder is None else recalled(self._site, scope)
+        if ladder is None or caller is None or not caller.may("read", ladder):
+            return None
+        cached = answers.find(scope, self._site.service.young_view, whole=caller.may("ratings", ladder))
+        if cached is None:
+            return None
         try:
             allow(self._site, scope, caller)
         except RateLimitError:
-            return False
-        return True
+            return None
+        return cached

@@ -8,7 +8,7 @@ from pydantic import ConfigDict, Field, JsonValue
 
 from evenmatch.http.models.base import Moment, Name, RequestModel, ResponseModel
 
-Scope = Literal["report", "queue", "read", "admin"]
+Scope = Literal["report", "queue", "read", "ratings", "admin"]
 KEY: dict[str, JsonValue] = {
     "key": "em_k3x7qa2mzp",
     "name": "game server",
@@ -29,7 +29,7 @@ class KeyCreate(RequestModel):
     )
 
     name: Name = Field(description="A name for people to recognize the key.")
-    scopes: list[Scope] = Field(min_length=1, max_length=4)
+    scopes: list[Scope] = Field(min_length=1, max_length=5)
     ladders: list[Name] | None = Field(
         default=None,
         min_length=1,

@@ -122,6 +122,7 @@ class LadderOut(ResponseModel):
                         "reset": "soft",
                         "factor": 0.5,
                         "stomp_margin": 4.0,
+                        "show": "rating",
                         "archived": False,
                     },
                     "events": 1,

@@ -31,6 +31,7 @@ SETTINGS: JsonDict = {
     "team_size": 6,
     "reset": "soft",
     "factor": 0.5,
+    "show": "rating",
     "placement": 10,
     "active_days": 30.0,
     "divisions": [{"name": "Bronze", "lowest": 1}, {"name": "Gold", "lowest": 46}],

@@ -129,8 +129,8 @@ class LiveMatch(ResponseModel):
     queue: str | None
     region: str | None
     odds: list[float] | None = Field(
-        description="Predicted score of each team when the queue created the match; null: it was announced, or the "
-        "ladder's system cannot predict such a match."
+        description="Predicted score of each team when the queue created the match; null: it was announced, cannot be "
+        "predicted by the ladder's system, or the ladder does not show its ratings."
     )
     spread: float | None
     started_at: Moment

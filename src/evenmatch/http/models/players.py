@@ -38,7 +38,7 @@ class PlayerProfile(ResponseModel):
     )
     standing: StandingOut | None = Field(description="null: no rated match.")
     state: dict[str, float | bool | str | None] = Field(
-        description="Other values that the rating system stores for the player, as of now."
+        description="Other values that the rating system stores for the player, as of now; empty: not shown."
     )
     banned: bool
     last_played: Moment | None
@@ -56,10 +56,12 @@ class PlayerMatch(ResponseModel):
     teams: int
     place: int = Field(description="Place of the team; 1 is best.")
     quit: bool
-    before: float | None
+    before: float | None = Field(description="null: the match is not rated, or the ladder does not show ratings.")
     after: float | None
     change: float | None
     expected: float | None = Field(description="The team's expected score before the match, 0 to 1.")
+    percentile: int | None = Field(default=None, description="As shown when the match was recorded.")
+    division: str | None = Field(default=None, description="As shown when the match was recorded.")
     factors: dict[str, float | bool | str | None] | None
     sentence: str | None = Field(description="Why the rating changed, in one sentence.")
 
@@ -105,15 +107,17 @@ class PlayerMatches(ResponseModel):
 
 
 class PathPoint(ResponseModel):
-    """The rating after a match."""
+    """The standing after a match; percentile and division as they were shown then."""
 
     match_id: str
     played_at: Moment
-    rating: float
+    rating: float | None = Field(description="null: the ladder does not show it.")
+    percentile: int | None = Field(default=None, description="1 to 100; null: not shown.")
+    division: str | None = None
 
 
 class PlayerPath(ResponseModel):
-    """A player's rating over time, oldest point first."""
+    """A player's rating, percentile and division over time, oldest point first."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -121,7 +125,15 @@ class PlayerPath(ResponseModel):
                 {
                     "ladder": "arena",
                     "player": "ann",
-                    "points": [{"match_id": "m-1", "played_at": PLAYED, "rating": 1575.0}],
+                    "points": [
+                        {
+                            "match_id": "m-1",
+                            "played_at": PLAYED,
+                            "rating": 1575.0,
+                            "percentile": 93,
+                            "division": "Diamond",
+                        }
+                    ],
                 }
             ]
         }

@@ -88,7 +88,9 @@ class OfferAnswer(RequestModel):
 class WaitingOut(ResponseModel):
     """The search state of a ticket in one queue."""
 
-    window: tuple[float, float] | None = Field(description="Range of percentiles that all other players must be in.")
+    window: tuple[float, float] | None = Field(
+        description="Range of percentiles that all other players must be in; null: not shown."
+    )
     strict: bool
     widens_in: float | None = Field(description="Seconds until the range widens; null: it does not widen further.")
     widens_to: tuple[float, float] | None
@@ -119,10 +121,14 @@ class OfferOut(ResponseModel):
     region: str | None
     odds: list[float] | None = Field(
         description="Predicted score of each team by the ladder's rating system, a draw counts half, as `POST …/odds` "
-        "gives it; null: the system cannot predict such a match."
+        "gives it; null: the system cannot predict such a match, or the ladder does not show its ratings."
     )
-    spread: float = Field(description="Difference in percentiles between the lowest and the highest player.")
-    costs: dict[str, float] = Field(description="Costs of the match by name, in equivalent seconds of waiting.")
+    spread: float | None = Field(
+        description="Difference in percentiles between the lowest and the highest player; null: not shown."
+    )
+    costs: dict[str, float] = Field(
+        description="Costs of the match by name, in equivalent seconds of waiting; empty: not shown."
+    )
 
 
 class MatchedPlayer(ResponseModel):
@@ -223,7 +229,9 @@ class QueueOut(ResponseModel):
     )
     tickets: int
     players: int
-    by_percentile: list[int] = Field(description="Waiting players in bands of ten percentiles.")
+    by_percentile: list[int] = Field(
+        description="Waiting players in bands of ten percentiles; empty: the ladder does not show percentiles."
+    )
     by_region: dict[str, int] = Field(description="Waiting players who can play in a region, by region.")
 
 

@@ -20,11 +20,14 @@ PLACE: JsonDict = {**ROW, "placed": True, "active": True}
 
 
 class StandingRow(ResponseModel):
-    """A listed player of the standings; ties share a rank. In a season that ended, a rank may be null."""
+    """A listed player of the standings; ties share a rank. In a season that ended, a rank may be null.
+
+    Where a ladder shows percentiles or divisions instead of ratings, players with equal ones are ties.
+    """
 
     rank: int | None
     player: str
-    rating: float
+    rating: float | None = Field(description="null: the ladder does not show it.")
     percentile: int | None = Field(description="1 to 100, among the active players.")
     division: str | None
     matches: int
@@ -114,7 +117,10 @@ class DivisionCut(ResponseModel):
 
 
 class DistributionOut(ResponseModel):
-    """The distribution of the active players' ratings. The first and the last range may be wider."""
+    """The distribution of the active players' ratings. The first and the last range may be wider.
+
+    bins  empty where the ladder does not show ratings; of placed players alone where it shows those of placed players
+    """
 
     model_config = ConfigDict(
         json_schema_extra={

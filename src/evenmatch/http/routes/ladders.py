@@ -40,26 +40,26 @@ async def list_ladders(request: Request, caller: Reader, limit: Limit = 50, curs
     """The ladders that the caller may read, by name."""
     site = site_of(request)
     after = None if cursor is None else str(read_cursor(cursor, str)[0])
-    ladders = await site.work(site.reading.ladders, after, limit + 1, readable(caller))
+    ladders = await site.work(site.reading(caller).ladders, after, limit + 1, readable(caller))
     items = [ladder_out(ladder) for ladder in ladders[:limit]]
     following = write_cursor(items[-1].name) if len(ladders) > limit else None
     return read(request, LaddersPage(items=items, next=following))
 
 
 @router.get(LADDER, response_model=LadderDetails, operation_id="get_ladder")
-async def get_ladder(ladder: str, request: Request, _: Reader) -> Response:
+async def get_ladder(ladder: str, request: Request, caller: Reader) -> Response:
     """A ladder: its rules with every parameter explained, settings, counts and current season."""
     site = site_of(request)
-    details, season = await site.work(site.reading.ladder, ladder)
+    details, season = await site.work(site.reading(caller).ladder, ladder)
     fields = ladder_out(details).model_dump()
     return read(request, LadderDetails(**fields, rules=_rules(details), present_season=_season(season)))
 
 
 @router.get(f"{LADDER}/rules", response_model=LadderRules, operation_id="ladder_rules")
-async def ladder_rules(ladder: str, request: Request, _: Reader) -> Response:
+async def ladder_rules(ladder: str, request: Request, caller: Reader) -> Response:
     """The rules for players: what a match changes and why, who is listed, where divisions begin."""
     site = site_of(request)
-    details, _current = await site.work(site.reading.ladder, ladder)
+    details, _current = await site.work(site.reading(caller).ladder, ladder)
     settings = ladder_out(details).settings
     rules = LadderRules(ladder=details.name, title=details.title, rules=_rules(details), settings=settings)
     return read(request, rules)

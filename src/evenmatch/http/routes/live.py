@@ -36,16 +36,17 @@ After = Annotated[int | None, Query(ge=0, le=2**62, description="The latest chan
 
 
 @router.get("", response_model=LiveMatches, operation_id="live_matches")
-async def live_matches(ladder: str, request: Request, _: Reader, queue: str | None = None) -> Response:
+async def live_matches(ladder: str, request: Request, caller: Reader, queue: str | None = None) -> Response:
     """The running matches, latest change last; a game server finds the matches made by a queue here."""
-    matches = await site_of(request).work(site_of(request).running.on, ladder)
-    items = [live_match_out(match) for match in matches if queue is None or match.queue == queue]
+    site = site_of(request)
+    matches, seen = await site.work(site.running.on, ladder), await site.visibility(caller, ladder)
+    items = [live_match_out(seen.live(match)) for match in matches if queue is None or match.queue == queue]
     return read(request, LiveMatches(items=items))
 
 
 @router.get(MATCH, response_model=LiveMatch, operation_id="live_match")
 async def live_match(
-    ladder: str, match_id: str, request: Request, _: Reader, after: After = None, wait: Wait = 0.0
+    ladder: str, match_id: str, request: Request, caller: Reader, after: After = None, wait: Wait = 0.0
 ) -> Response:
     """A running match, or one that has ended; with `after` and `wait`, return when it has changed."""
     site = site_of(request)
@@ -56,7 +57,8 @@ async def live_match(
         return await site.work(site.running.status, ladder, match_id)
 
     status = await until(look, lambda status: after is None or status.change > after, wait, site.stopping)
-    return read(request, live_match_out(status))
+    seen = await site.visibility(caller, ladder)
+    return read(request, live_match_out(seen.live(status)))
 
 
 @router.put(MATCH, response_model=LiveMatch, operation_id="announce_match")

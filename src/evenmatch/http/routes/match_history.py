@@ -46,7 +46,7 @@ Until = Annotated[Moment | None, Query(description="Only matches that ended befo
 async def list_matches(
     ladder: str,
     request: Request,
-    _: Reader,
+    caller: Reader,
     limit: Limit = 50,
     cursor: Cursor = None,
     player: Whose = None,
@@ -59,7 +59,7 @@ async def list_matches(
     """
     site = site_of(request)
     find = partial(
-        site.reading.matches,
+        site.reading(caller).matches,
         ladder,
         before=None if cursor is None else int(read_cursor(cursor, int)[0]),
         limit=limit,
@@ -74,24 +74,25 @@ async def list_matches(
 
 
 @router.get("/matches/{match_id:text}", response_model=MatchOut, operation_id="get_match")
-async def get_match(ladder: str, match_id: str, request: Request, _: Reader) -> Response:
+async def get_match(ladder: str, match_id: str, request: Request, caller: Reader) -> Response:
     """A recorded match: the odds before it, each player's rating change with factors, and the reasons in sentences."""
     site = site_of(request)
-    system, match = await site.work(site.reading.match, ladder, match_id)
+    system, match = await site.work(site.reading(caller).match, ladder, match_id)
     return read(request, _match(ladder, system, match))
 
 
 @router.post("/odds", response_model=OddsOut, operation_id="get_odds")
-async def get_odds(ladder: str, line_up: LineUp, request: Request, _: Reader) -> Response:
+async def get_odds(ladder: str, line_up: LineUp, request: Request, caller: Reader) -> Response:
     """The odds of a line-up with current ratings. Unknown players count as newcomers.
 
     With `stakes`: what each player would gain or lose by a win, a draw, a loss and by quitting, as the receipt says
-    if the match then goes as assumed.
+    if the match then goes as assumed. Forbidden where the ladder does not show its ratings, except with the scope
+    `ratings`.
     """
     site = site_of(request)
     teams = [team.players for team in line_up.teams]
     query = None if line_up.stakes is None else _stakes_query(line_up.stakes)
-    return written(_odds(ladder, await site.work(site.reading.prospects, ladder, teams, query)))
+    return written(_odds(ladder, await site.work(site.reading(caller).prospects, ladder, teams, query)))
 
 
 def _match(ladder: str, system: str, match: MatchProfile) -> MatchOut:
@@ -131,14 +132,13 @@ def _player(part: Part, reason: str) -> AppearanceOut:
     )
     if line is None:
         return reported
-    change = line.change
-    moved = {
-        **ShownRatingChange.of(change.before, change.after)._asdict(),
-        "percentile": line.percentile,
-        "division": line.division,
-        "factors": {name: shown(value) for name, value in change.factors.items()},
-        "sentences": sentences_of(part, reason),
-    }
+    moved: dict[str, object] = {"percentile": line.percentile, "division": line.division}
+    if (change := line.change) is not None:
+        moved |= {
+            **ShownRatingChange.of(change.before, change.after)._asdict(),
+            "factors": {name: shown(value) for name, value in change.factors.items()},
+            "sentences": sentences_of(part, reason),
+        }
     return reported.model_copy(update=moved)
 
 

@@ -44,7 +44,7 @@ async def get_player(ladder: str, player: str, request: Request, caller: Reader)
     site = site_of(request)
     _check_own(site, caller, player)
     await site.views.view(ladder)
-    profile = await site.work(site.reading.profile, ladder, player)
+    profile = await site.work(site.reading(caller).profile, ladder, player)
     response = PlayerProfile(
         ladder=ladder,
         player=profile.player,
@@ -65,7 +65,7 @@ async def player_matches(
     site = site_of(request)
     _check_own(site, caller, player)
     before = None if cursor is None else int(read_cursor(cursor, int)[0])
-    name, matches, position = await site.work(site.reading.played, ladder, player, before, limit)
+    name, matches, position = await site.work(site.reading(caller).played, ladder, player, before, limit)
     items = [_match(match, name) for match in matches]
     following = None if position is None else write_cursor(position)
     return read(request, PlayerMatches(ladder=ladder, player=name, items=items, next=following))
@@ -73,15 +73,22 @@ async def player_matches(
 
 @router.get(f"{PLAYER}/path", response_model=PlayerPath, operation_id="player_path")
 async def player_path(ladder: str, player: str, request: Request, caller: Reader, points: Points = 200) -> Response:
-    """A player's rating over time, for a graph; many matches are thinned out, keeping every peak and low.
+    """A player's rating, percentile and division over time, for a graph; long paths keep every peak and low.
 
     A player's token reads only that player.
     """
     site = site_of(request)
     _check_own(site, caller, player)
-    name, path = await site.work(site.reading.path, ladder, player, points)
+    name, path = await site.work(site.reading(caller).path, ladder, player, points)
     path_points = [
-        PathPoint(match_id=step.match_id, played_at=moment(step.played_at), rating=step.after) for step in path.steps
+        PathPoint(
+            match_id=step.match_id,
+            played_at=moment(step.played_at),
+            rating=step.after,
+            percentile=step.percentile,
+            division=step.division,
+        )
+        for step in path.steps
     ]
     return read(request, PlayerPath(ladder=ladder, player=name, points=path_points))
 
@@ -93,9 +100,8 @@ async def search_players(request: Request, caller: Reader, search: Search, limit
     On a ladder of more than 200,000 players, only names that begin with the text.
     """
     site = site_of(request)
-    return read(
-        request, PlayersFound(items=await site.work(site.reading.search, search, limit, readable(caller)), next=None)
-    )
+    names = await site.work(site.reading(caller).search, search, limit, readable(caller))
+    return read(request, PlayersFound(items=names, next=None))
 
 
 @router.get("/players/{player:text}", response_model=PlayerOut, operation_id="find_player")
@@ -103,7 +109,7 @@ async def find_player(player: str, request: Request, caller: Reader) -> Response
     """A player and the ladders they are on. A player's token reads only that player."""
     site = site_of(request)
     _check_own(site, caller, player)
-    identity = await site.work(site.reading.whereabouts, player, readable(caller))
+    identity = await site.work(site.reading(caller).whereabouts, player, readable(caller))
     names = identity.names if caller.may("admin") else None
     return read(request, PlayerOut(player=identity.player, names=names, ladders=identity.ladders))
 
@@ -139,6 +145,8 @@ def _match(match: MatchProfile, name: str) -> PlayerMatch:
         after=None if moved is None else moved.after,
         change=None if moved is None else moved.change,
         expected=None if change is None else shown_number(change.expected),
+        percentile=None if line is None else line.percentile,
+        division=None if line is None else line.division,
         factors=None if change is None else {name: shown(value) for name, value in change.factors.items()},
         sentence=match.reasons[team][slot] if match.reasons else None,
     )

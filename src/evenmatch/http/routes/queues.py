@@ -25,6 +25,7 @@ from evenmatch.http.models.queues import FilterChange, FilterOut, PenaltyOut, Qu
 from evenmatch.http.responses import read, written
 from evenmatch.http.site import Site, site_of
 from evenmatch.service.queries.queue_audit import AuditedGroup, QueueAudit
+from evenmatch.service.queries.visibility import Visibility
 from evenmatch.service.queue_filter import QueueFilter
 from evenmatch.service.queue_rules import QueueRules
 from evenmatch.service.stored_queues import QueueSetup
@@ -36,28 +37,31 @@ Until = Annotated[Moment | None, Query(description="Only matches that were forme
 
 
 @router.get("/queues", response_model=QueuesPage, operation_id="queues")
-async def queues(ladder: str, request: Request, _: Reader) -> Response:
+async def queues(ladder: str, request: Request, caller: Reader) -> Response:
     """The queues of a ladder, with the numbers of waiting players."""
-    return read(request, QueuesPage(items=await site_of(request).work(_queues, site_of(request), ladder)))
+    site = site_of(request)
+    seen = await site.visibility(caller, ladder)
+    return read(request, QueuesPage(items=await site.work(_queues, site, ladder, seen)))
 
 
 @router.get("/queues/{queue:text}", response_model=QueueOut, operation_id="queue")
-async def queue(ladder: str, queue: str, request: Request, _: Reader) -> Response:
+async def queue(ladder: str, queue: str, request: Request, caller: Reader) -> Response:
     """A queue, with the numbers of waiting players by percentile and region."""
     site = site_of(request)
     setup = await site.work(site.queue_service.queue, ladder, queue)
-    return read(request, await site.work(_queue, site, ladder, setup))
+    seen = await site.visibility(caller, ladder)
+    return read(request, await site.work(_queue, site, ladder, setup, seen))
 
 
 @router.get("/queues/{queue:text}/audit", response_model=QueueAuditOut, operation_id="queue_audit")
 async def queue_audit(
-    ladder: str, queue: str, request: Request, _: Reader, since: Since = None, until: Until = None
+    ladder: str, queue: str, request: Request, caller: Reader, since: Since = None, until: Until = None
 ) -> Response:
     """Predictions of the matches that the queue formed, compared with the reported results."""
     site = site_of(request)
     begin = moment(0) if since is None else since
     end = moment(site.service.clock()) if until is None else until
-    audited = await site.work(site.reading.queue_audit, ladder, queue, micros(begin), micros(end))
+    audited = await site.work(site.reading(caller).queue_audit, ladder, queue, micros(begin), micros(end))
     return read(request, _audit(audited, begin, end))
 
 
@@ -69,7 +73,8 @@ async def set_queue(ladder: str, queue: str, body: SetQueue, request: Request, c
     rules = QueueRules.from_data(rule_values)
     entry = audit_entry(request, caller, "queue.set", ladder, queue, {"policy": policy, "rules": rule_values})
     setup = await site.work(site.queue_service.noting(entry).set_queue, ladder, queue, policy, rules)
-    return written(await site.work(_queue, site, ladder, setup))
+    seen = await site.visibility(caller, ladder)
+    return written(await site.work(_queue, site, ladder, setup, seen))
 
 
 @router.delete("/queues/{queue:text}", status_code=204, operation_id="remove_queue")
@@ -193,11 +198,11 @@ def _known(value: float) -> float | None:
     return None if math.isnan(value) else value
 
 
-def _queues(site: Site, ladder: str) -> list[QueueOut]:
-    return [_queue(site, ladder, setup) for setup in site.queue_service.queues(ladder)]
+def _queues(site: Site, ladder: str, seen: Visibility) -> list[QueueOut]:
+    return [_queue(site, ladder, setup, seen) for setup in site.queue_service.queues(ladder)]
 
 
-def _queue(site: Site, ladder: str, setup: QueueSetup) -> QueueOut:
+def _queue(site: Site, ladder: str, setup: QueueSetup, seen: Visibility) -> QueueOut:
     counts = site.queue_service.counts(ladder).get(setup.name)
     return QueueOut(
         ladder=ladder,
@@ -208,6 +213,6 @@ def _queue(site: Site, ladder: str, setup: QueueSetup) -> QueueOut:
         matchmaker="running" if site.queue_service.is_matching(ladder) else "starting",
         tickets=0 if counts is None else counts.tickets,
         players=0 if counts is None else counts.players,
-        by_percentile=[0] * BANDS if counts is None else list(counts.bands),
+        by_percentile=seen.bands([0] * BANDS if counts is None else counts.bands),
         by_region={} if counts is None else dict(counts.regions),
     )

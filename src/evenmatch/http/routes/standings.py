@@ -26,6 +26,7 @@ from evenmatch.http.models.standings import (
 from evenmatch.http.page_parameters import Cursor, Limit
 from evenmatch.http.responses import encoded, read
 from evenmatch.http.site import Site, site_of
+from evenmatch.service.queries.ladder_queries import LadderQueries
 from evenmatch.service.queries.standings import View
 from evenmatch.service.seasons import FinalStanding
 from evenmatch.service.service import Service
@@ -50,7 +51,7 @@ Friends = Annotated[
 
 @router.get("", response_model=StandingsPage, operation_id="get_standings")
 async def get_standings(
-    ladder: str, request: Request, _: Reader, limit: Limit = 50, cursor: Cursor = None, number: Number = None
+    ladder: str, request: Request, caller: Reader, limit: Limit = 50, cursor: Cursor = None, number: Number = None
 ) -> Response:
     """The listed players, best first: now, or at the end of a season.
 
@@ -60,29 +61,31 @@ async def get_standings(
     site = site_of(request)
     if number is not None and not await _is_current(site, ladder, number):
         offset = 0 if cursor is None else _offset(cursor)
-        return read(request, await site.work(_finals, site, ladder, number, offset, limit))
+        return read(request, await site.work(_finals, site.reading(caller), ladder, number, offset, limit))
     if cursor is not None:
         _place(cursor)
     make = partial(_page, site.service, limit=limit, cursor=cursor)
-    return read(request, await site.views.body(request, ladder, make))
+    return read(request, await site.views.body(request, ladder, caller, make))
 
 
 @router.get("/around/{player:text}", response_model=NeighboursOut, operation_id="standings_around")
-async def standings_around(ladder: str, player: str, request: Request, _: Reader, each_side: EachSide = 5) -> Response:
-    """A player and the listed players above and below; an unlisted player is placed by rating."""
+async def standings_around(
+    ladder: str, player: str, request: Request, caller: Reader, each_side: EachSide = 5
+) -> Response:
+    """A player and the listed players above and below; an unlisted player is placed by rating, if that is shown."""
     site = site_of(request)
     await site.views.view(ladder)
-    name, standing, rows = await site.work(site.reading.around, ladder, player, each_side)
+    name, standing, rows = await site.work(site.reading(caller).around, ladder, player, each_side)
     items = [standing_out(*row) for row in rows]
     return read(request, NeighboursOut(ladder=ladder, player=name, standing=standing_out(name, standing), items=items))
 
 
 @router.get("/among", response_model=SelectedStandings, operation_id="standings_among")
-async def standings_among(ladder: str, request: Request, _: Reader, players: Friends) -> Response:
-    """Selected players with their ranks on the ladder: listed players first, then the others by rating."""
+async def standings_among(ladder: str, request: Request, caller: Reader, players: Friends) -> Response:
+    """Selected players with their ranks: listed players first, then the others by rating, if that is shown."""
     site = site_of(request)
     await site.views.view(ladder)
-    rows, missing = await site.work(site.reading.among, ladder, players)
+    rows, missing = await site.work(site.reading(caller).among, ladder, players)
     return read(request, SelectedStandings(ladder=ladder, items=[standing_out(*row) for row in rows], missing=missing))
 
 
@@ -118,15 +121,15 @@ def _page(service: Service, view: View, *, limit: int, cursor: str | None) -> by
         placement=view.settings.standings.placement,
         rebuild_due=view.head.due is not None,
         items=items,
-        next=None if last is None else write_cursor(last.rating, last.player),
+        next=None if last is None else write_cursor(snapshot.place_of(last.player), last.player),
     )
     return encoded(page)
 
 
 def _place(cursor: str) -> tuple[float, int]:
-    """The rating and the id of the last player of the previous page. Raises UsageError."""
-    rating, player = read_cursor(cursor, float, int)
-    return float(rating), int(player)
+    """The place in the order (see Snapshot.place_of) and the id of the last player before. Raises UsageError."""
+    place, player = read_cursor(cursor, float, int)
+    return float(place), int(player)
 
 
 def _offset(cursor: str) -> int:
@@ -142,9 +145,9 @@ async def _is_current(site: Site, ladder: str, number: int) -> bool:
     return any(season.number == number and season.closed_at is None for season in seasons)
 
 
-def _finals(site: Site, ladder: str, number: int, offset: int, limit: int) -> StandingsPage:
+def _finals(reading: LadderQueries, ladder: str, number: int, offset: int, limit: int) -> StandingsPage:
     """A page of the final standings of a season."""
-    settings, rows = site.reading.finals(ladder, number, offset, limit + 1)
+    settings, rows = reading.finals(ladder, number, offset, limit + 1)
     return StandingsPage(
         ladder=ladder,
         title=settings.title or ladder,
@@ -163,14 +166,17 @@ distribution = APIRouter(prefix="/v1/ladders/{ladder:text}/distribution", tags=[
 
 
 @distribution.get("", response_model=DistributionOut, operation_id="rating_distribution")
-async def rating_distribution(ladder: str, request: Request, _: Reader, bins: Bins = BINS) -> Response:
+async def rating_distribution(ladder: str, request: Request, caller: Reader, bins: Bins = BINS) -> Response:
     """The numbers of active players in round ranges of ratings, and the ratings where divisions begin."""
-    return read(request, await site_of(request).views.body(request, ladder, partial(_distribution, bins=bins)))
+    make = partial(_distribution, bins=bins)
+    return read(request, await site_of(request).views.body(request, ladder, caller, make))
 
 
 def _distribution(view: View, *, bins: int) -> bytes:
     histogram = view.snapshot.distribution(bins)
-    ranges = zip(pairwise(histogram.edges.tolist()), histogram.counts.tolist(), strict=True)
+    ranges: list[tuple[tuple[float, float], int]] = []
+    if histogram is not None:
+        ranges += zip(pairwise(histogram.edges.tolist()), histogram.counts.tolist(), strict=True)
     response = DistributionOut(
         ladder=view.head.name,
         active=view.snapshot.population,

@@ -30,6 +30,7 @@ from evenmatch.http.site import Site, site_of
 from evenmatch.http.ticket_notifications import until
 from evenmatch.matchmaking import Waiting
 from evenmatch.service.callers.access import Caller
+from evenmatch.service.queries.match_explanations import known_number
 from evenmatch.service.queues import requests
 from evenmatch.service.queues.ticket_status import OfferStatus, StartedMatch, Status
 
@@ -70,7 +71,8 @@ async def ticket(
             site.stopping,
             waiter,
         )
-    return read(request, ticket_out(ladder, status))
+    seen = await site.visibility(caller, ladder)
+    return read(request, ticket_out(ladder, seen.ticket(status)))
 
 
 @router.get("/{ticket}/events", operation_id="ticket_events", response_class=StreamingResponse, responses=EVENTS)
@@ -87,7 +89,8 @@ async def ticket_events(ladder: str, ticket: Number, request: Request, caller: Q
         status = first
         with site.ticket_notifications.wait(ladder, ticket) as waiter:
             while True:
-                body = to_json(ticket_out(ladder, status)).decode()
+                seen = await site.visibility(caller, ladder)
+                body = to_json(ticket_out(ladder, seen.ticket(status))).decode()
                 yield f"id: {status.change}\nevent: ticket\ndata: {body}\n\n".encode()
                 if status.state in {"matched", "gone"} or site.stopping.is_set():
                     return
@@ -188,7 +191,7 @@ def _offer(offer: OfferStatus) -> OfferOut:
         match_id=offer.match,
         region=offer.region,
         odds=None if offer.odds is None else list(offer.odds),
-        spread=offer.spread,
+        spread=known_number(offer.spread),
         costs=dict(offer.costs),
     )
 

@@ -1,4 +1,4 @@
-"""Charts of a ladder's players: one rating over time, match by match, and the distribution of all ratings.
+"""Charts of a ladder's players: one rating, percentile or division over time, and the distribution of all ratings.
 
 Same style as `lab.charts`. Requires plotly (extra `lab`).
 """
@@ -44,6 +44,20 @@ class ChartPoint(NamedTuple):
     word: str
 
 
+class LevelPoint(NamedTuple):
+    """A player's standing after a match.
+
+    level  the percentile 1..100, or the number of the division from 0;  text  the standing in words
+    For the others see ChartPoint.
+    """
+
+    match_id: str
+    played_at: int
+    level: float
+    text: str
+    word: str
+
+
 Cuts = Sequence[tuple[str, float]]  # divisions and the lowest rating of each, the lowest division first
 Openings = Sequence[tuple[str, int]]  # seasons and when each opened, microseconds since the epoch
 
@@ -78,26 +92,7 @@ def player_path(
         hoverinfo="skip",
         showlegend=False,
     )
-    for word, color, symbol, legend in MARKS:
-        indices = [
-            n for n, point in enumerate(points) if point.word == word or (word == "none" and point.word not in KNOWN)
-        ]
-        if indices:
-            figure.add_scatter(
-                x=[times[n] for n in indices],
-                y=[after[n] for n in indices],
-                customdata=[_hover_lines(points[n]) for n in indices],
-                mode="markers",
-                marker={"color": color, "symbol": symbol, "size": 9 if len(points) <= 120 else 6},
-                name=legend,
-                hovertemplate="%{customdata[0]}<br>%{customdata[1]}<br>%{customdata[2]}<extra>" + legend + "</extra>",
-            )
-    figure.update_layout(showlegend=True)
-    if whole is not None and whole > len(points):
-        shown = f"{len(points):,} of {whole:,} matches: every peak and every low."
-        figure.update_layout(
-            meta={"more": True}, title={"text": shown, "font": {"size": 12}, "x": 0, "xanchor": "left"}
-        )
+    _mark_results(figure, points, after, [_hover_lines(point) for point in points], whole)
     low, high = (extreme(y for point in points for y in (point.before, point.after)) for extreme in (min, max))
     room = ROOM * (high - low) or abs(high) / LEAST_ROOM or 1.0
     near = [(name, rating) for name, rating in cuts if low - room <= rating <= high + room]
@@ -119,6 +114,82 @@ def player_path(
         ],
     )
     return figure
+
+
+def level_path(
+    points: Sequence[LevelPoint],
+    title: str,
+    marks: Sequence[tuple[str, float]],
+    openings: Openings = (),
+    whole: int | None = None,
+) -> go.Figure:
+    """Chart of a player's percentile or division after each match.
+
+    title  of the vertical axis: percentile or division
+    marks  names and levels of the divisions: their lowest percentiles, or their numbers from 0
+    For openings and whole see `player_path`.
+    """
+    figure = new_figure(height=300)
+    figure.update_layout(hovermode="closest")
+    figure.update_xaxes(type="date", tickangle=0)
+    figure.update_yaxes(title_text=title)
+    if not points:
+        return nothing_yet(figure, f"No {title} was shown yet.")
+    times, levels = _milliseconds(points), [point.level for point in points]
+    figure.update_xaxes(range=wide_enough(times[0], times[-1]))
+    figure.add_scatter(
+        **{"x": times, "y": levels, "mode": "lines", "line": {"color": GREY, "width": 1.5, "shape": "hv"}},
+        hoverinfo="skip",
+        showlegend=False,
+    )
+    _mark_results(figure, points, levels, [_level_lines(point) for point in points], whole)
+    shapes = [_line_at("x", opened // 1000, GREY, 1) for _, opened in openings]
+    notes = [
+        {**_label_at("x", opened // 1000, name), "y": 1, "xanchor": "left", "yanchor": "top"}
+        for name, opened in openings
+    ]
+    if title == "division":
+        names = [label(name, 20) for name, _ in marks]
+        figure.update_yaxes(tickvals=[level for _, level in marks], ticktext=names, range=[-0.5, len(marks) - 0.5])
+    else:
+        figure.update_yaxes(range=[0, 102])
+        shapes += [_line_at("y", level, faded(BLUE, 0.45), 1) for _, level in marks]
+        notes += [
+            {**_label_at("y", level, name), "x": 0, "xanchor": "left", "yanchor": "bottom"} for name, level in marks
+        ]
+    figure.update_layout(shapes=shapes, annotations=notes)
+    return figure
+
+
+def _mark_results(
+    figure: go.Figure,
+    points: Sequence[ChartPoint | LevelPoint],
+    heights: Sequence[float],
+    hovers: Sequence[Sequence[str]],
+    whole: int | None,
+) -> None:
+    """Add a marker for each match by its result, and a title if not all matches are drawn."""
+    times = _milliseconds(points)
+    for word, color, symbol, legend in MARKS:
+        indices = [
+            n for n, point in enumerate(points) if point.word == word or (word == "none" and point.word not in KNOWN)
+        ]
+        if indices:
+            figure.add_scatter(
+                x=[times[n] for n in indices],
+                y=[heights[n] for n in indices],
+                customdata=[hovers[n] for n in indices],
+                mode="markers",
+                marker={"color": color, "symbol": symbol, "size": 9 if len(points) <= 120 else 6},
+                name=legend,
+                hovertemplate="%{customdata[0]}<br>%{customdata[1]}<br>%{customdata[2]}<extra>" + legend + "</extra>",
+            )
+    figure.update_layout(showlegend=True)
+    if whole is not None and whole > len(points):
+        shown = f"{len(points):,} of {whole:,} matches: every peak and every low."
+        figure.update_layout(
+            meta={"more": True}, title={"text": shown, "font": {"size": 12}, "x": 0, "xanchor": "left"}
+        )
 
 
 def spread(edges: Sequence[float] | Floats, counts: Sequence[int] | Floats, cuts: Cuts, you: float | None) -> go.Figure:
@@ -186,17 +257,25 @@ def _label_at(axis: str, value: float, name: str) -> dict[str, object]:
     return {"text": label(name, 20), "font": {"size": 11, "color": GREY}, **position}
 
 
-def _milliseconds(points: Sequence[ChartPoint]) -> list[int]:
+def _milliseconds(points: Sequence[ChartPoint | LevelPoint]) -> list[int]:
     return [point.played_at // 1000 for point in points]  # plotly's unit
+
+
+def _level_lines(point: LevelPoint) -> list[str]:
+    """Lines of the hover text: match, time, standing."""
+    return [label(point.match_id, 40), _when(point), label(point.text, 60)]
+
+
+def _when(point: ChartPoint | LevelPoint) -> str:
+    return f"{datetime.fromtimestamp(point.played_at // 1_000_000, UTC):%Y-%m-%d %H:%M}"
 
 
 def _hover_lines(point: ChartPoint) -> list[str]:
     """Lines of the hover text: match, time, rating change."""
-    when = datetime.fromtimestamp(point.played_at // 1_000_000, UTC)
     difference = point.after - point.before
     change = f"{difference:+.2f}" if abs(difference) < 10 else f"{difference:+.1f}"
     ratings = f"{_rounded(point.before):,} → {_rounded(point.after):,} ({change.replace('-', '−')})"
-    return [label(point.match_id, 40), f"{when:%Y-%m-%d %H:%M}", ratings]
+    return [label(point.match_id, 40), _when(point), ratings]
 
 
 def _rounded(rating: float) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from evenmatch.ledger import schema
 from evenmatch.ledger.store import Store
@@ -21,6 +21,12 @@ class FinalRow(NamedTuple):
     completed: int
 
 
+FinalOrder = Literal["rank", "percentile", "division"]
+_ORDER = {
+    "rank": "CASE WHEN rank IS NULL THEN 1 ELSE 0 END, rank, rating DESC, player",
+    "percentile": "CASE WHEN percentile IS NULL THEN 1 ELSE 0 END, percentile DESC, player",
+    "division": "CASE WHEN division IS NULL THEN 1 ELSE 0 END, top DESC, player",
+}
 _COLUMNS = ", ".join(FinalRow._fields)
 
 
@@ -29,12 +35,16 @@ def insert(store: Store, ladder: int, season: int, rows: Iterable[FinalRow]) -> 
     store.insert(schema.final, ("ladder", "season", *FinalRow._fields), [(ladder, season, *row) for row in rows])
 
 
-def read(store: Store, ladder: int, season: int, offset: int, size: int) -> list[FinalRow]:
-    """Up to `size` standings of a season from `offset` on, best first, players without a rank last."""
+def read(store: Store, ladder: int, season: int, offset: int, size: int, *, by: FinalOrder = "rank") -> list[FinalRow]:
+    """Up to `size` standings of a season from `offset` on, best first, players without a rank last.
+
+    by  percentile, division: equal ones in order of player id; divisions by their highest percentile
+    """
     rows = store.all(
-        f"SELECT {_COLUMNS} FROM final WHERE ladder = ? "
-        "AND season = ? ORDER BY CASE WHEN rank IS NULL THEN 1 ELSE 0 END, rank, rating DESC, player LIMIT ? OFFSET ?",
-        *(ladder, season, size, offset),
+        f"SELECT {_COLUMNS} FROM final LEFT JOIN (SELECT division AS name, max(percentile) AS top FROM final "
+        "WHERE ladder = ? AND season = ? GROUP BY division) tops ON tops.name = final.division "
+        f"WHERE ladder = ? AND season = ? ORDER BY {_ORDER[by]} LIMIT ? OFFSET ?",
+        *(ladder, season, ladder, season, size, offset),
     )
     return [FinalRow(*row) for row in rows]
 

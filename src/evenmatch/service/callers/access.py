@@ -6,11 +6,12 @@ from dataclasses import dataclass
 
 from evenmatch.errors import ForbiddenError
 
-SCOPES = ("report", "queue", "read", "admin")
+SCOPES = ("report", "queue", "read", "ratings", "admin")
 GIVES = {
-    "report": frozenset({"report", "read"}),
+    "report": frozenset({"report", "read", "ratings"}),
     "queue": frozenset({"queue", "read"}),
     "read": frozenset({"read"}),
+    "ratings": frozenset({"ratings", "read"}),  # also those that the ladder does not show its players
     "admin": frozenset(SCOPES),
 }
 

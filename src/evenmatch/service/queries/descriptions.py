@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from evenmatch.options import options_of
 from evenmatch.policy import Policy, presets
 from evenmatch.systems.system import Rules, System
 
 Row = dict[str, object]
+STATES = {  # columns of a player's state that people care for, by name, or by system and name
+    "deviation": "How far off the rating may be: the true level of two in three players is within this distance, "
+    "and that of nearly all within twice of it.",
+    "provisional": "Whether there are too few matches yet for the rating to be more than a first guess.",
+    ("glicko2", "volatility"): "How much results swing: surprising ones raise it, expected ones lower it.",
+    ("prav", "volatility"): "How changeable results are: the higher it is, the less the rating says about a match, "
+    "and the nearer to even the odds are.",
+}
 
 
 def system_as_data(system: System) -> Row:
@@ -31,6 +41,12 @@ def factors_as_data(system: System) -> dict[str, Row]:
         factor.name: {"meaning": factor.meaning, **({"labels": list(factor.labels)} if factor.labels else {})}
         for factor in system.factors
     }
+
+
+def state_meanings(system: System, columns: Iterable[str]) -> dict[str, str]:
+    """The meanings of those columns of a player's state that people care for, by name."""
+    meanings = {name: STATES.get((system.name, name), STATES.get(name)) for name in columns}
+    return {name: meaning for name, meaning in meanings.items() if meaning is not None}
 
 
 def rules_as_data(rules: Rules) -> Row:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -11,6 +11,7 @@ from evenmatch.errors import UnknownNameError
 from evenmatch.ledger.store import Head, Store
 from evenmatch.ledger.tables import appearances, corrections, player_identities, player_states, seasons
 from evenmatch.service import ladders, stored_queues
+from evenmatch.service.callers.access import OPERATOR, Caller
 from evenmatch.service.ladders import Ladder
 from evenmatch.service.queries import match_profiles
 from evenmatch.service.queries.lineup_odds import LineUpOdds, StakesQuery, prospects
@@ -19,9 +20,10 @@ from evenmatch.service.queries.match_profiles import MatchProfile
 from evenmatch.service.queries.player_search import search_ladder
 from evenmatch.service.queries.player_statistics import Encounters, encounters, last_loss
 from evenmatch.service.queries.queue_audit import QueueAudit, audit
-from evenmatch.service.queries.rating_path import RatingPath, rating_path
+from evenmatch.service.queries.rating_path import RatingPath, StepLevel, rating_path
 from evenmatch.service.queries.standings import View
-from evenmatch.service.seasons import FinalStanding, Season, finals_from
+from evenmatch.service.queries.visibility import Visibility
+from evenmatch.service.seasons import FinalOrder, FinalStanding, Season, finals_from
 from evenmatch.service.service import Service
 from evenmatch.service.settings import Settings
 from evenmatch.service.transactions import Transacting
@@ -30,6 +32,18 @@ from evenmatch.systems.system import FactorValue, System
 
 Named = list[tuple[str, Standing]]
 State = dict[str, FactorValue | None]
+FINALS_BY: Mapping[str, FinalOrder] = {  # by what is shown
+    "rating": "rank",
+    "after_placement": "rank",
+    "percentile": "percentile",
+    "division": "division",
+}
+STEPS_BY: Mapping[str, StepLevel] = {
+    "rating": "after",
+    "after_placement": "after",
+    "percentile": "percentile",
+    "division": "division",
+}
 
 
 class Profile(NamedTuple):
@@ -60,17 +74,26 @@ class PlayerLadders(NamedTuple):
 class LadderQueries(Transacting):
     """Queries on a database of ladders. On a ladder with very many players, standings may be some seconds old.
 
-    view  returns the standings of a ladder; None: the service's cached view
+    view    returns the standings of a ladder; None: the service's cached view
+    caller  the results contain what this caller may see of each ladder
     """
 
-    def __init__(self, service: Service, view: Callable[[str], View] | None = None) -> None:
+    def __init__(self, service: Service, view: Callable[[str], View] | None = None, caller: Caller = OPERATOR) -> None:
         super().__init__(service.database, service.clock)
         self.service = service
-        self._view = view
+        self._view, self._caller = view, caller
+
+    def seen_by(self, caller: Caller) -> LadderQueries:
+        """The same queries for another caller."""
+        return LadderQueries(self.service, self._view, caller)
 
     def view(self, ladder: str) -> View:
         """A ladder's standings. Raises UnknownNameError."""
-        return self.service.view(ladder, fresh=False) if self._view is None else self._view(ladder)
+        whole = self.service.view(ladder, fresh=False) if self._view is None else self._view(ladder)
+        return whole.seen_by(self._caller)
+
+    def _visibility(self, head: Head) -> Visibility:
+        return Visibility.of(Settings.read(head.settings), self._caller, head.name)
 
     # ladders
 
@@ -95,7 +118,9 @@ class LadderQueries(Transacting):
     def finals(self, ladder: str, season: int, offset: int, size: int) -> tuple[Settings, list[FinalStanding]]:
         """A ladder's settings, and up to `size` final standings of a season from `offset` (from 0) on."""
         with self._read(ladder) as (store, head):
-            return Settings.read(head.settings), finals_from(store, head, season, offset, size)
+            settings, seen = Settings.read(head.settings), self._visibility(head)
+            rows = finals_from(store, head, season, offset, size, by=FINALS_BY[seen.show])
+            return settings, [seen.final(row, settings.standings.placement) for row in rows]
 
     # standings
 
@@ -140,11 +165,12 @@ class LadderQueries(Transacting):
                 aged = rules.system.as_of(roster.records, latest, rules.parameters)
                 state = {title: known(column[0].item()) for title, column in rules.system.columns(aged).items()}
             played = int(roster.tally["last_played"][0]) if len(roster.ids) and roster.tally["matches"][0] else None
+            standing = view.snapshot.standing(player)
             return Profile(
                 player_identities.names_of(store, [player])[player],
                 player_identities.aliases(store, player),
-                view.snapshot.standing(player),
-                state,
+                standing,
+                state if standing is not None and standing.rating is not None else {},
                 player in corrections.read_plan(store, head, head.corrected).bans,
                 played,
             )
@@ -165,15 +191,17 @@ class LadderQueries(Transacting):
     ) -> tuple[str, RatingPath]:
         """A player's current name, and their rating over time; see rating_path."""
         with self._read(ladder) as (store, head):
-            player = _find(store, head, name)
-            return player_identities.names_of(store, [player])[player], rating_path(
-                store, head, player, most, since, until
-            )
+            player, seen = _find(store, head, name), self._visibility(head)
+            path = rating_path(store, head, player, most, since, until, by=STEPS_BY[seen.show])
+            shown = seen.path(path, placed=player not in self._unplaced(store, head, [player]))
+            return player_identities.names_of(store, [player])[player], shown
 
     def encounters(self, ladder: str, name: str) -> Encounters:
         """A player's results in their latest matches, by other player and by hour of the day."""
         with self._read(ladder) as (store, head):
-            return encounters(store, head, _find(store, head, name))
+            player = _find(store, head, name)
+            placed = player not in self._unplaced(store, head, [player])
+            return self._visibility(head).encounters(encounters(store, head, player), placed=placed)
 
     def search(self, text: str, limit: int, among: Collection[str] | None = None) -> list[str]:
         """Names of players that contain this text; among: only players with a rating on one of these ladders."""
@@ -228,7 +256,7 @@ class LadderQueries(Transacting):
             positions, further = match_profiles.positions_of(
                 store, head, before=before, limit=limit, player=player_id, since=since, until=until
             )
-            return head.system, match_profiles.recorded(store, head, positions), further
+            return head.system, self._matches(store, head, positions), further
 
     def played(
         self, ladder: str, name: str, before: int | None, limit: int
@@ -237,35 +265,59 @@ class LadderQueries(Transacting):
         with self._read(ladder) as (store, head):
             player = _find(store, head, name)
             positions, further = match_profiles.positions_of(store, head, before=before, limit=limit, player=player)
-            profiles = match_profiles.recorded(store, head, positions)
+            profiles = self._matches(store, head, positions)
             return player_identities.names_of(store, [player])[player], profiles, further
 
     def match(self, ladder: str, match_id: str) -> tuple[str, MatchProfile]:
         """A ladder's system, and one of its matches. Raises UnknownNameError."""
         with self._read(ladder) as (store, head):
-            return head.system, match_profiles.find(store, head, match_id)
+            return head.system, self._matches(store, head, [match_profiles.position_of(store, head, match_id)])[0]
 
     def explained(self, ladder: str, match_id: str) -> tuple[System, MatchProfile]:
         """The system that rated a match (its factors explain the changes), and the match. Raises UnknownNameError."""
         with self._read(ladder) as (store, head):
-            profile = match_profiles.find(store, head, match_id)
+            (profile,) = self._matches(store, head, [match_profiles.position_of(store, head, match_id)])
             return corrections.read_plan(store, head, head.planned).rules_at(profile.position).system, profile
 
     def queue_audit(self, ladder: str, queue: str, since: int, until: int) -> QueueAudit:
         """The audit of the matches that a queue formed from `since` until before `until`, microseconds.
 
-        Raises UnknownNameError for a queue that neither exists nor formed a match.
+        Raises UnknownNameError for a queue that neither exists nor formed a match; ForbiddenError if ratings are
+        hidden.
         """
         with self._read(ladder) as (store, head):
+            self._visibility(head).check("the audit of a queue", ladder)
             audited = audit(store, head, queue, since, until)
             if not audited.formed:
                 stored_queues.find(stored_queues.read(store, head.ladder), queue)
             return audited
 
     def prospects(self, ladder: str, teams: Sequence[Sequence[str]], query: StakesQuery | None = None) -> LineUpOdds:
-        """The odds of a line-up as of now, and its stakes if they are asked for; see lineup_odds.prospects."""
+        """The odds of a line-up as of now, and its stakes if they are asked for; see lineup_odds.prospects.
+
+        Raises ForbiddenError if ratings are hidden.
+        """
         with self._read(ladder) as (store, head):
+            self._visibility(head).check("odds", ladder)
             return prospects(store, head, self.clock(), teams, query)
+
+    def _matches(self, store: Store, head: Head, positions: Sequence[int]) -> list[MatchProfile]:
+        """The matches at these positions, latest first, as the caller may see them."""
+        seen, profiles = self._visibility(head), match_profiles.recorded(store, head, positions)
+        if seen.is_all:
+            return profiles
+        names = {appearance.player for match in profiles for side in match.sides for appearance, _ in side.parts}
+        ids = player_identities.ids_of(store, sorted(names))
+        hidden = self._unplaced(store, head, list(ids.values()))
+        unplaced = {name for name in names if ids.get(name) in hidden}
+        return [seen.match(profile, unplaced) for profile in profiles]
+
+    def _unplaced(self, store: Store, head: Head, players: Sequence[int]) -> set[int]:
+        """The ids of these players who have not completed the placement matches of the ladder."""
+        placement = Settings.read(head.settings).standings.placement
+        standings = player_states.read_standings(store, head, sorted(set(players)))
+        completed = {player: completed for player, _, _, completed, _ in standings}
+        return {player for player in players if completed.get(player, 0) < placement}
 
 
 def _find(store: Store, head: Head, name: str) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -22,10 +22,21 @@ from evenmatch.service.export.tables import positions_of_player
 from evenmatch.service.queries.match_explanations import Finish, known_number, movement, outcome, standing_of
 from evenmatch.service.recording.receipts import MatchReceipt, PlayerReceipt, RatedBlock, receipts
 from evenmatch.service.settings import Settings
+from evenmatch.systems.system import Change
 
 SCAN = 50_000  # events that one query with times may read
 State = Literal["rated", "unrated", "void", "waits"]
-Part = tuple[Appearance, PlayerReceipt | None]  # a player's part as reported, and its rating change if it is rated
+
+
+class PlayerEffect(NamedTuple):
+    """The effect of a match on a player. change: None if it is not shown; for the others see PlayerReceipt."""
+
+    change: Change | None
+    percentile: int | None
+    division: str | None
+
+
+Part = tuple[Appearance, PlayerEffect | None]  # a player's part as reported, and the effect if the match is rated
 
 
 @dataclass(frozen=True)
@@ -43,7 +54,7 @@ class MatchProfile:
     state    rated; unrated: it was sent as unrated, or the system cannot rate it; void: voided itself, or by a player's
              ban; waits: a rebuild is due
     reason   why it is not rated
-    reasons  an explanation of every player's change, team by team
+    reasons  an explanation of every player's change, team by team; empty if it is not rated, or they are not shown
     """
 
     match_id: str
@@ -65,7 +76,7 @@ class MatchProfile:
 def sentences_of(part: Part, reason: str) -> list[str]:
     """A player's rating change and its reason, as text; empty if the match is not rated."""
     appearance, line = part
-    if line is None:
+    if line is None or line.change is None:
         return []
     change = line.change
     return [movement(change.before, change.after, quit_early=appearance.quit), reason]
@@ -137,12 +148,12 @@ def recorded(store: Store, head: Head, positions: Sequence[int]) -> list[MatchPr
     return sorted(profiles, key=lambda profile: -profile.position)
 
 
-def find(store: Store, head: Head, match_id: str) -> MatchProfile:
-    """The match with this id. Raises UnknownNameError."""
+def position_of(store: Store, head: Head, match_id: str) -> int:
+    """The position of the match with this id. Raises UnknownNameError."""
     position = events.find_match(store, head.ladder, match_id)
     if position is None:
         raise UnknownNameError(f"match of ladder {head.name!r}", match_id, ())
-    return recorded(store, head, [position])[0]
+    return position
 
 
 def positions_of(
@@ -227,9 +238,14 @@ def _sides(
         lines = receipt.teams[number] if receipt.teams else (None,) * len(slots)
         expected = receipt.teams[number][0].change.expected if receipt.teams else None
         finish = Finish(team_labels[number], int(c.place[team]), known_number(float(c.team_score[team])), expected)
-        parts = tuple((_appearance(c, slot, names[slot]), line) for slot, line in zip(slots, lines, strict=True))
+        effects = map(_effect, lines)
+        parts = tuple((_appearance(c, slot, names[slot]), effect) for slot, effect in zip(slots, effects, strict=True))
         profiles.append(TeamProfile(finish, parts))
     return tuple(profiles)
+
+
+def _effect(line: PlayerReceipt | None) -> PlayerEffect | None:
+    return None if line is None else PlayerEffect(line.change, line.percentile, line.division)
 
 
 def _appearance(c: Columns, slot: int, name: str) -> Appearance:

@@ -9,10 +9,13 @@ from math import isnan
 from evenmatch.ledger.database import Database
 from evenmatch.ledger.store import Head, Store
 from evenmatch.ledger.tables import corrections, final_standings, player_identities
+from evenmatch.service.callers.access import OPERATOR, Caller
 from evenmatch.service.export.files import plain_corrections
 from evenmatch.service.export.tables import matches_of_player
 from evenmatch.service.ladders import Ladder, describe
 from evenmatch.service.queries.standings import StandingsCache, View, take
+from evenmatch.service.queries.visibility import Visibility
+from evenmatch.service.seasons import FinalStanding
 from evenmatch.service.times import iso_time
 from evenmatch.standings.board import Standing
 
@@ -82,53 +85,69 @@ def _ladders(store: Store, player: int, ladder: str | None) -> list[str]:
 
 
 def _read(
-    store: Store, name: str, now: int, ladder: str | None, matches: int | None, views: Mapping[str, View]
+    store: Store,
+    name: str,
+    now: int,
+    ladder: str | None,
+    matches: int | None,
+    views: Mapping[str, View],
+    caller: Caller = OPERATOR,
 ) -> PlayerAcrossLadders:
     player = player_identities.find(store, name)
     return PlayerAcrossLadders(
         player_identities.names_of(store, [player])[player],
         player_identities.aliases(store, player),
-        [_appeared(store, known, player, now, matches, views.get(known)) for known in _ladders(store, player, ladder)],
+        [
+            _appeared(store, known, player, now, matches, views.get(known), caller)
+            for known in _ladders(store, player, ladder)
+        ],
     )
 
 
 def _appeared(
-    store: Store, ladder: str, player: int, now: int, matches: int | None, cached: View | None
+    store: Store, ladder: str, player: int, now: int, matches: int | None, cached: View | None, caller: Caller
 ) -> PlayerOnLadder:
     head = store.head(ladder)
     # An outdated view would contradict the matches listed with it.
     view = cached if cached is not None and cached.head == head else take(store, ladder, now, cached)
     return PlayerOnLadder(
         describe(store, head),
-        view.snapshot.standing(player),
+        view.seen_by(caller).snapshot.standing(player),
         player in corrections.read_plan(store, head, head.corrected).bans,
         matches_of_player(store, head, player, matches),
     )
 
 
-def everything(database: Database, name: str, now: int, *, boards: StandingsCache | None = None) -> Row:
-    """All data of a player as JSON values: names, standings, matches, past seasons, corrections."""
+def everything(
+    database: Database, name: str, now: int, *, boards: StandingsCache | None = None, caller: Caller = OPERATOR
+) -> Row:
+    """The data of a player as JSON values: names, standings, matches, past seasons, corrections.
+
+    caller  the data contain what this caller may see of each ladder
+    """
     views = _views(database, name, now, None, boards)
     with database.read() as store:
-        player = _read(store, name, now, None, None, views)
+        player = _read(store, name, now, None, None, views, caller)
         ids = player_identities.identities(store, player_identities.find(store, name))
         return {
             "player": player.name,
             "names": player.names,
-            "ladders": [_all_of(store, appeared, ids, {*player.names}) for appeared in player.ladders],
+            "ladders": [_all_of(store, appeared, ids, {*player.names}, caller) for appeared in player.ladders],
         }
 
 
-def _all_of(store: Store, on: PlayerOnLadder, ids: Sequence[int], names: set[str]) -> Row:
+def _all_of(store: Store, on: PlayerOnLadder, ids: Sequence[int], names: set[str], caller: Caller) -> Row:
     head = store.head(on.ladder.name)
+    seen, placement = Visibility.of(on.ladder.settings, caller, head.name), on.ladder.settings.standings.placement
+    placed = on.standing is not None and on.standing.placed
     return {
         "ladder": on.ladder.name,
         "title": on.ladder.title,
         "system": on.ladder.system,
         "banned": on.banned,
         "standing": plain_standing(on.standing),
-        "matches": [plain_match(row) for row in on.matches],
-        "seasons": _seasons(store, head, ids),
+        "matches": [plain_match(seen.journal_row(row, placed=placed)) for row in on.matches],
+        "seasons": _seasons(store, head, ids, seen, placement),
         "corrections": [row for row in plain_corrections(store, head) if names & {row["player"], row["into"]}],
     }
 
@@ -147,8 +166,9 @@ def plain_match(row: Row) -> Row:
     return {**row, "played_at": iso_time(played_at)} | ({"factors": known} if factors else {})
 
 
-def _seasons(store: Store, head: Head, ids: Sequence[int]) -> list[Row]:
+def _seasons(store: Store, head: Head, ids: Sequence[int], seen: Visibility, placement: int) -> list[Row]:
     """A player's final standing in each season; players merged since have one each, under their own names."""
     name_of = player_identities.names_of(store, ids)
     rows = final_standings.read_of_players(store, head.ladder, ids)
-    return [{"season": season, **row._asdict(), "player": name_of[row.player]} for season, row in rows]
+    finals = [(season, FinalStanding(name_of[row.player], *row[1:])) for season, row in rows]
+    return [{"season": season, **seen.final(final, placement)._asdict()} for season, final in finals]

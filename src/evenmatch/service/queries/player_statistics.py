@@ -21,7 +21,10 @@ HOURS = 24
 
 
 class Tally(NamedTuple):
-    """Counts of a player's results. score, expected: sums of actual and predicted scores, 0..1 per match."""
+    """Counts of a player's results.
+
+    score, expected  sums of actual and predicted scores, 0..1 per match; expected: NaN if it is not shown
+    """
 
     won: int = 0
     drew: int = 0

@@ -3,24 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from evenmatch.ledger.store import Head, Store
 from evenmatch.ledger.tables import corrections, seasons
 from evenmatch.service.export.tables import positions_of_player
 from evenmatch.service.queries.player_statistics import rated_matches
+from evenmatch.service.settings import Settings
 
+StepLevel = Literal["after", "percentile", "division"]  # columns of a journal line
 LONGEST = 20_000  # latest matches that are read for one path
 
 
 class RatingStep(NamedTuple):
-    """A rated match of a player. word: won, drew or lost, by the mean score over the rivals."""
+    """A rated match of a player.
+
+    before, after  the rating; None: not shown
+    word           won, drew or lost, by the mean score over the rivals
+    percentile, division  as shown when the match was recorded; None: not shown
+    """
 
     match_id: str
     played_at: int
-    before: float
-    after: float
+    before: float | None
+    after: float | None
     word: str
+    percentile: int | None
+    division: str | None
 
 
 class SeasonOpening(NamedTuple):
@@ -42,17 +51,26 @@ class RatingPath(NamedTuple):
 
 
 def rating_path(
-    store: Store, head: Head, player: int, most: int, since: int | None = None, until: int | None = None
+    store: Store,
+    head: Head,
+    player: int,
+    most: int,
+    since: int | None = None,
+    until: int | None = None,
+    *,
+    by: StepLevel = "after",
 ) -> RatingPath:
     """The rating of a player after each rated match within these times (microseconds), in about `most` steps at most.
 
+    by  what the peaks and lows are of
     The last match before `since` and the first after `until` are included, so that a chart reaches both edges.
     """
     positions = positions_of_player(
         store, head, corrections.read_plan(store, head, head.planned), player, limit=LONGEST
     )
     matches = sorted(rated_matches(store, head, player, positions), key=lambda match: match.position)
-    after_opening, steps = set[int](), list[RatingStep]()
+    after_opening, steps, levels = set[int](), list[RatingStep](), list[float]()
+    divisions = dict(enumerate(division.name for division in Settings.read(head.settings).standings.divisions))
     later_seasons = [season for season in seasons.read(store, head.ladder) if season.number > 1]
     opened = 0
     for match in matches:
@@ -60,13 +78,19 @@ def rating_path(
         if opened_now != opened:
             after_opening.add(len(steps))
         word = "won" if match.score > 0.5 else "lost" if match.score < 0.5 else "drew"
-        before, after = float(match.line["before"]), float(match.line["after"])
-        steps.append(RatingStep(match.match_id, match.played_at, before, after, word))
+        line = match.line
+        percentile = int(line["percentile"]) if line["percentile"] > 0 else None
+        place = percentile, divisions.get(int(line["division"]))
+        steps.append(
+            RatingStep(match.match_id, match.played_at, float(line["before"]), float(line["after"]), word, *place)
+        )
+        levels.append(float(line[by]))
         opened = opened_now
     first = 0 if since is None else max(sum(step.played_at < since for step in steps) - 1, 0)
     end = len(steps) if until is None else sum(step.played_at <= until for step in steps) + 1
-    steps, after_opening = steps[first:end], {index - first for index in after_opening if first <= index < end}
-    chosen = thinned([step.after for step in steps], most, after_opening)
+    steps, levels = steps[first:end], levels[first:end]
+    after_opening = {index - first for index in after_opening if first <= index < end}
+    chosen = thinned(levels, most, after_opening)
     within = (steps[0].played_at, steps[-1].played_at) if steps else (0, -1)
     openings = [
         SeasonOpening(season.title, season.opened_at)

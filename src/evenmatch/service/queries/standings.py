@@ -7,6 +7,7 @@ import threading
 import time
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +21,7 @@ from evenmatch.ledger.events import Kind
 from evenmatch.ledger.rows import Row
 from evenmatch.ledger.store import Head, Store
 from evenmatch.ledger.tables import corrections, divisions, events, ladders, player_identities, player_states
+from evenmatch.service.callers.access import Caller
 from evenmatch.service.settings import Settings
 from evenmatch.standings.board import Board, Snapshot, snapshot
 from evenmatch.standings.hysteresis import settle
@@ -46,6 +48,14 @@ class View:
     taken: float
     cost: float
     lasts: bool
+
+    def seen_by(self, caller: Caller) -> View:
+        """The view as this caller may see it: with the scope `ratings` all of it, else what the ladder shows."""
+        return self if self.settings.shown_to(caller, self.head.name) == "rating" else self._shown
+
+    @cached_property
+    def _shown(self) -> View:
+        return replace(self, snapshot=self.snapshot.shown_as(self.settings.show))
 
     def is_younger(self, times: float) -> bool:
         """Whether it is younger than `times` the period that a view of its cost is used for."""

@@ -49,7 +49,7 @@ QUEUE = (
 
 ADMIN, POST = "admin", ("POST",)
 
-LAB = (
+_LAB = (
     PageRoute(f"{LADDER}/lab", lab_overview.lab),
     PageRoute(f"{LADDER}/lab/health", lab_overview.health),
     PageRoute(f"{LADDER}/lab/waits", lab_overview.waits),
@@ -63,6 +63,7 @@ LAB = (
     PageRoute(f"{LADDER}/lab/queue", lab_queue.queue),
     PageRoute(f"{LADDER}/lab/audit", lab_audit.queue_audit),
 )
+LAB = tuple(page._replace(whole=True) for page in _LAB)  # it computes with the ratings of all
 
 OPERATE = f"{LADDER}/operate"
 OPERATORS = (

@@ -41,7 +41,8 @@ def _match(visit: PageRequest) -> Mapping[str, object]:
     system, recorded = visit.reading.explained(visit.ladder, visit.part("match"))
     profile = counted_from_one(recorded)
     largest = largest_of(system, profile)
-    changes = [abs(line.change.after - line.change.before) for side in profile.sides for _, line in side.parts if line]
+    effects = [effect for side in profile.sides for _, effect in side.parts if effect is not None]
+    changes = [abs(effect.change.after - effect.change.before) for effect in effects if effect.change is not None]
     return {
         "ladder": LadderShown.of(view),
         "match": profile,

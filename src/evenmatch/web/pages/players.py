@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from math import isnan
+from typing import TYPE_CHECKING, NamedTuple
 
 from starlette.responses import Response
 
+from evenmatch.errors import UsageError
+from evenmatch.service.queries.descriptions import state_meanings
 from evenmatch.service.queries.player_statistics import Encounters, Tally
+from evenmatch.service.queries.rating_path import RatingStep
+from evenmatch.systems.system import FactorValue
 from evenmatch.web.page_request import PageRequest, address
 from evenmatch.web.view_models import LadderShown, played
+
+if TYPE_CHECKING:
+    from evenmatch.lab.ladder.rating_charts import LevelPoint
 
 SIZE = 20
 FORM = 10  # latest results shown in a row
 POINTS = 300  # points of the rating chart
 PERIOD = 3  # hours per period of the day, from midnight UTC
 LEAST = 5  # matches a period needs to count as best or worst
+CURVES = ("rating", "percentile", "division")
 JSON = "application/json"
 
 
@@ -24,6 +33,14 @@ class Hours(NamedTuple):
 
     first: int
     tally: Tally
+
+
+class PlayerState(NamedTuple):
+    """A value that the system keeps for a player beside the rating, and what it means."""
+
+    name: str
+    value: FactorValue | None
+    meaning: str
 
 
 async def player(visit: PageRequest) -> Response:
@@ -38,14 +55,23 @@ def _player(visit: PageRequest) -> Mapping[str, object]:
     name, matches, next_before = visit.reading.played(visit.ladder, profile.player, before, SIZE)
     met = visit.reading.encounters(visit.ladder, name)
     here = ("ladders", visit.ladder, "players", name)
+    system = visit.reading.described(visit.ladder).rules.system
     rows = [played(match, name) for match in matches]
-    best, worst = best_and_worst(met)
+    shown = LadderShown.of(view)
+    curves = shown.visibility.curves
+    best, worst = best_and_worst(met) if not isnan(met.whole.expected) else (None, None)
     return {
-        "ladder": LadderShown.of(view),
+        "ladder": shown,
+        "curves": [of for of in curves if of == curves[0] or any(row.percentile is not None for row in rows)],
+        "has_expectations": not isnan(met.whole.expected),
         "view": view,
         "player": profile.player,
         "profile": profile,
         "standing": profile.standing,
+        "states": [
+            PlayerState(state, profile.state[state], meaning)
+            for state, meaning in state_meanings(system, profile.state).items()
+        ],
         "rows": rows,
         "form": [row.result for row in rows[:FORM]] if before is None else [],
         "met": met,
@@ -72,7 +98,7 @@ def _total(hours: Sequence[Tally]) -> Tally:
 
 
 async def path_figure(visit: PageRequest) -> Response:
-    """Return the chart of a player's rating over time as JSON."""
+    """Return the chart of a player's rating, percentile or division over time as JSON."""
     return Response(await visit.site.work(_path_figure, visit), media_type=JSON)
 
 
@@ -80,10 +106,39 @@ def _path_figure(visit: PageRequest) -> str:
     from evenmatch.lab.ladder import rating_charts  # noqa: PLC0415 - charts are imported on first use
 
     view = visit.reading.view(visit.ladder)
+    of = visit.asked("of", "rating")
+    if of not in CURVES:
+        raise UsageError(f"of is {of[:40]!r}; expected {', '.join(CURVES)}")
     since, until = (visit.number(name, -1, -1, 2**53) for name in ("since", "until"))  # milliseconds
     bounds = [None if millis < 0 else millis * 1000 for millis in (since, until)]
     _, path = visit.reading.path(visit.ladder, visit.part("player"), POINTS, *bounds)
-    cuts = [(cut.division.name, cut.rating) for cut in view.snapshot.cuts() if cut.rating is not None]
-    points = [rating_charts.ChartPoint(*step) for step in path.steps]
-    figure = rating_charts.player_path(points, cuts, path.openings, path.whole)
-    return str(figure.to_json())
+    if of == "rating":
+        cuts = [(cut.division.name, cut.rating) for cut in view.snapshot.cuts() if cut.rating is not None]
+        points = [
+            rating_charts.ChartPoint(step.match_id, step.played_at, step.before, step.after, step.word)
+            for step in path.steps
+            if step.before is not None and step.after is not None
+        ]
+        return str(rating_charts.player_path(points, cuts, path.openings, path.whole).to_json())
+    divisions = view.settings.standings.divisions
+    number = {division.name: index for index, division in enumerate(divisions)}
+    levels = [_level_point(step, number, of) for step in path.steps]
+    marks = [
+        (division.name, float(index if of == "division" else division.lowest))
+        for index, division in enumerate(divisions)
+    ]
+    drawn = [point for point in levels if point is not None]
+    whole = path.whole if len(path.steps) < path.whole else None
+    return str(rating_charts.level_path(drawn, of, marks, path.openings, whole).to_json())
+
+
+def _level_point(step: RatingStep, number: Mapping[str, int], of: str) -> LevelPoint | None:
+    """The point of a match in the chart of percentiles or divisions; None: not shown after this match."""
+    from evenmatch.lab.ladder.rating_charts import LevelPoint  # noqa: PLC0415
+
+    level = step.percentile if of == "percentile" else number.get(step.division or "")
+    if level is None:
+        return None
+    words = [f"percentile {step.percentile}"] if step.percentile is not None else []
+    text = ", ".join([*words, *([step.division] if step.division else [])])
+    return LevelPoint(step.match_id, step.played_at, float(level), text, step.word)

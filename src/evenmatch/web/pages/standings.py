@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from starlette.responses import Response
 
-from evenmatch.errors import UnknownNameError
+from evenmatch.errors import ForbiddenError, UnknownNameError
 from evenmatch.service.queries.player_search import MANY
 from evenmatch.service.queries.standings import View
 from evenmatch.service.queries.unlisted_reasons import why_nobody, why_not
@@ -99,6 +99,7 @@ def _distribution(visit: PageRequest) -> Mapping[str, object]:
         "counts": _by_division(view),
         "mean": float(ratings.mean()) if len(ratings) else None,
         "median": float(np.median(ratings)) if len(ratings) else None,
+        "has_ratings": view.snapshot.has_ratings,
     }
 
 
@@ -119,6 +120,8 @@ def _distribution_figure(visit: PageRequest) -> str:
 
     view = visit.reading.view(visit.ladder)
     histogram = view.snapshot.distribution(BINS)
+    if histogram is None:
+        raise ForbiddenError(f"ladder {visit.ladder!r} does not show its ratings")
     own = own_standing(visit, view)
     you = own.rating if isinstance(own, Standing) else None
     cuts = [(cut.division.name, cut.rating) for cut in view.snapshot.cuts() if cut.rating is not None]

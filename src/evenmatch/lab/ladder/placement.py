@@ -1,0 +1,112 @@
+"""The number of placement matches after which players' percentiles have steadied, measured on rated matches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenmatch.errors import BadParameterError, InputError
+from evenmatch.history import Floats
+from evenmatch.rating import Ratings
+from evenmatch.standings.distribution import Population
+
+BOUND = 5.0  # percentiles
+SURE = 2.0  # standard errors beyond which a move is above the bound by more than chance
+PERIODS = 20  # in each, percentiles refer to the ratings at its start
+FEW = 30  # fewest players of a measurement, and fewest ratings that percentiles refer to
+MOST = 200  # completed matches up to which moves are measured
+
+
+class PlacementStep(NamedTuple):
+    """The move of percentiles by the next match of players who have completed some.
+
+    completed  number of completed matches before it;  players  number of players measured
+    mean, error  of the move, in percentiles: its mean and the standard error of that
+    """
+
+    completed: int
+    players: int
+    mean: float
+    error: float
+
+
+@dataclass(frozen=True)
+class PlacementAdvice:
+    """Advice for the setting `placement` of a ladder.
+
+    placement  the least number of completed matches after which the next match moves percentiles by less than `bound`
+               on average, and no later one by more than chance allows; None: not reached within the measured steps
+    """
+
+    bound: float
+    placement: int | None
+    steps: tuple[PlacementStep, ...]
+
+
+def placement_advice(ratings: Ratings, bound: float = BOUND) -> PlacementAdvice:
+    """Measure how far the next match moves a player's percentile, by the number of matches completed before.
+
+    ratings  with a journal;  bound  percentiles, more than 0 and at most 100
+    A move is that of the player's own rating: the ratings that it is compared with are those at the start of a period.
+    Raises BadParameterError, or InputError without enough matches.
+    """
+    if not 0 < bound <= 100:
+        raise BadParameterError(f"the bound is {bound:g} percentiles; expected more than 0, at most 100")
+    if ratings.journal is None:
+        raise InputError("these ratings have no journal; call rate with journal=True")
+    measured = list(_moves(ratings))
+    completed = np.concatenate([count for count, _ in measured]) if measured else np.empty(0, np.int64)
+    moves = np.concatenate([move for _, move in measured]) if measured else np.empty(0)
+    steps = []
+    for count in range(int(min(completed.max(initial=-1), MOST)) + 1):
+        chosen = moves[completed == count]
+        if len(chosen) >= FEW:
+            error = float(chosen.std(ddof=1)) / len(chosen) ** 0.5
+            steps.append(PlacementStep(count, len(chosen), float(chosen.mean()), error))
+        elif steps:  # those who played even more are ever fewer
+            break
+    if not steps:
+        raise InputError(
+            f"too few matches for advice: expected {FEW} players who were compared with {FEW} others after a match"
+        )
+    above = [index for index, step in enumerate(steps) if step.mean - SURE * step.error >= bound]
+    later = steps[above[-1] + 1 if above else 0 :]
+    return PlacementAdvice(bound, next((step.completed for step in later if step.mean < bound), None), tuple(steps))
+
+
+def _moves(ratings: Ratings) -> Iterator[tuple[NDArray[np.int64], Floats]]:
+    """For the completed matches of each period: matches that the player completed before, and the percentiles moved."""
+    table, journal = ratings.matches, ratings.journal
+    assert journal is not None
+    c = table.history.columns
+    own = np.flatnonzero(c.keep & ~c.quit)
+    player = c.player[own]
+    before_it = _occurrence(player)
+    ladder = table.player_ladder[player]
+    for code in range(len(table.ladders)):
+        of_ladder = np.flatnonzero(ladder == code)
+        latest = np.full(len(table.player_ladder), np.nan)
+        for period in np.array_split(of_ladder, PERIODS):
+            known = np.sort(latest[~np.isnan(latest)])
+            slots = own[period]
+            if len(known) >= FEW:
+                population = Population(known)
+                ends = (population.queue_percentiles(column[slots]) for column in (journal.before, journal.after))
+                before, after = ends
+                yield before_it[period], np.abs(after - before)
+            latest[c.player[slots]] = journal.after[slots]  # of several matches the last one counts
+
+
+def _occurrence(values: NDArray[np.int32]) -> NDArray[np.int64]:
+    """For each entry the number of equal entries before it."""
+    order = np.argsort(values, kind="stable")
+    ordered = values[order]
+    starts = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
+    sizes = np.diff(np.append(starts, len(values)))
+    counts = np.empty(len(values), np.int64)
+    counts[order] = np.arange(len(values)) - np.repeat(starts, sizes)
+    return counts
