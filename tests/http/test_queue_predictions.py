@@ -52,7 +52,13 @@ def test_a_match_is_predicted_played_and_audited(admin, either_database):
         "played_at": "2026-01-01T12:00:00Z",
         "teams": [{"score": 5 if team == ["ann"] else 1, "players": [{"player": team[0]}]} for team in teams],
     }
-    request_json(admin, "POST", f"{ON}/matches", report)
+    receipts = request_json(admin, "POST", f"{ON}/matches", report)["teams"]
+    receipt = next(line for team in receipts for line in team if line["player"] == "ann")
+    assert offer["stakes"].keys() == {"ann"}
+    assert offer["stakes"]["ann"]["before"] == receipt["before"]
+    assert offer["stakes"]["ann"]["after"]["win"] == receipt["after"] == 4.05  # 4.00 + 4.00/20 · 1.00/4.00
+    assert offer["stakes"]["ann"]["after"]["loss"] == 3.2  # 4.00 - 4.00/20 · 4.00/1.00
+    assert offer["stakes"]["ann"]["change"]["draw"] == 0  # for the team with the higher average
     audit = request_json(admin, "GET", f"{ON}/queues/main/audit")
     assert (audit["formed"], audit["overall"]["matches"]) == (1, 1)
     assert audit["overall"]["brier"] == {"value": pytest.approx((1 / 17) ** 2), "low": None, "high": None}

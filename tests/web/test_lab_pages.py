@@ -17,6 +17,7 @@ from evenmatch.lab.backtests.verdict import verdict
 from evenmatch.lab.synthetic_season import season
 from evenmatch.ledger.tables import formed_matches
 from evenmatch.ledger.tables.formed_matches import FormedMatch
+from evenmatch.service.callers.access import OPERATOR
 from evenmatch.service.queues.matchmaker import Matchmaker
 from evenmatch.service.queues.requests import Join, QueuedPlayer
 from evenmatch.service.service import Service
@@ -335,7 +336,7 @@ def words_of(asking, path, **fields):
 
 def backtest_predictions(site):
     """The last 300 recorded matches with the odds that the ladder gave them."""
-    _, matches, _ = site.reading.matches("6v6", before=None, limit=300, player=None, since=None, until=None)
+    _, matches, _ = site.reading(OPERATOR).matches("6v6", before=None, limit=300, player=None, since=None, until=None)
     return [
         FormedMatch(
             profile.match_id,

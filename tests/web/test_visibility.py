@@ -321,6 +321,7 @@ def test_players_see_every_page_that_they_saw_but_the_lab_and_the_histogram(worl
         "/lab/tuning",
         "/lab/what-if",
         "/lab/queue",
+        "/lab/audit",
     }
     assert {after[address] for address in gone} == {403, 303}
 

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from evenmatch.http.models.base import Moment, Name, RequestModel, ResponseModel, examples
+from evenmatch.http.models.matches import PlayerStakesOut
 from evenmatch.http.models.options import (
     OptionsRequest,
     OptionsResponse,
@@ -128,6 +129,10 @@ class OfferOut(ResponseModel):
     )
     costs: dict[str, float] = Field(
         description="Costs of the match by name, in equivalent seconds of waiting; empty: not shown."
+    )
+    stakes: dict[str, PlayerStakesOut] = Field(
+        description="Ratings of this ticket's players after a win, a draw, a loss and quitting half-way, in a match "
+        "of 600 seconds that ends 2 : 1; empty: not known, or not shown."
     )
 
 

@@ -18,15 +18,14 @@ from evenmatch.http.models.matches import (
     MatchesPage,
     MatchOut,
     OddsOut,
-    OutcomesOut,
     PlayerOdds,
-    PlayerStakesOut,
     StakesRequest,
     TeamOdds,
     TeamOut,
 )
 from evenmatch.http.page_parameters import Cursor, Limit
 from evenmatch.http.responses import read, written
+from evenmatch.http.shown_stakes import player_stakes_out
 from evenmatch.http.site import site_of
 from evenmatch.options import options_of
 from evenmatch.service.queries.lineup_odds import LineupMember, LineUpOdds, StakesQuery
@@ -163,17 +162,8 @@ def _odds(ladder: str, prospects: LineUpOdds) -> OddsOut:
 
 
 def _member(entry: LineupMember, stakes: PlayerStakes | None) -> PlayerOdds:
-    at_stake = None if stakes is None else _stakes(stakes)
+    at_stake = None if stakes is None else player_stakes_out(stakes)
     return PlayerOdds(player=entry.player, rating=entry.rating, newcomer=entry.newcomer, stakes=at_stake)
-
-
-def _stakes(stakes: PlayerStakes) -> PlayerStakesOut:
-    changes = {outcome: ShownRatingChange.of(stakes.before, after) for outcome, after in stakes.after._asdict().items()}
-    return PlayerStakesOut(
-        before=changes["win"].before,
-        after=OutcomesOut(**{outcome: change.after for outcome, change in changes.items()}),
-        change=OutcomesOut(**{outcome: change.change for outcome, change in changes.items()}),
-    )
 
 
 def _assumptions(stakes: Stakes) -> AssumptionsOut:

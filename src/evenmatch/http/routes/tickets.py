@@ -26,6 +26,7 @@ from evenmatch.http.models.queues import (
 )
 from evenmatch.http.request_context import context_of
 from evenmatch.http.responses import read, written
+from evenmatch.http.shown_stakes import player_stakes_out
 from evenmatch.http.site import Site, site_of
 from evenmatch.http.ticket_notifications import until
 from evenmatch.matchmaking import Waiting
@@ -193,6 +194,7 @@ def _offer(offer: OfferStatus) -> OfferOut:
         odds=None if offer.odds is None else list(offer.odds),
         spread=known_number(offer.spread),
         costs=dict(offer.costs),
+        stakes={name: player_stakes_out(stakes) for name, stakes in offer.stakes.items()},
     )
 
 

@@ -128,7 +128,7 @@ class Visibility:
         return replace(status, offer=None if status.offer is None else self._offer(status.offer), waiting=waiting)
 
     def _offer(self, offer: OfferStatus) -> OfferStatus:
-        return replace(offer, odds=None, spread=offer.spread if self.percentiles else math.nan, costs={})
+        return replace(offer, odds=None, spread=offer.spread if self.percentiles else math.nan, costs={}, stakes={})
 
     def bands(self, waiting: Sequence[int]) -> list[int]:
         """The waiting players of a queue in bands of percentiles; empty: not shown."""

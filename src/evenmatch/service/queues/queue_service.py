@@ -23,6 +23,7 @@ from evenmatch.service.queues.join_profiles import JoinProfiles, LevelBook
 from evenmatch.service.queues.joins import Joins, Outcome, check_queues
 from evenmatch.service.queues.leases import Leases
 from evenmatch.service.queues.notifications import Listener, TicketNotifier
+from evenmatch.service.queues.offer_stakes import OfferStakes
 from evenmatch.service.queues.parties import check
 from evenmatch.service.queues.queue_state import Counts, QueueState
 from evenmatch.service.queues.recent_offers import RecentOffer
@@ -43,6 +44,7 @@ class QueueService:
         """`loaded`: an event that is set when the matchmaker's kernels are loaded; None: they are loaded on use."""
         self.service, self.notifier, self.loaded = service, TicketNotifier(service.database), loaded
         self.levels = LevelBook(service)
+        self._offer_stakes = OfferStakes()
         self.leases = Leases(service.database, f"process {secrets.token_hex(8)}", wall=service.clock)
         self._states: dict[str, QueueState] = {}
         self._seen: dict[str, set[int]] = {}
@@ -180,7 +182,9 @@ class QueueService:
         lease = lease_of(self.levels.of(ladder).ladder)
         until = None if self.leases.is_held(lease) else self.leases.watch(lease).held_at or 0
         with self.service.database.read() as store:
-            statuses = ticket_status.read(store, store.head(ladder).ladder, numbers, now, until)
+            head = store.head(ladder)
+            statuses = ticket_status.read(store, head.ladder, numbers, now, until)
+            statuses = self._offer_stakes.add(store, head, statuses, now)
         waiting = {status.ticket: status.change for status in statuses.values() if status.state == tickets.WAITING}
         for status in statuses.values():
             if status.waited is not None:

@@ -12,6 +12,7 @@ from evenmatch.ledger.tables.live_matches import LiveMatchRow
 from evenmatch.ledger.tables.offers import OfferRow
 from evenmatch.ledger.tables.tickets import TicketRow
 from evenmatch.matchmaking import Waiting
+from evenmatch.stakes import PlayerStakes
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,7 @@ class OfferStatus:
     own       whether each of the ticket's own players has accepted, by name
     teams     the number of offered players in each team
     odds      the predicted score of each team, a draw counts half; None: the system cannot predict it
+    stakes    of the players of this ticket, by name; empty: not known
     For the other fields see matchmaking.Proposal.
     """
 
@@ -40,6 +42,7 @@ class OfferStatus:
     odds: tuple[float, ...] | None
     spread: float
     costs: Mapping[str, float]
+    stakes: Mapping[str, PlayerStakes] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
