@@ -7,6 +7,7 @@ import pytest
 from evenmatch.http.app import application
 from evenmatch.http.options import Options
 from evenmatch.http.server import site_over
+from evenmatch.service.queue_filter import QueueFilter
 from evenmatch.service.queues.matchmaker import Matchmaker
 from evenmatch.service.queues.recent_offers import RecentOffer
 from evenmatch.service.queues.requests import Accept, Join, QueuedPlayer
@@ -244,3 +245,40 @@ def test_who_may_not_queue_any_more_is_told_so(anyone, site, queue):
     assert refused.status_code == 403
     assert "to join a queue on this page" in words(refused.text).lower()
     strict.close()
+
+
+@pytest.fixture
+def player(site, service, league):
+    """Ann, logged in with a token that the game gave her; guests may not queue on this site."""
+    closed = site_over(service, Options(matchmaker=False, open_reads=True, open_rate=10_000, open_burst=10_000))
+    backend = closed.keys.authenticate(closed.keys.create("backend", ["queue"], [league], None)[1])
+    browsing = Browsing(application(closed, pages=pages))
+    answer = browsing.submit("/login", on="/login", key=closed.tokens.issue(backend, "ann").text)
+    assert answer.status_code == 303
+    yield browsing
+    browsing.close()
+
+
+def test_a_signed_in_player_keeps_a_filter_and_queues_with_it(player, site, queue):
+    page = player.page(QUEUE)
+    assert "You are ann" in words(page)
+    answer = player.submit(f"{QUEUE}/filter", on=QUEUE, player="ann", within="7.5", filter="strict", queue="main")
+    assert answer.status_code == 303, words(answer.text)
+    assert site.queue_service.filter_of(queue, "ann") == QueueFilter(within=7.5, loose=False)
+    page = player.page(QUEUE)
+    assert field(page, "within")[0] == "7.5"
+    assert '<option value="strict" selected>' in page
+    ticket = joined(player, "ann", within="7.5", filter="strict")
+    assert "You are in the queue" in words(player.page(QUEUE))
+    assert "Waiting" in words(player.page(ticket))
+
+
+def test_a_signed_in_player_acts_for_no_one_else(player, site, queue):
+    for path, form in ((f"{QUEUE}/filter", {}), (f"{QUEUE}/join", {}), (f"{QUEUE}/join", {"friends": "joe"})):
+        name = "ann" if form else "joe"
+        answer = player.submit(path, on=QUEUE, player=name, within="5", queue="main", **form)
+        assert answer.status_code == 403, path
+    assert site.queue_service.filter_of(queue, "joe") is None
+    (other,) = site.queue_service.apply(queue, [Join(members=(QueuedPlayer(name="joe"),), queues=("main",))])
+    assert player.get(f"{QUEUE}/tickets/{other.ticket}").status_code == 403
+    assert player.get("/operate").status_code in (303, 403)

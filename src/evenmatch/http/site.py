@@ -66,7 +66,7 @@ class Site:
     def __post_init__(self) -> None:
         options = self.options
         self.jobs = Jobs(self.service.database, self.service.clock)
-        self.sessions = Sessions(self.service.database, self.service.clock, self.keys)
+        self.sessions = Sessions(self.service.database, self.service.clock, self.keys, self.tokens)
         self.views = ViewCache(self.service, self.threads, self.answers)
         start = self.threads.submit
         self.reports: GroupCommit[ReportBatch, list[Outcome]] = GroupCommit(self._record, start, _log_bug, len)

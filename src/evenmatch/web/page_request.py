@@ -103,7 +103,9 @@ class PageRequest:
 
     @cached_property
     def me(self) -> str | None:
-        """The player name that this visitor gave, from a cookie; not authenticated."""
+        """The player who is logged in with a token; else the name that this visitor gave, which proves nothing."""
+        if self.session is not None and self.session.caller.player is not None:
+            return self.session.caller.player
         cookie = self.request.cookies.get(ME)
         name = None if cookie is None else as_meant(cookie)
         return name if name and is_text(name) and len(name) <= LONGEST_NAME else None

@@ -1,11 +1,11 @@
-"""Web sessions: signed cookies, created with an API key at login, valid until logout or expiry."""
+"""Web sessions: signed cookies, created with an API key or a player's token, valid until logout or expiry."""
 
 from __future__ import annotations
 
 import hashlib
 import hmac
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import jwt
@@ -17,17 +17,19 @@ from evenmatch.ledger.tables import ended_sessions, shared_secrets
 from evenmatch.ledger.tables.shared_secrets import SharedSecret
 from evenmatch.service.callers.access import Caller
 from evenmatch.service.callers.keys import Keys
+from evenmatch.service.callers.tokens import PLAYER_SCOPES, Tokens
 
 LASTS = 12 * 3600  # seconds
 SECRET = "session"  # name of the signing secret in the database
 ISSUER = "evenmatch session"
+KEY = "em_"  # begins every API key
 
 
 @dataclass(frozen=True)
 class Session:
     """A valid session.
 
-    caller  the permissions of its API key
+    caller  the permissions of its API key, or of the player whose token began it
     proof   the CSRF token that each form of the session carries
     name    the session's id;  until  its expiry, microseconds since the epoch
     """
@@ -45,24 +47,34 @@ class Session:
 class Sessions:
     """Creates, verifies and ends sessions. Thread-safe; processes share the signing secret through the database.
 
-    A session is a signed text that also ends when its API key expires or is revoked. Sessions that were ended early
+    A session is a signed text that also ends when its API key, or the key that issued the player's token, expires or is
+    revoked; that of a token ends with the token. Sessions that were ended early
     are recorded in the database.
     """
 
-    def __init__(self, database: Database, clock: Callable[[], int], keys: Keys) -> None:
-        self._database, self._clock, self._keys = database, clock, keys
+    def __init__(self, database: Database, clock: Callable[[], int], keys: Keys, tokens: Tokens) -> None:
+        self._database, self._clock, self._keys, self._tokens = database, clock, keys, tokens
         self._secret: bytes | None = None
 
-    def begin(self, key: str) -> str:
-        """Create a session and return its cookie text. Raises AccessError for an invalid, revoked or expired key."""
-        caller = self._keys.authenticate(key.strip())
-        now = self._clock() // SECOND
-        claims = {
-            "iss": ISSUER,
-            "sub": caller.key,
-            "jti": secrets.token_urlsafe(18),
-            "exp": now + LASTS,
-        }
+    def begin(self, text: str) -> str:
+        """Create a session with a key or a player's token, and return its cookie text.
+
+        Raises AccessError if the key or token is invalid, revoked or expired.
+        """
+        text = text.strip()
+        claims: dict[str, object] = {"iss": ISSUER, "jti": secrets.token_urlsafe(18)}
+        ends = self._clock() // SECOND + LASTS
+        if text.startswith(KEY):
+            claims |= {"sub": self._keys.authenticate(text).key, "exp": ends}
+        else:
+            caller = self._tokens.verify(text)
+            assert caller.player is not None
+            claims |= {
+                "sub": caller.key.removesuffix(f"/{caller.player}"),
+                "exp": min(ends, int(jwt.decode(text, options={"verify_signature": False})["exp"])),
+                "player": caller.player,
+                "ladders": None if caller.ladders is None else sorted(caller.ladders),
+            }
         return jwt.encode(claims, self._signing(), algorithm="HS256")
 
     def find(self, text: str) -> Session | None:
@@ -80,7 +92,7 @@ class Sessions:
         if not isinstance(claims["exp"], int) or claims["exp"] * SECOND <= self._clock():
             return None
         try:
-            caller = self._keys.caller(str(claims["sub"]))
+            caller = _as_player(self._keys.caller(str(claims["sub"])), claims)
         except AccessError:
             return None
         session = str(claims["jti"])
@@ -103,3 +115,12 @@ class Sessions:
                 shared_secrets.insert_missing(store, SECRET, SharedSecret(secrets.token_bytes(32), self._clock()))
                 self._secret = shared_secrets.read(store, SECRET)[SECRET].value
         return self._secret
+
+
+def _as_player(issuer: Caller, claims: Mapping[str, object]) -> Caller:
+    """The caller of a session: that of the key, or the player if a token began it."""
+    player, ladders = claims.get("player"), claims.get("ladders")
+    if player is None:
+        return issuer
+    limits = frozenset(map(str, ladders)) if isinstance(ladders, list) else None
+    return Caller(f"player {player}", PLAYER_SCOPES, limits, str(player), f"{issuer.key}/{player}")

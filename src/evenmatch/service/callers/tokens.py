@@ -22,6 +22,7 @@ from evenmatch.service.times import iso_time
 
 ISSUER = "evenmatch"
 LASTS, LONGEST = 3600, 86_400  # lifetime in seconds: default, maximum
+PLAYER_SCOPES = frozenset({"queue", "read"})
 LATE = 60  # seconds by which the clocks of two processes may differ
 LARGEST = 6_000  # characters, so that the token fits into the request headers
 OTHER = "its claims are not those of a player token"
@@ -166,8 +167,7 @@ class Tokens:
         if issued * SECOND > now + LATE * SECOND:
             raise _refused(f"its issue time is in the future, {iso_time(issued * SECOND)}")
         ladders = None if listed is None else frozenset(map(str, listed))
-        scopes = frozenset({"queue", "read"})
-        return Caller(f"player {player}", scopes, ladders, player, f"{key}/{player}"), key
+        return Caller(f"player {player}", PLAYER_SCOPES, ladders, player, f"{key}/{player}"), key
 
     # the secret
 

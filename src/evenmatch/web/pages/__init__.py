@@ -42,6 +42,7 @@ PLAYERS = (
 TICKET = f"{LADDER}/queue/tickets/{{ticket}}"
 QUEUE = (
     PageRoute(f"{LADDER}/queue", queue.queue),
+    PageRoute(f"{LADDER}/queue/filter", queue.keep_filter, methods=("POST",), form=f"{LADDER}/queue"),
     PageRoute(f"{LADDER}/queue/join", queue.join, methods=("POST",), form=f"{LADDER}/queue"),
     PageRoute(TICKET, queue.ticket),
     PageRoute(TICKET, queue.answer, methods=("POST",), form=TICKET),

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from starlette.responses import Response
 
 from evenmatch.errors import ForbiddenError, InputError, UnknownNameError
 from evenmatch.http.site import Site
+from evenmatch.service.queue_filter import QueueFilter
 from evenmatch.service.queues import requests
 from evenmatch.service.queues.ticket_status import Status
 from evenmatch.standings.board import Standing
@@ -19,6 +20,7 @@ from evenmatch.web.view_models import LadderShown
 
 OFFERS = 200  # latest offers from which waits are estimated
 SHOWN = 12  # latest offers listed
+SUGGESTED = 5.0  # percentiles, for players who keep no filter
 NEWCOMER = 50.0  # the percentile of an unrated player
 
 
@@ -46,6 +48,7 @@ def _queue(visit: PageRequest) -> Mapping[str, object]:
         "levels": queue_statistics.by_level(recent),
         "may_queue": may_queue(visit),
         "ticket": _own_ticket(site, visit) if may_queue(visit) else None,
+        "filter": _kept(visit) if may_queue(visit) else QueueFilter(),
         "form": visit.form_at("ladders", visit.ladder, "queue", "join"),
         "team_size": view.settings.team_size or max((setup.policy.team_size for setup in setups), default=1),
     }
@@ -54,6 +57,12 @@ def _queue(visit: PageRequest) -> Mapping[str, object]:
 def may_queue(visit: PageRequest) -> bool:
     """Whether the visitor may join queues on this page: guests are allowed, or their key has the scope queue."""
     return visit.site.options.guests or visit.may("queue", visit.ladder)
+
+
+def _kept(visit: PageRequest) -> QueueFilter:
+    """The filter that the visitor keeps, or the one that the page suggests."""
+    kept = None if visit.me is None else visit.site.queue_service.filter_of(visit.ladder, visit.me)
+    return QueueFilter(within=SUGGESTED) if kept is None else kept
 
 
 def _own_ticket(site: Site, visit: PageRequest) -> int | None:
@@ -81,16 +90,47 @@ async def join(visit: PageRequest) -> Response:
     with about("queue"):
         if not queues:
             raise InputError("choose a queue")
-    with about("within"):
-        within = _within(form.get("within", "5"))
-    loose = form.get("filter") != "strict"
-    region = form.get("region")
-    ping = {region: 30.0} if region else {}
-    party = tuple(requests.QueuedPlayer(name=member, within=within, loose=loose, ping=ping) for member in names)
+    _check_speaks(visit, names)
+    chosen = _filter_of(sent)
+    first = requests.QueuedPlayer(
+        name=name, within=chosen.within, loose=chosen.loose, regions=chosen.regions, max_ping=chosen.max_ping
+    )
+    party = (first, *(requests.QueuedPlayer(name=member) for member in names if member != name))
     joined = await visit.site.wishes.one(visit.ladder, requests.Join(members=party, queues=queues))
     response = visit.go(address("ladders", visit.ladder, "queue", "tickets", joined.ticket))
     visit.remember(response, name)
     return response
+
+
+async def keep_filter(visit: PageRequest) -> Response:
+    """Keep the filter of the visitor, also for the ticket in which they wait."""
+    sent = await visit.fields()
+    _check_may(visit)
+    name = dict(sent).get("player", "").strip()
+    with about("player"):
+        if not name or len(name) > LONGEST_NAME:
+            raise InputError(f"expected a name of 1 to {LONGEST_NAME} letters")
+    _check_speaks(visit, [name])
+    await visit.site.work(visit.site.queue_service.set_filter, visit.ladder, name, _filter_of(sent))
+    response = visit.go(address("ladders", visit.ladder, "queue"), "Your filter is kept.")
+    visit.remember(response, name)
+    return response
+
+
+def _check_speaks(visit: PageRequest, names: Sequence[str]) -> None:
+    """Raise ForbiddenError if the visitor is logged in as a player and names another one."""
+    if visit.session is not None:
+        for name in names:
+            visit.session.caller.speaks_for(name)
+
+
+def _filter_of(sent: Sequence[tuple[str, str]]) -> QueueFilter:
+    """The filter in a form."""
+    form = dict(sent)
+    with about("within"):
+        within = _within(form.get("within", "5"))
+    regions = tuple(value for key, value in sent if key == "region" and value)
+    return QueueFilter(within=within, loose=form.get("filter") != "strict", regions=regions)
 
 
 def _within(text: str) -> float:
@@ -149,6 +189,7 @@ async def _own_status(visit: PageRequest) -> Status:
     if not text.isdecimal() or len(text) > 18:
         raise UnknownNameError("ticket", text[:40], ())
     status = await visit.site.status_reads.one(visit.ladder, int(text))
-    if visit.me not in status.players and visit.session is None:
+    is_player = visit.session is None or visit.session.caller.player is not None
+    if visit.me not in status.players and is_player:
         raise ForbiddenError(f"ticket {text} belongs to another party")
     return status
