@@ -62,3 +62,11 @@ def test_links_lead_somewhere(page):
     for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text()):
         if "://" not in target:
             assert (page.parent / target).exists(), target
+
+
+def test_every_test_that_the_page_of_the_articles_names_exists():
+    named = re.findall(r"`(tests/[\w/.]+\.py)(?:::(test_\w+))?`", (DOCS / "articles.md").read_text())
+    assert len(named) > 30
+    for path, test in named:
+        assert (ROOT / path).exists(), path
+        assert f"def {test}" in (ROOT / path).read_text(), (path, test)
