@@ -111,37 +111,40 @@ void wager(const History *h, double *rating) {
 static const double RATE = 2.302585092994046 / 400.0;
 static const double K[] = {32.0, 28.0, 24.0, 16.0}, LOPSIDED[] = {1.2, 1.5, 1.8, 2.1};
 
-static double mean_rating(const History *h, int team, const double *rating) {
+typedef struct { double rating; int64_t games; } Battler;
+
+static double mean_rating(const History *h, int team, const Battler *state) {
     int low = h->slot_start[team], high = h->slot_start[team + 1];
     double total = 0.0;
-    for (int slot = low; slot < high; slot++) total += rating[h->player[slot]];
+    for (int slot = low; slot < high; slot++) total += state[h->player[slot]].rating;
     return total / (high - low);
 }
 
-static void battlepoints_team(const History *h, int team, int rival, double expected, double mean, double *rating) {
+static void battlepoints_team(const History *h, int team, int rival, double expected, double mean, Battler *state) {
     int low = h->slot_start[team], high = h->slot_start[team + 1];
     int ahead = h->place[rival] - h->place[team];
     double own = h->team_score[team], other = h->team_score[rival];
     bool lopsided = ahead > 0 ? own > 0.0 && other == 0.0 : ahead < 0 && other > 0.0 && own == 0.0;
     double won = ahead > 0 ? 1.0 : ahead == 0 ? 0.5 : 0.0;
     for (int slot = low; slot < high; slot++) {
-        double *record = &rating[h->player[slot]];
-        double before = *record, whole = floor(before);
+        Battler *record = &state[h->player[slot]];
+        double before = record->rating, whole = floor(before);
         int at = (whole > 1200.0) + (whole > 1500.0) + (whole > 2000.0);
         double surprise = won - (high - low == 1 ? expected : logistic((before - mean) * RATE));
-        *record = greater(700.0, before + K[at] * surprise * (lopsided ? LOPSIDED[at] : 1.0));
+        record->games++;
+        record->rating = greater(700.0, before + K[at] * surprise * (lopsided ? LOPSIDED[at] : 1.0));
     }
 }
 
-void battlepoints(const History *h, double *rating) {
+void battlepoints(const History *h, Battler *state) {
     for (int match = 0; match < h->matches; match++) {
         int one = h->team_start[match];
-        double a = mean_rating(h, one, rating), b = mean_rating(h, one + 1, rating);
+        double a = mean_rating(h, one, state), b = mean_rating(h, one + 1, state);
         double expected = logistic((a - b) * RATE);
         h->expected[one] = expected;
         h->expected[one + 1] = 1.0 - expected;
-        battlepoints_team(h, one, one + 1, expected, b, rating);
-        battlepoints_team(h, one + 1, one, 1.0 - expected, a, rating);
+        battlepoints_team(h, one, one + 1, expected, b, state);
+        battlepoints_team(h, one + 1, one, 1.0 - expected, a, state);
     }
 }
 
@@ -207,12 +210,13 @@ void scorefactor(const History *h, Played *state) {
 
 /* ---- prav ---- */
 
-enum { WINDOW = 10 };
+enum { WINDOW = 10, LONGEST = 20 };
 
 typedef struct {
     double rating, mean, volatility;
     int64_t games;
-    double outcome[WINDOW], lead[WINDOW], variance[WINDOW];
+    bool provisional;
+    double outcome[LONGEST], lead[LONGEST], variance[LONGEST];
 } Judged;
 
 static double normal_cdf(double x) { return 0.5 * erfc(-x * 0.7071067811865476); }
@@ -242,7 +246,8 @@ static void judge(Judged *record, int team_size) {
     }
     double told = total / games;
     for (int k = 0; k < games; k++) spread += (record->outcome[k] - told) * (record->outcome[k] - told);
-    record->mean += 2.0 / team_size * sqrt(record->volatility) * (told - foretold / games);
+    record->provisional = record->games < WINDOW;
+    record->mean += 0.5 / team_size * sqrt(record->volatility) * (told - foretold / games);
     record->volatility = greater(0.2, 4.0 * (spread + (WINDOW - games) * 0.25) / WINDOW);
     record->rating = 1500.0 + 200.0 * record->mean;
 }

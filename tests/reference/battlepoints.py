@@ -16,10 +16,13 @@ def replay(
     lopsided: tuple[float, ...] = (1.2, 1.5, 1.8, 2.1),
     lopsided_margin: float | None = None,
     truncate: bool = False,
+    provisional_games: int = 0,
+    provisional_k: float = 64.0,
     state: dict[str, dict] | None = None,
 ) -> list[SlowChange]:
     """One change per match and player. `state`: {player: {"rating": 1250}}."""
     ratings = {name: float(fields["rating"]) for name, fields in (state or {}).items()}
+    games: dict[str, int] = {}
     changes = []
     for match in matches:
         for team in match.teams:
@@ -34,11 +37,12 @@ def replay(
             for player in team.players:
                 rating = ratings[player.name]
                 own_bracket = bracket(rating, brackets)
+                own_k = provisional_k if games.get(player.name, 0) < provisional_games else k[own_bracket]
                 total = 0.0
                 for rival in rivals:
                     e = win_chance(rating, mean_rating(rival, ratings), scale)
                     m = lopsided[own_bracket] if is_lopsided(team, rival, lopsided_margin) else 1.0
-                    total += k[own_bracket] * (result(team, rival) - e) * m
+                    total += own_k * (result(team, rival) - e) * m
                 new = max(floor, rating + total / len(rivals))
                 if truncate:
                     # "Result truncated to an integer": the floor is part of the result.
@@ -46,6 +50,8 @@ def replay(
                 after[player.name] = new
                 changes.append(SlowChange(match.id, player.name, index, rating, new, expected))
         ratings.update(after)
+        for name in after:
+            games[name] = games.get(name, 0) + 1
     return changes
 
 

@@ -1,11 +1,9 @@
-"""Section 3, `prav`: the last ten games are judged again after each match."""
+"""Section 3, `prav`: the last games (ten by default) are judged again after each match."""
 
 import math
 from dataclasses import dataclass, field
 
 from .model import SlowChange, SlowMatch, SlowPlayer, SlowTeam
-
-WINDOW = 10
 
 
 @dataclass
@@ -33,7 +31,8 @@ def replay(
     start_mean: float = 0.0,
     start_volatility: float = 1.0,
     c: float = 4.0,
-    gain: float = 2.0,
+    gain: float = 0.5,
+    window: int = 10,
     share_gain: bool = True,
     outcome: str = "result",
     display: str = "mean",
@@ -47,8 +46,8 @@ def replay(
     """
     beliefs = {}
     for name, fields in (state or {}).items():
-        window = [Game(*entry) for entry in fields.get("window", [])]
-        beliefs[name] = Belief(fields.get("mean", start_mean), fields.get("volatility", start_volatility), window)
+        kept = [Game(*entry) for entry in fields.get("window", [])]
+        beliefs[name] = Belief(fields.get("mean", start_mean), fields.get("volatility", start_volatility), kept)
 
     def shown(belief: Belief) -> float:
         if display == "conservative":
@@ -77,16 +76,16 @@ def replay(
                     + mean([variance_sum(rival.players, beliefs) for rival in rivals]),
                 )
                 own_gain = gain / len(team.players) if share_gain else gain
-                new = judge(old, game, own_gain, c, start_volatility)
+                new = judge(old, game, own_gain, c, start_volatility, longest=window)
                 after[player.name] = new
                 changes.append(SlowChange(match.id, player.name, index, shown(old), shown(new), expected))
         beliefs.update(after)
     return changes
 
 
-def judge(old: Belief, game: Game, gain: float, c: float, start_volatility: float) -> Belief:
+def judge(old: Belief, game: Game, gain: float, c: float, start_volatility: float, *, longest: int) -> Belief:
     """Mean and volatility after the game, which is itself part of the window; both from the old mean and volatility."""
-    window = [*old.window, game][-WINDOW:]
+    window = [*old.window, game][-longest:]
     n = len(window)
 
     surprises = []
@@ -97,7 +96,7 @@ def judge(old: Belief, game: Game, gain: float, c: float, start_volatility: floa
 
     average = mean([past.outcome for past in window])
     variance = mean([(past.outcome - average) ** 2 for past in window])
-    padded = (n * variance + (WINDOW - n) * start_volatility / c) / WINDOW
+    padded = (n * variance + (longest - n) * start_volatility / c) / longest
     return Belief(new_mean, max(0.05 * c, c * padded), window)
 
 

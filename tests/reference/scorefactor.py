@@ -27,6 +27,7 @@ def replay(
     min_time: float = 120.0,
     min_share: float = 0.5,
     spare_favourites: bool = False,
+    summed: bool = False,
     inactivity_rot: bool = False,
     state: dict[str, dict] | None = None,
 ) -> list[SlowChange]:
@@ -66,7 +67,7 @@ def replay(
                         e = expected_share(rating[player.name], rating[rival.name])
                         s = actual_share(match, time, player, rival)
                         total += gained(s, e, spare_favourites)
-                gain = k * weight[player.name] * total / (len(compared) - 1)
+                gain = k * weight[player.name] * total / (1 if summed else len(compared) - 1)
                 after[player.name] = max(floor, rating[player.name] + gain)
 
         for index, team in enumerate(match.teams):

@@ -17,13 +17,17 @@ CASES = [
     ("wager", {"start": 20.0, "floor": 0.5}),
     ("wager", {"start": 1e9, "stake": 0.123457}),  # far up, where a rank times a mean needs more than 64 bits
     ("scorefactor", {}),
+    ("scorefactor", {"summed": True}),
     ("scorefactor", {"spare_favourites": True, "inactivity_rot": True}),
     ("scorefactor", {"start": 1000.0, "k": 60.0, "full_time": 900.0, "min_time": 30.0, "min_share": 0.1}),
     ("prav", {}),
+    ("prav", {"gain": 2.0, "window": 3}),
+    ("prav", {"window": 20}),
     ("prav", {"share_gain": False}),
     ("prav", {"gain": 1.0, "display": "conservative"}),
     ("prav", {"outcome": "share", "c": 2.0, "start_volatility": 0.7, "start_mean": 0.3}),
     ("battlepoints", {}),
+    ("battlepoints", {"provisional_games": 5, "provisional_k": 50.0}),
     ("battlepoints", {"lopsided_margin": 4.0, "scale": 250.0}),
     (
         "battlepoints",

@@ -74,6 +74,7 @@ WORKED_OUT = [
     (battlepoints, {}),
     (battlepoints, {"preset": "app"}),
     (prav, {}),
+    (prav, {"window": 4}),
     (prav, {"preset": "as_written", "display": "conservative"}),
     (elo, {"advantage": 60.0}),
     (elo, {"preset": "fide"}),

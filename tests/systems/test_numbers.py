@@ -317,6 +317,8 @@ def test_scorefactor_compares_everybody_who_played_long_enough():
     assert ranks["C"] == 100
     assert ranks["D"] == 500
     assert after(scorefactor.replay([played], state=state, **XONSTAT))["A"] == close(304.8051, digits=4)
+    ranks = after(scorefactor.replay([played], state=state, summed=True))  # of three compared: twice as much
+    assert (ranks["A"], ranks["B"]) == close(304.008, 260.000, digits=3)
 
 
 def test_scorefactor_takes_the_longest_time_for_a_duration_that_was_not_recorded():
@@ -447,7 +449,7 @@ def beliefs(**means):
 
 def mean_and_volatility(matches, player, **parameters):
     """R and V of a player in the end, worked back from what is shown in the two ways."""
-    plain = {"shift": 0.0, "scale": 1.0, **parameters}
+    plain = {"shift": 0.0, "scale": 1.0, "gain": 2.0, **parameters}
     mean = after(prav.replay(matches, display="mean", **plain))[player]
     conservative = after(prav.replay(matches, display="conservative", **plain))[player]
     return mean, ((mean - conservative) / 2) ** 2
@@ -497,7 +499,7 @@ SHARES = [
 def test_prav_outcomes_are_shares_adjusted_by_performance(places, scores, performance, s):
     a = SlowPlayer("A", performance=performance)
     played = slow_match(team(places[0], a, score=scores[0]), team(places[1], "B", score=scores[1]))
-    changes = prav.replay([played], outcome="share", shift=0.0, scale=1.0)
+    changes = prav.replay([played], outcome="share", shift=0.0, scale=1.0, gain=2.0)
     # Between newcomers Y = .5 and R' = 2 (S - .5).
     assert changes[0].after / 2 + 0.5 == close(s, digits=4)
 
@@ -510,12 +512,13 @@ RESULTS = [(AHEAD, None, 1.0), (AHEAD, -1.0, 0.5), (AHEAD, 0.5, 1.0), (BEHIND, 0
 def test_prav_outcomes_are_results_unless_shares_are_asked_for(places, performance, s):
     a = SlowPlayer("A", performance=performance)
     played = slow_match(team(places[0], a, score=13), team(places[1], "B", score=7))
-    assert prav.replay([played], shift=0.0, scale=1.0)[0].after == pytest.approx(2 * (s - 0.5))
+    assert prav.replay([played], shift=0.0, scale=1.0, gain=2.0)[0].after == pytest.approx(2 * (s - 0.5))
 
 
 def test_prav_shows_1500_and_200_for_each_deviation_by_default():
-    assert after(prav.replay([duel()])) == {"A": 1700, "B": 1300}
-    lower = after(prav.replay([duel()], display="conservative"))
+    assert after(prav.replay([duel()])) == {"A": 1550, "B": 1450}  # half a deviation for half a surprise
+    assert after(prav.replay([duel()], gain=2.0)) == {"A": 1700, "B": 1300}
+    lower = after(prav.replay([duel()], gain=2.0, display="conservative"))
     assert lower["A"] == pytest.approx(1500 + 200 * (1 - 2 * math.sqrt(0.9)))
 
 
@@ -523,7 +526,7 @@ def test_prav_judges_the_first_win_again_after_the_second():
     first = duel()
     second = slow_match(team(1, "A"), team(2, "C"), name="2")
     assert mean_and_volatility([first], "A") == pytest.approx((1.0, 0.9))
-    assert expected_by_player(prav.replay([first, second]))["A"] == close(0.765920, digits=6)
+    assert expected_by_player(prav.replay([first, second], gain=2.0))["A"] == close(0.765920, digits=6)
     mean, volatility = mean_and_volatility([first, second], "A")
     assert mean == close(1.444135, digits=6)
     assert volatility == pytest.approx(0.8)
@@ -534,6 +537,18 @@ WINDOWS = [
     [1, 1, 0, 1, 0, 1, 1, 0, 1],
     [0, 1, 1, 0, 1, 0, 1, 1, 0, 1],  # the oldest of ten, a loss, drops out
 ]
+
+
+def test_prav_judges_as_many_games_as_the_window_has():
+    """Of two wins and a loss in windows of one, two and three games against equals: S and V by hand."""
+    games = [slow_match(team(1, "A"), team(2, "B"), name="1"), slow_match(team(1, "A"), team(2, "C"), name="2")]
+    games.append(slow_match(team(1, "D"), team(2, "A"), name="3"))
+    window = {"start_volatility": 1.0, "gain": 0.0}  # R stays 0, so that Y is 1/2
+    assert mean_and_volatility(games, "A", window=1, **window) == pytest.approx((0.0, 4 * 0.05))  # the loss alone
+    assert mean_and_volatility(games, "A", window=2, **window) == pytest.approx((0.0, 4 / 4))  # a win and the loss
+    assert mean_and_volatility(games, "A", window=3, **window) == pytest.approx((0.0, 4 * 2 / 9))
+    moved = mean_and_volatility(games[:1], "A", window=1, gain=1.0)
+    assert moved == pytest.approx((0.5, 4 * 0.05))
 
 
 @pytest.mark.parametrize("outcomes", WINDOWS)
@@ -565,7 +580,7 @@ def test_prav_volatility_has_a_floor_of_a_twentieth_of_c():
 def test_prav_takes_several_rivals_for_one_average_team():
     state = beliefs(A=0.3, B=-0.1, C=0.4, D=0.2, E=0.5)
     played = slow_match(team(2, "A", "B"), team(1, "C"), team(3, "D", "E"))
-    changes = prav.replay([played], state=state, shift=0.0, scale=1.0)
+    changes = prav.replay([played], state=state, shift=0.0, scale=1.0, gain=2.0)
 
     def phi(x):
         return (1 + math.erf(x / math.sqrt(2))) / 2
@@ -609,6 +624,17 @@ BATTLES = [
 def test_battles_end_at_the_printed_ratings(a, b, places, scores, parameters, new, digits):
     changes = battlepoints.replay([duel(places, scores)], state=ratings(a, b), **parameters)
     assert tuple(after(changes).values()) == close(*new, digits=digits)
+
+
+def test_battlepoints_counts_the_first_games_of_a_player_where_asked():
+    """1000 beats 1000 by half of K: 64 in the first match of both, 32 in the second of A against a newcomer."""
+    games = [duel(name="1"), slow_match(team(1, "A"), team(2, "C"), name="2")]
+    found = battlepoints.replay(games, provisional_games=1)
+    by = {(change.match_id, change.player): change.after - change.before for change in found}
+    assert by["1", "A"] == 32.0
+    e = 1 / (1 + 10 ** (-32 / 400))
+    assert by["2", "A"] == pytest.approx(32 * (1 - e))
+    assert by["2", "C"] == pytest.approx(-64 * (1 - e))
 
 
 def test_battlepoints_newcomers_begin_at_a_thousand():

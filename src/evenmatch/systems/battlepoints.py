@@ -29,6 +29,7 @@ from evenmatch.systems.system import (
     number,
     numbers,
     timeless,
+    whole,
 )
 
 
@@ -56,6 +57,8 @@ class BattlepointsParameters(Parameters):
         optional=True,
     )
     truncate: bool = flag(False, "cut ratings to whole points")
+    provisional_games: int = whole(0, 0, 1000, "first matches of a player in which K is provisional_k; 0: none")
+    provisional_k: float = number(64.0, 0, 1000, "most points that such a match can move")
 
     def conflict(self) -> str:
         """A newcomer must not begin below the floor."""
@@ -72,6 +75,8 @@ class Battlepoints(NamedTuple):
     lopsided: tuple[float, ...]
     margin: float
     truncate: bool
+    provisional_games: int
+    provisional_k: float
 
 
 def _compile(p: BattlepointsParameters) -> Battlepoints:
@@ -84,12 +89,14 @@ def _compile(p: BattlepointsParameters) -> Battlepoints:
         tuple(p.lopsided),
         margin,
         p.truncate,
+        p.provisional_games,
+        p.provisional_k,
     )
 
 
-STATE = np.dtype([("rating", "f8")], align=True)
+STATE = np.dtype([("rating", "f8"), ("games", "i8")], align=True)
 FACTORS = (
-    Factor("k", "most points the match could move, by the player's own bracket"),
+    Factor("k", "most points the match could move, by the player's own bracket or as a provisional player"),
     Factor("surprise", "result minus the player's own expected score, averaged over the rivals"),
     Factor("lopsided", "factor of a lopsided result: 1 where it was none, a mean over several rivals", neutral=1.0),
     Factor("gain", "K is multiplied by it: the surprise times the factor, averaged over the rivals"),
@@ -140,6 +147,8 @@ def update(
             record = state[h.player[slot]]
             before = record.rating
             k, extra = by_bracket(params.k, before, params), by_bracket(params.lopsided, before, params)
+            if record.games < params.provisional_games:
+                k = params.provisional_k
             surprise, weighted, emphasis = 0.0, 0.0, 0.0
             for rival in range(first, end):
                 if rival == team:
@@ -158,6 +167,7 @@ def update(
             if params.truncate:
                 after = np.floor(after)
             record.rating = after
+            record.games += 1
             if len(factors):
                 note = factors[slot]
                 note.k = k
@@ -179,7 +189,7 @@ def _tell(change: Change, parameters: BattlepointsParameters) -> str:
 
 
 def _newcomer(p: BattlepointsParameters) -> tuple[object, ...]:
-    return (p.start,)
+    return (p.start, 0)
 
 
 SYSTEM = System(

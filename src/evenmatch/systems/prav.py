@@ -1,4 +1,4 @@
-"""PRAV: predictive rating and volatility. The last ten games are judged again with the player's present numbers.
+"""PRAV: predictive rating and volatility. The last games are judged again with the player's present numbers.
 
 Definition: docs/systems/prav.md, after the article "Designing a Rating System for Esports".
 """
@@ -30,9 +30,10 @@ from evenmatch.systems.system import (
     number,
     starting_rating,
     timeless,
+    whole,
 )
 
-WINDOW = 10  # games
+LONGEST = 20  # games that a window can have
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,8 @@ class PravParameters(Parameters):
     c: float = number(
         4.0, 1e-6, 1000, "V is c times the variance of the outcomes, at least a twentieth of c", search=(0.5, 200)
     )
-    gain: float = number(2.0, 0, 100, "standard deviations that R moves for each unit of surprise", search=(0.01, 20))
+    gain: float = number(0.5, 0, 100, "standard deviations that R moves for each unit of surprise", search=(0.01, 20))
+    window: int = whole(10, 1, LONGEST, "games that are judged again after each match")
     share_gain: bool = flag(True, "divide the gain by the size of one's team", search=True)
     outcome: str = choice(
         "result", ("result", "share"), "a game counts by its result, or by the share of team_score", search=True
@@ -62,6 +64,7 @@ class Prav(NamedTuple):
     gain: float
     share_gain: bool
     by_share: bool
+    window: int
     doubt: float
     shift: float
     scale: float
@@ -69,7 +72,7 @@ class Prav(NamedTuple):
 
 def _compile(p: PravParameters) -> Prav:
     doubt = 2.0 if p.display == "conservative" else 0.0
-    return Prav(p.start_volatility, p.c, p.gain, p.share_gain, p.outcome == "share", doubt, p.shift, p.scale)
+    return Prav(p.start_volatility, p.c, p.gain, p.share_gain, p.outcome == "share", p.window, doubt, p.shift, p.scale)
 
 
 STATE = np.dtype(
@@ -78,9 +81,10 @@ STATE = np.dtype(
         ("mean", "f8"),
         ("volatility", "f8"),
         ("games", "i8"),
-        ("outcome", "f8", WINDOW),
-        ("lead", "f8", WINDOW),  # team-mates' minus opponents' rating sum
-        ("variance", "f8", WINDOW),  # of all others in the game
+        ("provisional", "?"),  # the window is not full yet
+        ("outcome", "f8", LONGEST),
+        ("lead", "f8", LONGEST),  # team-mates' minus opponents' rating sum
+        ("variance", "f8", LONGEST),  # of all others in the game
     ],
     align=True,
 )
@@ -95,7 +99,7 @@ FACTORS = (
     Factor("volatility_after", "V after"),
 )
 MEAN, VARIANCE = range(2)  # columns of scratch, a row per team
-NO_GAMES = (0.0,) * WINDOW
+NO_GAMES = (0.0,) * LONGEST
 
 
 @kernel
@@ -142,10 +146,10 @@ def outcome_of(h: Columns, team: int, rival: int, performance: float, params: Pr
 
 
 @kernel
-def judge(state: Records, player: int) -> tuple[float, float, float]:
+def judge(state: Records, player: int, window: int) -> tuple[float, float, float]:
     """Mean outcome of the window, its population variance, and the mean forecast with the present R and V."""
     record = state[player]
-    games = min(record.games, WINDOW)
+    games = min(record.games, window)
     total, forecast = 0.0, 0.0
     for k in range(games):
         total += record.outcome[k]
@@ -185,15 +189,16 @@ def update(
                 if rival != team:
                     outcome += outcome_of(h, team, rival, h.performance[slot], params)
             outcome /= rivals
-            oldest = record.games % WINDOW
+            oldest = record.games % params.window
             record.outcome[oldest] = outcome
             record.lead[oldest] = own_mean - record.mean - rival_mean
             record.variance[oldest] = own_variance - record.volatility + rival_variance
             record.games += 1
-            mean_outcome, variance, mean_forecast = judge(state, h.player[slot])
+            mean_outcome, variance, mean_forecast = judge(state, h.player[slot], params.window)
             gain = params.gain * math.sqrt(record.volatility) / (size if params.share_gain else 1)
-            games = min(record.games, WINDOW)
-            padded = (games * variance + (WINDOW - games) * params.start_volatility / params.c) / WINDOW
+            games = min(record.games, params.window)
+            missing = params.window - games
+            padded = (games * variance + missing * params.start_volatility / params.c) / params.window
             volatility = max(0.05 * params.c, params.c * padded)
             if len(factors):
                 note = factors[slot]
@@ -207,6 +212,7 @@ def update(
                 note.volatility_after = volatility
             record.mean += gain * (mean_outcome - mean_forecast)
             record.volatility = volatility
+            record.provisional = record.games < params.window
             record.rating = shown(record.mean, volatility, params)
 
 
@@ -229,7 +235,7 @@ def _first_shown(p: PravParameters) -> float:
 def _start_at(rating: float, p: PravParameters) -> tuple[object, ...]:
     rating = starting_rating(rating)
     mean = p.start_mean - (_first_shown(p) - rating) / p.scale  # a newcomer's to the last bit, unlike `shown` inverted
-    return (rating, mean, p.start_volatility, 0, NO_GAMES, NO_GAMES, NO_GAMES)
+    return (rating, mean, p.start_volatility, 0, True, NO_GAMES, NO_GAMES, NO_GAMES)
 
 
 def _columns(state: Records) -> dict[str, NDArray[np.generic]]:
@@ -237,7 +243,7 @@ def _columns(state: Records) -> dict[str, NDArray[np.generic]]:
         "mean": state["mean"],
         "volatility": state["volatility"],
         "games": state["games"],
-        "provisional": state["games"] < WINDOW,
+        "provisional": state["provisional"],
     }
 
 
@@ -254,15 +260,19 @@ def _tell(change: Change, parameters: PravParameters) -> str:
 
 SYSTEM = System(
     name="prav",
-    title="predictive rating and volatility: the last ten games judged again after every match",
+    title="predictive rating and volatility: the last games judged again after every match",
     source='the article "Designing a Rating System for Esports"',
     needs="any matches; `performance` where it shall count; `team_score` with outcome=share",
     teams=None,
     parameters=PravParameters,
-    presets={"as_written": {"share_gain": False}, "steady": {"gain": 1.0}},
+    presets={
+        "as_written": {"gain": 2.0, "share_gain": False},
+        "two_deviations": {"gain": 2.0},
+        "steady": {"gain": 1.0},
+    },
     compile=_compile,
     state=STATE,
-    newcomer=lambda p: (_first_shown(p), p.start_mean, p.start_volatility, 0, NO_GAMES, NO_GAMES, NO_GAMES),
+    newcomer=lambda p: (_first_shown(p), p.start_mean, p.start_volatility, 0, True, NO_GAMES, NO_GAMES, NO_GAMES),
     start_at=_start_at,
     as_of=timeless,
     columns=_columns,

@@ -52,6 +52,7 @@ class ScorefactorParameters(Parameters):
     min_time: float = number(120.0, 0, 1e6, "seconds below which a player is left out")
     min_share: float = number(0.5, 0, 1, "share of the match below which a player is left out", search=(0, 0.9))
     spare_favourites: bool = flag(False, "a favourite who did better never loses points to that opponent", search=True)
+    summed: bool = flag(False, "the points against each other player are summed, and not averaged")
     inactivity_rot: bool = flag(False, "who is idle for more than 30 days loses more every week", search=True)
 
     def conflict(self) -> str:
@@ -68,11 +69,13 @@ class Scorefactor(NamedTuple):
     min_time: float
     min_share: float
     spare_favourites: bool
+    summed: bool
     inactivity_rot: bool
 
 
 def _compile(p: ScorefactorParameters) -> Scorefactor:
-    return Scorefactor(p.floor, p.k, p.full_time, p.min_time, p.min_share, p.spare_favourites, p.inactivity_rot)
+    times = (p.full_time, p.min_time, p.min_share)
+    return Scorefactor(p.floor, p.k, *times, p.spare_favourites, p.summed, p.inactivity_rot)
 
 
 STATE = np.dtype([("rating", "f8"), ("games", "i8"), ("last_played", "i8")], align=True)
@@ -80,7 +83,7 @@ FACTORS = (
     Factor("k", "most points the match could move: by games so far and time in the match; 0: left out"),
     Factor("share", "part of the score per second against each other player, averaged; in duels the result"),
     Factor("expected_share", "the same as the ratings predict it"),
-    Factor("gain", "K is multiplied by it: share less expected_share, unless a favourite was spared"),
+    Factor("gain", "K is multiplied by it: share less expected_share, unless a favourite was spared or it is a sum"),
     Factor("rot", "points lost for being idle before the match"),
     Factor("floor", "whether the fall was stopped by the floor", flag=True),
 )
@@ -194,17 +197,18 @@ def update(
     for slot in range(low, high):
         row, record = slot - low, state[h.player[slot]]
         counted = compared > 1 and scratch[row, K] > 0.0
+        divisor = 1 if params.summed else compared - 1
         value = record.rating
         if len(factors):
             note = factors[slot]
             note.k = scratch[row, K] if counted else 0.0
             note.share = scratch[row, SHARE] / (compared - 1) if counted else math.nan
             note.expected_share = scratch[row, EXPECTED] / (compared - 1) if counted else math.nan
-            note.gain = scratch[row, GAIN] / (compared - 1) if counted else 0.0
+            note.gain = scratch[row, GAIN] / divisor if counted else 0.0
             note.rot = value - scratch[row, RATING] if counted else 0.0
             note.floor = False
         if counted:
-            value = scratch[row, RATING] + scratch[row, K] * scratch[row, GAIN] / (compared - 1)
+            value = scratch[row, RATING] + scratch[row, K] * scratch[row, GAIN] / divisor
             if len(factors):
                 factors[slot].floor = value < params.floor
             record.rating = max(params.floor, value)
@@ -227,7 +231,9 @@ def _tell(change: Change, parameters: ScorefactorParameters) -> str:
     share, expected, gain = float(f["share"]), float(f["expected_share"]), float(f["gain"])
     text = f"had a share of {share:.3f} against the others, where {expected:.3f} was expected"
     text += f", with K {float(f['k']):.4g}"
-    if abs(gain - (share - expected)) > TINY:
+    if parameters.summed:
+        text += f", summed to {gain:+.3f}"
+    elif abs(gain - (share - expected)) > TINY:
         text += f", counted as {gain:+.3f} since favourites are spared"
     if f["rot"]:
         text += f", after {f['rot']:g} points lost to idleness"
@@ -247,7 +253,7 @@ SYSTEM = System(
     needs="`score` of every player, except in duels; `seconds` for all players of a match or for none",
     teams=None,
     parameters=ScorefactorParameters,
-    presets={"xonstat": {"spare_favourites": True}},
+    presets={"xonstat": {"spare_favourites": True}, "summed": {"summed": True}},
     compile=_compile,
     state=STATE,
     newcomer=_newcomer,

@@ -41,7 +41,7 @@ from numpy.typing import NDArray
 
 from evenmatch.errors import InputError, UnknownNameError, UsageError
 from evenmatch.history import Columns, Floats, Integers
-from evenmatch.options import Value, choice, flag, number, numbers, options_of
+from evenmatch.options import Value, choice, flag, number, numbers, options_of, whole
 from evenmatch.systems.compiled import kernel, rarely
 from evenmatch.systems.parameter import Parameters, build
 
@@ -74,6 +74,7 @@ __all__ = [
     "score_text",
     "starting_rating",
     "timeless",
+    "whole",
 ]
 
 Records = NDArray[np.void]
