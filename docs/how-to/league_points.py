@@ -17,6 +17,7 @@ from evenmatch.systems.system import (
     System,
     as_shown,
     kernel,
+    move_shown,
     number,
     timeless,
 )
@@ -111,6 +112,7 @@ SYSTEM = System(
     newcomer=newcomer,
     start_at=as_shown(newcomer, lowest=lambda p: 0.0),
     as_of=timeless,
+    move=move_shown(lowest=lambda p: 0.0),
     columns=columns,
     factors=FACTORS,
     pair=pair,

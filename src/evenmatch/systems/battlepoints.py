@@ -182,6 +182,13 @@ def _newcomer(p: BattlepointsParameters) -> tuple[object, ...]:
     return (p.start,)
 
 
+def _move(state: Records, rating: Floats, p: BattlepointsParameters) -> Records:
+    moved = state.copy()
+    lowered = np.maximum(rating, p.floor)
+    moved["rating"] = np.floor(lowered) if p.truncate else lowered
+    return moved
+
+
 SYSTEM = System(
     name="battlepoints",
     title="Elo with brackets: the K-factor and the weight of a lopsided win depend on one's own rating",
@@ -202,6 +209,7 @@ SYSTEM = System(
     newcomer=_newcomer,
     start_at=as_shown(_newcomer, lowest=lambda p: p.floor),
     as_of=timeless,
+    move=_move,
     columns=no_columns,
     factors=FACTORS,
     pair=pair,

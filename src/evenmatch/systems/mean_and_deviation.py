@@ -6,7 +6,7 @@ from typing import Protocol
 
 import numpy as np
 
-from evenmatch.history import Integers
+from evenmatch.history import Floats, Integers
 from evenmatch.systems.compiled import kernel
 from evenmatch.systems.system import Change, Records, deviation_text, starting_rating
 
@@ -56,6 +56,14 @@ def start_at(rating: float, p: SkillParameters) -> tuple[object, ...]:
     rating = starting_rating(rating)
     mean = p.mean - (_first_shown(p) - rating)  # a newcomer's to the last bit, unlike rating + display · deviation
     return (rating, mean, p.deviation)
+
+
+def move(state: Records, rating: Floats, p: SkillParameters) -> Records:
+    """The records with other shown ratings: the mean moves along, the deviation stays."""
+    moved = state.copy()
+    moved["mean"] += rating - state["rating"]
+    moved["rating"] = rating
+    return moved
 
 
 def skill_text(change: Change, display: float) -> str:

@@ -30,6 +30,7 @@ from evenmatch.systems.system import (
     kernel,
     missing,
     mixed,
+    move_shown,
     number,
     rarely,
 )
@@ -253,6 +254,7 @@ SYSTEM = System(
     newcomer=_newcomer,
     start_at=as_shown(_newcomer, lowest=lambda p: p.floor),
     as_of=in_time(age, _compile),
+    move=move_shown(lowest=lambda p: p.floor),
     columns=fields("games"),
     factors=FACTORS,
     pair=pair,

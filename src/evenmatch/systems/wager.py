@@ -334,6 +334,13 @@ def _start_at(rating: float, p: WagerParameters) -> tuple[object, ...]:
     return (round(points + min(points * NEAR, 1e-9), 2),)  # half up: 10.605 in binary may lie just below
 
 
+def _move(state: Records, rating: Floats, p: WagerParameters) -> Records:
+    moved = state.copy()
+    cents = np.floor((rating + np.minimum(rating * NEAR, 1e-9)) * 100.0 + 0.5)
+    moved["rating"] = np.maximum(cents / 100.0, p.floor)
+    return moved
+
+
 SYSTEM = System(
     name="wager",
     title="a twentieth of the rank at stake, scaled by the teams' strength and their players' time",
@@ -347,6 +354,7 @@ SYSTEM = System(
     newcomer=lambda p: (p.start,),
     start_at=_start_at,
     as_of=timeless,
+    move=_move,
     columns=no_columns,
     factors=FACTORS,
     pair=pair,
