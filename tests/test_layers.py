@@ -44,7 +44,7 @@ BELOW = {
         *("errors", "match", "history", "tables", "systems", "standings", "rating", "online", "matchmaking"),
         *("compile_notice", "__version__"),
     ],
-    "ledger": ["errors", "match", "history", "systems", "standings", "rating"],
+    "ledger": ["durations", "errors", "match", "history", "systems", "standings", "rating"],
     "service": [
         *("durations", "options", "policy", "whole_file"),
         *("errors", "match", "history", "tables", "systems", "standings", "rating", "online", "matchmaking"),

@@ -9,16 +9,16 @@ from dataclasses import dataclass, field, replace
 from evenmatch.errors import BadParameterError, ConflictError, EvenmatchError, StoreError, UnknownNameError
 from evenmatch.options import Checked, Option, choice, flag, number, options_of, text, whole
 from evenmatch.standings.division import Division
-from evenmatch.standings.rules import MOST, StandingsRules
+from evenmatch.standings.rules import MOST, RATING, StandingsRules
 
 RESETS = {"full": 0.0, "none": 1.0}  # and "soft", whose factor is the ladder's
 
 
 @dataclass(frozen=True)
 class Settings(Checked):
-    """The settings of a ladder; none of them changes a rating. Raises BadParameterError for invalid values.
+    """The settings of a ladder; changing one changes no rating. Raises BadParameterError for invalid values.
 
-    standings  placement matches, active window, divisions
+    standings  placement matches, active window, divisions, inactivity
     """
 
     title: str = text("", "Title that people see; empty: the name.")
@@ -26,7 +26,30 @@ class Settings(Checked):
     team_size: int | None = whole(None, 1, MOST, "Players in a full team; none: any number.", optional=True)
     reset: str = choice("soft", ("full", "soft", "none"), "How ratings are reset when a season begins.")
     factor: float = number(0.5, 0, 1, "Share of each player's distance from the mean that a soft reset keeps.")
+    rating_decay: float = number(
+        0.0, 0, 1e6, "Points that an inactive player's rating falls per full week after the grace days."
+    )
+    rating_floor: float | None = number(
+        None,
+        -1e9,
+        1e9,
+        "Lowest rating to which inactivity lowers a rating; none: a newcomer's rating.",
+        optional=True,
+    )
+    rating_stop: str = text("", "Division at whose lowest rating a fall by inactivity stops; empty: none.")
     archived: bool = flag(False, "The ladder is read-only: nothing can be added.", separate=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "rating_decay", float(self.rating_decay))
+        object.__setattr__(self, "rating_floor", None if self.rating_floor is None else float(self.rating_floor))
+        names = [division.name for division in self.standings.divisions]
+        if self.rating_stop and self.rating_stop not in names:
+            raise BadParameterError(
+                f"rating_stop={self.rating_stop!r}: expected the name of a division, or none: {', '.join(names)}"
+            )
+        if self.standings.inactivity == RATING and not self.rating_decay:
+            raise BadParameterError("rating_decay=0: expected more than 0 points per week with inactivity=rating")
 
     def check_open(self, ladder: str) -> None:
         """Raise ConflictError if the ladder is archived."""

@@ -220,8 +220,10 @@ def _catch_up(store: Store, old: View, head: Head) -> Board | None:
     if head == old.head:
         return board
     later = events.read_between(store, head.ladder, old.head.position, head.position)
-    if any(kind == Kind.SEASON and json.loads(body)["factor"] != 1 for kind, body, _ in later):
-        return None  # a season reset every rating
+    if any(
+        kind == Kind.DECAYED or (kind == Kind.SEASON and json.loads(body)["factor"] != 1) for kind, body, _ in later
+    ):
+        return None  # ratings of players without a match changed
     packed = [players for _, _, players in later if players is not None]
     ids = np.unique(np.frombuffer(b"".join(packed), ID).astype(np.int64))
     board = _joined(board, _columns(player_states.read_standings(store, head, ids.tolist())))
@@ -230,6 +232,11 @@ def _catch_up(store: Store, old: View, head: Head) -> Board | None:
     if head.divided_at != old.head.divided_at:
         board = replace(board, division=_divisions(store, head, board.player))
     return board
+
+
+def _moves_others(kind: str, body: str) -> bool:
+    """Whether an event changes ratings of players whom it does not list."""
+    return kind == Kind.DECAYED or (kind == Kind.SEASON and json.loads(body)["factor"] != 1)
 
 
 def _joined(board: Board, changed: StandingsColumns) -> Board:
