@@ -23,6 +23,7 @@ from evenmatch.ledger.tables import corrections, divisions, events, ladders, pla
 from evenmatch.service.settings import Settings
 from evenmatch.standings.board import Board, Snapshot, snapshot
 from evenmatch.standings.hysteresis import settle
+from evenmatch.standings.percentile_decay import lowered
 from evenmatch.systems.system import timeless
 
 SHARE = 0.02  # share of processor time that refreshing may take: a snapshot that costs 0.5 s is used for 25 s
@@ -75,6 +76,9 @@ class View:
         percentile = taken.against.percentiles_after(
             rating, own[of[::-1]], replaced[~np.isnan(replaced)], own[~np.isnan(own)]
         ).astype(np.int64)
+        falls = np.zeros(len(ids), np.int64)
+        falls[known] = np.where(completed[known] == board.completed[row[known]], taken.falls[row[known]], 0)
+        percentile = lowered(percentile, falls, rules)  # a match that was quit does not end inactivity
         division = settle(recorded, percentile, rules.divisions, rules.division_margin)
         placed = completed >= rules.placement
         return np.where(placed, percentile, UNSHOWN), np.where(placed, division.astype(np.int64), UNSHOWN)
