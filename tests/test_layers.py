@@ -146,7 +146,8 @@ WORLD = {
 }
 WORLD_CALLS = {"open", "print", "input", "now", "utcnow", "today", "default_rng", "urandom", "getenv"}
 WORLD_CALLS |= {"read_text", "write_text", "write_bytes", "unlink", "mkdir"}
-SHARED = {"growing_deviation", "maths", "mean_and_deviation", "system"}  # of systems/: what a rating system may import
+# Of systems/: what a rating system may import.
+SHARED = {"growing_deviation", "maths", "mean_and_deviation", "moves", "system"}
 CORE = {"__init__", "compiled", "fingerprint", "loop", "parameter", *SHARED}  # all that are no rating systems
 
 

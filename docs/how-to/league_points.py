@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from evenmatch.systems.moves import move_shown
 from evenmatch.systems.system import (
     Change,
     Columns,
@@ -17,7 +18,6 @@ from evenmatch.systems.system import (
     System,
     as_shown,
     kernel,
-    move_shown,
     number,
     timeless,
 )

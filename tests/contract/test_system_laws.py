@@ -466,6 +466,10 @@ for name in ("battlepoints", {str(own)!r}):
     assert outputs[1] == ["1", "0", "1", "0"]
 
 
+def moved_to(by, state, ratings):
+    return by.system.move(state, ratings, by.parameters)
+
+
 # A system in which only differences of ratings count: all players moved by as much are rated as before, as much lower.
 DIFFERENCES = ["elo", "glicko", "glicko2", "trueskill", "wenglin", "prav", "elommr"]
 LOWEST = {"wager": 1, "trophies": 0, "battlepoints": 700, "scorefactor": 100, "planeswalker": 0, "league_points": 0}
@@ -480,7 +484,7 @@ def test_a_moved_record_shows_the_rating_asked_for_or_the_lowest_and_stays_a_rec
     state, _, _ = played_and_started(by, seed)
     kept = state.copy()
     wanted = state["rating"] + rng.choice(MOVES, len(state))
-    moved = by.moved(state, wanted)
+    moved = moved_to(by, state, wanted)
     assert same(state, kept)
     assert not np.shares_memory(moved, state)
     assert moved.dtype == state.dtype
@@ -495,7 +499,7 @@ def test_a_moved_record_shows_the_rating_asked_for_or_the_lowest_and_stays_a_rec
     for field in ("games", "last_played", "deviation", "volatility", "outcome", "variance", "weight", "score", "top"):
         if field in state.dtype.names:
             assert same(moved[field], state[field]), field
-    assert len(by.moved(state[:0], wanted[:0])) == 0
+    assert len(moved_to(by, state[:0], wanted[:0])) == 0
 
 
 @every_variant
@@ -504,10 +508,10 @@ def test_a_moved_record_shows_the_rating_asked_for_or_the_lowest_and_stays_a_rec
 def test_nothing_is_lower_than_the_lowest_that_a_system_can_hold(name, preset, seed):
     by = rules(name, preset)
     state, _, _ = played_and_started(by, seed)
-    moved = by.moved(state, np.full(len(state), -1e11))
+    moved = moved_to(by, state, np.full(len(state), -1e11))
     for shown in np.unique(moved["rating"]).tolist():
         by.system.start_at(shown, by.parameters)
-    again = by.moved(moved, moved["rating"])
+    again = moved_to(by, moved, moved["rating"])
     assert same(again["rating"], moved["rating"])
 
 
@@ -517,7 +521,7 @@ def test_where_all_are_moved_by_as_much_the_next_matches_do_not_undo_it(name, ch
     by = rules(name)
     change = change / 100 if name in ("trueskill", "wenglin") else change
     state, history, _ = played_and_started(by, 5)
-    moved = by.moved(state, state["rating"] + change)
+    moved = moved_to(by, state, state["rating"] + change)
     sizes = np.diff(history.columns.slot_start)
     starts = history.columns.team_start[:-1]
     even = np.maximum.reduceat(sizes, starts) == np.minimum.reduceat(sizes, starts)  # some systems add members up
@@ -532,7 +536,7 @@ def test_where_all_are_moved_by_as_much_the_next_matches_do_not_undo_it(name, ch
 def test_wager_is_moved_to_the_cent_that_a_player_would_start_at():
     by = rules("wager")
     ratings = np.concatenate([np.arange(100, 3000) / 100, np.arange(200, 400) / 100 - 0.05, [10.605, 2.675, 1.005]])
-    moved = by.moved(by.starting(np.full(len(ratings), 40.0)), ratings)
+    moved = moved_to(by, by.starting(np.full(len(ratings), 40.0)), ratings)
     assert moved["rating"].tolist() == [
         max(1.0, by.system.start_at(max(one, 1.0), by.parameters)[0]) for one in ratings
     ]

@@ -24,6 +24,7 @@ from evenmatch.http.models.keys import (
     TokenRequest,
 )
 from evenmatch.http.models.ladder_changes import (
+    DecayOut,
     DivisionIn,
     DivisionOut,
     LadderCreate,
@@ -93,6 +94,7 @@ from evenmatch.http.models.player_identities import (
     RenameRequest,
 )
 from evenmatch.http.models.players import (
+    InactivityOut,
     PathPoint,
     PlayerMatch,
     PlayerMatches,
@@ -158,6 +160,7 @@ __all__ = [
     "CorrectionPreview",
     "CorrectionResult",
     "CorrectionsPage",
+    "DecayOut",
     "DeliveriesPage",
     "DeliveryOut",
     "DistributionBin",
@@ -168,6 +171,7 @@ __all__ = [
     "FactorOut",
     "Fault",
     "Health",
+    "InactivityOut",
     "JobOut",
     "JobsPage",
     "JoinRequest",

@@ -63,7 +63,7 @@ def lower(records: Records, tally: NDArray[np.void], decay: PlannedDecay, rules:
     rating = records["rating"]
     wanted = decay.ratings(rating, tally["completed"], tally["last_completed"])
     rows = np.flatnonzero(wanted < rating)
-    moved = rules.moved(records[rows], wanted[rows])
+    moved = rules.system.move(records[rows], wanted[rows], rules.parameters)
     falls = moved["rating"] < rating[rows]  # a system may round, or hold nothing lower
     rows = rows[falls]
     records[rows] = moved[falls]

@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 class DailyDecay:
     """Lowers the ratings of inactive players by each ladder's rule. Safe to run in many processes.
 
-    Weeks that ended before the present day (UTC) count, each once, however often and by whomever they are applied.
+    Weeks that ended before the present day (UTC) count, each once, however often they are applied.
     """
 
     def __init__(self, service: Service) -> None:

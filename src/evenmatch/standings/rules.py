@@ -26,7 +26,7 @@ class StandingsRules(Checked):
     inactivity: str = choice(
         LEAVE,
         (LEAVE, PERCENTILE, RATING),
-        "What inactive players lose besides their place after active_days: nothing, shown percentiles, or rating.",
+        "Loss by inactivity: only the place in the standings, after active_days; or shown percentiles too; or rating.",
     )
     grace_days: float = number(
         14.0, 0, CENTURY, "Days after a completed match in which no percentile or rating falls by inactivity."

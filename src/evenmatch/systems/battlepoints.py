@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from evenmatch.systems.maths import LOG_10, logistic, mean_rating, score_of
+from evenmatch.systems.moves import move_shown
 from evenmatch.systems.system import (
     Change,
     Columns,
@@ -182,13 +183,6 @@ def _newcomer(p: BattlepointsParameters) -> tuple[object, ...]:
     return (p.start,)
 
 
-def _move(state: Records, rating: Floats, p: BattlepointsParameters) -> Records:
-    moved = state.copy()
-    lowered = np.maximum(rating, p.floor)
-    moved["rating"] = np.floor(lowered) if p.truncate else lowered
-    return moved
-
-
 SYSTEM = System(
     name="battlepoints",
     title="Elo with brackets: the K-factor and the weight of a lopsided win depend on one's own rating",
@@ -209,7 +203,7 @@ SYSTEM = System(
     newcomer=_newcomer,
     start_at=as_shown(_newcomer, lowest=lambda p: p.floor),
     as_of=timeless,
-    move=_move,
+    move=move_shown(lambda p: p.floor, lambda rating, p: np.floor(rating) if p.truncate else rating),
     columns=no_columns,
     factors=FACTORS,
     pair=pair,

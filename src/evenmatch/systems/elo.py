@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from evenmatch.systems.maths import LOG_10, logistic, mean_rating, newton, team_result
+from evenmatch.systems.moves import move_shown
 from evenmatch.systems.system import (
     Change,
     Columns,
@@ -26,7 +27,6 @@ from evenmatch.systems.system import (
     as_shown,
     choice,
     kernel,
-    move_shown,
     no_columns,
     number,
     rarely,

@@ -23,6 +23,7 @@ from evenmatch.systems.growing_deviation import (
     write_averages,
 )
 from evenmatch.systems.maths import DAY, LOG_10
+from evenmatch.systems.moves import move_shown
 from evenmatch.systems.system import (
     Change,
     Columns,
@@ -38,7 +39,6 @@ from evenmatch.systems.system import (
     fields,
     in_time,
     kernel,
-    move_shown,
     number,
     rarely,
     score_text,

@@ -24,6 +24,7 @@ from evenmatch.systems.growing_deviation import (
     write_averages,
 )
 from evenmatch.systems.maths import DAY
+from evenmatch.systems.moves import move_shown
 from evenmatch.systems.system import (
     Change,
     Columns,
@@ -39,7 +40,6 @@ from evenmatch.systems.system import (
     fields,
     in_time,
     kernel,
-    move_shown,
     number,
     rarely,
     score_text,

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from evenmatch.systems.maths import mean_rating
+from evenmatch.systems.moves import move_shown
 from evenmatch.systems.system import (
     Change,
     Columns,
@@ -24,7 +25,6 @@ from evenmatch.systems.system import (
     any_match,
     as_shown,
     kernel,
-    move_shown,
     no_columns,
     number,
     timeless,

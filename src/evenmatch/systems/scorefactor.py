@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from evenmatch.systems.maths import DAY, LOG_10, logistic, score_of
+from evenmatch.systems.moves import move_shown
 from evenmatch.systems.system import (
     Change,
     Columns,
@@ -30,7 +31,6 @@ from evenmatch.systems.system import (
     kernel,
     missing,
     mixed,
-    move_shown,
     number,
     rarely,
 )

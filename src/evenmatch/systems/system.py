@@ -71,7 +71,6 @@ __all__ = [
     "match_of",
     "missing",
     "mixed",
-    "move_shown",
     "no_columns",
     "number",
     "numbers",
@@ -236,10 +235,6 @@ class Rules:
                 state[name] = column
         return state
 
-    def moved(self, state: Records, ratings: Floats) -> Records:
-        """A copy of the state with these shown ratings, each at least the lowest that the system can hold."""
-        return self.system.move(state, ratings, self.parameters)
-
     def values(self) -> dict[str, Value]:
         """Every parameter with its value."""
         return {name: getattr(self.parameters, name) for name in options_of(self.system.parameters)}
@@ -276,20 +271,6 @@ def as_shown(
     lowest  of these parameters; the rating is the first field of the record
     """
     return lambda rating, p: (starting_rating(rating, lowest(p)), *newcomer(p)[1:])
-
-
-def move_shown(lowest: Callable[..., float] = lambda p: -FARTHEST) -> Callable[..., Records]:
-    """For systems that store the rating as it is shown, and nothing that follows from it: `move`.
-
-    lowest  of these parameters
-    """
-
-    def move(state: Records, rating: Floats, parameters: Parameters) -> Records:
-        moved = state.copy()
-        moved["rating"] = np.maximum(rating, lowest(parameters))
-        return moved
-
-    return move
 
 
 def timeless(state: Records, now: int, parameters: Parameters) -> Records:

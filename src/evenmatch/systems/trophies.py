@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from evenmatch.systems.maths import mean_rating
+from evenmatch.systems.moves import move_shown
 from evenmatch.systems.system import (
     Change,
     Columns,
@@ -27,7 +28,6 @@ from evenmatch.systems.system import (
     below_floor,
     choice,
     kernel,
-    move_shown,
     no_columns,
     number,
     timeless,

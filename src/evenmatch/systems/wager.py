@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from evenmatch.systems.maths import product_at_least
+from evenmatch.systems.moves import move_shown
 from evenmatch.systems.system import (
     Change,
     Columns,
@@ -334,13 +335,6 @@ def _start_at(rating: float, p: WagerParameters) -> tuple[object, ...]:
     return (round(points + min(points * NEAR, 1e-9), 2),)  # half up: 10.605 in binary may lie just below
 
 
-def _move(state: Records, rating: Floats, p: WagerParameters) -> Records:
-    moved = state.copy()
-    cents = np.floor((rating + np.minimum(rating * NEAR, 1e-9)) * 100.0 + 0.5)
-    moved["rating"] = np.maximum(cents / 100.0, p.floor)
-    return moved
-
-
 SYSTEM = System(
     name="wager",
     title="a twentieth of the rank at stake, scaled by the teams' strength and their players' time",
@@ -354,7 +348,7 @@ SYSTEM = System(
     newcomer=lambda p: (p.start,),
     start_at=_start_at,
     as_of=timeless,
-    move=_move,
+    move=move_shown(lambda p: p.floor, lambda rating, p: np.floor((rating + 1e-9) * 100.0 + 0.5) / 100.0),
     columns=no_columns,
     factors=FACTORS,
     pair=pair,

@@ -207,3 +207,15 @@ class StartingRatingsSet(ResponseModel):
     model_config = ConfigDict(json_schema_extra={"examples": [{"players": 2}]})
 
     players: int
+
+
+class DecayOut(ResponseModel):
+    """A decay of inactive players' ratings; position and until are null if no rating fell."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"players": 31, "position": 901, "until": "2026-12-13T00:00:00Z"}]}
+    )
+
+    players: int = Field(description="Players whose rating fell.")
+    position: int | None = Field(description="Ledger position of the event.")
+    until: Moment | None = Field(description="Weeks without a completed match that ended up to then were counted.")

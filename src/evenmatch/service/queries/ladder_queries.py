@@ -13,6 +13,7 @@ from evenmatch.ledger.tables import appearances, corrections, player_identities,
 from evenmatch.service import ladders
 from evenmatch.service.ladders import Ladder
 from evenmatch.service.queries import match_profiles
+from evenmatch.service.queries.inactivity import InactivityNotice, inactivity_notice
 from evenmatch.service.queries.lineup_odds import LineUpOdds, prospects
 from evenmatch.service.queries.match_explanations import known
 from evenmatch.service.queries.match_profiles import MatchProfile
@@ -38,6 +39,7 @@ class Profile(NamedTuple):
     standing     None: they have no rating here
     state        the system's columns beside the rating, as of now
     last_played  microseconds; None: no match
+    inactivity   None: it costs them nothing
     """
 
     player: str
@@ -46,6 +48,7 @@ class Profile(NamedTuple):
     state: State
     banned: bool
     last_played: int | None
+    inactivity: InactivityNotice | None
 
 
 class PlayerLadders(NamedTuple):
@@ -139,13 +142,15 @@ class LadderQueries(Transacting):
                 aged = rules.system.as_of(roster.records, latest, rules.parameters)
                 state = {title: known(column[0].item()) for title, column in rules.system.columns(aged).items()}
             played = int(roster.tally["last_played"][0]) if len(roster.ids) and roster.tally["matches"][0] else None
+            standing = view.snapshot.standing(player)
             return Profile(
                 player_identities.names_of(store, [player])[player],
                 player_identities.aliases(store, player),
-                view.snapshot.standing(player),
+                standing,
                 state,
                 player in corrections.read_plan(store, head, head.corrected).bans,
                 played,
+                None if standing is None else inactivity_notice(store, head, view, standing, now),
             )
 
     def known_as(self, ladder: str, name: str) -> str:

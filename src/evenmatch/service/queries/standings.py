@@ -239,7 +239,7 @@ def _catch_up(store: Store, old: View, head: Head) -> Board | None:
 
 
 def _moves_others(kind: str, body: str) -> bool:
-    """Whether an event changes ratings of players whom it does not list."""
+    """Whether an event changes ratings of players that it does not list."""
     return kind == Kind.DECAYED or (kind == Kind.SEASON and json.loads(body)["factor"] != 1)
 
 
