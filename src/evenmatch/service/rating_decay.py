@@ -148,5 +148,4 @@ def preview(store: Store, head: Head, due: DueDecay | None) -> Preview:
         RatingMove(names[ids[row]], float(due.before[row]), matches[row], float(after[row]), matches[row])
         for row in order
     ]
-    whole_days = iso_time(due.decay.until)[:10]
-    return Preview(f"ratings fall by inactivity, as of {whole_days}", moves, count, 0, 0)
+    return Preview("ratings fall by inactivity", moves, count, 0, 0)
