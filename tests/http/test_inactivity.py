@@ -3,6 +3,7 @@
 import pytest
 
 from evenmatch import rules
+from evenmatch.http.server import site_over, workers
 from evenmatch.service.daily_decay import DailyDecay
 from evenmatch.service.settings import Settings
 from ledger.sample_matches import START, after, duel, micros
@@ -88,6 +89,13 @@ def test_an_operator_looks_ahead_then_lowers_the_ratings_once(admin, reader, key
         trail = store.connection.exec_driver_sql("SELECT action FROM audit ORDER BY entry").scalars().all()
     assert trail.count("ratings.decayed") == 1
     assert service.verify("duel").is_equal
+
+
+def test_one_of_the_services_workers_lowers_the_ratings(service, options):
+    site = site_over(service, options.model_copy(update={"matchmaker": True}))
+    site.threads.shutdown()
+    (run,) = [run for name, run in workers(site) if name == "decay"]
+    assert isinstance(run.__self__, DailyDecay)
 
 
 def test_who_may_not_and_what_is_not_decays_nothing(admin, reader, service, clock):

@@ -2,6 +2,8 @@
 
 import itertools
 import json
+import threading
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -316,6 +318,26 @@ def test_the_worker_applies_it_once_a_day_on_the_ladders_that_want_it(service, c
     assert decaying.step() == []
     with pytest.raises(ConflictError, match="archived"):
         decaying.apply("default")
+
+
+def test_a_running_worker_applies_what_is_due_and_ends_when_asked(service, clock, decaying):
+    for number in range(4):
+        service.record(duel(number, "ann", "bob"))
+    stop = threading.Event()
+    worker = threading.Thread(target=DailyDecay(service, every=0.01).run, args=(stop,), daemon=True)
+    worker.start()
+    try:
+        for day, count in ((12, 1), (19, 2)):
+            on(clock, day, 1)
+            end = time.monotonic() + 30
+            while len(decays(service)) < count:
+                assert time.monotonic() < end
+                time.sleep(0.01)
+    finally:
+        stop.set()
+        worker.join(30)
+    assert not worker.is_alive()
+    assert service.verify("default").is_equal
 
 
 def test_a_preview_is_what_then_happens(service, clock, decaying):

@@ -16,7 +16,7 @@ from evenmatch.service.service import Service
 from evenmatch.service.settings import Settings
 from evenmatch.standings.rules import RATING
 
-EVERY = 30.0  # seconds between two looks of a worker at the date
+EVERY = 30.0  # seconds
 
 log = logging.getLogger(__name__)
 
@@ -25,10 +25,12 @@ class DailyDecay:
     """Lowers the ratings of inactive players by each ladder's rule. Safe to run in many processes.
 
     Weeks that ended before the present day (UTC) count, each once, however often they are applied.
+
+    every  seconds between two looks of a worker at the date
     """
 
-    def __init__(self, service: Service) -> None:
-        self._service = service
+    def __init__(self, service: Service, every: float = EVERY) -> None:
+        self._service, self._every = service, every
         self._done: dict[str, int] = {}  # the day that was last applied, by ladder
 
     def apply(self, ladder: str) -> DecayResult | None:
@@ -72,7 +74,7 @@ class DailyDecay:
 
     def run(self, stop: threading.Event) -> None:
         """Look at the date from time to time until `stop` is set."""
-        while not stop.wait(EVERY):
+        while not stop.wait(self._every):
             try:
                 self.step()
             except StoreError as error:
