@@ -318,6 +318,12 @@ def test_the_worker_applies_it_once_a_day_on_the_ladders_that_want_it(service, c
     assert decaying.step() == []
     with pytest.raises(ConflictError, match="archived"):
         decaying.apply("default")
+    on(clock, 200)
+    service.change_settings("default", {"archived": False})
+    on(clock, 209)
+    assert decaying.step() == []  # all grace days begin when it is opened again
+    on(clock, 211)
+    assert [result.players for result in decaying.step()] == [1]
 
 
 def test_a_running_worker_applies_what_is_due_and_ends_when_asked(service, clock, decaying):
@@ -415,6 +421,10 @@ def with_scores(number, winner, loser):
         Team((Appearance(loser, 10.0, 900.0),), 2, 1.0),
     )
     return Match(f"m{number}", after(number), teams, "default", 900.0)
+
+
+def test_no_division_stops_the_fall_where_none_is_typed():
+    assert Settings().changed({"rating_stop": "Gold"}).changed({"rating_stop": "none"}) == Settings()
 
 
 WRONG = [

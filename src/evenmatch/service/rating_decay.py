@@ -96,7 +96,8 @@ def _counted(store: Store, head: Head, system: str) -> tuple[int, int] | None:
         elif event.kind == Kind.CHANGED:
             body = json.loads(event.body)
             system_now = body.get("system", rated_by)
-            if body["settings"].get("inactivity") != RATING:
+            settings = body["settings"]
+            if settings.get("inactivity") != RATING or settings.get("archived"):
                 began = None
             elif began is None or system_now != rated_by:
                 began = event.recorded_at

@@ -44,6 +44,8 @@ class Settings(Checked):
         object.__setattr__(self, "rating_decay", float(self.rating_decay))
         object.__setattr__(self, "rating_floor", None if self.rating_floor is None else float(self.rating_floor))
         names = [division.name for division in self.standings.divisions]
+        if self.rating_stop == "none" and "none" not in names:
+            object.__setattr__(self, "rating_stop", "")
         if self.rating_stop and self.rating_stop not in names:
             raise BadParameterError(
                 f"rating_stop={self.rating_stop!r}: expected the name of a division, or none: {', '.join(names)}"
