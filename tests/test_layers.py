@@ -51,7 +51,7 @@ BELOW = {
         *("errors", "match", "history", "tables", "systems", "standings", "rating", "online", "matchmaking"),
         *("compile_notice", "__version__"),
     ],
-    "ledger": ["errors", "match", "history", "systems", "standings", "rating"],
+    "ledger": ["durations", "errors", "match", "history", "systems", "standings", "rating"],
     "service": [
         "calibration",
         *("durations", "options", "policy", "whole_file"),
@@ -164,7 +164,8 @@ WORLD = {
 }
 WORLD_CALLS = {"open", "print", "input", "now", "utcnow", "today", "default_rng", "urandom", "getenv"}
 WORLD_CALLS |= {"read_text", "write_text", "write_bytes", "unlink", "mkdir"}
-SHARED = {"growing_deviation", "maths", "mean_and_deviation", "system"}  # of systems/: what a rating system may import
+# Of systems/: what a rating system may import.
+SHARED = {"growing_deviation", "maths", "mean_and_deviation", "moves", "system"}
 CORE = {"__init__", "compiled", "fingerprint", "loop", "parameter", *SHARED}  # all that are no rating systems
 
 

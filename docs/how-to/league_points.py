@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from evenmatch.systems.moves import move_shown
 from evenmatch.systems.system import (
     Change,
     Columns,
@@ -111,6 +112,7 @@ SYSTEM = System(
     newcomer=newcomer,
     start_at=as_shown(newcomer, lowest=lambda p: 0.0),
     as_of=timeless,
+    move=move_shown(lowest=lambda p: 0.0),
     columns=columns,
     factors=FACTORS,
     pair=pair,

@@ -191,6 +191,8 @@ FIRST = {
     "ladder create duel": [],
     "ladder list": ["backup evenmatch.db"],
     "queue set": ["ladder create arena --system elo"],
+    "queue audit": ["ladder create arena --system elo", "queue set arena ranked"],
+    "ladder decay": ["ladder change duel --inactivity rating --rating-decay 10"],
     "queue list": ["ladder create arena --system elo"],
     "queue remove": ["ladder create arena --system elo", "queue set arena quick"],
 }
@@ -228,4 +230,7 @@ def test_an_example_of_the_help_is_accepted(line, run, league, tmp_path):
     if words[:2] == ["key", "revoke"]:
         words[2] = json.loads(run("key", "create", "k", "--scope", "read", "--json").out)["key"]
     ended = run(*words)
-    assert ended.code == 0, ended
+    if words[:2] == ["ladder", "advise"]:  # a handful of matches is too few
+        assert "too few matches for advice" in ended.err
+    else:
+        assert ended.code == 0, ended

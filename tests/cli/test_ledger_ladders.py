@@ -39,6 +39,8 @@ def test_create_makes_the_file_and_show_tells_every_setting_and_parameter(run, t
         *("ladder", "create", "arena", "--system", "elo", "--param", "k=20", "--param", "start=1000"),
         *("--title", "Arena 6v6", "--placement", 4, "--active-days", 7.5, "--divisions", table),
         *("--division-margin", 1, "--team-size", 6, "--reset", "full", "--factor", 0.25, "--show", "percentile"),
+        *("--inactivity", "rating", "--grace-days", 21.5, "--percentile-decay", 0.5, "--percentile-floor", 20),
+        *("--rating-decay", 12.5, "--rating-floor", "none", "--rating-stop", "high", "--stomp-margin", 3),
         *("--db", db),
     )
     assert (made.code, db.exists()) == (0, True)
@@ -55,6 +57,14 @@ def test_create_makes_the_file_and_show_tells_every_setting_and_parameter(run, t
         "active_days": 7.5,
         "divisions": [["low", 1], ["high", 60]],
         "division_margin": 1,
+        "inactivity": "rating",
+        "grace_days": 21.5,
+        "percentile_decay": 0.5,
+        "percentile_floor": 20,
+        "rating_decay": 12.5,
+        "rating_floor": None,
+        "rating_stop": "high",
+        "stomp_margin": 3,
         "archived": False,
     }
     assert (told["system"], told["parameters"]["k"], told["parameters"]["start"]) == ("elo", 20, 1000)
@@ -363,3 +373,19 @@ def test_advice_needs_matches(run, league):
     refused = run("ladder", "advise", "duel")
     assert refused.code != 0
     assert "too few matches for advice" in refused.err
+
+
+def test_decay_is_foreseen_then_done_once(run, league):
+    assert run("ladder", "decay", "duel").code != 0  # the ladder's rule is another
+    change = ["--inactivity", "rating", "--rating-decay", 10, "--placement", 1]
+    assert run("ladder", "change", "duel", *change).code == 0
+    before = ratings(run)
+    refused = run("ladder", "decay", "duel", "--days", 3)
+    assert (refused.code, "--days 3 is only for --preview" in refused.err) == (2, True)
+    assert "no rating falls by inactivity" in run("ladder", "decay", "duel").out  # all grace days begin with the rule
+    assert "no rating falls by inactivity" in run("ladder", "decay", "duel", "--preview", "--days", 20).out
+    told = json.loads(run("ladder", "decay", "duel", "--preview", "--days", 22, "--json").out)
+    assert {move["player"]: round(move["after"] - before[move["player"]], 6) for move in told["moves"]} == {
+        name: -min(10.0, round(rating - 1500, 6)) for name, rating in before.items() if rating > 1500
+    }
+    assert ratings(run) == before

@@ -219,6 +219,23 @@ def test_operators_correct_and_wait_for_what_takes_longer(admin, make_ladder):
     assert admin.change_settings(ladder, SettingsChange(title="Duels")).settings.placement == 0  # stays as it was
 
 
+def test_players_learn_in_time_that_inactivity_will_lower_their_rating(serving, admin, make_ladder):
+    ladder = make_ladder("idle")
+    rule = SettingsChange(placement=1, inactivity="rating", grace_days=7, rating_decay=10)
+    admin.change_settings(ladder, rule)
+    with Client(serving.url, serving.keys["report"]) as server:
+        server.report_match(ladder, duel("i-1", "ann", "bob"))
+    assert admin.decay_ratings(ladder).players == 0
+    assert admin.preview_decay(ladder, days=13).moved == 0  # a week after the grace days, which begin with the rule
+    (move,) = admin.preview_decay(ladder, days=16).moves
+    assert (move.player, move.before, move.after) == ("ann", 1516.0, 1506.0)
+    listed(admin, ladder, 2)
+    told = admin.get_player(ladder, "ann").inactivity
+    assert (told.rule, told.amount) == ("rating", 10.0)
+    assert timedelta(days=13) < told.falls_at - datetime.now(UTC) < timedelta(days=15)
+    assert admin.get_player(ladder, "bob").inactivity.falls_at is None
+
+
 def test_what_monitors_ask_is_answered(serving, admin):
     with Client(serving.url) as nobody:
         assert nobody.health().status == nobody.ready().status == "ok"

@@ -18,8 +18,11 @@ from evenmatch import from_matches
 from evenmatch.errors import BadRowsError, ConflictError, InputError
 from evenmatch.match import Appearance, Match, Team
 from evenmatch.service.corrections import Ban, Reinstate, Unvoid, Void
+from evenmatch.service.daily_decay import DailyDecay
 from evenmatch.service.recording.receipts import MatchReceipt
 from evenmatch.service.service import Service
+from evenmatch.service.settings import Settings
+from evenmatch.standings.rules import StandingsRules
 from ledger.sample_matches import START, ManualClock, everybody, micros
 from postgres import postgres  # noqa: F401
 from reference.ledger import NEVER, SlowLedger, System, can_rate
@@ -83,11 +86,16 @@ class Anything(RuleBasedStateMachine):
         self.matches: dict[str, tuple[Match, bool]] = {}
         self.receipts: dict[str, MatchReceipt] = {}
         self.season = 1
+        self.decays = DailyDecay(service)
+        self.rate, self.floor = 10.0, None
+        self.began = self.decayed = clock()  # since when ratings fall, and up to when weeks were counted
 
     @initialize(system=systems, told=st.lists(lineups(), min_size=3, max_size=8))
     def create(self, system, told):
         self.twin = SlowLedger(system)
-        self.service.create_ladder(self.ladder, system.name, system.rules)
+        falling = StandingsRules(inactivity="rating", grace_days=2.5, placement=1)
+        settings = Settings(standings=falling, rating_decay=self.rate)
+        self.service.create_ladder(self.ladder, system.name, system.rules, settings)
         self.called = [f"{self.ladder} p{number}" for number in range(PEOPLE)]  # what each is reported as
 
         self.record_many(told, rated=True)
@@ -208,6 +216,8 @@ class Anything(RuleBasedStateMachine):
                 with pytest.raises(InputError, match="none of its"):
                     self.service.change_rules(self.ladder, system.name, by, start=start, skip_bad=True)
                 return
+        if system.name != self.system.name:
+            self.began = self.clock()
         self.twin.change(system, start)
         self.service.change_rules(self.ladder, system.name, by, start=start, skip_bad=True)
         self.check(verify=True)
@@ -240,6 +250,36 @@ class Anything(RuleBasedStateMachine):
         assert self.service.start_ratings(self.ladder, told) == len(told)
         self.twin.start(told)
         self.check(verify=True)
+
+    @rule(rate=st.sampled_from([0.3, 25.0]), floor=st.sampled_from([None, 1.0, 1490.0]), days=st.integers(0, 40))
+    def change_decay(self, rate, floor, days):
+        self.rate, self.floor = rate, floor
+        changes = {"rating_decay": rate, "rating_floor": floor}
+        self.service.change_settings(self.ladder, changes)
+        self.twin.add("settings")
+        self.decay(days)
+
+    @rule(days=st.integers(3, 40))
+    def decay(self, days):
+        self.clock.move(days=days)
+        foreseen = {one.player: one.after for one in self.decays.preview(self.ladder).moves}
+        before = everybody(self.service, self.ladder)
+        result = self.decays.apply(self.ladder)
+        if result is not None:
+            floor = float(self.system.rules.newcomers(1)["rating"][0]) if self.floor is None else self.floor
+            self.twin.decay(
+                began=self.began,
+                after=max(self.began, self.decayed),
+                until=result.until,
+                grace_days=2.5,
+                rate=self.rate,
+                floor=floor,
+                placement=1,
+            )
+            self.decayed = result.until
+        self.check(verify=True)
+        now = everybody(self.service, self.ladder)
+        assert foreseen == {name: one.rating for name, one in now.items() if one.rating != before[name].rating}
 
     @rule(player=people)
     def rename(self, player):
@@ -277,7 +317,7 @@ class Anything(RuleBasedStateMachine):
 
     @rule(days=st.sampled_from([0.1, 5, 40]))
     def wait(self, days):
-        self.clock.move(days=days)
+        self.decay(days)
 
     # what must hold
 

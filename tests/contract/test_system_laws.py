@@ -464,3 +464,79 @@ for name in ("battlepoints", {str(own)!r}):
     run = [sys.executable, "-c", program]
     outputs = [subprocess.run(run, capture_output=True, text=True, check=True).stdout.split() for _ in range(2)]
     assert outputs[1] == ["1", "0", "1", "0"]
+
+
+def moved_to(by, state, ratings):
+    return by.system.move(state, ratings, by.parameters)
+
+
+# A system in which only differences of ratings count: all players moved by as much are rated as before, as much lower.
+DIFFERENCES = ["elo", "glicko", "glicko2", "trueskill", "wenglin", "prav", "elommr"]
+LOWEST = {"wager": 1, "trophies": 0, "battlepoints": 700, "scorefactor": 100, "planeswalker": 0, "league_points": 0}
+MOVES = np.array([-0.01, -1.0, -37.5, -400.0, 0.0, 12.25])
+
+
+@every_variant
+@fuzz
+@given(seed=seeds)
+def test_a_moved_record_shows_the_rating_asked_for_or_the_lowest_and_stays_a_record_of_the_system(name, preset, seed):
+    by, rng = rules(name, preset), np.random.default_rng(seed)
+    state, _, _ = played_and_started(by, seed)
+    kept = state.copy()
+    wanted = state["rating"] + rng.choice(MOVES, len(state))
+    moved = moved_to(by, state, wanted)
+    assert same(state, kept)
+    assert not np.shares_memory(moved, state)
+    assert moved.dtype == state.dtype
+    step = 0.005 if by.system.name == "wager" else 1.0 if getattr(by.parameters, "truncate", False) else 0.0
+    lowest = LOWEST.get(by.system.name)
+    for own, asked_for, shown in zip(state["rating"], wanted, moved["rating"], strict=True):
+        by.system.start_at(float(shown), by.parameters)  # the system can hold it
+        if lowest is None or asked_for >= lowest:
+            assert abs(shown - asked_for) <= step + 1e-9 * abs(own)
+        else:
+            assert shown == lowest
+    for field in ("games", "last_played", "deviation", "volatility", "outcome", "variance", "weight", "score", "top"):
+        if field in state.dtype.names:
+            assert same(moved[field], state[field]), field
+    assert len(moved_to(by, state[:0], wanted[:0])) == 0
+
+
+@every_variant
+@fuzz
+@given(seed=seeds)
+def test_nothing_is_lower_than_the_lowest_that_a_system_can_hold(name, preset, seed):
+    by = rules(name, preset)
+    state, _, _ = played_and_started(by, seed)
+    moved = moved_to(by, state, np.full(len(state), -1e11))
+    for shown in np.unique(moved["rating"]).tolist():
+        by.system.start_at(shown, by.parameters)
+    again = moved_to(by, moved, moved["rating"])
+    assert same(again["rating"], moved["rating"])
+
+
+@pytest.mark.parametrize("name", DIFFERENCES)
+@pytest.mark.parametrize("change", [-150.0, -0.75])
+def test_where_all_are_moved_by_as_much_the_next_matches_do_not_undo_it(name, change):
+    by = rules(name)
+    change = change / 100 if name in ("trueskill", "wenglin") else change
+    state, history, _ = played_and_started(by, 5)
+    moved = moved_to(by, state, state["rating"] + change)
+    sizes = np.diff(history.columns.slot_start)
+    starts = history.columns.team_start[:-1]
+    even = np.maximum.reduceat(sizes, starts) == np.minimum.reduceat(sizes, starts)  # some systems add members up
+    whole = np.full(len(history.columns.seconds), np.nan)  # all played all of the match
+    later = History(history.columns._replace(time=history.columns.time + history.columns.time[-1], seconds=whole))
+    later = later.take(np.flatnonzero(even)[:50])
+    plain, lower = (replayed(by, later, start).state["rating"] for start in (state, moved))
+    assert (np.abs(plain - state["rating"]) > 1e-6).sum() > 10  # matches that count
+    assert lower == pytest.approx(plain + change, abs=1e-6)
+
+
+def test_wager_is_moved_to_the_cent_that_a_player_would_start_at():
+    by = rules("wager")
+    ratings = np.concatenate([np.arange(100, 3000) / 100, np.arange(200, 400) / 100 - 0.05, [10.605, 2.675, 1.005]])
+    moved = moved_to(by, by.starting(np.full(len(ratings), 40.0)), ratings)
+    assert moved["rating"].tolist() == [
+        max(1.0, by.system.start_at(max(one, 1.0), by.parameters)[0]) for one in ratings
+    ]

@@ -92,6 +92,9 @@ class SlowLedger:
     def start(self, ratings: dict[str, float]) -> None:
         self.add("start", ratings={self.admit(name): rating for name, rating in ratings.items()})
 
+    def decay(self, **numbers: object) -> None:
+        self.add("decay", **numbers)
+
     def rename(self, name: str, to: str) -> None:
         player = self.names[name]
         self.names[to] = player
@@ -184,6 +187,9 @@ class SlowLedger:
                 clock = self.rate(players, clock, position, event.told, system, bans)
             elif event.kind == "season":
                 reset(players, event.told["factor"], system)
+            elif event.kind == "decay" and self.told_under(position).name == system.name:
+                for one in players.values():
+                    fall(one, event.told, system)
             elif event.kind == "start" and self.told_under(position).name == system.name:
                 start = {}
                 for player, rating in event.told["ratings"].items():
@@ -257,6 +263,32 @@ def reset(players: dict[int, Player], factor: float, system: System) -> None:
             start = wager.to_rating(wager.round_half_up(start * 100))
         new = begin(system, start if moves else None)
         one.state, one.rating, one.matches, one.completed = new.state, new.rating, 0, 0
+
+
+def fall(one: Player, told: dict, system: System) -> None:
+    """Who has enough completed matches loses so much for every whole week of idleness between two moments.
+
+    A week ends 7, 14, 21 … days after the grace days, which begin with the last completed match or with the rule.
+    """
+    day = 86_400_000_000
+    if one.completed < told["placement"] or one.rating <= told["floor"]:
+        return
+    week_ends, weeks = max(one.last_completed, told["began"]) + round(told["grace_days"] * day) + 7 * day, 0
+    while week_ends <= told["until"]:
+        weeks += week_ends > told["after"]
+        week_ends += 7 * day
+    if not weeks:
+        return
+    lower = max(one.rating - weeks * told["rate"], told["floor"])
+    if system.name == "wager":
+        cents = math.floor((decimal(one.rating) - weeks * decimal(told["rate"])) * 100 + Fraction(1, 2))
+        lower = wager.to_rating(max(cents, wager.to_cents(max(told["floor"], system.rules.parameters.floor))))
+    if lower < one.rating:
+        one.rating = lower
+        if system.name in SLOW:
+            one.state = lower
+        else:
+            one.state["rating"] = lower  # of glicko, which keeps nothing else that follows from it
 
 
 def decimal(number: float) -> Fraction:

@@ -15,7 +15,9 @@ from evenmatch import rules
 from evenmatch.ledger.tables import offers, player_identities
 from evenmatch.ledger.tables.change_locks import advance
 from evenmatch.match import Match, Team
+from evenmatch.service.daily_decay import DailyDecay
 from evenmatch.service.queues.leases import Leases
+from evenmatch.service.settings import Settings
 from evenmatch.service.webhooks import deliveries as module
 from evenmatch.service.webhooks import http_sender, outbox, payloads
 from evenmatch.service.webhooks.deliveries import Deliverer
@@ -571,3 +573,28 @@ def test_delivered_ones_are_forgotten_after_a_week_and_dead_ones_after_a_month(
     deliverer.make()
     assert webhooks.deliveries(hook.webhook)[0].delivery > number
     assert deliverer.prune() == 1
+
+
+@ONE_DATABASE
+def test_ratings_that_fell_by_inactivity_are_told(service, webhooks, deliverer, receiver, clock):
+    clock.now = round(START.timestamp()) * SECOND
+    rule = {"placement": 1, "inactivity": "rating", "grace_days": 3, "rating_decay": 10.0}
+    service.create_ladder("idle", "elo", rules("elo"), Settings().changed(rule))
+    webhooks.add(receiver.url, ["ratings.decayed"], "idle")
+    service.record(duel(1, "ann", "bob", "idle"))
+    clock.move(days=11)
+    DailyDecay(service).apply("idle")
+    deliverer.make()
+    send_all(deliverer)
+    ((_, _, body),) = receiver.requests
+    assert json.loads(body) == {
+        "event": "ratings.decayed",
+        "ladder": "idle",
+        "position": 3,
+        "until": "2026-01-12T00:00:00Z",
+        "players": 1,
+        "grace_days": 3.0,
+        "rate": 10.0,
+        "floor": 1500.0,
+        "stop": None,
+    }

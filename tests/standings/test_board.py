@@ -89,10 +89,23 @@ class Slow:
     def plain(self, percentile):
         return max(at for at, division in enumerate(self.rules.divisions) if division.lowest <= percentile)
 
+    def shown(self, one):
+        """The percentile that a listed player is shown: less for each whole idle day after the grace days."""
+        percentile = self.percentile(one.rating)
+        if self.rules.inactivity != "percentile":
+            return percentile
+        days = math.floor(Fraction(one.ago - round(self.rules.grace_days * DAY), DAY))
+        fall = math.floor(Fraction(self.rules.percentile_decay) * max(days, 0))
+        return (
+            percentile
+            if percentile <= self.rules.percentile_floor
+            else max(percentile - fall, self.rules.percentile_floor)
+        )
+
     def division(self, one):
         if one not in self.listed:
             return one.division
-        percentile = self.percentile(one.rating)
+        percentile = self.shown(one)
         plain = self.plain(percentile)
         if one.division == -1 or one.division >= len(self.rules.divisions) or plain > one.division:
             return plain
@@ -106,7 +119,7 @@ class Slow:
             one.id,
             self.rank_of(one.rating) if listed else None,
             one.rating,
-            self.percentile(one.rating) if listed else None,
+            self.shown(one) if listed else None,
             self.rules.divisions[self.division(one)].name if listed else None,
             one.completed + 1,
             one.completed,
@@ -158,11 +171,44 @@ RULES = st.builds(
     active_days=st.sampled_from([0, 0.5, 30, 365, 36_525]),
     divisions=st.sampled_from([DIVISIONS, FIFTY, THIRDS, (Division("all", 1),)]),
     division_margin=st.integers(0, 60),
+    inactivity=st.sampled_from(["leave", "percentile", "percentile", "rating"]),
+    grace_days=st.sampled_from([0, 0.75, 14, 29, 36_525]),
+    percentile_decay=st.sampled_from([0, 0.3, 1, 2.5, 100]),
+    percentile_floor=st.integers(1, 100),
 )
 
 
 def twins(players, rules):
     return snapshot(board_of(players), rules, NOW), Slow(players, rules)
+
+
+# Worked by hand: five players without ties, at 100, 76, 51, 26 and 1; two days of grace, then 1.5 percentiles a
+# day, not below 30; Gold from 46. Shown after so many idle days and microseconds: percentile and division of each.
+FALLING = {"inactivity": "percentile", "grace_days": 2, "percentile_decay": 1.5, "percentile_floor": 30}
+SHOWN = [
+    (0, [(100, "Champion"), (76, "Platinum"), (51, "Gold"), (26, "Silver"), (1, "Bronze")]),
+    (3 * DAY - 1, [(100, "Champion"), (76, "Platinum"), (51, "Gold"), (26, "Silver"), (1, "Bronze")]),
+    (3 * DAY, [(99, "Champion"), (75, "Platinum"), (50, "Gold"), (26, "Silver"), (1, "Bronze")]),  # 1 day: 1.5
+    (6 * DAY, [(94, "Diamond"), (70, "Gold"), (45, "Silver"), (26, "Silver"), (1, "Bronze")]),  # 4 days: 6
+    (20 * DAY, [(73, "Platinum"), (49, "Gold"), (30, "Silver"), (26, "Silver"), (1, "Bronze")]),  # 18 days: 27
+]
+
+
+@pytest.mark.parametrize(("ago", "shown"), SHOWN)
+def test_the_shown_percentile_of_idle_players_falls_and_their_ranks_stay(ago, shown):
+    players = [One(number, 100.0 - number, ago=ago) for number in range(5)]
+    found = taken(players, division_margin=0, **FALLING)
+    assert [(one.percentile, one.division) for one in found.page(1, 9)] == shown
+    assert [(one.player, one.rank) for one in found.page(1, 9)] == [(number, number + 1) for number in range(5)]
+    assert found.percentile(99.0) == 76  # of the rating itself
+
+
+def test_only_the_idle_fall_and_come_back_with_their_next_match():
+    players = [One(1, 1.0), One(2, 2.0, ago=12 * DAY), One(3, 3.0)]
+    assert [one.percentile for one in taken(players, **FALLING).page(1, 9)] == [100, 36, 1]
+    assert [one.percentile for one in taken([one._replace(ago=0) for one in players], **FALLING).page(1, 9)] == [
+        *(100, 51, 1)
+    ]
 
 
 @settings(deadline=None)

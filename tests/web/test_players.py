@@ -8,6 +8,7 @@ from urllib.parse import quote
 import pytest
 
 from evenmatch import rules, systems
+from evenmatch.durations import DAY
 from evenmatch.service.corrections import Ban
 from evenmatch.service.queries.descriptions import STATES, state_meanings
 from evenmatch.service.queries.ladder_queries import LadderQueries
@@ -273,3 +274,22 @@ def test_a_player_sees_what_the_system_keeps_and_what_it_means(service, anyone, 
     assert "Mean" not in told.partition("after each match")[0]
     service.change_settings("sure", {"show": "percentile"})
     assert "How sure is the rating?" not in anyone.page("/ladders/sure/players/ann")
+
+
+def test_a_player_reads_what_inactivity_costs_a_week_before_it_does(anyone, service, clock):
+    clock.now -= 10 * DAY  # 1 January 2026
+    rule = {"placement": 1, "active_days": 365.0, "inactivity": "rating", "rating_decay": 25.0, "rating_stop": "Gold"}
+    service.create_ladder("idle", "elo", rules("elo"), Settings().changed(rule))
+    for number, pair in enumerate([("ann", "bob"), ("ann", "cat"), ("bob", "cat")]):
+        service.record(duel(number, *pair, ladder="idle"))
+    sentence = "Without a completed match, the rating falls by 25 a week from 2026-01-23 on, down to Gold, and the"
+    assert sentence not in words(anyone.page("/ladders/idle/players/ann"))
+    clock.move(days=17)
+    service.view("idle")  # pages may show standings that are a twentieth of a second old
+    assert sentence in words(anyone.page("/ladders/idle/players/ann"))
+    assert sentence not in words(anyone.page("/ladders/idle/players/cat"))  # below Gold
+    assert "−25.00 rating a week after 14 days, down to Gold" in words(anyone.page("/ladders/idle/rules"))
+    service.change_settings("idle", {"inactivity": "percentile"})
+    service.view("idle")
+    assert "the shown percentile falls by 1 a day from 2026-01-" in words(anyone.page("/ladders/idle/players/ann"))
+    assert "percentiles a day after 14 days" in words(anyone.page("/ladders/idle/rules"))

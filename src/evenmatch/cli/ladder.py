@@ -300,6 +300,45 @@ def advise(
         print(f"after {matches} the next one moves a percentile by less than {move:g}; placement is {present} now")
 
 
+@app.command()
+def decay(
+    name: Name,
+    preview: Preview = False,
+    days: Annotated[
+        float,
+        typer.Option("--days", min=0, max=366, metavar="N", help="With --preview: after N days without matches."),
+    ] = 0,
+    db: Db = DATABASE,
+    json: options.Json = False,
+) -> None:
+    """Lower the ratings of inactive players, on a ladder with --inactivity rating.
+
+    A service does that by itself once a day. Whole weeks without a completed match that ended before today (UTC)
+    count, each once, however often this is called.
+
+    [bold]Examples[/bold]
+
+    evenmatch ladder decay duel
+
+    evenmatch ladder decay duel --preview --days 3
+    """
+    from evenmatch.service.daily_decay import DailyDecay
+
+    if days and not preview:
+        raise UsageError(f"--days {days:g} is only for --preview; without it, what falls now is applied")
+    with opened(db) as service:
+        seen = DailyDecay(service).preview(name, days)
+        result = None if preview else DailyDecay(acting(service, "ratings.decayed", name)).apply(name)
+    if json:
+        print_json({"ladder": name, "preview": preview, **as_document(seen)})
+        return
+    print_preview(seen, preview)
+    if preview:
+        note(ONLY_SEEN)
+    elif result is not None:
+        print(printable(f"ladder {name}: {counted(result.players, 'rating')} fell"))
+
+
 def described(ladder: Ladder) -> dict[str, object]:
     """A ladder as JSON data."""
     return {

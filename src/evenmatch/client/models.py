@@ -24,6 +24,7 @@ from evenmatch.http.models.keys import (
     TokenRequest,
 )
 from evenmatch.http.models.ladder_changes import (
+    DecayOut,
     DivisionIn,
     DivisionOut,
     LadderCreate,
@@ -97,6 +98,7 @@ from evenmatch.http.models.player_identities import (
     RenameRequest,
 )
 from evenmatch.http.models.players import (
+    InactivityOut,
     PathPoint,
     PlayerMatch,
     PlayerMatches,
@@ -174,6 +176,7 @@ __all__ = [
     "CorrectionPreview",
     "CorrectionResult",
     "CorrectionsPage",
+    "DecayOut",
     "DeliveriesPage",
     "DeliveryOut",
     "DistributionBin",
@@ -187,6 +190,7 @@ __all__ = [
     "FilterChange",
     "FilterOut",
     "Health",
+    "InactivityOut",
     "JobOut",
     "JobsPage",
     "JoinRequest",

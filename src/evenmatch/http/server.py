@@ -25,6 +25,7 @@ from evenmatch.http.site import Site
 from evenmatch.service.callers.audit_trail import Audit
 from evenmatch.service.callers.keys import Keys
 from evenmatch.service.callers.tokens import Tokens
+from evenmatch.service.daily_decay import DailyDecay
 from evenmatch.service.kernels import Compilation, Kernels
 from evenmatch.service.live_matches.live_match_service import Running
 from evenmatch.service.queues.queue_service import QueueService
@@ -69,11 +70,12 @@ def workers(site: Site) -> list[Worker]:
 
 
 def matchmaking(site: Site) -> list[Worker]:
-    """The workers for tasks that one process does for all: make matches, send webhooks, end expired matches."""
+    """The workers for tasks that one process does for all: matches, webhooks, expired matches, inactive players."""
     return [
         ("matchmaker", service_metrics.TimedMatchmaker(site.queue_service, site.metrics).run),
         ("webhooks", Deliverer(site.webhooks).run),
         ("expiry", site.running.run),
+        ("decay", DailyDecay(site.service).run),
     ]
 
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from evenmatch.history import Columns, Flags, History, Times
 from evenmatch.ledger.codec import Ids, line_type, lines_of
+from evenmatch.ledger.idle_decay import lower
 from evenmatch.ledger.plan import Plan, PlannedSeason, PlannedStart
 from evenmatch.ledger.roster import Roster
 from evenmatch.rating import check_range
@@ -108,14 +109,17 @@ def advance(
 
 def pass_turns(roster: Roster, plan: Plan, position: int) -> None:
     """Apply the turns of the plan at this position to the roster."""
+    turn = plan.turn_at.get(position)
+    if turn is None:
+        return
     rules = plan.rules_at(position + 1)
-    for turn in plan.turns:
-        if turn.position == position:
-            if isinstance(turn, PlannedSeason):
-                if turn.factor != 1:
-                    roster.reset(rules, turn.factor)
-            else:
-                _start(roster, plan, turn, rules)
+    if isinstance(turn, PlannedSeason):
+        if turn.factor != 1:
+            roster.reset(rules, turn.factor)
+    elif isinstance(turn, PlannedStart):
+        _start(roster, plan, turn, rules)
+    else:
+        lower(roster.records, roster.tally, turn, rules)
 
 
 def finish(roster: Roster, plan: Plan, last: int) -> None:

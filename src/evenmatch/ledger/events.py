@@ -33,6 +33,7 @@ class Kind(StrEnum):
     CHANGED = "ladder-changed"
     SEASON = "season-opened"
     STARTED = "ratings-started"
+    DECAYED = "ratings-decayed"
 
 
 class Correction(NamedTuple):

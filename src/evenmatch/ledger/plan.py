@@ -13,6 +13,7 @@ from evenmatch import systems
 from evenmatch.history import Flags, Floats
 from evenmatch.ledger.codec import Ids
 from evenmatch.ledger.events import Body, Correction, Kind
+from evenmatch.ledger.idle_decay import PlannedDecay
 from evenmatch.systems.system import Rules
 
 
@@ -43,20 +44,23 @@ class PlannedStart(NamedTuple):
     ratings: Floats
 
 
+Turn = PlannedSeason | PlannedStart | PlannedDecay
+
+
 @dataclass(frozen=True)
 class Plan:
     """How to rate a ladder's matches.
 
     upto    the position of the last correction included
     rules   (position, rules): in force for the matches after it; the first is in force from the beginning
-    turns   season starts and starting ratings, which change states between matches, in order of position
+    turns   season starts, starting ratings and decays, which change states between matches, in order of position
     void    positions of voided matches
     bans    by player id;  merged  the player id that a merged id belongs to now
     """
 
     upto: int
     rules: tuple[tuple[int, Rules], ...]
-    turns: tuple[PlannedSeason | PlannedStart, ...] = ()
+    turns: tuple[Turn, ...] = ()
     void: frozenset[int] = frozenset()
     bans: Mapping[int, PlannedBan] = field(default_factory=dict)
     merged: Mapping[int, int] = field(default_factory=dict)
@@ -69,6 +73,11 @@ class Plan:
     def rules_at(self, position: int) -> Rules:
         """The rules for the event at this position."""
         return next(rules for since, rules in reversed(self.rules) if since < position or since == 0)
+
+    @cached_property
+    def turn_at(self) -> Mapping[int, Turn]:
+        """The turns by position."""
+        return {turn.position: turn for turn in self.turns}
 
     def borders(self, first: int, last: int) -> list[int]:
         """Positions from `first` to `last` after which rules or states change."""
@@ -96,7 +105,7 @@ class Plan:
 def plan_of(corrections: Iterable[Correction]) -> Plan:
     """Build the plan from corrections in order of position; the first one has the ladder's initial rules."""
     rules: list[tuple[int, Rules]] = []
-    turns: list[PlannedSeason | PlannedStart] = []
+    turns: list[Turn] = []
     void: set[int] = set()
     bans: dict[int, PlannedBan] = {}
     merged: dict[int, int] = {}
@@ -125,6 +134,8 @@ def plan_of(corrections: Iterable[Correction]) -> Plan:
             turns.append(PlannedSeason(position, float(factor)))
         elif kind == Kind.STARTED:
             turns.append(PlannedStart(position, str(body["system"]), ids, ratings))
+        elif kind == Kind.DECAYED:
+            turns.append(read_decay(position, body))
     system = rules[-1][1].system.name
     turns = [turn for turn in turns if isinstance(turn, PlannedSeason) or turn.system == system]
     return Plan(upto, tuple(rules), tuple(turns), frozenset(void), bans, merged)
@@ -134,6 +145,12 @@ def _integer(body: Body, name: str) -> int:
     value = body[name]
     assert isinstance(value, int)
     return value
+
+
+def read_decay(position: int, body: Body) -> PlannedDecay:
+    """The decay of an event at this position."""
+    values = {name: body[name] for name in PlannedDecay._fields if name != "position"}
+    return PlannedDecay(position, **values)  # type: ignore[arg-type]
 
 
 def write_rules(rules: Rules, name: str) -> dict[str, object]:

@@ -271,7 +271,7 @@ class Service(Transacting):
         Raises ConflictError if the ladder is archived.
         """
         season_id = event_id or _id("season")
-        with self._settled(ladder) as (store, head):
+        with self.settled(ladder) as (store, head):
             settings = Settings.read(head.settings)
             settings.check_open(ladder)
             share = _reset_factor(settings, reset, factor)
@@ -292,7 +292,7 @@ class Service(Transacting):
             return seasons.preview(store, head, title, share)
 
     @contextmanager
-    def _settled(self, ladder: str) -> Iterator[tuple[Store, Head]]:
+    def settled(self, ladder: str) -> Iterator[tuple[Store, Head]]:
         """Lock a ladder for writing after bringing its ratings up to date with its ledger."""
         self.rebuild(ladder)
         with self._write(ladder) as (store, head):
@@ -334,7 +334,7 @@ class Service(Transacting):
 
     def start_ratings(self, ladder: str, ratings: Mapping[str, float], event_id: str | None = None) -> int:
         """Give starting ratings to players who have not played here. Return how many; 0 if this was already applied."""
-        with self._settled(ladder) as (store, head):
+        with self.settled(ladder) as (store, head):
             count = players.start(store, head, dict(ratings), event_id or _id("start"), self.clock())
             if count:
                 self.note(store)

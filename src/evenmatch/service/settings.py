@@ -10,7 +10,7 @@ from evenmatch.errors import BadParameterError, ConflictError, EvenmatchError, S
 from evenmatch.options import Checked, Option, choice, flag, number, options_of, text, whole
 from evenmatch.service.callers.access import Caller
 from evenmatch.standings.division import Division
-from evenmatch.standings.rules import MOST, StandingsRules
+from evenmatch.standings.rules import MOST, RATING, StandingsRules
 
 SHOWS = ("rating", "percentile", "division", "after_placement")
 RESETS = {"full": 0.0, "none": 1.0}  # and "soft", whose factor is the ladder's
@@ -18,9 +18,9 @@ RESETS = {"full": 0.0, "none": 1.0}  # and "soft", whose factor is the ladder's
 
 @dataclass(frozen=True)
 class Settings(Checked):
-    """The settings of a ladder; none of them changes a rating. Raises BadParameterError for invalid values.
+    """The settings of a ladder; changing one changes no rating. Raises BadParameterError for invalid values.
 
-    standings  placement matches, active window, divisions
+    standings  placement matches, active window, divisions, inactivity
     """
 
     title: str = text("", "Title that people see; empty: the name.")
@@ -41,7 +41,32 @@ class Settings(Checked):
         "Shown to players: rating, with percentile and division; percentile, with division; division; or "
         "after_placement, everything, but nothing before the placement matches are completed.",
     )
+    rating_decay: float = number(
+        0.0, 0, 1e6, "Points that an inactive player's rating falls per full week after the grace days."
+    )
+    rating_floor: float | None = number(
+        None,
+        -1e9,
+        1e9,
+        "Lowest rating to which inactivity lowers a rating; none: a newcomer's rating.",
+        optional=True,
+    )
+    rating_stop: str = text("", "Division at whose lowest rating a fall by inactivity stops; empty: none.")
     archived: bool = flag(False, "The ladder is read-only: nothing can be added.", separate=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "rating_decay", float(self.rating_decay))
+        object.__setattr__(self, "rating_floor", None if self.rating_floor is None else float(self.rating_floor))
+        names = [division.name for division in self.standings.divisions]
+        if self.rating_stop == "none" and "none" not in names:
+            object.__setattr__(self, "rating_stop", "")
+        if self.rating_stop and self.rating_stop not in names:
+            raise BadParameterError(
+                f"rating_stop={self.rating_stop!r}: expected the name of a division, or none: {', '.join(names)}"
+            )
+        if self.standings.inactivity == RATING and not self.rating_decay:
+            raise BadParameterError("rating_decay=0: expected more than 0 points per week with inactivity=rating")
 
     def shown_to(self, caller: Caller, ladder: str) -> str:
         """The value of `show` that holds for this caller on the ladder with these settings."""

@@ -15,6 +15,7 @@ from evenmatch.standings.activity import Activity
 from evenmatch.standings.distribution import Distribution, Population
 from evenmatch.standings.division import Division
 from evenmatch.standings.hysteresis import settle
+from evenmatch.standings.percentile_decay import lowered, percentile_falls
 from evenmatch.standings.rules import StandingsRules
 
 Rows = NDArray[np.intp]
@@ -100,6 +101,7 @@ class Snapshot:
     listed     bool  (P,)
     order      intp  (L,)  rows of the listed players, best first
     divisions  int16 (P,)  the new divisions (see `settle`); players who are not listed keep theirs
+    falls      int64 (P,)  percentiles by which inactivity lowers what is shown
     against    the ratings of the active players
     population number of active players
     show       what standings tell, see `shown_as`; "rating": everything
@@ -112,6 +114,7 @@ class Snapshot:
     listed: Flags
     order: Rows
     divisions: NDArray[np.int16]
+    falls: NDArray[np.int64]
     against: Population
     population: int
     _percentile: NDArray[np.int16]  # by row, of active players
@@ -289,15 +292,17 @@ def snapshot(board: Board, rules: StandingsRules, as_of: int) -> Snapshot:
     ascending = against.own_percentiles()
     percentile = np.zeros(len(board), np.int16)
     percentile[best_first] = ascending[::-1]
+    falls = percentile_falls(board.last_completed, as_of, rules)
+    percentile = lowered(percentile, falls, rules).astype(np.int16)
     divisions = np.where(
         listed, settle(board.division, percentile, rules.divisions, rules.division_margin), board.division
     )
     ratings = board.rating[order[::-1]]
-    for column in (active, listed, order, divisions, against.rating, percentile, ratings):
+    for column in (active, listed, order, divisions, falls, against.rating, percentile, ratings):
         column.flags.writeable = False
     cuts = _cuts(rules.divisions, against, ascending)
     return Snapshot(
-        board, rules, as_of, active, listed, order, divisions, against, len(against), percentile, ratings, cuts
+        board, rules, as_of, active, listed, order, divisions, falls, against, len(against), percentile, ratings, cuts
     )
 
 

@@ -23,6 +23,7 @@ _NO_SYSTEMS = {
     "loop",
     "maths",
     "mean_and_deviation",
+    "moves",
     "parameter",
     "system",
 }

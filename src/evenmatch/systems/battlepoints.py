@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from evenmatch.systems.maths import LOG_10, logistic, mean_rating, score_of
+from evenmatch.systems.moves import move_shown
 from evenmatch.systems.system import (
     Change,
     Columns,
@@ -212,6 +213,7 @@ SYSTEM = System(
     newcomer=_newcomer,
     start_at=as_shown(_newcomer, lowest=lambda p: p.floor),
     as_of=timeless,
+    move=move_shown(lambda p: p.floor, lambda rating, p: np.floor(rating) if p.truncate else rating),
     columns=no_columns,
     factors=FACTORS,
     pair=pair,

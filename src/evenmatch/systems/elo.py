@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from evenmatch.systems.maths import LOG_10, logistic, mean_rating, newton, team_result
+from evenmatch.systems.moves import move_shown
 from evenmatch.systems.system import (
     Change,
     Columns,
@@ -222,6 +223,7 @@ SYSTEM = System(
     newcomer=_newcomer,
     start_at=as_shown(_newcomer),
     as_of=timeless,
+    move=move_shown(),
     columns=no_columns,
     factors=FACTORS,
     pair=pair,

@@ -262,6 +262,16 @@ def _start_at(rating: float, p: ElommrParameters) -> tuple[object, ...]:
     return (rating, p.deviation, rating, p.deviation**-2, 0, 0, EMPTY_MEMORY, EMPTY_MEMORY)
 
 
+def _move(state: Records, rating: Floats, p: ElommrParameters) -> Records:
+    moved = state.copy()
+    moved["rating"] = np.maximum(rating, p.start - REACH)
+    change = moved["rating"] - state["rating"]
+    moved["normal_mean"] += change
+    played = np.arange(MEMORY) < state["games"][:, None]
+    moved["performance"] += np.where(played, change[:, None], 0.0)
+    return moved
+
+
 SYSTEM = System(
     name="elommr",
     title="robust performances against everybody in the match, and a robust mean of them; for large free-for-alls",
@@ -275,6 +285,7 @@ SYSTEM = System(
     newcomer=lambda p: _start_at(p.start, p),
     start_at=_start_at,
     as_of=in_time(age, _compile),
+    move=_move,
     columns=fields("deviation"),
     factors=FACTORS,
     pair=pair,

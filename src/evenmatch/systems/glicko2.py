@@ -24,6 +24,7 @@ from evenmatch.systems.growing_deviation import (
     write_averages,
 )
 from evenmatch.systems.maths import DAY
+from evenmatch.systems.moves import move_shown
 from evenmatch.systems.system import (
     Change,
     Columns,
@@ -233,6 +234,7 @@ SYSTEM = System(
     newcomer=_newcomer,
     start_at=as_shown(_newcomer),
     as_of=in_time(age, _compile),
+    move=move_shown(),
     columns=fields("deviation", "volatility"),
     factors=FACTORS,
     pair=pair,

@@ -63,6 +63,14 @@ def mean_strength(records: Records, _: SkillParameters) -> Floats:
     return records["mean"].copy()
 
 
+def move(state: Records, rating: Floats, p: SkillParameters) -> Records:
+    """The records with other shown ratings: the mean moves along, the deviation stays."""
+    moved = state.copy()
+    moved["mean"] += rating - state["rating"]
+    moved["rating"] = rating
+    return moved
+
+
 def skill_text(change: Change, display: float) -> str:
     """The end of a sentence about a change: deviations, the part of the match that counted, and what is shown."""
     text, weight = deviation_text(change, 3), float(change.factors["weight"])

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from evenmatch.systems.maths import mean_rating
+from evenmatch.systems.moves import move_shown
 from evenmatch.systems.system import (
     Change,
     Columns,
@@ -128,6 +129,7 @@ SYSTEM = System(
     newcomer=_newcomer,
     start_at=as_shown(_newcomer, lowest=lambda p: 0.0),
     as_of=timeless,
+    move=move_shown(lowest=lambda p: 0.0),
     columns=no_columns,
     factors=FACTORS,
     pair=pair,

@@ -238,6 +238,17 @@ def _start_at(rating: float, p: PravParameters) -> tuple[object, ...]:
     return (rating, mean, p.start_volatility, 0, True, NO_GAMES, NO_GAMES, NO_GAMES)
 
 
+def _move(state: Records, rating: Floats, p: PravParameters) -> Records:
+    moved = state.copy()
+    change = (rating - state["rating"]) / p.scale
+    moved["mean"] += change
+    moved["rating"] = rating
+    window = moved["lead"].shape[1]
+    played = np.arange(window) < state["games"][:, None]  # their forecasts stay as they are
+    moved["lead"] -= np.where(played, change[:, None], 0.0)
+    return moved
+
+
 def _columns(state: Records) -> dict[str, NDArray[np.generic]]:
     return {
         "mean": state["mean"],
@@ -275,6 +286,7 @@ SYSTEM = System(
     newcomer=lambda p: (_first_shown(p), p.start_mean, p.start_volatility, 0, True, NO_GAMES, NO_GAMES, NO_GAMES),
     start_at=_start_at,
     as_of=timeless,
+    move=_move,
     columns=_columns,
     factors=FACTORS,
     pair=pair,

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from evenmatch.systems.maths import DAY, LOG_10, logistic, score_of
+from evenmatch.systems.moves import move_shown
 from evenmatch.systems.system import (
     Change,
     Columns,
@@ -259,6 +260,7 @@ SYSTEM = System(
     newcomer=_newcomer,
     start_at=as_shown(_newcomer, lowest=lambda p: p.floor),
     as_of=in_time(age, _compile),
+    move=move_shown(lowest=lambda p: p.floor),
     columns=fields("games"),
     factors=FACTORS,
     pair=pair,

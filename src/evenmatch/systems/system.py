@@ -17,7 +17,7 @@ replaying the whole, bit for bit), *locality* (no player outside the match chang
 write, assume valid input, and allocate nothing per match; indices (teams, slots, players) are unsigned there.
 `state[p].rating` is always the number shown to players.
 
-Two more functions, of plain Python, begin a record and show it at a time:
+Three more functions, of plain Python, begin a record, show it at a time and move it:
 
     start_at(rating, p) -> tuple
         The record of a player who begins with this shown rating: everything else is a newcomer's, and a number
@@ -27,6 +27,10 @@ Two more functions, of plain Python, begin a record and show it at a time:
         A copy with what changes by time alone as the kernels would have it at a match now, by the same compiled
         function. Players who never played, or played later than that, stay as they are, and so does `last_played`:
         the copy is for showing, and ratings go on from the state itself.
+    move(state, rating, p) -> Records
+        A copy with these shown ratings (float64, one per record), each at least the lowest that the system can hold.
+        A number behind the shown one moves along, and so does what remembered matches say of it, so that the next match
+        does not undo the move. Deviations, counts and times stay.
 """
 
 from __future__ import annotations
@@ -127,6 +131,7 @@ class System:
     newcomer        a newcomer's record, as a tuple in the order of `state`
     start_at        (rating, parameters): the record of a player who begins with this shown rating, in the same order
     as_of           (state, now, parameters): the records as they are at a time without a match
+    move            (state, ratings, parameters): the records with other shown ratings
     columns         further columns of a table of ratings, computed from the records
     refuse          (match, reason) for every match that lacks what the system needs
     tell            a change as a sentence without the player's name
@@ -147,6 +152,7 @@ class System:
     newcomer: Callable[..., tuple[object, ...]]
     start_at: Callable[..., tuple[object, ...]]
     as_of: Callable[..., Records]
+    move: Callable[..., Records]
     columns: Callable[[Records], Mapping[str, NDArray[np.generic]]]
     factors: tuple[Factor, ...]
     pair: Callable[..., tuple[float, float]]

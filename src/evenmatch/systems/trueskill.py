@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from evenmatch.systems.maths import draw_v_w, play_share, quick_cdf, v_win, w_win
-from evenmatch.systems.mean_and_deviation import STATE, mean_strength, newcomer, skill_text, start_at, sums
+from evenmatch.systems.mean_and_deviation import STATE, mean_strength, move, newcomer, skill_text, start_at, sums
 from evenmatch.systems.system import (
     Change,
     Columns,
@@ -275,6 +275,7 @@ SYSTEM = System(
     newcomer=newcomer,
     start_at=start_at,
     as_of=timeless,
+    move=move,
     columns=fields("mean", "deviation"),
     factors=FACTORS,
     pair=pair,

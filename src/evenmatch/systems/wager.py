@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from evenmatch.systems.maths import product_at_least
+from evenmatch.systems.moves import move_shown
 from evenmatch.systems.system import (
     Change,
     Columns,
@@ -347,6 +348,7 @@ SYSTEM = System(
     newcomer=lambda p: (p.start,),
     start_at=_start_at,
     as_of=timeless,
+    move=move_shown(lambda p: p.floor, lambda rating, p: np.floor((rating + 1e-9) * 100.0 + 0.5) / 100.0),
     columns=no_columns,
     factors=FACTORS,
     pair=pair,

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from evenmatch.systems.maths import draw_v_w, logistic, play_share, quick_cdf, score_of, v_win, w_win
-from evenmatch.systems.mean_and_deviation import STATE, mean_strength, newcomer, skill_text, start_at, sums
+from evenmatch.systems.mean_and_deviation import STATE, mean_strength, move, newcomer, skill_text, start_at, sums
 from evenmatch.systems.system import (
     Change,
     Columns,
@@ -228,6 +228,7 @@ SYSTEM = System(
     newcomer=newcomer,
     start_at=start_at,
     as_of=timeless,
+    move=move,
     columns=fields("mean", "deviation"),
     factors=FACTORS,
     pair=pair,

@@ -82,6 +82,8 @@ def about(row: Row, changed: Sequence[Difference]) -> str | None:
             text = f"{event['from']} → {player}" if "from" in event else f"now {player}"
         case "ratings-started":
             text = counted(int(str(event["count"])), "player")
+        case "ratings-decayed":
+            text = f"{counted(int(str(event['count'])), 'player')}, {in_words(event['rate'])} a week"
         case "season-opened":
             text = f"{event['title']}, factor {in_words(event['factor'])}"
         case _:

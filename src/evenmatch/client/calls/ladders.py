@@ -7,6 +7,7 @@ from evenmatch.client.operation import operation
 from evenmatch.http.models.corrections import CorrectionPreview
 from evenmatch.http.models.jobs import JobOut
 from evenmatch.http.models.ladder_changes import (
+    DecayOut,
     LadderCreate,
     LadderOut,
     RulesChange,
@@ -97,3 +98,16 @@ class Ladders:
     def start_ratings(self, ladder: str, start: StartingRatings) -> Call[StartingRatingsSet]:
         """Set starting ratings of players who have not played on this ladder."""
         return post(StartingRatingsSet, at("ladders", ladder, "start-ratings"), start, again=start.id is not None)
+
+    @operation
+    def decay_ratings(self, ladder: str) -> Call[DecayOut]:
+        """Lower the ratings of inactive players by the ladder's rule, as the service does by itself once a day."""
+        return post(DecayOut, at("ladders", ladder, "decay"), again=True)
+
+    @operation
+    def preview_decay(self, ladder: str, *, days: float = 0) -> Call[CorrectionPreview]:
+        """The ratings that would fall by inactivity after some days without matches; nothing is changed.
+
+        >>> client.preview_decay("arena", days=3).moves  # to tell them in time
+        """
+        return get(CorrectionPreview, at("ladders", ladder, "decay", "preview"), {"days": days})

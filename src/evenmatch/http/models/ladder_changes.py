@@ -118,6 +118,13 @@ class LadderOut(ResponseModel):
                         "active_days": 30.0,
                         "divisions": [{"name": "Bronze", "lowest": 1}, {"name": "Gold", "lowest": 50}],
                         "division_margin": 3,
+                        "inactivity": "rating",
+                        "grace_days": 14.0,
+                        "percentile_decay": 1.0,
+                        "percentile_floor": 1,
+                        "rating_decay": 0.05,
+                        "rating_floor": None,
+                        "rating_stop": "Gold",
                         "team_size": 6,
                         "reset": "soft",
                         "factor": 0.5,
@@ -202,3 +209,15 @@ class StartingRatingsSet(ResponseModel):
     model_config = ConfigDict(json_schema_extra={"examples": [{"players": 2}]})
 
     players: int
+
+
+class DecayOut(ResponseModel):
+    """A decay of inactive players' ratings; position and until are null if no rating fell."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"players": 31, "position": 901, "until": "2026-12-13T00:00:00Z"}]}
+    )
+
+    players: int = Field(description="Players whose rating fell.")
+    position: int | None = Field(description="Ledger position of the event.")
+    until: Moment | None = Field(description="Weeks without a completed match that ended up to then were counted.")

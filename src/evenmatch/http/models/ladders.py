@@ -37,6 +37,13 @@ SETTINGS: JsonDict = {
     "divisions": [{"name": "Bronze", "lowest": 1}, {"name": "Gold", "lowest": 46}],
     "division_margin": 3,
     "stomp_margin": None,
+    "inactivity": "rating",
+    "grace_days": 14.0,
+    "percentile_decay": 1.0,
+    "percentile_floor": 1,
+    "rating_decay": 0.05,
+    "rating_floor": None,
+    "rating_stop": "Gold",
     "archived": False,
 }
 SEASON: JsonDict = {"number": 1, "title": "Season 1", "position": 1, "opened_at": OPENED, "closed_at": None}

@@ -12,6 +12,18 @@ from evenmatch.http.models.standings import PLACE, StandingOut
 PLAYED = "2026-11-21T18:30:00Z"
 
 
+class InactivityOut(ResponseModel):
+    """The future of a player who completes no match."""
+
+    rule: Literal["leave", "percentile", "rating"] = Field(description="The ladder's setting `inactivity`.")
+    leaves_at: Moment | None = Field(description="When the standings stop listing the player; null: not listed.")
+    falls_at: Moment | None = Field(
+        description="When the shown percentile or the rating falls next; null: it does not fall."
+    )
+    amount: float | None = Field(description="Percentiles or points by which it falls then, at most.")
+    text: str = Field(description="The events of the next year as a sentence; empty: none.")
+
+
 class PlayerProfile(ResponseModel):
     """A player on a ladder. Only admins of the ladder see former names."""
 
@@ -26,6 +38,16 @@ class PlayerProfile(ResponseModel):
                     "state": {"deviation": 71.2, "volatility": 0.06},
                     "banned": False,
                     "last_played": PLAYED,
+                    "inactivity": {
+                        "rule": "rating",
+                        "leaves_at": "2026-12-21T18:30:00Z",
+                        "falls_at": "2026-12-13T00:00:00Z",
+                        "amount": 25.0,
+                        "text": (
+                            "Without a completed match, the rating falls by 25 a week from 2026-12-13 on, down to "
+                            "1500.00, and the standings list this player no longer after 2026-12-21."
+                        ),
+                    },
                 }
             ]
         }
@@ -42,6 +64,7 @@ class PlayerProfile(ResponseModel):
     )
     banned: bool
     last_played: Moment | None
+    inactivity: InactivityOut | None = Field(description="null: inactivity costs the player nothing.")
 
 
 class PlayerMatch(ResponseModel):

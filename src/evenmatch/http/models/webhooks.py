@@ -8,7 +8,7 @@ from pydantic import ConfigDict, Field, JsonValue
 
 from evenmatch.http.models.base import Moment, Name, RequestModel, ResponseModel, Text
 
-Event = Literal["match.rated", "proposal.made", "match.made", "season.opened", "season.closed"]
+Event = Literal["match.rated", "proposal.made", "match.made", "season.opened", "season.closed", "ratings.decayed"]
 HOOK: dict[str, JsonValue] = {
     "webhook": 3,
     "url": "https://game.example/evenmatch",

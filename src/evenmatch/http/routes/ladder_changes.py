@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Annotated
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from evenmatch.http.access import Admin
@@ -13,6 +14,7 @@ from evenmatch.http.models.base import moment
 from evenmatch.http.models.corrections import CorrectionPreview
 from evenmatch.http.models.jobs import JobOut
 from evenmatch.http.models.ladder_changes import (
+    DecayOut,
     DivisionOut,
     LadderCreate,
     LadderOut,
@@ -24,12 +26,13 @@ from evenmatch.http.models.ladder_changes import (
     StartingRatings,
     StartingRatingsSet,
 )
-from evenmatch.http.responses import written
+from evenmatch.http.responses import read, written
 from evenmatch.http.routes.corrections import NOTHING, preview_out
 from evenmatch.http.routes.jobs import accepted, plain_rebuilt
 from evenmatch.http.site import Site, site_of
 from evenmatch.rating import rules
 from evenmatch.service.corrections import Preview
+from evenmatch.service.daily_decay import DailyDecay
 from evenmatch.service.ladders import ChangeRules, Ladder
 from evenmatch.service.replay.ledger_replay import Progress
 from evenmatch.service.rule_overrides import check_installed, choose
@@ -37,6 +40,8 @@ from evenmatch.service.settings import Settings
 
 router = APIRouter(prefix="/v1/ladders", tags=["ladders"])
 LADDER = "/{ladder:text}"
+
+Ahead = Annotated[float, Query(ge=0, le=366, description="Days from now; 0: what falls now.")]
 
 
 @router.post("", response_model=LadderOut, status_code=201, operation_id="create_ladder")
@@ -154,6 +159,27 @@ async def start_ratings(ladder: str, asked: StartingRatings, request: Request, c
     entry = audit_entry(request, caller, "ratings.started", ladder, body=body)
     count = await site.work(site.service.noting(entry).start_ratings, ladder, asked.ratings, asked.id)
     return written(StartingRatingsSet(players=count))
+
+
+@router.post(f"{LADDER}/decay", response_model=DecayOut, operation_id="decay_ratings")
+async def decay_ratings(ladder: str, request: Request, caller: Admin) -> Response:
+    """Lower the ratings of inactive players by the ladder's rule, as the service does by itself once a day.
+
+    Each week counts once, however often this is called. A conflict unless the ladder has inactivity=rating.
+    """
+    site = site_of(request)
+    service = site.service.noting(audit_entry(request, caller, "ratings.decayed", ladder))
+    result = await site.work(DailyDecay(service).apply, ladder)
+    if result is None:
+        return written(DecayOut(players=0, position=None, until=None))
+    return written(DecayOut(players=result.players, position=result.position, until=moment(result.until)))
+
+
+@router.get(f"{LADDER}/decay/preview", response_model=CorrectionPreview, operation_id="preview_decay")
+async def preview_decay(ladder: str, request: Request, _: Admin, days: Ahead = 0) -> Response:
+    """Preview the ratings that would fall by inactivity after some days without matches; nothing is changed."""
+    site = site_of(request)
+    return read(request, preview_out(await site.work(DailyDecay(site.service).preview, ladder, days)))
 
 
 def ladder_out(ladder: Ladder) -> LadderOut:

@@ -11,6 +11,7 @@ from evenmatch.http.access import Reader
 from evenmatch.http.cursors import read_cursor, write_cursor
 from evenmatch.http.models.base import LONGEST, moment
 from evenmatch.http.models.players import (
+    InactivityOut,
     PathPoint,
     PlayerMatch,
     PlayerMatches,
@@ -25,6 +26,7 @@ from evenmatch.http.routes.ladders import readable
 from evenmatch.http.routes.standings import standing_out
 from evenmatch.http.site import Site, site_of
 from evenmatch.service.callers.access import Caller
+from evenmatch.service.queries.inactivity import InactivityNotice
 from evenmatch.service.queries.match_explanations import ShownRatingChange, shown, shown_number
 from evenmatch.service.queries.match_profiles import MatchProfile
 
@@ -53,6 +55,7 @@ async def get_player(ladder: str, player: str, request: Request, caller: Reader)
         state=profile.state,
         banned=profile.banned,
         last_played=None if profile.last_played is None else moment(profile.last_played),
+        inactivity=None if profile.inactivity is None else _inactivity(profile.inactivity),
     )
     return read(request, response)
 
@@ -112,6 +115,11 @@ async def find_player(player: str, request: Request, caller: Reader) -> Response
     identity = await site.work(site.reading(caller).whereabouts, player, readable(caller))
     names = identity.names if caller.may("admin") else None
     return read(request, PlayerOut(player=identity.player, names=names, ladders=identity.ladders))
+
+
+def _inactivity(notice: InactivityNotice) -> InactivityOut:
+    leaves_at, falls_at = (None if time is None else moment(time) for time in (notice.leaves_at, notice.falls_at))
+    return InactivityOut.model_validate({**notice._asdict(), "leaves_at": leaves_at, "falls_at": falls_at})
 
 
 def _check_own(site: Site, caller: Caller, player: str) -> None:

@@ -76,6 +76,18 @@ def read_standings(store: Store, head: Head, players: Sequence[int] | None = Non
     return sorted(store.among(f"{_STANDINGS} AND player IN ({{}})", (head.ladder, head.generation), players))
 
 
+def read_idle(store: Store, head: Head, completed: int, upto: int, above: float) -> list[Row]:
+    """(player, rating, completed, last_completed) of idle players, by player id.
+
+    Those with at least `completed` completed matches, the last of them not after `upto`, and a rating above `above`.
+    """
+    return store.all(
+        "SELECT player, rating, completed, last_completed FROM state WHERE ladder = ? AND generation = ? "
+        "AND completed >= ? AND last_completed <= ? AND rating > ? ORDER BY player",
+        *(head.ladder, head.generation, completed, upto, above),
+    )
+
+
 def delete_some(store: Store, ladder: int, generation: int, limit: int, *, earlier: bool) -> bool:
     """Delete up to `limit` rows of a generation (earlier: of all before it); False: none was left."""
     return generation_rows.delete_some(store, schema.state, "player", ladder, generation, limit, earlier=earlier)

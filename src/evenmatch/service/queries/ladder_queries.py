@@ -14,6 +14,7 @@ from evenmatch.service import ladders, stored_queues
 from evenmatch.service.callers.access import OPERATOR, Caller
 from evenmatch.service.ladders import Ladder
 from evenmatch.service.queries import match_profiles
+from evenmatch.service.queries.inactivity import InactivityNotice, inactivity_notice
 from evenmatch.service.queries.lineup_odds import LineUpOdds, StakesQuery, prospects
 from evenmatch.service.queries.match_explanations import known
 from evenmatch.service.queries.match_profiles import MatchProfile
@@ -53,6 +54,7 @@ class Profile(NamedTuple):
     standing     None: they have no rating here
     state        the system's columns beside the rating, as of now
     last_played  microseconds; None: no match
+    inactivity   None: it costs them nothing
     """
 
     player: str
@@ -61,6 +63,7 @@ class Profile(NamedTuple):
     state: State
     banned: bool
     last_played: int | None
+    inactivity: InactivityNotice | None
 
 
 class PlayerLadders(NamedTuple):
@@ -88,9 +91,11 @@ class LadderQueries(Transacting):
         return LadderQueries(self.service, self._view, caller)
 
     def view(self, ladder: str) -> View:
-        """A ladder's standings. Raises UnknownNameError."""
-        whole = self.service.view(ladder, fresh=False) if self._view is None else self._view(ladder)
-        return whole.seen_by(self._caller)
+        """A ladder's standings, as the caller may see them. Raises UnknownNameError."""
+        return self._whole_view(ladder).seen_by(self._caller)
+
+    def _whole_view(self, ladder: str) -> View:
+        return self.service.view(ladder, fresh=False) if self._view is None else self._view(ladder)
 
     def _visibility(self, head: Head) -> Visibility:
         return Visibility.of(Settings.read(head.settings), self._caller, head.name)
@@ -153,7 +158,7 @@ class LadderQueries(Transacting):
 
     def profile(self, ladder: str, name: str) -> Profile:
         """A player on a ladder. Raises UnknownNameError if the ladder does not know them."""
-        view = self.view(ladder)
+        whole = self._whole_view(ladder)
         now = self.clock()
         with self._read(ladder) as (store, head):
             player = _find(store, head, name)
@@ -165,7 +170,7 @@ class LadderQueries(Transacting):
                 aged = rules.system.as_of(roster.records, latest, rules.parameters)
                 state = {title: known(column[0].item()) for title, column in rules.system.columns(aged).items()}
             played = int(roster.tally["last_played"][0]) if len(roster.ids) and roster.tally["matches"][0] else None
-            standing = view.snapshot.standing(player)
+            standing = whole.seen_by(self._caller).snapshot.standing(player)
             return Profile(
                 player_identities.names_of(store, [player])[player],
                 player_identities.aliases(store, player),
@@ -173,6 +178,7 @@ class LadderQueries(Transacting):
                 state if standing is not None and standing.rating is not None else {},
                 player in corrections.read_plan(store, head, head.corrected).bans,
                 played,
+                inactivity_notice(store, head, whole, player, now),
             )
 
     def known_as(self, ladder: str, name: str) -> str:

@@ -25,6 +25,7 @@ from evenmatch.service.callers.access import Caller
 from evenmatch.service.settings import Settings
 from evenmatch.standings.board import Board, Snapshot, snapshot
 from evenmatch.standings.hysteresis import settle
+from evenmatch.standings.percentile_decay import lowered
 from evenmatch.systems.system import timeless
 
 SHARE = 0.02  # share of processor time that refreshing may take: a snapshot that costs 0.5 s is used for 25 s
@@ -85,6 +86,9 @@ class View:
         percentile = taken.against.percentiles_after(
             rating, own[of[::-1]], replaced[~np.isnan(replaced)], own[~np.isnan(own)]
         ).astype(np.int64)
+        falls = np.zeros(len(ids), np.int64)
+        falls[known] = np.where(completed[known] == board.completed[row[known]], taken.falls[row[known]], 0)
+        percentile = lowered(percentile, falls, rules)  # a match that was quit does not end inactivity
         division = settle(recorded, percentile, rules.divisions, rules.division_margin)
         placed = completed >= rules.placement
         return np.where(placed, percentile, UNSHOWN), np.where(placed, division.astype(np.int64), UNSHOWN)
@@ -230,8 +234,10 @@ def _catch_up(store: Store, old: View, head: Head) -> Board | None:
     if head == old.head:
         return board
     later = events.read_between(store, head.ladder, old.head.position, head.position)
-    if any(kind == Kind.SEASON and json.loads(body)["factor"] != 1 for kind, body, _ in later):
-        return None  # a season reset every rating
+    if any(
+        kind == Kind.DECAYED or (kind == Kind.SEASON and json.loads(body)["factor"] != 1) for kind, body, _ in later
+    ):
+        return None  # ratings of players without a match changed
     packed = [players for _, _, players in later if players is not None]
     ids = np.unique(np.frombuffer(b"".join(packed), ID).astype(np.int64))
     board = _joined(board, _columns(player_states.read_standings(store, head, ids.tolist())))
@@ -240,6 +246,11 @@ def _catch_up(store: Store, old: View, head: Head) -> Board | None:
     if head.divided_at != old.head.divided_at:
         board = replace(board, division=_divisions(store, head, board.player))
     return board
+
+
+def _moves_others(kind: str, body: str) -> bool:
+    """Whether an event changes ratings of players that it does not list."""
+    return kind == Kind.DECAYED or (kind == Kind.SEASON and json.loads(body)["factor"] != 1)
 
 
 def _joined(board: Board, changed: StandingsColumns) -> Board:

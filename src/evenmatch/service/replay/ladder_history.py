@@ -14,6 +14,7 @@ from evenmatch.history import Columns, Flags, History
 from evenmatch.ledger.block_rating import Block, refunds
 from evenmatch.ledger.codec import Ids
 from evenmatch.ledger.database import Database
+from evenmatch.ledger.idle_decay import PlannedDecay
 from evenmatch.ledger.plan import Plan, PlannedSeason, PlannedStart
 from evenmatch.ledger.store import Head, Store
 from evenmatch.ledger.tables import corrections, events, journal_lines, player_identities
@@ -153,6 +154,8 @@ def _notes(plan: Plan, earlier: int) -> tuple[str, ...]:
         notes.append("New seasons reset the ratings of this ladder; here the ratings continue through all seasons.")
     if any(isinstance(turn, PlannedStart) for turn in plan.turns):
         notes.append("Some players of this ladder began with imported ratings; here all players begin as newcomers.")
+    if any(isinstance(turn, PlannedDecay) for turn in plan.turns):
+        notes.append("Ratings of inactive players fell on this ladder; here no rating falls by inactivity.")
     if len(plan.rules) > 1:
         notes.append("The rules of this ladder were changed; here its current rules apply from the first match.")
     return tuple(notes)

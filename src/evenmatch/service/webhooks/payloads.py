@@ -9,7 +9,7 @@ from typing import NamedTuple
 from evenmatch.ledger.events import Kind
 from evenmatch.ledger.rows import Row
 from evenmatch.ledger.store import Head, Store
-from evenmatch.ledger.tables import events, offers, seasons
+from evenmatch.ledger.tables import corrections, events, offers, seasons
 from evenmatch.ledger.tables.offers import OfferRow
 from evenmatch.ledger.tables.webhook_cursors import Cursor
 from evenmatch.service.queries.match_explanations import ShownRatingChange, shown_number
@@ -61,6 +61,8 @@ def _of_ledger(store: Store, head: Head, rows: list[Row], wanted: frozenset[str]
                 yield "season.closed", _season(all_seasons[index - 1])
             if "season.opened" in wanted:
                 yield "season.opened", _season(all_seasons[index])
+        elif kind == Kind.DECAYED and "ratings.decayed" in wanted:
+            yield "ratings.decayed", _decay(store, head, position)
 
 
 def _rated(receipt: MatchReceipt, played_at: int) -> Body:
@@ -88,6 +90,13 @@ def _season(season: seasons.Season) -> Body:
         "opened_at": iso_time(season.opened_at),
         "closed_at": None if season.closed_at is None else iso_time(season.closed_at),
     }
+
+
+def _decay(store: Store, head: Head, position: int) -> Body:
+    event = corrections.read_stored(store, head.ladder, position + 1, limit=1)[0]
+    body = json.loads(event.body)
+    shown = {name: body[name] for name in ("grace_days", "rate", "floor", "stop")}
+    return {"position": position, "until": iso_time(body["until"]), "players": body["count"], **shown}
 
 
 def _of_queues(

@@ -18,7 +18,7 @@ from evenmatch.service.webhooks.addresses import Resolve, check_url, refusal, re
 
 __all__ = ["EVENTS", "Delivery", "Webhook", "Webhooks"]
 
-EVENTS = ("match.rated", "proposal.made", "match.made", "season.opened", "season.closed")
+EVENTS = ("match.rated", "proposal.made", "match.made", "season.opened", "season.closed", "ratings.decayed")
 MOST = 500  # deliveries returned at once
 
 
