@@ -215,7 +215,7 @@ enum { WINDOW = 10, LONGEST = 20 };
 typedef struct {
     double rating, mean, volatility;
     int64_t games;
-    bool provisional;
+    int64_t provisional;
     double outcome[LONGEST], lead[LONGEST], variance[LONGEST];
 } Judged;
 

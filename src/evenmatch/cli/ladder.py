@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from evenmatch.cli.audit import acting
+from evenmatch.cli.ladder_advice import Name, advise
 from evenmatch.cli.season import plain_season
 from evenmatch.cli.shared import options
 from evenmatch.cli.shared.correction_options import NOTHING, ONLY_SEEN, as_document, carry_out, print_preview
@@ -22,7 +23,7 @@ from evenmatch.cli.shared.database_options import (
     shown_database,
     typed,
 )
-from evenmatch.cli.shared.output import compile_ahead, note, print_json, print_table, printable, working
+from evenmatch.cli.shared.output import compile_ahead, note, print_json, print_table, printable
 from evenmatch.cli.shared.settings import with_settings
 from evenmatch.errors import UsageError
 
@@ -31,10 +32,6 @@ if TYPE_CHECKING:
     from evenmatch.service.seasons import Season
 
 app = typer.Typer(help="Create, show and change ladders.", no_args_is_help=True)
-
-SHOWN_STEPS = (0, 1, 2, 3, 5, 10, 15, 20, 30, 50, 75, 100, 150)  # completed matches
-
-Name = Annotated[str, typer.Argument(metavar="NAME", help="The ladder's name.")]
 
 
 @app.command()
@@ -252,55 +249,6 @@ def change(
 
 
 @app.command()
-def advise(
-    name: Name,
-    move: Annotated[
-        float,
-        typer.Option("--move", metavar="P", help="Percentiles by which the next match may move a placed player."),
-    ] = 5.0,
-    db: Db = DATABASE,
-    json: options.Json = False,
-) -> None:
-    """Advise how many placement matches a ladder needs, from its recorded matches and its present rules.
-
-    A player's percentile jumps in the first matches and steadies later. This measures how far the next match moved the
-    percentile of players, by the number of matches they had completed, and names the number after which it moves by
-    less than --move on average. Nothing is changed.
-
-    [bold]Example[/bold]
-
-    evenmatch ladder advise duel --move 3
-    """
-    from evenmatch.lab.ladder.placement import placement_advice
-    from evenmatch.rating import rate
-    from evenmatch.service.replay.ladder_history import read_history
-
-    with opened(db) as service, working("rating the recorded matches"):
-        history = read_history(service.database, name)
-        advice = placement_advice(rate(history.matches, history.rules, journal=True), move)
-    present = history.settings.standings.placement
-    if json:
-        steps = [step._asdict() for step in advice.steps]
-        print_json({"ladder": name, "move": move, "placement": advice.placement, "present": present, "steps": steps})
-        return
-    last = advice.steps[-1].completed
-    rows = [
-        [step.completed, f"{step.players:,}", f"{step.mean:.1f} ± {1.96 * step.error:.1f}"]
-        for step in advice.steps
-        if step.completed in (*SHOWN_STEPS, advice.placement, last)
-    ]
-    heads = ("completed matches", "players", "percentiles moved by the next")
-    print_table(f"Ladder {name}", heads, rows, right=heads)
-    for text in history.notes:
-        note(text)
-    if advice.placement is None:
-        print(f"even after {counted(last, 'match', 'matches')} the next one moves a percentile by {move:g} or more")
-    else:
-        matches = counted(advice.placement, "match", "matches")
-        print(f"after {matches} the next one moves a percentile by less than {move:g}; placement is {present} now")
-
-
-@app.command()
 def decay(
     name: Name,
     preview: Preview = False,
@@ -373,3 +321,6 @@ def _print(ladder: Ladder, season: Season, made_at: str, corrections: int, db: s
     print_table(f"Ladder {ladder.name}", ("", ""), rows)
     parameters = [[name, shown(value)] for name, value in ladder.rules.values().items()]
     print_table(f"Parameters of {ladder.rules.system.name}", ("parameter", "value"), parameters)
+
+
+app.command()(advise)

@@ -81,7 +81,7 @@ STATE = np.dtype(
         ("mean", "f8"),
         ("volatility", "f8"),
         ("games", "i8"),
-        ("provisional", "?"),  # the window is not full yet
+        ("provisional", "i8"),  # 1 until the window is full; no bool, which would leave bytes undefined
         ("outcome", "f8", LONGEST),
         ("lead", "f8", LONGEST),  # team-mates' minus opponents' rating sum
         ("variance", "f8", LONGEST),  # of all others in the game
@@ -235,7 +235,7 @@ def _first_shown(p: PravParameters) -> float:
 def _start_at(rating: float, p: PravParameters) -> tuple[object, ...]:
     rating = starting_rating(rating)
     mean = p.start_mean - (_first_shown(p) - rating) / p.scale  # a newcomer's to the last bit, unlike `shown` inverted
-    return (rating, mean, p.start_volatility, 0, True, NO_GAMES, NO_GAMES, NO_GAMES)
+    return (rating, mean, p.start_volatility, 0, 1, NO_GAMES, NO_GAMES, NO_GAMES)
 
 
 def _move(state: Records, rating: Floats, p: PravParameters) -> Records:
@@ -254,7 +254,7 @@ def _columns(state: Records) -> dict[str, NDArray[np.generic]]:
         "mean": state["mean"],
         "volatility": state["volatility"],
         "games": state["games"],
-        "provisional": state["provisional"],
+        "provisional": state["provisional"] != 0,
     }
 
 
@@ -283,7 +283,7 @@ SYSTEM = System(
     },
     compile=_compile,
     state=STATE,
-    newcomer=lambda p: (_first_shown(p), p.start_mean, p.start_volatility, 0, True, NO_GAMES, NO_GAMES, NO_GAMES),
+    newcomer=lambda p: (_first_shown(p), p.start_mean, p.start_volatility, 0, 1, NO_GAMES, NO_GAMES, NO_GAMES),
     start_at=_start_at,
     as_of=timeless,
     move=_move,
