@@ -65,6 +65,8 @@ def test_create_makes_the_file_and_show_tells_every_setting_and_parameter(run, t
         "rating_floor": None,
         "rating_stop": "high",
         "stomp_margin": 3,
+        "side_counts": "time",
+        "switch_window": 60.0,
         "archived": False,
     }
     assert (told["system"], told["parameters"]["k"], told["parameters"]["start"]) == ("elo", 20, 1000)

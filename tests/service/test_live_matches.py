@@ -725,3 +725,69 @@ def test_of_two_announcements_at_once_that_share_a_player_one_is_refused(service
     players = [slot["player"] for _, body in on for team in json.loads(body)["teams"] for slot in team]
     assert len(players) == len(set(players))
     assert sorted(seated_players(service)) == sorted(players)
+
+
+# Which side counts, and the teams of the receipt: eve is 400 s with cid and dan, then 200 s with ann and bob, who win
+SIDES = {
+    "time": [["ann", "bob"], ["cid", "dan", "eve"]],
+    "first": [["ann", "bob"], ["cid", "dan", "eve"]],
+    "last": [["ann", "bob", "eve"], ["cid", "dan"]],
+}
+
+
+@pytest.mark.parametrize("rule", SIDES)
+def test_the_ladder_says_which_side_counts_for_who_changes_it(service, running, ladder, clock, rule):
+    service.change_settings(ladder, {"side_counts": rule})
+    running.announce(ladder, "s-1", [["ann", "bob"], ["cid", "dan", "eve"]])
+    clock.move(seconds=400)
+    moved = running.leaves(ladder, "s-1", [Presence("eve", back=True, team=0)])
+    assert [[player.player for player in team] for team in moved.teams] == [["ann", "bob", "eve"], ["cid", "dan"]]
+    again = running.leaves(ladder, "s-1", [Presence("eve", back=True, team=0)])
+    assert again.change == moved.change
+    clock.move(seconds=200)
+    receipt = running.close(ladder, "s-1", WON)
+    assert [sorted(line.change.player for line in team) for team in receipt.teams] == SIDES[rule]
+    gains = {line.change.player: line.change.after - line.change.before for team in receipt.teams for line in team}
+    assert (gains["eve"] > 0) == (rule == "last")
+
+
+def test_who_changes_sides_more_than_once_counts_where_the_time_was_longest(service, running, ladder, clock):
+    """100 s in the first team, 150 in the second, 90 in the first: 190 against 150."""
+    running.announce(ladder, "s-1", [["ann", "eve"], ["bob", "cid"]])
+    for seconds, team in ((100, 1), (150, 0)):
+        clock.move(seconds=seconds)
+        running.leaves(ladder, "s-1", [Presence("eve", back=True, team=team)])
+    clock.move(seconds=90)
+    receipt = running.close(ladder, "s-1", WON)
+    assert [sorted(line.change.player for line in team) for team in receipt.teams] == [["ann", "eve"], ["bob", "cid"]]
+
+
+@pytest.mark.parametrize(("seconds", "struck"), [(59, True), (60, True), (61, False)])
+def test_who_changes_to_the_winning_side_at_the_end_is_struck(service, running, ladder, clock, seconds, struck):
+    """Within 60 seconds of the end, in a match of a queue; whoever changes to the losing side is not."""
+    make_queue(service, penalty=30)
+    make_match(service, clock)
+    clock.move(seconds=500)
+    running.leaves(ladder, "q-1", [Presence("cid", back=True, team=0), Presence("bob", back=True, team=1)])
+    clock.move(seconds=seconds)
+    receipt = running.close(ladder, "q-1", WON)
+    assert [sorted(line.change.player for line in team) for team in receipt.teams] == TEAMS  # 500 s count more than 60
+    assert set(penalties_by_name(service)) == ({"cid"} if struck else set())
+
+
+def test_a_change_of_sides_that_cannot_be_is_refused_and_changes_nothing(service, running, ladder, clock, start):
+    running.announce(ladder, "s-1", [["ann"], ["bob", "cid"]])
+    with pytest.raises(InputError, match="has no team 2"):
+        running.leaves(ladder, "s-1", [Presence("cid", back=True, team=2)])
+    with pytest.raises(InputError, match="must be later"):
+        running.leaves(ladder, "s-1", [Presence("cid", time_after(start, -900), back=True, team=0)])
+    at = time_after(start, 5)
+    running.leaves(ladder, "s-1", [Presence("ann", at, back=True, team=1)])
+    running.leaves(ladder, "s-1", [Presence("ann", at, back=True, team=1)])  # a retry
+    service.change_settings(ladder, {"side_counts": "last"})
+    clock.move(seconds=60)
+    with pytest.raises(InputError, match="without players"):
+        running.close(ladder, "s-1", WON)
+    service.change_settings(ladder, {"side_counts": "first"})
+    receipt = running.close(ladder, "s-1", WON)
+    assert [sorted(line.change.player for line in team) for team in receipt.teams] == [["ann"], ["bob", "cid"]]

@@ -35,6 +35,14 @@ class Settings(Checked):
         "Lead of the best team's score over the next from which a match counts as a stomp; none: not counted.",
         optional=True,
     )
+    side_counts: str = choice(
+        "time",
+        ("time", "first", "last"),
+        "Team that counts for a player who changes sides in a live match: where they played longest, first or last.",
+    )
+    switch_window: float = number(
+        60.0, 0, 86_400, "Seconds before the end in which changing to the winning side earns a strike; 0: never."
+    )
     show: str = choice(
         "rating",
         SHOWS,

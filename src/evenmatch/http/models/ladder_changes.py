@@ -129,6 +129,8 @@ class LadderOut(ResponseModel):
                         "reset": "soft",
                         "factor": 0.5,
                         "stomp_margin": 4.0,
+                        "side_counts": "time",
+                        "switch_window": 60.0,
                         "show": "rating",
                         "archived": False,
                     },

@@ -37,6 +37,8 @@ SETTINGS: JsonDict = {
     "divisions": [{"name": "Bronze", "lowest": 1}, {"name": "Gold", "lowest": 46}],
     "division_margin": 3,
     "stomp_margin": None,
+    "side_counts": "time",
+    "switch_window": 60.0,
     "inactivity": "rating",
     "grace_days": 14.0,
     "percentile_decay": 1.0,

@@ -25,6 +25,7 @@ class MatchSlot(TypedDict):
 
     player  name on joining;  id  player id;  ticket  the ticket they waited in; absent if the match was announced
     spells  attendance spans [joined, left]; the last `left` is null while the player is there
+    sides   [since, team] of a player who changed sides, from the first team on
     struck  the penalty before and after the strike for leaving: see strikes.py
     """
 
@@ -33,6 +34,7 @@ class MatchSlot(TypedDict):
     ticket: NotRequired[int | None]
     role: NotRequired[str | None]
     spells: NotRequired[list[list[int | None]]]
+    sides: NotRequired[list[list[int]]]
     struck: NotRequired[list[list[float] | None]]
 
 

@@ -24,7 +24,7 @@ class Presence(NamedTuple):
 
     at    when; None: now
     back  True: joined, for the first time or again; False: left
-    team  the team, counted from 0, of a player who joins for the first time
+    team  the team, counted from 0, of a player who joins for the first time, or changes sides
     """
 
     player: str
@@ -94,6 +94,51 @@ def note(match: LiveMatchRow, slot: MatchSlot, presence: Presence, now: int) -> 
     return True
 
 
+def change_side(match: LiveMatchRow, slot: MatchSlot, presence: Presence, now: int) -> bool:
+    """Move the slot of a player who is in the match to another team; False: it was recorded before.
+
+    Raises InputError for a wrong team or time.
+    """
+    teams, team = match.body["teams"], presence.team
+    assert team is not None
+    old = next(index for index, side in enumerate(teams) if slot in side)
+    came = slot["spells"][0][0]
+    assert came is not None
+    sides = slot.get("sides", [[came, old]])
+    if team == old or [presence.at, team] in sides:
+        return False
+    if not 0 <= team < len(teams):
+        raise InputError(f"match {match.match_id!r} has no team {team}; its teams are 0 to {len(teams) - 1}")
+    dated = presence._replace(at=now if presence.at is None else presence.at)
+    time = _checked_time(dated, "joined their present team", sides[-1][0], now)
+    slot["sides"] = [*sides, [time, team]]
+    teams[old].remove(slot)
+    teams[team].append(slot)
+    return True
+
+
+def counted_team(slot: MatchSlot, present: int, rule: str, ended_at: int) -> int:
+    """The team that counts for a player. present: the one at the end; rule: see Settings.side_counts."""
+    sides = slot.get("sides")
+    if sides is None or rule == "last":
+        return present
+    if rule == "first":
+        return sides[0][1]
+    played: dict[int, int] = {}
+    for (since, team), until in zip(sides, [*(time for time, _ in sides[1:]), ended_at], strict=True):
+        played[team] = played.get(team, 0) + max(0, min(until, ended_at) - since)
+    return max(played, key=lambda team: (played[team], -team))
+
+
+def late_switchers(match: LiveMatchRow, finished: Match, window: float, ended_at: int) -> set[int]:
+    """The ids of players who changed to the side that won within the last `window` seconds."""
+    if len(set(finished.places)) == 1:
+        return set()
+    best = [team for team, place in enumerate(finished.places) if place == min(finished.places)]
+    switched = [(slot["id"], *slot["sides"][-1]) for slot in match.slots() if "sides" in slot]
+    return {player for player, time, team in switched if team in best and ended_at - time <= window * 1e6}
+
+
 def enter(match: LiveMatchRow, presence: Presence, player: int, now: int) -> MatchSlot:
     """Add a slot for a player who joins for the first time. Raises InputError for a wrong team or time."""
     teams, team = match.body["teams"], presence.team
@@ -147,8 +192,13 @@ def seconds_of(slot: MatchSlot, start: int, end: int) -> float:
     return total / 1e6
 
 
-def match_of(match: LiveMatchRow, ladder: str, names: Mapping[int, str], ending: Ending, ended_at: int) -> Match:
-    """The finished match; `names`: present names by id. Raises InputError if the ending does not fit it."""
+def match_of(
+    match: LiveMatchRow, ladder: str, names: Mapping[int, str], ending: Ending, ended_at: int, side_counts: str = "last"
+) -> Match:
+    """The finished match; `names`: present names by id. Raises InputError if the ending does not fit it.
+
+    side_counts  which team counts for players who changed sides: see Settings
+    """
     sides = match.body["teams"]
     if len(ending.teams) != len(sides):
         raise InputError(f"match {match.match_id!r} has {len(sides)} teams and {len(ending.teams)} results")
@@ -159,8 +209,17 @@ def match_of(match: LiveMatchRow, ladder: str, names: Mapping[int, str], ending:
     stranger = next((name for name in ending.players if name not in known), None)
     if stranger is not None:
         raise UnknownNameError(f"player of match {match.match_id!r}", stranger, sorted(known))
+    counted: list[list[MatchSlot]] = [[] for _ in sides]
+    for present, side in enumerate(sides):
+        for slot in side:
+            counted[counted_team(slot, present, side_counts, ended_at)].append(slot)
+    if any(slot.get("sides") for slot in match.slots()) and not all(counted):
+        raise InputError(
+            f"match {match.match_id!r} has a team without players, since the {side_counts} side of those who changed "
+            "counts on this ladder; report it as a finished match instead"
+        )
     teams = []
-    for side, end in zip(sides, ending.teams, strict=True):
+    for side, end in zip(counted, ending.teams, strict=True):
         players = []
         for slot in side:
             name = names[slot["id"]]

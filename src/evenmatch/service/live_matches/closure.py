@@ -12,6 +12,7 @@ from evenmatch.ledger.tables.live_matches import CANCELLED, CLOSED, OPEN, LiveMa
 from evenmatch.match import Match
 from evenmatch.service.live_matches import strikes
 from evenmatch.service.live_matches.attendance import Ending, match_of
+from evenmatch.service.settings import Settings
 
 
 def begin_close(store: Store, head: Head, match: LiveMatchRow, ending: Ending, now: int) -> tuple[Match, MatchClosing]:
@@ -26,7 +27,8 @@ def begin_close(store: Store, head: Head, match: LiveMatchRow, ending: Ending, n
     if noted is None or noted["told"] != fingerprint:
         noted = {"told": fingerprint, "ended_at": now if ending.ended_at is None else ending.ended_at}
     names = player_identities.names_of(store, [slot["id"] for slot in match.slots()])
-    finished = match_of(match, head.name, names, ending, noted["ended_at"])
+    rule = Settings.read(head.settings).side_counts
+    finished = match_of(match, head.name, names, ending, noted["ended_at"], rule)
     match.body["close"] = noted
     live_matches.put(store, head.ladder, match._replace(change=advance(store, head.ladder, 1)))
     return finished, noted

@@ -12,7 +12,7 @@ from evenmatch.ledger.tables.live_matches import LiveMatchRow, MatchSlot
 from evenmatch.ledger.tables.seats import Seat
 from evenmatch.service.live_matches import strikes
 from evenmatch.service.live_matches.announcement import seat_all
-from evenmatch.service.live_matches.attendance import Presence, enter, note
+from evenmatch.service.live_matches.attendance import Presence, change_side, enter, note
 from evenmatch.service.live_matches.match_slots import check_on
 
 
@@ -32,7 +32,7 @@ def move(store: Store, head: Head, match: LiveMatchRow, presences: Sequence[Pres
             slot = enter(match, presence, admitted[presence.player], now)
             new.add(slot["id"])
             ids |= admitted
-        elif not note(match, slot, presence, now):
+        elif not _note(match, slot, presence, now):
             continue
         moved.add(slot["id"])
     if not moved:
@@ -50,6 +50,15 @@ def move(store: Store, head: Head, match: LiveMatchRow, presences: Sequence[Pres
     match = match._replace(change=advance(store, head.ladder, 1))
     live_matches.put(store, head.ladder, match)
     return match
+
+
+def _note(match: LiveMatchRow, slot: MatchSlot, presence: Presence, now: int) -> bool:
+    """Record that a player joined, left or changed sides; False: it was recorded before."""
+    is_there = slot["spells"][-1][1] is None
+    if not presence.back or presence.team is None:
+        return note(match, slot, presence, now)
+    returned = not is_there and note(match, slot, presence, now)
+    return change_side(match, slot, presence, now) or returned
 
 
 def _slot(match: LiveMatchRow, presence: Presence, ids: Mapping[str, int]) -> MatchSlot | None:

@@ -13,7 +13,7 @@ from evenmatch.ledger.tables import change_locks, events, live_matches, player_i
 from evenmatch.ledger.tables.live_matches import CLOSED, EXPIRED, OPEN, LiveMatchRow
 from evenmatch.service.live_matches import closure, open_seats
 from evenmatch.service.live_matches.announcement import announce
-from evenmatch.service.live_matches.attendance import Ending, Presence, quitters
+from evenmatch.service.live_matches.attendance import Ending, Presence, late_switchers, quitters
 from evenmatch.service.live_matches.departures import move
 from evenmatch.service.live_matches.expiries import Expiries
 from evenmatch.service.live_matches.match_slots import check_on
@@ -21,6 +21,7 @@ from evenmatch.service.live_matches.match_status import MatchStatus, status_of
 from evenmatch.service.recording.receipts import MatchReceipt
 from evenmatch.service.recording.recorder import first_receipts
 from evenmatch.service.service import Service
+from evenmatch.service.settings import Settings
 
 KEPT = 86_400_000_000  # microseconds that a finished match stays readable after its expiry time
 EVERY = 2.0  # seconds between two searches for expired matches
@@ -116,7 +117,9 @@ class Running:
                 closure.reopen(store, head, match_id, ending)
             raise
         with self._write(ladder) as (store, head):
-            quitter_ids = {match_id: quitters(match, noted["ended_at"])}
+            window = Settings.read(head.settings).switch_window
+            late = late_switchers(match, finished, window, noted["ended_at"]) if window else set()
+            quitter_ids = {match_id: quitters(match, noted["ended_at"]) | late}
             closure.settle(store, head, quitter_ids, {match_id: noted}, self._clock())
         return receipt
 
