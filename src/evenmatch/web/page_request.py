@@ -110,6 +110,11 @@ class PageRequest:
         name = None if cookie is None else as_meant(cookie)
         return name if name and is_text(name) and len(name) <= LONGEST_NAME else None
 
+    @property
+    def is_player(self) -> bool:
+        """Whether the visitor is logged in with a player's token."""
+        return self.session is not None and self.session.caller.player is not None
+
     def part(self, name: str) -> str:
         """A path parameter. Raises UsageError if it is not valid UTF-8."""
         value: str = self.request.path_params[name]

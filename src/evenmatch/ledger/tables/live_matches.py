@@ -48,10 +48,14 @@ class MatchStart(TypedDict):
 
 
 class MatchClosing(TypedDict):
-    """How a match is being closed. told: text of the ending (Ending.told), by which a retry is recognized."""
+    """How a match is being closed. told: text of the ending (Ending.told), by which a retry is recognized.
+
+    side_counts  the ladder's setting at that moment; missing if an older version began to close the match
+    """
 
     told: str
     ended_at: int
+    side_counts: NotRequired[str]
 
 
 class LiveMatchBody(TypedDict):

@@ -25,10 +25,11 @@ def begin_close(store: Store, head: Head, match: LiveMatchRow, ending: Ending, n
         raise ConflictError(f"match {match.match_id!r} is {match.state}; only a live match can be closed")
     fingerprint, noted = ending.fingerprint(), match.body.get("close")
     if noted is None or noted["told"] != fingerprint:
-        noted = {"told": fingerprint, "ended_at": now if ending.ended_at is None else ending.ended_at}
+        ended_at = now if ending.ended_at is None else ending.ended_at
+        rule = Settings.read(head.settings).side_counts
+        noted = {"told": fingerprint, "ended_at": ended_at, "side_counts": rule}
     names = player_identities.names_of(store, [slot["id"] for slot in match.slots()])
-    rule = Settings.read(head.settings).side_counts
-    finished = match_of(match, head.name, names, ending, noted["ended_at"], rule)
+    finished = match_of(match, head.name, names, ending, noted["ended_at"], noted.get("side_counts", "last"))
     match.body["close"] = noted
     live_matches.put(store, head.ladder, match._replace(change=advance(store, head.ladder, 1)))
     return finished, noted

@@ -189,7 +189,6 @@ async def _own_status(visit: PageRequest) -> Status:
     if not text.isdecimal() or len(text) > 18:
         raise UnknownNameError("ticket", text[:40], ())
     status = await visit.site.status_reads.one(visit.ladder, int(text))
-    is_player = visit.session is None or visit.session.caller.player is not None
-    if visit.me not in status.players and is_player:
+    if visit.me not in status.players and (visit.session is None or visit.is_player):
         raise ForbiddenError(f"ticket {text} belongs to another party")
     return status
