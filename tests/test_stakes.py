@@ -45,8 +45,7 @@ def as_assumed(places, teams, assumed, when, quitter=None):
     """The match of a line-up that ended with these places, in which one player may have quit."""
     sides = []
     for names, place in zip(teams, places, strict=True):
-        share = (place - 1) / (len(teams) - 1)
-        score = assumed.win_score + (assumed.loss_score - assumed.win_score) * share
+        score = assumed.win_score + (assumed.loss_score - assumed.win_score) * (place - 1) / (len(teams) - 1)
         players = []
         for name in names:
             part = assumed.quit_after if name == quitter else 1.0
