@@ -48,8 +48,8 @@ class JoinProfiles:
         columns = (rating, percentile(shown), deviation)
         listed = zip(players, *(column.tolist() for column in columns), placed.tolist(), hidden.tolist(), strict=True)
         return {
-            player: Level(own, at, doubtful, not is_placed, is_hidden or player in self.plan.bans)
-            for player, own, at, doubtful, is_placed, is_hidden in listed
+            player: Level(own, place, doubtful, not is_placed, is_hidden or player in self.plan.bans)
+            for player, own, place, doubtful, is_placed, is_hidden in listed
         }
 
     def _strengths(self, store: Store, players: Ids, shown: Floats, now: int) -> tuple[Floats, Floats]:
