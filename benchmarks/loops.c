@@ -210,13 +210,13 @@ void scorefactor(const History *h, Played *state) {
 
 /* ---- prav ---- */
 
-enum { WINDOW = 10, LONGEST = 20 };
+enum { WINDOW = 10 };
 
 typedef struct {
     double rating, mean, volatility;
     int64_t games;
     int64_t provisional;
-    double outcome[LONGEST], lead[LONGEST], variance[LONGEST];
+    double outcome[WINDOW], lead[WINDOW], variance[WINDOW];
 } Judged;
 
 static double normal_cdf(double x) { return 0.5 * erfc(-x * 0.7071067811865476); }

@@ -22,7 +22,7 @@ CASES = [
     ("scorefactor", {"start": 1000.0, "k": 60.0, "full_time": 900.0, "min_time": 30.0, "min_share": 0.1}),
     ("prav", {}),
     ("prav", {"gain": 2.0, "window": 3}),
-    ("prav", {"window": 20}),
+    ("prav", {"window": 7}),
     ("prav", {"share_gain": False}),
     ("prav", {"gain": 1.0, "display": "conservative"}),
     ("prav", {"outcome": "share", "c": 2.0, "start_volatility": 0.7, "start_mean": 0.3}),

@@ -33,7 +33,7 @@ from evenmatch.systems.system import (
     whole,
 )
 
-LONGEST = 20  # games that a window can have
+LONGEST = 10  # games that a window can have; more would make every record, and so every match, slower
 
 
 @dataclass(frozen=True)
