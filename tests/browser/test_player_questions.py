@@ -101,7 +101,7 @@ def test_the_way_past_the_head_of_a_page_is_the_first_stop(page, ladder_address)
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.textContent") == "To the contents"
     page.keyboard.press("Enter")
-    assert page.url.endswith("#main")
+    page.wait_for_url("**#main")
 
 
 def test_a_match_tells_odds_factors_and_who_quit(page, known):
