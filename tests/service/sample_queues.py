@@ -13,9 +13,10 @@ DUEL = {**ANYBODY, "team_size": 1}
 PAIRS = {**ANYBODY, "team_size": 2}
 
 
-def party(*names, queues=("ranked",), request=None, **wishes):
+def party(*names, queues=("ranked",), request=None, playlist=(), **wishes):
     """A wish to join; names are players who all wish the same."""
-    return Join(members=tuple(QueuedPlayer(name=name, **wishes) for name in names), queues=queues, request=request)
+    members = tuple(QueuedPlayer(name=name, **wishes) for name in names)
+    return Join(members=members, queues=queues, request=request, playlist=dict(playlist))
 
 
 def solos(*names, **wishes):
@@ -62,6 +63,12 @@ def check_everything(service):
             service, "SELECT ladder, ticket, state, body, offer, match_id, ended, change FROM ticket"
         )
     }
+    playlists = {
+        (ladder, ticket): [tuple(entry) for entry in json.loads(listed)]
+        for ladder, ticket, listed in select_rows(
+            service, "SELECT ladder, ticket, playlist FROM ticket WHERE playlist IS NOT NULL"
+        )
+    }
     offers = {
         (ladder, offer): (state, json.loads(body), set(json.loads(said)), match_id, change)
         for ladder, offer, state, body, said, match_id, change in select_rows(
@@ -80,6 +87,19 @@ def check_everything(service):
             service, "SELECT player, ladder, ticket, match_id FROM seat"
         )
     }
+    for own, entries in playlists.items():
+        states = [tickets[entry][0] for entry in entries]
+        assert own in entries
+        assert len({ladder for ladder, _ in entries}) == len(entries)
+        assert states.count("offered") + states.count("matched") <= 1
+        if "offered" in states:
+            assert set(states) <= {"offered", "elsewhere", "gone"}
+        elif "matched" in states:
+            assert set(states) <= {"matched", "gone"}
+        else:
+            assert set(states) <= {"waiting", "gone"}
+        parties = [sorted(member["id"] for member in tickets[entry][1]["members"]) for entry in entries]
+        assert parties == [parties[0]] * len(parties)
     waiting = Counter()
     for (ladder, ticket), (state, body, offer, match_id, ended, change) in tickets.items():
         assert change <= ladders[ladder]
@@ -87,10 +107,16 @@ def check_everything(service):
         assert (offer is not None) == (state == "offered")
         assert (match_id is not None) == (state == "matched")
         assert (ended is not None) == (state == "gone")
-        if state in ("waiting", "offered"):
+        open_tickets = [
+            entry
+            for entry in playlists.get((ladder, ticket), [(ladder, ticket)])
+            if tickets[entry][0] in ("waiting", "offered", "elsewhere")
+        ]
+        if (ladder, ticket) == min(open_tickets, default=None):
             waiting.update(players)
+            offered = [entry for entry in open_tickets if tickets[entry][0] == "offered"]
             for player in players:
-                assert seats[player] == (ladder, ticket, None)
+                assert seats[player] in [(*entry, None) for entry in offered or open_tickets]
         if state == "offered":
             asked = [chair["ticket"] for team in offers[ladder, offer][1]["teams"] for chair in team]
             assert offers[ladder, offer][0] == "open"

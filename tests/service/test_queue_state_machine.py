@@ -55,11 +55,15 @@ class QueueMachine(RuleBasedStateMachine):
         at=st.integers(0, 1),
         parties=st.lists(st.lists(st.sampled_from(NAMES), min_size=1, max_size=2, unique=True), min_size=1, max_size=4),
         queues=st.sampled_from([("pairs",), ("duels",), ("pairs", "duels")]),
+        is_playlist=st.booleans(),
     )
-    def join(self, where, at, parties, queues):
-        for told in self.desks[at].apply(where, [party(*names, queues=queues) for names in parties]):
+    def join(self, where, at, parties, queues, is_playlist):
+        playlist = {ladder: ("pairs",) for ladder in LADDERS if ladder != where and is_playlist}
+        joins = [party(*names, queues=queues, playlist=playlist) for names in parties]
+        for told in self.desks[at].apply(where, joins):
             if not isinstance(told, Exception):
                 self.tickets.append((where, told.ticket))
+                self.tickets += told.playlist.items()
 
     @rule(
         at=st.integers(0, 1),
@@ -91,6 +95,11 @@ class QueueMachine(RuleBasedStateMachine):
         for where, ticket in self.tickets[-10:][look : look + 3]:
             assert self.desks[at].status(where, ticket).ticket == ticket
         self.desks[at].flush_seen()
+
+    @rule(where=st.sampled_from(LADDERS), at=st.integers(0, 1))
+    def replace_queue(self, where, at):
+        self.desks[at].remove_queue(where, "pairs", force=True)
+        self.desks[at].set_queue(where, "pairs", PAIRS, QueueRules(penalty=5, penalty_fades=60))
 
     @rule(where=st.sampled_from(LADDERS))
     def end_matches(self, where):

@@ -1,9 +1,11 @@
 """The queue on the pages: how long somebody would wait, and a party that queues up as guests may."""
 
+import json
 import re
 
 import pytest
 
+from evenmatch import rules
 from evenmatch.http.app import application
 from evenmatch.http.options import Options
 from evenmatch.http.server import site_over
@@ -139,6 +141,25 @@ def test_friends_queue_as_one_party(anyone, site, league):
     site.queue_service.set_queue(league, "main", {"team_size": 3})
     ticket = joined(anyone, "ann", friends="bob, zoe ,ann")
     assert site.queue_service.status(league, int(ticket.rpartition("/")[2])).players == ("ann", "bob", "zoe")
+
+
+def test_a_guest_waits_for_other_modes_too_and_is_led_to_the_match(anyone, site, queue, matchmaker):
+    site.service.create_ladder("arena", "wager", rules("wager"))
+    site.queue_service.set_queue("arena", "6v6", {"team_size": 1, "steps": [[0, 100]], "max_odds": "none"})
+    assert re.search(r"Queues of other ladders\W+arena\W+6v6", words(anyone.page(QUEUE)))
+    refused = anyone.submit(
+        f"{QUEUE}/join", on=QUEUE, player="ann", queue="main", elsewhere=json.dumps(["arena", "solo"])
+    )
+    assert "is not a queue that you may join here" in words(refused.text)
+    ticket = joined(anyone, "ann", elsewhere=json.dumps(["arena", "6v6"]))
+    assert re.search(r"Also waiting\W+arena", words(anyone.page(ticket)))
+    site.queue_service.apply("arena", [Join(members=(QueuedPlayer(name="bob"),), queues=("6v6",))])
+    matchmaker.step("arena")
+    moved = anyone.get(ticket)
+    assert moved.status_code == 303
+    there = site.queue_service.seat("arena", "ann").ticket
+    assert moved.headers["location"] == f"/ladders/arena/queue/tickets/{there}"
+    assert "A match is found" in words(anyone.page(moved.headers["location"]))
 
 
 def test_a_ticket_is_shown_to_its_own_party(anyone, site, queue):

@@ -120,19 +120,26 @@ class AsyncClient(Calls, AwaitingCaller):
     async def watch_ticket(self, ladder: str, ticket: int) -> AsyncGenerator[TicketOut, None]:
         """The states of a ticket until it is matched or gone, after each change and every 5 s; reconnects if needed.
 
+        Of a playlist, those of the ticket that has an offer or the match, of whichever ladder.
+
         >>> async for ticket in client.watch_ticket("arena", 12):
         ...     print(ticket.state, *(sentence for queue in ticket.waiting.values() for sentence in queue.sentences))
         """
         retries = Patience(self.patience)
         while True:
-            failure: ProblemError | UnreachableError = unreachable(str(events_of(ladder, ticket)), "the stream ended")
+            failure: ProblemError | UnreachableError | None
+            failure = unreachable(str(events_of(ladder, ticket)), "the stream ended")
             try:
                 async with aclosing(self.ticket_events(ladder, ticket)) as events:
                     async for ticket_state in events:
                         retries.renew()
                         yield ticket_state
+                        if ticket_state.follow is not None:
+                            ladder, ticket, failure = ticket_state.follow.ladder, ticket_state.follow.ticket, None
+                            break
                         if ticket_state.state in OVER:
                             return
             except (ProblemError, UnreachableError) as error:
                 failure = error
-            await asyncio.sleep(retries.pause(failure).seconds)
+            if failure is not None:
+                await asyncio.sleep(retries.pause(failure).seconds)

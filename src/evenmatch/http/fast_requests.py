@@ -70,7 +70,8 @@ def join_of(party: JoinRequest) -> Join:
         )
         for member in party.members
     )
-    return Join(members=members, queues=tuple(party.queues), request=party.request_id)
+    playlist = {ladder: tuple(queues) for ladder, queues in party.playlist.items()}
+    return Join(members=members, queues=tuple(party.queues), request=party.request_id, playlist=playlist)
 
 
 def _report_batch(matches: Sequence[MatchReport]) -> ReportBatch | None:

@@ -53,8 +53,9 @@ line = table("line", key("ladder"), column("change"))
 queue = table(
     "queue", key("ladder"), key("queue", TEXT), column("change"), column("policy", TEXT), column("rules", TEXT)
 )
-# state: waiting, offered, matched or gone (removed); ended: the reason for gone; offer, match_id: set for the states
-# offered and matched.
+# state: waiting, offered, elsewhere (another ticket of its playlist has an offer), matched or gone (removed).
+# ended: the reason for gone; offer, match_id: set for the states offered and matched.
+# playlist: [ladder, ticket] of each ticket of the playlist; null: the party waits on one ladder only.
 ticket = table(
     "ticket",
     key("ladder"),
@@ -67,9 +68,11 @@ ticket = table(
     column("offer", empty=True),
     column("match_id", TEXT, empty=True),
     column("ended", TEXT, empty=True),
+    column("playlist", TEXT, empty=True),
     sa.Index("ix_ticket_change", "ladder", "change"),
 )
-# The key ensures that a player waits in at most one ticket or plays in one match, over all ladders.
+# The key ensures that a player waits in at most one ticket (or playlist) or plays in one match, over all ladders. The
+# seat of a playlist names the ticket that has an offer, or any that is open.
 seat = table(
     "seat",
     key("player"),

@@ -69,6 +69,8 @@ class TicketCalls:
     ) -> Talk[TicketOut]:
         """Wait by long polls, which count as heartbeats, until the ticket is matched or gone, and return it.
 
+        Of a playlist, the ticket that gets the match is returned, whose `ladder` may be another one.
+
         accept   accept each offer for the whole party; otherwise its players must accept
         timeout  seconds after which the ticket is returned in whatever state it has; None: no limit
 
@@ -77,15 +79,25 @@ class TicketCalls:
         'q-main-7'
         """
         end = None if timeout is None else time.monotonic() + timeout
-        current = yield from ask(_ticket(ladder, ticket), self.patience)
+        current = yield from _followed(self, ladder, ticket)
         while current.state not in OVER:
             wait = LONG if end is None else min(LONG, end - time.monotonic())
             if wait <= 0:
                 break
             if accept and current.offer is not None and not all(current.offer.own.values()):
-                yield from ask(_acceptance(ladder, ticket, current.offer.offer), self.patience)
-            current = yield from ask(_ticket(ladder, ticket, current.change, wait), self.patience)
+                yield from ask(_acceptance(current.ladder, current.ticket, current.offer.offer), self.patience)
+            current = yield from _followed(self, current.ladder, current.ticket, current.change, wait)
         return current
+
+
+def _followed(
+    caller: Patient, ladder: str, ticket: int, after: int | None = None, wait: float = 0.0
+) -> Talk[TicketOut]:
+    """The ticket, or the one of its playlist that the service says to follow instead."""
+    current = yield from ask(_ticket(ladder, ticket, after, wait), caller.patience)
+    while current.follow is not None:
+        current = yield from ask(_ticket(current.follow.ladder, current.follow.ticket), caller.patience)
+    return current
 
 
 def _ticket(ladder: str, ticket: int, after: int | None = None, wait: float = 0.0) -> Call[TicketOut]:

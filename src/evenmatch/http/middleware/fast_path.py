@@ -19,7 +19,7 @@ from evenmatch.http.path_text import as_meant, is_text
 from evenmatch.http.problems import refusal
 from evenmatch.http.request_context import BodyTooLargeError, context_of
 from evenmatch.http.responses import encoded, send_at_once
-from evenmatch.http.routes.tickets import done
+from evenmatch.http.routes.tickets import check_join, done
 from evenmatch.http.site import Site
 from evenmatch.service.callers.access import Caller
 
@@ -58,8 +58,7 @@ def _party(site: Site, ladder: str, caller: Caller, body: bytes) -> Answer | Non
     if join is None:
         return None
     try:
-        for member in join.members:
-            caller.speaks_for(member.name)
+        check_join(caller, join)
     except ForbiddenError:
         return None
 

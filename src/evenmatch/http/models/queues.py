@@ -71,6 +71,10 @@ class JoinRequest(RequestModel):
     request_id: Name | None = Field(
         default=None, description="Chosen by you: repeating the request returns the same ticket."
     )
+    playlist: dict[Name, list[Name]] = Field(
+        default={},
+        description="Queues of other ladders in which the party waits too, by ladder; the first match ends it all.",
+    )
 
 
 class OfferAnswer(RequestModel):
@@ -154,10 +158,24 @@ class MatchedOut(ResponseModel):
     teams: list[list[MatchedPlayer]]
 
 
+TicketState = Literal["waiting", "offered", "elsewhere", "matched", "gone"]
+
+
+class LinkedTicketOut(ResponseModel):
+    """The ticket of the same party on another ladder of its playlist."""
+
+    ladder: str
+    ticket: int
+    state: TicketState
+
+
 class TicketOut(ResponseModel):
     """A ticket and its state.
 
-    state    waiting; offered: players must accept or decline; matched: play; gone: removed, `ended` says why
+    state    waiting; offered: players must accept or decline; elsewhere: a match is offered on another ladder of the
+             playlist; matched: play; gone: removed, `ended` says why
+    playlist the party's tickets on other ladders
+    follow   the one of them to follow instead of this: it has an offer or a match, or waits while this one is gone
     change   number of the latest change; send it as `after` to wait for the next one
     waiting  the search state by queue, while the ticket waits
     matchmaker  starting: no matches are made until it runs, and that time does not count as waiting
@@ -165,7 +183,7 @@ class TicketOut(ResponseModel):
 
     ticket: int
     ladder: str
-    state: Literal["waiting", "offered", "matched", "gone"]
+    state: TicketState
     change: int
     players: list[str]
     queues: list[str]
@@ -176,17 +194,23 @@ class TicketOut(ResponseModel):
     match: MatchedOut | None
     waiting: dict[str, WaitingOut]
     matchmaker: Literal["running", "starting"] = "running"
+    playlist: list[LinkedTicketOut] = Field(default=[])
+    follow: LinkedTicketOut | None = None
 
 
 class TicketChange(ResponseModel):
-    """The result of a queue request: the new state of the ticket."""
+    """The result of a queue request: the new state of the ticket.
+
+    playlist  the party's tickets on other ladders, by ladder, after a join
+    """
 
     ticket: int
     ladder: str
-    state: Literal["waiting", "offered", "matched", "gone"]
+    state: TicketState
     change: int
     offer: int | None
     match_id: str | None
+    playlist: dict[str, int] = Field(default={})
 
 
 @passed_fields(options_of(QueueRules))

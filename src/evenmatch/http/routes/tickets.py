@@ -16,6 +16,7 @@ from evenmatch.http.fast_requests import join_of
 from evenmatch.http.models.base import moment
 from evenmatch.http.models.queues import (
     JoinRequest,
+    LinkedTicketOut,
     MatchedOut,
     MatchedPlayer,
     OfferAnswer,
@@ -33,7 +34,7 @@ from evenmatch.matchmaking import Waiting
 from evenmatch.service.callers.access import Caller
 from evenmatch.service.queries.match_explanations import known_number
 from evenmatch.service.queues import requests
-from evenmatch.service.queues.ticket_status import OfferStatus, StartedMatch, Status
+from evenmatch.service.queues.ticket_status import LinkedTicket, OfferStatus, StartedMatch, Status
 
 router = APIRouter(prefix="/v1/ladders/{ladder:text}/tickets", tags=["tickets"])
 Number = Annotated[int, Path(ge=1, le=2**62)]
@@ -49,11 +50,11 @@ EVENTS: dict[int | str, dict[str, Any]] = {
 async def join_queue(ladder: str, party: JoinRequest, request: Request, caller: Queuer) -> Response:
     """Join one or more queues as a party; the first match removes the ticket from all of them.
 
-    With a player's token: only that player. Read the ticket again within the queue's heartbeat, or it is removed.
+    A playlist waits in queues of other ladders, too, with a ticket on each: see `playlist` of a ticket. With a
+    player's token: only that player. Read the ticket again within the queue's heartbeat, or it is removed.
     """
-    for member in party.members:
-        caller.speaks_for(member.player)
     join = join_of(party)
+    check_join(caller, join)
     return written(done(ladder, await site_of(request).wishes.one(ladder, join)), 201)
 
 
@@ -132,6 +133,14 @@ async def heartbeat(ladder: str, ticket: Number, request: Request, caller: Queue
     return Response(status_code=204)
 
 
+def check_join(caller: Caller, join: requests.Join) -> None:
+    """Raise ForbiddenError unless the caller may queue these players, and on the other ladders of the playlist."""
+    for member in join.members:
+        caller.speaks_for(member.name)
+    for ladder in join.playlist:
+        caller.check("queue", ladder)
+
+
 def _player_of(caller: Caller, player: str | None) -> str | None:
     """The player a request is for; a player's token always acts for its own player."""
     if caller.player is None:
@@ -158,6 +167,7 @@ def done(ladder: str, outcome: requests.RequestResult) -> TicketChange:
         change=outcome.change,
         offer=outcome.offer,
         match_id=outcome.match_id,
+        playlist=dict(outcome.playlist),
     )
 
 
@@ -177,6 +187,16 @@ def ticket_out(ladder: str, status: Status) -> TicketOut:
         match=None if status.match is None else _match(status.match),
         waiting={queue: _waiting(waiting) for queue, waiting in status.waiting.items()},
         matchmaker="running" if status.is_matching else "starting",
+        playlist=list(map(_linked, status.playlist)),
+        follow=None if status.follow is None else _linked(status.follow),
+    )
+
+
+def _linked(entry: LinkedTicket) -> LinkedTicketOut:
+    return LinkedTicketOut(
+        ladder=entry.ladder,
+        ticket=entry.ticket,
+        state=entry.state,  # type: ignore[arg-type] # one of the declared values
     )
 
 

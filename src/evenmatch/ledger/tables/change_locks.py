@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from evenmatch.ledger.store import Store
 
 _ADVANCE = (
@@ -17,6 +19,14 @@ def advance(store: Store, ladder: int, count: int) -> int:
     """
     last: int = store.all(_ADVANCE, ladder, count)[0][0]
     return last - count + 1
+
+
+def advance_each(store: Store, counts: Mapping[int, int]) -> dict[int, int]:
+    """The same for several ladders, by id: the first change number reserved on each.
+
+    Every transaction locks in this order, so that none waits for another in a circle.
+    """
+    return {ladder: advance(store, ladder, counts[ladder]) for ladder in sorted(counts)}
 
 
 def lock(store: Store, ladder: int) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from evenmatch.ledger import schema
 from evenmatch.ledger.store import Store
 
@@ -9,6 +11,11 @@ from evenmatch.ledger.store import Store
 def exists(store: Store, name: str) -> bool:
     """Whether there is a ladder with this name."""
     return bool(store.all("SELECT 1 FROM ladder WHERE name = ?", name))
+
+
+def names(store: Store, ladders: Sequence[int]) -> dict[int, str]:
+    """The names of these ladders, by id."""
+    return {row[0]: row[1] for row in store.among("SELECT ladder, name FROM ladder WHERE ladder IN ({})", (), ladders)}
 
 
 def insert(store: Store, name: str, settings: str, now: int) -> int:

@@ -40,6 +40,12 @@ def read_all_rules(store: Store) -> list[tuple[str, str]]:
     return [(ladder, rules) for ladder, rules in store.all(sql)]
 
 
+def read_names(store: Store) -> list[tuple[str, str]]:
+    """(ladder name, queue name) of every queue, ordered."""
+    sql = "SELECT l.name, q.queue FROM queue q JOIN ladder l ON l.ladder = q.ladder ORDER BY l.name, q.queue"
+    return [(ladder, queue) for ladder, queue in store.all(sql)]
+
+
 def put(store: Store, ladder: int, queue: StoredQueue) -> None:
     """Insert a queue, or replace the one with its name."""
     columns = ("ladder", "queue", "change", "policy", "rules")

@@ -43,6 +43,12 @@ def insert_missing(store: Store, seats: Mapping[int, Seat]) -> None:
     store.upsert(live_schema.seat, _COLUMNS, rows, same=True)
 
 
+def move(store: Store, players: Iterable[int], source: int, ladder: int, ticket: int) -> None:
+    """Give players whose seat is on ladder `source` the seat of a ticket of another ladder; can be pipelined."""
+    sql = "UPDATE seat SET ladder = ?, ticket = ? WHERE ladder = ? AND player IN ({})"
+    run_among(store.rows, store.connection, sql, (ladder, ticket, source), players)
+
+
 def set_match(store: Store, ladder: int, players: Iterable[int], match_id: str) -> None:
     """Record that players on this ladder play a match; can be pipelined."""
     sql = "UPDATE seat SET match_id = ? WHERE ladder = ? AND player IN ({})"

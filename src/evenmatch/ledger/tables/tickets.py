@@ -11,7 +11,8 @@ from evenmatch.ledger import live_schema
 from evenmatch.ledger.rows import Row, run_among
 from evenmatch.ledger.store import Store
 
-WAITING, OFFERED, MATCHED, GONE = "waiting", "offered", "matched", "gone"
+WAITING, OFFERED, ELSEWHERE, MATCHED, GONE = "waiting", "offered", "elsewhere", "matched", "gone"
+OPEN = (WAITING, OFFERED, ELSEWHERE)
 
 
 class StoredMember(TypedDict):
@@ -66,6 +67,16 @@ class Party:
         return cls(body["request"], tuple(body["queues"]), tuple(body["members"]))
 
 
+class PlaylistTicket(NamedTuple):
+    """One of the tickets of a playlist. ladder: its id."""
+
+    ladder: int
+    ticket: int
+
+
+Playlist = tuple[PlaylistTicket, ...]  # of two or more ladders; empty: the party waits on one ladder only
+
+
 @dataclass(slots=True)
 class TicketRow:
     """A stored ticket. ended: why it is gone, in words; offer: set in state offered; match_id: in state matched."""
@@ -79,6 +90,7 @@ class TicketRow:
     offer: int | None = None
     match_id: str | None = None
     ended: str | None = None
+    playlist: Playlist = ()
 
 
 class TicketUpdate(NamedTuple):
@@ -100,7 +112,7 @@ class TicketMove(NamedTuple):
     ended: str | None = None
 
 
-_COLUMNS = ("ticket", "change", "state", "queued_at", "seen_at", "body", "offer", "match_id", "ended")
+_COLUMNS = ("ticket", "change", "state", "queued_at", "seen_at", "body", "offer", "match_id", "ended", "playlist")
 _TICKET = f"SELECT {', '.join(_COLUMNS)} FROM ticket WHERE ladder = ?"
 
 
@@ -130,17 +142,38 @@ def _party(body: str | None) -> Party | None:
 
 
 def read_open(store: Store, ladder: int) -> list[TicketRow]:
-    """Every ticket that waits or has an offer, in order of numbers. Reads all rows."""
-    return [
-        _ticket(row) for row in store.all(f"{_TICKET} AND state IN (?, ?) ORDER BY ticket", ladder, WAITING, OFFERED)
-    ]
+    """Every ticket that waits or has an offer, here or elsewhere, in order of numbers. Reads all rows."""
+    return [_ticket(row) for row in store.all(f"{_TICKET} AND state IN (?, ?, ?) ORDER BY ticket", ladder, *OPEN)]
+
+
+def read_playlists(store: Store, ladder: int, tickets: Sequence[int]) -> dict[int, TicketRow]:
+    """Those of these tickets that belong to a playlist, by number."""
+    rows = store.among(f"{_TICKET} AND playlist IS NOT NULL AND ticket IN ({{}})", (ladder,), tickets)
+    return {row[0]: _ticket(row) for row in rows}
+
+
+def read_states(store: Store, entries: Iterable[PlaylistTicket]) -> dict[PlaylistTicket, str]:
+    """The states of the existing tickets among these, of any ladders."""
+    by_ladder: dict[int, list[int]] = {}
+    for entry in sorted(set(entries)):
+        by_ladder.setdefault(entry.ladder, []).append(entry.ticket)
+    sql = "SELECT ticket, state FROM ticket WHERE ladder = ? AND ticket IN ({})"
+    return {
+        PlaylistTicket(ladder, ticket): state
+        for ladder, numbers in by_ladder.items()
+        for ticket, state in store.among(sql, (ladder,), numbers)
+    }
 
 
 def insert(store: Store, ladder: int, rows: Sequence[TicketRow]) -> None:
     """Insert waiting tickets; the caller has taken the seats of their players."""
-    columns = ("ladder", "ticket", "change", "state", "queued_at", "seen_at", "body")
+    columns = ("ladder", "ticket", "change", "state", "queued_at", "seen_at", "body", "playlist")
     listed = [
-        (ladder, row.ticket, row.change, row.state, row.queued_at, row.seen_at, row.party.write()) for row in rows
+        (
+            *(ladder, row.ticket, row.change, row.state, row.queued_at, row.seen_at, row.party.write()),
+            json.dumps(row.playlist) if row.playlist else None,
+        )
+        for row in rows
     ]
     store.insert(live_schema.ticket, columns, listed)
 
@@ -183,10 +216,10 @@ def postpone(store: Store, ladder: int, since: int | None, now: int, change: int
     """
     sql = (
         "UPDATE ticket SET queued_at = CASE WHEN queued_at > ? THEN ? ELSE queued_at + ? END, change = ? "
-        "WHERE ladder = ? AND state IN (?, ?) AND queued_at < ?"
+        "WHERE ladder = ? AND state IN (?, ?, ?) AND queued_at < ?"
     )
     until = -1 if since is None else since
-    store.run(sql, until, now, now - until, change, ladder, WAITING, OFFERED, now)
+    store.run(sql, until, now, now - until, change, ladder, *OPEN, now)
 
 
 def delete_older_than(store: Store, ladder: int, before: int, most: int = 2000) -> None:
@@ -198,5 +231,6 @@ def delete_older_than(store: Store, ladder: int, before: int, most: int = 2000) 
 
 
 def _ticket(row: Row) -> TicketRow:
-    ticket, change, state, queued_at, seen_at, body, offer, match_id, ended = row
-    return TicketRow(ticket, change, state, queued_at, seen_at, Party.read(body), offer, match_id, ended)
+    ticket, change, state, queued_at, seen_at, body, offer, match_id, ended, listed = row
+    playlist = () if listed is None else tuple(PlaylistTicket(*entry) for entry in json.loads(listed))
+    return TicketRow(ticket, change, state, queued_at, seen_at, Party.read(body), offer, match_id, ended, playlist)

@@ -10,14 +10,16 @@ from evenmatch.durations import SECOND
 from evenmatch.errors import ConflictError
 from evenmatch.ledger.store import Store
 from evenmatch.ledger.tables import formed_matches, offers, seats, tickets
-from evenmatch.ledger.tables.change_locks import advance
+from evenmatch.ledger.tables.change_locks import advance_each
 from evenmatch.ledger.tables.formed_matches import FormedMatch, MatchForecast
 from evenmatch.ledger.tables.live_matches import LiveMatchBody, MatchSlot
 from evenmatch.ledger.tables.offers import OfferBody, OfferRow, OfferSlot
 from evenmatch.ledger.tables.tickets import TicketMove, TicketRow
+from evenmatch.service import stored_queues
 from evenmatch.service.live_matches.match_slots import begin, fill_teams
 from evenmatch.service.penalties import strike
 from evenmatch.service.queue_rules import QueueRules
+from evenmatch.service.queues.playlists import PlaylistMoves
 from evenmatch.service.stored_queues import QueueSetup
 from evenmatch.service.times import iso_time
 
@@ -25,30 +27,38 @@ from evenmatch.service.times import iso_time
 class QueueChanges:
     """Collects changes while the transaction holds the ladder's change lock; `keep` writes them.
 
-    first    the first of `count` reserved change numbers; new tickets and offers take their numbers from these
-    touched  tickets whose followers must be notified
+    first    the first of the reserved change numbers; new tickets and offers take their numbers from these
+    touched  tickets whose followers must be notified, by the id of their ladder
     """
 
     def __init__(
-        self, store: Store, ladder: int, setups: Mapping[str, QueueSetup], now: int, first: int, count: int
+        self,
+        store: Store,
+        ladder: int,
+        now: int,
+        counts: Mapping[int, int],
+        setups: Mapping[str, QueueSetup] | None = None,
     ) -> None:
+        """Take the change locks.
+
+        counts  how many change numbers to reserve on which ladders, by id; at least 1 on this one
+        setups  the ladder's queues if they are known; None: they are read
+        """
         self.store, self.ladder, self.now = store, ladder, now
-        self.first, self.last = first, first + count - 1
+        self.locks = advance_each(store, counts)
+        self.first = self.locks[ladder]
+        self.last = self.first + counts[ladder] - 1
         self.tickets: dict[int, TicketRow] = {}
         self.offers: dict[int, OfferRow] = {}
-        self.touched: set[int] = set()
-        self.setups = setups
+        self.touched: defaultdict[int, set[int]] = defaultdict(set)
+        self.setups = stored_queues.read(store, ladder) if setups is None else setups
         self._moves: dict[int, TicketMove] = {}
         self._changed: dict[int, OfferRow] = {}
         self._new: list[OfferRow] = []
         self._free: set[int] = set()  # players who lose their seats
+        self._left: set[int] = set()  # tickets whose party leaves all queues, also those of other ladders
         self._seated: dict[str, list[int]] = {}  # players by match
         self._strikes: defaultdict[str, set[int]] = defaultdict(set)  # players by queue
-
-    @classmethod
-    def take(cls, store: Store, ladder: int, setups: Mapping[str, QueueSetup], now: int, count: int) -> QueueChanges:
-        """Take the change lock and reserve `count` change numbers, at least 1."""
-        return cls(store, ladder, setups, now, advance(store, ladder, count), count)
 
     def read(self, numbers: Sequence[int]) -> None:
         """Read these tickets and their offers."""
@@ -78,8 +88,10 @@ class QueueChanges:
     def leave(self, row: TicketRow, players: set[int], reason: str) -> None:
         """Remove a waiting ticket, or one that declines its offer, which gives these players a strike.
 
+        The party leaves all queues of its playlist.
         reason  why the ticket ended, in words
         """
+        self._left.add(row.ticket)
         if row.state == tickets.OFFERED:
             offer = self._offer_of(row)
             self._strikes[offer.queue] |= players
@@ -88,7 +100,7 @@ class QueueChanges:
             self.drop(row.ticket, row.party.players, reason)
 
     def drop(self, ticket: int, players: Iterable[int], reason: str) -> None:
-        """Remove a waiting ticket without a strike."""
+        """Remove a waiting ticket without a strike; its party still waits on other ladders."""
         self._free.update(players)
         self._move(ticket, TicketMove(tickets.GONE, ended=reason))
 
@@ -104,6 +116,7 @@ class QueueChanges:
         ended = {
             ticket: f"{', '.join(players)} did not answer an offered match in time" for ticket, players in names.items()
         }
+        self._left.update(ended)
         self._cancel(offer, ended)
 
     def call_off(self, offer: OfferRow, gone: Mapping[int, str]) -> None:
@@ -119,14 +132,18 @@ class QueueChanges:
     # writing
 
     def keep(self) -> None:
-        """Write all collected changes in a few statements."""
+        """Write all collected changes in a few statements. Raises MissingLocksError: see playlists.with_locks."""
+        playlists = PlaylistMoves(self.store, self.ladder, self._moves, self._left)
+        playlists.follow(self.locks)
+        for ladder, numbers in playlists.touched.items():
+            self.touched[ladder].update(numbers)
         groups: defaultdict[TicketMove, list[int]] = defaultdict(list)
         for ticket, move in self._moves.items():
             groups[move].append(ticket)
         with self.store.together(len(self._new)):
             for move, listed in groups.items():
                 tickets.set_state(self.store, self.ladder, listed, move, self.last)
-            seats.delete(self.store, self.ladder, self._free)
+            seats.delete(self.store, self.ladder, self._free - playlists.kept)
             for match_id, players in self._seated.items():
                 seats.set_match(self.store, self.ladder, players, match_id)
             offers.insert(self.store, self.ladder, self._new)
@@ -145,11 +162,11 @@ class QueueChanges:
 
     def _change(self, offer: OfferRow) -> None:
         self._changed[offer.offer] = offer
-        self.touched.update(offer.tickets)
+        self.touched[self.ladder].update(offer.tickets)
 
     def _move(self, ticket: int, move: TicketMove) -> None:
         self._moves[ticket] = move
-        self.touched.add(ticket)
+        self.touched[self.ladder].add(ticket)
         if ticket in self.tickets:
             row = self.tickets[ticket]
             row.state, row.offer, row.match_id, row.ended = move

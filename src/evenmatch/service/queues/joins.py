@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 
 from evenmatch.errors import ConflictError, EvenmatchError, InputError, NotYetError
 from evenmatch.ledger.store import Store
-from evenmatch.ledger.tables import live_matches, penalties, seats, tickets
+from evenmatch.ledger.tables import ladders, live_matches, penalties, player_identities, seats, tickets
 from evenmatch.ledger.tables.seats import Seat
-from evenmatch.ledger.tables.tickets import TicketRow
+from evenmatch.ledger.tables.tickets import Party, PlaylistTicket, TicketRow
 from evenmatch.service import stored_queues
 from evenmatch.service.queues import kept_filters
+from evenmatch.service.queues.changes import QueueChanges
 from evenmatch.service.queues.join_profiles import JoinProfiles
 from evenmatch.service.queues.kept_filters import completed
 from evenmatch.service.queues.parties import check, party_of
@@ -21,17 +23,54 @@ from evenmatch.service.times import iso_time
 Outcome = RequestResult | EvenmatchError
 
 
-def check_queues(join: Join, setups: Mapping[str, QueueSetup]) -> None:
-    """Raise UnknownNameError for an unknown queue, InputError for a party that does not fit a queue."""
+def admit(
+    changes: QueueChanges, ladder: str, profiles: Mapping[str, JoinProfiles], joins: Mapping[int, Join]
+) -> dict[int, Outcome]:
+    """Create tickets for joins; return for each its result, or why it is refused, by its index.
+
+    changes   holds the change locks of all ladders in `profiles`; its transaction has called `share_names`
+    ladder    the ladder of the joins;  profiles  its join profiles and those of the other ladders in playlists
+    joins     by index: the ticket numbers are the first reserved change number of `changes` plus the index
+    """
+    setups = {
+        name: changes.setups if name == ladder else stored_queues.read(changes.store, profile.ladder)
+        for name, profile in profiles.items()
+    }
+    allowed: dict[int, Join] = {}
+    outcomes: dict[int, Outcome] = {}
+    for index, join in joins.items():
+        queues = {ladder: join.queues, **join.playlist}
+        try:
+            for name in queues:
+                profiles[name].view.settings.check_open(name)
+            check_queues(join, queues, setups)
+        except EvenmatchError as error:
+            outcomes[index] = error
+        else:
+            allowed[changes.first + index] = join
+    if allowed:
+        joined = Joins(changes, ladder, profiles, allowed).join()
+        outcomes |= {number - changes.first: outcome for number, outcome in joined.items()}
+    return outcomes
+
+
+def check_queues(
+    join: Join, queues: Mapping[str, Sequence[str]], setups: Mapping[str, Mapping[str, QueueSetup]]
+) -> None:
+    """Raise UnknownNameError for an unknown queue, InputError for a party that does not fit a queue.
+
+    queues  those of the join, by ladder;  setups  all queues of each ladder
+    """
     roles: set[str] = set()
-    for name in join.queues:
-        policy = stored_queues.find(setups, name).policy
-        roles.update(policy.roles)
-        if len(join.members) > policy.team_size:
-            raise InputError(
-                f"a party of {len(join.members)} is too large for queue {name!r}; its teams have {policy.team_size} "
-                f"player{'s' if policy.team_size > 1 else ''}"
-            )
+    for ladder, names in queues.items():
+        for name in names:
+            policy = stored_queues.find(setups[ladder], name).policy
+            roles.update(policy.roles)
+            if len(join.members) > policy.team_size:
+                raise InputError(
+                    f"a party of {len(join.members)} is too large for queue {name!r}; its teams have "
+                    f"{policy.team_size} player{'s' if policy.team_size > 1 else ''}"
+                )
     for member in join.members:
         for role in member.roles:
             if role not in roles:
@@ -39,92 +78,151 @@ def check_queues(join: Join, setups: Mapping[str, QueueSetup]) -> None:
                 raise InputError(f"player {member.name!r} offers the role {role!r}; {known}")
 
 
-class Joins:
-    """The joins of one transaction, which holds the ladder's change lock and has called `share_names`."""
+class _Entrance:
+    """One ladder, and its rules for joining players.
 
-    def __init__(self, store: Store, levels: JoinProfiles, ids: Mapping[str, int], now: int) -> None:
-        self._store, self._ladder, self._now = store, levels.ladder, now
-        self._levels, self._ids = levels, ids
+    names  players by id;  first  the first of the ticket numbers reserved for playlists
+    """
 
-    def join(self, joins: Mapping[int, Join]) -> dict[int, Outcome]:
-        """Create tickets for the allowed joins; return results or errors, by the reserved ticket numbers."""
-        names = {self._ids[member.name]: member.name for join in joins.values() for member in join.members}
-        players = sorted(names)
+    def __init__(
+        self, store: Store, name: str, profile: JoinProfiles, names: Mapping[int, str], now: int, first: int
+    ) -> None:
+        self.name, self.ladder, self._next = name, profile.ladder, first
         self._names = names
-        self._seats = seats.read(self._store, players)
-        self._penalties = penalties.read_waits(self._store, self._ladder, players, self._now)
-        self._kept = kept_filters.read(self._store, self._ladder, players)
-        self._level = self._levels.of(self._store, players, self._now)
-        self._existing = tickets.read(self._store, self._ladder, self._maybe_repeated(joins))
-        new: dict[int, TicketRow] = {}
-        outcomes: dict[int, Outcome] = {}
-        for number, join in joins.items():
-            try:
-                earlier = self._earlier_result(join, new)
-                outcomes[number] = self._admit(number, join, new) if earlier is None else earlier
-            except EvenmatchError as error:
-                outcomes[number] = error
-        self._write(new, outcomes)
-        return outcomes
+        players = sorted(names)
+        self._penalties = penalties.read_waits(store, self.ladder, players, now)
+        self._kept = kept_filters.read(store, self.ladder, players)
+        self._level = profile.of(store, players, now)
 
-    def _maybe_repeated(self, joins: Mapping[int, Join]) -> list[int]:
-        """The tickets on this ladder that a join with a request id may repeat."""
-        players = [
-            self._ids[member.name] for join in joins.values() if join.request is not None for member in join.members
-        ]
-        taken = [self._seats[player] for player in players if player in self._seats]
-        return sorted({seat.ticket for seat in taken if seat.ladder == self._ladder and seat.ticket is not None})
-
-    def _earlier_result(self, join: Join, new: Mapping[int, TicketRow]) -> RequestResult | None:
-        """The ticket that the same party got with the same request id; None: there is none."""
-        if join.request is None:
-            return None
-        party = {self._ids[member.name] for member in join.members}
-        for player in party:
-            seat = self._seats.get(player)
-            if seat is None or seat.ladder != self._ladder or seat.ticket is None:
-                return None
-            row = new.get(seat.ticket) or self._existing.get(seat.ticket)
-            if row is not None and row.party.request == join.request and set(row.party.players) == party:
-                return RequestResult(row.ticket, row.change, row.state, row.offer, row.match_id)
-        return None
-
-    def _admit(self, number: int, join: Join, new: dict[int, TicketRow]) -> RequestResult:
-        """Add a ticket to `new`. Raises an EvenmatchError if the party may not join."""
-        players = [self._ids[member.name] for member in join.members]
-        if len(set(players)) < len(players):
-            twice = next(member.name for member in join.members if players.count(self._ids[member.name]) > 1)
-            raise InputError(f"player {twice!r} is in the party under two names; name each player once")
+    def party(self, join: Join, queues: tuple[str, ...], ids: Mapping[str, int]) -> Party:
+        """The party as it waits in queues of this ladder. Raises an EvenmatchError if it may not."""
+        players = [ids[member.name] for member in join.members]
         for player in players:
             self._check_player(player)
-        for member in join.members:
-            enemy = next((name for name in member.avoid if self._ids[name] in players), None)
-            if enemy is not None:
-                raise InputError(f"player {member.name!r} avoids {enemy!r}, who is in the same party")
-        join = completed(join, self._ids, self._kept)
+        join = completed(join, ids, self._kept)
         if not self._kept.keys().isdisjoint(players):
             check(join)
-        party = party_of(join, self._ids, self._level)
-        new[number] = TicketRow(number, number, tickets.WAITING, self._now, self._now, party)
-        self._seats.update(dict.fromkeys(players, Seat(self._ladder, number, None)))
-        return RequestResult(number, number, tickets.WAITING)
+        return party_of(join, queues, ids, self._level)
 
     def _check_player(self, player: int) -> None:
         name = self._names[player]
         if self._level[player].banned:
-            raise ConflictError(f"player {name!r} is banned from the ladder and cannot queue")
-        if player in self._seats:
-            self._refuse_seated(name, self._seats[player])
+            raise ConflictError(f"player {name!r} is banned from ladder {self.name!r} and cannot queue")
         if player in self._penalties:
             until = self._penalties[player]
             raise NotYetError(
                 f"player {name!r} declined, missed or left a match and may queue again at {iso_time(until)}", until
             )
 
+    def next_entry(self) -> PlaylistTicket:
+        """A new ticket number of this ladder."""
+        self._next += 1
+        return PlaylistTicket(self.ladder, self._next - 1)
+
+
+class Joins:
+    """Joins that are allowed by the queues, see `admit`; joins: by their reserved ticket numbers."""
+
+    def __init__(
+        self, changes: QueueChanges, ladder: str, profiles: Mapping[str, JoinProfiles], joins: Mapping[int, Join]
+    ) -> None:
+        self._store, self._name, self._now, self._joins = changes.store, ladder, changes.now, joins
+        self._ladder = changes.ladder
+        self._ids = player_identities.admit(self._store, _names(joins.values()))[0]
+        self._names = {self._ids[member.name]: member.name for join in joins.values() for member in join.members}
+        used = {ladder, *(name for join in joins.values() for name in join.playlist)}
+        self._entrances = {
+            name: _Entrance(
+                self._store, name, profiles[name], self._names, self._now, changes.locks[profiles[name].ladder]
+            )
+            for name in sorted(used)
+        }
+        self._seats = seats.read(self._store, sorted(self._names))
+        self._existing = self._maybe_repeated()
+        self._new: dict[int, dict[PlaylistTicket, TicketRow]] = {}  # by number; the ticket of this ladder comes first
+
+    def join(self) -> dict[int, Outcome]:
+        """Create the tickets; return results or errors by number."""
+        outcomes: dict[int, Outcome] = {}
+        for number, join in self._joins.items():
+            try:
+                earlier = self._earlier_result(join)
+                outcomes[number] = self._admit(number, join) if earlier is None else earlier
+            except EvenmatchError as error:
+                outcomes[number] = error
+        self._write(outcomes)
+        return outcomes
+
+    def _maybe_repeated(self) -> dict[PlaylistTicket, TicketRow]:
+        """The tickets that a join with a request id may repeat, and for playlists those of any of their ladders."""
+        numbers: defaultdict[int, set[int]] = defaultdict(set)
+        for join in self._joins.values():
+            if join.request is None:
+                continue
+            known = {self._ladder, *(self._entrances[name].ladder for name in join.playlist)}
+            taken = [self._seats.get(self._ids[member.name]) for member in join.members]
+            for seat in taken:
+                if seat is not None and seat.ticket is not None and seat.ladder in known:
+                    numbers[seat.ladder].add(seat.ticket)
+        return {
+            PlaylistTicket(ladder, number): row
+            for ladder, listed in numbers.items()
+            for number, row in tickets.read(self._store, ladder, sorted(listed)).items()
+        }
+
+    def _earlier_result(self, join: Join) -> RequestResult | None:
+        """The ticket that the same party got with the same request id; None: there is none."""
+        if join.request is None:
+            return None
+        party = {self._ids[member.name] for member in join.members}
+        taken = [self._seats.get(player) for player in party]
+        entries = {PlaylistTicket(seat.ladder, seat.ticket) for seat in taken if seat is not None and seat.ticket}
+        if len(entries) != 1 or None in taken:
+            return None
+        entry = entries.pop()
+        rows = {entry: row for listed in self._new.values() for entry, row in listed.items()} | self._existing
+        row = rows.get(entry)
+        if row is None or row.party.request != join.request or set(row.party.players) != party:
+            return None
+        if entry.ladder != self._ladder:  # the playlist has an offer there
+            own = [other.ticket for other in row.playlist if other.ladder == self._ladder]
+            row = tickets.read(self._store, self._ladder, own).get(own[0]) if own else None
+        return None if row is None else self._result(row)
+
+    def _admit(self, number: int, join: Join) -> RequestResult:
+        """Add the tickets of a party to `new`. Raises an EvenmatchError if it may not join one of the ladders."""
+        players = [self._ids[member.name] for member in join.members]
+        if len(set(players)) < len(players):
+            twice = next(member.name for member in join.members if players.count(self._ids[member.name]) > 1)
+            raise InputError(f"player {twice!r} is in the party under two names; name each player once")
+        for player in players:
+            if player in self._seats:
+                self._refuse_seated(self._names[player], self._seats[player])
+        for member in join.members:
+            enemy = next((name for name in member.avoid if self._ids[name] in players), None)
+            if enemy is not None:
+                raise InputError(f"player {member.name!r} avoids {enemy!r}, who is in the same party")
+        parties = {self._name: self._entrances[self._name].party(join, join.queues, self._ids)}
+        for name, queues in join.playlist.items():
+            parties[name] = self._entrances[name].party(join, queues, self._ids)
+        entries = [PlaylistTicket(self._ladder, number)]
+        entries += [self._entrances[name].next_entry() for name in join.playlist]
+        playlist = tuple(entries) if join.playlist else ()
+        self._new[number] = rows = {}
+        for entry, party in zip(entries, parties.values(), strict=True):
+            row = TicketRow(entry.ticket, entry.ticket, tickets.WAITING, self._now, self._now, party)
+            row.playlist = playlist
+            rows[entry] = row
+        self._seats.update(dict.fromkeys(players, Seat(self._ladder, number, None)))
+        return self._result(rows[entries[0]])
+
+    def _result(self, row: TicketRow) -> RequestResult:
+        names = {entrance.ladder: name for name, entrance in self._entrances.items()}
+        others = {names[ladder]: ticket for ladder, ticket in row.playlist if ladder != self._ladder}
+        return RequestResult(row.ticket, row.change, row.state, row.offer, row.match_id, others)
+
     def _refuse_seated(self, name: str, seat: Seat) -> None:
-        ladder = self._levels.view.head.name
-        if seat.ladder != self._ladder:
-            ladder = next(head.name for head in self._store.heads() if head.ladder == seat.ladder)
+        ladder = self._name if seat.ladder == self._ladder else ladders.names(self._store, [seat.ladder])[seat.ladder]
         if seat.match_id is None:
             raise ConflictError(
                 f"player {name!r} waits in ticket {seat.ticket} of ladder {ladder!r} and cannot join again"
@@ -137,21 +235,31 @@ class Joins:
             until,
         )
 
-    def _write(self, new: dict[int, TicketRow], outcomes: dict[int, Outcome]) -> None:
+    def _write(self, outcomes: dict[int, Outcome]) -> None:
         """Take the seats, then write the tickets. A player may have taken a seat on another ladder meanwhile."""
-        wanted = {
-            player: Seat(self._ladder, number, None) for number, row in new.items() for player in row.party.players
-        }
+        players = {number: next(iter(rows.values())).party.players for number, rows in self._new.items()}
+        wanted = {player: Seat(self._ladder, number, None) for number, party in players.items() for player in party}
         if not wanted:
             return
         seats.insert_missing(self._store, wanted)
         taken = seats.read(self._store, sorted(wanted))
         own = {player for player, seat in wanted.items() if taken.get(player) == seat}
-        lost = {number: player for number, row in new.items() for player in row.party.players if player not in own}
+        lost = {number: player for number, party in players.items() for player in party if player not in own}
         for number, player in lost.items():
-            seats.delete(self._store, self._ladder, own.intersection(new.pop(number).party.players))
+            seats.delete(self._store, self._ladder, own.intersection(players[number]))
+            del self._new[number]
             outcomes[number] = ConflictError(
                 f"player {self._names[player]!r} has just joined a queue or match on another ladder and cannot join "
                 "here too"
             )
-        tickets.insert(self._store, self._ladder, list(new.values()))
+        rows: defaultdict[int, list[TicketRow]] = defaultdict(list)
+        for listed in self._new.values():
+            for entry, row in listed.items():
+                rows[entry.ladder].append(row)
+        for ladder in sorted(rows):
+            tickets.insert(self._store, ladder, rows[ladder])
+
+
+def _names(joins: Iterable[Join]) -> set[str]:
+    """The names of all members of these parties, and of the players they avoid."""
+    return {name for join in joins for member in join.members for name in (member.name, *member.avoid)}

@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from evenmatch.ledger.store import Store
-from evenmatch.ledger.tables import queue_filters, seats, tickets
+from evenmatch.ledger.tables import queue_filters, tickets
 from evenmatch.ledger.tables.change_locks import advance
 from evenmatch.ledger.tables.tickets import Party
 from evenmatch.service.queue_filter import QueueFilter
 from evenmatch.service.queues.parties import check_party
+from evenmatch.service.queues.playlists import seat_on
 from evenmatch.service.queues.requests import Join
 
 
@@ -48,8 +49,8 @@ def change(store: Store, ladder: int, player: int, chosen: QueueFilter | None) -
         queue_filters.delete(store, ladder, player)
     else:
         queue_filters.put(store, ladder, player, json.dumps(chosen.to_data(), sort_keys=True))
-    seat = seats.read(store, [player]).get(player)
-    if seat is None or seat.ladder != ladder or seat.ticket is None:
+    seat = seat_on(store, ladder, player)
+    if seat is None or seat.ticket is None:
         return []
     number = advance(store, ladder, 1)
     row = tickets.read(store, ladder, [seat.ticket])[seat.ticket]

@@ -6,12 +6,13 @@ import json
 import logging
 import secrets
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from evenmatch.errors import StoreError
 from evenmatch.ledger import notifications
 from evenmatch.ledger.database import Database
 from evenmatch.ledger.store import Store
+from evenmatch.ledger.tables import ladders
 
 Listener = Callable[[str, list[int]], None]
 CHANNEL = "evenmatch"
@@ -39,11 +40,29 @@ class TicketNotifier:
             body = {"by": self._own, "ladder": ladder, "tickets": list(numbers[first : first + MOST])}
             notifications.notify(store, CHANNEL, json.dumps(body, ensure_ascii=False))
 
+    def announce_changed(
+        self, store: Store, ladder: str, touched: Mapping[int, Collection[int]]
+    ) -> dict[str, list[int]]:
+        """Announce the tickets that a change to a ladder touched; return them by ladder, for `ring_changed`.
+
+        touched  tickets by the id of their ladder; those of other ladders are in the same playlists
+        """
+        names = ladders.names(store, sorted(touched)) if len(touched) > 1 else dict.fromkeys(touched, ladder)
+        by_name = {names[number]: sorted(listed) for number, listed in touched.items()}
+        for name, numbers in by_name.items():
+            self.announce(store, name, numbers)
+        return by_name
+
     def ring(self, ladder: str, numbers: Sequence[int]) -> None:
         """Call the listeners of this process; call it after the commit."""
         if numbers:
             for listener in list(self._listeners):
                 listener(ladder, list(numbers))
+
+    def ring_changed(self, touched: Mapping[str, Sequence[int]]) -> None:
+        """Call the listeners of this process for tickets by ladder; call it after the commit."""
+        for ladder, numbers in touched.items():
+            self.ring(ladder, numbers)
 
     def hear(self, stop: threading.Event) -> None:
         """Receive notifications of other processes until `stop` is set. Returns at once on SQLite, which has none."""

@@ -17,6 +17,7 @@ from evenmatch.service.queues.requests import Join, QueuedPlayer
 
 MOST_NAMED = 60  # regions, or roles, that one player may name: the limit of a queue
 MOST_AVOIDED = 100
+MOST_LADDERS = 16  # of a playlist
 DEFAULT = QueueFilter()
 
 
@@ -35,8 +36,8 @@ class Level(NamedTuple):
     banned: bool
 
 
-def party_of(join: Join, ids: Mapping[str, int], levels: Mapping[int, Level]) -> Party:
-    """The party of a join that passed `check`. ids: player ids by name; levels: by id."""
+def party_of(join: Join, queues: tuple[str, ...], ids: Mapping[str, int], levels: Mapping[int, Level]) -> Party:
+    """The party of a join that passed `check`. queues: of the ladder; ids: player ids by name; levels: by id."""
     members = []
     for member in join.members:
         player = ids[member.name]
@@ -58,7 +59,7 @@ def party_of(join: Join, ids: Mapping[str, int], levels: Mapping[int, Level]) ->
                 avoid=sorted({ids[name] for name in member.avoid}),
             )
         )
-    return Party(join.request, join.queues, tuple(members))
+    return Party(join.request, queues, tuple(members))
 
 
 def with_levels(party: Party, levels: Mapping[int, Level]) -> Party:
@@ -142,11 +143,15 @@ def check(join: Join) -> None:
     """Raise InputError for a join that is invalid on every ladder; the message names the player."""
     names = [member.name for member in join.members]
     check_texts("player name", names)
-    if not join.queues:
-        raise InputError("name at least one queue to join")
-    for queue in join.queues:
-        if join.queues.count(queue) > 1:
-            raise InputError(f"queue {queue!r} is named twice; name each queue once")
+    for ladder, queues in ("", join.queues), *join.playlist.items():
+        where = f" of ladder {ladder!r}" if ladder else ""
+        if not queues:
+            raise InputError(f"name at least one queue{where} to join")
+        for queue in queues:
+            if queues.count(queue) > 1:
+                raise InputError(f"queue {queue!r}{where} is named twice; name each queue once")
+    if len(join.playlist) >= MOST_LADDERS:
+        raise InputError(f"the playlist has {len(join.playlist) + 1} ladders; at most {MOST_LADDERS} are allowed")
     if join.request is not None:
         check_text("request", join.request)
     for name in names:

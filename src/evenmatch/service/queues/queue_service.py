@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import secrets
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 
-from evenmatch.errors import EvenmatchError, StoreError, UnknownNameError
-from evenmatch.ledger.tables import change_locks, penalties, player_identities, seats, tickets
+from evenmatch.errors import EvenmatchError, InputError, StoreError, UnknownNameError
+from evenmatch.ledger.tables import change_locks, penalties, player_identities, queues, tickets
 from evenmatch.ledger.tables.seats import Seat
 from evenmatch.ledger.text import check_text
 from evenmatch.service import stored_queues
@@ -20,11 +20,12 @@ from evenmatch.service.queue_rules import QueueRules
 from evenmatch.service.queues import kept_filters, queue_setup, recent_offers, ticket_status
 from evenmatch.service.queues.changes import QueueChanges
 from evenmatch.service.queues.join_profiles import JoinProfiles, LevelBook
-from evenmatch.service.queues.joins import Joins, Outcome, check_queues
+from evenmatch.service.queues.joins import Outcome, admit
 from evenmatch.service.queues.leases import Leases
 from evenmatch.service.queues.notifications import Listener, TicketNotifier
 from evenmatch.service.queues.offer_stakes import OfferStakes
 from evenmatch.service.queues.parties import check
+from evenmatch.service.queues.playlists import seat_on, with_locks
 from evenmatch.service.queues.queue_state import Counts, QueueState
 from evenmatch.service.queues.recent_offers import RecentOffer
 from evenmatch.service.queues.requests import Join, QueueRequest, TicketAnswer
@@ -77,12 +78,18 @@ class QueueService:
         Raises UnknownNameError for an unknown queue.
         """
         number = self.levels.of(ladder).ladder
-        with self.service.database.write() as store:
-            removed = queue_setup.remove_queue(store, number, name, force=force, now=self.service.clock())
-            self.service.note(store)
-            self.notifier.announce(store, ladder, removed.touched)
-        self.notifier.ring(ladder, removed.touched)
-        return removed.gone
+
+        def remove(counts: Mapping[int, int]) -> tuple[int, dict[str, list[int]]]:
+            with self.service.database.write() as store:
+                removed = queue_setup.remove_queue(
+                    store, number, name, force=force, now=self.service.clock(), counts=counts
+                )
+                self.service.note(store)
+                return removed.gone, self.notifier.announce_changed(store, ladder, removed.touched)
+
+        gone, touched = with_locks({number: 1}, remove)
+        self.notifier.ring_changed(touched)
+        return gone
 
     def queues(self, ladder: str) -> list[QueueSetup]:
         """The queues of a ladder, by name."""
@@ -92,6 +99,11 @@ class QueueService:
     def queue(self, ladder: str, name: str) -> QueueSetup:
         """A queue of a ladder. Raises UnknownNameError."""
         return stored_queues.find({setup.name: setup for setup in self.queues(ladder)}, name)
+
+    def queues_elsewhere(self, ladder: str) -> list[tuple[str, str]]:
+        """(ladder, queue) of every queue of the other ladders, ordered."""
+        with self.service.database.read() as store:
+            return [named for named in queues.read_names(store) if named[0] != ladder]
 
     def recent(self, ladder: str, limit: int) -> list[RecentOffer]:
         """The latest offers of a ladder's queues, newest first, at most `limit`."""
@@ -107,21 +119,51 @@ class QueueService:
         """
         if not wishes:
             return []
-        levels = self.levels.of(ladder)
-        refused = _refused(wishes)
+        profiles = {ladder: self.levels.of(ladder)}
+        refused: dict[int, Outcome] = {}
+        counts = {profiles[ladder].ladder: len(wishes)}
+        for index, request in enumerate(wishes):
+            if isinstance(request, Join):
+                try:
+                    check(request)
+                    others = self._profiles_of_others(ladder, request)
+                except EvenmatchError as error:
+                    refused[index] = error
+                    continue
+                profiles |= others
+                for other in others.values():
+                    counts[other.ladder] = counts.get(other.ladder, 0) + 1
+
+        def attempt(locks: Mapping[int, int]) -> tuple[list[Outcome], dict[str, list[int]]]:
+            return self._apply(ladder, profiles, wishes, dict(refused), locks)
+
         try:
-            outcomes, touched = self._do(ladder, levels, wishes, dict(refused))
+            outcomes, touched = with_locks(counts, attempt)
         except StoreError as error:
             if "deadlock" not in str(error):  # possible when a player moves from one ladder to another
                 raise
-            outcomes, touched = self._do(ladder, levels, wishes, dict(refused))
-        self.notifier.ring(ladder, touched)
+            outcomes, touched = with_locks(counts, attempt)
+        self.notifier.ring_changed(touched)
         return outcomes
 
-    def _do(
-        self, ladder: str, levels: JoinProfiles, requests: Sequence[QueueRequest], outcomes: dict[int, Outcome]
-    ) -> tuple[list[Outcome], list[int]]:
-        """Try once; `outcomes` holds the requests refused so far, by index. Returns outcomes and changed tickets."""
+    def _profiles_of_others(self, ladder: str, join: Join) -> dict[str, JoinProfiles]:
+        """The join profiles of the other ladders of a playlist. Raises UnknownNameError, InputError."""
+        if ladder in join.playlist:
+            raise InputError(f"the playlist names ladder {ladder!r}, whose queues are in `queues`; name other ladders")
+        return {other: self.levels.of(other) for other in join.playlist}
+
+    def _apply(
+        self,
+        ladder: str,
+        profiles: Mapping[str, JoinProfiles],
+        requests: Sequence[QueueRequest],
+        outcomes: dict[int, Outcome],
+        counts: Mapping[int, int],
+    ) -> tuple[list[Outcome], dict[str, list[int]]]:
+        """Try once; return the outcomes, and the changed tickets by ladder.
+
+        outcomes  the requests refused so far, by index;  counts  see QueueChanges
+        """
         joins, answers = {}, {}
         for index, request in enumerate(requests):
             if not isinstance(request, Join):
@@ -131,14 +173,10 @@ class QueueService:
         with self.service.database.write() as store:
             if joins:
                 player_identities.share_names(store)
-            first = change_locks.advance(store, levels.ladder, len(requests))
-            now = self.service.clock()
-            setups = stored_queues.read(store, levels.ladder)
-            changes = QueueChanges(store, levels.ladder, setups, now, first, len(requests))
+            changes = QueueChanges(store, profiles[ladder].ladder, self.service.clock(), counts)
             self._answer(changes, answers, outcomes)
-            self._join(changes, levels, joins, outcomes)
-            touched = sorted(changes.touched)
-            self.notifier.announce(store, ladder, touched)
+            outcomes |= admit(changes, ladder, profiles, joins)
+            touched = self.notifier.announce_changed(store, ladder, changes.touched)
         return [outcomes[index] for index in range(len(requests))], touched
 
     @staticmethod
@@ -154,24 +192,6 @@ class QueueService:
             except EvenmatchError as error:
                 outcomes[index] = error
         changes.keep()
-
-    @staticmethod
-    def _join(
-        changes: QueueChanges, levels: JoinProfiles, joins: Mapping[int, Join], outcomes: dict[int, Outcome]
-    ) -> None:
-        allowed: dict[int, Join] = {}
-        for index, join in joins.items():
-            try:
-                levels.view.settings.check_open(levels.view.head.name)
-                check_queues(join, changes.setups)
-            except EvenmatchError as error:
-                outcomes[index] = error
-            else:
-                allowed[changes.first + index] = join
-        if allowed:
-            ids = player_identities.admit(changes.store, _names(allowed.values()))[0]
-            joined = Joins(changes.store, levels, ids, changes.now).join(allowed)
-            outcomes |= {number - changes.first: outcome for number, outcome in joined.items()}
 
     def statuses(self, ladder: str, numbers: Sequence[int], *, why: bool = True) -> dict[int, Status]:
         """The status of the existing tickets among these, by number; each request counts as their heartbeat.
@@ -189,6 +209,8 @@ class QueueService:
         for status in statuses.values():
             if status.waited is not None:
                 self.seen(ladder, status.ticket)
+                for entry in status.playlist:
+                    self.seen(entry.ladder, entry.ticket)
         if why and waiting and until is None and self._is_loaded():
             reasons = self.queue_state(ladder).why(waiting, now)
             statuses |= {number: replace(statuses[number], waiting=reason) for number, reason in reasons.items()}
@@ -211,9 +233,7 @@ class QueueService:
     def seat(self, ladder: str, player: str) -> Seat | None:
         """Where a player waits or plays on a ladder; None: nowhere. Raises UnknownNameError for an unknown player."""
         with self.service.database.read() as store:
-            number, player_id = store.head(ladder).ladder, player_identities.find(store, player)
-            seat = seats.read(store, [player_id]).get(player_id)
-            return seat if seat is not None and seat.ladder == number else None
+            return seat_on(store, store.head(ladder).ladder, player_identities.find(store, player))
 
     def seen(self, ladder: str, ticket: int) -> None:
         """Note a heartbeat of a ticket; `flush_seen` writes it."""
@@ -302,20 +322,3 @@ class QueueService:
 def lease_of(ladder: int) -> str:
     """The name of the lease for the matchmaker of a ladder (by its id)."""
     return f"matchmaker of ladder {ladder}"
-
-
-def _refused(requests: Sequence[QueueRequest]) -> dict[int, Outcome]:
-    """The errors of joins that are invalid on every ladder, by index."""
-    errors: dict[int, Outcome] = {}
-    for index, request in enumerate(requests):
-        if isinstance(request, Join):
-            try:
-                check(request)
-            except EvenmatchError as error:
-                errors[index] = error
-    return errors
-
-
-def _names(joins: Iterable[Join]) -> set[str]:
-    """The names of all members of these parties, and of the players they avoid."""
-    return {name for join in joins for member in join.members for name in (member.name, *member.avoid)}

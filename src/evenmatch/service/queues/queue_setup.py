@@ -17,10 +17,10 @@ from evenmatch.service.stored_queues import QueueSetup
 
 
 class RemovedQueue(NamedTuple):
-    """The number of tickets removed with a queue, and the tickets whose followers must be notified."""
+    """The number of tickets removed with a queue, and the tickets whose followers must be notified, by ladder id."""
 
     gone: int
-    touched: list[int]
+    touched: Mapping[int, set[int]]
 
 
 def set_queue(
@@ -34,16 +34,17 @@ def set_queue(
     return setup
 
 
-def remove_queue(store: Store, ladder: int, name: str, *, force: bool, now: int) -> RemovedQueue:
-    """Remove a queue with its tickets: see QueueService.remove_queue."""
-    first = advance(store, ladder, 1)
-    setups = stored_queues.read(store, ladder)
+def remove_queue(
+    store: Store, ladder: int, name: str, *, force: bool, now: int, counts: Mapping[int, int]
+) -> RemovedQueue:
+    """Remove a queue with its tickets: see QueueService.remove_queue; `counts`: see QueueChanges."""
+    changes = QueueChanges(store, ladder, now, counts)
+    setups = changes.setups
     stored_queues.find(setups, name)
     open_tickets = [row for row in tickets.read_open(store, ladder) if name in row.party.queues]
     if open_tickets and not force:
         count = f"{len(open_tickets)} ticket{'s wait' if len(open_tickets) > 1 else ' waits'}"
         raise ConflictError(f"{count} in queue {name!r}; remove it when it is empty, or force the removal")
-    changes = QueueChanges(store, ladder, setups, now, first, 1)
     reason = f"queue {name!r} was removed"
     changes.read([row.ticket for row in open_tickets])
     for offer in list(changes.offers.values()):
@@ -53,4 +54,4 @@ def remove_queue(store: Store, ladder: int, name: str, *, force: bool, now: int)
             changes.drop(row.ticket, row.party.players, reason)
     changes.keep()
     queues.delete(store, ladder, name)
-    return RemovedQueue(len(open_tickets), sorted(changes.touched))
+    return RemovedQueue(len(open_tickets), changes.touched)

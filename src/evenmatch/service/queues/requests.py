@@ -28,12 +28,14 @@ class QueuedPlayer:
 class Join:
     """A party joins these queues.
 
-    request  an id chosen by the sender: repeating it with the same party returns the same ticket
+    request   an id chosen by the sender: repeating it with the same party returns the same ticket
+    playlist  queues of other ladders, by ladder, in which the party waits too; the first match ends them all
     """
 
     members: tuple[QueuedPlayer, ...]
     queues: tuple[str, ...]
     request: str | None = None
+    playlist: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +73,14 @@ QueueRequest = Join | TicketAnswer
 
 @dataclass(frozen=True, slots=True)
 class RequestResult:
-    """The ticket after a request was carried out. state: waiting, offered, matched or gone."""
+    """The ticket after a request was carried out. state: waiting, offered, elsewhere, matched or gone.
+
+    playlist  the party's tickets on other ladders, by ladder, after a join
+    """
 
     ticket: int
     change: int
     state: str
     offer: int | None = None
     match_id: str | None = None
+    playlist: Mapping[str, int] = field(default_factory=dict)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 from evenmatch.durations import SECOND
 from evenmatch.ledger.store import Store
@@ -13,6 +15,7 @@ from evenmatch.matchmaking import Filling, Proposal
 from evenmatch.service.queues import backfill
 from evenmatch.service.queues.changes import QueueChanges
 from evenmatch.service.queues.join_profiles import JoinProfiles
+from evenmatch.service.queues.playlists import with_locks
 from evenmatch.service.queues.queue_service import QueueService
 from evenmatch.service.queues.queue_state import QueueState
 
@@ -63,7 +66,7 @@ class MatchmakerTick:
             self._decide(decisions, levels)
             if not decisions.count:
                 return TickCounts()
-            stepped = self._write(decisions)
+            stepped = with_locks({self._state.ladder: decisions.count}, partial(self._write, decisions))
             self._state.catch_up(self._now)
             return stepped
         finally:
@@ -168,11 +171,14 @@ class MatchmakerTick:
             for member in self._state.held[ticket].party.members
         ]
 
-    def _write(self, decisions: TickDecisions) -> TickCounts:
-        """Write the decisions that are still valid: tickets, offers and queues may have changed since."""
+    def _write(self, decisions: TickDecisions, counts: Mapping[int, int]) -> TickCounts:
+        """Write the decisions that are still valid: tickets, offers and queues may have changed since.
+
+        counts  see QueueChanges
+        """
         queue_state, now = self._state, self._now
         with self._database.write() as store:
-            changes = QueueChanges.take(store, queue_state.ladder, queue_state.setups, now, decisions.count)
+            changes = QueueChanges(store, queue_state.ladder, now, counts, queue_state.setups)
             changes.read_offers(decisions.lapsed)
             lapsed = [offer for offer in changes.offers.values() if offer.state == offers.OPEN]
             for offer in lapsed:
@@ -190,9 +196,8 @@ class MatchmakerTick:
             for offer in new:
                 changes.put(offer)
             changes.keep()
-            touched = sorted(changes.touched)
-            self._queue_service.notifier.announce(store, self._ladder, touched)
-        self._queue_service.notifier.ring(self._ladder, touched)
+            touched = self._queue_service.notifier.announce_changed(store, self._ladder, changes.touched)
+        self._queue_service.notifier.ring_changed(touched)
         return TickCounts(tuple(offer.offer for offer in new), tuple(offer.offer for offer in lapsed), tuple(dropped))
 
     def _unchanged(self, store: Store) -> set[str]:

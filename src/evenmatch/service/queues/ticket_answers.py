@@ -45,6 +45,7 @@ def _leave(changes: QueueChanges, row: TicketRow, players: set[int] | None) -> N
     if row.state == tickets.GONE:
         return
     _refuse_matched(row)
+    _refuse_elsewhere(row)
     if row.state == tickets.WAITING:
         changes.leave(row, set(), "left the queue")
     else:
@@ -75,8 +76,16 @@ def _refuse_matched(row: TicketRow) -> None:
         raise ConflictError(f"ticket {row.ticket} already has its match, {row.match_id!r}")
 
 
+def _refuse_elsewhere(row: TicketRow) -> None:
+    if row.state == tickets.ELSEWHERE:
+        raise ConflictError(
+            f"the party of ticket {row.ticket} has an offer on another ladder of its playlist; answer it there"
+        )
+
+
 def _check_offer(row: TicketRow, request: Accept | Decline) -> None:
     """Raise ConflictError if the ticket has no offer, or another one than the answer names."""
+    _refuse_elsewhere(row)
     if row.state != tickets.OFFERED:
         off = "" if request.offer is None else f": offer {request.offer} is off"
         raise ConflictError(f"ticket {row.ticket} still waits and has no open offer{off}")

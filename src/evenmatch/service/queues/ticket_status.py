@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from evenmatch.durations import SECOND
 from evenmatch.ledger.store import Store
-from evenmatch.ledger.tables import live_matches, offers, tickets
+from evenmatch.ledger.tables import ladders, live_matches, offers, tickets
 from evenmatch.ledger.tables.live_matches import LiveMatchRow
 from evenmatch.ledger.tables.offers import OfferRow
 from evenmatch.ledger.tables.tickets import TicketRow
@@ -58,15 +59,24 @@ class StartedMatch:
     roles: Mapping[str, str | None]
 
 
+class LinkedTicket(NamedTuple):
+    """A party's ticket on another ladder of its playlist. state: waiting, offered, elsewhere, matched or gone."""
+
+    ladder: str
+    ticket: int
+    state: str
+
+
 @dataclass(frozen=True)
 class Status:
-    """The status of a ticket. state: waiting, offered, matched or gone.
+    """The status of a ticket. state: waiting, offered, elsewhere (offered on another ladder), matched or gone.
 
     change   the later change number of the ticket and its offer; equal numbers mean that only time has passed
     waited   waiting time in seconds, without times when no matchmaker ran; None if it does not wait any more
     is_matching  whether a matchmaker runs now; False while it starts
     ended    why the ticket is gone, in words
     waiting  what it waits for, by queue; empty if this process does not know
+    playlist  the party's tickets on other ladders, of which at most one has an offer
     """
 
     ticket: int
@@ -81,6 +91,14 @@ class Status:
     match: StartedMatch | None = None
     waiting: Mapping[str, Waiting] = field(default_factory=dict)
     is_matching: bool = True
+    playlist: tuple[LinkedTicket, ...] = ()
+
+    @property
+    def follow(self) -> LinkedTicket | None:
+        """The ticket of the playlist to follow instead: it has an offer or a match, or waits while this one is gone."""
+        states = (tickets.OFFERED, tickets.MATCHED) + ((tickets.WAITING,) if self.state == tickets.GONE else ())
+        others = [entry for entry in self.playlist if entry.state in states]
+        return min(others, key=lambda entry: states.index(entry.state), default=None)
 
 
 def read(store: Store, ladder: int, numbers: Sequence[int], now: int, until: int | None = None) -> dict[int, Status]:
@@ -92,19 +110,41 @@ def read(store: Store, ladder: int, numbers: Sequence[int], now: int, until: int
     offer_numbers = sorted({row.offer for row in rows.values() if row.offer is not None})
     match_ids = sorted({row.match_id for row in rows.values() if row.match_id is not None})
     known_offers, matches = offers.read(store, ladder, offer_numbers), live_matches.read(store, ladder, match_ids)
-    return {number: _status(row, known_offers, matches, now, until) for number, row in rows.items()}
+    linked = _linked(store, ladder, rows.values())
+    return {
+        number: _status(row, known_offers, matches, linked.get(number, ()), now, until) for number, row in rows.items()
+    }
+
+
+def _linked(store: Store, ladder: int, rows: Collection[TicketRow]) -> dict[int, tuple[LinkedTicket, ...]]:
+    """The tickets on other ladders of those of these tickets that belong to playlists, by number."""
+    playlists = {
+        row.ticket: [entry for entry in row.playlist if entry.ladder != ladder] for row in rows if row.playlist
+    }
+    if not playlists:
+        return {}
+    entries = {entry for listed in playlists.values() for entry in listed}
+    states = tickets.read_states(store, entries)
+    names = ladders.names(store, sorted({entry.ladder for entry in entries}))
+    return {
+        number: tuple(
+            LinkedTicket(names[entry.ladder], entry.ticket, states.get(entry, tickets.GONE)) for entry in listed
+        )
+        for number, listed in playlists.items()
+    }
 
 
 def _status(
     row: TicketRow,
     known_offers: Mapping[int, OfferRow],
     matches: Mapping[str, LiveMatchRow],
+    linked: tuple[LinkedTicket, ...],
     now: int,
     until: int | None,
 ) -> Status:
     offer = None if row.offer is None else known_offers.get(row.offer)
     match = None if row.match_id is None else matches.get(row.match_id)
-    is_open = row.state in (tickets.WAITING, tickets.OFFERED)
+    is_open = row.state in tickets.OPEN
     return Status(
         ticket=row.ticket,
         state=row.state,
@@ -117,6 +157,7 @@ def _status(
         offer=None if offer is None or row.state != tickets.OFFERED else _offer_status(offer, row.ticket),
         match=None if match is None else _begun_match(match),
         is_matching=until is None,
+        playlist=linked,
     )
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from starlette.responses import Response
 
@@ -20,6 +22,7 @@ from evenmatch.web.view_models import LadderShown
 
 OFFERS = 200  # latest offers from which waits are estimated
 SHOWN = 12  # latest offers listed
+MOST_ELSEWHERE = 24  # queues of other ladders listed
 SUGGESTED = 5.0  # percentiles, for players who keep no filter
 NEWCOMER = 50.0  # the percentile of an unrated player
 
@@ -38,6 +41,7 @@ def _queue(visit: PageRequest) -> Mapping[str, object]:
     level = view.snapshot.queue_percentile(own.rating) if isinstance(own, Standing) else NEWCOMER
     return {
         "ladder": LadderShown.of(view),
+        "elsewhere": _elsewhere(visit) if may_queue(visit) else [],
         "queues": [(setup, counts.get(setup.name)) for setup in setups],
         "is_matching": not setups or site.queue_service.is_matching(visit.ladder),
         "offers": recent[:SHOWN],
@@ -52,6 +56,40 @@ def _queue(visit: PageRequest) -> Mapping[str, object]:
         "form": visit.form_at("ladders", visit.ladder, "queue", "join"),
         "team_size": view.settings.team_size or max((setup.policy.team_size for setup in setups), default=1),
     }
+
+
+class QueueElsewhere(NamedTuple):
+    """A queue of another ladder, in which a playlist can wait too."""
+
+    ladder: str
+    queue: str
+
+    @property
+    def value(self) -> str:
+        """How the form names it."""
+        return json.dumps(self, ensure_ascii=False)
+
+
+def _elsewhere(visit: PageRequest) -> list[QueueElsewhere]:
+    """The queues of other ladders that the visitor may join on these pages, at most MOST_ELSEWHERE."""
+    is_open = visit.site.options.guests
+    listed = visit.site.queue_service.queues_elsewhere(visit.ladder)
+    allowed = [QueueElsewhere(*named) for named in listed if is_open or visit.may("queue", named[0])]
+    return allowed[:MOST_ELSEWHERE]
+
+
+def _playlist(visit: PageRequest, sent: Sequence[tuple[str, str]]) -> dict[str, tuple[str, ...]]:
+    """The queues of other ladders that a form names, by ladder. Raises InputError, ForbiddenError."""
+    chosen = {value for key, value in sent if key == "elsewhere"}
+    playlist: dict[str, tuple[str, ...]] = {}
+    with about("elsewhere"):
+        for named in _elsewhere(visit):
+            if named.value in chosen:
+                playlist[named.ladder] = (*playlist.get(named.ladder, ()), named.queue)
+                chosen.discard(named.value)
+        if chosen:
+            raise InputError(f"{min(chosen)[:80]!r} is not a queue that you may join here; choose from the list")
+    return playlist
 
 
 def may_queue(visit: PageRequest) -> bool:
@@ -96,7 +134,9 @@ async def join(visit: PageRequest) -> Response:
         name=name, within=chosen.within, loose=chosen.loose, regions=chosen.regions, max_ping=chosen.max_ping
     )
     party = (first, *(requests.QueuedPlayer(name=member) for member in names if member != name))
-    joined = await visit.site.wishes.one(visit.ladder, requests.Join(members=party, queues=queues))
+    playlist = await visit.site.work(_playlist, visit, sent)
+    wish = requests.Join(members=party, queues=queues, playlist=playlist)
+    joined = await visit.site.wishes.one(visit.ladder, wish)
     response = visit.go(address("ladders", visit.ladder, "queue", "tickets", joined.ticket))
     visit.remember(response, name)
     return response
@@ -149,8 +189,10 @@ def _check_may(visit: PageRequest) -> None:
 
 
 async def ticket(visit: PageRequest) -> Response:
-    """Show the ticket of a party: waiting, offered a match, or playing."""
+    """Show the ticket of a party: waiting, offered a match, or playing; of a playlist the one with the match."""
     status = await _own_status(visit)
+    if status.follow is not None:
+        return visit.go(address("ladders", status.follow.ladder, "queue", "tickets", status.follow.ticket))
     return await visit.show("ticket", lambda: _ticket(visit, status))
 
 
