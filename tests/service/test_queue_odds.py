@@ -12,13 +12,11 @@ from evenmatch.service.queries.ladder_queries import LadderQueries
 from evenmatch.service.queues.matchmaker import Matchmaker
 from evenmatch.service.queues.queue_service import QueueService
 from evenmatch.systems import names
+from far_levels import far_levels
 from ledger.sample_matches import team_match
 from service.sample_queues import ANYBODY, hold_lease, join_queue, party, select_rows, solos
 
 PLAYERS = [f"p{number}" for number in range(8)]
-LEVELS = {"wager": (1.0, 1.5, 4.0, 9.0), "scorefactor": (100, 160, 300, 700), "trueskill": (0, 8, 15, 30)}
-LEVELS |= {"wenglin": (0, 8, 15, 30), "trophies": (0, 100, 400, 900), "planeswalker": (0, 10, 40, 200)}
-LEVELS |= {"battlepoints": (700, 900, 1300, 2100)}
 STAND_IN = {"trophies": 0.08}  # how far the stand-in for odds may miss the most even teams
 
 
@@ -30,7 +28,7 @@ def queue_service(service):
 def new_ladder(service, queue_service, system, size, **policy):
     """A ladder whose players are at four levels far from each other, the lowest at the floor if there is one."""
     service.create_ladder("own", system, rules(system))
-    levels = np.repeat(LEVELS.get(system, (900, 1300, 1600, 2400)), 2).astype(float)
+    levels = np.repeat(far_levels(system), 2)
     service.start_ratings("own", dict(zip(PLAYERS, levels.tolist(), strict=True)))
     queue_service.set_queue("own", "ranked", {**ANYBODY, "team_size": size, **policy})
 
@@ -174,7 +172,7 @@ def test_teams_that_are_even_by_strength_are_even_by_odds(system):
     Levels are those of a ladder's middle: within a tenth of the distance between its levels.
     """
     by, luck = rules(system), np.random.default_rng(5)
-    lowest, _, middle, _ = LEVELS.get(system, (900, 1300, 1600, 2400))
+    lowest, _, middle, _ = far_levels(system)
     worst = 0.0
     for _ in range(40):
         ratings = middle + (middle - lowest) * luck.uniform(-0.1, 0.1, 8)

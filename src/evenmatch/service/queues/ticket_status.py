@@ -76,7 +76,7 @@ class Status:
     is_matching  whether a matchmaker runs now; False while it starts
     ended    why the ticket is gone, in words
     waiting  what it waits for, by queue; empty if this process does not know
-    playlist  the party's tickets on other ladders, of which at most one has an offer
+    playlist  the tickets of its party on other ladders; at most one of them has an offer
     """
 
     ticket: int
