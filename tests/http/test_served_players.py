@@ -1,7 +1,5 @@
 """What the service promises to players, through a real socket: true odds, filters, what is shown, inactivity, sides."""
 
-import time
-
 import pytest
 
 from evenmatch import systems
@@ -104,17 +102,18 @@ def test_a_player_sees_what_the_ladder_shows_and_an_operator_everything(served, 
             assert "1.05" not in answer.text
 
 
-def test_inactivity_lowers_a_rating_once_and_says_so_before(admin):
+def test_what_inactivity_will_cost_is_said_and_previewed_before_it_starts(admin):
+    """The rule counts days from when the ladder has it, so nothing falls at once."""
     on = create(admin, "arena", inactivity="rating", rating_decay=20.0, grace_days=14.0, placement=1)
     request_json(admin, "POST", f"{on}/matches", match(1, [["ann"], ["bob"]], "2026-01-01T12:00:00Z"))
-    for _ in range(600):  # a worker of the service lowers it within seconds
-        if request_json(admin, "GET", f"{on}/players/ann")["standing"]["rating"] == 1500:  # where players begin
-            break
-        time.sleep(0.1)
+    notice = request_json(admin, "GET", f"{on}/players/ann")["inactivity"]
+    assert (notice["rule"], notice["amount"]) == ("rating", 20.0)
+    assert "the rating falls by" in notice["text"]
+    assert request_json(admin, "GET", f"{on}/decay/preview")["moves"] == []
+    (move,) = request_json(admin, "GET", f"{on}/decay/preview?days=60")["moves"]
+    assert (move["player"], move["before"], move["after"]) == ("ann", 1516, 1500)
     assert request_json(admin, "POST", f"{on}/decay")["players"] == 0
-    assert request_json(admin, "GET", f"{on}/decay/preview?days=60")["moves"] == []
-    events = request_json(admin, "GET", f"{on}/corrections")["items"]
-    assert [event["kind"] for event in events] == ["ratings-decayed"]
+    assert request_json(admin, "GET", f"{on}/players/ann")["standing"]["rating"] == 1516
 
 
 def test_who_changes_sides_is_counted_where_they_played_longest(admin):
