@@ -78,6 +78,7 @@ BELOW = {
     ],
     "client": ["errors", "http"],  # of http the models alone: tests/client says so
     "web": [
+        "attributes",
         "calibration",
         *("errors", "options", "policy", "match", "history", "tables", "systems", "standings", "rating", "matchmaking"),
         *("lab", "service", "http"),  # of http what answers a request: the site, who asks, the log

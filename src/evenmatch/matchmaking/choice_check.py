@@ -17,12 +17,7 @@ def check_choices(members: Mapping[str, ChoosingPlayer], policies: Mapping[str, 
     An attribute, a value and a map must be declared in one of the queues; a queue that does not declare it ignores it.
     """
     for name, member in members.items():
-        for attribute, values in member.attributes.items():
-            _check_values(name, attribute, values, policies)
-        maps = [known for policy in policies.values() for known in policy.maps]
-        for veto in member.vetoes:
-            if veto not in maps:
-                raise InputError(f"{name}: vetoes has {veto!r}; {_expected(maps, 'maps')}")
+        check_declared(name, member, policies)
     choice = common_choice(members)
     accepted = dict(choice.accepted)
     for queue, policy in policies.items():
@@ -38,9 +33,24 @@ def check_choices(members: Mapping[str, ChoosingPlayer], policies: Mapping[str, 
                 )
 
 
+def check_declared(name: str, member: ChoosingPlayer, policies: Mapping[str, Policy]) -> None:
+    """Raise InputError for an attribute, a value or a map that none of these queues declares."""
+    for attribute, values in member.attributes.items():
+        _check_values(name, attribute, values, policies)
+    maps = [known for policy in policies.values() for known in policy.maps]
+    for veto in member.vetoes:
+        if veto not in maps:
+            raise InputError(f"{name}: vetoes has {veto!r}; {_expected(maps, 'maps')}")
+
+
+def declared_values(policies: Mapping[str, Policy], attribute: str) -> list[str]:
+    """The values of an attribute, or the maps, that these queues declare."""
+    return [value for policy in policies.values() for value in _values(policy, attribute)]
+
+
 def _check_values(name: str, attribute: str, values: Sequence[str], policies: Mapping[str, Policy]) -> None:
     declared = {known for policy in policies.values() for known in policy.attributes}
-    known = [value for policy in policies.values() for value in _values(policy, attribute)]
+    known = declared_values(policies, attribute)
     if attribute not in declared and not (attribute == MAP and known):
         raise InputError(
             f"{name}: attribute {attribute!r} is not declared; {_expected(sorted(declared), 'attributes')}"

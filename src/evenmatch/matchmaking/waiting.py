@@ -71,7 +71,8 @@ class Waiting:
             f"{self.within} of the waiting players could be in a match with you now"
         ]
         lines += [
-            f"{self.others} others wait, {count.players} of them accept {_written(name, count.values)}"
+            f"{self.others} other player{' waits' if self.others == 1 else 's wait'}, {count.players} of them "
+            f"accept{'s' if count.players == 1 else ''} {_written(name, count.values)}"
             for name, count in self.attributes.items()
         ]
         if self.widens_in is not None:

@@ -9,11 +9,12 @@ from evenmatch.ledger.store import Store
 from evenmatch.ledger.tables import live_matches, penalties, seats, tickets
 from evenmatch.ledger.tables.seats import Seat
 from evenmatch.ledger.tables.tickets import TicketRow
+from evenmatch.matchmaking import Policy, check_choices
 from evenmatch.service import stored_queues
 from evenmatch.service.queues import kept_filters
 from evenmatch.service.queues.join_profiles import JoinProfiles
 from evenmatch.service.queues.kept_filters import completed
-from evenmatch.service.queues.parties import check, party_of
+from evenmatch.service.queues.parties import check, choices_of, party_of
 from evenmatch.service.queues.requests import Join, RequestResult
 from evenmatch.service.stored_queues import QueueSetup
 from evenmatch.service.times import iso_time
@@ -37,13 +38,26 @@ def check_queues(join: Join, setups: Mapping[str, QueueSetup]) -> None:
             if role not in roles:
                 known = f"the roles are {', '.join(sorted(roles))}" if roles else "none of its queues has roles"
                 raise InputError(f"player {member.name!r} offers the role {role!r}; {known}")
+    check_choices(choices_of(join), policies_of(join, setups))
+
+
+def policies_of(join: Join, setups: Mapping[str, QueueSetup]) -> dict[str, Policy]:
+    """The policies of the queues of a join, by name."""
+    return {name: setups[name].policy for name in join.queues}
 
 
 class Joins:
     """The joins of one transaction, which holds the ladder's change lock and has called `share_names`."""
 
-    def __init__(self, store: Store, levels: JoinProfiles, ids: Mapping[str, int], now: int) -> None:
-        self._store, self._ladder, self._now = store, levels.ladder, now
+    def __init__(
+        self,
+        store: Store,
+        levels: JoinProfiles,
+        setups: Mapping[str, QueueSetup],
+        ids: Mapping[str, int],
+        now: int,
+    ) -> None:
+        self._store, self._ladder, self._setups, self._now = store, levels.ladder, setups, now
         self._levels, self._ids = levels, ids
 
     def join(self, joins: Mapping[int, Join]) -> dict[int, Outcome]:
@@ -101,9 +115,11 @@ class Joins:
             enemy = next((name for name in member.avoid if self._ids[name] in players), None)
             if enemy is not None:
                 raise InputError(f"player {member.name!r} avoids {enemy!r}, who is in the same party")
-        join = completed(join, self._ids, self._kept)
+        policies = policies_of(join, self._setups)
+        join = completed(join, self._ids, self._kept, policies)
         if not self._kept.keys().isdisjoint(players):
             check(join)
+            check_choices(choices_of(join), policies)
         party = party_of(join, self._ids, self._level)
         new[number] = TicketRow(number, number, tickets.WAITING, self._now, self._now, party)
         self._seats.update(dict.fromkeys(players, Seat(self._ladder, number, None)))

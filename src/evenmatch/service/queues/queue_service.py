@@ -170,7 +170,7 @@ class QueueService:
                 allowed[changes.first + index] = join
         if allowed:
             ids = player_identities.admit(changes.store, _names(allowed.values()))[0]
-            joined = Joins(changes.store, levels, ids, changes.now).join(allowed)
+            joined = Joins(changes.store, levels, changes.setups, ids, changes.now).join(allowed)
             outcomes |= {number - changes.first: outcome for number, outcome in joined.items()}
 
     def statuses(self, ladder: str, numbers: Sequence[int], *, why: bool = True) -> dict[int, Status]:
@@ -239,7 +239,8 @@ class QueueService:
     def set_filter(self, ladder: str, player: str, chosen: QueueFilter | None) -> None:
         """Keep a player's filter (None: forget it), also for the ticket in which they wait, which keeps its place.
 
-        Raises UnknownNameError for an unknown ladder, InputError for a party that could play nowhere with it.
+        Raises UnknownNameError for an unknown ladder, InputError for a party that could play nowhere with it
+        and for an attribute, a value or a map that no queue of the ladder declares.
         """
         check_text("player name", player)
         with self.service.database.write() as store:
@@ -247,7 +248,7 @@ class QueueService:
             number = store.head(ladder).ladder
             change_locks.lock(store, number)
             ids = player_identities.admit(store, {player})[0]
-            touched = kept_filters.change(store, number, ids[player], chosen)
+            touched = kept_filters.change(store, number, player, ids[player], chosen)
             self.service.note(store)
             self.notifier.announce(store, ladder, touched)
         self.notifier.ring(ladder, touched)
