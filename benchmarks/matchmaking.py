@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import pairwise
+from itertools import combinations, pairwise, product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,8 @@ from evenmatch.lab.queue.scenario import Scenario
 from evenmatch.lab.queue.simulation import play as run_queue
 from evenmatch.lab.queue.simulation import simulate
 from evenmatch.lab.queue.ticket_source import Crowd
-from evenmatch.matchmaking import LineUps, Member, Policy, Proposals, Queue, Ticket, Tickets, propose
+from evenmatch.matchmaking import Attribute, LineUps, Member, Policy, Proposals, Queue, Ticket, Tickets, propose
+from evenmatch.matchmaking.ticket_choice import TicketChoice
 from evenmatch.matchmaking.tickets import FOREVER
 from evenmatch.standings.percentiles import queue_percentiles
 from evenmatch.systems import loop
@@ -41,7 +42,7 @@ Whole = NDArray[np.int64]
 
 def run() -> Section:
     """Measure ticks on one core, joins and leaves, and the default scenario over several seeds."""
-    figures = [*ticks(), *own_odds(), *steady(), *moves(), *quality()]
+    figures = [*ticks(), *attributes(), *own_odds(), *steady(), *moves(), *quality()]
     notes = [
         "6v6 under the policy `balanced`, one core, kernels compiled before; best of "
         f"{ROUNDS} ticks over the same queue, its order made before the first and kept. Percentiles are uniform, "
@@ -52,6 +53,8 @@ def run() -> Section:
         "The reference of a tick is the obvious way in plain Python for single players: sort tuples, cut windows of "
         "twelve, check every filter, split by snake. It knows no parties, regions, avoid lists or costs. That of "
         "joining is a dict of tuples. Tickets that join one by one are in the columns before the clock stops.",
+        "Attributes: one of three modes (60, 35 and 5 %), one of two platforms or both, one of two versions (10 and 90 "
+        "%), and up to two vetoes of seven maps, all to be agreed on by twelve.",
         "*by …*: the players have the ratings of a season of 200,000 5v5 matches, and the matchmaker asks that rating "
         "system for the odds of every match, from the states of its twelve players.",
         f"Quality is that of `evenmatch simulate-queue`, by its default scenario, the worst of seeds {SEEDS}; the "
@@ -119,6 +122,42 @@ class Ladder(Crowd):
     def joining(self, at: int) -> Tickets:
         """Tickets that join at this tick."""
         return self.odds.take(super().joining(at))
+
+
+def attributes() -> list[Figure]:
+    """A tick where every player asks for a mode, platforms and a version, and vetoes maps."""
+    declared: dict[str, Attribute] = {
+        "mode": Attribute(kind="equal", values=("flag", "deathmatch", "hill")),
+        "platform": Attribute(values=("pc", "console")),
+        "version": Attribute(kind="equal", values=("1.4", "1.5")),
+    }
+    maps = tuple(f"map {number}" for number in range(1, 8))
+    policy, queue = replace(POLICY, attributes=declared, maps=maps, vetoes=2), Queue()
+    queue.join_all(choosing(solos(100_000), maps))
+    found = propose(queue, NOW, policy)
+    taken = best(partial(propose, queue, NOW, policy))
+    name = "100,000 single players, attributes on all tickets"
+    return [
+        Figure(f"a tick over {name}", 1e3 * taken, "ms", 200.0, False, None, ""),
+        Figure(f"placed of {name}", 100 * len(found.player) / 100_000, "%", 99.0, True, None, ""),
+    ]
+
+
+def choosing(tickets: Tickets, maps: Sequence[str]) -> Tickets:
+    """The tickets with a mode, platforms, a version and up to two vetoed maps each."""
+    draw, modes = np.random.default_rng(SEED), {"flag": 0.6, "deathmatch": 0.35, "hill": 0.05}
+    platforms = {("pc",): 0.3, ("console",): 0.3, ("console", "pc"): 0.4}
+    versions, vetoes = {"1.4": 0.1, "1.5": 0.9}, [(), *combinations(maps, 1), *combinations(maps, 2)]
+    drawn = product(modes, platforms, versions, vetoes)
+    choices = [
+        TicketChoice((("mode", (mode,)), ("platform", platform), ("version", (version,))), veto)
+        for mode, platform, version, veto in drawn
+    ]
+    weights = [
+        modes[mode] * platforms[platform] * versions[version] / len(vetoes)
+        for mode, platform, version, _ in product(modes, platforms, versions, vetoes)
+    ]
+    return replace(tickets, choice=draw.choice(len(choices), len(tickets), p=weights), choices=tuple(choices))
 
 
 def own_odds() -> list[Figure]:

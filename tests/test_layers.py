@@ -21,7 +21,8 @@ BELOW = {
     "durations": [],
     "options": ["errors"],
     "whole_file": ["errors"],
-    "policy": ["errors", "options", "history"],
+    "attributes": ["errors", "options"],
+    "policy": ["attributes", "errors", "options", "history"],
     "calibration": ["history"],
     "__main__": ["cli"],
     "errors": [],
@@ -39,6 +40,7 @@ BELOW = {
         *("stake_assumptions", "stakes"),
     ],
     "matchmaking": [
+        "attributes",
         "durations",
         "errors",
         "options",
@@ -47,18 +49,19 @@ BELOW = {
     ],  # tickets carry numbers: no rating system, no standings
     "lab": [
         "calibration",
-        *("durations", "options", "policy", "whole_file"),
+        *("attributes", "durations", "options", "policy", "whole_file"),
         *("errors", "match", "history", "tables", "systems", "standings", "rating", "online", "matchmaking"),
         *("compile_notice", "__version__"),
     ],
     "ledger": ["durations", "errors", "match", "history", "systems", "standings", "rating"],
     "service": [
         "calibration",
-        *("durations", "options", "policy", "whole_file"),
+        *("attributes", "durations", "options", "policy", "whole_file"),
         *("errors", "match", "history", "tables", "systems", "standings", "rating", "online", "matchmaking"),
         *("compile_notice", "ledger", "stake_assumptions", "stakes"),
     ],
     "http": [
+        "attributes",
         "calibration",
         "errors",
         "options",
@@ -75,6 +78,7 @@ BELOW = {
     ],
     "client": ["errors", "http"],  # of http the models alone: tests/client says so
     "web": [
+        "attributes",
         "calibration",
         *("errors", "options", "policy", "match", "history", "tables", "systems", "standings", "rating", "matchmaking"),
         *("lab", "service", "http"),  # of http what answers a request: the site, who asks, the log
@@ -86,13 +90,14 @@ BELOW = {
     ],
     "cli": [
         "calibration",
-        *("durations", "options", "policy", "whole_file"),
+        *("attributes", "durations", "options", "policy", "whole_file"),
         *("errors", "match", "history", "tables", "systems", "standings", "rating", "online", "matchmaking"),
         *("lab", "service", "http", "web", "demo", "stake_assumptions", "stakes"),
         "__version__",
     ],
 }
 PURE = [
+    "attributes",
     "durations",
     "options",
     "policy",
@@ -110,6 +115,7 @@ PURE = [
 THIRD_PARTY = {
     "durations": [],
     "options": [],
+    "attributes": [],
     "policy": [],
     "whole_file": [],
     "__main__": [],

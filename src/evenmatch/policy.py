@@ -10,6 +10,7 @@ from itertools import pairwise
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
+from evenmatch.attributes import Attribute, attributes_of, check_size, names_of
 from evenmatch.errors import BadParameterError, UnknownNameError
 from evenmatch.options import Checked, known_values, number, options_of, structure, whole
 
@@ -96,6 +97,14 @@ class Policy(Checked):
     roles: Mapping[str, int] = structure(
         {}, "How many players of each role every team needs; a player gets one of the roles that they offer."
     )
+    attributes: Mapping[str, Attribute] = structure(
+        {},
+        "Attributes on which all players of a match agree, by name: a table with kind (equal or meet), values, and "
+        "worth in seconds (none: never without).",
+    )
+    maps: tuple[str, ...] = structure((), "Maps; a match is played on one that all its players accept.")
+    vetoes: int = whole(0, 0, 63, "The most maps that a player may veto.")
+    map_seed: int = whole(1, 0, 2**32 - 1, "Seed of the choice among maps.")
     odds: Callable[[Any], Floats] | None = None  # see matchmaking.OddsFunction
 
     def __post_init__(self) -> None:
@@ -104,6 +113,11 @@ class Policy(Checked):
         object.__setattr__(self, "steps", tuple((float(after), float(width)) for after, width in self.steps))
         _check_roles(self.roles, self.team_size, self.min_team_size)
         object.__setattr__(self, "roles", dict(sorted(self.roles.items())))
+        object.__setattr__(self, "attributes", attributes_of(self.attributes))
+        object.__setattr__(self, "maps", names_of("maps", self.maps))
+        check_size(self.attributes.values(), self.maps)
+        if self.maps and self.vetoes >= len(self.maps):
+            raise BadParameterError(f"vetoes={self.vetoes}: expected fewer than the {len(self.maps)} maps")
         if self.odds is not None and not callable(self.odds):
             raise BadParameterError(f"odds={self.odds!r}: expected a function of line-ups, or none")
         if self.min_team_size is not None and self.min_team_size > self.team_size:
@@ -147,7 +161,9 @@ class Policy(Checked):
     def to_data(self) -> dict[str, object]:
         """All options except `odds`, ready for JSON."""
         data = {name: getattr(self, name) for name in options_of(Policy)}
-        return data | {"steps": [list(step) for step in self.steps], "roles": dict(self.roles)}
+        attributes = {name: attribute.to_data() for name, attribute in self.attributes.items()}
+        structures = {"steps": [list(step) for step in self.steps], "roles": dict(self.roles), "maps": list(self.maps)}
+        return data | structures | {"attributes": attributes}
 
 
 def presets() -> dict[str, Policy]:

@@ -38,8 +38,18 @@ EVERYTHING = Scenario(
     tell_deviation=True,
     roles={"tank": 0.6, "healer": 0.6},
     share_avoiding=0.2,
+    attributes={"platform": {"pc": 2, "console": 1, "any": 1}},
+    vetoes={"dust": 0.3},
 )
-POLICY = Policy(team_size=3, uncertainty=0.2, roles={"tank": 1}, max_wait=60.0)
+POLICY = Policy(
+    team_size=3,
+    uncertainty=0.2,
+    roles={"tank": 1},
+    max_wait=60.0,
+    attributes={"platform": {"values": ["pc", "console"], "worth": 20}},
+    maps=("dust", "nuke", "train"),
+    vetoes=1,
+)
 
 
 def recorded_run(scenario, matchmaker, policy):
@@ -89,6 +99,9 @@ def test_every_column_of_a_ticket_comes_back():
     np.testing.assert_array_equal(again.ping, run.tickets.ping)
     assert (again.region_names, again.role_names) == (("eu", "us"), ("tank", "healer"))
     assert np.isinf(again.ping).any()
+    choices = [[own.choices[row] for row in own.choice.tolist()] for own in (again, run.tickets)]
+    assert choices[0] == choices[1]
+    assert len(set(choices[0])) == 6  # three kinds of platforms, with and without a veto
 
 
 def test_a_journal_tells_what_it_recorded(lines):
@@ -251,6 +264,11 @@ def test_a_head_that_cannot_be_is_refused(lines, change, words):
         (lambda tick: tick["join"].update(regions=["eu"], ping=[["a"]] * len(tick["join"]["id"])), "has 'a'"),
         (lambda tick: tick["join"].update(regions=["eu"], ping=[[-1]] * len(tick["join"]["id"])), "from 0"),
         (lambda tick: tick["join"].update(named=[1]), "starts"),
+        (lambda tick: tick["join"].update(choices={}), "choices: expected a list"),
+        (lambda tick: tick["join"].update(choices=[{"vetoes": []}]), "a table of attributes"),
+        (lambda tick: tick["join"].update(choices=[{"attributes": {"mode": [1]}}]), "different names"),
+        (lambda tick: tick["join"].update(choice=[0] * len(tick["join"]["id"])), "choice has a row"),
+        (lambda tick: tick["join"].update(choices=[{"attributes": {}}], choice=[0, 0, 0, 0, 0, 0, 0]), "choice has 7"),
     ],
 )
 def test_a_tick_that_cannot_be_is_refused_by_its_line(lines, change, words):

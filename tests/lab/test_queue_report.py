@@ -300,3 +300,19 @@ def test_a_page_without_a_match_starts_without_an_error(browser, tmp_path):
 def test_figures_can_be_told_as_json(runs):
     for figure in (charts.odds_chart(runs), charts.true_odds(runs)):
         assert figure is None or json.loads(figure.to_json())["data"]
+
+
+def test_a_report_tells_the_attributes_of_policy_and_players(tmp_path):
+    told = Scenario(minutes=1, attributes={"platform": {"pc": 3, "console": 1}}, vetoes={"dust": 0.25})
+    policy = Policy(
+        team_size=2,
+        attributes={"platform": {"values": ["pc", "console"], "worth": 30}},
+        maps=("dust", "nuke"),
+        vetoes=1,
+    )
+    run = simulate(told, propose, policy, name="choosy")
+    page = ReportPage(written_report([run], tmp_path))
+    assert "platform (meet of pc, console, worth 30 s)" in page.text
+    assert "dust, nuke" in page.text
+    assert "pc 75%, console 25%" in page.text
+    assert "dust 25%" in page.text

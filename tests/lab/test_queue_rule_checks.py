@@ -135,6 +135,33 @@ def test_avoiding_is_hard_across_and_within_teams_and_having_met_is_not():
     assert broken(*played_matches(0, *apart), DUEL).players == 0
 
 
+def test_a_match_has_a_value_that_all_accept_or_nobody_insists_any_more():
+    policy = replace(
+        DUEL,
+        attributes={"platform": {"values": ["pc", "console"]}, "input": {"values": ["pad", "keys"], "worth": 30}},
+        maps=("dust", "nuke", "train"),
+        vetoes=2,
+    )
+
+    def wronged(first, second, waits=(0, 0)):
+        pair = [
+            solo(number, 50.0, queued=100 - wait, attributes=own.get("attributes", {}), vetoes=own.get("vetoes", ()))
+            for number, (own, wait) in enumerate(zip((first, second), waits, strict=True))
+        ]
+        return broken(*played_matches(100, [[pair[0]], [pair[1]]]), policy).attributes.tolist()
+
+    pc, console, pad, keys = (
+        {"attributes": {name: (value,)}}
+        for name, value in (("platform", "pc"), ("platform", "console"), ("input", "pad"), ("input", "keys"))
+    )
+    assert wronged(pc, {}) == wronged(pc, pc) == wronged(pc, pad) == [False, False]
+    assert wronged(pc, console) == wronged(pc, console, (90, 90)) == [True, True]
+    assert wronged(pad, keys, (29, 31)) == [True, False]
+    assert wronged(pad, keys, (30, 31)) == [False, False]
+    assert wronged({"vetoes": ("dust", "nuke")}, {"vetoes": ("train",)}) == [True, True]
+    assert wronged({"vetoes": ("dust",)}, {"attributes": {"map": ("nuke",)}}) == [False, False]
+
+
 def test_teams_are_full_or_all_small_after_long_waiting():
     one, two, three, four = (solo(number, 30.0) for number in (1, 2, 3, 4))
     small = replace(PAIRS, min_team_size=1, smaller_after=60.0)

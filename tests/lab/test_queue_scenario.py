@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -44,6 +45,9 @@ def test_every_value_says_what_it_does():
         ({"parties": ()}, "add up to 1"),
         ({"regions": {"moon": 0.0}}, "a number above 0"),
         ({"roles": {"healer": 1.5}}, "above 0 to 1"),
+        ({"vetoes": {"dust": 1.5}}, "above 0 to 1"),
+        ({"attributes": {"mode": {"ctf": 0.0}}}, "mode has 'ctf'"),
+        ({"attributes": ["mode"]}, "expected a table of shares"),
         ({"tick": 2000.0}, "minutes=20: expected at least one tick of 2000 seconds"),
         ({"players": 1}, "or none"),
         ({"tell_deviation": 1}, "true or false"),
@@ -56,7 +60,14 @@ def test_a_value_that_cannot_be_is_named_with_what_could(value, words):
 
 def test_a_scenario_is_the_same_after_json():
     told = Scenario(
-        kind="recorded", times=(3.0, 1.0), parties=(0.5, 0.5), regions={"a": 1, "b": 2}, roles={"tank": 0.5}, players=99
+        kind="recorded",
+        times=(3.0, 1.0),
+        parties=(0.5, 0.5),
+        regions={"a": 1, "b": 2},
+        roles={"tank": 0.5},
+        attributes={"mode": {"ctf": 2, "any": 1}},
+        vetoes={"dust": 0.25},
+        players=99,
     )
     again = Scenario.from_data(json.loads(json.dumps(told.to_data())))
     assert again == told
@@ -151,6 +162,26 @@ def test_newcomers_are_known_worse_and_deviations_are_told_where_asked():
     placed = middle & ~people.parties.newcomer
     assert people.parties.deviation[placed].mean() == pytest.approx(100 * 50 * density, rel=0.1)
     assert populate(Scenario(players=100)).parties.deviation.max() == 0
+
+
+def test_parties_accept_and_veto_as_many_as_told_and_nothing_else_changes():
+    told = Scenario(
+        players=40_000,
+        attributes={"platform": {"pc": 6, "console": 3, "pc, console": 0.5, "any": 0.5}, "mode": {"ctf": 1}},
+        vetoes={"dust": 0.25, "nuke": 0.5},
+    )
+    parties = populate(told).parties
+    plain = populate(Scenario(players=40_000)).parties
+    np.testing.assert_array_equal(parties.percentile, plain.percentile)
+    np.testing.assert_array_equal(parties.loose, plain.loose)
+    drawn = [parties.choices[row] for row in parties.choice.tolist()]
+    platforms = Counter(dict(choice.accepted).get("platform") for choice in drawn)
+    for platform, share in ((("pc",), 0.6), (("console",), 0.3), (("console", "pc"), 0.05), (None, 0.05)):
+        assert platforms[platform] / 40_000 == pytest.approx(share, abs=0.01)
+    assert all(dict(choice.accepted)["mode"] == ("ctf",) for choice in drawn)
+    vetoes = Counter(choice.vetoes for choice in drawn)
+    assert vetoes["dust", "nuke"] / 40_000 == pytest.approx(0.125, abs=0.01)
+    assert vetoes["nuke",] / 40_000 == pytest.approx(0.375, abs=0.01)
 
 
 def test_everybody_offers_a_role():

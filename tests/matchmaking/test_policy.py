@@ -37,6 +37,8 @@ ACCEPTED = {
     "spread_share": (0, 1, False, False),
     "spread_cost": (0, MOST, False, False),
     "odds_cost": (0, MOST, False, False),
+    "vetoes": (0, 63, True, False),
+    "map_seed": (0, 2**32 - 1, True, False),
 }
 NAMES = sorted(ACCEPTED)
 BESIDE = {"min_team_size": {"team_size": 50}, "teams": {"team_size": 1}}  # what a value at the edge needs
@@ -224,7 +226,7 @@ def test_a_preset_goes_through_json_and_comes_back_the_same(name):
     data = json.loads(json.dumps(policy.to_data()))
     assert Policy.from_data(data) == policy
     assert Policy.from_data({"preset": name}) == policy
-    assert set(data) == set(ACCEPTED) | {"steps", "roles"}
+    assert set(data) == set(ACCEPTED) | {"steps", "roles", "attributes", "maps"}
 
 
 def test_everything_that_can_be_said_comes_back_the_same():

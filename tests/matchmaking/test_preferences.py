@@ -498,7 +498,7 @@ def test_a_match_is_kept_free_for_who_is_overdue():
 def test_costs_are_told_in_seconds_by_name():
     tickets = [solo(1, 50, waited=130), solo(2, 56, rating=1540.0, waited=130)]
     match = proposed(tickets, Policy(team_size=1))[0]
-    assert list(match.costs) == ["spread", "odds", "rematch", "newcomers", "parties"]
+    assert list(match.costs) == ["spread", "odds", "rematch", "newcomers", "parties", "attributes"]
     chance = 1 / (1 + 10 ** (-40 / 400))
     assert match.costs["spread"] == 120  # what allows six percentiles
     assert match.costs["odds"] == pytest.approx(2 * 100 * (chance - 0.5))

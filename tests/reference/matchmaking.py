@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -65,6 +66,7 @@ def broken_by_teams(teams: Teams, now: int, policy: Policy) -> list[str]:
         found.append(f"odds of {odds}")
     if playable(match, policy) == []:
         found.append("there is no region where all can play")
+    found += disagreements(match, now, policy)
     found += [f"team {at} does not cover the roles" for at, team in enumerate(teams) if not _covers(team, policy)]
     return found
 
@@ -88,7 +90,46 @@ def misreported(proposal: Proposal, teams: Teams, now: int, policy: Policy) -> l
     best, ping = (None, 0.0) if places is None else min(places or [(math.inf, None)])[::-1]
     if (proposal.region, proposal.ping) != (best, ping):
         found.append(f"told is {proposal.region} at {proposal.ping} ms, the best is {best} at {ping}")
+    shared = {name: common(match, name, own.values) for name, own in policy.attributes.items()}
+    right = {name: values[0] for name, values in shared.items() if values}
+    if (proposal.attributes, list(proposal.maps)) != (right, common(match, "map", policy.maps)):
+        found.append(f"told are {proposal.attributes} on {proposal.maps}, right is {right}")
+    waived = sum(policy.attributes[name].worth for name in shared.keys() - right.keys())
+    if proposal.costs["attributes"] != waived:
+        found.append(f"attributes cost {proposal.costs['attributes']}, right is {waived}")
     return found + _misassigned(proposal, teams, policy)
+
+
+def accepted(ticket: Ticket, name: str, values: Sequence[str]) -> list[str]:
+    """The declared values of an attribute, or maps, that all members of a ticket accept."""
+    return [
+        value
+        for value in values
+        if all(value in (member.attributes.get(name) or values) for member in ticket.members)
+        and not (name == "map" and any(value in member.vetoes for member in ticket.members))
+    ]
+
+
+def common(match: Sequence[Ticket], name: str, values: Sequence[str]) -> list[str]:
+    """The values that all tickets of a match accept."""
+    return [value for value in values if all(value in accepted(ticket, name, values) for ticket in match)]
+
+
+def disagreements(match: Sequence[Ticket], now: int, policy: Policy) -> list[str]:
+    """The attributes without a common value on which a ticket still insists, and maps without a common one."""
+    found = [] if not policy.maps or common(match, "map", policy.maps) else ["there is no map that all accept"]
+    for name, attribute in policy.attributes.items():
+        if common(match, name, attribute.values):
+            continue
+        worth = math.inf if attribute.worth is None else attribute.worth
+        insisting = [
+            ticket.id
+            for ticket in match
+            if seconds(ticket, now) < worth and set(accepted(ticket, name, attribute.values)) != set(attribute.values)
+        ]
+        if insisting:
+            found.append(f"there is no common {name}, and {insisting} insist")
+    return found
 
 
 def seconds(ticket: Ticket, now: int) -> float:
@@ -285,6 +326,25 @@ def _misassigned(proposal: Proposal, teams: Teams, policy: Policy) -> list[str]:
         if asked != Counter(policy.roles):
             found.append(f"a team is asked for {dict(asked)}")
     return found
+
+
+def with_choices(tickets: Sequence[Ticket], policy: Policy, seed: int) -> list[Ticket]:
+    """The tickets with random values of the policy's attributes and vetoes; some values are not declared."""
+    rng, chosen = np.random.default_rng(seed), []
+    shy = rng.choice([0.1, 0.4, 0.8])  # how many name nothing
+    for ticket in tickets:
+        members = []
+        leading = {name: str(rng.choice([*own.values, "old"])) for name, own in policy.attributes.items()}
+        for member in ticket.members:
+            wishes = {}
+            for name, own in policy.attributes.items():
+                others = [value for value in own.values if own.kind == "meet" and rng.random() < 0.3]
+                if rng.random() >= shy:
+                    wishes[name] = tuple(dict.fromkeys([leading[name], *others]))
+            vetoes = tuple(name for name in policy.maps if rng.random() < 0.15 * (1 - shy))
+            members.append(replace(member, attributes=wishes, vetoes=vetoes))
+        chosen.append(replace(ticket, members=tuple(members)))
+    return chosen
 
 
 REGIONS, ROLES = ("north", "south", "west"), ("guard", "healer", "scout")

@@ -303,3 +303,40 @@ def test_a_signed_in_player_acts_for_no_one_else(player, site, queue):
     (other,) = site.queue_service.apply(queue, [Join(members=(QueuedPlayer(name="joe"),), queues=("main",))])
     assert player.get(f"{QUEUE}/tickets/{other.ticket}").status_code == 403
     assert player.get("/operate").status_code in (303, 403)
+
+
+@pytest.fixture
+def choosy(site, league):
+    attributes = {"mode": {"kind": "equal", "values": ["ctf", "dm"]}, "platform": {"values": ["pc", "console"]}}
+    policy = {"team_size": 1, "steps": [[0, 100]], "max_odds": "none", "even_spread": 100, "attributes": attributes}
+    site.queue_service.set_queue(league, "main", {**policy, "maps": ["dust", "nuke", "mirage"], "vetoes": 2})
+    return league
+
+
+def test_attributes_and_vetoes_are_chosen_and_shown_with_the_match(player, anyone, site, choosy, matchmaker):
+    page = player.page(QUEUE)
+    assert "Maps you veto, 2 at most" in words(page)
+    form = {"attribute.mode": "dm", "attribute.platform": "pc", "veto": "dust", "within": "100", "queue": "main"}
+    answer = player.submit(f"{QUEUE}/filter", on=QUEUE, player="ann", **form)
+    assert answer.status_code == 303, words(answer.text)
+    kept = site.queue_service.filter_of(choosy, "ann")
+    assert (kept.attributes, kept.vetoes) == ({"mode": ("dm",), "platform": ("pc",)}, ("dust",))
+    page = player.page(QUEUE)
+    assert re.search(r'<option value="dm" selected>', page)
+    assert re.search(r'name="attribute.platform" value="pc" checked', page)
+    assert re.search(r'name="veto" value="dust" checked', page)
+    ticket = joined(player, "ann", **{name: value for name, value in form.items() if name != "queue"})
+    joined(anyone, "joe", veto="nuke", **{"attribute.mode": "dm", "within": "100"})
+    matchmaker.step(choosy)
+    shown = words(player.page(ticket))
+    assert "Map mirage" in shown
+    assert "mode dm" in shown
+    assert "platform pc" in shown
+    assert "mirage" in words(player.page(QUEUE))
+
+
+def test_an_attribute_that_no_queue_declares_is_refused_on_the_page(player, choosy):
+    answer = player.submit(
+        f"{QUEUE}/join", on=QUEUE, player="ann", queue="main", within="5", **{"attribute.mode": "football"}
+    )
+    assert "mode has 'football'; expected ctf, dm" in words(answer.text)

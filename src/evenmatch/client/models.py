@@ -107,7 +107,7 @@ from evenmatch.http.models.players import (
     PlayerProfile,
     PlayersFound,
 )
-from evenmatch.http.models.policies import PolicyOptions, QueuePolicy
+from evenmatch.http.models.policies import AttributeOptions, PolicyOptions, QueueAttribute, QueuePolicy
 from evenmatch.http.models.problems import Fault, Problem
 from evenmatch.http.models.queue_audit import (
     AuditClassesOut,
@@ -117,6 +117,7 @@ from evenmatch.http.models.queue_audit import (
     ReliabilityOut,
 )
 from evenmatch.http.models.queues import (
+    AttributeCountOut,
     FilterChange,
     FilterOut,
     JoinRequest,
@@ -163,6 +164,8 @@ __all__ = [
     "AttendanceChange",
     "AttendanceReport",
     "AttendanceSpanOut",
+    "AttributeCountOut",
+    "AttributeOptions",
     "AuditClassesOut",
     "AuditEntryOut",
     "AuditGroupOut",
@@ -244,6 +247,7 @@ __all__ = [
     "PolicyOptions",
     "PolicyOut",
     "Problem",
+    "QueueAttribute",
     "QueueAuditOut",
     "QueueOut",
     "QueuePolicy",

@@ -66,6 +66,10 @@ def join_of(party: JoinRequest) -> Join:
             ping=member.ping,
             max_ping=member.max_ping,
             regions=None if member.regions is None else tuple(member.regions),
+            attributes=None
+            if member.attributes is None
+            else {name: tuple(values) for name, values in member.attributes.items()},
+            vetoes=None if member.vetoes is None else tuple(member.vetoes),
             avoid=tuple(member.avoid),
         )
         for member in party.members

@@ -1,6 +1,9 @@
 """The matchmaker: pure functions of (queue, now, policy) without clock, randomness or I/O."""
 
+from evenmatch.attributes import Attribute
 from evenmatch.matchmaking.backfill import Filling, Opening, backfill
+from evenmatch.matchmaking.choice_check import check_choices
+from evenmatch.matchmaking.map_choice import choose_map
 from evenmatch.matchmaking.odds import LineUps, Logistic, OddsFunction
 from evenmatch.matchmaking.proposal import Proposal, Proposals
 from evenmatch.matchmaking.propose import propose
@@ -12,6 +15,7 @@ from evenmatch.matchmaking.waiting import Waiting, why
 from evenmatch.policy import Policy, presets
 
 __all__ = [
+    "Attribute",
     "Filling",
     "LineUps",
     "Logistic",
@@ -30,6 +34,8 @@ __all__ = [
     "Tickets",
     "Waiting",
     "backfill",
+    "check_choices",
+    "choose_map",
     "presets",
     "propose",
     "why",

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from evenmatch.errors import InputError
 from evenmatch.history import Flags
+from evenmatch.matchmaking.attribute_fields import Fields, agree, fields_of, mask_of
 from evenmatch.matchmaking.conflict import worth
 from evenmatch.matchmaking.odds import LineUps, predicted_odds
 from evenmatch.matchmaking.queue import Queue
 from evenmatch.matchmaking.records import QueueView, Records
 from evenmatch.matchmaking.roles import add_party
 from evenmatch.matchmaking.ticket import Ticket
+from evenmatch.matchmaking.ticket_choice import TicketChoice
 from evenmatch.matchmaking.tickets import ANYWHERE, Tickets, Whole
 from evenmatch.matchmaking.view import role_room, rules_of, view_of
 from evenmatch.policy import Policy
@@ -30,6 +32,7 @@ class Opening:
     teams   the tickets of its remaining players, by team; a team may be empty
     seats   number of open seats of each team
     region  where it is played; None: anywhere
+    attributes  with which it is played, as in Proposal, and its map as `map`; not named: what all players accept
     """
 
     match: int
@@ -37,6 +40,7 @@ class Opening:
     teams: tuple[tuple[Ticket, ...], ...]
     seats: tuple[int, ...]
     region: str | None = None
+    attributes: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if len(self.seats) != len(self.teams) or any(seats < 0 for seats in self.seats):
@@ -63,10 +67,10 @@ def backfill(openings: Sequence[Opening], queue: Queue, now: int, policy: Policy
     """Choose tickets for the open seats of running matches, the longest-waiting first; the queue is not changed.
 
     All windows must contain all players: those of current players as of the creation of the match, those of new ones as
-    of now. Regions, pings, avoid lists, roles and limits apply as in `propose`. A ticket gets the seats that leave the
-    odds most even, and none that exceed the policy's limit. Openings are served in the order of their match numbers,
-    with at most one Filling each; no Filling if no ticket fits. Raises InputError for an opening that does not match
-    the policy.
+    of now. Regions, pings, attributes, maps, avoid lists, roles and limits apply as in `propose`. A ticket gets the
+    seats that leave the odds most even, and none that exceed the policy's limit. Openings are served in the order of
+    their match numbers, with at most one Filling each; no Filling if no ticket fits. Raises InputError for an opening
+    that does not match the policy.
     """
     view, _ = view_of(queue, now, policy)
     free = np.ones(len(view.t), np.bool_)
@@ -104,6 +108,8 @@ class _Seats:
         self.able = ANYWHERE  # regions where all can play, if the match has no region
         for ticket in (ticket for team in opening.teams for ticket in team):
             self.able &= self._bits_of(ticket)
+        self.fields = fields_of(policy)
+        self.accepts = np.bitwise_and.reduce(v.accepts) & _played(opening, self.fields)
         self.low, self.high = float(v.t["low"].min()), float(v.t["high"].max())
         self.lo, self.hi = float(v.t["lo"].max()), float(v.t["hi"].min())
         self.rating_low, self.rating_high = float(v.t["rating_low"].min()), float(v.t["rating_high"].max())
@@ -125,12 +131,12 @@ class _Seats:
         fits &= (t["low"] >= self.lo) & (t["high"] <= self.hi) & (t["lo"] <= self.low) & (t["hi"] >= self.high)
         rating_spread = np.maximum(self.rating_high, t["rating_high"]) - np.minimum(self.rating_low, t["rating_low"])
         fits &= rating_spread <= self.rules.rating_cap
-        return fits
+        return fits & agree(view.accepts & self.accepts, self.fields)
 
     def admit(self, view: QueueView, place: int) -> bool:
         """Give a ticket seats if it fits a team; whether it does."""
         t = view.t[place]
-        if not self.could_take(view._replace(t=view.t[place : place + 1]))[0] or self._conflicts(view, place):
+        if not self.could_take(_only(view, place))[0] or self._conflicts(view, place):
             return False
         team = self._best_team(view, place)
         if team is None:
@@ -138,6 +144,7 @@ class _Seats:
         columns = self.queue.tickets_of((int(t["id"]),))
         add_party(self.held[team], self.room, 1, view, place)
         self.able &= int(t["able"])
+        self.accepts &= view.accepts[place]
         self.open[team] -= int(t["size"])
         self.taken[team].append(int(t["id"]))
         self.teams[team] += columns.player.tolist()
@@ -232,6 +239,17 @@ def _check_seats(opening: Opening, policy: Policy) -> None:
                 f"match {opening.match} has a team of {players} with {seats} open seats; expected teams of at most "
                 f"{policy.team_size}"
             )
+
+
+def _only(view: QueueView, place: int) -> QueueView:
+    """The view of one ticket."""
+    return view._replace(t=view.t[place : place + 1], accepts=view.accepts[place : place + 1])
+
+
+def _played(opening: Opening, fields: Fields) -> np.uint64:
+    """The values of a running match as a mask, without insisting on those that its players may have waived."""
+    played = TicketChoice(tuple((name, (value,)) for name, value in sorted(opening.attributes.items())))
+    return np.uint64(mask_of(played, fields) | sum(field.waived for field in fields))
 
 
 def _queue_of(tickets: Sequence[Ticket]) -> Queue:

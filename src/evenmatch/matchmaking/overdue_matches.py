@@ -81,15 +81,16 @@ class _Search:
     def together(self, lo: Floats, hi: Floats, order: Whole, first: int) -> tuple[Whole, bool]:
         """A match with this ticket from the first compatible ones in `order` (empty: none); whether odds refused any.
 
-        Uses the first region with a match. If the odds exceed the limit, the last ticket is excluded; if the collected
-        tickets cannot fill the match, the first one is; then the search repeats, at most REFUSED or OTHERS times.
+        Uses the first region and cell with a match. If the odds exceed the limit, the last ticket is excluded; if the
+        collected tickets cannot fill the match, the first one is; then the search repeats, at most REFUSED or OTHERS
+        times.
         """
         tick, was_refused = self.tick, False
-        for region in self._regions(first):
+        for region, cell in self._places(first):
             excluded, closed, refused = list[int](), 0, 0
             match = np.empty(0, np.int64)
             while closed < OTHERS and refused < REFUSED:
-                found = self._gather(lo, hi, order, first, region)
+                found = self._gather(lo, hi, order, first, region, cell)
                 full = tick.view.t["size"][found].sum() == self.rules.teams * self.rules.size
                 if full and tick.divided(np.array([0, len(found)]), np.sort(found), self.rules)[2].all():
                     match = np.sort(found)
@@ -106,21 +107,24 @@ class _Search:
         return np.empty(0, np.int64), was_refused
 
     def available(self, order: Whole, first: int) -> Whole:
-        """The tickets of `order` compatible with this one at the widest windows, in the region with most of them."""
+        """The tickets of `order` compatible with this one at the widest windows, where most of them are."""
         t, most = self.tick.view.t, np.empty(0, np.int64)
-        for region in self._regions(first):
-            found = self._gather(t["last_lo"], t["last_hi"], order, first, region)
+        for region, cell in self._places(first):
+            found = self._gather(t["last_lo"], t["last_hi"], order, first, region, cell)
             most = found if len(found) > len(most) else most
         return most
 
-    def _gather(self, lo: Floats, hi: Floats, order: Whole, first: int, region: int) -> Whole:
+    def _gather(self, lo: Floats, hi: Floats, order: Whole, first: int, region: int, cell: np.uint64) -> Whole:
         self.visits += len(order)
         self.mark += 1
         tick = self.tick
         return oldest_with(
-            tick.view, lo, hi, order, first, region, tick.free, self.rules, self.room, self.marked, self.mark
+            tick.view, lo, hi, order, first, region, cell, tick.free, self.rules, self.room, self.marked, self.mark
         )
 
-    def _regions(self, first: int) -> list[int]:
-        able = int(self.tick.view.t["able"][first])
-        return [region for region in self.tick.places.region.tolist() or [ANY] if able >> region & 1]
+    def _places(self, first: int) -> list[tuple[int, np.uint64]]:
+        """The regions and cells in which this ticket can play, as pairs."""
+        able, cells = int(self.tick.view.t["able"][first]), self.tick.cells
+        own = cells[self.tick.view.accepts[first] & cells == cells]
+        regions = [region for region in self.tick.places.region.tolist() or [ANY] if able >> region & 1]
+        return [(region, cell) for region in regions for cell in own]

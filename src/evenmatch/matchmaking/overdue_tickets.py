@@ -34,6 +34,7 @@ def oldest_with(
     order: Whole,
     first: int,
     region: int,
+    cell: np.uint64,
     free: Flags,
     rules: KernelRules,
     room: Whole,
@@ -44,6 +45,7 @@ def oldest_with(
 
     lo, hi  windows that must contain all other players, by place in the view
     order   places in the view;  region  a bit number;  room  see view.role_room
+    cell    what all tickets accept, see attribute_cells; 0: anything
     marked  int64 (N,)  scratch: places with this mark are already collected
     """
     found, count = np.empty(rules.teams * rules.size, np.int64), 1
@@ -60,6 +62,8 @@ def oldest_with(
     for j in order:
         t = v.t[j]
         if j == first or not free[j] or not t.able >> np.uint64(region) & np.uint64(1) or t.size > rules.size:
+            continue
+        if v.accepts[j] & cell != cell:
             continue
         if max(bottom, lo[j]) > min(low, t.low) or min(reach, hi[j]) < max(top, t.high):
             continue

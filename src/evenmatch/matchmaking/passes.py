@@ -11,7 +11,7 @@ from evenmatch.matchmaking.disjoint_matches import find
 from evenmatch.matchmaking.kernel_options import compiled, lean
 from evenmatch.matchmaking.records import KernelRules, QueueView
 from evenmatch.matchmaking.ticket_collection import Search, TargetMatch, work_for
-from evenmatch.matchmaking.tickets import Whole
+from evenmatch.matchmaking.tickets import Masks, Whole
 
 EVERYWHERE = -1  # the home of tickets that can play in any region
 
@@ -97,6 +97,33 @@ def _fit(
 
 
 @lean
+def _fit_cell(
+    v: QueueView,
+    rules: KernelRules,
+    aim: TargetMatch,
+    cell: np.uint64,
+    taken: Flags,
+    places: Whole,
+    accepts: Masks,
+    selected: Whole,
+) -> int:
+    """Select the tickets that accept a cell from those of one pass into `selected`; see `_fit`.
+
+    places, accepts  the tickets of the pass, and what they accept
+    """
+    count, seats, large = 0, 0, 0
+    for i in range(len(places)):
+        if accepts[i] & cell == cell and not taken[places[i]]:
+            size = v.t[places[i]].size
+            selected[count] = places[i]
+            count += 1
+            seats += size
+            large += size == aim.largest
+    enough = seats >= rules.teams * rules.size and large >= (1 if aim.mixed or rules.roles else rules.teams)
+    return count if enough else 0
+
+
+@lean
 def _can_cover(v: QueueView, rules: KernelRules, room: Whole, at: Whole) -> bool:
     """Whether enough of these players offer each role."""
     roles = 0
@@ -117,18 +144,22 @@ def make_matches(
     v: QueueView,
     windows: TicketWindows,
     places: MatchRegions,
+    cells: Masks,
     taken: Flags,
     rules: KernelRules,
     room: Whole,
 ) -> tuple[Whole, Whole]:
     """Create matches from tickets not taken: (offset of each match, places in the view); updates `taken`.
 
+    cells   uint64 (C,)  what the tickets of a match accept together, see attribute_cells; 0: anything
     room    int64 (2^R,)  see view.role_room
     """
     n = len(v.t)
     work = work_for(n, rules, room)
     start, ticket, made = np.zeros(n // rules.teams + 2, np.int64), np.empty(n, np.int64), 0
     left, at = np.flatnonzero(~taken), np.empty(n, np.int64)
+    inside, accepts = np.empty(n, np.int64), np.empty(n, np.uint64)
+    choosy = len(cells) > 0 and cells[0] > 0
     wider, most_spread, longest = _widest(v, windows, left)
     patient = rules.roles or longest >= rules.party_wait  # otherwise no match with different party sizes is allowed
     for level in range(1 + wider):
@@ -144,7 +175,14 @@ def make_matches(
                     for place in range(max(len(places.region), 1)):
                         region = places.region[place] if len(places.region) else -1
                         count = _fit(v, rules, aim, places, region, away == 1, taken, left, at)
-                        if count and (not rules.roles or _can_cover(v, rules, room, at[:count])):
-                            search = Search(lo, hi, at[:count], taken)
-                            made = find(v, search, rules, aim, work, made, start, ticket)
+                        if choosy:
+                            for i in range(count):
+                                accepts[i] = v.accepts[at[i]]
+                        for cell in cells:
+                            own = at[:count]
+                            if choosy:
+                                own = inside[: _fit_cell(v, rules, aim, cell, taken, at[:count], accepts, inside)]
+                            if len(own) and (not rules.roles or _can_cover(v, rules, room, own)):
+                                search = Search(lo, hi, own, taken)
+                                made = find(v, search, rules, aim, work, made, start, ticket)
     return start[: made + 1].copy(), ticket[: start[made]].copy()

@@ -9,9 +9,10 @@ from typing import NamedTuple
 import numpy as np
 
 from evenmatch.history import Floats
-from evenmatch.matchmaking.tickets import Whole
+from evenmatch.matchmaking.attribute_fields import Fields, agreed_values, common_maps
+from evenmatch.matchmaking.tickets import Masks, Whole
 
-COSTS = ("spread", "odds", "rematch", "newcomers", "parties")
+COSTS = ("spread", "odds", "rematch", "newcomers", "parties", "attributes")
 
 
 class Proposal(NamedTuple):
@@ -26,6 +27,8 @@ class Proposal(NamedTuple):
     waited   seconds that its longest-waiting ticket has waited
     costs    by name (see COSTS), in equivalent seconds of waiting
     roles    the role assigned to each player, if the policy has roles; None: free choice
+    attributes  the value of each attribute with which it is played; without those that its players do not agree on
+    maps     the maps that all its players accept
     """
 
     teams: tuple[tuple[int, ...], ...]
@@ -37,6 +40,8 @@ class Proposal(NamedTuple):
     waited: float
     costs: dict[str, float]
     roles: dict[int, str | None]
+    attributes: dict[str, str]
+    maps: tuple[str, ...]
 
     @property
     def tickets(self) -> tuple[int, ...]:
@@ -54,7 +59,8 @@ class Proposals:
     player, role  int64 (S,)    number, and index in role_names (-1: free choice)
     region        int64 (M,)    index in region_names; -1: anywhere
     ping, odds, spread, rating_spread, waited  float64 (M,)  as in `Proposal`
-    costs         float64 (M, 5)  by COSTS
+    costs         float64 (M, 6)  by COSTS
+    accepts       uint64 (M,)   what all its players accept, as bits of `fields`; empty without attributes and maps
     expired       int64 (E,)    ids of tickets that reached the longest wait, ascending
     """
 
@@ -74,6 +80,8 @@ class Proposals:
     expired: Whole = field(default_factory=lambda: np.empty(0, np.int64))
     region_names: tuple[str, ...] = ()
     role_names: tuple[str, ...] = ()
+    accepts: Masks = field(default_factory=lambda: np.empty(0, np.uint64))
+    fields: Fields = ()
 
     def __len__(self) -> int:
         return len(self.start) - 1
@@ -96,6 +104,7 @@ class Proposals:
         names = (*self.role_names, None)  # -1 is the last
         assigned = zip(self.player[members].tolist(), self.role[members].tolist(), strict=True)
         region = int(self.region[index])
+        accepts = int(self.accepts[index]) if self.fields else 0
         return Proposal(
             teams=tuple(map(tuple, teams)),
             players=tuple(map(tuple, players)),
@@ -106,4 +115,6 @@ class Proposals:
             waited=float(self.waited[index]),
             costs=dict(zip(COSTS, self.costs[index].tolist(), strict=True)),
             roles={player: names[role] for player, role in assigned} if self.role_names else {},
+            attributes=agreed_values(accepts, self.fields),
+            maps=common_maps(accepts, self.fields),
         )

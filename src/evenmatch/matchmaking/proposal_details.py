@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from evenmatch.history import Floats
+from evenmatch.matchmaking.attribute_fields import Fields, fields_of
 from evenmatch.matchmaking.match_details import MEASURES, asked_to_play, by_team, measure, rematch_costs
 from evenmatch.matchmaking.proposal import Proposals
 from evenmatch.matchmaking.queue import Queue
 from evenmatch.matchmaking.records import QueueView
-from evenmatch.matchmaking.tickets import ANYWHERE, Whole, rows_of, starts
+from evenmatch.matchmaking.tickets import ANYWHERE, Masks, Whole, rows_of, starts
 from evenmatch.matchmaking.view import rules_of
 from evenmatch.policy import Policy
 
@@ -24,6 +25,8 @@ def tell(queue: Queue, v: QueueView, policy: Policy, now: int, made: Made, expir
     measure(v, queue.tickets if policy.uncertainty > 0 else queue.tickets[:0], start, ticket, team, measures)
     first, size = v.t["first"][ticket], v.t["size"][ticket]
     region, ping = _regions(queue, v, start, ticket)
+    fields = fields_of(policy)
+    accepts = _common(v, start, ticket) if fields else np.empty(0, np.uint64)
     return Proposals(
         start=start,
         ticket=v.t["id"][ticket],
@@ -44,13 +47,33 @@ def tell(queue: Queue, v: QueueView, policy: Policy, now: int, made: Made, expir
                 rematch_costs(v, rules_of(policy, now, policy.team_size), start, ticket),
                 policy.newcomer_wait * measures["mixed"],
                 policy.party_wait * measures["unlike"],
+                _waived_worth(accepts, fields, len(start) - 1),
             ),
             axis=1,
         ),
         expired=expired,
         region_names=tuple(queue.region_names),
         role_names=tuple(policy.roles),
+        accepts=accepts,
+        fields=fields,
     )
+
+
+def _common(v: QueueView, start: Whole, ticket: Whole) -> Masks:
+    """The values that all tickets of each match accept."""
+    if len(start) == 1:
+        return np.empty(0, np.uint64)
+    common: Masks = np.bitwise_and.reduceat(v.accepts[ticket], start[:-1])
+    return common
+
+
+def _waived_worth(accepts: Masks, fields: Fields, matches: int) -> Floats:
+    """Seconds that agreement on the attributes without a common value is worth, together."""
+    costs = np.zeros(matches)
+    for field in fields:
+        if field.worth is not None:
+            costs += field.worth * ((accepts & np.uint64(field.named)) == 0)
+    return costs
 
 
 def _spread_costs(policy: Policy, spread: Floats) -> Floats:

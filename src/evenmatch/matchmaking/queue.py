@@ -9,6 +9,7 @@ import numpy as np
 from evenmatch.durations import SECOND
 from evenmatch.errors import InputError
 from evenmatch.history import Floats
+from evenmatch.matchmaking.choice_table import ChoiceTable
 from evenmatch.matchmaking.queue_columns import Joining, count_arrivals, join, merge
 from evenmatch.matchmaking.records import MEMBER, NAMED, TICKET, Records
 from evenmatch.matchmaking.ticket import Ticket
@@ -34,6 +35,7 @@ class Queue:
         self.role_names: list[str] = []
         self.tickets = np.zeros(FIRST, TICKET)  # by slot
         self.ping = np.zeros((FIRST, 0))  # milliseconds, the worst of the members, by slot and region
+        self.choices = ChoiceTable(FIRST)
         self.members, self.named = np.zeros(FIRST, MEMBER), np.zeros(FIRST, NAMED)
         self.arrivals = np.zeros((ROWS, BINS), np.int64)
         self.arrival_stamps = np.full(ROWS, -1, np.int64)
@@ -118,6 +120,7 @@ class Queue:
         join(self.tickets, self.members, self.named, bits, taken, self._members, self._named)
         if self.region_names:
             self.ping[taken] = pings
+        self.choices.add(taken, tickets, self._slot.values())
         self._members += len(tickets.player)
         self._named += len(tickets.named)
         self._slot.update(zip(tickets.id.tolist(), slots, strict=True))
@@ -194,6 +197,8 @@ class Queue:
             met=n["met"].copy(),
             region_names=tuple(self.region_names),
             role_names=tuple(self.role_names),
+            choice=self.choices.row[slots],
+            choices=tuple(self.choices.known),
         )
 
     def order(self) -> Whole:
@@ -304,6 +309,7 @@ class Queue:
             old_size = len(self.tickets)
             size = max(2 * old_size, old_size + tickets)
             self.tickets, self.ping = _grown(self.tickets, size), _grown(self.ping, size)
+            self.choices.grow(size)
             self._free = [*range(size - 1, old_size - 1, -1), *self._free]
         if self._members + members > len(self.members):
             self.members, self._members, self._gone = self._pool(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from evenmatch.durations import SECOND
 from evenmatch.errors import BadParameterError, InputError, UnknownNameError
+from evenmatch.matchmaking.choice_check import check_choices
 from evenmatch.matchmaking.proposal import Proposal
 from evenmatch.matchmaking.propose import propose
 from evenmatch.matchmaking.queue import Queue
@@ -78,7 +79,7 @@ class Queues:
         """Add a party to the named queues, with one ticket for each; they may differ only in percentiles and ratings.
 
         Raises, without any change, UnknownNameError for an unknown queue and InputError if the tickets are not of one
-        party or if the ticket or one of its players is already waiting.
+        party, if the ticket or one of its players is already waiting, or for an attribute or map that is not declared.
         """
         number, players = self._check_party(tickets)
         joined: list[str] = []
@@ -118,6 +119,8 @@ class Queues:
                     f"ticket {first.id} is a party of {len(players)}; expected in queue {name!r}: at most "
                     f"{self.policies[name].team_size}"
                 )
+        choosing = {f"player {member.player}": member for member in first.members}
+        check_choices(choosing, {name: self.policies[name] for name in tickets})
         return first.id, players
 
     def leave(self, ticket: int) -> None:

@@ -65,6 +65,7 @@ class QueueView(NamedTuple):
     t        WAITING (N,);  members  MEMBER (P,);  named  NAMED
     role     int64 (P,)  bit r: the member offers role r of the policy; of length 1 without roles
     apart_start  int64 (N+1,);  apart  int64: places of the tickets that each ticket must not meet now
+    accepts  uint64 (N,)  the values of attributes and maps that each ticket accepts now; see attribute_fields
     """
 
     t: Any
@@ -73,6 +74,7 @@ class QueueView(NamedTuple):
     role: NDArray[np.int64]
     apart_start: NDArray[np.int64]
     apart: NDArray[np.int64]
+    accepts: NDArray[np.uint64]
 
 
 class KernelRules(NamedTuple):

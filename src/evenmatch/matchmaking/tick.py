@@ -7,6 +7,8 @@ import math
 import numpy as np
 
 from evenmatch.history import Flags, Floats
+from evenmatch.matchmaking.attribute_cells import cells_of
+from evenmatch.matchmaking.attribute_fields import agree, fields_of
 from evenmatch.matchmaking.balance import companions, divide
 from evenmatch.matchmaking.match_details import line_ups
 from evenmatch.matchmaking.odds import DIGITS, LineUps, exceeds, predicted_odds
@@ -26,7 +28,9 @@ class TickState:
 
     def __init__(self, queue: Queue, view: QueueView, now: int, policy: Policy) -> None:
         self.view, self.now, self.policy = view, now, policy
-        self.free = view.t["able"] > 0
+        fields = fields_of(policy)
+        self.free = (view.t["able"] > 0) & agree(view.accepts, fields)
+        self.cells = cells_of(view.accepts[self.free], fields, policy, now)
         self.made: list[tuple[Whole, Whole, Whole, Floats]] = []  # start, ticket, team, odds
         # seconds per point between the teams' means, from the slope of Elo's curve at even odds; rounded like odds
         self.gap_cost = round(25 * math.log(10) * policy.odds_cost / policy.odds_scale, DIGITS)
@@ -56,7 +60,7 @@ class TickState:
         near = np.ones(len(t), np.bool_)
         for _ in range(TRIES):
             taken = ~(self.free & able & near)
-            start, ticket = make_matches(self.view, self.windows, self.places, taken, rules, room)
+            start, ticket = make_matches(self.view, self.windows, self.places, self.cells, taken, rules, room)
             good = self.make(start, ticket, rules)
             if good.all():
                 return

@@ -9,6 +9,7 @@ from numbers import Integral, Real
 from typing import NamedTuple
 
 from evenmatch.errors import InputError
+from evenmatch.matchmaking.ticket_choice import TicketChoice, common_choice
 from evenmatch.policy import LARGEST_TEAM
 
 LARGEST_NUMBER = 2**62
@@ -37,6 +38,8 @@ class Member:
     max_ping    the highest ping that this player accepts, in milliseconds
     avoid       players who must never be in the same match
     met         players met recently, whose rematch costs waiting time
+    attributes  the values that this player accepts, by attribute of the policy (`map`: maps); not named: all values
+    vetoes      maps that this player does not play
     """
 
     player: int
@@ -51,10 +54,13 @@ class Member:
     max_ping: float = math.inf
     avoid: tuple[int, ...] = ()
     met: tuple[Met, ...] = ()
+    attributes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    vetoes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         check_number("player", self.player)
-        for name, values in (("roles", self.roles), ("avoid", self.avoid), ("met", self.met)):
+        listed = {"roles": self.roles, "avoid": self.avoid, "met": self.met, "vetoes": self.vetoes}
+        for name, values in (*listed.items(), *self.attributes.items()):
             if not isinstance(values, tuple | list):
                 raise InputError(f"player {self.player}: {name} is {values!r}; expected a tuple")
         object.__setattr__(self, "met", tuple(Met(*meeting) for meeting in self.met))
@@ -109,6 +115,7 @@ class Ticket:
                 f"ticket {self.id}: no region is within the ping limits of all its members; expected a party "
                 f"with one in common (given: {', '.join(sorted(regions))})"
             )
+        common_choice({f"player {member.player}": member for member in self.members})
 
     @property
     def loose(self) -> bool:
@@ -122,6 +129,13 @@ class Ticket:
         if not known:
             return None
         return frozenset(region for region in known if all(member.reaches(region) for member in self.members))
+
+    @property
+    def choice(self) -> TicketChoice:
+        """The values and maps that all members accept."""
+        if not any(member.attributes or member.vetoes for member in self.members):
+            return TicketChoice()
+        return common_choice({f"player {member.player}": member for member in self.members})
 
 
 def check_number(name: str, value: object) -> None:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from evenmatch.errors import InputError
 from evenmatch.history import Flags, Floats
 from evenmatch.matchmaking.ticket import LARGEST_NUMBER, Ticket
+from evenmatch.matchmaking.ticket_choice import TicketChoice
 from evenmatch.policy import LARGEST_TEAM
 
 Whole = NDArray[np.int64]
@@ -33,6 +34,7 @@ class Tickets:
                               a row of nan: any region
     named_start int64 (T+1,)  named int64 (N,)  players whom a member avoids or met
     met         int64 (N,)    when met, microseconds since the epoch; FOREVER: avoided
+    choice      int64 (T,)    the row of `choices` with what each ticket accepts; empty: all tickets accept everything
 
     The constructor does not validate; `check` does.
     """
@@ -54,6 +56,8 @@ class Tickets:
     met: Whole
     region_names: tuple[str, ...] = ()
     role_names: tuple[str, ...] = field(default=())
+    choice: Whole = field(default_factory=lambda: np.empty(0, np.int64))
+    choices: tuple[TicketChoice, ...] = ()
 
     def __len__(self) -> int:
         return len(self.id)
@@ -71,6 +75,9 @@ class Tickets:
             for ticket in tickets
         ]
         flat = list(chain.from_iterable(named))
+        choice = [ticket.choice for ticket in tickets]
+        choices = {own: row for row, own in enumerate(dict.fromkeys(choice))}
+        is_choosy = any(own != TicketChoice() for own in choices)
         return cls(
             id=np.array([ticket.id for ticket in tickets], np.int64),
             queued=np.array([ticket.queued for ticket in tickets], np.int64),
@@ -91,6 +98,8 @@ class Tickets:
             met=np.array([time for _, time in flat], np.int64),
             region_names=regions,
             role_names=roles,
+            choice=np.array([choices[own] for own in choice] if is_choosy else [], np.int64),
+            choices=tuple(choices) if is_choosy else (),
         )
 
     @classmethod
@@ -156,6 +165,8 @@ class Tickets:
                 raise InputError(f"{len(names)} {what}_names; expected at most {most}, without duplicates")
         if int(self.roles.max(initial=0)) >> len(self.role_names):
             raise InputError("roles has a bit without a name in role_names; expected a name for each")
+        if len(self.choice) and not (self.choice.min() >= 0 and self.choice.max() < len(self.choices)):
+            raise InputError(f"choice has a row that choices lacks; expected 0 to {len(self.choices) - 1}")
 
     def _check_lengths(self) -> None:
         count, members = len(self), len(self.player)
@@ -166,6 +177,8 @@ class Tickets:
         for name, rows in columns.items():
             if len(getattr(self, name)) != rows:
                 raise InputError(f"{name} has {len(getattr(self, name))} values; expected {rows}")
+        if len(self.choice) not in (0, count):
+            raise InputError(f"choice has {len(self.choice)} values; expected {count}, or none")
         if self.ping.shape != (count, len(self.region_names)):
             raise InputError(
                 f"ping is {self.ping.shape}; expected a row for each of {count} tickets and a column for each of "

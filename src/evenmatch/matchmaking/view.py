@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from evenmatch.errors import InputError
+from evenmatch.matchmaking.attribute_fields import fields_of, mask_of, waived_bits
 from evenmatch.matchmaking.conflict import keep_apart
 from evenmatch.matchmaking.queue import Queue
 from evenmatch.matchmaking.queue_columns import fill_waiting
@@ -55,7 +56,10 @@ def view_of(queue: Queue, now: int, policy: Policy) -> tuple[QueueView, Whole]:
     if policy.uncertainty > 0:
         t = _with_bands(t, queue, policy)
     apart = keep_apart(t, queue.members, queue.named, now, float(policy.rematch_wait), float(policy.rematch_fade))
-    return QueueView(t, queue.members, queue.named, _offers(queue, policy), *apart), np.sort(expired[:given_up])
+    view = QueueView(
+        t, queue.members, queue.named, _offers(queue, policy), apart[0], apart[1], _accepts(queue, t, policy)
+    )
+    return view, np.sort(expired[:given_up])
 
 
 def check_policy(policy: object, where: str) -> None:
@@ -84,6 +88,16 @@ def _within_ping(queue: Queue, t: Records, most: float) -> Masks:
     good = queue.ping[t["slot"], : len(queue.region_names)] <= most
     near = (good.astype(np.uint64) << np.arange(good.shape[1], dtype=np.uint64)).sum(axis=1, dtype=np.uint64)
     return np.where(able == ANYWHERE, able, able & near)
+
+
+def _accepts(queue: Queue, t: Records, policy: Policy) -> Masks:
+    """The values of attributes and maps that each ticket accepts after its wait; 0 without attributes."""
+    fields = fields_of(policy)
+    if not fields:
+        return np.zeros(len(t), np.uint64)
+    masks: Masks = np.array([mask_of(choice, fields) for choice in queue.choices.known], np.uint64)
+    accepts: Masks = masks[queue.choices.row[t["slot"]]] | waived_bits(fields, t["waited"])
+    return accepts
 
 
 def _offers(queue: Queue, policy: Policy) -> Whole:

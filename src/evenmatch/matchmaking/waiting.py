@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from evenmatch.durations import SECOND
 from evenmatch.errors import InputError
 from evenmatch.history import Flags, Floats
+from evenmatch.matchmaking.attribute_fields import AttributeField, Fields, agree, fields_of
 from evenmatch.matchmaking.conflict import worth
 from evenmatch.matchmaking.odds import LineUps, exceeds, predicted_odds
 from evenmatch.matchmaking.queue import Queue
 from evenmatch.matchmaking.records import QueueView, Records
-from evenmatch.matchmaking.tickets import Whole
+from evenmatch.matchmaking.tickets import Tickets, Whole
 from evenmatch.matchmaking.view import rules_of, view_of
 from evenmatch.policy import INFINITE, Policy
+
+
+class AttributeCount(NamedTuple):
+    """The values of an attribute that a ticket accepts, and how many players of other tickets accept any of them."""
+
+    values: tuple[str, ...]
+    players: int
 
 
 @dataclass(frozen=True)
@@ -31,6 +41,9 @@ class Waiting:
     within       players of other tickets that are individually compatible with this one now
     estimate     further seconds until a match, from recent arrivals near this level; None: no such arrivals
     hindrances   sentences that say why the ticket can never be matched under this policy; normally empty
+    attributes   how many of the waiting players of other tickets share a value of each attribute and a map with this
+                 one; only attributes for which those are not all, and whose wish the ticket has not waived
+    others       waiting players of other tickets
     """
 
     ticket: int
@@ -43,6 +56,8 @@ class Waiting:
     within: int
     estimate: float | None
     hindrances: tuple[str, ...]
+    attributes: Mapping[str, AttributeCount]
+    others: int
 
     @property
     def sentences(self) -> list[str]:
@@ -54,6 +69,11 @@ class Waiting:
         lines = [
             f"waiting for {self.needed} more{between}: "
             f"{self.within} of the waiting players could be in a match with you now"
+        ]
+        lines += [
+            f"{self.others} other player{' waits' if self.others == 1 else 's wait'}, {count.players} of them "
+            f"accept{'s' if count.players == 1 else ''} {_written(name, count.values)}"
+            for name, count in self.attributes.items()
         ]
         if self.widens_in is not None:
             to = "" if self.widens_to is None else " to percentile {:.4g} to {:.4g}".format(*_inside(self.widens_to))
@@ -67,6 +87,10 @@ class Waiting:
         else:
             lines.append(f"a match is likely in about {self.estimate:.0f} s")
         return lines
+
+
+def _written(name: str, values: tuple[str, ...]) -> str:
+    return f"{name} {' or '.join(values)}"
 
 
 def _inside(window: tuple[float, float]) -> tuple[float, float]:
@@ -93,6 +117,9 @@ def why(ticket: int, queue: Queue, now: int, policy: Policy) -> Waiting:
             widens_in, widens_to = after - waited, wider
             break
     hindrances = [] if own["able"] else ["every region is too far away: no ping is within the limit of this queue"]
+    fields = fields_of(policy)
+    accepts = int(view.accepts[place[0]])
+    hindrances += [_undeclared(field, columns) for field in fields if not accepts & field.bits]
     return Waiting(
         ticket=ticket,
         waited=waited,
@@ -104,7 +131,28 @@ def why(ticket: int, queue: Queue, now: int, policy: Policy) -> Waiting:
         within=int(view.t["size"][_compatible_tickets(view, int(place[0]), now, policy)].sum()),
         estimate=_estimate(queue, view, int(place[0]), now, policy),
         hindrances=tuple(hindrances),
+        attributes=_attribute_counts(view, int(place[0]), fields),
+        others=int(view.t["size"].sum() - own["size"]),
     )
+
+
+def _undeclared(field: AttributeField, columns: Tickets) -> str:
+    """The reason why a ticket can never be matched that accepts no declared value of an attribute."""
+    accepted = dict(columns.choices[columns.choice[0]].accepted).get(field.name, field.values)
+    return f"{_written(field.name, accepted)} is not played here; expected {' or '.join(field.values)}"
+
+
+def _attribute_counts(view: QueueView, place: int, fields: Fields) -> dict[str, AttributeCount]:
+    """For each attribute by which waiting players are kept apart from this ticket: see Waiting.attributes."""
+    accepts, size, counts = int(view.accepts[place]), view.t["size"], {}
+    total = int(size.sum())
+    for field in fields:
+        if accepts & field.waived:
+            continue
+        players = int(size[(view.accepts & np.uint64(accepts & field.named)) > 0].sum())
+        if 0 < players < total:
+            counts[field.name] = AttributeCount(field.common(accepts), players - int(size[place]))
+    return counts
 
 
 def _left_out(ticket: int, waited: float, loose: bool, size: int, policy: Policy) -> Waiting:
@@ -113,7 +161,9 @@ def _left_out(ticket: int, waited: float, loose: bool, size: int, policy: Policy
     else:
         reason = f"the ticket has waited {waited:.0f} s, the longest wait in this queue is {policy.max_wait:g} s"
     none = (float("nan"), float("nan"))
-    return Waiting(ticket, waited, not loose, none, None, None, max(policy.players - size, 0), 0, None, (reason,))
+    return Waiting(
+        ticket, waited, not loose, none, None, None, max(policy.players - size, 0), 0, None, (reason,), {}, 0
+    )
 
 
 def _compatible_tickets(view: QueueView, place: int, now: int, policy: Policy) -> Flags:
@@ -124,6 +174,7 @@ def _compatible_tickets(view: QueueView, place: int, now: int, policy: Policy) -
         (t["low"] >= own["lo"]) & (t["high"] <= own["hi"]) & (t["lo"] <= own["low"]) & (t["hi"] >= own["high"])
     )
     compatible &= (t["able"] & own["able"]) > 0
+    compatible &= agree(view.accepts & view.accepts[place], fields_of(policy))
     spread = np.maximum(t["rating_high"], own["rating_high"]) - np.minimum(t["rating_low"], own["rating_low"])
     compatible &= spread <= rules.rating_cap
     compatible[place] = False
@@ -172,6 +223,11 @@ def _opponent_in(queue: Queue, view: QueueView, place: int, now: int, policy: Po
     mixed = (t["newcomers"] > 0) != (own["newcomers"] > 0)
     wait = np.maximum(wait, np.where(mixed, policy.newcomer_wait - waited, 0.0))
     wait[((t["able"] & own["able"]) == 0) | (np.arange(len(t)) == place)] = INFINITE
+    for field in fields_of(policy):
+        apart = (view.accepts & view.accepts[place] & np.uint64(field.named)) == 0
+        latest = np.minimum(t["waited"], own["waited"])
+        worth_left = INFINITE if field.worth is None else field.worth - latest
+        wait = np.where(apart, np.maximum(wait, worth_left), wait)
     rules = rules_of(policy, now, policy.team_size)
     wait[np.abs(t["rating_sum"] - own["rating_sum"]) > rules.rating_cap] = INFINITE
     named = ((t["names"] & own["players"]) | (t["players"] & own["names"])) > 0

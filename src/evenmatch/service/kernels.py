@@ -313,7 +313,7 @@ def _compile_half(part: str) -> None:
         serve_overdue(tick)
     else:
         rules, room = rules_of(policy, SECOND, policy.team_size), role_room(policy, policy.team_size)
-        make_matches(tick.view, tick.windows, tick.places, ~tick.free, rules, room)
+        make_matches(tick.view, tick.windows, tick.places, tick.cells, ~tick.free, rules, room)
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""The filter of a player: which opponents and regions they accept on a ladder."""
+"""The filter of a player: which opponents, regions, attributes and maps they accept on a ladder."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from evenmatch.ledger.text import check_texts
 from evenmatch.options import Checked, flag, known_values, number, structure
 
 MOST_REGIONS = 60  # the limit of a queue
+MOST_NAMED = 64  # attributes, values of all of them, or vetoes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,14 +23,26 @@ class QueueFilter(Checked):
     max_ping: float | None = number(
         None, 0, 100_000, "Highest ping that the player accepts, in milliseconds.", optional=True
     )
+    attributes: Mapping[str, tuple[str, ...]] = structure(
+        {}, "Values that the player accepts, by attribute of the queues (`map`: maps); not named: all."
+    )
+    vetoes: tuple[str, ...] = structure((), "Maps that the player does not play.")
 
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "regions", tuple(dict.fromkeys(self.regions)))
         if len(self.regions) > MOST_REGIONS:
             raise BadParameterError(f"regions: {len(self.regions)} are named; expected at most {MOST_REGIONS}")
+        object.__setattr__(self, "vetoes", tuple(dict.fromkeys(self.vetoes)))
+        chosen = {name: tuple(dict.fromkeys(values)) for name, values in self.attributes.items() if values}
+        object.__setattr__(self, "attributes", chosen)
+        values = [value for own in chosen.values() for value in own]
+        if len(chosen) > MOST_NAMED or len(values) > MOST_NAMED or len(self.vetoes) > MOST_NAMED:
+            raise BadParameterError(f"attributes and vetoes: expected at most {MOST_NAMED} names and values of each")
         try:
             check_texts("region", self.regions)
+            check_texts("attribute", [*chosen, *values])
+            check_texts("vetoed map", self.vetoes)
         except InputError as error:
             raise BadParameterError(str(error)) from None
 
@@ -37,12 +50,21 @@ class QueueFilter(Checked):
     def from_data(cls, data: Mapping[str, object]) -> QueueFilter:
         """Read a filter from a JSON document; missing values get their defaults. Raises UnknownNameError."""
         values = dict(data)
-        regions = values.get("regions", [])
-        if not isinstance(regions, list | tuple) or not all(isinstance(region, str) for region in regions):
-            raise BadParameterError(f"regions={regions!r}: expected a list of names")
-        values["regions"] = tuple(regions)
+        for name in ("regions", "vetoes"):
+            values[name] = _names(name, values.get(name, []))
+        attributes = values.get("attributes", {})
+        if not isinstance(attributes, Mapping):
+            raise BadParameterError(f"attributes={attributes!r}: expected a table of lists")
+        values["attributes"] = {name: _names(name, accepted) for name, accepted in attributes.items()}
         return cls(**known_values(cls, "value of a filter", values))
 
     def to_data(self) -> dict[str, object]:
         """All values, ready for JSON."""
-        return asdict(self) | {"regions": list(self.regions)}
+        attributes = {name: list(values) for name, values in self.attributes.items()}
+        return asdict(self) | {"regions": list(self.regions), "vetoes": list(self.vetoes), "attributes": attributes}
+
+
+def _names(name: str, listed: object) -> tuple[str, ...]:
+    if not isinstance(listed, list | tuple) or not all(isinstance(item, str) for item in listed):
+        raise BadParameterError(f"{name}={listed!r}: expected a list of names")
+    return tuple(listed)

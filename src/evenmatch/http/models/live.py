@@ -128,6 +128,10 @@ class LiveMatch(ResponseModel):
     confirmed: bool = Field(description="The game server has reported that the match started.")
     queue: str | None
     region: str | None
+    attributes: dict[str, str] = Field(
+        default_factory=dict, description="The value of each attribute with which the match is played."
+    )
+    map: str | None = Field(default=None, description="Null: the queue has no maps.")
     odds: list[float] | None = Field(
         description="Predicted score of each team when the queue created the match; null: it was announced, cannot be "
         "predicted by the ladder's system, or the ladder does not show its ratings."

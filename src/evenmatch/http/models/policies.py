@@ -6,6 +6,7 @@ from typing import Annotated
 
 from pydantic import ConfigDict, Field
 
+from evenmatch.attributes import Attribute
 from evenmatch.http.models.options import OptionsRequest, OptionsResponse, passed_fields, response_fields
 from evenmatch.options import options_of
 from evenmatch.policy import Policy
@@ -13,7 +14,23 @@ from evenmatch.policy import Policy
 Step = Annotated[list[float], Field(min_length=2, max_length=2)]
 
 
-@passed_fields(options_of(Policy), steps=list[Step], roles=dict[str, int])
+@passed_fields(options_of(Attribute), values=list[str])
+class AttributeOptions(OptionsRequest):
+    """An attribute on which all players of a match agree."""
+
+
+@response_fields(options_of(Attribute), values=list[str])
+class QueueAttribute(OptionsResponse):
+    """An attribute on which all players of a match agree."""
+
+
+@passed_fields(
+    options_of(Policy),
+    steps=list[Step],
+    roles=dict[str, int],
+    attributes=dict[str, AttributeOptions],
+    maps=list[str],
+)
 class PolicyOptions(OptionsRequest):
     """Options of a policy; omitted ones are those of the preset, and an omitted team size is that of the ladder."""
 
@@ -23,6 +40,12 @@ class PolicyOptions(OptionsRequest):
     preset: str = Field(default="balanced", description="The policy that provides all options omitted here.")
 
 
-@response_fields(options_of(Policy), steps=list[Step], roles=dict[str, int])
+@response_fields(
+    options_of(Policy),
+    steps=list[Step],
+    roles=dict[str, int],
+    attributes=dict[str, QueueAttribute],
+    maps=list[str],
+)
 class QueuePolicy(OptionsResponse):
     """All options of a queue's policy."""

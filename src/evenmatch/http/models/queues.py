@@ -48,6 +48,14 @@ class PartyMember(RequestModel):
         default=None,
         description="Regions where the player plays, empty: any; default: as the player keeps it, else any.",
     )
+    attributes: Annotated[dict[Name, Annotated[list[Name], Field(max_length=64)]], Field(max_length=64)] | None = Field(
+        default=None,
+        description="Values that the player accepts, by attribute that the queue's policy declares (`map`: maps), "
+        "not named: all; default: as the player keeps it, else all.",
+    )
+    vetoes: Annotated[list[Name], Field(max_length=64)] | None = Field(
+        default=None, description="Maps that the player does not play; default: as the player keeps it, else none."
+    )
     avoid: list[Name] = Field(
         default_factory=list, max_length=256, description="Players who must not be in the same match."
     )
@@ -90,6 +98,13 @@ class OfferAnswer(RequestModel):
     )
 
 
+class AttributeCountOut(ResponseModel):
+    """The values of an attribute that a ticket accepts, and how many other waiting players accept any of them."""
+
+    accepts: list[str]
+    players: int
+
+
 class WaitingOut(ResponseModel):
     """The search state of a ticket in one queue."""
 
@@ -103,6 +118,9 @@ class WaitingOut(ResponseModel):
     within: int = Field(description="Players who could be in a match with this ticket now.")
     estimate: float | None = Field(
         description="Estimated further waiting time in seconds; null: no suitable players queued recently."
+    )
+    attributes: dict[str, AttributeCountOut] = Field(
+        default_factory=dict, description="The attributes that keep other waiting players apart from this ticket."
     )
     sentences: list[str] = Field(description="The same information in sentences.")
 
@@ -124,6 +142,10 @@ class OfferOut(ResponseModel):
     teams: list[int] = Field(description="Number of players of each team who received the offer.")
     match_id: str | None
     region: str | None
+    attributes: dict[str, str] = Field(
+        default_factory=dict, description="The value of each attribute with which the match is played."
+    )
+    map: str | None = Field(default=None, description="Null: the queue has no maps.")
     odds: list[float] | None = Field(
         description="Predicted score of each team by the ladder's rating system, a draw counts half, as `POST …/odds` "
         "gives it; null: the system cannot predict such a match, or the ladder does not show its ratings."
@@ -154,6 +176,8 @@ class MatchedOut(ResponseModel):
     state: Literal["open", "closed", "cancelled", "expired"]
     queue: str | None
     region: str | None
+    attributes: dict[str, str] = Field(default_factory=dict)
+    map: str | None = None
     started_at: Moment
     teams: list[list[MatchedPlayer]]
 
@@ -218,14 +242,14 @@ class QueueRulesIn(OptionsRequest):
     """Time limits of a queue, in seconds; omitted ones have their defaults."""
 
 
-@checked_fields(options_of(QueueFilter), regions=list[Name])
+@checked_fields(options_of(QueueFilter), regions=list[Name], attributes=dict[Name, list[Name]], vetoes=list[Name])
 class FilterChange(OptionsRequest):
     """A filter to keep; omitted values get their defaults."""
 
     model_config = examples({"within": 5, "loose": False, "regions": ["eu"]})
 
 
-@response_fields(options_of(QueueFilter), regions=list[str])
+@response_fields(options_of(QueueFilter), regions=list[str], attributes=dict[str, list[str]], vetoes=list[str])
 class FilterOut(OptionsResponse):
     """The filter of a player on a ladder, used where a join names no value."""
 

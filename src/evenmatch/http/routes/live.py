@@ -137,6 +137,8 @@ def live_match_out(status: MatchStatus) -> LiveMatch:
         confirmed=status.confirmed,
         queue=status.queue,
         region=status.region,
+        attributes=dict(status.attributes),
+        map=status.map,
         odds=None if status.odds is None else list(status.odds),
         spread=status.spread,
         started_at=moment(status.started_at),

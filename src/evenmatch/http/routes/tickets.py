@@ -15,6 +15,7 @@ from evenmatch.http.access import Queuer
 from evenmatch.http.fast_requests import join_of
 from evenmatch.http.models.base import moment
 from evenmatch.http.models.queues import (
+    AttributeCountOut,
     JoinRequest,
     LinkedTicketOut,
     MatchedOut,
@@ -211,6 +212,8 @@ def _offer(offer: OfferStatus) -> OfferOut:
         teams=list(offer.teams),
         match_id=offer.match,
         region=offer.region,
+        attributes=dict(offer.attributes),
+        map=offer.map,
         odds=None if offer.odds is None else list(offer.odds),
         spread=known_number(offer.spread),
         costs=dict(offer.costs),
@@ -224,6 +227,8 @@ def _match(begun: StartedMatch) -> MatchedOut:
         state=begun.state,  # type: ignore[arg-type] # one of the declared values
         queue=begun.queue,
         region=begun.region,
+        attributes=dict(begun.attributes),
+        map=begun.map,
         started_at=moment(begun.started_at),
         teams=[[MatchedPlayer(player=name, role=begun.roles.get(name)) for name in team] for team in begun.teams],
     )
@@ -239,5 +244,9 @@ def _waiting(waiting: Waiting) -> WaitingOut:
         needed=waiting.needed,
         within=waiting.within,
         estimate=waiting.estimate,
+        attributes={
+            name: AttributeCountOut(accepts=list(count.values), players=count.players)
+            for name, count in waiting.attributes.items()
+        },
         sentences=waiting.sentences,
     )

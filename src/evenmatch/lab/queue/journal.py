@@ -77,6 +77,12 @@ def _columns(tickets: Tickets, skill: Floats) -> dict[str, object]:
         ]
     if tickets.role_names:
         columns["role_names"] = list(tickets.role_names)
+    if len(tickets.choice):
+        columns["choice"] = tickets.choice.tolist()
+        columns["choices"] = [
+            {"attributes": {name: list(values) for name, values in choice.accepted}, "vetoes": list(choice.vetoes)}
+            for choice in tickets.choices
+        ]
     if len(skill) and np.isfinite(skill).all():
         columns["skill"] = skill.tolist()
     return columns

@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from evenmatch.lab.queue.journal import FORMAT, KIND, Teams
 from evenmatch.lab.queue.scenario import Scenario
 from evenmatch.lab.queue.ticket_columns import MEMBERS
 from evenmatch.matchmaking.ticket import LARGEST_NUMBER
+from evenmatch.matchmaking.ticket_choice import TicketChoice
 from evenmatch.matchmaking.tickets import Tickets
 from evenmatch.policy import Policy
 
@@ -163,7 +165,7 @@ def _joined(columns: object, where: str) -> tuple[Tickets, Floats]:
         raise InputError(f"{where}: expected columns of tickets")
     if missing := {"id", "queued", "start", *MEMBERS, "named_start", "named", "met"} - columns.keys():
         raise InputError(f"{where}: lacks {', '.join(sorted(missing))}")
-    parsed: dict[str, np.ndarray] = {}
+    parsed: dict[str, Any] = {}
     for name in WHOLE:
         parsed[name] = np.array(_numbers(columns[name], f"{where}: {name}", above=name in {"met", "roles"}), np.int64)
     parsed["roles"] = parsed["roles"].astype(np.uint64)
@@ -175,7 +177,9 @@ def _joined(columns: object, where: str) -> tuple[Tickets, Floats]:
         parsed[name] = np.array(columns[name], np.bool_)
     regions, roles = (_names(columns.get(name, []), f"{where}: {name}") for name in ("regions", "role_names"))
     ping = _pings(columns.get("ping", [[]] * len(parsed["id"])), regions, f"{where}: ping")
-    tickets = Tickets(**parsed, ping=ping, region_names=regions, role_names=roles)
+    choices = _choices(columns.get("choices", []), f"{where}: choices")
+    choice = np.array(_numbers(columns.get("choice", []), f"{where}: choice"), np.int64)
+    tickets = Tickets(**parsed, ping=ping, region_names=regions, role_names=roles, choice=choice, choices=choices)
     _fit(tickets, where)
     skill = np.array(_reals(columns.get("skill", []), f"{where}: skill"), np.float64)
     if "skill" not in columns:
@@ -219,6 +223,18 @@ def _pings(rows: object, regions: tuple[str, ...], where: str) -> Floats:
             raise InputError(f"{where}: {row!r}; expected milliseconds from 0")
         pings[index] = [np.inf if ping is None else ping for ping in row]
     return pings
+
+
+def _choices(choices: object, where: str) -> tuple[TicketChoice, ...]:
+    if not isinstance(choices, list):
+        raise InputError(f"{where}: expected a list")
+    parsed = []
+    for choice in choices:
+        if not isinstance(choice, dict) or not isinstance(attributes := choice.get("attributes"), dict):
+            raise InputError(f"{where}: {choice!r}; expected a table of attributes, and vetoes")
+        accepted = sorted((name, tuple(sorted(_names(values, where)))) for name, values in attributes.items())
+        parsed.append(TicketChoice(tuple(accepted), tuple(sorted(_names(choice.get("vetoes", []), where)))))
+    return tuple(parsed)
 
 
 def _names(names: object, where: str) -> tuple[str, ...]:

@@ -8,10 +8,12 @@ import numpy as np
 
 from evenmatch.history import Floats
 from evenmatch.lab.queue.scenario import FEWEST_PLAYERS, Scenario
+from evenmatch.matchmaking.ticket_choice import TicketChoice
 from evenmatch.matchmaking.tickets import FOREVER, Masks, Tickets, Whole, starts
 from evenmatch.standings.percentiles import queue_percentiles
 
-PEOPLE = 0  # index of the random stream for the population
+PEOPLE, CHOICES = 0, 7  # indices of the random streams for the population, and for what it accepts
+ANY = "any"  # in a scenario: all values of an attribute
 AVOIDED = 3  # number of players avoided by each player who avoids any
 AVOIDED_APART = 0.05  # standard deviation of their distance in rank, as a share of all players
 
@@ -58,7 +60,8 @@ def populate(scenario: Scenario, arriving: int = 0) -> ScenarioPopulation:
     tickets = replace(tickets, ping=_pings(rng, scenario, tickets.start))
     if scenario.tell_deviation:
         tickets = replace(tickets, deviation=_deviations(rating, error)[player])
-    return ScenarioPopulation(skill, rating, _avoiding(rng, scenario, tickets, percentile))
+    tickets = _choosing(scenario, _avoiding(rng, scenario, tickets, percentile))
+    return ScenarioPopulation(skill, rating, tickets)
 
 
 def _parties(rng: np.random.Generator, scenario: Scenario, percentile: Floats) -> tuple[Whole, Whole]:
@@ -108,6 +111,27 @@ def _pings(rng: np.random.Generator, scenario: Scenario, start: Whole) -> Floats
     steps = np.abs(np.arange(names) - home[:, None])
     ping = np.minimum(slowest, scenario.max_ping)[:, None] + scenario.ping_step * np.minimum(steps, names - steps)
     return np.where(ping <= scenario.max_ping, ping, np.inf)
+
+
+def _choosing(scenario: Scenario, tickets: Tickets) -> Tickets:
+    """Add what each party accepts, and the maps that it vetoes."""
+    if not scenario.attributes and not scenario.vetoes:
+        return tickets
+    rng, count = np.random.default_rng([scenario.seed, CHOICES]), len(tickets)
+    accepted: list[list[tuple[str, tuple[str, ...]]]] = [[] for _ in range(count)]
+    for name, shares in sorted(scenario.attributes.items()):
+        weights = np.array(list(shares.values()))
+        values = [tuple(sorted(value.strip() for value in listed.split(","))) for listed in shares]
+        for party, row in enumerate(rng.choice(len(values), size=count, p=weights / weights.sum()).tolist()):
+            if values[row] != (ANY,):
+                accepted[party].append((name, values[row]))
+    vetoed = {name: (rng.random(count) < share).tolist() for name, share in sorted(scenario.vetoes.items())}
+    drawn = [
+        TicketChoice(tuple(accepted[party]), tuple(name for name, who in vetoed.items() if who[party]))
+        for party in range(count)
+    ]
+    rows = {choice: row for row, choice in enumerate(dict.fromkeys(drawn))}
+    return replace(tickets, choice=np.array([rows[choice] for choice in drawn], np.int64), choices=tuple(rows))
 
 
 def _avoiding(rng: np.random.Generator, scenario: Scenario, tickets: Tickets, percentile: Floats) -> Tickets:

@@ -125,15 +125,23 @@ def _policies(runs: Sequence[Run]) -> list[tuple[str, list[tuple[str, str, str]]
     for run in runs:
         if run.policy not in known:
             known.append(run.policy)
-            listed.append(
-                (run.name, [(name, _shown(value), effects[name]) for name, value in run.policy.to_data().items()])
-            )
+            values = run.policy.to_data() | {"attributes": _attributes(run.policy)}
+            listed.append((run.name, [(name, _shown(value), effects[name]) for name, value in values.items()]))
     return listed
+
+
+def _attributes(policy: Policy) -> str:
+    listed = []
+    for name, attribute in policy.attributes.items():
+        worth = "" if attribute.worth is None else f", worth {attribute.worth:g} s"
+        listed.append(f"{name} ({attribute.kind} of {', '.join(attribute.values)}{worth})")
+    return ", ".join(listed) or "none"
 
 
 def _shown(value: object) -> str:
     if isinstance(value, list):
-        return ", ".join(f"{width:g} from {after:g} s" for after, width in value)
+        names = [item if isinstance(item, str) else f"{item[1]:g} from {item[0]:g} s" for item in value]
+        return ", ".join(names) or "none"
     if isinstance(value, dict):
         return ", ".join(f"{count} {name}" for name, count in value.items()) or "none"
     return "none" if value is None else f"{value:g}" if isinstance(value, float) else str(value)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
+from evenmatch.attributes import MAP
 from evenmatch.durations import SECOND
 from evenmatch.history import Flags, Floats
 from evenmatch.lab.queue.matches import RunMatches
+from evenmatch.matchmaking.ticket_choice import TicketChoice
 from evenmatch.matchmaking.tickets import FOREVER, Tickets, Whole, rows_of, starts
 from evenmatch.policy import Policy
 
@@ -22,6 +26,7 @@ class BrokenRules:
     window  a player of another ticket is outside its filter
     region  the region is not accepted by the ticket or exceeds the policy's ping
     avoid   a player whom it avoids is in the match
+    attributes  its match has no value in common of an attribute on which it insists, or no map
     size    the teams of the match do not have the size or number that the policy requires
     roles   a team lacks a role that the policy requires, or a player has a role they do not offer
     sizes   int64 (K,)  number of players
@@ -30,6 +35,7 @@ class BrokenRules:
     window: Flags
     region: Flags
     avoid: Flags
+    attributes: Flags
     size: Flags
     roles: Flags
     sizes: Whole
@@ -37,7 +43,7 @@ class BrokenRules:
     @property
     def players(self) -> int:
         """Players for whom at least one rule was broken."""
-        return self.count(self.window | self.region | self.avoid | self.size | self.roles)
+        return self.count(self.window | self.region | self.avoid | self.attributes | self.size | self.roles)
 
     def count(self, tickets: Flags) -> int:
         """Number of players in these tickets."""
@@ -49,11 +55,12 @@ def broken(matches: RunMatches, tickets: Tickets, policy: Policy) -> BrokenRules
     sizes = np.diff(tickets.start)[matches.ticket]
     if not len(matches):
         never = np.zeros(0, np.bool_)
-        return BrokenRules(never, never, never, never, never, sizes)
+        return BrokenRules(never, never, never, never, never, never, sizes)
     return BrokenRules(
         window=_windows(matches, tickets, policy),
         region=_regions(matches, tickets, policy),
         avoid=_avoided(matches, tickets),
+        attributes=_attributes(matches, tickets, policy),
         size=_sizes(matches, tickets, policy)[matches.match],
         roles=_roles(matches, tickets, policy)[matches.match],
         sizes=sizes,
@@ -111,6 +118,30 @@ def _avoided(matches: RunMatches, tickets: Tickets) -> Flags:
     key = np.concatenate((matches.match[asking], np.repeat(matches.match, sizes))) * len(players) + number
     hit[asking[np.isin(key[: len(asking)], key[len(asking) :])]] = True
     return hit
+
+
+def _attributes(matches: RunMatches, tickets: Tickets, policy: Policy) -> Flags:
+    wronged = np.zeros(len(matches.ticket), np.bool_)
+    if not len(tickets.choice):
+        return wronged
+    declared = {name: (attribute.values, attribute.worth) for name, attribute in policy.attributes.items()}
+    declared |= {MAP: (policy.maps, None)} if policy.maps else {}
+    waited = (matches.time[matches.match] - tickets.queued[matches.ticket]) / SECOND
+    for name, (values, worth) in declared.items():
+        accepted = [_accepted(choice, name, values) for choice in tickets.choices]
+        own = [accepted[row] for row in tickets.choice[matches.ticket].tolist()]
+        for first, stop in pairwise(matches.start.tolist()):
+            if not set(values).intersection(*own[first:stop]):
+                for place in range(first, stop):
+                    insists = len(own[place]) < len(values) and (worth is None or waited[place] < worth)
+                    wronged[place] |= insists
+    return wronged
+
+
+def _accepted(choice: TicketChoice, name: str, values: Sequence[str]) -> set[str]:
+    """The declared values that a ticket accepts."""
+    accepted = set(values).intersection(dict(choice.accepted).get(name, values))
+    return accepted - set(choice.vetoes) if name == MAP else accepted
 
 
 def _sizes(matches: RunMatches, tickets: Tickets, policy: Policy) -> Flags:

@@ -48,6 +48,9 @@ def habits(scenario: Scenario) -> list[tuple[str, str]]:
         )
     if scenario.regions:
         listed.append(("regions", _mix(scenario.regions)))
+    listed += [(name, _mix(shares)) for name, shares in scenario.attributes.items()]
+    if scenario.vetoes:
+        listed.append(("veto", ", ".join(f"{name} {percent(share)}" for name, share in scenario.vetoes.items())))
     if scenario.patience is not None:
         listed.append(("patience", seconds(scenario.patience)))
     if scenario.return_share:

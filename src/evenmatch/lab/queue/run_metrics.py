@@ -61,6 +61,7 @@ def summary_of(run: Run) -> dict[str, object]:
         "violations_window": broken.count(broken.window),
         "violations_region": broken.count(broken.region),
         "violations_avoid": broken.count(broken.avoid),
+        "violations_attributes": broken.count(broken.attributes),
         "violations_size": broken.count(broken.size),
         "violations_roles": broken.count(broken.roles),
         "over_caps": _over_caps(run),

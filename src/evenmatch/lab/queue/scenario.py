@@ -101,6 +101,12 @@ class Scenario(Checked):
     roles: Mapping[str, float] = structure(
         {}, "Share of the players who offer each role; players with none offer the most common one. Empty: no roles."
     )
+    attributes: Mapping[str, Mapping[str, float]] = structure(
+        {},
+        "Shares of the parties by what they accept, for attributes of the policy: { platform = { pc = 6, console = 3, "
+        '"pc, console" = 1 } }; `any` accepts all. A policy that does not declare an attribute ignores it.',
+    )
+    vetoes: Mapping[str, float] = structure({}, "Share of the parties that veto each map of the policy.")
     share_avoiding: float = number(0.0, 0, 1, "Share of the players who avoid three others of about their strength.")
 
     def __post_init__(self) -> None:
@@ -109,6 +115,11 @@ class Scenario(Checked):
         object.__setattr__(self, "parties", _mix(self.parties))
         object.__setattr__(self, "regions", _shares("regions", self.regions))
         object.__setattr__(self, "roles", _shares("roles", self.roles))
+        object.__setattr__(self, "vetoes", _shares("vetoes", self.vetoes))
+        if not isinstance(self.attributes, Mapping):
+            raise BadParameterError(f"attributes={self.attributes!r}: expected a table of shares for each attribute")
+        attributes = {name: _shares(name, shares) for name, shares in self.attributes.items()}
+        object.__setattr__(self, "attributes", attributes)
         if self.seconds < self.tick:
             raise BadParameterError(f"minutes={self.minutes:g}: expected at least one tick of {self.tick:g} seconds")
 
@@ -126,7 +137,8 @@ class Scenario(Checked):
         """Return all values in JSON-compatible form."""
         data = {item.name: getattr(self, item.name) for item in dataclasses.fields(self)}
         rows = {name: list(getattr(self, name)) for name in ("times", "parties")}
-        return data | rows | {"regions": dict(self.regions), "roles": dict(self.roles)}
+        tables = {name: dict(getattr(self, name)) for name in ("regions", "roles", "vetoes")}
+        return data | rows | tables | {"attributes": {name: dict(own) for name, own in self.attributes.items()}}
 
     @classmethod
     def from_data(cls, data: Mapping[str, object]) -> Scenario:
@@ -183,13 +195,13 @@ def _mix(parties: object) -> tuple[float, ...]:
 
 
 def _shares(name: str, shares: object) -> dict[str, float]:
-    """Check a table of shares: regions have relative weights, roles independent shares up to 1."""
-    high = 1.0 if name == "roles" else math.inf
+    """Check a table of shares: roles and vetoes have independent shares up to 1, others relative weights."""
+    high = 1.0 if name in {"roles", "vetoes"} else math.inf
     if not isinstance(shares, Mapping):
         raise BadParameterError(f"{name}={shares!r}: expected a table of names and shares")
     for word, share in shares.items():
         if not isinstance(word, str) or not word or not _is_number(share) or not 0 < float(share) <= high:
-            top = "to 1" if name == "roles" else "upwards"
+            top = "upwards" if high == math.inf else "to 1"
             raise BadParameterError(f"{name} has {word!r}: {share!r}; expected a name and a number above 0 {top}")
     if len(shares) > 60:
         raise BadParameterError(f"{len(shares)} {name}; at most 60 are allowed")

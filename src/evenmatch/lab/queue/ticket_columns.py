@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from evenmatch.history import Floats
+from evenmatch.matchmaking.ticket_choice import TicketChoice
 from evenmatch.matchmaking.tickets import Masks, Tickets, Whole, rows_of, starts
 
 MEMBERS = ("player", "percentile", "rating", "within", "loose", "deviation", "newcomer", "roles")
@@ -26,6 +27,7 @@ def pick(tickets: Tickets, rows: Whole) -> Tickets:
         named_start=starts(names),
         named=tickets.named[name],
         met=tickets.met[name],
+        choice=tickets.choice[rows] if len(tickets.choice) else tickets.choice,
         **{column: getattr(tickets, column)[member] for column in MEMBERS},
     )
 
@@ -35,6 +37,9 @@ def append(parts: Sequence[Tickets]) -> Tickets:
     regions = tuple(dict.fromkeys(name for part in parts for name in part.region_names))
     roles = tuple(dict.fromkeys(name for part in parts for name in part.role_names))
     none = np.empty(0, np.int64)
+    choices = {
+        choice: row for row, choice in enumerate(dict.fromkeys(choice for part in parts for choice in _choices(part)))
+    }
     return Tickets(
         **{
             column: np.concatenate([getattr(part, column) for part in parts]) if parts else none.astype(kind)
@@ -46,7 +51,20 @@ def append(parts: Sequence[Tickets]) -> Tickets:
         roles=np.concatenate([np.empty(0, np.uint64), *(_roles(part, roles) for part in parts)]),
         region_names=regions,
         role_names=roles,
+        choice=np.concatenate([none, *(_choice(part, choices) for part in parts)]),
+        choices=tuple(choices),
     )
+
+
+def _choices(tickets: Tickets) -> tuple[TicketChoice, ...]:
+    return tickets.choices if len(tickets.choice) else (TicketChoice(),)
+
+
+def _choice(tickets: Tickets, rows: Mapping[TicketChoice, int]) -> Whole:
+    """The rows of these choices for each ticket."""
+    if not len(tickets.choice):
+        return np.full(len(tickets), rows[TicketChoice()])
+    return np.array([rows[choice] for choice in tickets.choices], np.int64)[tickets.choice]
 
 
 _KINDS = {

@@ -19,6 +19,7 @@ RULES = {
     "window": "with a player outside their own filter",
     "region": "in a region where they cannot play",
     "avoid": "with a player they avoid",
+    "attributes": "without a value of an attribute, or a map, that all accept",
     "size": "in teams of another size",
     "roles": "in a role that they do not offer, or a team that lacks one",
 }

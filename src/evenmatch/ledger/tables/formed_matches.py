@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import NamedTuple, TypedDict
+from typing import NamedTuple, NotRequired, TypedDict
 
 from evenmatch.ledger import live_schema
 from evenmatch.ledger.store import Store
@@ -16,6 +16,7 @@ class MatchForecast(TypedDict):
     odds        predicted score of each team; None: the ladder's system could not predict the match
     spread      percentiles between the lowest and the highest player;  percentile  the mean of its players
     waits       seconds from joining to the offer, of each ticket
+    attributes, map  with which it is played; missing: none
     """
 
     teams: list[list[int]]
@@ -24,6 +25,8 @@ class MatchForecast(TypedDict):
     spread: float
     percentile: float
     waits: list[float]
+    attributes: NotRequired[dict[str, str]]
+    map: NotRequired[str]
 
 
 class FormedMatch(NamedTuple):

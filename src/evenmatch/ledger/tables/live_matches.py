@@ -61,11 +61,14 @@ class MatchClosing(TypedDict):
 class LiveMatchBody(TypedDict):
     """The part of a live match that is stored as JSON.
 
+    attributes, map  with which it is played, if a queue created it; missing: none
     announced  True: not created by a queue;  start  None or absent: the game server has not confirmed it yet
     """
 
     teams: list[list[MatchSlot]]
     region: NotRequired[str | None]
+    attributes: NotRequired[dict[str, str]]
+    map: NotRequired[str]
     odds: NotRequired[list[float] | None]
     spread: NotRequired[float | None]
     announced: NotRequired[bool]

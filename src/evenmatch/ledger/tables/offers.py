@@ -32,7 +32,9 @@ class OfferBody(TypedDict):
     waited  longest waiting time of its tickets in seconds;  costs  by name, as in matchmaking.Proposal
     waits   waiting time of each ticket in seconds;  percentile  the mean of its players
     policy  number of the change that set the queue's policy
-    The last three are missing from offers of older versions, and those of open slots of a live match.
+    attributes, map  with which it is played, as in matchmaking.Proposal; missing: none;  maps  that all players accept
+    The last six are missing from offers of older versions; waits, percentile and policy also from those of open slots
+    of a live match.
     """
 
     teams: list[list[OfferSlot]]
@@ -46,6 +48,9 @@ class OfferBody(TypedDict):
     waits: NotRequired[list[float]]
     percentile: NotRequired[float]
     policy: NotRequired[int]
+    attributes: NotRequired[dict[str, str]]
+    maps: NotRequired[list[str]]
+    map: NotRequired[str]
 
 
 @dataclass(slots=True)
@@ -97,6 +102,13 @@ def read_recent(store: Store, ladder: int, since: int) -> list[OfferRow]:
 def read_latest(store: Store, ladder: int, limit: int) -> list[OfferRow]:
     """The latest offers in any state, newest first."""
     return [_offer(row) for row in store.all(f"{_OFFER} ORDER BY offer DESC LIMIT ?", ladder, limit)]
+
+
+def read_maps(store: Store, ladder: int, queue: str, limit: int) -> list[str]:
+    """The maps of the latest offers of a queue in any state, at most `limit`, the latest last."""
+    sql = "SELECT body FROM offer WHERE ladder = ? AND queue = ? ORDER BY offer DESC LIMIT ?"
+    bodies = [json.loads(row[0]) for row in store.all(sql, ladder, queue, limit)]
+    return [body["map"] for body in reversed(bodies) if "map" in body and body["match"] is None]
 
 
 def insert(store: Store, ladder: int, offers: Iterable[OfferRow]) -> None:

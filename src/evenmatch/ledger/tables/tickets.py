@@ -19,6 +19,7 @@ class StoredMember(TypedDict):
     """A waiting player: the name as it was sent, rating, percentile and its deviation at the time of joining.
 
     avoid: player ids; max_ping None: no limit; regions: those chosen, empty or missing: any.
+    attributes, vetoes: missing in tickets of older versions, which accept everything.
     For the other fields see matchmaking.Member.
     """
 
@@ -34,6 +35,8 @@ class StoredMember(TypedDict):
     ping: dict[str, float]
     max_ping: float | None
     regions: NotRequired[list[str]]
+    attributes: NotRequired[dict[str, list[str]]]
+    vetoes: NotRequired[list[str]]
     avoid: list[int]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -31,6 +32,7 @@ class MatchStatus:
     queue      the queue that created it or whose rules apply
     announced  True: announced by a game server; False: created by a queue
     confirmed  whether the game server has confirmed the start
+    attributes, map  with which it is played, if a queue created it; map None: none
     odds       predicted score of each team when the queue created the match; None: announced, or not predictable
     openings   (queue, open slots of each team) to be filled; None: none
     reason     why it was cancelled
@@ -48,6 +50,8 @@ class MatchStatus:
     confirmed: bool
     teams: tuple[tuple[MatchPlayer, ...], ...]
     region: str | None
+    attributes: Mapping[str, str]
+    map: str | None
     odds: tuple[float, ...] | None
     spread: float | None
     openings: tuple[str, tuple[int, ...]] | None
@@ -80,6 +84,8 @@ def status_of(store: Store, ladder: str, match: LiveMatchRow) -> MatchStatus:
         confirmed=body.get("start") is not None,
         teams=tuple(teams),
         region=body.get("region"),
+        attributes=body.get("attributes", {}),
+        map=body.get("map"),
         odds=None if (odds := body.get("odds")) is None else tuple(odds),
         spread=body.get("spread"),
         openings=None if openings is None else (openings["queue"], tuple(openings["seats"])),

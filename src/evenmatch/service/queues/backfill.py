@@ -6,6 +6,7 @@ import logging
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from evenmatch.attributes import MAP
 from evenmatch.errors import InputError
 from evenmatch.ledger.store import Store
 from evenmatch.ledger.tables import tickets
@@ -53,8 +54,14 @@ def fill(match: LiveMatchRow, inside: PresentPlayers, queue: Queue, now: int, po
     try:
         teams = tuple(tuple(_tickets(team, inside, match.started_at, policy)) for team in match.body["teams"])
         seats = tuple(match.openings["seats"])
-        region = match.body.get("region")
-        opening = Opening(match=0, formed=match.started_at, teams=teams, seats=seats, region=region)
+        opening = Opening(
+            match=0,
+            formed=match.started_at,
+            teams=teams,
+            seats=seats,
+            region=match.body.get("region"),
+            attributes=_settings(match),
+        )
         fillings = backfill([opening], queue, now, policy)
     except InputError as error:
         logger.warning("match %r cannot be filled: %s", match.match_id, error)
@@ -82,6 +89,12 @@ def line_up(match: LiveMatchRow, joining: list[list[int]]) -> list[list[int]]:
 def former(match: LiveMatchRow) -> set[int]:
     """The ids of the players who have left a match."""
     return {slot["id"] for slot in match.slots() if not _is_in(slot)}
+
+
+def _settings(match: LiveMatchRow) -> dict[str, str]:
+    """The attributes with which a match is played, and its map."""
+    settings = dict(match.body.get("attributes", {}))
+    return settings | {MAP: match.body["map"]} if "map" in match.body else settings
 
 
 def _is_in(slot: MatchSlot) -> bool:

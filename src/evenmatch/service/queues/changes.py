@@ -208,6 +208,7 @@ class QueueChanges:
             "odds": body["odds"],
             "spread": body["spread"],
         }
+        _copy_settings(body, match_body)
         begin(self.store, self.ladder, match_id, self.last, offer.queue, self.now, expires_at, match_body)
         if "policy" in body:
             formed = FormedMatch(match_id, offer.queue, self.now, body["policy"], _forecast(body))
@@ -221,7 +222,7 @@ class QueueChanges:
 
 def _forecast(body: OfferBody) -> MatchForecast:
     parties = [Counter(slot["ticket"] for slot in team) for team in body["teams"]]
-    return {
+    forecast: MatchForecast = {
         "teams": [[slot["id"] for slot in team] for team in body["teams"]],
         "parties": [list(sizes.values()) for sizes in parties],
         "odds": body["odds"],
@@ -229,6 +230,16 @@ def _forecast(body: OfferBody) -> MatchForecast:
         "percentile": body["percentile"],
         "waits": body["waits"],
     }
+    _copy_settings(body, forecast)
+    return forecast
+
+
+def _copy_settings(offered: OfferBody, target: LiveMatchBody | MatchForecast) -> None:
+    """Copy the attributes and the map with which a match is played."""
+    if offered.get("attributes"):
+        target["attributes"] = offered["attributes"]
+    if "map" in offered:
+        target["map"] = offered["map"]
 
 
 def _slots(team: Sequence[OfferSlot]) -> list[MatchSlot]:

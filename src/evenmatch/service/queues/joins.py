@@ -10,12 +10,13 @@ from evenmatch.ledger.store import Store
 from evenmatch.ledger.tables import ladders, live_matches, penalties, player_identities, seats, tickets
 from evenmatch.ledger.tables.seats import Seat
 from evenmatch.ledger.tables.tickets import Party, PlaylistTicket, TicketRow
+from evenmatch.matchmaking import Policy, check_choices
 from evenmatch.service import stored_queues
 from evenmatch.service.queues import kept_filters
 from evenmatch.service.queues.changes import QueueChanges
 from evenmatch.service.queues.join_profiles import JoinProfiles
 from evenmatch.service.queues.kept_filters import completed
-from evenmatch.service.queues.parties import check, party_of
+from evenmatch.service.queues.parties import check, choices_of, party_of
 from evenmatch.service.queues.requests import Join, RequestResult
 from evenmatch.service.stored_queues import QueueSetup
 from evenmatch.service.times import iso_time
@@ -49,7 +50,7 @@ def admit(
         else:
             allowed[changes.first + index] = join
     if allowed:
-        joined = Joins(changes, ladder, profiles, allowed).join()
+        joined = Joins(changes, ladder, profiles, setups, allowed).join()
         outcomes |= {number - changes.first: outcome for number, outcome in joined.items()}
     return outcomes
 
@@ -76,6 +77,16 @@ def check_queues(
             if role not in roles:
                 known = f"the roles are {', '.join(sorted(roles))}" if roles else "none of its queues has roles"
                 raise InputError(f"player {member.name!r} offers the role {role!r}; {known}")
+    policies: dict[str, Policy] = {}
+    for ladder, names in queues.items():
+        own = policies_of(names, setups[ladder])
+        policies |= {f"{ladder}/{name}": policy for name, policy in own.items()} if policies else own
+    check_choices(choices_of(join), policies)
+
+
+def policies_of(names: Sequence[str], setups: Mapping[str, QueueSetup]) -> dict[str, Policy]:
+    """The policies of these queues, by name."""
+    return {name: setups[name].policy for name in names}
 
 
 class _Entrance:
@@ -85,8 +96,16 @@ class _Entrance:
     """
 
     def __init__(
-        self, store: Store, name: str, profile: JoinProfiles, names: Mapping[int, str], now: int, first: int
+        self,
+        store: Store,
+        name: str,
+        profile: JoinProfiles,
+        setups: Mapping[str, QueueSetup],
+        names: Mapping[int, str],
+        now: int,
+        first: int,
     ) -> None:
+        self._setups = setups
         self.name, self.ladder, self._next = name, profile.ladder, first
         self._names = names
         players = sorted(names)
@@ -99,9 +118,11 @@ class _Entrance:
         players = [ids[member.name] for member in join.members]
         for player in players:
             self._check_player(player)
-        join = completed(join, ids, self._kept)
+        policies = policies_of(queues, self._setups)
+        join = completed(join, ids, self._kept, policies)
         if not self._kept.keys().isdisjoint(players):
             check(join)
+            check_choices(choices_of(join), policies)
         return party_of(join, queues, ids, self._level)
 
     def _check_player(self, player: int) -> None:
@@ -124,7 +145,12 @@ class Joins:
     """Joins that are allowed by the queues, see `admit`; joins: by their reserved ticket numbers."""
 
     def __init__(
-        self, changes: QueueChanges, ladder: str, profiles: Mapping[str, JoinProfiles], joins: Mapping[int, Join]
+        self,
+        changes: QueueChanges,
+        ladder: str,
+        profiles: Mapping[str, JoinProfiles],
+        setups: Mapping[str, Mapping[str, QueueSetup]],
+        joins: Mapping[int, Join],
     ) -> None:
         self._store, self._name, self._now, self._joins = changes.store, ladder, changes.now, joins
         self._ladder = changes.ladder
@@ -133,7 +159,13 @@ class Joins:
         used = {ladder, *(name for join in joins.values() for name in join.playlist)}
         self._entrances = {
             name: _Entrance(
-                self._store, name, profiles[name], self._names, self._now, changes.locks[profiles[name].ladder]
+                self._store,
+                name,
+                profiles[name],
+                setups[name],
+                self._names,
+                self._now,
+                changes.locks[profiles[name].ladder],
             )
             for name in sorted(used)
         }

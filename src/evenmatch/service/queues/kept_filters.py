@@ -6,10 +6,14 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from evenmatch.attributes import MAP
 from evenmatch.ledger.store import Store
 from evenmatch.ledger.tables import queue_filters, tickets
 from evenmatch.ledger.tables.change_locks import advance
 from evenmatch.ledger.tables.tickets import Party
+from evenmatch.matchmaking import Policy
+from evenmatch.matchmaking.choice_check import check_declared, declared_values
+from evenmatch.service import stored_queues
 from evenmatch.service.queue_filter import QueueFilter
 from evenmatch.service.queues.parties import check_party
 from evenmatch.service.queues.playlists import seat_on
@@ -22,8 +26,13 @@ def read(store: Store, ladder: int, players: Sequence[int]) -> dict[int, QueueFi
     return {player: QueueFilter.from_data(json.loads(body)) for player, body in stored.items()}
 
 
-def completed(join: Join, ids: Mapping[str, int], kept: Mapping[int, QueueFilter]) -> Join:
-    """The join with values for what it does not name: those that the player keeps, or the defaults."""
+def completed(
+    join: Join, ids: Mapping[str, int], kept: Mapping[int, QueueFilter], policies: Mapping[str, Policy]
+) -> Join:
+    """The join with values for what it does not name: those that the player keeps, or the defaults.
+
+    Of attributes and vetoes only those count that the joined queues declare; `policies`: by queue.
+    """
     members = []
     for member in join.members:
         own = kept.get(ids[member.name], QueueFilter())
@@ -34,38 +43,62 @@ def completed(join: Join, ids: Mapping[str, int], kept: Mapping[int, QueueFilter
                 loose=own.loose if member.loose is None else member.loose,
                 regions=own.regions if member.regions is None else member.regions,
                 max_ping=own.max_ping if member.max_ping is None else member.max_ping,
+                attributes=_declared((own if member.attributes is None else member).attributes or {}, policies),
+                vetoes=_known_maps((own if member.vetoes is None else member).vetoes or (), policies),
             )
         )
     return replace(join, members=tuple(members))
 
 
-def change(store: Store, ladder: int, player: int, chosen: QueueFilter | None) -> list[int]:
+def _declared(attributes: Mapping[str, Sequence[str]], policies: Mapping[str, Policy]) -> dict[str, tuple[str, ...]]:
+    """The declared values of attributes; an attribute whose values are all unknown stays, and is refused."""
+    known = {name: declared_values(policies, name) for name in attributes}
+    return {
+        name: tuple(value for value in values if value in known[name]) or tuple(values)
+        for name, values in attributes.items()
+        if known[name]
+    }
+
+
+def _known_maps(vetoes: Sequence[str], policies: Mapping[str, Policy]) -> tuple[str, ...]:
+    maps = declared_values(policies, MAP)
+    return tuple(veto for veto in vetoes if veto in maps)
+
+
+def change(store: Store, ladder: int, name: str, player: int, chosen: QueueFilter | None) -> list[int]:
     """Keep a player's filter (None: forget it), and apply it to the ticket in which they wait.
 
     Returns the changed tickets. The ticket keeps its place. Raises InputError, changing nothing, if its party could
-    play nowhere with this filter.
+    play nowhere with this filter, or no queue of the ladder declares what it names.
     """
+    policies = {queue: setup.policy for queue, setup in stored_queues.read(store, ladder).items()}
     if chosen is None:
         queue_filters.delete(store, ladder, player)
     else:
+        check_declared(f"player {name!r}", chosen, policies)
         queue_filters.put(store, ladder, player, json.dumps(chosen.to_data(), sort_keys=True))
     seat = seat_on(store, ladder, player)
     if seat is None or seat.ticket is None:
         return []
     number = advance(store, ladder, 1)
     row = tickets.read(store, ladder, [seat.ticket])[seat.ticket]
-    party = _with_filter(row.party, player, QueueFilter() if chosen is None else chosen)
-    check_party(party)
+    own = {queue: policy for queue, policy in policies.items() if queue in row.party.queues}
+    party = _with_filter(row.party, player, QueueFilter() if chosen is None else chosen, own)
+    check_party(party, own)
     tickets.set_party(store, ladder, row.ticket, party, number)
     return [row.ticket]
 
 
-def _with_filter(party: Party, player: int, chosen: QueueFilter) -> Party:
+def _with_filter(party: Party, player: int, chosen: QueueFilter, policies: Mapping[str, Policy]) -> Party:
     members = []
     for member in party.members:
         changed = member.copy()
         if member["id"] == player:
             changed["within"], changed["loose"] = chosen.within, chosen.loose
             changed["regions"], changed["max_ping"] = list(chosen.regions), chosen.max_ping
+            changed["attributes"] = {
+                name: list(values) for name, values in _declared(chosen.attributes, policies).items()
+            }
+            changed["vetoes"] = list(_known_maps(chosen.vetoes, policies))
         members.append(changed)
     return replace(party, members=tuple(members))

@@ -11,7 +11,8 @@ from typing import NamedTuple
 from evenmatch.errors import InputError
 from evenmatch.ledger.tables.tickets import Party, StoredMember
 from evenmatch.ledger.text import check_text, check_texts
-from evenmatch.matchmaking import Member, Met, Ticket
+from evenmatch.matchmaking import Member, Met, Policy, Ticket, check_choices
+from evenmatch.matchmaking.ticket_choice import common_choice
 from evenmatch.service.queue_filter import QueueFilter
 from evenmatch.service.queues.requests import Join, QueuedPlayer
 
@@ -56,6 +57,8 @@ def party_of(join: Join, queues: tuple[str, ...], ids: Mapping[str, int], levels
                 ping=dict(member.ping),
                 max_ping=member.max_ping,
                 regions=list(member.regions or ()),
+                attributes={name: list(values) for name, values in (member.attributes or {}).items()},
+                vetoes=list(member.vetoes or ()),
                 avoid=sorted({ids[name] for name in member.avoid}),
             )
         )
@@ -117,14 +120,16 @@ def ticket_of(
                 max_ping=_limit(member["max_ping"]),
                 avoid=tuple(member["avoid"]),
                 met=met(member["id"]),
+                attributes={name: tuple(values) for name, values in member.get("attributes", {}).items()},
+                vetoes=tuple(member.get("vetoes", ())),
             )
             for member in chosen
         ),
     )
 
 
-def check_party(party: Party) -> None:
-    """Raise InputError if a stored party is invalid; the message names the player."""
+def check_party(party: Party, policies: Mapping[str, Policy]) -> None:
+    """Raise InputError if a stored party is invalid, or asks for what its queues do not declare."""
     members = tuple(
         QueuedPlayer(
             name=member["name"],
@@ -133,10 +138,23 @@ def check_party(party: Party) -> None:
             ping=member["ping"],
             max_ping=member["max_ping"],
             regions=tuple(member.get("regions", ())),
+            attributes={name: tuple(values) for name, values in member.get("attributes", {}).items()},
+            vetoes=tuple(member.get("vetoes", ())),
         )
         for member in party.members
     )
-    check(Join(members=members, queues=party.queues))
+    join = Join(members=members, queues=party.queues)
+    check(join)
+    check_choices(choices_of(join), {name: policy for name, policy in policies.items() if name in party.queues})
+
+
+def choices_of(join: Join) -> dict[str, QueueFilter]:
+    """The attributes and vetoes of the members who name any, by their names for messages."""
+    return {
+        f"player {member.name!r}": QueueFilter(attributes=member.attributes or {}, vetoes=member.vetoes or ())
+        for member in join.members
+        if member.attributes or member.vetoes
+    }
 
 
 def check(join: Join) -> None:
@@ -162,7 +180,12 @@ def check(join: Join) -> None:
         _check_words(member.name, "region", list(member.regions or ()), MOST_NAMED)
         _check_words(member.name, "role", member.roles, MOST_NAMED)
         _check_words(member.name, "player to avoid", member.avoid, MOST_AVOIDED)
+        _check_words(member.name, "attribute", list(member.attributes or ()), MOST_NAMED)
+        for values in (member.attributes or {}).values():
+            _check_words(member.name, "value", values, MOST_NAMED)
+        _check_words(member.name, "vetoed map", member.vetoes or (), MOST_NAMED)
     _check_as_ticket(join, names)
+    common_choice(choices_of(join))
 
 
 def _check_words(name: str, kind: str, words: Sequence[str], most: int) -> None:

@@ -259,7 +259,8 @@ class QueueService:
     def set_filter(self, ladder: str, player: str, chosen: QueueFilter | None) -> None:
         """Keep a player's filter (None: forget it), also for the ticket in which they wait, which keeps its place.
 
-        Raises UnknownNameError for an unknown ladder, InputError for a party that could play nowhere with it.
+        Raises UnknownNameError for an unknown ladder, InputError for a party that could play nowhere with it
+        and for an attribute, a value or a map that no queue of the ladder declares.
         """
         check_text("player name", player)
         with self.service.database.write() as store:
@@ -267,7 +268,7 @@ class QueueService:
             number = store.head(ladder).ladder
             change_locks.lock(store, number)
             ids = player_identities.admit(store, {player})[0]
-            touched = kept_filters.change(store, number, ids[player], chosen)
+            touched = kept_filters.change(store, number, player, ids[player], chosen)
             self.service.note(store)
             self.notifier.announce(store, ladder, touched)
         self.notifier.ring(ladder, touched)

@@ -19,6 +19,7 @@ class RecentOffer(NamedTuple):
     spread       percentiles between the lowest and the highest player
     players      number of offered players; of a backfill, only the new ones
     waits        waiting time in seconds of each ticket that is still stored, in the order of the teams
+    map          None: the queue has none
     percentiles  mean percentile of the players of each of these tickets, at the time of joining
     """
 
@@ -32,6 +33,7 @@ class RecentOffer(NamedTuple):
     players: int
     waits: tuple[float, ...]
     percentiles: tuple[float, ...]
+    map: str | None = None
 
 
 def recent(store: Store, ladder: int, limit: int) -> list[RecentOffer]:
@@ -53,6 +55,7 @@ def _recent(offer: offers.OfferRow, stored: dict[int, tickets.TicketRow]) -> Rec
         odds=None if offer.body["odds"] is None else tuple(offer.body["odds"]),
         spread=offer.body["spread"],
         region=offer.body["region"],
+        map=offer.body.get("map"),
         players=len(offer.chairs),
         waits=tuple(max(offer.made_at - ticket.queued_at, 0) / SECOND for ticket in own),
         percentiles=tuple(float(np.mean([member["percentile"] for member in ticket.party.members])) for ticket in own),

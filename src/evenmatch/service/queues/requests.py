@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 class QueuedPlayer:
     """A player of a party with their preferences; see matchmaking.Member for within, loose, roles, ping, max_ping.
 
-    within, loose, regions, max_ping  None: as in the filter that the player keeps on the ladder, or its default
+    within, loose, regions, max_ping, attributes, vetoes  None: as in the filter that the player keeps on the ladder, or
+        its default
     avoid  names of players they never want to meet
     """
 
@@ -21,6 +22,8 @@ class QueuedPlayer:
     ping: Mapping[str, float] = field(default_factory=dict)
     max_ping: float | None = None
     regions: tuple[str, ...] | None = None
+    attributes: Mapping[str, tuple[str, ...]] | None = None
+    vetoes: tuple[str, ...] | None = None
     avoid: tuple[str, ...] = ()
 
 

@@ -11,7 +11,8 @@ from evenmatch.ledger.store import Store
 from evenmatch.ledger.tables import offers, queues, tickets
 from evenmatch.ledger.tables.live_matches import LiveMatchRow
 from evenmatch.ledger.tables.offers import OfferBody, OfferRow, OfferSlot
-from evenmatch.matchmaking import Filling, Proposal
+from evenmatch.matchmaking import Filling, Proposal, choose_map
+from evenmatch.matchmaking.map_choice import REMEMBERED
 from evenmatch.service.queues import backfill
 from evenmatch.service.queues.changes import QueueChanges
 from evenmatch.service.queues.join_profiles import JoinProfiles
@@ -147,13 +148,15 @@ class MatchmakerTick:
             "waits": [max(self._now - waiting.queued_at, 0) / SECOND for waiting in held],
             "percentile": sum(percentiles) / len(percentiles),
             "policy": self._state.setups[queue].change,
+            "attributes": proposal.attributes,
+            "maps": list(proposal.maps),
         }
 
     def _filling_body(self, match: LiveMatchRow, filling: Filling, inside: backfill.PresentPlayers) -> OfferBody:
         by_team = [[self._state.held[ticket] for ticket in team] for team in filling.teams]
         joining = [held for team in by_team for held in team]
         new = [[player for held in team for player in held.party.players] for team in by_team]
-        return {
+        body: OfferBody = {
             "teams": [self._slots(team, {}) for team in filling.teams],
             "match": match.match_id,
             "region": match.body.get("region"),
@@ -163,6 +166,11 @@ class MatchmakerTick:
             "waited": max(self._now - min(held.queued_at for held in joining), 0) / SECOND,
             "costs": {},
         }
+        if "attributes" in match.body:
+            body["attributes"] = match.body["attributes"]
+        if "map" in match.body:
+            body["map"] = match.body["map"]
+        return body
 
     def _slots(self, team: tuple[int, ...], roles: dict[int, str | None]) -> list[OfferSlot]:
         return [
@@ -192,7 +200,9 @@ class MatchmakerTick:
             valid = [
                 (queue, body) for queue, body in decisions.made if queue in unchanged and _tickets(body) <= waiting
             ]
-            new = [self._offer(changes.first + index, changes.last, *made) for index, made in enumerate(valid)]
+            numbered = [(changes.first + index, *made) for index, made in enumerate(valid)]
+            self._choose_maps(store, numbered)
+            new = [self._offer(number, changes.last, queue, body) for number, queue, body in numbered]
             for offer in new:
                 changes.put(offer)
             changes.keep()
@@ -204,6 +214,17 @@ class MatchmakerTick:
         """The names of the queues whose configuration is the one in memory."""
         stored = queues.read_changes(store, self._state.ladder)
         return {name for name, setup in self._state.setups.items() if stored.get(name) == setup.change}
+
+    def _choose_maps(self, store: Store, numbered: list[tuple[int, str, OfferBody]]) -> None:
+        """Choose the map of each new match among those that its players accept, after the queue's latest ones."""
+        played: dict[str, list[str]] = {}
+        for number, queue, body in numbered:
+            if maps := body.get("maps"):
+                if queue not in played:
+                    played[queue] = offers.read_maps(store, self._state.ladder, queue, REMEMBERED)
+                seed = self._state.policy(queue).map_seed
+                body["map"] = choose_map(maps, played[queue], seed, number)
+                played[queue].append(body["map"])
 
     def _offer(self, number: int, change: int, queue: str, body: OfferBody) -> OfferRow:
         deadline = self._now + round(self._state.setups[queue].rules.accept_within * SECOND)

@@ -27,6 +27,7 @@ class OfferStatus:
     teams     the number of offered players in each team
     odds      the predicted score of each team, a draw counts half; None: the system cannot predict it
     stakes    of the players of this ticket, by name; empty: not known
+    attributes, map  with which it is played; map None: the queue has none
     For the other fields see matchmaking.Proposal.
     """
 
@@ -43,6 +44,8 @@ class OfferStatus:
     odds: tuple[float, ...] | None
     spread: float
     costs: Mapping[str, float]
+    attributes: Mapping[str, str]
+    map: str | None
     stakes: Mapping[str, PlayerStakes] = field(default_factory=dict)
 
 
@@ -56,6 +59,8 @@ class StartedMatch:
     started_at: int
     teams: tuple[tuple[str, ...], ...]
     region: str | None
+    attributes: Mapping[str, str]
+    map: str | None
     roles: Mapping[str, str | None]
 
 
@@ -177,6 +182,8 @@ def _offer_status(offer: OfferRow, ticket: int) -> OfferStatus:
         odds=None if body["odds"] is None else tuple(body["odds"]),
         spread=body["spread"],
         costs=body["costs"],
+        attributes=body.get("attributes", {}),
+        map=body.get("map"),
     )
 
 
@@ -188,5 +195,7 @@ def _begun_match(match: LiveMatchRow) -> StartedMatch:
         started_at=match.started_at,
         teams=tuple(tuple(slot["player"] for slot in team) for team in match.body["teams"]),
         region=match.body.get("region"),
+        attributes=match.body.get("attributes", {}),
+        map=match.body.get("map"),
         roles={slot["player"]: slot.get("role") for slot in match.slots()},
     )

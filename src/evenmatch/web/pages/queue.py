@@ -8,11 +8,13 @@ from typing import NamedTuple
 
 from starlette.responses import Response
 
+from evenmatch.attributes import EQUAL, Attribute
 from evenmatch.errors import ForbiddenError, InputError, UnknownNameError
 from evenmatch.http.site import Site
 from evenmatch.service.queue_filter import QueueFilter
 from evenmatch.service.queues import requests
 from evenmatch.service.queues.ticket_status import Status
+from evenmatch.service.stored_queues import QueueSetup
 from evenmatch.standings.board import Standing
 from evenmatch.web import queue_statistics
 from evenmatch.web.forms import about
@@ -24,6 +26,7 @@ OFFERS = 200  # latest offers from which waits are estimated
 SHOWN = 12  # latest offers listed
 MOST_ELSEWHERE = 24  # queues of other ladders listed
 SUGGESTED = 5.0  # percentiles, for players who keep no filter
+ATTRIBUTE = "attribute."  # before the name of an attribute, in the form
 NEWCOMER = 50.0  # the percentile of an unrated player
 
 
@@ -53,6 +56,9 @@ def _queue(visit: PageRequest) -> Mapping[str, object]:
         "may_queue": may_queue(visit),
         "ticket": _own_ticket(site, visit) if may_queue(visit) else None,
         "filter": _kept(visit) if may_queue(visit) else QueueFilter(),
+        "attributes": _declared(setups),
+        "maps": list(dict.fromkeys(name for setup in setups for name in setup.policy.maps)),
+        "vetoes": max((setup.policy.vetoes for setup in setups), default=0),
         "form": visit.form_at("ladders", visit.ladder, "queue", "join"),
         "team_size": view.settings.team_size or max((setup.policy.team_size for setup in setups), default=1),
     }
@@ -90,6 +96,32 @@ def _playlist(visit: PageRequest, sent: Sequence[tuple[str, str]]) -> dict[str, 
         if chosen:
             raise InputError(f"{min(chosen)[:80]!r} is not a queue that you may join here; choose from the list")
     return playlist
+
+
+class AttributeChoices(NamedTuple):
+    """The field of an attribute in the form. field: its name there; is_single: one value can be chosen."""
+
+    name: str
+    field: str
+    values: list[str]
+    is_single: bool
+
+
+def _declared(setups: Sequence[QueueSetup]) -> list[AttributeChoices]:
+    """The attributes that the queues declare, by name."""
+    known: dict[str, list[Attribute]] = {}
+    for setup in setups:
+        for name, attribute in setup.policy.attributes.items():
+            known.setdefault(name, []).append(attribute)
+    return [
+        AttributeChoices(
+            name,
+            ATTRIBUTE + name,
+            list(dict.fromkeys(value for attribute in declared for value in attribute.values)),
+            any(attribute.kind == EQUAL for attribute in declared),
+        )
+        for name, declared in sorted(known.items())
+    ]
 
 
 def may_queue(visit: PageRequest) -> bool:
@@ -131,7 +163,13 @@ async def join(visit: PageRequest) -> Response:
     _check_speaks(visit, names)
     chosen = _filter_of(sent)
     first = requests.QueuedPlayer(
-        name=name, within=chosen.within, loose=chosen.loose, regions=chosen.regions, max_ping=chosen.max_ping
+        name=name,
+        within=chosen.within,
+        loose=chosen.loose,
+        regions=chosen.regions,
+        max_ping=chosen.max_ping,
+        attributes=chosen.attributes,
+        vetoes=chosen.vetoes,
     )
     party = (first, *(requests.QueuedPlayer(name=member) for member in names if member != name))
     playlist = await visit.site.work(_playlist, visit, sent)
@@ -170,7 +208,15 @@ def _filter_of(sent: Sequence[tuple[str, str]]) -> QueueFilter:
     with about("within"):
         within = _within(form.get("within", "5"))
     regions = tuple(value for key, value in sent if key == "region" and value)
-    return QueueFilter(within=within, loose=form.get("filter") != "strict", regions=regions)
+    attributes: dict[str, tuple[str, ...]] = {}
+    for key, value in sent:
+        name = key.removeprefix(ATTRIBUTE)
+        if name != key and value:
+            attributes[name] = (*attributes.get(name, ()), value)
+    vetoes = tuple(value for key, value in sent if key == "veto" and value)
+    return QueueFilter(
+        within=within, loose=form.get("filter") != "strict", regions=regions, attributes=attributes, vetoes=vetoes
+    )
 
 
 def _within(text: str) -> float:
