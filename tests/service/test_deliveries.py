@@ -260,6 +260,8 @@ def test_offers_are_told_when_they_are_made_and_when_all_accepted(
     ]
     assert told[0] == {
         "event": "proposal.made",
+        "attributes": {},
+        "map": None,
         "ladder": ladder,
         "offer": first,
         "queue": "ranked",
@@ -274,6 +276,8 @@ def test_offers_are_told_when_they_are_made_and_when_all_accepted(
     assert told[1]["backfill"] == "m7"
     assert told[2] == {
         "event": "match.made",
+        "attributes": {},
+        "map": None,
         "ladder": ladder,
         "offer": first,
         "queue": "ranked",

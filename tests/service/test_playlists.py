@@ -309,6 +309,26 @@ def test_a_filter_is_kept_and_changed_on_each_ladder(queue_service, service):
     assert within(DUELS, joined.ticket) != 7.0
 
 
+def test_an_attribute_counts_on_the_ladders_that_declare_it(queue_service, service, maker):
+    """And an attribute of no ladder, or with which a party can play on one of them only, refuses the playlist."""
+    pools = {"platform": {"kind": "meet", "values": ["pc", "console"]}}
+    queue_service.set_queue(ARENA, "pairs", {**PAIRS, "attributes": pools})
+    console = {"platform": ("console",)}
+    joined = join_one(queue_service, DUELS, party("ann", playlist=BOTH, attributes=console))
+    others = solos("bob", "cat", "dan", queues=("pairs",), attributes={"platform": ("pc",)})
+    join_queue(queue_service, ARENA, *others)
+    assert maker.step(ARENA).offers == ()
+    queue_service.set_filter(ARENA, "ann", QueueFilter(within=50.0, attributes={"platform": ("pc",)}))
+    assert len(maker.step(ARENA).offers) == 1
+    assert states(queue_service, joined) == {DUELS: "elsewhere", ARENA: "offered"}
+    check_everything(service)
+    with pytest.raises(InputError, match="attribute 'mode' is not declared; expected platform"):
+        join_one(queue_service, DUELS, party("eve", playlist=BOTH, attributes={"mode": ("ctf",)}))
+    queue_service.set_queue(THIRD, "ranked", {**DUEL, "attributes": {"platform": {"kind": "meet", "values": ["pc"]}}})
+    with pytest.raises(InputError, match="no accepted value of platform in queue 'race/ranked'; expected one or more"):
+        join_one(queue_service, DUELS, party("eve", playlist={**BOTH, THIRD: ("ranked",)}, attributes=console))
+
+
 def test_the_same_request_again_gets_the_same_tickets(queue_service, service, maker):
     wish = party("ann", request="r1", playlist=BOTH)
     first, again = (granted(each) for each in queue_service.apply(DUELS, [wish, wish]))
