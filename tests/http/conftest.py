@@ -13,6 +13,8 @@ from evenmatch.service.callers.access import SCOPES
 from evenmatch.service.service import Service
 from ledger.sample_matches import ManualClock
 from postgres import postgres  # noqa: F401
+from run_command import run_command
+from server_process import Served
 
 
 @pytest.fixture
@@ -47,6 +49,22 @@ def options():
 def database_url(empty_file, tmp_path):
     """SQLite; a test that is about both databases overrides this by `either_database`."""
     return shutil.copy(empty_file, tmp_path / "evenmatch.db")
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def shared_server(request, empty_file, tmp_path_factory):
+    """A client that may do everything, of one process for all tests of a file; they use ladders of their own names.
+
+    A player has one place over all ladders: a test that lets players wait lets them leave, too.
+    """
+    folder = tmp_path_factory.mktemp("shared")
+    if request.param == "sqlite":
+        url = shutil.copy(empty_file, folder / "evenmatch.db")
+    else:
+        url = request.getfixturevalue("postgres").fresh_database()
+    made = run_command("key", "create", "operator", "--scope", "admin", "--db", url)
+    with Served(str(url), folder) as process, process.client(made.out.strip()) as admin:
+        yield process, admin
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
