@@ -79,14 +79,14 @@ def test_a_filter_is_kept_used_and_changed_while_waiting(admin):
     assert (kept["within"], kept["loose"], kept["kept"]) == (4, False, True)
     ticket = join(admin, on, "ann")["ticket"]
     before = request_json(admin, "GET", f"{on}/tickets/{ticket}")
+    while not before["waiting"]:  # until the matchmaker is loaded: time before that does not count as waiting
+        before = request_json(admin, "GET", f"{on}/tickets/{ticket}?after={before['change']}&wait=1")
     request_json(admin, "PUT", f"{on}/players/ann/filter", {"within": 30, "loose": False})
     refused = admin.put(f"{on}/players/ann/filter", json={"within": 130})
     assert refused.status_code == 422
     assert "130" in refused.text
     after = request_json(admin, "GET", f"{on}/tickets/{ticket}?after={before['change']}&wait=10")
     assert (after["state"], after["queued_at"]) == ("waiting", before["queued_at"])
-    while not after["waiting"]:  # until the matchmaker is loaded
-        after = request_json(admin, "GET", f"{on}/tickets/{ticket}?after={after['change']}&wait=1")
     assert after["waiting"]["main"]["window"] == [20, 80]
     request_json(admin, "DELETE", f"{on}/tickets/{ticket}")
 
