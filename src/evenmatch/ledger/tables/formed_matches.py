@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 import json
-from typing import NamedTuple, TypedDict
+from typing import NamedTuple, NotRequired, TypedDict
 
 from evenmatch.ledger import live_schema
 from evenmatch.ledger.store import Store
+
+
+class TrialMoment(TypedDict):
+    """The moment of an experiment in which a match was offered.
+
+    experiment  its number;  arm  "a" or "b";  elapsed  microseconds since its start
+    """
+
+    experiment: int
+    arm: str
+    elapsed: int
 
 
 class MatchForecast(TypedDict):
@@ -16,6 +27,7 @@ class MatchForecast(TypedDict):
     odds        predicted score of each team; None: the ladder's system could not predict the match
     spread      percentiles between the lowest and the highest player;  percentile  the mean of its players
     waits       seconds from joining to the offer, of each ticket
+    trial       missing if no experiment ran
     """
 
     teams: list[list[int]]
@@ -24,6 +36,7 @@ class MatchForecast(TypedDict):
     spread: float
     percentile: float
     waits: list[float]
+    trial: NotRequired[TrialMoment]
 
 
 class FormedMatch(NamedTuple):

@@ -10,6 +10,7 @@ from typing import NotRequired, TypedDict
 from evenmatch.ledger import live_schema
 from evenmatch.ledger.rows import Row
 from evenmatch.ledger.store import Store
+from evenmatch.ledger.tables.formed_matches import TrialMoment
 
 OPEN, MADE, OFF = "open", "made", "off"
 
@@ -32,7 +33,8 @@ class OfferBody(TypedDict):
     waited  longest waiting time of its tickets in seconds;  costs  by name, as in matchmaking.Proposal
     waits   waiting time of each ticket in seconds;  percentile  the mean of its players
     policy  number of the change that set the queue's policy
-    The last three are missing from offers of older versions, and those of open slots of a live match.
+    trial   the moment of the queue's experiment; missing if none runs
+    The last four are missing from offers of older versions, and those of open slots of a live match.
     """
 
     teams: list[list[OfferSlot]]
@@ -46,6 +48,7 @@ class OfferBody(TypedDict):
     waits: NotRequired[list[float]]
     percentile: NotRequired[float]
     policy: NotRequired[int]
+    trial: NotRequired[TrialMoment]
 
 
 @dataclass(slots=True)

@@ -204,7 +204,7 @@ class QueueChanges:
 
 def _forecast(body: OfferBody) -> MatchForecast:
     parties = [Counter(slot["ticket"] for slot in team) for team in body["teams"]]
-    return {
+    forecast: MatchForecast = {
         "teams": [[slot["id"] for slot in team] for team in body["teams"]],
         "parties": [list(sizes.values()) for sizes in parties],
         "odds": body["odds"],
@@ -212,6 +212,9 @@ def _forecast(body: OfferBody) -> MatchForecast:
         "percentile": body["percentile"],
         "waits": body["waits"],
     }
+    if "trial" in body:
+        forecast["trial"] = body["trial"]
+    return forecast
 
 
 def _slots(team: Sequence[OfferSlot]) -> list[MatchSlot]:

@@ -123,8 +123,9 @@ class MatchmakerTick:
             name = match.openings["queue"]
             if name not in queue_state.queues:
                 continue
+            policy = queue_state.policy(name, self._now)
             with queue_state.without(backfill.former(match), self._now):  # players who left it do not return to it
-                filling = backfill.fill(match, inside, queue_state.queues[name], self._now, queue_state.policy(name))
+                filling = backfill.fill(match, inside, queue_state.queues[name], self._now, policy)
             if filling is not None:
                 decisions.made.append((name, self._filling_body(match, filling, inside)))
                 queue_state.take([ticket for team in filling.teams for ticket in team], decisions.taken)
@@ -132,7 +133,7 @@ class MatchmakerTick:
     def _body(self, queue: str, proposal: Proposal, expected: list[float] | None) -> OfferBody:
         held = [self._state.held[ticket] for ticket in proposal.tickets]
         percentiles = [member["percentile"] for waiting in held for member in waiting.party.members]
-        return {
+        body: OfferBody = {
             "teams": [self._slots(team, proposal.roles) for team in proposal.teams],
             "match": None,
             "region": proposal.region,
@@ -145,6 +146,11 @@ class MatchmakerTick:
             "percentile": sum(percentiles) / len(percentiles),
             "policy": self._state.setups[queue].change,
         }
+        experiment = self._state.setups[queue].experiment
+        if experiment is not None:
+            arm, elapsed = experiment.arm_at(self._now), self._now - experiment.started_at
+            body["trial"] = {"experiment": experiment.number, "arm": arm, "elapsed": elapsed}
+        return body
 
     def _filling_body(self, match: LiveMatchRow, filling: Filling, inside: backfill.PresentPlayers) -> OfferBody:
         by_team = [[self._state.held[ticket] for ticket in team] for team in filling.teams]
