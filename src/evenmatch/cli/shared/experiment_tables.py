@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import isnan
 from typing import TYPE_CHECKING
 
+from evenmatch.cli.shared.database_options import counted
 from evenmatch.cli.shared.output import note, print_table, printable
 
 if TYPE_CHECKING:
@@ -32,8 +33,8 @@ def print_comparison(audited: ExperimentAudit) -> None:
     """Print the comparison of the two policies."""
     print(printable(described(audited.experiment)))
     counts = [
-        f"{arm}: {slices} slices, {formed} matches formed, {counted} of them counted"
-        for arm, slices, formed, counted in zip("AB", audited.slices, audited.formed, audited.counted, strict=True)
+        f"{arm}: {counted(slices, 'slice')}, {counted(formed, 'match', 'matches')} formed, {after} of them counted"
+        for arm, slices, formed, after in zip("AB", audited.slices, audited.formed, audited.counted, strict=True)
     ]
     print("; ".join(counts))
     print_table("A: the queue's own policy, B: the second one", COMPARED, [_row(row) for row in audited.figures])
@@ -53,7 +54,7 @@ def estimate(measure: Measure, scale: float, decimals: int) -> str:
 def _row(compared: ComparedFigure) -> list[str]:
     figure = compared.figure
     unit = f", {figure.unit}" if figure.unit else ""
-    needed = compared.seen if compared.seen.matches != 0 else compared.worth
+    needed = compared.seen if compared.seen.matches == 0 else compared.worth
     values = (compared.first, compared.second, compared.difference)
     return [
         f"{figure.label}{unit}",
