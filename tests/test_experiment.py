@@ -10,34 +10,42 @@ from evenmatch.errors import BadParameterError, UnknownNameError
 from evenmatch.experiment import ExperimentDesign
 
 SECOND = 1_000_000
-# The arms of slices 0 to 19 with seed 7 and equal shares: BLAKE2b-64 of "7/number" begins with a byte below 128 for b.
-# It must hold for ever, since matches are stored with it.
-SEED_7 = "aabbbabbababbaababab"
+# The arms of slices 0 to 19 with seed 7 and equal shares. It must hold for ever, since matches are stored with it.
+SEED_7 = "baabbaabbaababababab"
 
 
-def test_the_arm_of_a_slice_follows_from_the_seed_and_its_number_for_ever():
-    design = ExperimentDesign(seed=7)
-    assert "".join(design.arm_of(number) for number in range(20)) == SEED_7
-    first = [blake2b(f"7/{number}".encode(), digest_size=8).digest()[0] for number in range(20)]
-    assert "".join("ab"[byte < 128] for byte in first) == SEED_7
+def arms(count, **design):
+    made = ExperimentDesign(**design)
+    return "".join(made.arm_of(number) for number in range(count))
 
 
-@pytest.mark.parametrize("share", [0.0, 0.1, 0.37, 0.5, 1.0])
-def test_the_second_policy_gets_its_share_of_the_slices(share):
-    count = sum(ExperimentDesign(seed=3, share=share).arm_of(number) == "b" for number in range(5000))
-    low, high = binom.ppf([0.0005, 0.9995], 5000, share)
-    assert low <= count <= high
+def test_the_arm_of_a_slice_follows_from_the_design_and_its_number_for_ever():
+    """Of two slices the one with the lower BLAKE2b-128 of "seed/number" has the second policy."""
+    digests = [blake2b(f"7/{number}".encode(), digest_size=16).hexdigest() for number in range(20)]
+    pairs = ["ba" if first < second else "ab" for first, second in zip(digests[::2], digests[1::2], strict=True)]
+    assert arms(20, seed=7) == "".join(pairs) == SEED_7
 
 
-def test_neighbours_are_drawn_independently_of_each_other():
-    """Of 5000 pairs of neighbours with a share of 0.3, 0.3² have the second policy twice; as those of two seeds."""
-    arms, others = (
-        np.array([ExperimentDesign(seed=seed, share=0.3).arm_of(number) == "b" for number in range(10_000)])
-        for seed in (11, 12)
-    )
-    low, high = binom.ppf([0.0005, 0.9995], 5000, 0.09)
-    assert low <= (arms[::2] & arms[1::2]).sum() <= high
-    assert low <= (arms[::2] & others[::2]).sum() <= high
+@pytest.mark.parametrize(
+    ("share", "second", "slices"), [(0.5, 1, 2), (0.25, 1, 4), (0.3, 3, 10), (0.95, 19, 20), (0.0, 0, 1), (1.0, 1, 1)]
+)
+def test_every_block_has_the_share_of_the_second_policy(share, second, slices):
+    design = ExperimentDesign(share=share, seed=3)
+    drawn = arms(50 * slices, share=share, seed=3)
+    for block in range(50):
+        inside = range(block * slices, (block + 1) * slices)
+        assert {design.block_of(number) for number in inside} == {block}
+        assert drawn[inside.start : inside.stop].count("b") == second
+
+
+def test_slices_of_a_block_are_drawn_at_random():
+    """Each of ten slices is one of the three of the second policy in 30 % of the blocks; seeds do not agree."""
+    table = np.array([list(arms(10_000, share=0.3, seed=seed)) for seed in (11, 12)]).reshape(2, 1000, 10) == "b"
+    low, high = binom.ppf([0.0002, 0.9998], 1000, 0.3)
+    assert ((table.sum(axis=1) >= low) & (table.sum(axis=1) <= high)).all()
+    low, high = binom.ppf([0.0005, 0.9995], 1000, 0.09)  # two draws of other blocks or seeds are independent
+    assert low <= (table[0, :, 4] & table[1, :, 4]).sum() <= high
+    assert low <= (table[0, :-1, 4] & table[0, 1:, 4]).sum() <= high
 
 
 def test_slices_follow_each_other_from_the_start():
@@ -59,6 +67,7 @@ def test_matches_count_after_the_washout_where_the_policy_has_changed():
     [
         ({"share": 1.5}, r"share=1.5: expected a number from 0 to 1"),
         ({"share": -0.1}, r"share=-0.1: expected a number from 0 to 1"),
+        ({"share": 0.01}, r"share=0.01: expected 0, 1 or a number from 0.05 to 0.95"),
         ({"share": float("nan")}, r"share=nan"),
         ({"seed": 1.5}, r"seed=1.5: expected a whole number from 0"),
         ({"slice_seconds": 5}, r"slice_seconds=5: expected a number from 10 to 86,400"),
@@ -69,5 +78,8 @@ def test_matches_count_after_the_washout_where_the_policy_has_changed():
 def test_impossible_designs_are_refused(values, message):
     with pytest.raises(BadParameterError, match=message):
         ExperimentDesign.from_data(values)
+
+
+def test_an_unknown_option_is_refused():
     with pytest.raises(UnknownNameError, match="did you mean 'share'"):
         ExperimentDesign.from_data({"shares": 0.5})

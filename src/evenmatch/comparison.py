@@ -1,13 +1,13 @@
-"""Comparison of two groups of matches, each a sample of slices of time: differences with intervals.
+"""Comparison of two groups of matches in the same blocks of time: differences with intervals.
 
-Matches of one slice have players, ratings and the hour of the day in common, so slices are resampled and not matches
-(a cluster bootstrap). The interval of a difference is Welch's, with the resampled standard errors and Student's t.
+Matches of one block have players, ratings and the hour of the day in common, and each block has matches of both
+groups. So blocks are resampled, with the matches of both groups, and not matches (a paired cluster bootstrap).
+Intervals are Student's, with the standard deviation of the resampled figures.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from math import ceil, hypot, isfinite, nan, sqrt
+from math import ceil, isfinite, nan, sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from evenmatch.calibration import Measure, bins_of, calibration_slopes, resample, weigh, weigh_bins
 from evenmatch.history import Floats
 
-MOST = 200  # clusters of a group: with more slices, consecutive ones are put together
-FEW = 10  # with fewer slices of a group no interval is given
+MOST = 200  # clusters: more blocks are put together at random, as their slices were drawn at random
+FEW = 10  # with fewer blocks no interval is given
 RESAMPLES = 500
 GRID = 512  # values at which the distribution of a figure is counted
 KNOWN = 0.95  # share of the resamples that must define a figure
@@ -25,20 +25,6 @@ NORMAL = 1.959964  # 97.5 % quantile of the normal distribution
 POWER = 0.841621  # 80 % quantile: the chance to find a difference of the assumed size
 
 Whole = NDArray[np.int64]
-
-
-class Estimate(NamedTuple):
-    """A figure of one group. error: its standard error;  freedom: degrees of freedom of the error; NaN, 0: unknown."""
-
-    value: float
-    error: float
-    freedom: int
-
-    @property
-    def measure(self) -> Measure:
-        """The value with its 95 % interval."""
-        margin = student(self.freedom) * self.error
-        return Measure(self.value, self.value - margin, self.value + margin)
 
 
 class GroupDifference(NamedTuple):
@@ -55,71 +41,81 @@ class GroupDifference(NamedTuple):
         return self.low > 0.0 or self.high < 0.0
 
 
-class Clusters:
-    """The slices of one group, in order of time: what is resampled.
+class Estimate(NamedTuple):
+    """A figure of one group. resampled: float64 (R,)  the same of each resample of `clusters`; none if unknown."""
 
-    slices  int64 (S,)  numbers of all slices of the group, ascending; also those without a match
+    value: float
+    resampled: Floats
+    clusters: int
+
+    @property
+    def error(self) -> float:
+        """Standard error; NaN if too few resamples define the figure."""
+        known = self.resampled[np.isfinite(self.resampled)]
+        if not isfinite(self.value) or not len(known) or len(known) < KNOWN * len(self.resampled):
+            return nan
+        # Resampling n clusters understates the variance of a mean by (n − 1) / n.
+        return float(known.std(ddof=1)) * sqrt(self.clusters / (self.clusters - 1))
+
+    @property
+    def measure(self) -> Measure:
+        """The value with its 95 % interval."""
+        margin = student(self.clusters - 1) * self.error
+        return Measure(self.value, self.value - margin, self.value + margin)
+
+
+class Blocks:
+    """The blocks of time that are resampled, with the matches of both groups.
+
+    numbers  int64 (B,)  of all blocks, ascending; also those without a match
     """
 
-    def __init__(self, slices: Whole, seed: int) -> None:
-        self.slices = slices
-        self.count = min(len(slices), MOST)
-        self.weights = resample(self.count, RESAMPLES if len(slices) >= FEW else 0, seed) if self.count else None
+    def __init__(self, numbers: Whole, seed: int) -> None:
+        self.numbers = numbers
+        self.count = min(len(numbers), MOST)
+        order = np.random.default_rng([seed, len(numbers)]).permutation(len(numbers))
+        self._cluster = order * self.count // max(len(numbers), 1)
+        self._weights = resample(self.count, RESAMPLES, seed) if len(numbers) >= FEW else np.empty((0, self.count))
 
-    def of(self, number: Whole) -> Whole:
-        """The cluster of each value, by the number of its slice."""
-        return np.searchsorted(self.slices, number) * self.count // max(len(self.slices), 1)
+    def mean(self, values: Floats, block: Whole) -> Estimate:
+        """The mean of N values; `block`: int64 (N,), the number of the block of each."""
+        return self.ratio(np.ones(len(values)), values, block)
 
-    def mean(self, values: Floats, number: Whole) -> Estimate:
-        """The mean of N values; `number`: int64 (N,), the slice of each."""
-        return self.ratio(np.ones(len(values)), values, number)
-
-    def ratio(self, weight: Floats, values: Floats, number: Whole) -> Estimate:
+    def ratio(self, weight: Floats, values: Floats, block: Whole) -> Estimate:
         """The sum of N values divided by the sum of their weights."""
-        cluster = self.of(number)
+        cluster = self._of(block)
         parts = [np.bincount(cluster, part, self.count).astype(np.float64) for part in (weight, values)]
         sums = np.stack(parts, axis=1)
+        total, drawn = sums.sum(axis=0), weigh(self._weights, sums)
         with np.errstate(invalid="ignore", divide="ignore"):
-            total = sums.sum(axis=0)
-            return self._estimate(total[1] / total[0], lambda drawn: drawn[:, 1] / drawn[:, 0], sums)
+            return Estimate(float(total[1] / total[0]), drawn[:, 1] / drawn[:, 0], self.count)
 
-    def quantile(self, values: Floats, number: Whole, share: float) -> Estimate:
+    def quantile(self, values: Floats, block: Whole, share: float) -> Estimate:
         """The value that this share of N values does not exceed."""
         if not len(values):
-            return Estimate(nan, nan, 0)
+            return self._unknown()
         grid = np.unique(np.quantile(values, np.linspace(0.0, 1.0, GRID), method="inverted_cdf"))
-        cell = self.of(number) * len(grid) + np.searchsorted(grid, values)
+        cell = self._of(block) * len(grid) + np.searchsorted(grid, values)
         counts = np.bincount(cell, minlength=self.count * len(grid)).reshape(self.count, len(grid)).astype(np.float64)
+        below = weigh(self._weights, counts).cumsum(axis=1)
+        reached = (below >= share * below[:, -1:]).argmax(axis=1)
+        resampled = np.where(below[:, -1] > 0.0, grid[reached], nan)
+        return Estimate(float(np.quantile(values, share)), resampled, self.count)
 
-        def quantiles(drawn: Floats) -> Floats:
-            below = drawn.cumsum(axis=1)
-            reached = below >= share * below[:, -1:]
-            return np.where(below[:, -1] > 0.0, grid[reached.argmax(axis=1)], nan)
-
-        return self._estimate(float(np.quantile(values, share)), quantiles, counts)
-
-    def slope(self, predicted: Floats, scored: Floats, weight: Floats, number: Whole) -> Estimate:
+    def slope(self, predicted: Floats, scored: Floats, weight: Floats, block: Whole) -> Estimate:
         """The calibration slope of N predicted scores."""
         if not len(predicted):
-            return Estimate(nan, nan, 0)
-        bins = bins_of(predicted, scored, weight, self.of(number), self.count)
-        value = float(calibration_slopes(bins.sum(axis=0)[None])[0])
-        if self.weights is None or not isfinite(value):
-            return Estimate(value, nan, 0)
-        return self._with_error(value, calibration_slopes(weigh_bins(self.weights, bins)))
+            return self._unknown()
+        bins = bins_of(predicted, scored, weight, self._of(block), self.count)
+        slopes = calibration_slopes(np.concatenate((bins.sum(axis=0)[None], weigh_bins(self._weights, bins))))
+        return Estimate(float(slopes[0]), slopes[1:], self.count)
 
-    def _estimate(self, value: float, figure: Callable[[Floats], Floats], sums: Floats) -> Estimate:
-        if self.weights is None or not isfinite(value):
-            return Estimate(float(value), nan, 0)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            return self._with_error(float(value), figure(weigh(self.weights, sums)))
+    def _of(self, block: Whole) -> Whole:
+        """The cluster of each value."""
+        return self._cluster[np.searchsorted(self.numbers, block)]
 
-    def _with_error(self, value: float, resampled: Floats) -> Estimate:
-        known = resampled[np.isfinite(resampled)]
-        if not len(resampled) or len(known) < KNOWN * len(resampled):
-            return Estimate(value, nan, 0)
-        # Resampling n clusters understates the variance of a mean by (n − 1) / n.
-        return Estimate(value, float(known.std(ddof=1)) * sqrt(self.count / (self.count - 1)), self.count - 1)
+    def _unknown(self) -> Estimate:
+        return Estimate(nan, np.empty(0), self.count)
 
 
 def student(freedom: float) -> float:
@@ -137,15 +133,12 @@ def student(freedom: float) -> float:
 
 
 def difference(first: Estimate, second: Estimate) -> GroupDifference:
-    """The second minus the first figure (Welch's interval)."""
-    value, error = second.value - first.value, hypot(first.error, second.error)
-    if not isfinite(error):
+    """The second minus the first figure, both estimated from the same blocks."""
+    value = second.value - first.value
+    if len(first.resampled) != len(second.resampled):
         return GroupDifference(value, nan, nan, nan)
-    if error == 0.0:
-        return GroupDifference(value, value, value, 0.0)
-    parts = first.error**4 / first.freedom + second.error**4 / second.freedom
-    margin = student(error**4 / parts) * error
-    return GroupDifference(value, value - margin, value + margin, error)
+    apart = Estimate(value, second.resampled - first.resampled, first.clusters)
+    return GroupDifference(value, apart.measure.low, apart.measure.high, apart.error)
 
 
 def further(apart: GroupDifference, size: float, matches: int) -> int | None:

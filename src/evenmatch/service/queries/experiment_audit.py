@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from math import isnan, nan
+from math import isnan
 from typing import NamedTuple
 
 import numpy as np
 
 from evenmatch.calibration import Measure
-from evenmatch.comparison import FEW, Clusters, Estimate, GroupDifference, difference, further
+from evenmatch.comparison import FEW, Blocks, Estimate, GroupDifference, difference, further
 from evenmatch.durations import SECOND
 from evenmatch.experiment import ARMS
 from evenmatch.history import Floats
@@ -21,6 +21,7 @@ from evenmatch.service.queue_experiment import QueueExperiment
 AGAIN = 600 * SECOND  # a meeting within this time after the last match together is a rematch
 DAY = 86_400 * SECOND
 HOUR = 3600 * SECOND
+BOOTSTRAP = 1  # seed of the resamples
 SLOPE = 1.0  # the ideal calibration slope
 
 Scores = tuple[Sequence[float], Sequence[float]]  # predicted and actual score of each team
@@ -114,50 +115,46 @@ class ExperimentMatch(NamedTuple):
 
 @dataclass
 class _Arm:
-    """The matches of one policy in sums. Lists run parallel: a value, and the slice that it belongs to."""
+    """The matches of one policy in sums. Lists run parallel: a value, and the block that it belongs to."""
 
-    slices: list[int] = field(default_factory=list)
-    hours: list[float] = field(default_factory=list)
+    slices: list[int] = field(default_factory=list)  # the block of each
+    hours: list[float] = field(default_factory=list)  # of each slice
     formed: int = 0
-    matches: list[int] = field(default_factory=list)  # the slice of each
+    matches: list[int] = field(default_factory=list)  # the block of each
     spreads: list[float] = field(default_factory=list)
     players: list[int] = field(default_factory=list)
     again: list[int] = field(default_factory=list)  # players of each match who meet a player of another party again
     waits: list[tuple[float, int]] = field(default_factory=list)
-    scores: list[tuple[float, float, float, int]] = field(default_factory=list)  # predicted, scored, weight, slice
+    scores: list[tuple[float, float, float, int]] = field(default_factory=list)  # predicted, scored, weight, block
 
-    def add(self, match: ExperimentMatch, number: int, again: int) -> None:
-        """Count a match of a slice."""
+    def add(self, match: ExperimentMatch, block: int, again: int) -> None:
+        """Count a match of a block."""
         forecast = match.formed.forecast
-        self.matches.append(number)
+        self.matches.append(block)
         self.spreads.append(forecast["spread"])
         self.players.append(sum(map(len, match.parties)))
         self.again.append(again)
-        self.waits += [(wait, number) for wait in forecast["waits"]]
+        self.waits += [(wait, block) for wait in forecast["waits"]]
         if match.scores is not None:
             share = 1 / len(match.scores[0])
-            self.scores += [(predicted, scored, share, number) for predicted, scored in zip(*match.scores, strict=True)]
+            self.scores += [(predicted, scored, share, block) for predicted, scored in zip(*match.scores, strict=True)]
 
-    def estimates(self, seed: int) -> list[Estimate]:
+    def estimates(self, blocks: Blocks) -> list[Estimate]:
         """The figures, in the order of FIGURES."""
-        slices = np.array(self.slices, np.int64)
-        clusters = Clusters(slices, seed)
-        if not clusters.count:
-            return [Estimate(nan, nan, 0)] * len(FIGURES)
-        number = np.array(self.matches, np.int64)
+        slices, matches = np.array(self.slices, np.int64), np.array(self.matches, np.int64)
         waits, of_wait = _columns(self.waits, 2)
         predicted, scored, weight, of_score = _columns(self.scores, 4)
-        each, none = np.ones(len(number)), np.zeros(len(slices))
+        each, none = np.ones(len(matches)), np.zeros(len(slices))
         return [
-            clusters.quantile(waits, of_wait.astype(np.int64), 0.5),
-            clusters.quantile(waits, of_wait.astype(np.int64), 0.95),
-            clusters.mean(np.array(self.spreads), number),
-            clusters.slope(predicted, scored, weight, of_score.astype(np.int64)),
-            clusters.ratio(np.array(self.players, float), np.array(self.again, float), number),
-            clusters.ratio(
+            blocks.quantile(waits, of_wait.astype(np.int64), 0.5),
+            blocks.quantile(waits, of_wait.astype(np.int64), 0.95),
+            blocks.mean(np.array(self.spreads), matches),
+            blocks.slope(predicted, scored, weight, of_score.astype(np.int64)),
+            blocks.ratio(np.array(self.players, float), np.array(self.again, float), matches),
+            blocks.ratio(
                 np.concatenate((np.array(self.hours), 0 * each)),
                 np.concatenate((none, each)),
-                np.concatenate((slices, number)),
+                np.concatenate((slices, matches)),
             ),
         ]
 
@@ -175,7 +172,7 @@ def compare(experiment: QueueExperiment, matches: Sequence[ExperimentMatch], sin
     for number in range(begin // design.slice_length, -(-end // design.slice_length)):
         arm = arms[design.arm_of(number)]
         counted = min(end, (number + 1) * design.slice_length) - max(begin, design.settled_from(number))
-        arm.slices.append(number)
+        arm.slices.append(design.block_of(number))
         arm.hours.append(max(counted, 0) / HOUR)
     for match, again in zip(matches, _rematches(matches), strict=True):
         trial = _trial(match, experiment)
@@ -183,12 +180,13 @@ def compare(experiment: QueueExperiment, matches: Sequence[ExperimentMatch], sin
             number = trial["elapsed"] // design.slice_length
             arms[trial["arm"]].formed += 1
             if trial["elapsed"] >= design.settled_from(number):
-                arms[trial["arm"]].add(match, number, again)
+                arms[trial["arm"]].add(match, design.block_of(number), again)
     first, second = arms.values()
     formed, days = first.formed + second.formed, max(end - begin, 0) / DAY
+    blocks = Blocks(np.unique(np.array(first.slices + second.slices, np.int64)), BOOTSTRAP)
     figures = tuple(
         _compared(figure, one_arm, other_arm, design.worth, formed, days)
-        for figure, one_arm, other_arm in zip(FIGURES, first.estimates(0), second.estimates(1), strict=True)
+        for figure, one_arm, other_arm in zip(FIGURES, first.estimates(blocks), second.estimates(blocks), strict=True)
     )
     slices = len(first.slices), len(second.slices)
     return ExperimentAudit(
@@ -197,7 +195,7 @@ def compare(experiment: QueueExperiment, matches: Sequence[ExperimentMatch], sin
         (first.formed, second.formed),
         (len(first.matches), len(second.matches)),
         figures,
-        _summary(figures, slices),
+        _summary(figures, len(blocks.numbers)),
     )
 
 
@@ -277,12 +275,10 @@ def _amount(figure: ExperimentFigure, *values: float) -> str:
     return f"{' to '.join(f'{figure.scale * value:.{figure.decimals}f}' for value in values)}{unit}"
 
 
-def _summary(figures: Sequence[ComparedFigure], slices: tuple[int, int]) -> str:
+def _summary(figures: Sequence[ComparedFigure], blocks: int) -> str:
     """Which policy does better on what, in a sentence or two."""
-    if min(slices) < FEW:
-        return (
-            f"Nothing is known yet: each policy needs {FEW} slices of time at least; A had {slices[0]}, B {slices[1]}."
-        )
+    if blocks < FEW:
+        return f"Nothing is known yet: {FEW} blocks of slices are needed at least, and there are {blocks}."
     parts = [
         f"{arm.upper()} does better on {_listed(labels)}"
         for arm in ARMS
