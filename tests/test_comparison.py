@@ -156,8 +156,17 @@ def test_a_difference_is_that_of_the_same_resamples():
     assert found.is_known
 
 
+def test_what_never_happened_has_no_interval():
+    """Without a rematch in any block resampling says nothing about how rare rematches are."""
+    blocks = Blocks(np.arange(30), 1)
+    found = blocks.ratio(np.ones(30), np.zeros(30), np.arange(30))
+    assert found.value == 0.0
+    assert np.isnan(found.measure.high)
+    assert np.isnan(difference(found, found).high)
+
+
 def test_a_figure_that_many_resamples_do_not_define_has_no_error():
-    assert np.isnan(Estimate(1.0, np.array([1.0] * 9 + [np.nan]), 16).error)
+    assert np.isnan(Estimate(1.0, np.array([1.0, 2.0] * 9 + [np.nan]), 16).error)
     assert np.isfinite(Estimate(1.0, np.array([1.0, 2.0] * 50 + [np.nan]), 16).error)
 
 

@@ -50,9 +50,9 @@ class Estimate(NamedTuple):
 
     @property
     def error(self) -> float:
-        """Standard error; NaN if too few resamples define the figure."""
+        """Standard error; NaN if too few resamples define the figure, or all are equal, as those of no rematch."""
         known = self.resampled[np.isfinite(self.resampled)]
-        if not isfinite(self.value) or not len(known) or len(known) < KNOWN * len(self.resampled):
+        if not isfinite(self.value) or len(known) < KNOWN * len(self.resampled) or len(np.unique(known)) < 2:
             return nan
         # Resampling n clusters understates the variance of a mean by (n − 1) / n.
         return float(known.std(ddof=1)) * sqrt(self.clusters / (self.clusters - 1))
