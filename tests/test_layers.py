@@ -24,6 +24,8 @@ BELOW = {
     "attributes": ["errors", "options"],
     "policy": ["attributes", "errors", "options", "history"],
     "calibration": ["history"],
+    "comparison": ["calibration", "history"],
+    "experiment": ["durations", "errors", "options"],
     "__main__": ["cli"],
     "errors": [],
     "match": ["errors"],
@@ -55,7 +57,7 @@ BELOW = {
     ],
     "ledger": ["durations", "errors", "match", "history", "systems", "standings", "rating"],
     "service": [
-        "calibration",
+        *("calibration", "comparison", "experiment"),
         *("attributes", "durations", "options", "policy", "whole_file"),
         *("errors", "match", "history", "tables", "systems", "standings", "rating", "online", "matchmaking"),
         *("compile_notice", "ledger", "stake_assumptions", "stakes"),
@@ -63,6 +65,7 @@ BELOW = {
     "http": [
         "attributes",
         "calibration",
+        "experiment",
         "errors",
         "options",
         "policy",
@@ -89,7 +92,7 @@ BELOW = {
         *("service", "http", "client", "web"),
     ],
     "cli": [
-        "calibration",
+        *("calibration", "experiment"),
         *("attributes", "durations", "options", "policy", "whole_file"),
         *("errors", "match", "history", "tables", "systems", "standings", "rating", "online", "matchmaking"),
         *("lab", "service", "http", "web", "demo", "stake_assumptions", "stakes"),
@@ -123,6 +126,8 @@ THIRD_PARTY = {
     "match": [],
     "history": ["numpy"],
     "calibration": ["numpy", "numba"],
+    "comparison": ["numpy"],
+    "experiment": [],
     "tables": ["numpy", "pyarrow"],
     "systems": ["numpy", "numba", "llvmlite"],
     "standings": ["numpy"],

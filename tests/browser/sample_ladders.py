@@ -228,6 +228,7 @@ def fill_queues(service):
     for ladder, size in ((ARENA, 6), (DUELS, 1), (RELAY, 4)):
         queue_service.set_queue(ladder, "ranked", {**APART, "team_size": size}, LONG)
     queue_service.set_queue(DUELS, "quick", {**ANYBODY, "team_size": 1}, LONG)
+    queue_service.start_experiment(DUELS, "quick", {"preset": "fair"}, {"share": 0.0})
     for at in (1, 2):
         told = join_queue(queue_service, DUELS, "quick", QueuedPlayer(name=f"Duellist {at:02}", ping={"eu": 15.0}))
     waits = {DUELS: told}

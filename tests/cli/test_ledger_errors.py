@@ -195,6 +195,12 @@ FIRST = {
     "ladder decay": ["ladder change duel --inactivity rating --rating-decay 10"],
     "queue list": ["ladder create arena --system elo"],
     "queue remove": ["ladder create arena --system elo", "queue set arena quick"],
+    "queue experiment": ["ladder create arena --system elo", "queue set arena ranked"],
+    "queue stop-experiment": [
+        "ladder create arena --system elo",
+        "queue set arena ranked",
+        "queue experiment arena ranked --policy quick",
+    ],
 }
 OTHERS = {"rate", "explain", "odds", "backtest", "systems", "sample", "demo", "import", "record"}
 OTHERS |= {"simulate-queue", "replay-queue", "policies", "serve"}  # of no ledger, or without an end

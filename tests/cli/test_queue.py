@@ -47,9 +47,39 @@ def test_a_queue_is_removed(queue_command):
     assert queue_command("remove", "duel", "ranked").code == 2
 
 
+def test_an_experiment_is_started_listed_and_stopped(queue_command, tmp_path):
+    own = tmp_path / "own.toml"
+    own.write_text('preset = "quick"\nmax_odds = 0.8\n')
+    queue_command("set", "duel", "ranked")
+    assert "queue 'ranked' runs no experiment" in queue_command("stop-experiment", "duel", "ranked").err
+    longer = queue_command("experiment", "duel", "ranked", "--policy", "quick", "--washout", "700")
+    assert (longer.code, "washout=700: expected less than slice_seconds" in longer.err) == (2, True)
+    design = ("--share", "0.25", "--seed", "7", "--slice-seconds", "900", "--washout", "60", "--worth", "0.2")
+    started = queue_command("experiment", "duel", "ranked", "--policy", own, *design)
+    assert started.code == 0, started.err
+    words = "a second policy decides in 25% of the slices of 900 s, seed 7, washout 60 s"
+    assert words in started.out
+    assert words in queue_command("list").out
+    (told,) = listed(queue_command)
+    assert told["experiment"]["second"]["max_odds"] == 0.8
+    assert (told["experiment"]["second"]["team_size"], told["experiment"]["first"]["max_odds"]) == (3, 0.6)
+    assert queue_command("experiment", "duel", "ranked", "--policy", "fair").code == 1
+    refused = queue_command("set", "duel", "ranked", "--policy", "fair")
+    assert (refused.code, "stop the experiment before" in refused.err) == (1, True)
+    stopped = json.loads(queue_command("stop-experiment", "duel", "ranked", "--json").out)
+    assert stopped["stopped_at"] is not None
+    assert listed(queue_command)[0]["experiment"] is None
+    audited = queue_command("audit", "duel", "ranked").out
+    assert "Nothing is known yet: 10 blocks of slices are needed at least" in audited
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [
+        ("experiment duel ranked --policy unfair", "unknown policy 'unfair'"),
+        ("experiment duel none --policy quick", "unknown queue 'none'"),
+        ("experiment duel ranked --policy quick --share 1.5", "--share 1.5: expected a number from 0 to 1"),
+        ("experiment duel ranked --policy quick --seed x", "--seed x: expected a whole number from 0"),
         ("set none ranked", "unknown ladder 'none'"),
         ("set duel ranked --policy unfair", "unknown policy 'unfair'"),
         ("set duel ranked --rule accept_within=soon", "expected NAME=SECONDS"),

@@ -8,6 +8,8 @@ from evenmatch import rules
 from evenmatch.errors import StoreError
 from evenmatch.http.metrics import HttpMetrics
 from evenmatch.http.service_metrics import Figures, TimedMatchmaker
+from evenmatch.ledger.tables import formed_matches
+from evenmatch.ledger.tables.formed_matches import FormedMatch
 from evenmatch.service.queries.activity import ActivityReader
 from evenmatch.service.queue_rules import QueueRules
 from evenmatch.service.queues.leases import Leases
@@ -90,6 +92,27 @@ def asked(queue_service, maker, tickets):
     found = [one for one in tickets if told[one].state == "offered"]
     assert len(found) == 2
     return found
+
+
+def test_the_policies_of_a_running_experiment_are_compared(queue_service, site, service, clock):
+    """All in slices of the second policy: waits of 4 and 8 s, and two matches in 1,000 s less the washout."""
+    started = queue_service.start_experiment("duel", "ranked", {"preset": "quick"}, {"share": 1.0})
+    with service.database.write() as store:
+        for number, elapsed in enumerate((200, 900)):
+            forecast = {"teams": [[1], [2]], "parties": [[1], [1]], "odds": [0.5, 0.5], "spread": 3.0 + number}
+            forecast |= {"percentile": 50.0, "waits": [4.0, 8.0]}
+            forecast["trial"] = {"experiment": started.number, "arm": "b", "elapsed": elapsed * 1_000_000}
+            formed_at = started.started_at + elapsed * 1_000_000
+            match = FormedMatch(f"m{number}", "ranked", formed_at, 1, forecast)
+            formed_matches.insert(store, store.head("duel").ladder, match)
+    clock.move(seconds=1000)
+    registry = CollectorRegistry()
+    registry.register(Figures(ActivityReader(site.queue_service)))
+    lines = generate_latest(registry).decode().splitlines()
+    named = 'evenmatch_queue_experiment{arm="b",figure="%s",ladder="duel",queue="ranked"} %s'
+    for figure, value in (("wait_median", 6.0), ("spread", 3.5), ("rematches", 0.0), ("per_hour", 2 / 880 * 3600)):
+        assert named % (figure, value) in lines
+    assert not any("queue_experiment_difference{" in line for line in lines)  # nothing to compare with
 
 
 def test_a_ladder_whose_ratings_other_kernels_made_is_due(queue_service, service, figures):

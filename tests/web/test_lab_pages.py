@@ -6,6 +6,7 @@ import time
 from dataclasses import replace
 from html import unescape
 
+import numpy as np
 import pytest
 
 from asgi_client import Asking
@@ -23,6 +24,7 @@ from evenmatch.service.queues.requests import Join, QueuedPlayer
 from evenmatch.service.service import Service
 from evenmatch.web.app import pages
 
+SECOND = 1_000_000
 LADDER = "/ladders/6v6/lab"
 BAD = '<script>alert("1")</script>\u202e'  # the best player of all
 
@@ -328,6 +330,38 @@ def test_the_predictions_of_a_queue_are_audited(site, anyone):
     assert anyone.get(f"{LADDER}/audit?queue=side").status_code == 404
     assert "This ladder has no queue" in words_of(anyone, "/ladders/new/lab/audit")
     assert "Were the predictions right?" in words_of(anyone, LADDER)
+
+
+def test_two_policies_that_share_a_queue_are_compared(site, anyone):
+    """Waits of 9 and 3 s in 60 slices of a minute each, and the same spreads."""
+    queue_service = site.queue_service
+    queue_service.set_queue("6v6", "trial", {"team_size": 1})
+    started = queue_service.start_experiment(
+        "6v6", "trial", {"preset": "fair", "steps": [[0, 3], [9, 50]]}, {"slice_seconds": 60, "washout": 0}
+    )
+    assert "Nothing is known yet" in words_of(anyone, f"{LADDER}/audit?queue=trial")
+    luck = np.random.default_rng(3)
+    with site.service.database.write() as store:
+        ladder = store.head("6v6").ladder
+        begin = started.started_at - 3600 * SECOND
+        store.run("UPDATE queue_experiment SET started_at = ? WHERE ladder = ?", begin, ladder)
+        for elapsed in range(3, 3600, 6):
+            arm = started.arm_at(started.started_at + elapsed * SECOND)
+            waits = ((9 if arm == "a" else 3) + luck.normal(0, 1, 2)).tolist()
+            forecast = {"teams": [[1], [2]], "parties": [[1], [1]], "odds": [0.5, 0.5], "spread": luck.uniform(2, 4)}
+            forecast |= {"percentile": 50.0, "waits": waits}
+            forecast["trial"] = {"experiment": started.number, "arm": arm, "elapsed": elapsed * SECOND}
+            match = FormedMatch(f"trial-{elapsed}", "trial", begin + elapsed * SECOND, 1, forecast)
+            formed_matches.insert(store, ladder, match)
+    shown = words_of(anyone, f"{LADDER}/audit?queue=trial")
+    assert "Which policy does better? Experiment of 2" in shown
+    assert "B does better on median wait and wait of 95 of 100." in shown
+    assert "median wait with B: 5." in shown
+    assert "none, the difference is known" in shown
+    assert "no difference worth knowing: at most 0." in shown
+    assert "decides in 50 % of the slices of 60 s" in shown
+    assert "0 s: 3, 9 s: 50" in shown  # how the policies differ
+    assert 'id="experiment-figure-1-json"' in page_text(anyone, f"{LADDER}/audit?queue=trial")
 
 
 def words_of(asking, path, **fields):

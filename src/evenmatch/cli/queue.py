@@ -13,12 +13,15 @@ from evenmatch.cli.audit import audit_entry
 from evenmatch.cli.policies import find, read_document
 from evenmatch.cli.shared import options
 from evenmatch.cli.shared.database_options import DATABASE, Db, OnLadder, counted, ladder_of, opened, typed
+from evenmatch.cli.shared.experiment_tables import described, estimate, print_comparison
 from evenmatch.cli.shared.output import compile_ahead, note, print_json, print_table, printable
 from evenmatch.errors import UsageError
+from evenmatch.experiment import ExperimentDesign
+from evenmatch.options import options_of, shown
 
 if TYPE_CHECKING:
-    from evenmatch.calibration import Measure
     from evenmatch.service.queries.queue_audit import AuditedGroup
+    from evenmatch.service.queue_experiment import QueueExperiment
     from evenmatch.service.queue_rules import QueueRules
     from evenmatch.service.stored_queues import QueueSetup
 
@@ -30,6 +33,15 @@ AUDITED = ("matches", "slope", "Brier score", "stomps, %", "with a quitter, %")
 
 OfLadder = Annotated[str, typer.Argument(metavar="LADDER", help="The ladder's name.")]
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The queue's name.")]
+DESIGN = options_of(ExperimentDesign)
+Tried = Annotated[str, typer.Option("--policy", "-p", metavar="NAME|FILE", help="The second policy: a preset or file.")]
+
+
+def _design(name: str) -> str | None:
+    """An option of an experiment's design, for typer."""
+    help_text = f"{DESIGN[name].meaning} Default: {shown(DESIGN[name].default)}."
+    option: str | None = typer.Option(None, f"--{name.replace('_', '-')}", metavar="N", help=help_text)
+    return option
 
 
 @app.command(name="set")
@@ -103,7 +115,10 @@ def list_(ladder: OnLadder = None, db: Db = DATABASE, json: options.Json = False
         print_json([_document(name, queue) for queue in queues])
         return
     rows = [[queue.name, _shape(queue), _rules_text(queue.rules)] for queue in queues]
+    running = [f"{queue.name}: {described(queue.experiment)}" for queue in queues if queue.experiment is not None]
     print_table(f"{name}: {counted(len(rows), 'queue')}", ("queue", "matches", "rules"), rows)
+    for text in running:
+        print(printable(text))
 
 
 @app.command()
@@ -133,6 +148,65 @@ def remove(
 
 
 @app.command()
+def experiment(
+    ladder: OfLadder,
+    name: Name,
+    policy: Tried,
+    share: str | None = _design("share"),
+    seed: str | None = _design("seed"),
+    slice_seconds: str | None = _design("slice_seconds"),
+    washout: str | None = _design("washout"),
+    worth: str | None = _design("worth"),
+    db: Db = DATABASE,
+    json: options.Json = False,
+) -> None:
+    """Let a second policy share a queue with its own, to find out which does better.
+
+    Time is cut into slices; in each one policy decides alone, drawn with the seed, so that a restart changes nothing.
+    Waiting players stay. `evenmatch queue audit` compares the policies; `evenmatch queue stop-experiment` ends it.
+
+    [bold]Examples[/bold]
+
+    evenmatch queue experiment arena ranked --policy quick
+
+    evenmatch queue experiment arena ranked --policy quick --share 0.2 --seed 7 --slice-seconds 900
+    """
+    typed_values = {"share": share, "seed": seed, "slice_seconds": slice_seconds, "washout": washout, "worth": worth}
+    design = {key: _design_value(key, text) for key, text in typed_values.items() if text is not None}
+    tried = _policy(policy)
+    from evenmatch.service.queues.queue_service import QueueService
+
+    with opened(db) as service:
+        entry = audit_entry("experiment.started", ladder, name, {"policy": tried, **design})
+        started = QueueService(service).noting(entry).start_experiment(ladder, name, tried, design)
+    if json:
+        print_json(_experiment_document(ladder, started))
+        return
+    print(printable(f"queue {name} of ladder {ladder}: {described(started)}"))
+
+
+@app.command(name="stop-experiment")
+def stop_experiment(ladder: OfLadder, name: Name, db: Db = DATABASE, json: options.Json = False) -> None:
+    """Stop the experiment of a queue: its own policy decides alone. The audit still compares its matches.
+
+    To keep the second policy, set it afterwards: `evenmatch queue set`.
+
+    [bold]Example[/bold]
+
+    evenmatch queue stop-experiment arena ranked
+    """
+    from evenmatch.service.queues.queue_service import QueueService
+
+    with opened(db) as service:
+        entry = audit_entry("experiment.stopped", ladder, name)
+        stopped = QueueService(service).noting(entry).stop_experiment(ladder, name)
+    if json:
+        print_json(_experiment_document(ladder, stopped))
+        return
+    print(printable(f"queue {name} of ladder {ladder}: {described(stopped)}"))
+
+
+@app.command()
 def audit(
     ladder: OfLadder,
     name: Name,
@@ -147,7 +221,8 @@ def audit(
 
     The odds of each match that the queue formed, against its result: calibration slope (1 is calibrated), Brier score,
     share of stomps (see the ladder's setting stomp_margin) and of matches with a quitter, by spread, wait, parties,
-    percentile and version of the policy. Times are ISO 8601 or epoch seconds.
+    percentile and version of the policy; and the comparison of two policies that share the queue, see
+    `evenmatch queue experiment`. Times are ISO 8601 or epoch seconds.
 
     [bold]Examples[/bold]
 
@@ -172,33 +247,25 @@ def audit(
             f"{audited.changed} played by another line-up, {audited.unpredicted} not predictable"
         )
     )
-    if not audited.overall.matches:
-        return
-    print_table("all matches", ("", *AUDITED), [_audited(audited.overall)])
-    for by, groups in audited.groups.items():
-        print_table(f"by {by}", (by, *AUDITED), [_audited(group) for group in groups])
-    if audited.warning is not None:
-        note(audited.warning)
+    if audited.overall.matches:
+        print_table("all matches", ("", *AUDITED), [_audited(audited.overall)])
+        for by, groups in audited.groups.items():
+            print_table(f"by {by}", (by, *AUDITED), [_audited(group) for group in groups])
+        if audited.warning is not None:
+            note(audited.warning)
+    for experiment in audited.experiments:
+        print_comparison(experiment)
 
 
 def _audited(group: AuditedGroup) -> list[str]:
     return [
         group.label,
         str(group.matches),
-        _estimate(group.slope, 1, 2),
-        _estimate(group.brier, 1, 3),
-        _estimate(group.stomps, 100, 1),
-        _estimate(group.quits, 100, 1),
+        estimate(group.slope, 1, 2),
+        estimate(group.brier, 1, 3),
+        estimate(group.stomps, 100, 1),
+        estimate(group.quits, 100, 1),
     ]
-
-
-def _estimate(measure: Measure, scale: float, decimals: int) -> str:
-    """A value with its interval, such as 0.97 (0.91 to 1.04)."""
-    value, low, high = (scale * number for number in (measure.value, measure.low, measure.high))
-    if isnan(value):
-        return "–"
-    interval = "" if isnan(low) else f" ({low:.{decimals}f} to {high:.{decimals}f})"
-    return f"{value:.{decimals}f}{interval}"
 
 
 def _plain(value: object) -> object:
@@ -235,6 +302,13 @@ def _named(rules: list[str] | None) -> dict[str, object]:
     return values
 
 
+def _design_value(name: str, text: str) -> object:
+    try:
+        return DESIGN[name].read(text)
+    except (ValueError, TypeError, OverflowError):
+        raise UsageError(f"--{name.replace('_', '-')} {text}: expected {DESIGN[name].accepts}") from None
+
+
 def _shape(setup: QueueSetup) -> str:
     return " v ".join([str(setup.policy.team_size)] * setup.policy.teams)
 
@@ -250,4 +324,20 @@ def _document(ladder: str, setup: QueueSetup) -> dict[str, object]:
         "queue": setup.name,
         "policy": setup.policy.to_data(),
         "rules": setup.rules.to_data(),
+        "experiment": None if setup.experiment is None else _experiment_document(ladder, setup.experiment),
+    }
+
+
+def _experiment_document(ladder: str, started: QueueExperiment) -> dict[str, object]:
+    from evenmatch.service.times import iso_time
+
+    return {
+        "ladder": ladder,
+        "queue": started.queue,
+        "experiment": started.number,
+        "started_at": iso_time(started.started_at),
+        "stopped_at": None if started.stopped_at is None else iso_time(started.stopped_at),
+        "design": started.design.to_data(),
+        "first": started.first.to_data(),
+        "second": started.second.to_data(),
     }

@@ -11,6 +11,15 @@ from evenmatch.http.models.corrections import (
     RatingMoveOut,
     VoidRequest,
 )
+from evenmatch.http.models.experiments import (
+    ComparedFigureOut,
+    DesignOut,
+    EstimateOut,
+    ExperimentAuditOut,
+    ExperimentOut,
+    NeededOut,
+    StartExperiment,
+)
 from evenmatch.http.models.health import Health
 from evenmatch.http.models.jobs import JobOut, JobsPage
 from evenmatch.http.models.keys import (
@@ -112,7 +121,6 @@ from evenmatch.http.models.problems import Fault, Problem
 from evenmatch.http.models.queue_audit import (
     AuditClassesOut,
     AuditGroupOut,
-    EstimateOut,
     QueueAuditOut,
     ReliabilityOut,
 )
@@ -176,6 +184,7 @@ __all__ = [
     "BatchReport",
     "Cancel",
     "Close",
+    "ComparedFigureOut",
     "CorrectionOut",
     "CorrectionPreview",
     "CorrectionResult",
@@ -183,12 +192,15 @@ __all__ = [
     "DecayOut",
     "DeliveriesPage",
     "DeliveryOut",
+    "DesignOut",
     "DistributionBin",
     "DistributionOut",
     "DivisionCut",
     "DivisionIn",
     "DivisionOut",
     "EstimateOut",
+    "ExperimentAuditOut",
+    "ExperimentOut",
     "FactorOut",
     "Fault",
     "FilterChange",
@@ -219,6 +231,7 @@ __all__ = [
     "MatchedPlayer",
     "MatchesPage",
     "MergeRequest",
+    "NeededOut",
     "NeighboursOut",
     "OddsOut",
     "OfferAnswer",
@@ -271,6 +284,7 @@ __all__ = [
     "StandingOut",
     "StandingRow",
     "StandingsPage",
+    "StartExperiment",
     "StartingRatings",
     "StartingRatingsSet",
     "SystemOut",

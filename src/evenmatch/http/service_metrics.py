@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict
 from math import isnan
 
 from prometheus_client import Gauge, Histogram
@@ -108,6 +109,16 @@ class _Families:
         self.brier = _gauge("queue_brier", "Brier score of the odds of a queue's latest matches.", by_queue)
         self.stomps = _gauge("queue_stomps", "Share of stomps among a queue's latest matches.", by_queue)
         self.quits = _gauge("queue_quits", "Share of matches with a quitter among a queue's latest ones.", by_queue)
+        self.experiment = _gauge(
+            "queue_experiment",
+            "Figures of the two policies of a queue's running experiment; arm a is the queue's own policy.",
+            (*by_queue, "figure", "arm"),
+        )
+        self.apart = _gauge(
+            "queue_experiment_difference",
+            "Figure of policy b minus that of policy a: its value, and the bounds low and high of its 95 % interval.",
+            (*by_queue, "figure", "bound"),
+        )
         self.deliveries = _gauge(
             "webhook_deliveries", "Deliveries that wait to be sent or have finally failed (dead).", ("state",)
         )
@@ -140,6 +151,11 @@ class _Families:
             ):
                 if not isnan(estimate.value):
                     family.add_metric((ladder, queue), estimate.value)
+        for ladder, queue, experiment in read.experiments:
+            for compared in experiment.figures:
+                labels = ladder, queue, compared.figure.name
+                _add_known(self.experiment, labels, {"a": compared.first.value, "b": compared.second.value})
+                _add_known(self.apart, labels, asdict(compared.difference))
         self.deliveries.add_metric(("waiting",), read.waiting)
         self.deliveries.add_metric(("dead",), read.dead)
         for labels, number in read.offers.items():
@@ -148,6 +164,13 @@ class _Families:
     def all(self) -> Iterator[Metric]:
         """Every metric family."""
         yield from vars(self).values()
+
+
+def _add_known(family: GaugeMetricFamily, labels: tuple[str, ...], values: Mapping[str, float]) -> None:
+    """Add those of these values that are known, each with its own last label."""
+    for label, value in values.items():
+        if not isnan(value):
+            family.add_metric((*labels, label), value)
 
 
 def _gauge(name: str, meaning: str, labels: tuple[str, ...]) -> GaugeMetricFamily:

@@ -136,6 +136,17 @@ formed_match = table(
     column("body", TEXT),
     sa.Index("ix_formed_match_queue", "ladder", "queue", "formed_at"),
 )
+# Experiments with two policies in one queue; kept as long as the ladder. experiment: the number of the change that
+# started it; stopped_at: null while it runs.
+queue_experiment = table(
+    "queue_experiment",
+    key("ladder"),
+    key("experiment"),
+    column("queue", TEXT),
+    column("started_at"),
+    column("stopped_at", empty=True),
+    column("body", TEXT),
+)
 
 # ladder: null means all ladders. secret: the signing key for payloads, stored in plain form because it is needed.
 webhook = table(

@@ -2,29 +2,54 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from evenmatch.errors import BadParameterError, UnknownNameError
 from evenmatch.ledger.store import Store
 from evenmatch.ledger.tables import queues
+from evenmatch.ledger.tables.queue_experiments import StoredExperiment
 from evenmatch.ledger.tables.queues import StoredQueue
 from evenmatch.ledger.text import check_text
 from evenmatch.policy import Policy
+from evenmatch.service.queue_experiment import QueueExperiment
 from evenmatch.service.queue_rules import QueueRules
+
+if TYPE_CHECKING:
+    from evenmatch.matchmaking import OddsFunction
 
 LONGEST_NAME = 64  # characters; the name is part of match ids
 
 
 class QueueSetup(NamedTuple):
-    """A queue's configuration. `change`: the number of the change that last set it."""
+    """A queue's configuration. change: the number of the change that last set it;  experiment: the running one."""
 
     name: str
     change: int
     policy: Policy
     rules: QueueRules
+    experiment: QueueExperiment | None = None
+
+    def policy_at(self, time: int) -> Policy:
+        """The policy in force at a time, microseconds."""
+        if self.experiment is None or self.experiment.arm_at(time) == "a":
+            return self.policy
+        return self.experiment.second
+
+    @property
+    def rematch_fade(self) -> float:
+        """Seconds for which a meeting of two players counts, by any policy in use."""
+        return max(self.policy.rematch_fade, 0.0 if self.experiment is None else self.experiment.second.rematch_fade)
+
+    def with_odds(self, odds: OddsFunction) -> QueueSetup:
+        """The same with policies that predict matches by this function."""
+        experiment = self.experiment
+        if experiment is not None:
+            experiment = experiment._replace(second=dataclasses.replace(experiment.second, odds=odds))
+        return self._replace(policy=dataclasses.replace(self.policy, odds=odds), experiment=experiment)
 
 
 def check_name(name: str) -> None:
@@ -45,12 +70,18 @@ def policy_of(data: Mapping[str, object], team_size: int | None) -> Policy:
 
 def read(store: Store, ladder: int) -> dict[str, QueueSetup]:
     """The queues of a ladder by name, sorted by name."""
-    return {queue.name: _setup(*queue) for queue in queues.read(store, ladder)}
+    return {queue.name: _setup(queue, experiment) for queue, experiment in queues.read(store, ladder)}
 
 
 @lru_cache(1024)  # read in every transaction, rarely changed
-def _setup(name: str, change: int, policy: str, rules: str) -> QueueSetup:
-    return QueueSetup(name, change, Policy.from_data(json.loads(policy)), QueueRules.from_data(json.loads(rules)))
+def _setup(queue: StoredQueue, experiment: StoredExperiment | None) -> QueueSetup:
+    return QueueSetup(
+        queue.name,
+        queue.change,
+        Policy.from_data(json.loads(queue.policy)),
+        QueueRules.from_data(json.loads(queue.rules)),
+        None if experiment is None else QueueExperiment.of(experiment),
+    )
 
 
 def ticks(store: Store) -> dict[str, float]:

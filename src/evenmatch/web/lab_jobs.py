@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from math import isnan
 from typing import Any, Protocol
 
 from markupsafe import Markup
@@ -20,9 +21,10 @@ from evenmatch.lab.ladder import health_charts, wait_charts
 from evenmatch.lab.ladder.health import LadderHealth, health
 from evenmatch.lab.ladder.health_findings import health_findings
 from evenmatch.lab.ladder.what_if import what_if
-from evenmatch.lab.queue import charts, trial
+from evenmatch.lab.queue import charts, experiment_chart, trial
 from evenmatch.lab.queue.run_result import Run
 from evenmatch.service.jobs import Work
+from evenmatch.service.queries.experiment_audit import ExperimentAudit
 from evenmatch.service.queues.recent_offers import RecentOffer
 from evenmatch.service.replay.ladder_history import LadderHistory, read_history
 from evenmatch.service.replay.ledger_replay import Progress
@@ -82,6 +84,20 @@ def health_figure(found: LadderHealth, of: str) -> str:
 def calibration_figure(points: Sequence[Point]) -> Markup:
     """Return the reliability curve of a queue's predictions as JSON for a page."""
     return _embedded(health_charts.calibration("queue", points))
+
+
+def experiment_figure(audited: ExperimentAudit) -> Markup | None:
+    """Return the differences of two policies as JSON for a page; None: none has an interval yet."""
+    rows = [
+        experiment_chart.RelativeDifference(
+            compared.figure.label, apart.value / first, apart.low / first, apart.high / first, compared.better
+        )
+        for compared in audited.figures
+        if (first := compared.first.value) > 0 and not isnan((apart := compared.difference).low)
+    ]
+    if not rows:
+        return None
+    return _embedded(experiment_chart.relative_differences(rows, audited.experiment.design.worth))
 
 
 def waits_figure(recent: Sequence[RecentOffer]) -> str:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from evenmatch.client.call import Call, at, get, nothing, put
+from evenmatch.client.call import Call, at, delete, get, nothing, put
 from evenmatch.client.operation import operation
+from evenmatch.http.models.experiments import ExperimentOut, StartExperiment
 from evenmatch.http.models.queue_audit import QueueAuditOut
 from evenmatch.http.models.queues import FilterChange, FilterOut, PenaltyOut, QueueOut, QueuesPage, SetQueue, TicketOf
 
@@ -38,6 +39,19 @@ class QueueCalls:
         >>> client.set_queue("arena", "main", SetQueue(policy={"preset": "balanced", "team_size": 6}))
         """
         return put(QueueOut, at("ladders", ladder, "queues", queue), setup)
+
+    @operation
+    def start_experiment(self, ladder: str, queue: str, experiment: StartExperiment) -> Call[ExperimentOut]:
+        """Let a second policy share a queue with its own. Refused while another experiment runs.
+
+        >>> client.start_experiment("arena", "main", StartExperiment(policy={"preset": "quick"}, share=0.5, seed=7))
+        """
+        return put(ExperimentOut, _experiment_path(ladder, queue), experiment)
+
+    @operation
+    def stop_experiment(self, ladder: str, queue: str) -> Call[ExperimentOut]:
+        """Stop a queue's experiment: its own policy decides alone. The audit still compares its matches."""
+        return delete(ExperimentOut, _experiment_path(ladder, queue))
 
     @operation
     def remove_queue(self, ladder: str, queue: str, *, force: bool = False) -> Call[None]:
@@ -76,3 +90,7 @@ class QueueCalls:
     def ticket_of_player(self, ladder: str, player: str) -> Call[TicketOf]:
         """The ticket or match of a player, for a game client that was restarted."""
         return get(TicketOf, at("ladders", ladder, "players", player, "ticket"))
+
+
+def _experiment_path(ladder: str, queue: str) -> str:
+    return at("ladders", ladder, "queues", queue, "experiment")

@@ -5,14 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from evenmatch.http.models.base import Moment, ResponseModel
-
-
-class EstimateOut(ResponseModel):
-    """A figure with its 95 % interval; null where too few matches define it."""
-
-    value: float | None
-    low: float | None
-    high: float | None
+from evenmatch.http.models.experiments import EstimateOut, ExperimentAuditOut
 
 
 class AuditGroupOut(ResponseModel):
@@ -58,3 +51,4 @@ class QueueAuditOut(ResponseModel):
     classes: list[AuditClassesOut]
     reliability: list[ReliabilityOut]
     warning: str | None = Field(description="A sentence, where the odds are with confidence not calibrated.")
+    experiments: list[ExperimentAuditOut] = Field(description="Those that ran in the period, the latest first.")

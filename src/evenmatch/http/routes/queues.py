@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import math
 from datetime import datetime
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
-from evenmatch.calibration import Measure
 from evenmatch.http.access import Admin, Queuer, Reader
 from evenmatch.http.audit_entries import audit_entry
+from evenmatch.http.experiment_answers import estimate_out, experiment_audit_out, experiment_out, known
 from evenmatch.http.models.base import Moment, micros, moment
+from evenmatch.http.models.experiments import ExperimentOut, StartExperiment
 from evenmatch.http.models.policies import QueuePolicy
 from evenmatch.http.models.queue_audit import (
     AuditClassesOut,
     AuditGroupOut,
-    EstimateOut,
     QueueAuditOut,
     ReliabilityOut,
 )
@@ -75,6 +74,29 @@ async def set_queue(ladder: str, queue: str, body: SetQueue, request: Request, c
     setup = await site.work(site.queue_service.noting(entry).set_queue, ladder, queue, policy, rules)
     seen = await site.visibility(caller, ladder)
     return written(await site.work(_queue, site, ladder, setup, seen))
+
+
+@router.put("/queues/{queue:text}/experiment", response_model=ExperimentOut, operation_id="start_experiment")
+async def start_experiment(ladder: str, queue: str, body: StartExperiment, request: Request, caller: Admin) -> Response:
+    """Let a second policy share the queue with its own. Refused while another experiment runs.
+
+    Time is cut into slices, and in each one policy decides alone, drawn with the seed. Waiting tickets stay.
+    """
+    site = site_of(request)
+    design = body.model_dump(exclude_unset=True)
+    policy = design.pop("policy", {})
+    entry = audit_entry(request, caller, "experiment.started", ladder, queue, {"policy": policy, **design})
+    queue_service = site.queue_service.noting(entry)
+    started = await site.work(queue_service.start_experiment, ladder, queue, policy, design)
+    return written(experiment_out(ladder, started))
+
+
+@router.delete("/queues/{queue:text}/experiment", response_model=ExperimentOut, operation_id="stop_experiment")
+async def stop_experiment(ladder: str, queue: str, request: Request, caller: Admin) -> Response:
+    """Stop the queue's experiment: its own policy decides alone. The audit still compares its matches."""
+    site = site_of(request)
+    queue_service = site.queue_service.noting(audit_entry(request, caller, "experiment.stopped", ladder, queue))
+    return written(experiment_out(ladder, await site.work(queue_service.stop_experiment, ladder, queue)))
 
 
 @router.delete("/queues/{queue:text}", status_code=204, operation_id="remove_queue")
@@ -169,13 +191,14 @@ def _audit(audited: QueueAudit, since: datetime, until: datetime) -> QueueAuditO
             ReliabilityOut(
                 predicted=point.predicted,
                 observed=point.observed,
-                low=_known(point.low),
-                high=_known(point.high),
+                low=known(point.low),
+                high=known(point.high),
                 matches=point.matches,
             )
             for point in audited.curve
         ],
         warning=audited.warning,
+        experiments=[experiment_audit_out(audited.ladder, compared) for compared in audited.experiments],
     )
 
 
@@ -183,19 +206,11 @@ def _audit_group(group: AuditedGroup) -> AuditGroupOut:
     return AuditGroupOut(
         label=group.label,
         matches=group.matches,
-        slope=_estimate(group.slope),
-        brier=_estimate(group.brier),
-        stomps=_estimate(group.stomps),
-        quits=_estimate(group.quits),
+        slope=estimate_out(group.slope),
+        brier=estimate_out(group.brier),
+        stomps=estimate_out(group.stomps),
+        quits=estimate_out(group.quits),
     )
-
-
-def _estimate(measure: Measure) -> EstimateOut:
-    return EstimateOut(value=_known(measure.value), low=_known(measure.low), high=_known(measure.high))
-
-
-def _known(value: float) -> float | None:
-    return None if math.isnan(value) else value
 
 
 def _queues(site: Site, ladder: str, seen: Visibility) -> list[QueueOut]:

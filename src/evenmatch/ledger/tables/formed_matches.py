@@ -9,6 +9,17 @@ from evenmatch.ledger import live_schema
 from evenmatch.ledger.store import Store
 
 
+class TrialMoment(TypedDict):
+    """The moment of an experiment in which a match was offered.
+
+    experiment  its number;  arm  "a" or "b";  elapsed  microseconds since its start
+    """
+
+    experiment: int
+    arm: str
+    elapsed: int
+
+
 class MatchForecast(TypedDict):
     """The prediction of a match as its last player accepted; stored as JSON.
 
@@ -17,6 +28,7 @@ class MatchForecast(TypedDict):
     spread      percentiles between the lowest and the highest player;  percentile  the mean of its players
     waits       seconds from joining to the offer, of each ticket
     attributes, map  with which it is played; missing: none
+    trial       missing if no experiment ran
     """
 
     teams: list[list[int]]
@@ -27,6 +39,7 @@ class MatchForecast(TypedDict):
     waits: list[float]
     attributes: NotRequired[dict[str, str]]
     map: NotRequired[str]
+    trial: NotRequired[TrialMoment]
 
 
 class FormedMatch(NamedTuple):

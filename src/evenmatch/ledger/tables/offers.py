@@ -10,6 +10,7 @@ from typing import NotRequired, TypedDict
 from evenmatch.ledger import live_schema
 from evenmatch.ledger.rows import Row
 from evenmatch.ledger.store import Store
+from evenmatch.ledger.tables.formed_matches import TrialMoment
 
 OPEN, MADE, OFF = "open", "made", "off"
 
@@ -33,8 +34,9 @@ class OfferBody(TypedDict):
     waits   waiting time of each ticket in seconds;  percentile  the mean of its players
     policy  number of the change that set the queue's policy
     attributes, map  with which it is played, as in matchmaking.Proposal; missing: none;  maps  that all players accept
-    The last six are missing from offers of older versions; waits, percentile and policy also from those of open slots
-    of a live match.
+    trial   the moment of the queue's experiment; missing if none runs
+    The last seven are missing from offers of older versions; waits, percentile, policy and trial also from those of
+    open slots of a live match.
     """
 
     teams: list[list[OfferSlot]]
@@ -51,6 +53,7 @@ class OfferBody(TypedDict):
     attributes: NotRequired[dict[str, str]]
     maps: NotRequired[list[str]]
     map: NotRequired[str]
+    trial: NotRequired[TrialMoment]
 
 
 @dataclass(slots=True)

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from evenmatch.ledger import live_schema
 from evenmatch.ledger.store import Store
+from evenmatch.ledger.tables.queue_experiments import StoredExperiment
 
 
 class StoredQueue(NamedTuple):
@@ -17,10 +18,17 @@ class StoredQueue(NamedTuple):
     rules: str
 
 
-def read(store: Store, ladder: int) -> list[StoredQueue]:
-    """The queues of a ladder, ordered by name."""
-    sql = "SELECT queue, change, policy, rules FROM queue WHERE ladder = ? ORDER BY queue"
-    return [StoredQueue(*row) for row in store.all(sql, ladder)]
+def read(store: Store, ladder: int) -> list[tuple[StoredQueue, StoredExperiment | None]]:
+    """The queues of a ladder, ordered by name, each with its running experiment."""
+    sql = (
+        "SELECT q.queue, q.change, q.policy, q.rules, e.experiment, e.queue, e.started_at, e.stopped_at, e.body "
+        "FROM queue q LEFT JOIN queue_experiment e ON e.ladder = q.ladder AND e.queue = q.queue "
+        "AND e.stopped_at IS NULL WHERE q.ladder = ? ORDER BY q.queue"
+    )
+    return [
+        (StoredQueue(*row[:4]), None if row[4] is None else StoredExperiment(*row[4:]))
+        for row in store.all(sql, ladder)
+    ]
 
 
 def read_changes(store: Store, ladder: int) -> dict[str, int]:

@@ -15,6 +15,7 @@ from evenmatch.ledger.tables import corrections, deliveries, offers, queues, sea
 from evenmatch.ledger.tables.change_locks import last_change
 from evenmatch.ledger.tables.offers import OfferRow
 from evenmatch.service import stored_queues
+from evenmatch.service.queries.experiment_audit import ExperimentAudit
 from evenmatch.service.queries.queue_audit import QueueAudit, audit
 from evenmatch.service.queues.queue_service import QueueService
 from evenmatch.service.queues.queue_state import Counts
@@ -23,6 +24,7 @@ from evenmatch.service.replay.rebuild import is_due
 SELDOM = 60.0  # seconds for which the count of dead deliveries is cached
 RARELY = 300.0  # seconds for which audits of queues are cached
 AUDITED = 1000  # matches of an audit
+COMPARED = 20_000  # matches of an experiment
 DECLINED = ("declined an offered match", "left while a match was offered")  # reasons stored with ended tickets
 LAPSED = "did not answer an offered match in time"
 
@@ -47,6 +49,7 @@ class ServiceActivity:
     offers     number of offers by ladder, queue and outcome, since this process began to count
     waiting, dead  number of webhook deliveries;  queues  counts of waiting players, by ladder and queue
     audits     (ladder, queue, audit of the latest AUDITED matches), some minutes old
+    experiments  (ladder, queue, comparison of the latest COMPARED matches) of those that run, some minutes old
     """
 
     positions: dict[str, int] = field(default_factory=dict)
@@ -57,6 +60,7 @@ class ServiceActivity:
     dead: int = 0
     queues: dict[str, dict[str, Counts]] = field(default_factory=dict)
     audits: list[tuple[str, str, QueueAudit]] = field(default_factory=list)
+    experiments: list[tuple[str, str, ExperimentAudit]] = field(default_factory=list)
 
 
 class ActivityReader:
@@ -69,7 +73,9 @@ class ActivityReader:
         self._counted_to: dict[int, int] = {}  # by ladder: the last change whose offers were counted
         self._offers: Counter[tuple[str, str, str]] = Counter()
         self._dead = (-float("inf"), 0)
-        self._audits: tuple[float, list[tuple[str, str, QueueAudit]]] = (-float("inf"), [])
+        self._audits: list[tuple[str, str, QueueAudit]] = []
+        self._experiments: list[tuple[str, str, ExperimentAudit]] = []
+        self._audited_at = -float("inf")  # monotonic clock
 
     def read(self) -> ServiceActivity:
         """The current figures. Raises StoreError."""
@@ -89,7 +95,8 @@ class ActivityReader:
             for ladder in queued:
                 self._count_offers(store, ladder, names[ladder])
             activity.waiting, activity.dead = self._deliveries(store)
-            activity.audits = self._audit(store, [head for head in heads if head.ladder in set(queued)])
+            self._audit(store, [head for head in heads if head.ladder in set(queued)])
+            activity.audits, activity.experiments = self._audits, self._experiments
         activity.offers = dict(sorted(self._offers.items()))
         for ladder in queued:
             self._read_queues(names[ladder], activity)
@@ -126,18 +133,19 @@ class ActivityReader:
             if row.state != offers.OPEN:
                 self._offers[name, row.queue, _outcome(row, reasons)] += 1
 
-    def _audit(self, store: Store, heads: list[Head]) -> list[tuple[str, str, QueueAudit]]:
-        """The audits of the queues of these ladders."""
-        read_at, audits = self._audits
-        if time.monotonic() - read_at > RARELY:
-            now = self._queue_service.service.clock()
-            audits = [
-                (head.name, queue, audit(store, head, queue, 0, now, AUDITED))
-                for head in heads
-                for queue in stored_queues.read(store, head.ladder)
-            ]
-            self._audits = time.monotonic(), audits
-        return audits
+    def _audit(self, store: Store, heads: list[Head]) -> None:
+        """Audit the queues of these ladders again if the audits are old."""
+        if time.monotonic() - self._audited_at <= RARELY:
+            return
+        now = self._queue_service.service.clock()
+        audits, experiments = list[tuple[str, str, QueueAudit]](), list[tuple[str, str, ExperimentAudit]]()
+        for head in heads:
+            for queue, setup in stored_queues.read(store, head.ladder).items():
+                audits.append((head.name, queue, audit(store, head, queue, 0, now, AUDITED)))
+                if setup.experiment is not None:
+                    compared = audit(store, head, queue, setup.experiment.started_at, now, COMPARED).experiments
+                    experiments += [(head.name, queue, comparison) for comparison in compared[:1]]
+        self._audits, self._experiments, self._audited_at = audits, experiments, time.monotonic()
 
     def _deliveries(self, store: Store) -> tuple[int, int]:
         """The numbers of waiting and of dead deliveries."""

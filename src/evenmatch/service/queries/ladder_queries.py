@@ -293,7 +293,7 @@ class LadderQueries(Transacting):
         """
         with self._read(ladder) as (store, head):
             self._visibility(head).check("the audit of a queue", ladder)
-            audited = audit(store, head, queue, since, until)
+            audited = audit(store, head, queue, since, until, now=self.clock())
             if not audited.formed:
                 stored_queues.find(stored_queues.read(store, head.ladder), queue)
             return audited

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -24,8 +24,10 @@ from evenmatch.history import Floats
 from evenmatch.ledger.block_rating import Block
 from evenmatch.ledger.plan import Plan
 from evenmatch.ledger.store import Head, Store
-from evenmatch.ledger.tables import corrections, events, formed_matches
+from evenmatch.ledger.tables import corrections, events, formed_matches, queue_experiments
 from evenmatch.ledger.tables.formed_matches import FormedMatch
+from evenmatch.service.queries.experiment_audit import ExperimentAudit, ExperimentMatch, compare
+from evenmatch.service.queue_experiment import QueueExperiment
 from evenmatch.service.settings import Settings
 
 MOST = 200_000  # matches of an audit: the latest ones
@@ -77,6 +79,7 @@ class QueueAudit:
     overall    all others; groups: the same by class, by name of the classification
     curve      reliability: predicted and actual score of favourites
     warning    in words, if the odds are not calibrated with confidence; None: no such finding
+    experiments  those that ran in the period, the latest first
     """
 
     ladder: str
@@ -89,10 +92,16 @@ class QueueAudit:
     groups: dict[str, tuple[AuditedGroup, ...]]
     curve: tuple[Point, ...]
     warning: str | None
+    experiments: tuple[ExperimentAudit, ...] = ()
 
 
-def audit(store: Store, head: Head, queue: str, since: int, until: int, most: int = MOST) -> QueueAudit:
-    """Compare the latest matches, at most `most`, that a queue formed in a period (microseconds) with the ledger."""
+def audit(
+    store: Store, head: Head, queue: str, since: int, until: int, most: int = MOST, *, now: int | None = None
+) -> QueueAudit:
+    """Compare the latest matches, at most `most`, that a queue formed in a period (microseconds) with the ledger.
+
+    now  the present time, if the period may end later
+    """
     formed = formed_matches.read(store, head.ladder, queue, since, until, most)
     plan = corrections.read_plan(store, head, head.corrected)
     margin = Settings.read(head.settings).stomp_margin
@@ -112,6 +121,7 @@ def audit(store: Store, head: Head, queue: str, since: int, until: int, most: in
         if match.match_id in orders and (odds := match.forecast["odds"]) is not None
     ]
     overall = _group("all matches", audited)
+    begin, end = since if len(formed) < most else formed[0].formed_at, until if now is None else min(until, now)
     return QueueAudit(
         ladder=head.name,
         queue=queue,
@@ -123,7 +133,50 @@ def audit(store: Store, head: Head, queue: str, since: int, until: int, most: in
         groups=_groups(audited),
         curve=tuple(_curve(audited)),
         warning=_warning(overall.slope),
+        experiments=_experiments(store, head, queue, (begin, end), _PlayedMatches(formed, played, audited, plan)),
     )
+
+
+class _PlayedMatches(NamedTuple):
+    """The matches of an audit: all that were formed, those reported, by id, and those played as predicted."""
+
+    formed: Sequence[FormedMatch]
+    played: Mapping[str, Block]
+    audited: Sequence[AuditedMatch]
+    plan: Plan
+
+    def read(self) -> list[ExperimentMatch]:
+        """The matches in the form that an experiment needs."""
+        scores = {match.formed.match_id: (match.predicted, match.scored) for match in self.audited}
+        return [
+            ExperimentMatch(
+                match,
+                _parties(match, self.plan),
+                scores.get(match.match_id),
+                int(self.played[match.match_id].columns.time[0]) if match.match_id in self.played else None,
+            )
+            for match in self.formed
+        ]
+
+
+def _experiments(
+    store: Store, head: Head, queue: str, period: tuple[int, int], matches: _PlayedMatches
+) -> tuple[ExperimentAudit, ...]:
+    """The comparisons of the experiments that ran in a period."""
+    ran = [QueueExperiment.of(row) for row in queue_experiments.read(store, head.ladder, queue, *period)]
+    if not ran:
+        return ()
+    read, (since, until) = matches.read(), period
+    return tuple(compare(experiment, read, since, until) for experiment in ran)
+
+
+def _parties(match: FormedMatch, plan: Plan) -> list[list[int]]:
+    """The present ids of a match's players, party by party; they are stored in this order, team by team."""
+    parties = []
+    for team, sizes in zip(match.forecast["teams"], match.forecast["parties"], strict=True):
+        players = iter(plan.identity(np.array(team, np.int64)).tolist())
+        parties += [list(islice(players, size)) for size in sizes]
+    return parties
 
 
 def _team_order(match: FormedMatch, block: Block, plan: Plan) -> list[int] | None:
@@ -153,7 +206,7 @@ def _groups(audited: Sequence[AuditedMatch]) -> dict[str, tuple[AuditedGroup, ..
         "longest wait in seconds": lambda match: _class(max(match.formed.forecast["waits"]), WAITS),
         "parties": _party_mix,
         "percentile": lambda match: _decile(match.formed.forecast["percentile"]),
-        "policy": lambda match: f"version {match.formed.policy}",
+        "policy": _policy,
     }
     groups = {}
     for name, label_of in classes.items():
@@ -182,6 +235,12 @@ def _party_mix(match: AuditedMatch) -> str:
     if max(largest) == 1:
         return "single players only"
     return "parties of one size in each team" if len(set(largest)) == 1 else "parties of different sizes"
+
+
+def _policy(match: AuditedMatch) -> str:
+    trial = match.formed.forecast.get("trial")
+    tried = "" if trial is None or trial["arm"] == "a" else ", policy B of the experiment"
+    return f"version {match.formed.policy}{tried}"
 
 
 def _natural(label: str) -> tuple[int, str]:

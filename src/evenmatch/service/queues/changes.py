@@ -231,6 +231,8 @@ def _forecast(body: OfferBody) -> MatchForecast:
         "waits": body["waits"],
     }
     _copy_settings(body, forecast)
+    if "trial" in body:
+        forecast["trial"] = body["trial"]
     return forecast
 
 

@@ -15,6 +15,7 @@ from evenmatch.ledger.text import check_text
 from evenmatch.service import stored_queues
 from evenmatch.service.callers.audit_entry import AuditEntry
 from evenmatch.service.penalties import Penalty, penalty_of
+from evenmatch.service.queue_experiment import QueueExperiment
 from evenmatch.service.queue_filter import QueueFilter
 from evenmatch.service.queue_rules import QueueRules
 from evenmatch.service.queues import kept_filters, queue_setup, recent_offers, ticket_status
@@ -71,6 +72,33 @@ class QueueService:
             setup = queue_setup.set_queue(store, levels, name, policy, rules)
             self.service.note(store)
             return setup
+
+    def start_experiment(
+        self, ladder: str, name: str, policy: Mapping[str, object], design: Mapping[str, object]
+    ) -> QueueExperiment:
+        """Let a second policy share a queue with its own; a repeated request returns the running experiment.
+
+        policy  as for Policy.from_data; team sizes and roles are those of the queue
+        design  options of ExperimentDesign
+        Raises UnknownNameError for an unknown queue, ConflictError if the queue runs another experiment.
+        """
+        number = self.levels.of(ladder).ladder
+        with self.service.database.write() as store:
+            started = queue_setup.start_experiment(store, number, name, policy, design, self.service.clock())
+            self.service.note(store)
+            return started
+
+    def stop_experiment(self, ladder: str, name: str) -> QueueExperiment:
+        """Stop the experiment of a queue, whose own policy decides alone from then on; its matches stay comparable.
+
+        A repeated request returns the experiment that was stopped last. Raises UnknownNameError for an unknown queue,
+        ConflictError if it never had an experiment.
+        """
+        number = self.levels.of(ladder).ladder
+        with self.service.database.write() as store:
+            stopped = queue_setup.stop_experiment(store, number, name, self.service.clock())
+            self.service.note(store)
+            return stopped
 
     def remove_queue(self, ladder: str, name: str, *, force: bool = False) -> int:
         """Remove a queue with its tickets; return their number. Raises ConflictError if there are some, unless `force`.

@@ -1,4 +1,4 @@
-"""Create and remove queues of a ladder."""
+"""Create and remove queues of a ladder; start and stop experiments with two policies."""
 
 from __future__ import annotations
 
@@ -6,14 +6,17 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from evenmatch.errors import ConflictError
+from evenmatch.experiment import ExperimentDesign
 from evenmatch.ledger.store import Store
-from evenmatch.ledger.tables import queues, tickets
+from evenmatch.ledger.tables import queue_experiments, queues, tickets
 from evenmatch.ledger.tables.change_locks import advance
 from evenmatch.service import stored_queues
+from evenmatch.service.queue_experiment import QueueExperiment, second_policy
 from evenmatch.service.queue_rules import QueueRules
 from evenmatch.service.queues.changes import QueueChanges
 from evenmatch.service.queues.join_profiles import JoinProfiles
 from evenmatch.service.stored_queues import QueueSetup
+from evenmatch.service.times import iso_time
 
 
 class RemovedQueue(NamedTuple):
@@ -29,9 +32,51 @@ def set_queue(
     """Create or replace a queue: see QueueService.set_queue."""
     stored_queues.check_name(name)
     parsed = stored_queues.policy_of(policy, levels.view.settings.team_size)
-    setup = QueueSetup(name, advance(store, levels.ladder, 1), parsed, rules or QueueRules())
+    change = advance(store, levels.ladder, 1)
+    before = stored_queues.read(store, levels.ladder).get(name)
+    experiment = None if before is None else before.experiment
+    if experiment is not None and parsed != experiment.first:
+        raise ConflictError(
+            f"queue {name!r} runs an experiment since {iso_time(experiment.started_at)}, which compares its policy "
+            f"with another one; stop the experiment before you change the policy"
+        )
+    setup = QueueSetup(name, change, parsed, rules or QueueRules(), experiment)
     stored_queues.put(store, levels.ladder, setup)
     return setup
+
+
+def start_experiment(
+    store: Store, ladder: int, name: str, policy: Mapping[str, object], design: Mapping[str, object], now: int
+) -> QueueExperiment:
+    """Start an experiment in a queue: see QueueService.start_experiment."""
+    change = advance(store, ladder, 1)
+    setup = stored_queues.find(stored_queues.read(store, ladder), name)
+    second, made = second_policy(policy, setup.policy), ExperimentDesign.from_data(design)
+    running = setup.experiment
+    if running is not None:
+        if (second, made) == (running.second, running.design):
+            return running  # the request was repeated
+        raise ConflictError(
+            f"queue {name!r} runs an experiment since {iso_time(running.started_at)}; stop it before you start another"
+        )
+    experiment = QueueExperiment(change, name, now, None, made, setup.policy, second)
+    queue_experiments.insert(store, ladder, experiment.stored)
+    stored_queues.put(store, ladder, setup._replace(change=change))
+    return experiment
+
+
+def stop_experiment(store: Store, ladder: int, name: str, now: int) -> QueueExperiment:
+    """Stop the experiment of a queue: see QueueService.stop_experiment."""
+    change = advance(store, ladder, 1)
+    setup = stored_queues.find(stored_queues.read(store, ladder), name)
+    if setup.experiment is None:
+        earlier = queue_experiments.read(store, ladder, name, 0, now)
+        if not earlier:
+            raise ConflictError(f"queue {name!r} runs no experiment")
+        return QueueExperiment.of(earlier[0])  # the request was repeated
+    queue_experiments.stop(store, ladder, name, now)
+    stored_queues.put(store, ladder, setup._replace(change=change))
+    return setup.experiment._replace(stopped_at=now)
 
 
 def remove_queue(
@@ -54,4 +99,5 @@ def remove_queue(
             changes.drop(row.ticket, row.party.players, reason)
     changes.keep()
     queues.delete(store, ladder, name)
+    queue_experiments.stop(store, ladder, name, now)
     return RemovedQueue(len(open_tickets), changes.touched)

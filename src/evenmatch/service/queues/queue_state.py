@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from evenmatch.errors import InputError
@@ -113,7 +113,7 @@ class QueueState:
         for name, setup in setups.items():
             known = self.setups.get(name)
             if known is None or known.change != setup.change:
-                self.setups[name] = setup._replace(policy=replace(setup.policy, odds=self.odds))
+                self.setups[name] = setup.with_odds(self.odds)
         self.setups = {name: self.setups[name] for name in setups}
 
     def _players(self) -> list[int]:
@@ -178,10 +178,10 @@ class QueueState:
         for name in held.party.queues:
             if name not in self.queues:
                 continue
-            policy = self.setups[name].policy
-            met = self._meetings.of(now, policy.rematch_fade)
+            setup = self.setups[name]
+            met = self._meetings.of(now, setup.rematch_fade)
             try:
-                queue_ticket = ticket_of(held.party, ticket, held.queued_at, policy.roles, met)
+                queue_ticket = ticket_of(held.party, ticket, held.queued_at, setup.policy.roles, met)
                 self.queues[name].join(queue_ticket, arriving=arriving)
             except InputError as error:  # for example when the queue's limit of regions is reached
                 self.refused[ticket] = str(error)
@@ -200,7 +200,7 @@ class QueueState:
         with self._reading(now, max(waiting.values(), default=0)):
             return {
                 number: {
-                    name: why(number, queue, now, self.setups[name].policy)
+                    name: why(number, queue, now, self.setups[name].policy_at(now))
                     for name, queue in self.queues.items()
                     if number in queue
                 }
@@ -236,7 +236,7 @@ class QueueState:
         proposals: list[tuple[str, Proposal]] = []
         expired: set[int] = set()
         for name in sorted(self.queues, key=lambda queue: (self._oldest(queue), queue)):
-            proposed = propose(self.queues[name], now, self.setups[name].policy)
+            proposed = propose(self.queues[name], now, self.policy(name, now))
             expired.update(proposed.expired.tolist())
             for proposal in proposed:
                 proposals.append((name, proposal))
@@ -266,9 +266,9 @@ class QueueState:
         finally:
             self.give_back(taken, now)
 
-    def policy(self, name: str) -> Policy:
-        """The policy of a queue."""
-        return self.setups[name].policy
+    def policy(self, name: str, now: int) -> Policy:
+        """The policy in force in a queue."""
+        return self.setups[name].policy_at(now)
 
     def _oldest(self, name: str) -> int:
         queue = self.queues[name]

@@ -23,7 +23,7 @@ class Meetings:
     @staticmethod
     def longest(setups: Mapping[str, QueueSetup]) -> float:
         """Seconds after the creation of a match when no queue counts its meetings any more."""
-        return max((setup.policy.rematch_fade + setup.rules.longest_match for setup in setups.values()), default=0.0)
+        return max((setup.rematch_fade + setup.rules.longest_match for setup in setups.values()), default=0.0)
 
     def add(self, match_id: str, time: int, players: Sequence[int]) -> None:
         """Add players who have been in a match since a time."""

@@ -127,8 +127,9 @@ class MatchmakerTick:
             name = match.openings["queue"]
             if name not in queue_state.queues:
                 continue
+            policy = queue_state.policy(name, self._now)
             with queue_state.without(backfill.former(match), self._now):  # players who left it do not return to it
-                filling = backfill.fill(match, inside, queue_state.queues[name], self._now, queue_state.policy(name))
+                filling = backfill.fill(match, inside, queue_state.queues[name], self._now, policy)
             if filling is not None:
                 decisions.made.append((name, self._filling_body(match, filling, inside)))
                 queue_state.take([ticket for team in filling.teams for ticket in team], decisions.taken)
@@ -136,7 +137,7 @@ class MatchmakerTick:
     def _body(self, queue: str, proposal: Proposal, expected: list[float] | None) -> OfferBody:
         held = [self._state.held[ticket] for ticket in proposal.tickets]
         percentiles = [member["percentile"] for waiting in held for member in waiting.party.members]
-        return {
+        body: OfferBody = {
             "teams": [self._slots(team, proposal.roles) for team in proposal.teams],
             "match": None,
             "region": proposal.region,
@@ -151,6 +152,11 @@ class MatchmakerTick:
             "attributes": proposal.attributes,
             "maps": list(proposal.maps),
         }
+        experiment = self._state.setups[queue].experiment
+        if experiment is not None:
+            arm, elapsed = experiment.arm_at(self._now), self._now - experiment.started_at
+            body["trial"] = {"experiment": experiment.number, "arm": arm, "elapsed": elapsed}
+        return body
 
     def _filling_body(self, match: LiveMatchRow, filling: Filling, inside: backfill.PresentPlayers) -> OfferBody:
         by_team = [[self._state.held[ticket] for ticket in team] for team in filling.teams]
@@ -222,7 +228,7 @@ class MatchmakerTick:
             if maps := body.get("maps"):
                 if queue not in played:
                     played[queue] = offers.read_maps(store, self._state.ladder, queue, REMEMBERED)
-                seed = self._state.policy(queue).map_seed
+                seed = self._state.policy(queue, self._now).map_seed
                 body["map"] = choose_map(maps, played[queue], seed, number)
                 played[queue].append(body["map"])
 
