@@ -181,7 +181,7 @@ def make_matches(
                         for cell in cells:
                             own = at[:count]
                             if choosy:
-                                own = inside[: _fit_cell(v, rules, aim, cell, taken, at[:count], accepts, inside)]
+                                own = inside[: _fit_cell(v, rules, aim, cell, taken, own, accepts, inside)]
                             if len(own) and (not rules.roles or _can_cover(v, rules, room, own)):
                                 search = Search(lo, hi, own, taken)
                                 made = find(v, search, rules, aim, work, made, start, ticket)
