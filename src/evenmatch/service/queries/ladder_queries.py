@@ -29,6 +29,7 @@ from evenmatch.service.service import Service
 from evenmatch.service.settings import Settings
 from evenmatch.service.transactions import Transacting
 from evenmatch.standings.board import Standing
+from evenmatch.standings.placement import UNKNOWN
 from evenmatch.systems.system import FactorValue, System
 
 Named = list[tuple[str, Standing]]
@@ -125,7 +126,7 @@ class LadderQueries(Transacting):
         with self._read(ladder) as (store, head):
             settings, seen = Settings.read(head.settings), self._visibility(head)
             rows = finals_from(store, head, season, offset, size, by=FINALS_BY[seen.show])
-            return settings, [seen.final(row, settings.standings.placement) for row in rows]
+            return settings, [seen.final(row, settings.standings) for row in rows]
 
     # standings
 
@@ -320,10 +321,13 @@ class LadderQueries(Transacting):
 
     def _unplaced(self, store: Store, head: Head, players: Sequence[int]) -> set[int]:
         """The ids of these players who have not completed the placement matches of the ladder."""
-        placement = Settings.read(head.settings).standings.placement
-        standings = player_states.read_standings(store, head, sorted(set(players)))
-        completed = {player: completed for player, _, _, completed, _ in standings}
-        return {player for player in players if completed.get(player, 0) < placement}
+        rules = Settings.read(head.settings).standings
+        if rules.placed(np.zeros(1, np.int64), np.full(1, UNKNOWN)).all():
+            return set()
+        rows = player_states.read_standings(store, head, sorted(set(players)))
+        completed, moves = (np.array([row[column] for row in rows], kind) for column, kind in ((3, int), (5, float)))
+        placed = rules.placed(completed, moves).tolist()
+        return set(players) - {row[0] for row, is_placed in zip(rows, placed, strict=True) if is_placed}
 
 
 def _find(store: Store, head: Head, name: str) -> int:

@@ -10,6 +10,7 @@ from starlette.responses import Response
 
 from evenmatch.errors import UsageError
 from evenmatch.service.queries.descriptions import state_meanings
+from evenmatch.service.queries.placement_progress import placement_progress
 from evenmatch.service.queries.player_statistics import Encounters, Tally
 from evenmatch.service.queries.rating_path import RatingStep
 from evenmatch.systems.system import FactorValue
@@ -68,6 +69,9 @@ def _player(visit: PageRequest) -> Mapping[str, object]:
         "player": profile.player,
         "profile": profile,
         "standing": profile.standing,
+        "placement": None
+        if profile.standing is None or profile.standing.placed
+        else placement_progress(profile.standing, view.settings.standings),
         "states": [
             PlayerState(state, profile.state[state], meaning)
             for state, meaning in state_meanings(system, profile.state).items()
