@@ -99,6 +99,7 @@ from evenmatch.http.models.player_identities import (
 )
 from evenmatch.http.models.players import (
     InactivityOut,
+    PathFall,
     PathPoint,
     PlayerMatch,
     PlayerMatches,
@@ -223,6 +224,7 @@ __all__ = [
     "OutcomesOut",
     "ParameterOut",
     "PartyMember",
+    "PathFall",
     "PathPoint",
     "PenaltyOut",
     "PlayerChange",

@@ -56,7 +56,7 @@ class PlacementAdvice:
 
     placement  the least number of completed matches after which the next match moves percentiles by less than `bound`
                on average, and no later one by more than chance allows; None: not reached within the measured steps
-    auto       what placement=auto does with this bound; None: it places no player, or there are several ladders
+    auto       what placement=auto does with this bound; None: it places no player
     """
 
     bound: float
@@ -99,17 +99,22 @@ def placement_advice(ratings: Ratings, bound: float = BOUND) -> PlacementAdvice:
 
 def _auto(ratings: Ratings, bound: float) -> AutoPlacement | None:
     """The end of placement with placement=auto, without its limit of matches."""
-    history, journal = ratings.matches.history, ratings.journal
+    table, journal = ratings.matches, ratings.journal
     assert journal is not None
-    moves = expected_moves(history, journal.before, journal.after)
-    player = history.columns.player[moves.slot]
-    ended = moves.lowest < bound
-    if not ended.any() or len(ratings.matches.ladders) > 1:
+    able, placed = 0, [np.empty(0, np.int64)]
+    for code in range(len(table.ladders)):
+        history = table.history.take(np.flatnonzero(table.ladder == code))
+        slots = table.ladder[table.history.slot_match] == code
+        moves = expected_moves(history, journal.before[slots], journal.after[slots])
+        player, ended = history.columns.player[moves.slot], moves.lowest < bound
+        _, first = np.unique(player[ended], return_index=True)
+        able += len(np.unique(player[moves.completed >= WINDOW]))
+        placed.append(moves.completed[ended][first])
+    counts = np.concatenate(placed)
+    if not len(counts):
         return None
-    _, first = np.unique(player[ended], return_index=True)
-    placed = moves.completed[ended][first]
-    quantiles = np.quantile(placed, (0.1, 0.5, 0.9), method="lower").tolist()
-    return AutoPlacement(len(np.unique(player[moves.completed >= WINDOW])), len(placed), *map(int, quantiles))
+    quantiles = np.quantile(counts, (0.1, 0.5, 0.9), method="lower").tolist()
+    return AutoPlacement(able, len(counts), *map(int, quantiles))
 
 
 def _moves(ratings: Ratings) -> Iterator[tuple[NDArray[np.int64], Floats]]:

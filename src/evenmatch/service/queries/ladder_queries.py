@@ -15,6 +15,7 @@ from evenmatch.service.callers.access import OPERATOR, Caller
 from evenmatch.service.ladders import Ladder
 from evenmatch.service.queries import match_profiles
 from evenmatch.service.queries.inactivity import InactivityNotice, inactivity_notice
+from evenmatch.service.queries.inactivity_falls import InactivityFall, percentile_fall
 from evenmatch.service.queries.lineup_odds import LineUpOdds, StakesQuery, prospects
 from evenmatch.service.queries.match_explanations import known
 from evenmatch.service.queries.match_profiles import MatchProfile
@@ -197,11 +198,18 @@ class LadderQueries(Transacting):
         self, ladder: str, name: str, most: int, since: int | None = None, until: int | None = None
     ) -> tuple[str, RatingPath]:
         """A player's current name, and their rating over time; see rating_path."""
+        whole = self._whole_view(ladder)
         with self._read(ladder) as (store, head):
             player, seen = _find(store, head, name), self._visibility(head)
             path = rating_path(store, head, player, most, since, until, by=STEPS_BY[seen.show])
+            fall = percentile_fall(whole, player)
+            path = path if fall is None else path._replace(falls=[*path.falls, fall])
             shown = seen.path(path, placed=player not in self._unplaced(store, head, [player]))
             return player_identities.names_of(store, [player])[player], shown
+
+    def falls(self, ladder: str, name: str) -> list[InactivityFall]:
+        """The falls of a player's rating and percentile by inactivity that the caller may see, in order."""
+        return self.path(ladder, name, 1)[1].falls
 
     def encounters(self, ladder: str, name: str) -> Encounters:
         """A player's results in their latest matches, by other player and by hour of the day."""

@@ -92,7 +92,8 @@ class Visibility:
             step._replace(before=None, after=None, percentile=step.percentile if self.percentiles else None)
             for step in path.steps
         ]
-        return path._replace(steps=steps)
+        falls = [fall for fall in path.falls if fall.of == "percentile" and self.percentiles]
+        return path._replace(steps=steps, falls=falls)
 
     def encounters(self, met: Encounters, *, placed: bool) -> Encounters:
         """The results against others of a player who is placed, or is not."""
