@@ -255,7 +255,7 @@ UNTOLD = {"mean", "games"}  # from which the rating is made, and which the page 
 
 def test_every_state_of_every_system_is_explained_or_left_out_on_purpose():
     for name in systems.names():
-        columns = set(systems.find(name).columns(rules(name).newcomers(1)))
+        columns = set(systems.find(name).columns(rules(name).newcomers(1), rules(name).parameters))
         assert columns - set(state_meanings(systems.find(name), columns)) <= UNTOLD, name
 
 

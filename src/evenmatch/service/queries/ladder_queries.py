@@ -170,7 +170,8 @@ class LadderQueries(Transacting):
             if len(roster.ids):
                 latest = now if head.time is None else max(now, head.time)
                 aged = rules.system.as_of(roster.records, latest, rules.parameters)
-                state = {title: known(column[0].item()) for title, column in rules.system.columns(aged).items()}
+                columns = rules.system.columns(aged, rules.parameters)
+                state = {title: known(column[0].item()) for title, column in columns.items()}
             played = int(roster.tally["last_played"][0]) if len(roster.ids) and roster.tally["matches"][0] else None
             standing = whole.seen_by(self._caller).snapshot.standing(player)
             return Profile(
