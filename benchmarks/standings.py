@@ -13,6 +13,7 @@ from benchmarks.figure import Figure, Section, best_in_turn
 from benchmarks.matches import SEED, START
 from evenmatch.durations import DAY
 from evenmatch.standings.board import Board, Snapshot, snapshot
+from evenmatch.standings.placement import UNKNOWN
 from evenmatch.standings.rules import StandingsRules
 
 PLAYERS = 1_000_000
@@ -92,6 +93,7 @@ def ladder(players: int = PLAYERS) -> Board:
         matches=completed + rng.poisson(completed / 100),
         completed=completed,
         last_completed=NOW - rng.integers(0, 30 * DAY, players),
+        expected_move=np.full(players, UNKNOWN),
         division=rng.integers(-1, len(RULES.divisions), players).astype(np.int16),
         hidden=np.zeros(players, bool),
     )

@@ -84,7 +84,7 @@ def refuse(h: Columns, parameters: LeagueParameters) -> Iterator[tuple[int, str]
     return iter(())
 
 
-def columns(state: Records) -> dict[str, np.ndarray]:
+def columns(state: Records, parameters: LeagueParameters) -> dict[str, np.ndarray]:
     """Further columns of a table of ratings."""
     return {"games": state["games"]}
 

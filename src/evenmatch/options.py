@@ -61,22 +61,23 @@ class Option:
 
 @dataclass(frozen=True, kw_only=True)
 class Number(Option):
-    """A number in a closed range. decimals: at most this many; None: any number of them."""
+    """A number in a closed range. decimals: at most this many; None: any number of them. word: allowed in its place."""
 
     low: float
     high: float
     whole: bool = False
     decimals: int | None = None
+    word: str | None = None
 
     @property
     def accepts(self) -> str:
         kind = "a whole number" if self.whole else "a number"
         exact = "" if self.decimals is None else f" with at most {self.decimals} decimals"
-        none = ", or none" if self.optional else ""
+        none = f", or {self.word or 'none'}" if self.word or self.optional else ""
         return f"{kind} from {self.low:,.10g} to {self.high:,.10g}{exact}{none}"
 
     def check(self, value: object) -> None:
-        if value is None and self.optional:
+        if (value is None and self.optional) or (self.word is not None and value == self.word):
             return
         if not isinstance(value, Integral if self.whole else Real) or isinstance(value, bool):
             raise TypeError
@@ -87,13 +88,15 @@ class Number(Option):
             raise ValueError
 
     def parse(self, text: str) -> object:
+        if text == self.word:
+            return text
         if "_" in text:
             raise ValueError
         return int(text) if self.whole else float(text)
 
     def read(self, value: object) -> Any:  # noqa: ANN401
         number = super().read(value)
-        return number if number is None or self.whole else float(number)
+        return number if number is None or number == self.word or self.whole else float(number)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -203,9 +206,13 @@ def number(
     )
 
 
-def whole(default: int | None, low: int, high: int, meaning: str, *, optional: bool = False) -> Any:  # noqa: ANN401
-    """Declare a whole number."""
-    return _field(Number(default=default, meaning=meaning, low=low, high=high, whole=True, optional=optional))
+def whole(
+    default: int | None, low: int, high: int, meaning: str, *, optional: bool = False, word: str | None = None
+) -> Any:  # noqa: ANN401
+    """Declare a whole number. word: allowed in its place."""
+    return _field(
+        Number(default=default, meaning=meaning, low=low, high=high, whole=True, optional=optional, word=word)
+    )
 
 
 def choice(default: str, choices: tuple[str, ...], meaning: str, *, search: bool = False) -> Any:  # noqa: ANN401

@@ -101,6 +101,7 @@ class Ratings:
         hidden = ~(active & placed)
         order = self._order()
         division = np.array([d.name for d in divisions], object)[division_of(percentile, divisions)]
+        columns_of = self.rules.system.columns
         columns = {
             "ladder": pa.array(table.ladders, TEXT).take(pa.array(table.player_ladder)),
             "player": table.player.cast(TEXT),
@@ -110,7 +111,7 @@ class Ratings:
             "percentile": pa.array(percentile, mask=hidden),
             "placed": pa.array(placed),
             "division": pa.array(division, TEXT, mask=hidden),
-            **{name: pa.array(column) for name, column in self.rules.system.columns(self.state).items()},
+            **{name: pa.array(column) for name, column in columns_of(self.state, self.rules.parameters).items()},
         }
         return pa.table(columns).take(pa.array(order))
 

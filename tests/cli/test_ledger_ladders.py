@@ -2,6 +2,7 @@
 
 import csv
 import json
+from collections import Counter
 
 import pytest
 
@@ -54,6 +55,8 @@ def test_create_makes_the_file_and_show_tells_every_setting_and_parameter(run, t
         "factor": 0.25,
         "show": "percentile",
         "placement": 4,
+        "placement_bound": 5.0,
+        "placement_most": 50,
         "active_days": 7.5,
         "divisions": [["low", 1], ["high", 60]],
         "division_margin": 1,
@@ -352,6 +355,12 @@ def test_show_lists_the_corrections_with_their_reasons(run, league):
     assert "a crash" in run("ladder", "show", "duel").out
 
 
+def counts_of(matches):
+    """Completed matches by player."""
+    parts = [part for match in matches for team in match.teams for part in team.players]
+    return Counter(part.player for part in parts if not part.quit)
+
+
 def test_advice_names_the_matches_after_which_percentiles_have_steadied(run, tmp_path):
     db, matches = tmp_path / "season.db", tmp_path / "season.csv"
     played = season(3, players=80, matches=900).matches
@@ -363,9 +372,19 @@ def test_advice_names_the_matches_after_which_percentiles_have_steadied(run, tmp
     assert (told["placement"], told["present"], told["move"]) == (expected.placement, 7, 6)
     assert [step["completed"] for step in told["steps"]] == [step.completed for step in expected.steps]
     assert told["steps"][3]["mean"] == pytest.approx(expected.steps[3].mean)
+    done = {name: count for name, count in counts_of(played).items() if count >= 8}
+    assert told["auto"] == expected.auto._asdict()
+    assert (told["auto"]["players"], 8 <= told["auto"]["low"] <= told["auto"]["middle"]) == (len(done), True)
     ended = run("ladder", "advise", "arena", "--move", 6, "--db", db)
     assert ended.code == 0
     assert f"after {expected.placement} matches the next one moves a percentile by less than 6" in ended.out
+    assert f"placed {expected.auto.placed} of the {len(done)} players with enough matches: half of them" in ended.out
+    change = run("ladder", "change", "arena", "--placement", "auto", "--placement-bound", 6, "--db", db)
+    assert change.code == 0
+    unlimited = run("ladder", "change", "arena", "--placement-most", 100_000, "--active-days", 36_500, "--db", db)
+    assert unlimited.code == 0
+    listed = json.loads(run("standings", "--ladder", "arena", "--db", db, "--json").out)
+    assert (listed["placement"], abs(listed["listed"] - expected.auto.placed) <= 1) == ("auto", True)
     assert "even after" in run("ladder", "advise", "arena", "--move", 0.01, "--db", db).out
     refused = run("ladder", "advise", "arena", "--move", 0, "--db", db)
     assert (refused.code, "expected more than 0, at most 100" in refused.err) == (2, True)

@@ -69,7 +69,7 @@ def test_a_file_holds_every_player_with_the_promised_columns_in_the_promised_ord
     path = tmp_path / "ratings.csv"
     run("rate", season_file, "-s", system, "--ladder", "duel", "--out", path, "--placement", "4")
     rows = read_csv(path)
-    state = rules(system).system.columns(rules(system).newcomers(1))
+    state = rules(system).system.columns(rules(system).newcomers(1), rules(system).parameters)
     assert list(rows[0]) == SHOWN + list(state)
     assert [row["player"] for row in rows if row["placed"] == "true"] == [
         row["player"] for row in sorted(rows, key=lambda row: -float(row["rating"])) if row["placed"] == "true"

@@ -144,7 +144,7 @@ def test_who_is_not_placed_is_shown_among_those_around_their_rating(league):
     found = league.get("/v1/ladders/duel/standings/around/dan?each_side=1")
     assert found["standing"] == {
         **{"player": "dan", "rating": 1500.0, "rank": None, "percentile": None, "division": None},
-        **{"matches": 1, "completed": 1, "placed": False, "active": True},
+        **{"matches": 1, "completed": 1, "placed": False, "active": True, "expected_move": None},
     }
     assert [row["player"] for row in found["items"]] == ["Bobby", "cat"]  # of 1500.03 and 1468.70
 

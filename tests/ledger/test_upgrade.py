@@ -62,14 +62,15 @@ def json_value(value):
 
 
 def all_rows(url, tables):
-    """Every row of these tables, in some order that is always the same."""
+    """Every row of these tables in the columns that the version before wrote, in some order that is always the same."""
     engine = sa.create_engine(parse_url(url))
+    columns = {name: [f'"{column}"' for column in table["columns"]] for name, table in OLD["tables"].items()}
     with engine.connect() as connection:
         found = {
             table: sorted(
                 (
                     [json_value(value) for value in row]
-                    for row in connection.execute(sa.text(f'SELECT * FROM "{table}"'))
+                    for row in connection.execute(sa.text(f'SELECT {", ".join(columns[table])} FROM "{table}"'))
                 ),
                 key=repr,
             )

@@ -33,16 +33,18 @@ class One(NamedTuple):
     ago: int | None = 0
     division: int = -1
     hidden: bool = False
+    move: float = 100.0
 
 
 def board_of(players):
-    ids, rating, completed, ago, division, hidden = zip(*players, strict=True) if players else ((),) * 6
+    ids, rating, completed, ago, division, hidden, move = zip(*players, strict=True) if players else ((),) * 7
     return Board(
         player=np.array(ids, np.int64),
         rating=np.array(rating, np.float64),
         matches=np.array(completed, np.int64) + 1,
         completed=np.array(completed, np.int64),
         last_completed=np.array([NEVER if one is None else NOW - one for one in ago], np.int64),
+        expected_move=np.array(move, np.float64),
         division=np.array(division, np.int16),
         hidden=np.array(hidden, bool),
     )

@@ -21,6 +21,7 @@ def taken(ratings, unplaced=()):
         matches=np.full(many, 5),
         completed=completed,
         last_completed=np.full(many, DAY),
+        expected_move=np.full(many, 100.0),
         division=np.full(many, -1, np.int16),
         hidden=np.zeros(many, bool),
     )

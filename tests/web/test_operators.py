@@ -113,7 +113,7 @@ def test_settings_are_changed_and_noted(operator, league, service):
     assert (changed.title, changed.standings.placement, changed.team_size, changed.reset) == ("Spring", 3, 1, "full")
     assert "settings.changed" in words(operator.page("/operate/audit"))
     refused = operator.submit(f"{at}/settings", on=at, **{**form, "placement": "many"})
-    assert "Expected a whole number from 0 to 2,147,483,647, got 'many'" in words(refused.text)
+    assert "Expected a whole number from 0 to 2,147,483,647, or auto, got 'many'" in words(refused.text)
 
 
 def test_other_rules_are_previewed_and_then_rate_the_ladder(operator, league, service):

@@ -10,6 +10,7 @@ import pytest
 from evenmatch import rules, systems
 from evenmatch.durations import DAY
 from evenmatch.service.corrections import Ban
+from evenmatch.service.daily_decay import DailyDecay
 from evenmatch.service.queries.descriptions import STATES, state_meanings
 from evenmatch.service.queries.ladder_queries import LadderQueries
 from evenmatch.service.settings import Settings
@@ -254,7 +255,7 @@ UNTOLD = {"mean", "games"}  # from which the rating is made, and which the page 
 
 def test_every_state_of_every_system_is_explained_or_left_out_on_purpose():
     for name in systems.names():
-        columns = set(systems.find(name).columns(rules(name).newcomers(1)))
+        columns = set(systems.find(name).columns(rules(name).newcomers(1), rules(name).parameters))
         assert columns - set(state_meanings(systems.find(name), columns)) <= UNTOLD, name
 
 
@@ -293,3 +294,82 @@ def test_a_player_reads_what_inactivity_costs_a_week_before_it_does(anyone, serv
     service.view("idle")
     assert "the shown percentile falls by 1 a day from 2026-01-" in words(anyone.page("/ladders/idle/players/ann"))
     assert "percentiles a day after 14 days" in words(anyone.page("/ladders/idle/rules"))
+
+
+def test_a_player_learns_how_far_placement_is(anyone, service):
+    """With auto: before the eighth match, then by the move that is expected, and nothing once it is over."""
+    rule = {"placement": "auto", "placement_bound": 5, "active_days": 1000}
+    service.create_ladder("steady", "elo", rules("elo"), Settings().changed(rule))
+    names = [f"p{number}" for number in range(40)]
+    service.record_many(
+        "steady",
+        [
+            duel(number, *sorted((names[number % 40], names[number * 7 % 40 - 1])), ladder="steady")
+            for number in range(1, 260)
+            if number % 40 != number * 7 % 40 - 1 and names[number % 40] != names[number * 7 % 40 - 1]
+        ],
+    )
+    service.record_many("steady", [duel(260, "new", "p3", ladder="steady"), duel(261, "p4", "new", ladder="steady")])
+    standings = dict(service.named(service.view("steady").snapshot.among(service.view("steady").snapshot.board.player)))
+    moving = [name for name, one in standings.items() if one.expected_move is not None]
+    placed = [name for name, one in standings.items() if one.placed]
+    assert moving
+    assert placed
+    assert all(not standings[name].placed for name in moving)
+    page = words(anyone.page("/ladders/steady/players/new"))
+    assert "In placement: 2 of at least 8 matches completed." in page
+    one = standings[moving[0]]
+    page = words(anyone.page(f"/ladders/steady/players/{moving[0]}"))
+    expected = f"the percentile still moves by about {one.expected_move:.0f} per match; it is shown below 5, after 50"
+    assert expected in page
+    assert "In placement" not in words(anyone.page(f"/ladders/steady/players/{placed[0]}"))
+    rule = "8 completed matches once the next one is expected to move the percentile by less than 5, and after 50"
+    assert rule in words(anyone.page("/ladders/steady/standings"))
+    assert "8 matches or more, until" in words(anyone.page("/ladders/steady/rules"))
+    assert "In placement: 2 of at least 8" in words(anyone.page("/ladders/steady/standings?around=new"))
+    service.change_settings("steady", {"show": "division"})
+    page = words(anyone.page(f"/ladders/steady/players/{moving[0]}"))
+    assert "the percentile is shown once it has steadied, after 50 matches at the latest" in page
+
+
+def test_falls_by_inactivity_stand_among_the_matches_and_in_the_chart(anyone, service, clock):
+    rule = {"placement": 2, "active_days": 1000, "inactivity": "rating", "grace_days": 3, "rating_decay": 10.0}
+    clock.move(days=-10)
+    service.create_ladder("idle", "elo", rules("elo"), Settings().changed(rule))
+    service.record_many("idle", [duel(number, "ann", "bob", ladder="idle") for number in (1, 2)])
+    clock.move(days=14)
+    DailyDecay(service).apply("idle")
+    top, low = (service.view("idle").snapshot.board.rating.max() + fall for fall in (10, 0))
+    clock.move(days=1)
+    service.record(duel(24 * 14, "bob", "ann", ladder="idle"))
+    service.view("idle")
+    page = anyone.page("/ladders/idle/players/ann")
+    rows = re.findall(r"<tr[^>]*>.*?</tr>", page[page.index('id="matches"') :], re.DOTALL)[1:5]
+    assert [("not playing" in row, "won" in row, "lost" in row) for row in rows] == [
+        (False, False, True),
+        (True, False, False),
+        (False, True, False),
+        (False, True, False),
+    ]
+    assert "−10, not playing" in words(rows[1])
+    figure = json.loads(anyone.page("/ladders/idle/players/ann/path"))
+    mark = next(trace for trace in figure["data"] if trace.get("name") == "not playing")
+    assert mark["y"] == [float(f"{low:.6g}")]
+    assert "(−10.0)" in mark["customdata"][0][2]
+    assert f"{top:,.6g}"[:6] in mark["customdata"][0][2]
+    service.change_settings("idle", {"show": "percentile"})
+    assert "not playing" not in anyone.page("/ladders/idle/players/ann")
+    assert "not playing" not in words(anyone.page("/ladders/idle/players/bob"))
+
+
+def test_a_percentile_that_fell_is_marked(anyone, service, clock):
+    rule = {"placement": 2, "active_days": 1000, "inactivity": "percentile", "grace_days": 3, "percentile_decay": 2.0}
+    service.create_ladder("idle", "elo", rules("elo"), Settings().changed(rule))
+    service.record_many("idle", [duel(number, "ann", "bob", ladder="idle") for number in (1, 2)])
+    service.view("idle")  # ten days after the matches: seven days count, less some hours: six whole ones
+    page = words(anyone.page("/ladders/idle/players/ann"))
+    assert "Percentile 88 −12, not playing" in page
+    figure = json.loads(anyone.page("/ladders/idle/players/ann/path?of=percentile"))
+    mark = next(trace for trace in figure["data"] if trace.get("name") == "not playing")
+    assert mark["y"] == [88.0]
+    assert mark["customdata"][0][2] == "percentile 88: −12, not playing"

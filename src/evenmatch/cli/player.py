@@ -71,13 +71,12 @@ def _print(on: PlayerOnLadder) -> None:
     if standing is None:
         summary = "no rating"
     else:
-        placement = on.ladder.settings.standings.placement
         place = (
             f"rank {standing.rank:,}, percentile {standing.percentile}, {standing.division}"
             if standing.rank is not None
             else "banned"
             if on.banned
-            else why_not(standing, placement)
+            else why_not(standing, on.ladder.settings.standings)
         )
         summary = f"{standing.rating:.2f} after {counted(standing.matches, 'match', 'matches')}, {place}"
     heads = ("played at (UTC)", "match", "place", "before", "after", "change", "")

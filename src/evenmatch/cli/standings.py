@@ -22,11 +22,13 @@ from evenmatch.cli.shared.database_options import (
 )
 from evenmatch.cli.shared.output import beyond, note, print_json, print_table, printable, working
 from evenmatch.errors import UsageError
+from evenmatch.standings.rules import AUTO
 
 if TYPE_CHECKING:
     from evenmatch.service.queries.standings import View
     from evenmatch.service.service import Service
     from evenmatch.standings.board import Standing
+    from evenmatch.standings.rules import StandingsRules
 
 HEADS = ("rank", "player", "rating", "matches", "percentile", "division", "")
 BARS = 40  # characters of the longest bar
@@ -115,10 +117,10 @@ def _view(service: Service, ladder: str, when: int | None, last: bool, db: str) 
 
 def _active(view: View) -> list[Standing]:
     """All active players, best first, for a ladder on which no player has completed the placement matches."""
-    note(
-        f"no player has completed {counted(view.settings.standings.placement, 'placement match', 'placement matches')} "
-        "yet: all active players are shown"
-    )
+    rules = view.settings.standings
+    placement = counted(rules.fewest_matches, "placement match", "placement matches")
+    why = "no percentile has steadied yet" if rules.placement == AUTO else f"no player has completed {placement} yet"
+    note(f"{why}: all active players are shown")
     return view.snapshot.among(view.snapshot.board.player[view.snapshot.active])
 
 
@@ -148,7 +150,7 @@ def _around(service: Service, view: View, name: str, each_side: int) -> list[Sta
         rows = _active(view)
         index = rows.index(own)
         return rows[max(0, index - each_side) : index + each_side + 1]
-    why = why_not(own, view.settings.standings.placement)
+    why = why_not(own, view.settings.standings)
     note(f"{name} is not listed ({why}); the players around their rating, {own.rating:.2f}, are shown")
     return snapshot.around(player, each_side)
 
@@ -235,12 +237,16 @@ def plain(player: str, standing: Standing) -> dict[str, object]:
     return {"player": player, **{name: value for name, value in standing._asdict().items() if name != "player"}}
 
 
-def why_not(standing: Standing, view_placement: int) -> str:
+def why_not(standing: Standing, rules: StandingsRules) -> str:
     """The reason why a player is not listed; empty for a listed player."""
     if standing.rank is not None:
         return ""
     if not standing.placed:
-        return f"placement {standing.completed} of {view_placement}"
+        if rules.placement != AUTO:
+            return f"placement {standing.completed} of {rules.placement}"
+        if standing.expected_move is None:
+            return f"placement {standing.completed} of {rules.fewest_matches} or more"
+        return f"placement: moves by {standing.expected_move:.1f}, bound {rules.placement_bound:g}"
     return "not active"
 
 
@@ -256,7 +262,7 @@ def _print(view: View, rows: Sequence[tuple[str, Standing]], page: int, size: in
     if view.head.due is not None:
         note(f"a correction waits for a rebuild; type: {typed(db, 'rebuild', '--ladder', view.head.name)}")
     cells = [
-        [row.rank, player, row.rating, row.matches, row.percentile, row.division, why_not(row, rules.placement)]
+        [row.rank, player, row.rating, row.matches, row.percentile, row.division, why_not(row, rules)]
         for player, row in rows
     ]
     if not any(row[-1] for row in cells):

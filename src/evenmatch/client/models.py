@@ -108,6 +108,7 @@ from evenmatch.http.models.player_identities import (
 )
 from evenmatch.http.models.players import (
     InactivityOut,
+    PathFall,
     PathPoint,
     PlayerMatch,
     PlayerMatches,
@@ -241,6 +242,7 @@ __all__ = [
     "OutcomesOut",
     "ParameterOut",
     "PartyMember",
+    "PathFall",
     "PathPoint",
     "PenaltyOut",
     "PlayerChange",

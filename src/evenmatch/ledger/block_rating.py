@@ -18,9 +18,10 @@ from evenmatch.history import Columns, Flags, History, Times
 from evenmatch.ledger.codec import Ids, line_type, lines_of
 from evenmatch.ledger.idle_decay import lower
 from evenmatch.ledger.plan import Plan, PlannedSeason, PlannedStart
-from evenmatch.ledger.roster import Roster
+from evenmatch.ledger.roster import TALLY, Roster
 from evenmatch.rating import check_range
 from evenmatch.standings.activity import NEVER
+from evenmatch.standings.placement import RatingSample
 from evenmatch.systems import loop
 from evenmatch.systems.fingerprint import fingerprint
 from evenmatch.systems.system import Records, Rules, System
@@ -69,8 +70,8 @@ class Rated:
 
 @cache
 def engine_of(system: System) -> str:
-    """Fingerprint of what the bits of a rating depend on besides the ledger: kernels, compiler, machine type."""
-    parts = (fingerprint(system), numba.__version__, llvmlite.__version__, platform.machine())
+    """Fingerprint of what the bits of a state depend on besides the ledger: kernels, compiler, machine type, tally."""
+    parts = (fingerprint(system), numba.__version__, llvmlite.__version__, platform.machine(), *TALLY.names)  # type: ignore[misc]
     return hashlib.sha256(" ".join(parts).encode()).hexdigest()[:16]
 
 
@@ -93,12 +94,15 @@ def advance(
     start = 0
     for border in [*plan.borders(roster.position + 1, int(block.positions[-1])), int(block.positions[-1])]:
         stop = int(np.searchsorted(block.positions, border, side="right"))
-        if stop > start:
-            rules = plan.rules_at(int(block.positions[start]))
-            lines, size = _rate(roster, plan, rules, block, counted, start, stop, player, match)
+        while stop > start:
+            first = int(block.positions[start])
+            if first >= roster.sample.next_at:
+                roster.take_sample(first)
+            until = min(stop, int(np.searchsorted(block.positions, roster.sample.next_at)))
+            lines, size = _rate(roster, plan, plan.rules_at(first), block, counted, start, until, player, match)
             pieces.append(lines)
             sizes.append(size)
-            start = stop
+            start = until
         roster.position = border
         pass_turns(roster, plan, border)
     system = plan.last_rules.system
@@ -116,6 +120,7 @@ def pass_turns(roster: Roster, plan: Plan, position: int) -> None:
     if isinstance(turn, PlannedSeason):
         if turn.factor != 1:
             roster.reset(rules, turn.factor)
+            roster.sample = RatingSample.none(position)
     elif isinstance(turn, PlannedStart):
         _start(roster, plan, turn, rules)
     else:
@@ -211,6 +216,7 @@ def _rate(
         lambda index: match(int(block.positions[chosen[index]])),
     )
     roster.records = result.state
-    roster.count(history.columns, rows, sent)
+    assert result.journal is not None
+    roster.count(history.columns, rows, sent, result.journal)
     roster.time = int(time[-1])
     return lines_of(rules.system, history, result), np.diff(history.match_slots).astype(np.int64)

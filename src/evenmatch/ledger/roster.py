@@ -4,28 +4,43 @@ from __future__ import annotations
 
 import math
 import zlib
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from evenmatch.history import Columns, Flags
+from evenmatch.history import Columns, Flags, Floats
 from evenmatch.ledger.codec import ID, Ids, same_bits
 from evenmatch.standings.activity import NEVER
+from evenmatch.standings.placement import UNKNOWN, RatingSample, follow
+from evenmatch.systems.loop import Journal
 from evenmatch.systems.system import Records, Rules
 
 TALLY = np.dtype(
-    [("matches", "<i8"), ("completed", "<i8"), ("last_played", "<i8"), ("last_completed", "<i8")], align=True
+    [
+        ("matches", "<i8"),
+        ("completed", "<i8"),
+        ("last_played", "<i8"),
+        ("last_completed", "<i8"),
+        ("recent_change", "<f8"),
+        ("expected_move", "<f8"),
+    ],
+    align=True,
 )
+MOVES = ("recent_change", "expected_move")
 
 
 @dataclass(eq=False)
 class Roster:
     """Players in ascending order of id, each with a record and a tally; updated in place as matches are rated.
 
-    tally     numbers of counted and of completed matches, and the times of the latest of each (NEVER: none)
+    tally     numbers of counted and of completed matches, the times of the latest of each (NEVER: none), the mean of
+              recent rating changes, and the lowest expected move of the percentile (see standings.placement)
     position  of the last event included
     time      effective time of the last rated match; None before the first
+    sample    of the ratings of the season's players
+    others    reads the ratings of players with matches in this season that are not in the roster; None: there are none
     """
 
     ids: Ids
@@ -33,6 +48,8 @@ class Roster:
     tally: NDArray[np.void]
     position: int = 0
     time: int | None = None
+    sample: RatingSample = field(default_factory=RatingSample.none)
+    others: Callable[[], Floats] | None = None
 
     @classmethod
     def empty(cls, rules: Rules) -> Roster:
@@ -48,7 +65,7 @@ class Roster:
         present = rows < len(self.ids)
         present[present] = self.ids[rows[present]] == ids[present]
         rows = rows[present]
-        return Roster(self.ids[rows], self.records[rows], self.tally[rows], self.position, self.time)
+        return Roster(self.ids[rows], self.records[rows], self.tally[rows], self.position, self.time, self.sample)
 
     def admit(self, ids: Ids, rules: Rules) -> NDArray[np.int64]:
         """Return the row of each of these players; unknown players are added as newcomers."""
@@ -64,17 +81,29 @@ class Roster:
             self.tally = np.concatenate((self.tally, _blank(len(new))))[order]
         return np.searchsorted(self.ids, ids)
 
-    def count(self, c: Columns, rows: NDArray[np.int64], counted: Flags) -> None:
+    def take_sample(self, position: int) -> None:
+        """Sample the ratings of the season's players before the match at this position."""
+        own = self.records["rating"][self.tally["matches"] > 0]
+        ratings = own if self.others is None else np.concatenate((own, self.others()))
+        self.sample = self.sample.taken(position, ratings)
+
+    def count(self, c: Columns, rows: NDArray[np.int64], counted: Flags, journal: Journal) -> None:
         """Add the counted slots to the tallies; `rows` has the row of each slot's player."""
         slot_match = np.repeat(np.arange(len(c.time)), np.diff(c.slot_start[c.team_start]))
-        for number, latest, which in (
-            ("matches", "last_played", counted),
-            ("completed", "last_completed", counted & ~c.quit),
-        ):
-            players = rows[which]
-            if len(players):
-                np.add.at(self.tally[number], players, 1)
-                np.maximum.at(self.tally[latest], players, c.time[slot_match[which]])
+        completed = counted & ~c.quit
+        for latest, which in (("last_played", counted), ("last_completed", completed)):
+            np.maximum.at(self.tally[latest], rows[which], c.time[slot_match[which]])
+        np.add.at(self.tally["matches"], rows[counted], 1)
+        after = journal.after[completed]
+        follow(
+            rows[completed],
+            after,
+            np.abs(after - journal.before[completed]),
+            self.tally["completed"],
+            self.tally["recent_change"],
+            self.tally["expected_move"],
+            self.sample,
+        )
 
     def reset(self, rules: Rules, factor: float) -> None:
         """Begin a season: multiply every player's distance from the mean by `factor`; 0 resets all to newcomers.
@@ -91,16 +120,21 @@ class Roster:
             mean = math.fsum(among.tolist()) / len(among)  # independent of the order of the players
             records[own] = rules.starting(mean + factor * (rating[own] - mean))
         self.records = records
-        self.tally["matches"] = self.tally["completed"] = 0
+        for name in ("matches", "completed", *MOVES):
+            self.tally[name] = _BLANK[name]
 
     def pack(self) -> bytes:
         """Serialize the roster for a checkpoint."""
-        return zlib.compress(self.ids.astype(ID).tobytes() + self.tally.tobytes() + self.records.tobytes(), 1)
+        sample = self.sample.pack()
+        parts = (np.array(len(sample), ID), sample, self.ids.astype(ID), self.tally, self.records)
+        return zlib.compress(b"".join(part if isinstance(part, bytes) else part.tobytes() for part in parts), 1)
 
     @classmethod
     def unpack(cls, packed: bytes, rules: Rules, position: int, time: int | None) -> Roster:
         """Restore a roster from `pack`. Raises zlib.error or ValueError for damaged data."""
         whole = zlib.decompress(packed)
+        start = ID.itemsize + int(np.frombuffer(whole[: ID.itemsize], ID)[0])
+        sample, whole = whole[ID.itemsize : start], whole[start:]
         state = rules.system.state
         count, rest = divmod(len(whole), ID.itemsize + TALLY.itemsize + state.itemsize)
         if rest:
@@ -112,8 +146,12 @@ class Roster:
             np.frombuffer(whole[middle:end], TALLY).copy(),
             position,
             time,
+            RatingSample.unpack(sample),
         )
 
 
+_BLANK = np.array((0, 0, NEVER, NEVER, 0.0, UNKNOWN), TALLY)
+
+
 def _blank(count: int) -> NDArray[np.void]:
-    return np.full(count, np.array((0, 0, NEVER, NEVER), TALLY))
+    return np.full(count, _BLANK)

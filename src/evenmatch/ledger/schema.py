@@ -76,7 +76,8 @@ ladder = table(
     sa.UniqueConstraint("name", name="uq_ladder_name"),
 )
 # planned: the last correction included in its ratings; time: the effective time of its last match;
-# engine: fingerprint of the kernels that started it; ready: whether it has been in use.
+# engine: fingerprint of the kernels that started it; ready: whether it has been in use; sample: of the ratings of the
+# season's players, see standings.placement.
 generation = table(
     "generation",
     key("ladder"),
@@ -87,6 +88,7 @@ generation = table(
     column("time", empty=True),
     column("ready"),
     column("made_at"),
+    column("sample", BYTES, empty=True),
 )
 # body: the content of a correction, as JSON; teams, players, slots, labels: a match; told: the journal lines first
 # returned for it, of `generation`; seal: checksum with which `verify` detects damage.
@@ -115,7 +117,7 @@ event = table(
 correction = table("correction", key("ladder"), key("position"), clustered=True)
 appearance = table("appearance", key("ladder"), key("player"), key("position"), clustered=True)
 
-# A player's record as of the last match, with the counts and times for placement and activity.
+# A player's record as of the last match, with the counts, times and moves for placement and activity.
 state = table(
     "state",
     key("ladder"),
@@ -127,6 +129,8 @@ state = table(
     column("last_played"),
     column("last_completed"),
     column("record", BYTES),
+    column("recent_change", REAL),
+    column("expected_move", REAL),
     clustered=True,
 )
 # The journal lines of a match, only if this generation differs from `told` of the event.

@@ -22,6 +22,7 @@ class Head(NamedTuple):
     time       effective time of its last rated match; None: no rated match
     names      counter of renamed, merged and erased players
     engine     fingerprint of the kernels that started the generation
+    sample     of the ratings of the season's players, packed; None: none was taken
     """
 
     ladder: int
@@ -37,11 +38,12 @@ class Head(NamedTuple):
     planned: int
     time: int | None
     names: int
+    sample: bytes | None = None
 
 
 _HEAD = (
     "SELECT l.ladder, l.name, l.position, l.generation, l.corrected, l.due, l.settings, l.divided_at, "
-    "g.system, g.engine, g.planned, g.time, COALESCE((SELECT value FROM counter WHERE name = 'names'), 0) "
+    "g.system, g.engine, g.planned, g.time, COALESCE((SELECT value FROM counter WHERE name = 'names'), 0), g.sample "
     "FROM ladder l JOIN generation g ON g.ladder = l.ladder AND g.generation = l.generation"
 )
 

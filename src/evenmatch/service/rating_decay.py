@@ -81,7 +81,7 @@ def next_decay(
         grace_days=settings.standings.grace_days,
         rate=settings.rating_decay,
         floor=floor if bound is None else max(floor, bound),
-        placement=max(settings.standings.placement, 1),
+        placement=max(settings.standings.fewest_matches, 1),
     )
 
 

@@ -16,6 +16,7 @@ from evenmatch.ledger.tables import (
     divisions,
     events,
     final_standings,
+    generations,
     ladders,
     player_identities,
     player_states,
@@ -71,6 +72,7 @@ def open_season(
     roster = player_states.read_roster(store, head, plan.last_rules)
     finish(roster, plan, position)
     player_states.put(store, head.ladder, head.generation, roster)
+    generations.set_sample(store, head.ladder, head.generation, roster.sample.pack())
     checkpoints.put(store, head.ladder, head.generation, roster)
     if factor != 1:
         divisions.delete(store, head.ladder)

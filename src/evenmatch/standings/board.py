@@ -16,7 +16,8 @@ from evenmatch.standings.distribution import Distribution, Population
 from evenmatch.standings.division import Division
 from evenmatch.standings.hysteresis import settle
 from evenmatch.standings.percentile_decay import lowered, percentile_falls
-from evenmatch.standings.rules import StandingsRules
+from evenmatch.standings.placement import UNKNOWN
+from evenmatch.standings.rules import AUTO, StandingsRules
 
 Rows = NDArray[np.intp]
 MIDDLE = 50.0  # the queue percentile of a player without a known rating
@@ -30,6 +31,7 @@ class Board:
     matches         number of counted matches
     completed       those of them that the player did not quit
     last_completed  microseconds since the epoch; standings.activity.NEVER if there is none
+    expected_move   lowest expected move of the percentile by the next match, see standings.placement
     division        index of the recorded division; -1 if none was recorded yet
     hidden          banned or erased: neither listed nor counted
     """
@@ -39,11 +41,12 @@ class Board:
     matches: NDArray[np.int64]
     completed: NDArray[np.int64]
     last_completed: Times
+    expected_move: Floats
     division: NDArray[np.int16]
     hidden: Flags
 
     def __post_init__(self) -> None:
-        for name in ("rating", "matches", "completed", "last_completed", "division", "hidden"):
+        for name in ("rating", "matches", "completed", "last_completed", "expected_move", "division", "hidden"):
             if (entries := len(getattr(self, name))) != len(self.player):
                 raise InputError(f"column {name} has {entries} entries; expected {len(self.player)}")
         if len(unordered := np.flatnonzero(self.player[1:] <= self.player[:-1])):
@@ -72,6 +75,8 @@ class Standing(NamedTuple):
     rank    1 is best, ties share a rank
     rating  None: not shown by the snapshot; see Snapshot.shown_as
     active  counted in the percentiles; a hidden player never is
+    expected_move  percentiles by which the next match is expected to move a player who is not placed, where that
+                   decides and is shown; None otherwise, or not known yet
     """
 
     player: int
@@ -83,6 +88,7 @@ class Standing(NamedTuple):
     completed: int
     placed: bool
     active: bool
+    expected_move: float | None = None
 
 
 class DivisionThreshold(NamedTuple):
@@ -98,6 +104,7 @@ class Snapshot:
 
     Players who are placed, active and not hidden are listed, by descending rating, then ascending id.
     active     bool  (P,)  counted in the percentiles, placed or not
+    placed     bool  (P,)  placement has ended
     listed     bool  (P,)
     order      intp  (L,)  rows of the listed players, best first
     divisions  int16 (P,)  the new divisions (see `settle`); players who are not listed keep theirs
@@ -111,6 +118,7 @@ class Snapshot:
     rules: StandingsRules
     as_of: int
     active: Flags
+    placed: Flags
     listed: Flags
     order: Rows
     divisions: NDArray[np.int16]
@@ -217,7 +225,7 @@ class Snapshot:
         board, listed = self.board, np.flatnonzero(self.listed)
         percentile = np.where(self.listed, self._percentile, np.int16(0))
         if show == "after_placement":
-            value = np.where(board.completed >= self.rules.placement, board.rating, LAST)
+            value = np.where(self.placed, board.rating, LAST)
         else:
             value = np.where(self.listed, percentile if show == "percentile" else self.divisions, -1).astype(np.float64)
         order = _best_first(value, listed)
@@ -261,11 +269,13 @@ class Snapshot:
             self.divisions[rows],
             b.matches[rows],
             b.completed[rows],
-            b.completed[rows] >= self.rules.placement,
+            self.placed[rows],
             self.active[rows],
+            b.expected_move[rows],
             self.listed[rows],
         )
         has_ratings, has_percentiles = self.has_ratings, self.show != "division"
+        has_moves = self.rules.placement == AUTO and self.show in ("rating", "percentile")
         return [
             Standing(
                 player,
@@ -273,9 +283,13 @@ class Snapshot:
                 own if has_ratings and own != LAST else None,
                 percentile if listed and has_percentiles else None,
                 names[division] if listed else None,
-                *rest,
+                matches,
+                completed,
+                placed,
+                active,
+                move if has_moves and not placed and move != UNKNOWN else None,
             )
-            for player, rank, own, percentile, division, *rest, listed in zip(
+            for player, rank, own, percentile, division, matches, completed, placed, active, move, listed in zip(
                 *(column.tolist() for column in columns), strict=True
             )
         ]
@@ -285,7 +299,8 @@ def snapshot(board: Board, rules: StandingsRules, as_of: int) -> Snapshot:
     """Create the snapshot of a board as of a time (microseconds since the epoch); O(P log P)."""
     activity = Activity(board.matches, board.completed, board.last_completed, board.last_completed)
     active = activity.active(as_of, rules.active_days) & ~board.hidden
-    listed = active & activity.placed(rules.placement)
+    placed = rules.placed(board.completed, board.expected_move)
+    listed = active & placed
     best_first = _best_first(board.rating, np.flatnonzero(active))
     order = best_first[listed[best_first]]
     against = Population(board.rating[best_first[::-1]])
@@ -298,11 +313,12 @@ def snapshot(board: Board, rules: StandingsRules, as_of: int) -> Snapshot:
         listed, settle(board.division, percentile, rules.divisions, rules.division_margin), board.division
     )
     ratings = board.rating[order[::-1]]
-    for column in (active, listed, order, divisions, falls, against.rating, percentile, ratings):
+    for column in (active, placed, listed, order, divisions, falls, against.rating, percentile, ratings):
         column.flags.writeable = False
     cuts = _cuts(rules.divisions, against, ascending)
     return Snapshot(
-        board, rules, as_of, active, listed, order, divisions, falls, against, len(against), percentile, ratings, cuts
+        *(board, rules, as_of, active, placed, listed, order, divisions, falls, against, len(against)),
+        *(percentile, ratings, cuts),
     )
 
 

@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal
 
 from evenmatch.options import Checked, choice, number, structure, whole
 from evenmatch.standings.division import DIVISIONS, Division, checked
 
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from evenmatch.history import Flags, Floats
+
 CENTURY = 36_525  # days
+WINDOW = 8  # completed matches over which rating changes are averaged, and before which no move is expected
+AUTO: Final = "auto"  # placement that ends by itself
 LEAVE, PERCENTILE, RATING = "leave", "percentile", "rating"  # rules of inactivity
 MOST = 2**31 - 1  # of a whole number without a limit of its own
 
@@ -16,7 +25,19 @@ MOST = 2**31 - 1  # of a whole number without a limit of its own
 class StandingsRules(Checked):
     """The standings settings of a ladder. Raises BadParameterError or InputError for invalid values."""
 
-    placement: int = whole(10, 0, MOST, "Matches that a player must complete to be listed.")
+    placement: int | Literal["auto"] = whole(
+        10,
+        0,
+        MOST,
+        "Matches that a player must complete to be listed; auto: until the player's percentile has steadied.",
+        word=AUTO,
+    )
+    placement_bound: float = number(
+        5.0, 0.5, 50, "With placement=auto: percentiles below which the expected move by the next match must fall."
+    )
+    placement_most: int = whole(
+        50, WINDOW, MOST, "With placement=auto: completed matches after which a player is listed in any case."
+    )
     active_days: float = number(30.0, 0, CENTURY, "List players who completed a match in the last N days.")
     divisions: tuple[Division, ...] = structure(DIVISIONS, "Divisions; the lowest begins at percentile 1.")
     division_margin: int = whole(
@@ -38,6 +59,18 @@ class StandingsRules(Checked):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("active_days", "grace_days", "percentile_decay"):
+        for name in ("placement_bound", "active_days", "grace_days", "percentile_decay"):
             object.__setattr__(self, name, float(getattr(self, name)))
         checked(self.divisions)
+
+    @property
+    def fewest_matches(self) -> int:
+        """Completed matches without which no player is placed."""
+        return WINDOW if self.placement == AUTO else self.placement
+
+    def placed(self, completed: NDArray[np.int64], expected_move: Floats) -> Flags:
+        """Mask of placed players, by completed matches and lowest expected move (see standings.placement)."""
+        enough: Flags = completed >= self.fewest_matches
+        if self.placement != AUTO:
+            return enough
+        return enough & ((expected_move < self.placement_bound) | (completed >= self.placement_most))

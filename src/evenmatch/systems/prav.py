@@ -54,6 +54,7 @@ class PravParameters(Parameters):
     display: str = choice("mean", ("mean", "conservative"), "the shown rating is R, or R − 2·√V, shifted and scaled")
     shift: float = number(1500.0, -1e6, 1e6, "shown rating of R = 0")
     scale: float = number(200.0, 1e-6, 1e6, "shown points per unit of R")
+    volatility_scale: float = number(1.0, 1e-6, 1e6, "shown volatility per unit of V, which is never shifted")
 
 
 class Prav(NamedTuple):
@@ -249,10 +250,10 @@ def _move(state: Records, rating: Floats, p: PravParameters) -> Records:
     return moved
 
 
-def _columns(state: Records) -> dict[str, NDArray[np.generic]]:
+def _columns(state: Records, p: PravParameters) -> dict[str, NDArray[np.generic]]:
     return {
         "mean": state["mean"],
-        "volatility": state["volatility"],
+        "volatility": p.volatility_scale * state["volatility"],
         "games": state["games"],
         "provisional": state["provisional"] != 0,
     }

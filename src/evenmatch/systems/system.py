@@ -132,7 +132,7 @@ class System:
     start_at        (rating, parameters): the record of a player who begins with this shown rating, in the same order
     as_of           (state, now, parameters): the records as they are at a time without a match
     move            (state, ratings, parameters): the records with other shown ratings
-    columns         further columns of a table of ratings, computed from the records
+    columns         (state, parameters): further columns of a table of ratings, as people are shown them
     refuse          (match, reason) for every match that lacks what the system needs
     tell            a change as a sentence without the player's name
     strength        (records, parameters): float64 (N,), a number in points of the rating that says how strong players
@@ -153,7 +153,7 @@ class System:
     start_at: Callable[..., tuple[object, ...]]
     as_of: Callable[..., Records]
     move: Callable[..., Records]
-    columns: Callable[[Records], Mapping[str, NDArray[np.generic]]]
+    columns: Callable[..., Mapping[str, NDArray[np.generic]]]
     factors: tuple[Factor, ...]
     pair: Callable[..., tuple[float, float]]
     update: Callable[..., None]
@@ -245,14 +245,14 @@ class Rules:
         return {name: getattr(self.parameters, name) for name in options_of(self.system.parameters)}
 
 
-def no_columns(state: Records) -> dict[str, NDArray[np.generic]]:
+def no_columns(state: Records, parameters: Parameters) -> dict[str, NDArray[np.generic]]:
     """For systems that show nothing but the rating: no further columns in tables."""
     return {}
 
 
-def fields(*names: str) -> Callable[[Records], Mapping[str, NDArray[np.generic]]]:
+def fields(*names: str) -> Callable[..., Mapping[str, NDArray[np.generic]]]:
     """For systems whose tables show fields of the state beside the rating."""
-    return lambda state: {name: state[name] for name in names}
+    return lambda state, parameters: {name: state[name] for name in names}
 
 
 def any_match(h: Columns, parameters: Parameters) -> Iterator[tuple[int, str]]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from evenmatch.service.queries.match_profiles import MatchProfile, Part, TeamProfile
+from evenmatch.service.queries.placement_progress import placement_rule
 from evenmatch.service.queries.standings import View
 from evenmatch.service.queries.visibility import Visibility
 from evenmatch.systems.system import Change, Factor, FactorValue, System
@@ -21,6 +22,7 @@ LETTERS = {"won": "W", "drew": "D", "lost": "L", "none": "–"}
 class LadderShown:
     """A ladder as shown in the header of its pages.
 
+    placement   what it takes to be listed
     tiers       the badge colour of each division, 1 the lowest to 6 the highest
     seen        the state of the ledger that the page shows, from `seen_of`
     visibility  what the visitor sees of its ratings
@@ -29,7 +31,7 @@ class LadderShown:
     name: str
     title: str
     system: str
-    placement: int
+    placement: str
     tiers: Mapping[str, int]
     rebuild_due: bool
     archived: bool
@@ -47,7 +49,7 @@ class LadderShown:
             head.name,
             view.settings.title or head.name,
             head.system,
-            view.settings.standings.placement,
+            placement_rule(view.settings.standings),
             tiers,
             head.due is not None,
             view.settings.archived,

@@ -115,6 +115,8 @@ class LadderOut(ResponseModel):
                     "settings": {
                         "title": "Arena 6v6",
                         "placement": 10,
+                        "placement_bound": 5.0,
+                        "placement_most": 50,
                         "active_days": 30.0,
                         "divisions": [{"name": "Bronze", "lowest": 1}, {"name": "Gold", "lowest": 50}],
                         "division_margin": 3,

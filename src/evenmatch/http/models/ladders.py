@@ -33,6 +33,8 @@ SETTINGS: JsonDict = {
     "factor": 0.5,
     "show": "rating",
     "placement": 10,
+    "placement_bound": 5.0,
+    "placement_most": 50,
     "active_days": 30.0,
     "divisions": [{"name": "Bronze", "lowest": 1}, {"name": "Gold", "lowest": 46}],
     "division_margin": 3,

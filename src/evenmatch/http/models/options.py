@@ -91,6 +91,7 @@ def _type(option: Option, limits: Callable[..., Any]) -> Any:  # noqa: ANN401 - 
     match option:
         case Number():
             kind = Annotated[int if option.whole else float, limits(ge=option.low, le=option.high)]
+            kind = kind if option.word is None else kind | Literal[option.word]
         case Choice():
             kind = Literal[option.choices] if limits is Field else str
         case Flag():

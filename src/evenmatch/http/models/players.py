@@ -139,6 +139,16 @@ class PathPoint(ResponseModel):
     division: str | None = None
 
 
+class PathFall(ResponseModel):
+    """A fall by inactivity: of the rating, by an event of the ledger, or of the shown percentile, as of now."""
+
+    of: Literal["rating", "percentile"]
+    fell_at: Moment
+    before: float
+    after: float
+    text: str
+
+
 class PlayerPath(ResponseModel):
     """A player's rating, percentile and division over time, oldest point first."""
 
@@ -157,6 +167,15 @@ class PlayerPath(ResponseModel):
                             "division": "Diamond",
                         }
                     ],
+                    "falls": [
+                        {
+                            "of": "rating",
+                            "fell_at": PLAYED,
+                            "before": 1575.0,
+                            "after": 1550.0,
+                            "text": "−25, not playing",
+                        }
+                    ],
                 }
             ]
         }
@@ -165,6 +184,7 @@ class PlayerPath(ResponseModel):
     ladder: str
     player: str
     points: list[PathPoint]
+    falls: list[PathFall] = Field(description="Falls by inactivity, oldest first, where the ladder shows them.")
 
 
 class PlayersFound(ResponseModel):

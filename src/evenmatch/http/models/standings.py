@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import ConfigDict, Field
 from pydantic.config import JsonDict
 
@@ -16,7 +18,7 @@ ROW: JsonDict = {
     "matches": 14,
     "completed": 13,
 }
-PLACE: JsonDict = {**ROW, "placed": True, "active": True}
+PLACE: JsonDict = {**ROW, "placed": True, "active": True, "expected_move": None}
 
 
 class StandingRow(ResponseModel):
@@ -37,8 +39,12 @@ class StandingRow(ResponseModel):
 class StandingOut(StandingRow):
     """The standing of a player; rank, percentile and division are null if the player is not listed."""
 
-    placed: bool = Field(description="The placement matches are completed.")
+    placed: bool = Field(description="Placement has ended: the matches are completed, or the percentile has steadied.")
     active: bool = Field(description="A match was completed within the ladder's active days.")
+    expected_move: float | None = Field(
+        description="With placement=auto: percentiles by which the next match is expected to move a player who is not "
+        "placed; null: not known yet, or not shown."
+    )
 
 
 class StandingsPage(ResponseModel):
@@ -69,7 +75,9 @@ class StandingsPage(ResponseModel):
     listed: int | None = Field(description="Players who are listed now.")
     active: int | None = Field(description="Players who count in the percentiles now.")
     players: int | None = Field(description="Players who have a rating now.")
-    placement: int = Field(description="Matches that a player must complete to be listed.")
+    placement: int | Literal["auto"] = Field(
+        description="Matches that a player must complete to be listed; auto: until the percentile has steadied."
+    )
     rebuild_due: bool = Field(description="Ratings will be recomputed soon, after a correction.")
     items: list[StandingRow]
     next: str | None

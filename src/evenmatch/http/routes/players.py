@@ -12,6 +12,7 @@ from evenmatch.http.cursors import read_cursor, write_cursor
 from evenmatch.http.models.base import LONGEST, moment
 from evenmatch.http.models.players import (
     InactivityOut,
+    PathFall,
     PathPoint,
     PlayerMatch,
     PlayerMatches,
@@ -93,7 +94,11 @@ async def player_path(ladder: str, player: str, request: Request, caller: Reader
         )
         for step in path.steps
     ]
-    return read(request, PlayerPath(ladder=ladder, player=name, points=path_points))
+    falls = [
+        PathFall(of=fall.of, fell_at=moment(fall.fell_at), before=fall.before, after=fall.after, text=fall.text)
+        for fall in path.falls
+    ]
+    return read(request, PlayerPath(ladder=ladder, player=name, points=path_points, falls=falls))
 
 
 @router.get("/players", response_model=PlayersFound, operation_id="search_players")

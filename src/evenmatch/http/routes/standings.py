@@ -91,7 +91,12 @@ async def standings_among(ladder: str, request: Request, caller: Reader, players
 
 def standing_out(name: str, standing: Standing) -> StandingOut:
     """The response model of a player's standing."""
-    return StandingOut(**_row(name, standing).model_dump(), placed=standing.placed, active=standing.active)
+    return StandingOut(
+        **_row(name, standing).model_dump(),
+        placed=standing.placed,
+        active=standing.active,
+        expected_move=standing.expected_move,
+    )
 
 
 def _row(name: str, standing: Standing | FinalStanding) -> StandingRow:

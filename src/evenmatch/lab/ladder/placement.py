@@ -13,6 +13,8 @@ from evenmatch.errors import BadParameterError, InputError
 from evenmatch.history import Floats
 from evenmatch.rating import Ratings
 from evenmatch.standings.distribution import Population
+from evenmatch.standings.placement import expected_moves, turns_of
+from evenmatch.standings.rules import WINDOW
 
 BOUND = 5.0  # percentiles
 SURE = 2.0  # standard errors beyond which a move is above the bound by more than chance
@@ -34,17 +36,33 @@ class PlacementStep(NamedTuple):
     error: float
 
 
+class AutoPlacement(NamedTuple):
+    """The end of placement with placement=auto and a bound, in the matches measured.
+
+    players  number of players with enough completed matches for it;  placed: those of them that it placed
+    low, middle, high  completed matches after which 10, 50 and 90 % of the placed were placed
+    """
+
+    players: int
+    placed: int
+    low: int
+    middle: int
+    high: int
+
+
 @dataclass(frozen=True)
 class PlacementAdvice:
     """Advice for the setting `placement` of a ladder.
 
     placement  the least number of completed matches after which the next match moves percentiles by less than `bound`
                on average, and no later one by more than chance allows; None: not reached within the measured steps
+    auto       what placement=auto does with this bound; None: it places no player
     """
 
     bound: float
     placement: int | None
     steps: tuple[PlacementStep, ...]
+    auto: AutoPlacement | None
 
 
 def placement_advice(ratings: Ratings, bound: float = BOUND) -> PlacementAdvice:
@@ -75,7 +93,28 @@ def placement_advice(ratings: Ratings, bound: float = BOUND) -> PlacementAdvice:
         )
     above = [index for index, step in enumerate(steps) if step.mean - SURE * step.error >= bound]
     later = steps[above[-1] + 1 if above else 0 :]
-    return PlacementAdvice(bound, next((step.completed for step in later if step.mean < bound), None), tuple(steps))
+    placement = next((step.completed for step in later if step.mean < bound), None)
+    return PlacementAdvice(bound, placement, tuple(steps), _auto(ratings, bound))
+
+
+def _auto(ratings: Ratings, bound: float) -> AutoPlacement | None:
+    """The end of placement with placement=auto, without its limit of matches."""
+    table, journal = ratings.matches, ratings.journal
+    assert journal is not None
+    able, placed = 0, [np.empty(0, np.int64)]
+    for code in range(len(table.ladders)):
+        history = table.history.take(np.flatnonzero(table.ladder == code))
+        slots = table.ladder[table.history.slot_match] == code
+        moves = expected_moves(history, journal.before[slots], journal.after[slots])
+        player, ended = history.columns.player[moves.slot], moves.lowest < bound
+        _, first = np.unique(player[ended], return_index=True)
+        able += len(np.unique(player[moves.completed >= WINDOW]))
+        placed.append(moves.completed[ended][first])
+    counts = np.concatenate(placed)
+    if not len(counts):
+        return None
+    quantiles = np.quantile(counts, (0.1, 0.5, 0.9), method="lower").tolist()
+    return AutoPlacement(able, len(counts), *map(int, quantiles))
 
 
 def _moves(ratings: Ratings) -> Iterator[tuple[NDArray[np.int64], Floats]]:
@@ -85,7 +124,7 @@ def _moves(ratings: Ratings) -> Iterator[tuple[NDArray[np.int64], Floats]]:
     c = table.history.columns
     own = np.flatnonzero(c.keep & ~c.quit)
     player = c.player[own]
-    before_it = _occurrence(player)
+    before_it = turns_of(player)
     ladder = table.player_ladder[player]
     for code in range(len(table.ladders)):
         of_ladder = np.flatnonzero(ladder == code)
@@ -99,14 +138,3 @@ def _moves(ratings: Ratings) -> Iterator[tuple[NDArray[np.int64], Floats]]:
                 before, after = ends
                 yield before_it[period], np.abs(after - before)
             latest[c.player[slots]] = journal.after[slots]  # of several matches the last one counts
-
-
-def _occurrence(values: NDArray[np.int32]) -> NDArray[np.int64]:
-    """For each entry the number of equal entries before it."""
-    order = np.argsort(values, kind="stable")
-    ordered = values[order]
-    starts = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
-    sizes = np.diff(np.append(starts, len(values)))
-    counts = np.empty(len(values), np.int64)
-    counts[order] = np.arange(len(values)) - np.repeat(starts, sizes)
-    return counts

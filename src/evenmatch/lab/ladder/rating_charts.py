@@ -19,6 +19,7 @@ from evenmatch.lab.charts import COLORS, FAINT, GREY, faded, label, new_figure, 
 BLUE, RED, _, OCHRE, _, _ = COLORS
 ROOM = 0.3  # share of a path's height: division bounds up to this far above or below it are shown
 LEAST_ROOM = 20  # a path that never moved is given a height of rating / LEAST_ROOM
+NOT_PLAYING = "not playing"
 LABEL = 0.03  # share of a figure's width that a vertical label takes
 # result of a match, color, symbol, text in the legend
 MARKS = (
@@ -26,6 +27,7 @@ MARKS = (
     ("lost", RED, "triangle-down", "lost"),
     ("drew", OCHRE, "diamond", "drew"),
     ("none", GREY, "x", "not rated"),
+    ("fell", GREY, "square", NOT_PLAYING),
 )
 KNOWN = {word for word, *_ in MARKS}
 
@@ -34,7 +36,7 @@ class ChartPoint(NamedTuple):
     """Effect of a match on a player's shown rating.
 
     played_at  microseconds since the epoch
-    word       won, lost or drew; any other value: the match was not rated
+    word       won, lost or drew; fell: by inactivity, without a match; any other value: the match was not rated
     """
 
     match_id: str
@@ -185,8 +187,9 @@ def _mark_results(
                 hovertemplate="%{customdata[0]}<br>%{customdata[1]}<br>%{customdata[2]}<extra>" + legend + "</extra>",
             )
     figure.update_layout(showlegend=True)
-    if whole is not None and whole > len(points):
-        shown = f"{len(points):,} of {whole:,} matches: every peak and every low."
+    matches = sum(point.word != "fell" for point in points)
+    if whole is not None and whole > matches:
+        shown = f"{matches:,} of {whole:,} matches: every peak and every low."
         figure.update_layout(
             meta={"more": True}, title={"text": shown, "font": {"size": 12}, "x": 0, "xanchor": "left"}
         )

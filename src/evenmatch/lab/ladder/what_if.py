@@ -20,8 +20,10 @@ from evenmatch.lab.ladder.health import rateable
 from evenmatch.rating import check_range
 from evenmatch.standings.activity import Activity
 from evenmatch.standings.board import Board, snapshot
+from evenmatch.standings.placement import expected_moves
 from evenmatch.standings.rules import StandingsRules
 from evenmatch.systems import loop
+from evenmatch.systems.loop import Journal
 from evenmatch.systems.system import Rules
 from evenmatch.tables import MatchTable
 
@@ -169,14 +171,14 @@ def what_if(matches: MatchTable, now: Rules, then: Rules, standings: StandingsRu
 
 def _side(matches: MatchTable, rules: Rules, standings: StandingsRules) -> RulesSide:
     history = rateable(matches, rules)
-    result = loop.replay(rules, history, rules.newcomers(history.players))
+    result = loop.replay(rules, history, rules.newcomers(history.players), journal=True)
     check_range(
         *(rules, history, rules.newcomers(history.players), result),
         matches.player_names.__getitem__,
         lambda match: str(matches.match_id[match].as_py()),
     )
     rating = np.ascontiguousarray(result.state["rating"], np.float64)
-    standing = snapshot(_board(history, rating), standings, int(history.columns.time[-1]))
+    standing = snapshot(_board(history, rating, result.journal), standings, int(history.columns.time[-1]))
     rank, percentile, division = (np.zeros(len(rating), np.int64) for _ in range(3))
     for entry in standing.among(np.flatnonzero(standing.listed)):
         rank[entry.player], percentile[entry.player] = entry.rank or 0, entry.percentile or 0
@@ -184,7 +186,8 @@ def _side(matches: MatchTable, rules: Rules, standings: StandingsRules) -> Rules
     return RulesSide(rules, rating, rank, percentile, division, len(refused_by(rules, matches.history)))
 
 
-def _board(history: History, rating: Floats) -> Board:
+def _board(history: History, rating: Floats, journal: Journal | None) -> Board:
+    assert journal is not None
     activity, count = Activity.of(history), history.players
     return Board(
         player=np.arange(count),
@@ -192,6 +195,7 @@ def _board(history: History, rating: Floats) -> Board:
         matches=activity.matches,
         completed=activity.completed,
         last_completed=activity.last_completed,
+        expected_move=expected_moves(history, journal.before, journal.after).last(history),
         division=np.full(count, -1, np.int16),  # no previous division for either side
         hidden=np.zeros(count, np.bool_),
     )

@@ -48,11 +48,16 @@ def set_time(store: Store, ladder: int, generation: int, time: int | None) -> No
     store.run("UPDATE generation SET time = ? WHERE ladder = ? AND generation = ?", time, ladder, generation)
 
 
-def set_ready(store: Store, ladder: int, generation: int, *, time: int | None, planned: int) -> None:
-    """Record that a generation is complete: effective time of its last match, and last correction included."""
+def set_sample(store: Store, ladder: int, generation: int, sample: bytes) -> None:
+    """Set the packed sample of ratings."""
+    store.run("UPDATE generation SET sample = ? WHERE ladder = ? AND generation = ?", sample, ladder, generation)
+
+
+def set_ready(store: Store, ladder: int, generation: int, *, time: int | None, planned: int, sample: bytes) -> None:
+    """Record that a generation is complete: effective time of its last match, last correction included, sample."""
     store.run(
-        "UPDATE generation SET time = ?, planned = ?, ready = 1 WHERE ladder = ? AND generation = ?",
-        *(time, planned, ladder, generation),
+        "UPDATE generation SET time = ?, planned = ?, sample = ?, ready = 1 WHERE ladder = ? AND generation = ?",
+        *(time, planned, sample, ladder, generation),
     )
 
 

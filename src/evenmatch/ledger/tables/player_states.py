@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 
 from evenmatch.errors import StoreError
+from evenmatch.history import Floats
 from evenmatch.ledger import generation_rows, schema
 from evenmatch.ledger.codec import Ids
 from evenmatch.ledger.roster import TALLY, Roster
 from evenmatch.ledger.rows import Row
 from evenmatch.ledger.store import Head, Store
+from evenmatch.standings.placement import RatingSample
 from evenmatch.systems.system import Rules
 
-_STANDINGS = "SELECT player, rating, matches, completed, last_completed FROM state WHERE ladder = ? AND generation = ?"
+_STANDINGS = (
+    "SELECT player, rating, matches, completed, last_completed, expected_move FROM state "
+    "WHERE ladder = ? AND generation = ?"
+)
 
 
 def read_roster(store: Store, head: Head, rules: Rules, ids: Ids | None = None) -> Roster:
     """The roster of the current generation: all players (ids None) or those of `ids` that have a state."""
-    sql = "SELECT player, matches, completed, last_played, last_completed, record FROM state"
+    sql = f"SELECT player, record, {', '.join(TALLY.names)} FROM state"  # type: ignore[arg-type]
     where = " WHERE ladder = ? AND generation = ?"
     if ids is None:
         rows = store.all(f"{sql}{where} ORDER BY player", head.ladder, head.generation)
@@ -27,13 +33,28 @@ def read_roster(store: Store, head: Head, rules: Rules, ids: Ids | None = None) 
         rows = store.among(f"{sql}{where} AND player IN ({{}})", (head.ladder, head.generation), ids.tolist())
         rows.sort(key=lambda row: int(row[0]))
     kind = rules.system.state
-    if any(len(row[5]) != kind.itemsize for row in rows):
+    if any(len(row[1]) != kind.itemsize for row in rows):
         message = f"states of ladder {head.name!r} are damaged, or of another system than {rules.system.name}"
         raise StoreError(f"{message}; `evenmatch rebuild --whole` computes them again")
-    records = np.frombuffer(b"".join([row[5] for row in rows]), kind).copy()
-    tally = np.array([row[1:5] for row in rows], TALLY) if rows else np.zeros(0, TALLY)
+    records = np.frombuffer(b"".join([row[1] for row in rows]), kind).copy()
+    tally = np.array([row[2:] for row in rows], TALLY) if rows else np.zeros(0, TALLY)
     players = np.array([row[0] for row in rows], np.int64)
-    return Roster(players, records, tally, head.position, head.time)
+    roster = Roster(players, records, tally, head.position, head.time, RatingSample.unpack(head.sample))
+    if ids is not None:
+        roster.others = others_reader(store, head, roster)
+    return roster
+
+
+def others_reader(store: Store, head: Head, roster: Roster) -> Callable[[], Floats]:
+    """A function that reads the ratings of players with matches in this season who are not in a roster."""
+    return partial(_read_others, store, head, roster)
+
+
+def _read_others(store: Store, head: Head, roster: Roster) -> Floats:
+    sql = "SELECT player, rating FROM state WHERE ladder = ? AND generation = ? AND matches > 0"
+    own = set(roster.ids.tolist())
+    rows = store.all(sql, head.ladder, head.generation)
+    return np.array([rating for player, rating in rows if player not in own], np.float64)
 
 
 def put(store: Store, ladder: int, generation: int, roster: Roster, *, new: bool = False) -> None:
@@ -70,7 +91,7 @@ def read_ratings(store: Store, head: Head) -> list[float]:
 
 
 def read_standings(store: Store, head: Head, players: Sequence[int] | None = None) -> list[Row]:
-    """(player, rating, matches, completed, last_completed) of these players, or of all (None), by player id."""
+    """(player, rating, matches, completed, last_completed, expected_move) of these players, or of all, by id."""
     if players is None:
         return store.all(f"{_STANDINGS} ORDER BY player", head.ladder, head.generation)
     return sorted(store.among(f"{_STANDINGS} AND player IN ({{}})", (head.ladder, head.generation), players))

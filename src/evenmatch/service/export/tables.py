@@ -112,7 +112,7 @@ def rating_table(store: Store, view: View) -> pa.Table:
         "division": pa.array([standing.division for standing in standings], TEXT),
         **{
             name: pa.array(np.ascontiguousarray(column))
-            for name, column in rules.system.columns(roster.records).items()
+            for name, column in rules.system.columns(roster.records, rules.parameters).items()
         },
     }
     order = np.lexsort((roster.ids, -np.array([standing.rating for standing in standings])))

@@ -15,6 +15,7 @@ from evenmatch.service.callers.access import OPERATOR, Caller
 from evenmatch.service.ladders import Ladder
 from evenmatch.service.queries import match_profiles
 from evenmatch.service.queries.inactivity import InactivityNotice, inactivity_notice
+from evenmatch.service.queries.inactivity_falls import InactivityFall, percentile_fall
 from evenmatch.service.queries.lineup_odds import LineUpOdds, StakesQuery, prospects
 from evenmatch.service.queries.match_explanations import known
 from evenmatch.service.queries.match_profiles import MatchProfile
@@ -29,6 +30,7 @@ from evenmatch.service.service import Service
 from evenmatch.service.settings import Settings
 from evenmatch.service.transactions import Transacting
 from evenmatch.standings.board import Standing
+from evenmatch.standings.placement import UNKNOWN
 from evenmatch.systems.system import FactorValue, System
 
 Named = list[tuple[str, Standing]]
@@ -125,7 +127,7 @@ class LadderQueries(Transacting):
         with self._read(ladder) as (store, head):
             settings, seen = Settings.read(head.settings), self._visibility(head)
             rows = finals_from(store, head, season, offset, size, by=FINALS_BY[seen.show])
-            return settings, [seen.final(row, settings.standings.placement) for row in rows]
+            return settings, [seen.final(row, settings.standings) for row in rows]
 
     # standings
 
@@ -168,7 +170,8 @@ class LadderQueries(Transacting):
             if len(roster.ids):
                 latest = now if head.time is None else max(now, head.time)
                 aged = rules.system.as_of(roster.records, latest, rules.parameters)
-                state = {title: known(column[0].item()) for title, column in rules.system.columns(aged).items()}
+                columns = rules.system.columns(aged, rules.parameters)
+                state = {title: known(column[0].item()) for title, column in columns.items()}
             played = int(roster.tally["last_played"][0]) if len(roster.ids) and roster.tally["matches"][0] else None
             standing = whole.seen_by(self._caller).snapshot.standing(player)
             return Profile(
@@ -196,11 +199,18 @@ class LadderQueries(Transacting):
         self, ladder: str, name: str, most: int, since: int | None = None, until: int | None = None
     ) -> tuple[str, RatingPath]:
         """A player's current name, and their rating over time; see rating_path."""
+        whole = self._whole_view(ladder)
         with self._read(ladder) as (store, head):
             player, seen = _find(store, head, name), self._visibility(head)
             path = rating_path(store, head, player, most, since, until, by=STEPS_BY[seen.show])
+            fall = percentile_fall(whole, player)
+            path = path if fall is None else path._replace(falls=[*path.falls, fall])
             shown = seen.path(path, placed=player not in self._unplaced(store, head, [player]))
             return player_identities.names_of(store, [player])[player], shown
+
+    def falls(self, ladder: str, name: str) -> list[InactivityFall]:
+        """The falls of a player's rating and percentile by inactivity that the caller may see, in order."""
+        return self.path(ladder, name, 1)[1].falls
 
     def encounters(self, ladder: str, name: str) -> Encounters:
         """A player's results in their latest matches, by other player and by hour of the day."""
@@ -320,10 +330,13 @@ class LadderQueries(Transacting):
 
     def _unplaced(self, store: Store, head: Head, players: Sequence[int]) -> set[int]:
         """The ids of these players who have not completed the placement matches of the ladder."""
-        placement = Settings.read(head.settings).standings.placement
-        standings = player_states.read_standings(store, head, sorted(set(players)))
-        completed = {player: completed for player, _, _, completed, _ in standings}
-        return {player for player in players if completed.get(player, 0) < placement}
+        rules = Settings.read(head.settings).standings
+        if rules.placed(np.zeros(1, np.int64), np.full(1, UNKNOWN)).all():
+            return set()
+        rows = player_states.read_standings(store, head, sorted(set(players)))
+        completed, moves = (np.array([row[column] for row in rows], kind) for column, kind in ((3, int), (5, float)))
+        placed = rules.placed(completed, moves).tolist()
+        return set(players) - {row[0] for row, is_placed in zip(rows, placed, strict=True) if is_placed}
 
 
 def _find(store: Store, head: Head, name: str) -> int:

@@ -18,6 +18,7 @@ from evenmatch.service.queries.visibility import Visibility
 from evenmatch.service.seasons import FinalStanding
 from evenmatch.service.times import iso_time
 from evenmatch.standings.board import Standing
+from evenmatch.standings.rules import StandingsRules
 
 Row = dict[str, object]
 
@@ -138,7 +139,7 @@ def everything(
 
 def _all_of(store: Store, on: PlayerOnLadder, ids: Sequence[int], names: set[str], caller: Caller) -> Row:
     head = store.head(on.ladder.name)
-    seen, placement = Visibility.of(on.ladder.settings, caller, head.name), on.ladder.settings.standings.placement
+    seen, rules = Visibility.of(on.ladder.settings, caller, head.name), on.ladder.settings.standings
     placed = on.standing is not None and on.standing.placed
     return {
         "ladder": on.ladder.name,
@@ -147,7 +148,7 @@ def _all_of(store: Store, on: PlayerOnLadder, ids: Sequence[int], names: set[str
         "banned": on.banned,
         "standing": plain_standing(on.standing),
         "matches": [plain_match(seen.journal_row(row, placed=placed)) for row in on.matches],
-        "seasons": _seasons(store, head, ids, seen, placement),
+        "seasons": _seasons(store, head, ids, seen, rules),
         "corrections": [row for row in plain_corrections(store, head) if names & {row["player"], row["into"]}],
     }
 
@@ -166,9 +167,9 @@ def plain_match(row: Row) -> Row:
     return {**row, "played_at": iso_time(played_at)} | ({"factors": known} if factors else {})
 
 
-def _seasons(store: Store, head: Head, ids: Sequence[int], seen: Visibility, placement: int) -> list[Row]:
+def _seasons(store: Store, head: Head, ids: Sequence[int], seen: Visibility, rules: StandingsRules) -> list[Row]:
     """A player's final standing in each season; players merged since have one each, under their own names."""
     name_of = player_identities.names_of(store, ids)
     rows = final_standings.read_of_players(store, head.ladder, ids)
     finals = [(season, FinalStanding(name_of[row.player], *row[1:])) for season, row in rows]
-    return [{"season": season, **seen.final(final, placement)._asdict()} for season, final in finals]
+    return [{"season": season, **seen.final(final, rules)._asdict()} for season, final in finals]

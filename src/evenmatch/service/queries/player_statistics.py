@@ -121,7 +121,7 @@ class OpponentMatch(NamedTuple):
     """A rated match of a player.
 
     players, teams  id and team of every slot;  places  of the teams
-    team, score, line  of the player; score: see _score
+    team, score, completed, line  of the player; score: see _score; completed: counted and not quit
     """
 
     position: int
@@ -132,6 +132,7 @@ class OpponentMatch(NamedTuple):
     places: NDArray[np.int32]
     team: int
     score: float
+    completed: bool
     line: np.void
 
 
@@ -152,7 +153,10 @@ def rated_matches(store: Store, head: Head, player: int, positions: list[int]) -
             team = int(teams[slot])
             line = read_lines(plan.last_rules.system, match_lines)[slot]
             played_at, score = int(block.played_at[match]), _score(places, team)
-            yield OpponentMatch(position, rows[match][0], played_at, players, teams, places, team, score, line)
+            completed = bool(c.keep[starts[0] + slot] and not c.quit[starts[0] + slot])
+            yield OpponentMatch(
+                position, rows[match][0], played_at, players, teams, places, team, score, completed, line
+            )
 
 
 def _score(places: NDArray[np.int32], team: int) -> float:

@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple
 from evenmatch.ledger.store import Head, Store
 from evenmatch.ledger.tables import corrections, seasons
 from evenmatch.service.export.tables import positions_of_player
+from evenmatch.service.queries.inactivity_falls import InactivityFall, rating_falls
 from evenmatch.service.queries.player_statistics import rated_matches
 from evenmatch.service.settings import Settings
 
@@ -43,11 +44,13 @@ class RatingPath(NamedTuple):
     """Steps in order, and the seasons that opened between the first and the last of them.
 
     whole  the number of matches before the reduction to `steps`
+    falls  by inactivity, within the times of the path or after them
     """
 
     steps: list[RatingStep]
     openings: list[SeasonOpening]
     whole: int
+    falls: list[InactivityFall]
 
 
 def rating_path(
@@ -69,6 +72,7 @@ def rating_path(
         store, head, corrections.read_plan(store, head, head.planned), player, limit=LONGEST
     )
     matches = sorted(rated_matches(store, head, player, positions), key=lambda match: match.position)
+    falls = rating_falls(store, head, player, matches)
     after_opening, steps, levels = set[int](), list[RatingStep](), list[float]()
     divisions = dict(enumerate(division.name for division in Settings.read(head.settings).standings.divisions))
     later_seasons = [season for season in seasons.read(store, head.ladder) if season.number > 1]
@@ -97,7 +101,11 @@ def rating_path(
         for season in later_seasons
         if within[0] <= season.opened_at <= within[1]
     ]
-    return RatingPath([steps[index] for index in chosen], openings, len(steps))
+    goes_on = end < len(matches)  # beyond `until`
+    falls = [
+        fall for fall in falls if steps and within[0] <= fall.fell_at and not (goes_on and within[1] < fall.fell_at)
+    ]
+    return RatingPath([steps[index] for index in chosen], openings, len(steps), falls)
 
 
 def thinned(values: Sequence[float], most: int, always: Collection[int] = ()) -> list[int]:

@@ -63,11 +63,12 @@ class View:
         return time.monotonic() - self.taken < times * max(LEAST, self.cost / SHARE)
 
     def show(
-        self, ids: Ids, rating: Floats, completed: NDArray[np.int64]
+        self, ids: Ids, rating: Floats, completed: NDArray[np.int64], expected_move: Floats
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The percentiles and division indices shown to players after their matches; UNSHOWN while not placed.
 
-        ids, rating, completed  one entry per player and match, in order: rating and completed matches after the match
+        ids, rating, completed, expected_move  one entry per player and match, in order: the rating after the match;
+                                               completed matches and lowest expected move after all of them
         Percentiles are relative to the ratings of all others after the last of these matches.
         """
         rules = self.settings.standings
@@ -90,7 +91,7 @@ class View:
         falls[known] = np.where(completed[known] == board.completed[row[known]], taken.falls[row[known]], 0)
         percentile = lowered(percentile, falls, rules)  # a match that was quit does not end inactivity
         division = settle(recorded, percentile, rules.divisions, rules.division_margin)
-        placed = completed >= rules.placement
+        placed = rules.placed(completed, expected_move)
         return np.where(placed, percentile, UNSHOWN), np.where(placed, division.astype(np.int64), UNSHOWN)
 
 
@@ -272,6 +273,7 @@ def _joined(board: Board, changed: StandingsColumns) -> Board:
         joined(board.matches, changed.matches),
         joined(board.completed, changed.completed),
         joined(board.last_completed, changed.last_completed),
+        joined(board.expected_move, changed.expected_move),
         joined(board.division, division),
         joined(board.hidden, hidden),
     )
@@ -285,21 +287,22 @@ class StandingsColumns(NamedTuple):
     matches: Ids
     completed: Ids
     last_completed: Ids
+    expected_move: Floats
 
 
 def _columns(rows: list[Row]) -> StandingsColumns:
     if not rows:
         empty = np.empty(0, np.int64)
-        return StandingsColumns(empty, np.empty(0), empty, empty, empty)
-    player, rating, *counts = zip(*rows, strict=True)
-    rest = (np.array(column, np.int64) for column in counts)
-    return StandingsColumns(np.array(player, np.int64), np.array(rating, np.float64), *rest)
+        return StandingsColumns(empty, np.empty(0), empty, empty, empty, np.empty(0))
+    kinds = (np.int64, np.float64, np.int64, np.int64, np.int64, np.float64)
+    columns: Any = zip(zip(*rows, strict=True), kinds, strict=True)
+    return StandingsColumns(*[np.array(column, kind) for column, kind in columns])
 
 
 def _board(store: Store, head: Head, columns: StandingsColumns) -> Board:
     player = columns.player
     division, hidden = _divisions(store, head, player), _hidden(store, head, player)
-    return Board(player, columns.rating, columns.matches, columns.completed, columns.last_completed, division, hidden)
+    return Board(*columns, division, hidden)
 
 
 def _divisions(store: Store, head: Head, player: Ids) -> NDArray[np.int16]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from evenmatch.durations import DAY
+from evenmatch.service.queries.placement_progress import placement_progress, placement_rule
 from evenmatch.service.queries.standings import View
 from evenmatch.service.times import iso_time
 from evenmatch.standings.activity import NEVER
 from evenmatch.standings.board import Standing
+from evenmatch.standings.rules import AUTO
 
 
 def why_nobody(view: View) -> str | None:
@@ -16,10 +18,10 @@ def why_nobody(view: View) -> str | None:
         return None
     if view.head.time is None:
         return "No match has been rated on this ladder yet."
-    placed = int(((snapshot.board.completed >= rules.placement) & ~snapshot.board.hidden).sum())
+    placed = int((snapshot.placed & ~snapshot.board.hidden).sum())
     if not placed:
         most = int(snapshot.board.completed.max(initial=0))
-        return f"No player is listed yet: that takes {_matches(rules.placement)}, and no player has more than {most}."
+        return f"No player is listed yet: that takes {placement_rule(rules)}, and no player has more than {most}."
     last_day = iso_time(view.head.time)[:10]
     players = f"{placed:,} player{'' if placed == 1 else 's'}"
     return (
@@ -37,14 +39,12 @@ def why_not(view: View, standing: Standing) -> str | None:
     if board.hidden[row]:
         return "They are banned from this ladder, or were erased."
     if not standing.placed:
-        return f"A player is listed after {_matches(rules.placement)}, and they have {standing.completed}."
+        if rules.placement == AUTO:
+            return f"In placement: {placement_progress(standing, rules)}."
+        return f"A player is listed after {placement_rule(rules)}, and they have {standing.completed}."
     last = int(board.last_completed[row])
     days = (view.snapshot.as_of - last) // DAY if last != NEVER else 0
     return (
         f"Their last completed match was {days:,} days ago, and players are listed for {rules.active_days:g} days "
         "after one."
     )
-
-
-def _matches(count: int) -> str:
-    return f"{count:,} completed match{'' if count == 1 else 'es'}"

@@ -20,6 +20,7 @@ from evenmatch.service.queries.rating_path import RatingPath
 from evenmatch.service.queues.ticket_status import OfferStatus, Status
 from evenmatch.service.seasons import FinalStanding
 from evenmatch.service.settings import Settings
+from evenmatch.standings.rules import AUTO, StandingsRules
 
 NOWHERE = (math.nan, math.nan)  # the window of a ticket that is not shown
 
@@ -91,7 +92,8 @@ class Visibility:
             step._replace(before=None, after=None, percentile=step.percentile if self.percentiles else None)
             for step in path.steps
         ]
-        return path._replace(steps=steps)
+        falls = [fall for fall in path.falls if fall.of == "percentile" and self.percentiles]
+        return path._replace(steps=steps, falls=falls)
 
     def encounters(self, met: Encounters, *, placed: bool) -> Encounters:
         """The results against others of a player who is placed, or is not."""
@@ -109,9 +111,13 @@ class Visibility:
         hidden = {"expected", "factors"} | (set() if self.ratings and placed else {"before", "after"})
         return {name: value for name, value in row.items() if name not in hidden}
 
-    def final(self, standing: FinalStanding, placement: int) -> FinalStanding:
-        """A final standing of a season. placement: the ladder's number of placement matches."""
-        if self.is_all or (self.ratings and standing.completed >= placement):
+    def final(self, standing: FinalStanding, rules: StandingsRules) -> FinalStanding:
+        """A final standing of a season. rules: the present ones of the ladder.
+
+        Where placement ends by itself, players count as placed who were listed at the end.
+        """
+        placed = standing.rank is not None or (rules.placement != AUTO and standing.completed >= rules.fewest_matches)
+        if self.is_all or (self.ratings and placed):
             return standing
         percentile = standing.percentile if self.percentiles else None
         return standing._replace(rank=None, rating=None, percentile=percentile)

@@ -40,7 +40,7 @@ class JoinProfiles:
         shown = np.full(len(row), float(self.plan.last_rules.newcomers(1)["rating"][0]))
         placed, hidden = np.zeros(len(row), np.bool_), np.zeros(len(row), np.bool_)
         shown[known] = board.rating[row[known]]
-        placed[known] = board.completed[row[known]] >= self.view.settings.standings.placement
+        placed[known] = taken.placed[row[known]]
         hidden[known] = board.hidden[row[known]]
         percentile = taken.against.queue_percentiles
         rating, doubt = self._strengths(store, np.asarray(players, np.int64), shown, now)

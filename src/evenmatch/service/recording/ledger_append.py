@@ -25,8 +25,9 @@ from evenmatch.service.recording.player_state_cache import StateTransaction
 from evenmatch.service.recording.report_batch import ReportBatch
 from evenmatch.tables.columns import datetime_text
 
-# Maps player, rating and completed matches of each slot to percentile and division as shown, UNSHOWN for none.
-Show = Callable[[Ids, Floats, NDArray[np.int64]], tuple[NDArray[np.int64], NDArray[np.int64]]]
+# Maps player, rating, and completed matches and expected move after the batch, of each slot to percentile and division
+# as shown, UNSHOWN for none.
+Show = Callable[[Ids, Floats, NDArray[np.int64], Floats], tuple[NDArray[np.int64], NDArray[np.int64]]]
 
 
 AHEAD = 86_400_000_000  # microseconds that a match may end after now: tolerates clock differences, not a wrong year
@@ -155,6 +156,7 @@ def append(
         if live is None
         else live.draft.roster(store, rules, members)
     )
+    before = roster.sample
     rated = advance(roster, plan, block, names.__getitem__, lambda position: batch.ids[position - head.position - 1])
     if live is not None and len(rated.lines):
         _show(live.show, block, rated, roster)
@@ -172,6 +174,8 @@ def append(
         player_states.put(store, head.ladder, head.generation, roster)
         ladders.set_position(store, head.ladder, int(positions[-1]))
         generations.set_time(store, head.ladder, head.generation, roster.time)
+        if roster.sample is not before:
+            generations.set_sample(store, head.ladder, head.generation, roster.sample.pack())
     return AppendedBatch(block, rated, names)
 
 
@@ -198,7 +202,8 @@ def _show(show: Show, block: Block, rated: Rated, roster: Roster) -> None:
     slots = np.repeat(rated.counted, np.diff(block.columns.slot_start[block.columns.team_start]))
     ids = block.ids[slots]
     rows = np.searchsorted(roster.ids, ids)
-    percentile, division = show(ids, rated.lines["after"], roster.tally["completed"][rows])
+    tally = roster.tally[rows]
+    percentile, division = show(ids, rated.lines["after"], tally["completed"], tally["expected_move"])
     rated.lines["percentile"], rated.lines["division"] = percentile, division
 
 

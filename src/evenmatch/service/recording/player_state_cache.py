@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -128,7 +128,8 @@ class StateTransaction:
         order = np.argsort(whole, kind="stable")
         records = np.concatenate((players.records[rows], read.records))[order]
         tally = np.concatenate((players.tally[rows], read.tally))[order]
-        self.read = Roster(whole[order], records, tally, self.head.position, self.head.time)
+        self.read = replace(read, ids=whole[order], records=records, tally=tally)
+        self.read.others = player_states.others_reader(store, self.head, self.read)
         return self.read
 
     def keep(self, position: int) -> None:

@@ -256,7 +256,14 @@ class RebuildRun:
             if not self._is_current(store, now):
                 return False
             self.catch_up(store, now)
-            generations.set_ready(store, now.ladder, self.generation, time=self.roster.time, planned=now.corrected)
+            generations.set_ready(
+                store,
+                now.ladder,
+                self.generation,
+                time=self.roster.time,
+                planned=now.corrected,
+                sample=self.roster.sample.pack(),
+            )
             ladders.set_generation(store, now.ladder, self.generation)
             if self.pending is not None:
                 wanted = self.pending.wanted

@@ -13,7 +13,7 @@ from evenmatch.ledger.codec import line_type, same_bits
 from evenmatch.ledger.database import Database
 from evenmatch.ledger.events import Kind
 from evenmatch.ledger.plan import Plan
-from evenmatch.ledger.roster import Roster
+from evenmatch.ledger.roster import MOVES, Roster
 from evenmatch.ledger.store import Head, Store
 from evenmatch.ledger.tables import (
     appearances,
@@ -81,8 +81,8 @@ def verify(database: Database, ladder: str, progress: Progress | None = None) ->
                 differences += _compare_checkpoint(store, head, plan, roster)
         if appearances.checksum(store, head.ladder) != tuple(slots.tolist()):
             differences.append("the table of appearances does not agree with the matches")
-        differences += _compare_states(store, head, plan, roster)
         same_engine = head.engine == engine_of(plan.last_rules.system)
+        differences += _compare_states(store, head, plan, roster, has_moves=same_engine)
         return Verification(ladder, head.position, matches, len(roster), tuple(differences), head.due, same_engine)
 
 
@@ -133,7 +133,8 @@ def _compare_checkpoint(store: Store, head: Head, plan: Plan, roster: Roster) ->
     return [] if same else [difference]
 
 
-def _compare_states(store: Store, head: Head, plan: Plan, roster: Roster) -> list[str]:
+def _compare_states(store: Store, head: Head, plan: Plan, roster: Roster, *, has_moves: bool) -> list[str]:
+    """Differences of players' states. has_moves: False for states of a version that kept no expected moves."""
     try:
         live = player_states.read_roster(store, head, plan.last_rules)
     except StoreError as error:
@@ -142,6 +143,10 @@ def _compare_states(store: Store, head: Head, plan: Plan, roster: Roster) -> lis
         alone = [repr(name_of(store, player)) for player in np.setxor1d(live.ids, roster.ids).tolist()]
         more = f" and {len(alone) - 5:,} more" if len(alone) > 5 else ""
         return [f"only the ladder or only the replay has a state of {', '.join(alone[:5])}{more}"]
+    if not has_moves:
+        live.sample = roster.sample
+        for name in MOVES:
+            live.tally[name] = roster.tally[name]
     same = same_bits(live.records, roster.records) & same_bits(live.tally, roster.tally)
     shown = np.array(player_states.read_ratings(store, head), np.float64)
     same &= same_bits(shown, np.ascontiguousarray(roster.records["rating"]))
@@ -149,4 +154,6 @@ def _compare_states(store: Store, head: Head, plan: Plan, roster: Roster) -> lis
     differences = [f"player {name_of(store, player)!r} has another state than a replay" for player in differing]
     if live.time != roster.time:
         differences.append(f"the last effective time is {live.time}; a replay gives {roster.time}")
+    if live.sample.pack() != roster.sample.pack():
+        differences.append("the sample of ratings is not what a replay gives")
     return differences

@@ -10,11 +10,13 @@ from starlette.responses import Response
 
 from evenmatch.errors import UsageError
 from evenmatch.service.queries.descriptions import state_meanings
+from evenmatch.service.queries.inactivity_falls import InactivityFall
+from evenmatch.service.queries.placement_progress import placement_progress
 from evenmatch.service.queries.player_statistics import Encounters, Tally
 from evenmatch.service.queries.rating_path import RatingStep
 from evenmatch.systems.system import FactorValue
 from evenmatch.web.page_request import PageRequest, address
-from evenmatch.web.view_models import LadderShown, played
+from evenmatch.web.view_models import LadderShown, PlayedMatch, played
 
 if TYPE_CHECKING:
     from evenmatch.lab.ladder.rating_charts import LevelPoint
@@ -55,6 +57,7 @@ def _player(visit: PageRequest) -> Mapping[str, object]:
     name, matches, next_before = visit.reading.played(visit.ladder, profile.player, before, SIZE)
     met = visit.reading.encounters(visit.ladder, name)
     here = ("ladders", visit.ladder, "players", name)
+    falls = visit.reading.falls(visit.ladder, name)
     system = visit.reading.described(visit.ladder).rules.system
     rows = [played(match, name) for match in matches]
     shown = LadderShown.of(view)
@@ -68,11 +71,16 @@ def _player(visit: PageRequest) -> Mapping[str, object]:
         "player": profile.player,
         "profile": profile,
         "standing": profile.standing,
+        "placement": None
+        if profile.standing is None or profile.standing.placed
+        else placement_progress(profile.standing, view.settings.standings),
         "states": [
             PlayerState(state, profile.state[state], meaning)
             for state, meaning in state_meanings(system, profile.state).items()
         ],
         "rows": rows,
+        "falls": _falls_between(falls, rows, before, last=next_before is None),
+        "percentile_fall": next((fall for fall in falls if fall.of == "percentile"), None),
         "form": [row.result for row in rows[:FORM]] if before is None else [],
         "met": met,
         "best": best,
@@ -81,6 +89,19 @@ def _player(visit: PageRequest) -> Mapping[str, object]:
         "before": address(*here) if before is not None else None,
         "after": None if next_before is None else address(*here, before=next_before),
     }
+
+
+def _falls_between(
+    falls: Sequence[InactivityFall], rows: Sequence[PlayedMatch], before: int | None, *, last: bool
+) -> list[list[InactivityFall]]:
+    """The falls of the rating above each row of a page of matches, latest first, and those below the last row."""
+    latest_first = [fall for fall in reversed(falls) if fall.of == "rating"]
+    positions = [row.match.position for row in rows]
+    tops = [before or 2**62, *positions]
+    bottoms = [*positions, 0 if last else positions[-1]] if rows else [0]
+    return [
+        [fall for fall in latest_first if low < fall.position < high] for high, low in zip(tops, bottoms, strict=True)
+    ]
 
 
 def best_and_worst(met: Encounters) -> tuple[Hours | None, Hours | None]:
@@ -119,6 +140,12 @@ def _path_figure(visit: PageRequest) -> str:
             for step in path.steps
             if step.before is not None and step.after is not None
         ]
+        points += [
+            rating_charts.ChartPoint(rating_charts.NOT_PLAYING, fall.fell_at, fall.before, fall.after, "fell")
+            for fall in path.falls
+            if fall.of == "rating"
+        ]
+        points.sort(key=lambda point: point.played_at)
         return str(rating_charts.player_path(points, cuts, path.openings, path.whole).to_json())
     divisions = view.settings.standings.divisions
     number = {division.name: index for index, division in enumerate(divisions)}
@@ -128,6 +155,13 @@ def _path_figure(visit: PageRequest) -> str:
         for index, division in enumerate(divisions)
     ]
     drawn = [point for point in levels if point is not None]
+    drawn += [
+        rating_charts.LevelPoint(
+            rating_charts.NOT_PLAYING, fall.fell_at, fall.after, f"percentile {fall.after:.0f}: {fall.text}", "fell"
+        )
+        for fall in path.falls
+        if fall.of == of
+    ]
     whole = path.whole if len(path.steps) < path.whole else None
     return str(rating_charts.level_path(drawn, of, marks, path.openings, whole).to_json())
 
