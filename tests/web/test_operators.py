@@ -10,6 +10,7 @@ from evenmatch import rules
 from evenmatch.errors import ConflictError
 from evenmatch.http.app import application
 from evenmatch.service.queues.requests import Join, QueuedPlayer
+from evenmatch.service.settings import Settings
 from evenmatch.service.webhooks.deliveries import Deliverer
 from evenmatch.web.app import pages
 from ledger.sample_matches import duel, ratings
@@ -373,3 +374,39 @@ def test_a_refused_form_shows_no_page_that_its_sender_may_not_see(site, league):
         assert '<form method="post" action="/operate' not in answer.text
         assert "That is not allowed" in words(answer.text)
     browsing.close()
+
+
+def test_falls_by_inactivity_are_previewed_and_applied_once(operator, admin_key, anyone, service, clock):
+    rule = {"placement": 2, "active_days": 1000.0, "inactivity": "rating", "grace_days": 3.0, "rating_decay": 10.0}
+    clock.move(days=-10)
+    service.create_ladder("idle", "elo", rules("elo"), Settings().changed(rule))
+    service.record_many("idle", [duel(number, "ann", "bob", ladder="idle") for number in (1, 2)])
+    top = ratings(service, "idle")["ann"]
+    at = "/ladders/idle/operate/decay"
+    assert f'href="{at}"' in operator.page("/ladders/idle/operate")
+    now = words(operator.page(at))
+    assert "A rating falls by 10.00 for each whole week after 3 days" in now
+    assert "Now: no rating falls by inactivity" in now
+    assert "Lower these ratings now" not in now
+    ahead = words(operator.page(f"{at}?days=12"))
+    assert "After 12 days without matches: ratings fall by inactivity 1 of 2 players would move" in ahead
+    assert f"ann {top:,.0f} {top - 10:,.0f} −10.0" in ahead
+    assert "Lower these ratings now" not in ahead
+    clock.move(days=12)  # the session has ended
+    operator.post("/login", data={"key": admin_key, "to": "/operate"})
+    assert "Lower these ratings now" in words(operator.page(at))
+    assert ratings(service, "idle")["ann"] == top
+    done = operator.submit(at)
+    assert (done.status_code, done.headers["location"]) == (303, "/ladders/idle/operate")
+    assert ratings(service, "idle")["ann"] == top - 10
+    assert "1 rating has fallen by inactivity." in words(operator.page("/ladders/idle/operate"))
+    operator.submit(at, on=at)
+    assert "No rating falls by inactivity now." in words(operator.page("/ladders/idle/operate"))
+    assert ratings(service, "idle")["ann"] == top - 10
+    assert "ratings.decayed" in words(operator.page("/operate/audit"))
+    assert anyone.get(at).status_code in (303, 401, 403)
+    service.change_settings("idle", {"inactivity": "leave"})
+    assert f'href="{at}"' not in operator.page("/ladders/idle/operate")
+    refused = operator.get(at)
+    assert refused.status_code == 409
+    assert "expected inactivity=rating" in words(refused.text)

@@ -91,6 +91,8 @@ OPERATORS = (
     PageRoute(f"{OPERATE}/settings", operate_ladder.settings, ADMIN, POST, form=OPERATE),
     PageRoute(f"{OPERATE}/season", operate_ladder.season_to_open, ADMIN),
     PageRoute(f"{OPERATE}/season", operate_ladder.season, ADMIN, POST, form=f"{OPERATE}/season"),
+    PageRoute(f"{OPERATE}/decay", operate_ladder.decay_to_apply, ADMIN),
+    PageRoute(f"{OPERATE}/decay", operate_ladder.decay, ADMIN, POST, form=f"{OPERATE}/decay"),
     PageRoute(f"{OPERATE}/archive", operate_ladder.ladder_to_archive, ADMIN),
     PageRoute(f"{OPERATE}/archive", operate_ladder.archive, ADMIN, POST, form=f"{OPERATE}/archive"),
     PageRoute(f"{OPERATE}/jobs", operate_ladder.job, ADMIN, POST),

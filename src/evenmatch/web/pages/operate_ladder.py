@@ -11,6 +11,7 @@ from starlette.responses import Response
 from evenmatch.errors import ConflictError, UsageError
 from evenmatch.service.callers.audit_entry import Correcting, correcting
 from evenmatch.service.corrections import Ban, Reinstate, Unvoid, Void
+from evenmatch.service.daily_decay import DailyDecay
 from evenmatch.service.ladders import ChangeRules, Ladder
 from evenmatch.service.queries import correction_log
 from evenmatch.service.replay.ledger_replay import Progress
@@ -25,6 +26,7 @@ from evenmatch.web.view_models import LadderShown
 JOBS = 6  # latest jobs listed
 RULINGS = 25  # latest voids, bans and other corrections listed
 MOVES = 30  # rating changes that a preview lists
+MOST_DAYS = 366  # ahead of now, of a preview of falls by inactivity
 LEADERS = 3  # players named on the page that ends a season
 LONGEST_ID = 200
 WHATS = ("void", "unvoid", "ban", "reinstate")
@@ -264,6 +266,36 @@ async def season(visit: PageRequest) -> Response:
         lambda: visit.site.service.noting(entry).open_season(visit.ladder, title=title, event_id=_event_id(form))
     )
     return visit.go(address("ladders", visit.ladder, "operate"), f"{opened.title} is open.")
+
+
+async def decay_to_apply(visit: PageRequest) -> Response:
+    """Show which ratings would fall by inactivity, now or after some days without matches."""
+
+    def make() -> Mapping[str, object]:
+        days = visit.number("days", 0, 0, MOST_DAYS)
+        preview = DailyDecay(visit.site.service).preview(visit.ladder, days)
+        view = visit.reading.view(visit.ladder)
+        return {
+            "ladder": LadderShown.of(view),
+            "settings": view.settings,
+            "form": visit.form_here(),
+            "days": days,
+            "seen": preview,
+            "moves": preview.moves[:MOVES],
+        }
+
+    return await visit.show("operate_decay", make)
+
+
+async def decay(visit: PageRequest) -> Response:
+    """Lower the ratings of inactive players that fall now."""
+    service = visit.site.service.noting(visit.audit_entry("ratings.decayed", visit.ladder))
+    result = await visit.site.work(DailyDecay(service).apply, visit.ladder)
+    players = 0 if result is None else result.players
+    notice = f"{players:,} rating{' has' if players == 1 else 's have'} fallen by inactivity."
+    return visit.go(
+        address("ladders", visit.ladder, "operate"), notice if players else "No rating falls by inactivity now."
+    )
 
 
 def _confirm(form: Mapping[str, str], name: str) -> None:
