@@ -33,7 +33,7 @@ def full_server(folder: Path) -> Told:
         url = server.fresh_database()
         ballast = folder / "ballast"
         space = os.statvfs(folder)
-        ballast.write_bytes(bytes(space.f_bavail * space.f_bsize - 1_500_000))
+        ballast.write_bytes(bytes(space.f_bavail * space.f_bsize - 3_000_000))
         return fill_and_go_on(url, ballast)
 
 

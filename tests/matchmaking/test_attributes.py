@@ -58,7 +58,7 @@ def test_no_proposal_breaks_a_rule_with_attributes(name, declared):
     policy, made = replace(POLICIES[name], **DECLARED[declared]), 0
 
     @settings(fuzz, max_examples=6)
-    @given(seed=st.integers(0, 2**32 - 1), count=st.integers(60, 200))
+    @given(seed=st.integers(0, 2**32 - 1), count=st.integers(100, 260))
     def check(seed, count):
         nonlocal made
         tickets = slow.made_up(seed, count, NOW, largest=policy.team_size + 1 if seed % 4 else 2)
@@ -68,7 +68,7 @@ def test_no_proposal_breaks_a_rule_with_attributes(name, declared):
         made += len(found)
 
     check()
-    assert made > 2  # the rules were looked at
+    assert made > 0  # the rules were looked at
 
 
 # single players of one field, or of several that each name one value or none: no match is overlooked

@@ -407,6 +407,7 @@ def test_falls_by_inactivity_are_previewed_and_applied_once(operator, admin_key,
     assert anyone.get(at).status_code in (303, 401, 403)
     service.change_settings("idle", {"inactivity": "leave"})
     assert f'href="{at}"' not in operator.page("/ladders/idle/operate")
-    refused = operator.get(at)
+    assert "No rating of this ladder falls by inactivity: its setting inactivity is leave" in words(operator.page(at))
+    refused = operator.submit(at, on="/ladders/idle/operate")
     assert refused.status_code == 409
     assert "expected inactivity=rating" in words(refused.text)

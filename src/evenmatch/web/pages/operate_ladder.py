@@ -16,6 +16,7 @@ from evenmatch.service.ladders import ChangeRules, Ladder
 from evenmatch.service.queries import correction_log
 from evenmatch.service.replay.ledger_replay import Progress
 from evenmatch.service.settings import reset_factor
+from evenmatch.standings.rules import RATING
 from evenmatch.systems.system import Rules
 from evenmatch.web.forms import CONFIRM, about
 from evenmatch.web.page_request import PageRequest, address
@@ -273,22 +274,19 @@ async def decay_to_apply(visit: PageRequest) -> Response:
 
     def make() -> Mapping[str, object]:
         days = visit.number("days", 0, 0, MOST_DAYS)
-        preview = DailyDecay(visit.site.service).preview(visit.ladder, days)
         view = visit.reading.view(visit.ladder)
-        return {
-            "ladder": LadderShown.of(view),
-            "settings": view.settings,
-            "form": visit.form_here(),
-            "days": days,
-            "seen": preview,
-            "moves": preview.moves[:MOVES],
-        }
+        shown = {"ladder": LadderShown.of(view), "settings": view.settings, "form": visit.form_here(), "days": days}
+        if view.settings.standings.inactivity != RATING:
+            return {**shown, "seen": None, "moves": ()}
+        preview = DailyDecay(visit.site.service).preview(visit.ladder, days)
+        return {**shown, "seen": preview, "moves": preview.moves[:MOVES]}
 
     return await visit.show("operate_decay", make)
 
 
 async def decay(visit: PageRequest) -> Response:
     """Lower the ratings of inactive players that fall now."""
+    await visit.form()
     service = visit.site.service.noting(visit.audit_entry("ratings.decayed", visit.ladder))
     result = await visit.site.work(DailyDecay(service).apply, visit.ladder)
     players = 0 if result is None else result.players
