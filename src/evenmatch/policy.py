@@ -44,7 +44,7 @@ class Policy(Checked):
     )
     smaller_after: float = number(120.0, 0, MOST, "The least wait of every player of a match with smaller teams.")
     steps: tuple[Step, ...] = structure(
-        ((0.0, 2.0), (15.0, 5.0), (30.0, 10.0), (60.0, 20.0), (120.0, 40.0), (240.0, 100.0)),
+        ((0.0, 4.5), (45.0, 10.0), (75.0, 20.0), (120.0, 40.0), (240.0, 100.0)),
         "The width of a loose filter by time waited: pairs of seconds and percentiles.",
     )
     uncertainty: float = number(
@@ -82,16 +82,11 @@ class Policy(Checked):
         4.5,
         0,
         100,
-        "The spread (percentiles between the lowest and the highest player) allowed to every match, within filters.",
-    )
-    spread_share: float = number(
-        0.2,
-        0,
-        1,
-        "A wider match may span this share of the step width reached by its longest-waiting ticket.",
+        "The spread (percentiles between the lowest and the highest player) allowed to every match at once, within "
+        "filters; a wider match consists of neighbours who have waited as long as is usual.",
     )
     spread_cost: float = number(
-        3.0, 0, MOST, "Cost per percentile between the lowest and the highest player, when matches compete."
+        30.0, 0, MOST, "Cost per percentile between the lowest and the highest player, when matches compete."
     )
     odds_cost: float = number(2.0, 0, MOST, "Cost per percent away from even odds, when teams are chosen.")
     roles: Mapping[str, int] = structure(
@@ -139,13 +134,6 @@ class Policy(Checked):
         """The width of a loose filter after `waited` seconds, in percentiles."""
         return max(width for after, width in self.steps if after <= max(waited, 0.0))
 
-    def spread_wait(self, spread: float) -> float:
-        """Seconds of waiting required for a match of this spread; if no step allows it, the time until overdue."""
-        if spread <= self.even_spread:
-            return 0.0
-        sufficient = [after for after, width in self.steps if self.spread_share * width >= spread]
-        return min([*sufficient, self.steps[-1][0] if self.overdue_after is None else self.overdue_after])
-
     @classmethod
     def from_data(cls, data: Mapping[str, object]) -> Policy:
         """Create a policy from the data of a TOML or JSON document; `preset` is its base (`balanced` by default).
@@ -172,17 +160,16 @@ def presets() -> dict[str, Policy]:
         "balanced": Policy(),
         "quick": Policy(
             steps=((0.0, 5.0), (10.0, 10.0), (20.0, 20.0), (40.0, 40.0), (80.0, 100.0)),
-            even_spread=10.0,
-            spread_share=0.5,
+            even_spread=9.0,
             max_odds=0.7,
-            overdue_after=90.0,
+            overdue_after=180.0,
             party_wait=0.0,
             newcomer_wait=5.0,
             rematch_wait=10.0,
         ),
         "fair": Policy(
             steps=((0.0, 1.0), (20.0, 2.0), (60.0, 5.0), (150.0, 10.0), (300.0, 20.0), (480.0, 40.0), (600.0, 100.0)),
-            even_spread=3.0,
+            even_spread=2.5,
             max_odds=0.55,
             uncertainty=1.0,
             overdue_after=600.0,

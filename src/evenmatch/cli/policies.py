@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 SUFFIXES = (".toml", ".json")
 ALWAYS = ("team_size", "teams", "steps")  # listed even if all presets have the same value
-LISTED_FIRST = (*ALWAYS, "even_spread", "spread_share")
+LISTED_FIRST = (*ALWAYS, "even_spread")
 UNITS = "Times are in seconds, widths in percentiles, costs in the equivalent seconds of waiting."
 LINE = 116  # characters in a line of a TOML comment
 

@@ -123,7 +123,6 @@ def end_duel(rng: np.random.Generator, skill: Sides, presence: Sides) -> Result:
 _EVEN = {
     "steps": [[0, 5], [8, 10], [16, 25], [30, 40], [60, 100]],
     "even_spread": 6,
-    "spread_share": 0.3,
     "overdue_after": 90,
     "newcomer_wait": 2,
     "rematch_wait": 4,

@@ -11,7 +11,7 @@ from evenmatch.matchmaking.schedule import pick
 from evenmatch.matchmaking.ticket_collection import CollectionBuffers, Search, TargetMatch, TicketTotals, collect
 from evenmatch.matchmaking.tickets import Whole
 
-REWARD = 600.0  # base value of a match in seconds; waiting and cost change it by at most half
+REWARD = 6000.0  # base value of a match in seconds; waiting and cost change it by at most half
 
 
 @lean
@@ -41,12 +41,13 @@ def _choose(
     aim: TargetMatch,
     work: CollectionBuffers,
     count: int,
+    neighbours: bool,
     wanted: Whole,
     out: Whole,
 ) -> int:
     """Choose collected tickets that fill the teams: the first, then the longest-waiting. Returns their number.
 
-    0 if their spread is wider than each of them allows: the ticket that allowed it was not chosen.
+    0 if their spread is too wide: the tickets that allowed it were not chosen.
     """
     active = work.active
     if rules.roles or seats == rules.teams * rules.size:
@@ -56,15 +57,16 @@ def _choose(
     party = v.t[active[0]].size
     choose(work.counts, rules.teams, rules.size, party, aim.largest, aim.mixed, wanted)
     _oldest_first(v, active, count)
-    taken, top, spread = 0, 0.0, 0.0
+    taken, top, spread, waits = 0, 0.0, 0.0, 0.0
     for i in range(count):
         t = v.t[active[i]]
         if wanted[t.size] > 0:
             wanted[t.size] -= 1
             out[taken] = active[i]
             taken += 1
-            top, spread = max(top, t.high), max(spread, t.spread)
-    return taken if top - v.t[active[0]].low <= spread else 0
+            top, spread, waits = max(top, t.high), max(spread, t.spread), waits + t.waited
+    even = top - v.t[active[0]].low <= spread
+    return taken if even or (neighbours and waits >= v.usual_wait * taken) else 0
 
 
 @lean
@@ -90,7 +92,7 @@ def find(
     made    the number of matches so far;  start, ticket  first ticket of each match and all tickets, appended to
     A match begins with its lowest ticket. The match with the least spread is found for each ticket, and the disjoint
     ones with the largest total value are created. A second sweep creates further matches from the remaining tickets,
-    upwards.
+    upwards: those between whom tickets were taken are neighbours now.
     """
     at, ahead, second = search.at, -1, -1  # the next two parties of size `largest`: a match needs one, or one per team
     last, value = np.full(len(at), -1, np.int64), np.zeros(len(at))
@@ -99,20 +101,20 @@ def find(
         if t.size == aim.largest:
             ahead, second = k, ahead
         needed = ahead if aim.mixed or rules.roles else second
-        if needed >= 0 and v.t[at[needed]].low <= min(search.hi[at[k]], t.low + aim.most_spread):
-            count, end, sums = collect(v, search, k, rules, aim, work)
+        if needed >= 0 and v.t[at[needed]].low <= search.hi[at[k]]:
+            count, end, _, sums = collect(v, search, k, rules, aim, work)
             if count:
                 last[k], value[k] = end, _value(v, sums, rules, work)
     picked = pick(last, value)
     wanted = np.empty(rules.size + 1, np.int64)
-    for sweep in range(2):
+    for sweep in range(2 if len(picked) else 0):
         for i in range(len(at) if sweep else len(picked)):
             k = i if sweep else picked[i]
-            if last[k] < 0 or search.taken[at[k]]:
+            if search.taken[at[k]]:
                 continue
-            count, _, sums = collect(v, search, k, rules, aim, work)
+            count, _, neighbours, sums = collect(v, search, k, rules, aim, work)
             own = ticket[start[made] :]
-            size = _choose(v, sums.seats, rules, aim, work, count, wanted, own) if count else 0
+            size = _choose(v, sums.seats, rules, aim, work, count, neighbours, wanted, own) if count else 0
             if size:
                 made += 1
                 start[made] = start[made - 1] + size

@@ -9,9 +9,13 @@ from evenmatch.history import Floats
 from evenmatch.matchmaking.overdue_tickets import oldest_with
 from evenmatch.matchmaking.tick import NEAREST, TickState
 from evenmatch.matchmaking.tickets import MOST_REGIONS, Whole
+from evenmatch.matchmaking.records import Records
 from evenmatch.matchmaking.view import role_room, rules_of
+from evenmatch.policy import INFINITE, Policy
 
 ANY = MOST_REGIONS  # the region bit of tickets that can play anywhere
+OVERDUE_MEANS = 8.0  # in a queue where all wait long, only a wait so many times the mean is overdue
+MOST_MEAN = 2.0  # largest mean that counts, as a multiple of `overdue_after`: so overdue tickets exist in any queue
 KEPT_FOR = 8  # overdue tickets without enough players for which the available ones are reserved
 IN_TURN = 256  # overdue tickets served in one tick; if there are more, half of these places rotate among them
 VISITS = 5_000_000  # limit of tickets inspected in one tick
@@ -28,9 +32,7 @@ def serve_overdue(tick: TickState) -> None:
     part in the usual search too.
     """
     t = tick.view.t
-    if tick.policy.overdue_after is None:
-        return
-    overdue = t["loose"] & (t["waited"] >= tick.policy.overdue_after)
+    overdue = t["loose"] & (t["waited"] >= overdue_from(t, tick.policy))
     if not overdue.any():
         return
     by_age = np.lexsort((t["id"], -t["waited"]))
@@ -46,6 +48,19 @@ def serve_overdue(tick: TickState) -> None:
         tick.free[later[~overdue[later]]] = False
         if search.visits > VISITS:
             return
+
+
+def overdue_from(t: Records, policy: Policy) -> float:
+    """The wait in seconds from which loose tickets are overdue; infinite: never.
+
+    `overdue_after`, or OVERDUE_MEANS times the mean wait of the loose single players where that is more. The mean leaves
+    out the longest-waiting players of one match: those who are overdue and those reserved for them.
+    """
+    if policy.overdue_after is None:
+        return INFINITE
+    waited = np.sort(t["waited"][t["loose"] & (t["size"] == 1)])[: -policy.players]
+    mean = float(waited.mean()) if len(waited) else 0.0
+    return max(policy.overdue_after, OVERDUE_MEANS * min(mean, MOST_MEAN * policy.overdue_after))
 
 
 def _in_turn(tickets: Whole, now: int) -> Whole:

@@ -42,7 +42,7 @@ def tell(queue: Queue, v: QueueView, policy: Policy, now: int, made: Made, expir
         waited=measures["waited"].copy(),
         costs=np.stack(
             (
-                _spread_costs(policy, measures["spread"]),
+                np.where(measures["spread"] > policy.even_spread, v.usual_wait, 0.0),
                 policy.odds_cost * 100 * np.nan_to_num(np.abs(odds - 0.5)),
                 rematch_costs(v, rules_of(policy, now, policy.team_size), start, ticket),
                 policy.newcomer_wait * measures["mixed"],
@@ -73,13 +73,6 @@ def _waived_worth(accepts: Masks, fields: Fields, matches: int) -> Floats:
     for field in fields:
         if field.worth is not None:
             costs += field.worth * ((accepts & np.uint64(field.named)) == 0)
-    return costs
-
-
-def _spread_costs(policy: Policy, spread: Floats) -> Floats:
-    """Seconds of waiting required for each of these spreads."""
-    costs, wide = np.zeros(len(spread)), np.flatnonzero(spread > policy.even_spread)
-    costs[wide] = [policy.spread_wait(width) for width in spread[wide].tolist()]
     return costs
 
 

@@ -124,7 +124,7 @@ def fill_waiting(
     longest: float,
     largest: int,
     steps: Floats,
-    spreads: tuple[float, float, float],
+    even_spread: float,
     t: Any,  # noqa: ANN401 - WAITING
     expired: Whole,
 ) -> tuple[int, int]:
@@ -132,7 +132,6 @@ def fill_waiting(
 
     longest  wait in seconds after which a ticket expires;  largest  larger parties are left out
     steps    float64 (N, 2)  seconds, and the width of a loose filter from then on
-    spreads  the policy's even_spread, spread_share and overdue_after
     """
     kept, given_up, last = 0, 0, steps[len(steps) - 1, 1]
     for slot in order:
@@ -156,9 +155,7 @@ def fill_waiting(
         for step in range(len(steps)):
             if steps[step, 0] <= waited:
                 width = steps[step, 1]
-        w.spread = np.inf
-        if waited < spreads[2]:
-            w.spread = max(spreads[0], spreads[1] * width) + s.high - s.low
+        w.spread = even_spread + s.high - s.low
         if s.loose:
             w.lo, w.hi = min(w.lo, s.low - width), max(w.hi, s.high + width)
             w.last_lo, w.last_hi = min(w.last_lo, s.low - last), max(w.last_hi, s.high + last)

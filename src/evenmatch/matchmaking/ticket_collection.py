@@ -20,8 +20,8 @@ class TicketTotals(NamedTuple):
 
     reach   the lowest upper end of their windows
     top     the highest percentile of a player
-    waited  the longest wait
-    spread  the largest allowed spread of percentiles
+    waited  the longest wait;  waits  the sum of all waits
+    spread  the largest spread of percentiles that is allowed at once
     """
 
     seats: int
@@ -30,6 +30,7 @@ class TicketTotals(NamedTuple):
     rating_low: float
     rating_high: float
     waited: float
+    waits: float
     spread: float
 
 
@@ -52,7 +53,7 @@ class TargetMatch(NamedTuple):
 
     largest      the largest party size in the match
     mixed        whether teams may have parties of different sizes
-    most_spread  the largest spread of percentiles that any waiting ticket allows
+    most_spread  the largest spread of percentiles that any waiting ticket allows at once
     """
 
     largest: int
@@ -107,7 +108,7 @@ def _begin(v: QueueView, hi: Floats, work: CollectionBuffers, first: int) -> Tic
     work.mark[0] += 1
     work.marked[first] = work.mark[0]
     seats = t.size + np.int64(0)  # as wide as the sum will be
-    return TicketTotals(seats, hi[first], t.high, t.rating_low, t.rating_high, t.waited, t.spread)
+    return TicketTotals(seats, hi[first], t.high, t.rating_low, t.rating_high, t.waited, t.waited, t.spread)
 
 
 @merged
@@ -120,6 +121,7 @@ def _with(s: TicketTotals, t: Any, end: float) -> TicketTotals:  # noqa: ANN401
         min(s.rating_low, t.rating_low),
         max(s.rating_high, t.rating_high),
         max(s.waited, t.waited),
+        s.waits + t.waited,
         max(s.spread, t.spread),
     )
 
@@ -155,17 +157,28 @@ def _evict(
 
 @lean
 def _is_full(
-    v: QueueView, s: TicketTotals, rules: KernelRules, aim: TargetMatch, work: CollectionBuffers, j: int
+    v: QueueView,
+    s: TicketTotals,
+    rules: KernelRules,
+    aim: TargetMatch,
+    work: CollectionBuffers,
+    count: int,
+    neighbours: bool,
 ) -> bool:
-    """Whether the collected tickets, the last of them `j`, can form a match."""
-    if s.top - v.t[work.active[0]].low > s.spread or not work.counts[aim.largest]:
+    """Whether the collected tickets can form a match.
+
+    neighbours  whether no other ticket of the pass lies between them: they may be far apart after the usual wait
+    """
+    if not work.counts[aim.largest]:
+        return False
+    if s.top - v.t[work.active[0]].low > s.spread and not (neighbours and s.waits >= v.usual_wait * count):
         return False
     if rules.roles:
         return bool(s.seats == rules.teams * rules.size)
     if aim.mixed:
         if s.waited < rules.party_wait:
             return False
-    elif work.counts[v.t[j].size] % rules.teams:
+    elif work.counts[v.t[work.active[count - 1]].size] % rules.teams:
         return False
     party = v.t[work.active[0]].size
     return fills(work.counts, rules.teams, rules.size, party, aim.largest, aim.mixed, work.scratch)
@@ -211,28 +224,33 @@ def _goes(
 @lean
 def collect(
     v: QueueView, search: Search, k: int, rules: KernelRules, aim: TargetMatch, work: CollectionBuffers
-) -> tuple[int, int, TicketTotals]:
-    """Collect tickets upwards from at[k] until they can form a match: (count, index in `at` of the last, totals).
+) -> tuple[int, int, bool, TicketTotals]:
+    """Collect tickets upwards from at[k] until they can form a match.
 
-    (0, -1, undefined) if no match is possible. Collected tickets are pairwise compatible; the lowest is the first.
+    Returns their count, the index in `at` of the last one, whether they are neighbours (no other free ticket of the
+    pass lies between them), and their totals; count 0 if no match is possible. Collected tickets are pairwise
+    compatible; the lowest is the first.
     """
     lo, hi, at = search.lo, search.hi, search.at
     first = at[k]
     s = _begin(v, hi, work, first)
     if lo[first] > v.t[first].low or s.reach < s.top or (rules.roles and not _opens(v, work, first)):
-        return 0, -1, s
-    bottom, count = v.t[first].low, 1
-    far = min(s.reach, bottom + aim.most_spread)
+        return 0, -1, False, s
+    bottom, count, gone, neighbours = v.t[first].low, 1, 0, True
     for q in range(k + 1, min(len(at), k + SEEN * len(work.active) // AT_HAND)):
         j = at[q]
         t = v.t[j]
-        if t.low > s.reach:
-            if t.low > far:
-                break
-            count, s = _evict(v, hi, t.low, rules, work, count)
-        if search.taken[j] or lo[j] > bottom or not _goes(v, s, t, hi[j], rules, work, j):
+        neighbours = neighbours and count + gone == q - k
+        if t.low > (hi[first] if neighbours else min(hi[first], bottom + aim.most_spread)):
+            break
+        if search.taken[j]:
+            gone += 1
             continue
-        if count == len(work.active) or t.low > far:
+        if t.low > s.reach:
+            count, s = _evict(v, hi, t.low, rules, work, count)
+        if lo[j] > bottom or not _goes(v, s, t, hi[j], rules, work, j):
+            continue
+        if count == len(work.active):
             break
         work.active[count] = j
         count += 1
@@ -240,6 +258,6 @@ def collect(
             work.counts[t.size] += 1
         work.marked[j] = work.mark[0]
         s = _with(s, t, hi[j])
-        if s.seats >= rules.teams * rules.size and _is_full(v, s, rules, aim, work, j):
-            return count, q, s
-    return 0, -1, s
+        if s.seats >= rules.teams * rules.size and _is_full(v, s, rules, aim, work, count, neighbours):
+            return count, q, neighbours, s
+    return 0, -1, False, s

@@ -202,7 +202,7 @@ def _estimate(queue: Queue, view: QueueView, place: int, now: int, policy: Polic
     totals = []
     for after, width in policy.steps if loose else ((0.0, chosen),):
         reach = max(width, chosen)
-        band = min(reach, max(policy.even_spread, policy.spread_share * width if loose else 0.0))
+        band = reach
         near = _within(rate, middle - band / 2, middle + band / 2)
         if near > 0:
             whole = constant / near
@@ -219,7 +219,6 @@ def _opponent_in(queue: Queue, view: QueueView, place: int, now: int, policy: Po
     gap = np.maximum(t["high"] - own["low"], own["high"] - t["low"])
     waited = np.maximum(t["waited"], own["waited"])
     wait = np.maximum(_reaches_in(policy, t, gap), _reaches_in(policy, view.t[place : place + 1], gap))
-    wait = np.maximum(wait, [policy.spread_wait(wide) for wide in gap.tolist()] - waited)
     mixed = (t["newcomers"] > 0) != (own["newcomers"] > 0)
     wait = np.maximum(wait, np.where(mixed, policy.newcomer_wait - waited, 0.0))
     wait[((t["able"] & own["able"]) == 0) | (np.arange(len(t)) == place)] = INFINITE
