@@ -44,7 +44,7 @@ class Policy(Checked):
     )
     smaller_after: float = number(120.0, 0, MOST, "The least wait of every player of a match with smaller teams.")
     steps: tuple[Step, ...] = structure(
-        ((0.0, 4.5), (45.0, 10.0), (75.0, 20.0), (120.0, 40.0), (240.0, 100.0)),
+        ((0.0, 4.5), (60.0, 10.0), (90.0, 20.0), (120.0, 40.0), (240.0, 100.0)),
         "The width of a loose filter by time waited: pairs of seconds and percentiles.",
     )
     uncertainty: float = number(
@@ -82,8 +82,8 @@ class Policy(Checked):
         4.5,
         0,
         100,
-        "The spread (percentiles between the lowest and the highest player) allowed to every match at once, within "
-        "filters; a wider match consists of neighbours who have waited as long as is usual.",
+        "The spread (percentiles between the lowest and the highest player) up to which a match may pass over players in "
+        "between; the players of a wider match are neighbours in the queue. Filters limit both.",
     )
     spread_cost: float = number(
         30.0, 0, MOST, "Cost per percentile between the lowest and the highest player, when matches compete."
@@ -159,8 +159,7 @@ def presets() -> dict[str, Policy]:
     return {
         "balanced": Policy(),
         "quick": Policy(
-            steps=((0.0, 5.0), (10.0, 10.0), (20.0, 20.0), (40.0, 40.0), (80.0, 100.0)),
-            even_spread=9.0,
+            steps=((0.0, 9.0), (30.0, 20.0), (60.0, 40.0), (120.0, 100.0)),
             max_odds=0.7,
             overdue_after=180.0,
             party_wait=0.0,
@@ -168,7 +167,7 @@ def presets() -> dict[str, Policy]:
             rematch_wait=10.0,
         ),
         "fair": Policy(
-            steps=((0.0, 1.0), (20.0, 2.0), (60.0, 5.0), (150.0, 10.0), (300.0, 20.0), (480.0, 40.0), (600.0, 100.0)),
+            steps=((0.0, 2.5), (120.0, 5.0), (240.0, 10.0), (360.0, 20.0), (480.0, 40.0), (600.0, 100.0)),
             even_spread=2.5,
             max_odds=0.55,
             uncertainty=1.0,

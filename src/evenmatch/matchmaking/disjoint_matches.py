@@ -57,16 +57,15 @@ def _choose(
     party = v.t[active[0]].size
     choose(work.counts, rules.teams, rules.size, party, aim.largest, aim.mixed, wanted)
     _oldest_first(v, active, count)
-    taken, top, spread, waits = 0, 0.0, 0.0, 0.0
+    taken, top, spread = 0, 0.0, 0.0
     for i in range(count):
         t = v.t[active[i]]
         if wanted[t.size] > 0:
             wanted[t.size] -= 1
             out[taken] = active[i]
             taken += 1
-            top, spread, waits = max(top, t.high), max(spread, t.spread), waits + t.waited
-    even = top - v.t[active[0]].low <= spread
-    return taken if even or (neighbours and waits >= v.usual_wait * taken) else 0
+            top, spread = max(top, t.high), max(spread, t.spread)
+    return taken if neighbours or top - v.t[active[0]].low <= spread else 0
 
 
 @lean

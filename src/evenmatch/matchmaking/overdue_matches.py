@@ -7,15 +7,14 @@ import numpy as np
 from evenmatch.durations import SECOND
 from evenmatch.history import Floats
 from evenmatch.matchmaking.overdue_tickets import oldest_with
+from evenmatch.matchmaking.records import Records
 from evenmatch.matchmaking.tick import NEAREST, TickState
 from evenmatch.matchmaking.tickets import MOST_REGIONS, Whole
-from evenmatch.matchmaking.records import Records
 from evenmatch.matchmaking.view import role_room, rules_of
 from evenmatch.policy import INFINITE, Policy
 
 ANY = MOST_REGIONS  # the region bit of tickets that can play anywhere
-OVERDUE_MEANS = 8.0  # in a queue where all wait long, only a wait so many times the mean is overdue
-MOST_MEAN = 2.0  # largest mean that counts, as a multiple of `overdue_after`: so overdue tickets exist in any queue
+OVERDUE_MEANS = 16.0  # in a queue where all wait long, only a wait so many times the mean is overdue
 KEPT_FOR = 8  # overdue tickets without enough players for which the available ones are reserved
 IN_TURN = 256  # overdue tickets served in one tick; if there are more, half of these places rotate among them
 VISITS = 5_000_000  # limit of tickets inspected in one tick
@@ -60,7 +59,7 @@ def overdue_from(t: Records, policy: Policy) -> float:
         return INFINITE
     waited = np.sort(t["waited"][t["loose"] & (t["size"] == 1)])[: -policy.players]
     mean = float(waited.mean()) if len(waited) else 0.0
-    return max(policy.overdue_after, OVERDUE_MEANS * min(mean, MOST_MEAN * policy.overdue_after))
+    return max(policy.overdue_after, OVERDUE_MEANS * min(mean, policy.overdue_after))
 
 
 def _in_turn(tickets: Whole, now: int) -> Whole:

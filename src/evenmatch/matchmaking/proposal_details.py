@@ -42,7 +42,7 @@ def tell(queue: Queue, v: QueueView, policy: Policy, now: int, made: Made, expir
         waited=measures["waited"].copy(),
         costs=np.stack(
             (
-                np.where(measures["spread"] > policy.even_spread, v.usual_wait, 0.0),
+                policy.spread_cost * measures["spread"],
                 policy.odds_cost * 100 * np.nan_to_num(np.abs(odds - 0.5)),
                 rematch_costs(v, rules_of(policy, now, policy.team_size), start, ticket),
                 policy.newcomer_wait * measures["mixed"],

@@ -32,7 +32,10 @@ TICKET = np.dtype([("queued", "i8"), *_PARTY, ("alive", "?")], align=True)
 WAITING = np.dtype(  # fields read in every step of the search come first, in one cache line
     [
         ("waited", "f8"),  # seconds
-        ("spread", "f8"),  # spread of percentiles allowed to its match at once, including that of the party
+        (
+            "spread",
+            "f8",
+        ),  # spread of percentiles allowed to a match of other than neighbours, including that of the party
         *_PARTY,
         ("slot", "i8"),
         ("lo", "f8"),  # the present window, and the widest one
@@ -66,7 +69,6 @@ class QueueView(NamedTuple):
     role     int64 (P,)  bit r: the member offers role r of the policy; of length 1 without roles
     apart_start  int64 (N+1,);  apart  int64: places of the tickets that each ticket must not meet now
     accepts  uint64 (N,)  the values of attributes and maps that each ticket accepts now; see attribute_fields
-    usual_wait  the mean wait, in seconds, that the tickets of a match wider than `spread` have reached
     """
 
     t: Any
@@ -76,7 +78,6 @@ class QueueView(NamedTuple):
     apart_start: NDArray[np.int64]
     apart: NDArray[np.int64]
     accepts: NDArray[np.uint64]
-    usual_wait: float
 
 
 class KernelRules(NamedTuple):

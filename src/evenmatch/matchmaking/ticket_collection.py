@@ -20,8 +20,8 @@ class TicketTotals(NamedTuple):
 
     reach   the lowest upper end of their windows
     top     the highest percentile of a player
-    waited  the longest wait;  waits  the sum of all waits
-    spread  the largest spread of percentiles that is allowed at once
+    waited  the longest wait
+    spread  the largest spread of percentiles that is allowed unless they are neighbours
     """
 
     seats: int
@@ -30,7 +30,6 @@ class TicketTotals(NamedTuple):
     rating_low: float
     rating_high: float
     waited: float
-    waits: float
     spread: float
 
 
@@ -53,7 +52,7 @@ class TargetMatch(NamedTuple):
 
     largest      the largest party size in the match
     mixed        whether teams may have parties of different sizes
-    most_spread  the largest spread of percentiles that any waiting ticket allows at once
+    most_spread  the largest spread of percentiles that any waiting ticket allows
     """
 
     largest: int
@@ -108,7 +107,7 @@ def _begin(v: QueueView, hi: Floats, work: CollectionBuffers, first: int) -> Tic
     work.mark[0] += 1
     work.marked[first] = work.mark[0]
     seats = t.size + np.int64(0)  # as wide as the sum will be
-    return TicketTotals(seats, hi[first], t.high, t.rating_low, t.rating_high, t.waited, t.waited, t.spread)
+    return TicketTotals(seats, hi[first], t.high, t.rating_low, t.rating_high, t.waited, t.spread)
 
 
 @merged
@@ -121,7 +120,6 @@ def _with(s: TicketTotals, t: Any, end: float) -> TicketTotals:  # noqa: ANN401
         min(s.rating_low, t.rating_low),
         max(s.rating_high, t.rating_high),
         max(s.waited, t.waited),
-        s.waits + t.waited,
         max(s.spread, t.spread),
     )
 
@@ -167,11 +165,11 @@ def _is_full(
 ) -> bool:
     """Whether the collected tickets can form a match.
 
-    neighbours  whether no other ticket of the pass lies between them: they may be far apart after the usual wait
+    neighbours  whether no other free ticket of the pass lies between them: then any spread is allowed
     """
     if not work.counts[aim.largest]:
         return False
-    if s.top - v.t[work.active[0]].low > s.spread and not (neighbours and s.waits >= v.usual_wait * count):
+    if s.top - v.t[work.active[0]].low > s.spread and not neighbours:
         return False
     if rules.roles:
         return bool(s.seats == rules.teams * rules.size)

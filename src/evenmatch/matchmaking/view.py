@@ -15,7 +15,6 @@ from evenmatch.matchmaking.tickets import ANYWHERE, Masks, Whole, rows_of, start
 from evenmatch.options import options_of
 from evenmatch.policy import INFINITE, Policy
 
-USUAL = 0.9  # below 1, so that players who are alone in the queue reach it together
 AGE = 300_000_000  # seconds: a longer wait means that a time is not in microseconds
 
 # Options of a policy that kernels read as they are: a field of KernelRules with the name of an option.
@@ -42,7 +41,15 @@ def view_of(queue: Queue, now: int, policy: Policy) -> tuple[QueueView, Whole]:
     longest = INFINITE if policy.max_wait is None else policy.max_wait
     t, expired = np.empty(len(order), WAITING), np.empty(len(order), np.int64)
     visible, given_up = fill_waiting(
-        queue.tickets, order, now, longest, policy.team_size, np.array(policy.steps), float(policy.even_spread), t, expired
+        queue.tickets,
+        order,
+        now,
+        longest,
+        policy.team_size,
+        np.array(policy.steps),
+        float(policy.even_spread),
+        t,
+        expired,
     )
     t = t[:visible]
     if visible and t["waited"].max() > AGE:
@@ -55,16 +62,8 @@ def view_of(queue: Queue, now: int, policy: Policy) -> tuple[QueueView, Whole]:
     if policy.uncertainty > 0:
         t = _with_bands(t, queue, policy)
     apart = keep_apart(t, queue.members, queue.named, now, float(policy.rematch_wait), float(policy.rematch_fade))
-    view = QueueView(
-        t, queue.members, queue.named, _offers(queue, policy), *apart, _accepts(queue, t, policy), usual_wait(t)
-    )
+    view = QueueView(t, queue.members, queue.named, _offers(queue, policy), *apart, _accepts(queue, t, policy))
     return view, np.sort(expired[:given_up])
-
-
-def usual_wait(t: Records) -> float:
-    """The mean wait that the tickets of a wide match must have reached: USUAL times that of loose single players."""
-    waited = t["waited"][t["loose"] & (t["size"] == 1)]
-    return USUAL * float(waited.mean()) if len(waited) else 0.0
 
 
 def check_policy(policy: object, where: str) -> None:
