@@ -23,6 +23,7 @@ MOST_PLAYERS = 256  # in a match
 LARGEST_TEAM = 50
 Step = tuple[float, float]
 INFINITE = float("inf")
+OVERDUE_TIMES = 16.0  # limits of a wait that is overdue: as a multiple of the mean wait, and of `overdue_after`
 MOST = 1_000_000  # seconds, points or milliseconds: beyond any useful value
 
 
@@ -71,7 +72,8 @@ class Policy(Checked):
         240.0,
         0,
         MOST,
-        "Loose tickets with this wait come first, and other players are reserved for them; none: never.",
+        "Loose tickets with this wait, or 16 times the mean wait if that is more, come first, and other players are "
+        "reserved for them; at most 16 times this value; none: never.",
         optional=True,
     )
     party_wait: float = number(5.0, 0, MOST, "Cost of different party sizes in the teams.")
@@ -82,11 +84,14 @@ class Policy(Checked):
         4.5,
         0,
         100,
-        "The spread (percentiles between the lowest and the highest player) up to which a match may pass over players in "
-        "between; the players of a wider match are neighbours in the queue. Filters limit both.",
+        "The spread (percentiles between the lowest and the highest player) up to which a match may pass over "
+        "players in between; the players of a wider match are neighbours in the queue. Filters limit both.",
     )
     spread_cost: float = number(
-        30.0, 0, MOST, "Cost per percentile between the lowest and the highest player, when matches compete."
+        30.0,
+        0,
+        MOST,
+        "Cost per percentile of spread where matches compete: 0 makes the most matches, more makes closer ones first.",
     )
     odds_cost: float = number(2.0, 0, MOST, "Cost per percent away from even odds, when teams are chosen.")
     roles: Mapping[str, int] = structure(
@@ -134,6 +139,22 @@ class Policy(Checked):
         """The width of a loose filter after `waited` seconds, in percentiles."""
         return max(width for after, width in self.steps if after <= max(waited, 0.0))
 
+    def overdue_from(self, mean_wait: float) -> float:
+        """The wait in seconds from which loose tickets are overdue where players wait `mean_wait` seconds on average.
+
+        In a queue where everybody waits long, only those who wait OVERDUE_TIMES longer are overdue.
+        """
+        if self.overdue_after is None:
+            return INFINITE
+        return max(self.overdue_after, OVERDUE_TIMES * min(mean_wait, self.overdue_after))
+
+    def open_to_all_after(self, mean_wait: float) -> float:
+        """The wait in seconds after which a loose ticket can be in a match with every other loose one.
+
+        It is overdue, so other players are reserved for it, and their filters have reached the last step, too.
+        """
+        return self.overdue_from(mean_wait) + self.steps[-1][0]
+
     @classmethod
     def from_data(cls, data: Mapping[str, object]) -> Policy:
         """Create a policy from the data of a TOML or JSON document; `preset` is its base (`balanced` by default).
@@ -161,7 +182,7 @@ def presets() -> dict[str, Policy]:
         "quick": Policy(
             steps=((0.0, 9.0), (30.0, 20.0), (60.0, 40.0), (120.0, 100.0)),
             max_odds=0.7,
-            overdue_after=180.0,
+            overdue_after=120.0,
             party_wait=0.0,
             newcomer_wait=5.0,
             rematch_wait=10.0,

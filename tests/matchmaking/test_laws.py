@@ -35,20 +35,20 @@ def saturating(line_ups):
 POLICIES = {
     "duels": Policy(team_size=1),
     "pairs": Policy(team_size=2, steps=HASTY, overdue_after=60.0),
-    "pairs without caps": Policy(team_size=2, max_odds=None, spread_share=1.0, even_spread=100.0, **AT_ONCE),
+    "pairs without caps": Policy(team_size=2, max_odds=None, even_spread=100.0, **AT_ONCE),
     "near": Policy(team_size=2, max_ping=60.0, steps=HASTY),
-    "threes in bands": Policy(team_size=3, uncertainty=1.5, spread_share=1.0),
+    "threes in bands": Policy(team_size=3, uncertainty=1.5),
     "threes with roles": Policy(team_size=3, roles={"guard": 1, "healer": 1}, steps=HASTY, **AT_ONCE),
     "all roles": Policy(team_size=4, roles={"guard": 2, "healer": 1, "scout": 1}, max_odds=None),
     "close ratings": Policy(team_size=3, max_rating_spread=120.0, max_odds=0.52),
     "smaller teams": Policy(team_size=4, min_team_size=2, smaller_after=20.0, steps=HASTY, overdue_after=200.0),
     "free for all": Policy(team_size=1, teams=6, max_odds=None, steps=HASTY),
     "three teams": Policy(team_size=2, teams=3, max_odds=0.7, overdue_after=100.0),
-    "four teams with roles": Policy(team_size=3, teams=4, roles={"scout": 1}, max_odds=None, spread_share=1.0),
+    "four teams with roles": Policy(team_size=3, teams=4, roles={"scout": 1}, max_odds=None),
     "sixes": presets()["balanced"],
     "quick": replace(presets()["quick"], max_wait=500.0),
     "fair": replace(presets()["fair"], team_size=4, overdue_after=100.0),
-    "tens": Policy(team_size=10, odds=saturating, steps=HASTY, spread_share=1.0, max_wait=650.0),
+    "tens": Policy(team_size=10, odds=saturating, steps=HASTY, max_wait=650.0),
 }
 fuzz = settings(deadline=None, suppress_health_check=list(HealthCheck))
 
@@ -101,7 +101,7 @@ EXACT = {
     "pairs": Policy(team_size=2, max_odds=None, overdue_after=None, **AT_ONCE),
     "threes": Policy(team_size=3, max_odds=None, overdue_after=None, even_spread=2.0, **AT_ONCE),
     "trios": Policy(team_size=1, teams=3, max_odds=None, overdue_after=None, even_spread=1.0, **AT_ONCE),
-    "filters alone": Policy(team_size=2, max_odds=None, overdue_after=None, spread_share=1.0, **AT_ONCE),
+    "filters alone": Policy(team_size=2, max_odds=None, overdue_after=None, **AT_ONCE),
     "smaller": Policy(team_size=3, min_team_size=1, smaller_after=60.0, max_odds=None, overdue_after=None, **AT_ONCE),
 }
 places = st.one_of(st.integers(0, 12), st.floats(0, 12, allow_subnormal=False))
@@ -422,10 +422,10 @@ COURSES = {
     "pairs and duels": {"pairs": POLICIES["near"], "duels": Policy(team_size=1, max_wait=900.0, steps=HASTY)},
     "three teams and roles": {
         "three": Policy(team_size=1, teams=3, steps=HASTY, overdue_after=30.0, max_odds=None, **AT_ONCE),
-        "roles": Policy(team_size=2, roles={"guard": 1, "healer": 1}, spread_share=1.0, steps=HASTY, max_wait=300.0),
+        "roles": Policy(team_size=2, roles={"guard": 1, "healer": 1}, steps=HASTY, max_wait=300.0),
     },
     "free for all and smaller teams": {
-        "all": Policy(team_size=1, teams=4, uncertainty=1.0, max_odds=None, spread_share=1.0, steps=HASTY),
+        "all": Policy(team_size=1, teams=4, uncertainty=1.0, max_odds=None, steps=HASTY),
         "smaller": Policy(team_size=3, min_team_size=1, smaller_after=30.0, max_rating_spread=150.0, steps=HASTY),
     },
 }

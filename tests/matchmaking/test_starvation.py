@@ -137,7 +137,7 @@ def test_who_hardly_fits_anybody_is_matched_within_the_bound_and_so_is_everybody
 @pytest.mark.parametrize("scene", SCENES)
 def test_without_care_for_the_overdue_they_would_wait_for_ever(scene):
     """So that the test above says something. Nor is it the preferred spread that keeps them waiting: any is allowed."""
-    careless = replace(TRIOS, overdue_after=NEVER, spread_share=1.0, even_spread=100.0)
+    careless = replace(TRIOS, overdue_after=NEVER, even_spread=100.0)
     first, arrivals, right = SCENES[scene]()
     seconds = longest_allowed(TRIOS, right) + 60
     waited, _ = measured_waits(careless, arrivals, first, seconds)

@@ -11,7 +11,7 @@ from evenmatch.matchmaking.schedule import pick
 from evenmatch.matchmaking.ticket_collection import CollectionBuffers, Search, TargetMatch, TicketTotals, collect
 from evenmatch.matchmaking.tickets import Whole
 
-REWARD = 6000.0  # base value of a match in seconds; waiting and cost change it by at most half
+COST = 60.0  # seconds: a match that costs so much more has a value e times lower
 
 
 @lean
@@ -70,9 +70,8 @@ def _choose(
 
 @lean
 def _value(v: QueueView, s: TicketTotals, rules: KernelRules, work: CollectionBuffers) -> float:
-    """The value of the collected match in seconds: higher for a longer wait, lower for a wider spread."""
-    cost = rules.spread_cost * (s.top - v.t[work.active[0]].low)
-    return float(REWARD + min(s.waited, REWARD / 2) - min(cost, REWARD / 2))
+    """The value of the collected match, 0 to 1: the wider, the lower; above all for close ones."""
+    return float(np.exp(-rules.spread_cost * (s.top - v.t[work.active[0]].low) / COST))
 
 
 @compiled

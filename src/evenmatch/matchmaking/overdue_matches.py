@@ -10,11 +10,10 @@ from evenmatch.matchmaking.overdue_tickets import oldest_with
 from evenmatch.matchmaking.records import Records
 from evenmatch.matchmaking.tick import NEAREST, TickState
 from evenmatch.matchmaking.tickets import MOST_REGIONS, Whole
-from evenmatch.matchmaking.view import role_room, rules_of
-from evenmatch.policy import INFINITE, Policy
+from evenmatch.matchmaking.view import meets_in, role_room, rules_of
+from evenmatch.policy import Policy
 
 ANY = MOST_REGIONS  # the region bit of tickets that can play anywhere
-OVERDUE_MEANS = 16.0  # in a queue where all wait long, only a wait so many times the mean is overdue
 KEPT_FOR = 8  # overdue tickets without enough players for which the available ones are reserved
 IN_TURN = 256  # overdue tickets served in one tick; if there are more, half of these places rotate among them
 VISITS = 5_000_000  # limit of tickets inspected in one tick
@@ -25,8 +24,8 @@ REFUSED = 64  # most tickets excluded per search because of the odds
 def serve_overdue(tick: TickState) -> None:
     """Create a match for each overdue loose ticket, or reserve other tickets for it, oldest first.
 
-    Reserved are the oldest tickets that can form a match with it once all windows are at their widest; newer tickets do
-    not change this choice, so the wait ends. For the first few overdue tickets that lack players even then, the
+    Reserved are the tickets whose filters and its own reach each other soonest, of those that can form a match with it
+    once all windows are at their widest. A newer ticket replaces one of them only if it does so sooner: the wait ends. For the first few overdue tickets that lack players even then, the
     available ones are reserved until more join. Overdue tickets are never reserved for another ticket, and all take
     part in the usual search too.
     """
@@ -40,7 +39,7 @@ def serve_overdue(tick: TickState) -> None:
     for first in _in_turn(by_age[overdue[by_age]], tick.now).tolist():
         if not tick.free[first] or search.create_match(first):
             continue
-        later, refused = search.together(t["last_lo"], t["last_hi"], by_age, first)
+        later, refused = search.together(t["last_lo"], t["last_hi"], search.soonest(first), first)
         if not len(later) and not refused and kept_for < KEPT_FOR:
             later = search.available(patient, first)
             kept_for += len(later) > 1
@@ -52,14 +51,12 @@ def serve_overdue(tick: TickState) -> None:
 def overdue_from(t: Records, policy: Policy) -> float:
     """The wait in seconds from which loose tickets are overdue; infinite: never.
 
-    `overdue_after`, or OVERDUE_MEANS times the mean wait of the loose single players where that is more. The mean leaves
-    out the longest-waiting players of one match: those who are overdue and those reserved for them.
+    `overdue_after`, or 16 times the mean wait of the loose single players where that is more, but at most 16 times
+    `overdue_after`: see Policy.overdue_from. The mean leaves out the longest-waiting players of one match, who may be
+    overdue or reserved.
     """
-    if policy.overdue_after is None:
-        return INFINITE
     waited = np.sort(t["waited"][t["loose"] & (t["size"] == 1)])[: -policy.players]
-    mean = float(waited.mean()) if len(waited) else 0.0
-    return max(policy.overdue_after, OVERDUE_MEANS * min(mean, policy.overdue_after))
+    return policy.overdue_from(float(waited.mean()) if len(waited) else 0.0)
 
 
 def _in_turn(tickets: Whole, now: int) -> Whole:
@@ -91,6 +88,12 @@ class _Search:
                 self.tick.make(np.array([0, len(match)]), match, self.rules)
                 return True
         return False
+
+    def soonest(self, first: int) -> Whole:
+        """All tickets in the order in which their filters and that of `first` reach each other; ties by age."""
+        reach = meets_in(self.tick.policy, self.tick.view.t, first)[self.by_age]
+        order: Whole = self.by_age[np.argsort(reach, kind="stable")]
+        return order
 
     def together(self, lo: Floats, hi: Floats, order: Whole, first: int) -> tuple[Whole, bool]:
         """A match with this ticket from the first compatible ones in `order` (empty: none); whether odds refused any.

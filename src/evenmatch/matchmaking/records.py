@@ -35,7 +35,7 @@ WAITING = np.dtype(  # fields read in every step of the search come first, in on
         (
             "spread",
             "f8",
-        ),  # spread of percentiles allowed to a match of other than neighbours, including that of the party
+        ),  # spread of percentiles up to which its match may pass over others, with that of the party
         *_PARTY,
         ("slot", "i8"),
         ("lo", "f8"),  # the present window, and the widest one

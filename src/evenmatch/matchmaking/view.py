@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from evenmatch.errors import InputError
+from evenmatch.history import Floats
 from evenmatch.matchmaking.attribute_fields import fields_of, mask_of, waived_bits
 from evenmatch.matchmaking.conflict import keep_apart
 from evenmatch.matchmaking.queue import Queue
@@ -62,8 +63,27 @@ def view_of(queue: Queue, now: int, policy: Policy) -> tuple[QueueView, Whole]:
     if policy.uncertainty > 0:
         t = _with_bands(t, queue, policy)
     apart = keep_apart(t, queue.members, queue.named, now, float(policy.rematch_wait), float(policy.rematch_fade))
-    view = QueueView(t, queue.members, queue.named, _offers(queue, policy), *apart, _accepts(queue, t, policy))
+    view = QueueView(
+        t, queue.members, queue.named, _offers(queue, policy), apart[0], apart[1], _accepts(queue, t, policy)
+    )
     return view, np.sort(expired[:given_up])
+
+
+def meets_in(policy: Policy, t: Records, place: int) -> Floats:
+    """Seconds until the filters of each ticket and of the one at `place` reach each other; infinite: they never do."""
+    own = t[place]
+    gap = np.maximum(t["high"] - own["low"], own["high"] - t["low"])
+    return np.maximum(_reaches_in(policy, t, gap), _reaches_in(policy, t[place : place + 1], gap))
+
+
+def _reaches_in(policy: Policy, t: Records, gap: Floats) -> Floats:
+    """Seconds until the filters of these tickets reach over a gap, float64 (N,); infinite: they never do."""
+    chosen = np.maximum(t["low"] - t["chosen_lo"], t["chosen_hi"] - t["high"])
+    after, width = (np.array(column) for column in zip(*policy.steps, strict=True))
+    step = np.searchsorted(np.maximum.accumulate(width), gap)
+    begins = np.append(after, INFINITE)[step]
+    wait: Floats = np.where(t["loose"], begins - t["waited"], INFINITE)
+    return np.where(gap <= chosen, 0.0, np.maximum(wait, 0.0))
 
 
 def check_policy(policy: object, where: str) -> None:

@@ -16,9 +16,9 @@ from evenmatch.matchmaking.attribute_fields import AttributeField, Fields, agree
 from evenmatch.matchmaking.conflict import worth
 from evenmatch.matchmaking.odds import LineUps, exceeds, predicted_odds
 from evenmatch.matchmaking.queue import Queue
-from evenmatch.matchmaking.records import QueueView, Records
+from evenmatch.matchmaking.records import QueueView
 from evenmatch.matchmaking.tickets import Tickets, Whole
-from evenmatch.matchmaking.view import rules_of, view_of
+from evenmatch.matchmaking.view import meets_in, rules_of, view_of
 from evenmatch.policy import INFINITE, Policy
 
 
@@ -216,9 +216,8 @@ def _estimate(queue: Queue, view: QueueView, place: int, now: int, policy: Polic
 def _opponent_in(queue: Queue, view: QueueView, place: int, now: int, policy: Policy) -> float:
     """Seconds until a single player may play a duel with one of those who wait now; infinite: with none of them."""
     t, own = view.t, view.t[place]
-    gap = np.maximum(t["high"] - own["low"], own["high"] - t["low"])
     waited = np.maximum(t["waited"], own["waited"])
-    wait = np.maximum(_reaches_in(policy, t, gap), _reaches_in(policy, view.t[place : place + 1], gap))
+    wait = meets_in(policy, t, place)
     mixed = (t["newcomers"] > 0) != (own["newcomers"] > 0)
     wait = np.maximum(wait, np.where(mixed, policy.newcomer_wait - waited, 0.0))
     wait[((t["able"] & own["able"]) == 0) | (np.arange(len(t)) == place)] = INFINITE
@@ -241,16 +240,6 @@ def _duels(view: QueueView, place: int, rivals: Whole) -> LineUps:
     """Duels of one single player with each of several others."""
     members = view.members[np.stack((np.full(len(rivals), view.t["first"][place]), view.t["first"][rivals]), 1).ravel()]
     return LineUps(2, np.arange(2 * len(rivals) + 1), members["player"], members["rating"])
-
-
-def _reaches_in(policy: Policy, t: Records, gap: Floats) -> Floats:
-    """Seconds until the filters of these tickets reach over a gap, float64 (N,); infinite: they never do."""
-    chosen = np.maximum(t["low"] - t["chosen_lo"], t["chosen_hi"] - t["high"])
-    after, width = (np.array(column) for column in zip(*policy.steps, strict=True))
-    step = np.searchsorted(np.maximum.accumulate(width), gap)
-    begins = np.append(after, INFINITE)[step]
-    wait: Floats = np.where(t["loose"], begins - t["waited"], INFINITE)
-    return np.where(gap <= chosen, 0.0, np.maximum(wait, 0.0))
 
 
 def _within(rate: Floats, low: float, high: float) -> float:
