@@ -91,7 +91,7 @@ class Policy(Checked):
         30.0,
         0,
         MOST,
-        "Cost per percentile of spread where matches compete: 0 makes the most matches, more makes closer ones first.",
+        "Cost per percentile of spread where matches compete; 0: as many matches as possible.",
     )
     odds_cost: float = number(2.0, 0, MOST, "Cost per percent away from even odds, when teams are chosen.")
     roles: Mapping[str, int] = structure(

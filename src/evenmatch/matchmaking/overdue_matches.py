@@ -25,9 +25,9 @@ def serve_overdue(tick: TickState) -> None:
     """Create a match for each overdue loose ticket, or reserve other tickets for it, oldest first.
 
     Reserved are the tickets whose filters and its own reach each other soonest, of those that can form a match with it
-    once all windows are at their widest. A newer ticket replaces one of them only if it does so sooner: the wait ends. For the first few overdue tickets that lack players even then, the
-    available ones are reserved until more join. Overdue tickets are never reserved for another ticket, and all take
-    part in the usual search too.
+    once all windows are at their widest. A newer ticket replaces one of them only if it does so sooner: the wait ends.
+    For the first few overdue tickets that lack players even then, the available ones are reserved until more join.
+    Overdue tickets are never reserved for another ticket, and all take part in the usual search too.
     """
     t = tick.view.t
     overdue = t["loose"] & (t["waited"] >= overdue_from(t, tick.policy))

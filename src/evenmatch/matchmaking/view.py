@@ -63,9 +63,8 @@ def view_of(queue: Queue, now: int, policy: Policy) -> tuple[QueueView, Whole]:
     if policy.uncertainty > 0:
         t = _with_bands(t, queue, policy)
     apart = keep_apart(t, queue.members, queue.named, now, float(policy.rematch_wait), float(policy.rematch_fade))
-    view = QueueView(
-        t, queue.members, queue.named, _offers(queue, policy), apart[0], apart[1], _accepts(queue, t, policy)
-    )
+    accepts = _accepts(queue, t, policy)
+    view = QueueView(t, queue.members, queue.named, _offers(queue, policy), apart[0], apart[1], accepts)
     return view, np.sort(expired[:given_up])
 
 
