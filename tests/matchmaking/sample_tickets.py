@@ -7,7 +7,9 @@ from evenmatch.matchmaking import Member, Policy, Proposals, Queue, Ticket, prop
 SECOND = 1_000_000
 NOW = 1_700_000_000 * SECOND
 
+STEPS = ((0.0, 2.0), (15.0, 5.0), (30.0, 10.0), (60.0, 20.0), (120.0, 40.0), (240.0, 100.0))
 PREFER_NOTHING = {
+    "steps": STEPS,
     "party_wait": 0.0,
     "newcomer_wait": 0.0,
     "rematch_wait": 0.0,

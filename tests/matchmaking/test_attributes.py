@@ -91,7 +91,7 @@ wishes = st.tuples(
 @pytest.mark.parametrize("declared", EXACTLY)
 @pytest.mark.parametrize("name", ["duels", "pairs", "trios", "filters alone", "smaller"])
 def test_where_single_players_can_be_matched_some_are(name, declared):
-    policy, outcomes = replace(EXACT[name], attributes=EXACTLY[declared]), set()
+    policy, outcomes = replace(EXACT[name], attributes=EXACTLY[declared], even_spread=100.0), set()
 
     @settings(fuzz, max_examples=60)
     @given(st.lists(wishes, min_size=policy.teams, max_size=8))

@@ -18,6 +18,7 @@ from evenmatch.matchmaking.queues import Queues
 from evenmatch.matchmaking.ticket import Member, Met, Ticket
 from evenmatch.matchmaking.tickets import Tickets
 from evenmatch.policy import Policy, presets
+from matchmaking.sample_tickets import STEPS
 from reference import matchmaking as slow
 
 SECOND = 1_000_000
@@ -76,23 +77,32 @@ def test_no_proposal_breaks_a_rule(name):
     assert made > 10  # the rules were looked at
 
 
-@pytest.mark.parametrize("name", ["pairs without caps", "threes in bands", "duels", "three teams", "sixes"])
-def test_only_a_ticket_that_is_overdue_is_in_a_match_wider_than_preferred(name):
-    policy, made = POLICIES[name], 0
+@pytest.mark.parametrize("name", ["duels", "pairs", "sixes", "threes", "trios"])
+def test_a_match_wider_than_even_consists_of_neighbours(name):
+    policy, wide = replace({**POLICIES, **EXACT}[name], overdue_after=None, even_spread=3.0), 0
 
     @settings(fuzz, max_examples=15)
     @given(seed=st.integers(0, 2**32 - 1), count=st.integers(30, 120))
     def check(seed, count):
-        nonlocal made
-        tickets = {one.id: one for one in slow.made_up(seed, count, START, largest=2)}
-        for proposal in propose(queue_of(list(tickets.values())), START, policy):
+        nonlocal wide
+        tickets = {one.id: _anywhere(one) for one in slow.made_up(seed, count, START, largest=1)}
+        found = list(propose(queue_of(list(tickets.values())), START, policy))
+        placed = {ticket for proposal in found for ticket in proposal.tickets}
+        for proposal in found:
             match = [tickets[one] for one in proposal.tickets]
-            overdue = any(one.loose and slow.seconds(one, START) >= policy.overdue_after for one in match)
-            assert overdue or slow.is_narrow_enough(match, START, policy)
-            made += 1
+            assert slow.is_narrow_enough(match, START, policy, [*_without(tickets, placed), *match])
+            wide += proposal.spread > 3
 
     check()
-    assert made > 10
+    assert wide > 10
+
+
+def _anywhere(ticket):
+    return replace(ticket, members=tuple(replace(member, ping={}) for member in ticket.members))
+
+
+def _without(tickets, placed):
+    return [ticket for number, ticket in tickets.items() if number not in placed]
 
 
 # what no region, avoid list, role, cap or preference keeps apart: here no match is ever overlooked
@@ -136,7 +146,9 @@ def test_where_single_players_can_be_matched_some_are(name):
 
 
 def test_the_twin_finds_what_is_wrong_with_a_match():
-    policy = Policy(team_size=2, max_ping=100.0, max_rating_spread=300.0, roles={"healer": 1}, min_team_size=1)
+    policy = Policy(
+        team_size=2, steps=STEPS, max_ping=100.0, max_rating_spread=300.0, roles={"healer": 1}, min_team_size=1
+    )
 
     def ticket(number, *members, waited=0):
         told = [

@@ -34,7 +34,6 @@ ACCEPTED = {
     "rematch_wait": (0, MOST, False, False),
     "rematch_fade": (1, MOST, False, False),
     "even_spread": (0, 100, False, False),
-    "spread_share": (0, 1, False, False),
     "spread_cost": (0, MOST, False, False),
     "odds_cost": (0, MOST, False, False),
     "vetoes": (0, 63, True, False),
@@ -211,7 +210,7 @@ def test_a_toml_document_changes_the_preset_that_it_names():
         steps=((0.0, 3.0), (20.0, 7.5), (60.0, 50.0)),
         roles={"healer": 2, "tank": 1},
     )
-    assert (policy.max_odds, policy.overdue_after, policy.party_wait) == (0.7, 90.0, 0.0)  # as quick has them
+    assert (policy.max_odds, policy.overdue_after, policy.party_wait) == (0.7, 120.0, 0.0)  # as quick has them
 
 
 def test_the_preset_balanced_is_the_default():
@@ -274,7 +273,7 @@ def test_an_unknown_name_is_refused_with_what_was_meant(document, message, hint)
 
 
 # Seconds waited and the width of the preset balanced
-WIDTHS = [(-5, 2), (0, 2), (14.999, 2), (15, 5), (30, 10), (59.9, 10), (60, 20), (120, 40), (240, 100), (1e9, 100)]
+WIDTHS = [(-5, 4.5), (0, 4.5), (59.999, 4.5), (60, 10), (90, 20), (119.9, 20), (120, 40), (240, 100), (1e9, 100)]
 
 
 @pytest.mark.parametrize(("waited", "expected"), WIDTHS)
@@ -282,14 +281,17 @@ def test_a_width_is_that_of_the_last_step_reached(waited, expected):
     assert Policy().width(waited) == expected
 
 
-# Spread of a match and the seconds after which balanced allows it: 4.5 always, then a fifth of the step of that time
-SPREADS = [(0, 0), (4.5, 0), (4.51, 120), (8, 120), (8.01, 240), (20, 240), (20.1, 240), (100, 240)]
+# Mean wait in seconds, when tickets are overdue (240 s, or 16 times the mean wait, or 16 times 240 s at most), and when
+# they can be in a match with every other loose one, under balanced with its last step at 240 s
+OVERDUE = [(0, 240, 480), (15, 240, 480), (16, 256, 496), (100, 1600, 1840), (240, 3840, 4080), (1e6, 3840, 4080)]
 
 
-@pytest.mark.parametrize(("spread", "expected"), SPREADS)
-def test_a_spread_is_worth_the_waiting_that_allows_it(spread, expected):
-    assert Policy().spread_wait(spread) == expected
-    assert Policy(overdue_after=50).spread_wait(spread) == min(expected, 50)
+@pytest.mark.parametrize(("mean", "overdue", "open_to_all"), OVERDUE)
+def test_tickets_are_overdue_relative_to_the_waits_of_their_queue(mean, overdue, open_to_all):
+    assert (Policy().overdue_from(mean), Policy().open_to_all_after(mean)) == (overdue, open_to_all)
+    assert (
+        Policy(overdue_after=None).overdue_from(mean) == Policy(overdue_after=None).open_to_all_after(mean) == math.inf
+    )
 
 
 def test_odds_are_those_of_elos_curve_on_the_policys_scale():

@@ -155,10 +155,8 @@ def test_of_equals_the_oldest_go_first_then_the_smaller_numbers():
 
 def test_the_closest_match_goes_first():
     tickets = [solo(1, 50), solo(2, 51.8), solo(3, 52), solo(4, 53.9)]
-    assert matched_tickets(tickets, plain_policy()) == [
-        [1, 2],
-        [3, 4],
-    ]  # both can be made: more matches go before closer ones
+    assert matched_tickets(tickets, plain_policy(spread_cost=1)) == [[1, 2], [3, 4]]  # as many as possible
+    assert matched_tickets(tickets, plain_policy(spread_cost=60)) == [[2, 3]]  # e^-0.2 is more than e^-1.8 + e^-1.9
     assert matched_tickets(tickets[:3], plain_policy()) == [[2, 3]]
     assert matched_tickets(tickets[1:], plain_policy()) == [[2, 3]]
 
@@ -441,42 +439,68 @@ def test_a_match_that_cannot_be_predicted_is_made_and_costs_nothing_for_its_odds
     assert match.costs["odds"] == 0
 
 
-# Seconds waited by the older of two strict players who chose more, and how far apart they may be
-EVEN = [(0, 4.5), (119.999, 4.5), (120, 8), (240, 20)]
+# How far apart two players are who both accept each other, and whether they meet although a third one, whom neither
+# accepts, stands between them: up to even_spread (4.5)
+PASSED_OVER = [(4.5, True), (4.5 + 1e-6, False), (20, False)]
 
 
-@pytest.mark.parametrize(("waited", "widest"), EVEN)
-def test_strict_players_too_meet_in_a_wider_match_when_one_has_waited(waited, widest):
+@pytest.mark.parametrize("waited", [0, 1e6])
+@pytest.mark.parametrize(("away", "expected"), PASSED_OVER)
+def test_a_close_match_may_pass_over_others_and_a_wide_one_may_not(away, expected, waited):
+    pair = [solo(1, 50, waited=waited, **STRICT), solo(2, 50 + away, waited=waited, **STRICT)]
+    between = solo(3, 50 + away / 2, within=0.0, loose=False)
     policy = plain_policy(even_spread=4.5)
-    for away, expected in ((widest, [[1, 2]]), (widest + 1e-6, [])):
-        assert matched_tickets([solo(1, 50, waited=waited, **STRICT), solo(2, 50 + away, **STRICT)], policy) == expected
+    assert matched_tickets([*pair, between], policy) == ([[1, 2]] if expected else [])
+    assert matched_tickets(pair, policy) == [[1, 2]]  # neighbours, however far apart
+    beyond = [solo(3, 49.9, within=0.0, loose=False), solo(4, 50.1 + away, within=0.0, loose=False)]
+    assert matched_tickets([*pair, *beyond], policy) == [[1, 2]]
 
 
-def test_an_overdue_ticket_of_either_kind_may_be_in_any_match_that_the_filters_allow():
-    for loose in (True, False):
-        pair = [solo(1, 50, waited=300, within=30.0, loose=loose), solo(2, 79, **STRICT)]
-        assert matched_tickets(pair, plain_policy(even_spread=4.5, overdue_after=300)) == [[1, 2]]
-        assert matched_tickets(pair, plain_policy(even_spread=4.5, overdue_after=301)) == []
-
-
-# Seconds waited by a loose player who chose 30, and the widest match with a strict one: a fifth of the step
-WIDER = [(0, 4.5), (60, 4.5), (119.999, 4.5), (120, 8), (239.999, 8), (240, 20)]
-
-
-@pytest.mark.parametrize(("waited", "widest"), WIDER)
-def test_a_loose_player_who_has_waited_allows_a_wider_match(waited, widest):
+def test_players_between_whom_others_were_matched_are_neighbours():
+    """50 and 51 are the closest; then nobody stands between 40 and 60 any more."""
+    tickets = [solo(at, place, **STRICT) for at, place in enumerate((40, 50, 51, 60))]
     policy = plain_policy(even_spread=4.5)
-    for away, expected in ((widest, [[1, 2]]), (widest + 1e-6, [])):
-        pair = [solo(1, 50, **STRICT), solo(2, 50 + away, within=30.0, waited=waited)]
-        assert matched_tickets(pair, policy) == expected
+    assert matched_tickets(tickets, policy) == [[0, 3], [1, 2]]
 
 
-@pytest.mark.parametrize("percentiles", [(58, 57, 56, 50), (42, 43, 44, 50), (50, 54, 56, 58), (50, 46, 44, 42)])
-def test_a_wide_match_is_found_at_whichever_end_the_loose_player_is_who_allows_it(percentiles):
-    first, *others = percentiles
-    tickets = [solo(1, first, within=30.0, waited=245), *(solo(at, p, **STRICT) for at, p in enumerate(others, 2))]
-    assert matched_tickets(tickets, plain_policy(team_size=2, even_spread=4.5)) == [[1, 2, 3, 4]]
-    assert matched_tickets(tickets[1:], plain_policy(team_size=2, even_spread=4.5)) == []
+def test_how_far_friends_are_apart_comes_on_top():
+    """A party of 50 and 56 has six percentiles of its own: with those at 50 to 60, ten, it passes over the one at 57."""
+    tickets = [
+        party(1, [50, 56], **STRICT),
+        party(2, [52, 60], **STRICT),
+        party(3, [57, 57], within=0.0, loose=False),
+    ]
+    assert matched_tickets(tickets, plain_policy(team_size=2, even_spread=4.5)) == [[1, 2]]
+    assert matched_tickets(tickets, plain_policy(team_size=2, even_spread=1.9)) == []
+
+
+@pytest.mark.parametrize("percentiles", [(58, 57, 56, 50), (50, 54, 56, 58)])
+def test_a_wide_match_of_neighbours_needs_no_waiting(percentiles):
+    tickets = [solo(at, place, **STRICT) for at, place in enumerate(percentiles)]
+    assert matched_tickets(tickets, plain_policy(team_size=2, even_spread=4.5)) == [[0, 1, 2, 3]]
+
+
+def test_an_overdue_ticket_may_be_in_any_match_that_the_filters_allow():
+    """Overdue from 300 s on, since the other loose player has not waited at all; strict players never are."""
+    others = [solo(2, 79, **STRICT), solo(3, 60, within=0.0, loose=False)]
+    for loose, waited, expected in ((True, 300, [[1, 2]]), (True, 299.9, []), (False, 1e6, [])):
+        one = solo(1, 50, waited=waited, within=30.0, loose=loose)
+        assert matched_tickets([one, *others], plain_policy(even_spread=4.5, overdue_after=300)) == expected
+
+
+# Seconds that ten other loose players have waited, and from when a ticket of duels is overdue with overdue_after 100:
+# sixteen times their mean wait, without the two longest
+LATE = [(1, 100), (10, 160), (100, 1600), (1000, 1600)]
+
+
+@pytest.mark.parametrize(("others", "expected"), LATE)
+def test_a_ticket_is_overdue_relative_to_the_waits_of_others(others, expected):
+    crowd = [solo(at, 0, waited=others, avoid=tuple(range(10, 20))) for at in range(10, 20)]
+    rest = [solo(2, 79, **STRICT), solo(3, 60, within=0.0, loose=False)]
+    policy = plain_policy(even_spread=4.5, overdue_after=100)
+    for waited, met in ((expected, [[1, 2]]), (expected - 0.1, [])):
+        one = solo(1, 50, waited=waited, within=30.0, avoid=tuple(range(10, 20)))
+        assert matched_tickets([one, *crowd, solo(21, 0, waited=5000, avoid=(1, *range(10, 20))), *rest], policy) == met
 
 
 def test_who_is_overdue_comes_before_a_closer_match_of_others():

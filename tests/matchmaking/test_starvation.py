@@ -69,11 +69,10 @@ def measured_waits(policy, arrivals, first, seconds):
 def longest_allowed(policy, a_second):
     """The longest that a loose ticket may wait, if so many players who could be in a match with it come in a second.
 
-    Until it is overdue; until there are enough of them, for which twice the mean time is room for chance; until their
-    windows, too, are at their widest; and ten seconds.
+    Until it is overdue and the windows of others, too, are at their widest; until there are enough of them, for which
+    twice the mean time is room for chance; and ten seconds.
     """
-    last_step = policy.steps[-1][0]
-    return math.ceil(max(policy.overdue_after, last_step) + 2 * policy.players / a_second + last_step + 10)
+    return math.ceil(policy.open_to_all_after(math.inf) + 2 * policy.players / a_second + 10)
 
 
 def mixed_arrivals(seed, a_second, strict=0.0):
@@ -130,7 +129,7 @@ def test_who_hardly_fits_anybody_is_matched_within_the_bound_and_so_is_everybody
     first, arrivals, right = SCENES[scene]()
     bound = longest_allowed(TRIOS, right)
     waited, loose = measured_waits(TRIOS, arrivals, first, bound + 60)
-    assert waited[OUTLIER] <= bound
+    assert waited[OUTLIER] <= bound / 3  # these queues are busy: 16 times their mean wait comes first
     assert max(waited[one] for one in loose) <= bound
 
 
@@ -161,7 +160,7 @@ def test_overdue_tickets_that_nobody_fits_do_not_keep_others_from_being_served()
     ]
     queue = Queue()
     queue.join_all(Tickets.of([*hopeless, made_party(300, 1, [1.0]), made_party(301, 1, [99.0])]))
-    found = propose(queue, 3600 * SECOND, Policy(team_size=1, max_odds=None))
+    found = propose(queue, 7200 * SECOND, Policy(team_size=1, max_odds=None))
     assert [set(proposal.tickets) for proposal in found] == [{300, 301}]
 
 
@@ -173,13 +172,13 @@ def test_an_overdue_ticket_is_matched_with_whomever_the_cap_on_odds_allows():
     ]
     queue = Queue()
     queue.join_all(Tickets.of(tickets))
-    assert [set(proposal.tickets) for proposal in propose(queue, 3600 * SECOND, Policy(team_size=1))] == [{1, 3}]
+    assert [set(proposal.tickets) for proposal in propose(queue, 7200 * SECOND, Policy(team_size=1))] == [{1, 3}]
 
 
 @pytest.mark.parametrize("size", [1, 2])
 def test_once_all_are_overdue_only_a_cap_forbids_a_match(size):
     """Few tickets anywhere on the ladder, all windows at their widest; the twin tries every match there could be."""
-    policy, now, outcomes = Policy(team_size=size), 3600 * SECOND, set()
+    policy, now, outcomes = Policy(team_size=size), 7200 * SECOND, set()
     for seed in range(120):
         rng = np.random.default_rng(seed)
         places = rng.uniform(0, 100, int(rng.integers(2 * size, 2 * size + 4))).tolist()

@@ -29,7 +29,7 @@ def window(ticket, policy=None):
     return float(view.t["lo"][0]), float(view.t["hi"][0])
 
 
-# Members (percentile, within, loose or strict), seconds waited, the window; steps of the preset `balanced`
+# Members (percentile, within, loose or strict), seconds waited, the window
 WINDOWS = [
     ([(50, 2, LOOSE)], 0, (48, 52)),
     ([(50, 2, LOOSE)], 15 - JUST, (48, 52)),

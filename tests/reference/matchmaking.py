@@ -190,21 +190,29 @@ def odds_of(teams: Teams, policy: Policy) -> float:
     return float(policy.odds(LineUps.of(players, [_ratings(team) for team in teams]))[0])
 
 
-def is_narrow_enough(match: Sequence[Ticket], now: int, policy: Policy) -> bool:
+def is_narrow_enough(match: Sequence[Ticket], now: int, policy: Policy, waiting: Sequence[Ticket]) -> bool:
     """Whether the policy prefers such a match to more waiting.
 
-    Between its lowest and its highest player may be even_spread, or a share of the step that a ticket's waiting has
-    reached, and as much more as there is between the members of that ticket; any spread once a ticket is overdue.
+    Between its lowest and its highest player may be even_spread, and as much more as there is between the members of one
+    of its tickets; any spread if no other of the waiting tickets that could be in it stands between them.
     """
-    if policy.overdue_after is not None and any(seconds(ticket, now) >= policy.overdue_after for ticket in match):
-        return True
     stretches = [stretch(member, reached(ticket, now, policy), policy) for ticket in match for member in ticket.members]
-    most = 0.0
-    for ticket in match:
-        at = [member.percentile for member in ticket.members]
-        share = policy.spread_share * policy.width(seconds(ticket, now))
-        most = max(most, max(policy.even_spread, share) + (max(at) - min(at)))
-    return max(high for _, high in stretches) - min(low for low, _ in stretches) <= most
+    apart = [
+        max(one.percentile for one in ticket.members) - min(one.percentile for one in ticket.members)
+        for ticket in match
+    ]
+    if max(high for _, high in stretches) - min(low for low, _ in stretches) <= policy.even_spread + max(apart):
+        return True
+    places = sorted(
+        waiting,
+        key=lambda ticket: (
+            min(stretch(member, reached(ticket, now, policy), policy)[0] for member in ticket.members),
+            ticket.queued,
+            ticket.id,
+        ),
+    )
+    chosen = [place for place, ticket in enumerate(places) if any(ticket is one for one in match)]
+    return chosen[-1] - chosen[0] == len(match) - 1
 
 
 def lawful(tickets: Sequence[Ticket], now: int, policy: Policy) -> Iterator[list[list[Ticket]]]:
@@ -230,11 +238,14 @@ def can_match(tickets: Sequence[Ticket], now: int, policy: Policy) -> bool:
 
 
 def can_match_evenly(tickets: Sequence[Ticket], now: int, policy: Policy) -> bool:
-    """Whether one exists that is not wider than the policy prefers either."""
-    return any(
-        is_narrow_enough([ticket for team in teams for ticket in team], now, policy)
-        for teams in lawful(tickets, now, policy)
-    )
+    """Whether one exists that is not wider than the policy prefers either; for single players."""
+    for teams in lawful(tickets, now, policy):
+        match = [ticket for team in teams for ticket in team]
+        smaller = len(match) < policy.players
+        waiting = [one for one in tickets if not smaller or seconds(one, now) >= policy.smaller_after]
+        if is_narrow_enough(match, now, policy, waiting):
+            return True
+    return False
 
 
 def _divisions(match: Sequence[Ticket], teams: int, size: int) -> Iterator[list[list[Ticket]]]:
