@@ -464,11 +464,11 @@ def test_players_between_whom_others_were_matched_are_neighbours():
 
 
 def test_how_far_friends_are_apart_comes_on_top():
-    """A party of 50 and 56 has six percentiles of its own: with those at 50 to 60, ten, it passes over the one at 57."""
+    """Parties of 50 and 56, 52 and 60: eight percentiles of the second and 2 more; those at 51 stand between."""
     tickets = [
         party(1, [50, 56], **STRICT),
         party(2, [52, 60], **STRICT),
-        party(3, [57, 57], within=0.0, loose=False),
+        party(3, [51, 51], within=0.0, loose=False),
     ]
     assert matched_tickets(tickets, plain_policy(team_size=2, even_spread=4.5)) == [[1, 2]]
     assert matched_tickets(tickets, plain_policy(team_size=2, even_spread=1.9)) == []
@@ -495,12 +495,15 @@ LATE = [(1, 100), (10, 160), (100, 1600), (1000, 1600)]
 
 @pytest.mark.parametrize(("others", "expected"), LATE)
 def test_a_ticket_is_overdue_relative_to_the_waits_of_others(others, expected):
-    crowd = [solo(at, 0, waited=others, avoid=tuple(range(10, 20))) for at in range(10, 20)]
+    alone = set(range(10, 21))  # they avoid each other, and the one who may be overdue
+    crowd = [
+        solo(at, 0, waited=5000 if at == 20 else others, within=0.0, avoid=(1, *(alone - {at}))) for at in sorted(alone)
+    ]
     rest = [solo(2, 79, **STRICT), solo(3, 60, within=0.0, loose=False)]
     policy = plain_policy(even_spread=4.5, overdue_after=100)
     for waited, met in ((expected, [[1, 2]]), (expected - 0.1, [])):
-        one = solo(1, 50, waited=waited, within=30.0, avoid=tuple(range(10, 20)))
-        assert matched_tickets([one, *crowd, solo(21, 0, waited=5000, avoid=(1, *range(10, 20))), *rest], policy) == met
+        one = solo(1, 50, waited=waited, within=30.0)
+        assert matched_tickets([one, *crowd, *rest], policy) == met
 
 
 def test_who_is_overdue_comes_before_a_closer_match_of_others():
@@ -511,8 +514,8 @@ def test_who_is_overdue_comes_before_a_closer_match_of_others():
 
 
 def test_a_match_is_kept_free_for_who_is_overdue():
-    """1 is overdue and too far from 2 and 3 until they widen, to 40, at 120: so they are not given to each other."""
-    tickets = [solo(1, 90, waited=240), solo(2, 50, waited=119), solo(3, 50, waited=100)]
+    """1 is overdue and too far from 2 until it widens, to 40, at 120: so 2 and 3 are not given to each other."""
+    tickets = [solo(1, 90, waited=240), solo(2, 50, waited=119), solo(3, 50)]
     policy = plain_policy(overdue_after=240)
     assert matched_tickets(tickets, policy) == []
     assert matched_tickets(tickets, plain_policy()) == [[2, 3]]
@@ -524,7 +527,7 @@ def test_costs_are_told_in_seconds_by_name():
     match = proposed(tickets, Policy(team_size=1))[0]
     assert list(match.costs) == ["spread", "odds", "rematch", "newcomers", "parties", "attributes"]
     chance = 1 / (1 + 10 ** (-40 / 400))
-    assert match.costs["spread"] == 120  # what allows six percentiles
+    assert match.costs["spread"] == 180  # six percentiles at 30 seconds each
     assert match.costs["odds"] == pytest.approx(2 * 100 * (chance - 0.5))
     assert (match.costs["rematch"], match.costs["newcomers"], match.costs["parties"]) == (0, 0, 0)
     assert (match.spread, match.waited) == (6, 130)

@@ -193,8 +193,8 @@ def odds_of(teams: Teams, policy: Policy) -> float:
 def is_narrow_enough(match: Sequence[Ticket], now: int, policy: Policy, waiting: Sequence[Ticket]) -> bool:
     """Whether the policy prefers such a match to more waiting.
 
-    Between its lowest and its highest player may be even_spread, and as much more as there is between the members of one
-    of its tickets; any spread if no other of the waiting tickets that could be in it stands between them.
+    Between its lowest and its highest player may be even_spread, and as much more as there is between the members of
+    one of its tickets; any spread if no other of the waiting tickets that could be in it stands between them.
     """
     stretches = [stretch(member, reached(ticket, now, policy), policy) for ticket in match for member in ticket.members]
     apart = [

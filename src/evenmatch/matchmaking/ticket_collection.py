@@ -246,6 +246,7 @@ def collect(
             continue
         if t.low > s.reach:
             count, s = _evict(v, hi, t.low, rules, work, count)
+            neighbours = False
         if lo[j] > bottom or not _goes(v, s, t, hi[j], rules, work, j):
             continue
         if count == len(work.active):
