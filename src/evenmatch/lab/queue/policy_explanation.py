@@ -7,6 +7,8 @@ from math import isfinite
 from evenmatch.lab.queue.policy_fit import PolicyFit
 from evenmatch.lab.queue.policy_prediction import QueuePrediction
 
+LONG = "longer than was simulated"
+
 
 def explain(fit: PolicyFit) -> list[str]:
     """Explain in sentences who plays, what the fitted policy would change, and whether it keeps the target."""
@@ -15,16 +17,17 @@ def explain(fit: PolicyFit) -> list[str]:
 
 def _crowd(seen: QueuePrediction) -> str:
     strict = "nobody is strict" if seen.share_strict == 0 else f"{seen.share_strict * 100:.0f} % of them are strict"
-    return f"{_rate(seen.arrivals)} join, {strict}; a match of {seen.policy.players} takes {_filling(seen)} to arrive."
+    players = f"the {seen.policy.players} players of a match"
+    return f"{_rate(seen.arrivals)} join, {strict}; {players} take {_filling(seen)} to arrive."
 
 
 def _kept(fit: PolicyFit) -> list[str]:
     now, then, share = fit.present, fit.fitted, fit.target.share_in_words
     return [
         f"With matches of up to {then.policy.even_spread:.3g} percentiles at once, {share} wait {_wait(then)} "
-        f"(now {_wait(now)}).",
-        f"Half of the matches span {_spread(then.spread)} (now {_spread(now.spread)}), "
-        f"95 of 100 span {_spread(then.widest)} (now {_spread(now.widest)}).",
+        f"({_now(now.wait)}).",
+        f"Half of the matches span {_spread(then)} (now {now.spread:.1f}), 95 of 100 {then.widest:.1f} or less "
+        f"(now {now.widest:.1f}).",
     ]
 
 
@@ -33,8 +36,8 @@ def _missed(fit: PolicyFit) -> list[str]:
     return [
         f"{fit.target.in_words[0].upper()}{fit.target.in_words[1:]} cannot be kept by any width.",
         f"The nearest is matches of up to {nearest.policy.even_spread:.3g} percentiles at once: {share} wait "
-        f"{_wait(nearest)} (now {_wait(fit.present)}), and half of the matches span {_spread(nearest.spread)} "
-        f"(now {_spread(fit.present.spread)}).",
+        f"{_wait(nearest)} ({_now(fit.present.wait)}), and half of the matches span {_spread(nearest)} (now "
+        f"{fit.present.spread:.1f}).",
         "Allow a longer wait or a smaller share, or choose smaller teams.",
     ]
 
@@ -45,7 +48,7 @@ def _strict(fit: PolicyFit) -> list[str]:
         return []
     return [
         f"These are players with loose filters. Strict filters never widen: of the strict players "
-        f"{fit.target.share_in_words} wait {_seconds(then)} (now {_seconds(now)})."
+        f"{fit.target.share_in_words} wait {_seconds(then)} ({_now(now)})."
     ]
 
 
@@ -64,7 +67,7 @@ def _rate(arrivals: float) -> str:
 
 
 def _filling(seen: QueuePrediction) -> str:
-    return f"{seen.policy.players / seen.arrivals:.0f} s" if seen.arrivals > 0 else "for ever"
+    return f"{seen.policy.players / seen.arrivals:.0f} s" if seen.arrivals > 0 else "a long time"
 
 
 def _wait(seen: QueuePrediction) -> str:
@@ -72,8 +75,12 @@ def _wait(seen: QueuePrediction) -> str:
 
 
 def _seconds(wait: float) -> str:
-    return f"{wait:.0f} s or less" if isfinite(wait) else "longer than was simulated"
+    return f"{wait:.0f} s or less" if isfinite(wait) else LONG
 
 
-def _spread(spread: float) -> str:
-    return f"{spread:.1f} percentiles or less" if isfinite(spread) else "nothing, for none is made"
+def _now(wait: float) -> str:
+    return f"now {wait:.0f} s" if isfinite(wait) else f"now {LONG}"
+
+
+def _spread(seen: QueuePrediction) -> str:
+    return f"{seen.spread:.1f} percentiles or less"

@@ -26,7 +26,8 @@ STEP = 1.15  # factor of one widening
 SEARCH_SEED, CHECK_SEED = 1, 2
 RUNS = 1 + len(LOWER_STARTS) + HALVINGS + 1 + WIDENINGS + 1  # at most
 MARGIN = 0.1  # smaller differences from the present policy are not worth a change
-LEAST_SECONDS, MOST_SECONDS = 900.0, 14_400.0
+LEAST_SECONDS, MOST_SECONDS = 900.0, 7200.0
+TICKS = 1200  # more take too long where few players wait long; see SimulatedLength
 LEAST_PLAYERS, MOST_PLAYERS = 1500, 20_000
 TARGETS = 8  # simulated time is at least this many times the target's wait
 OVERDUE = 3.0  # times the target's wait after which a ticket is overdue
@@ -52,13 +53,15 @@ class SimulatedLength(NamedTuple):
 
     @classmethod
     def of(cls, arrivals: float, target: WaitTarget) -> SimulatedLength:
-        """Long enough for a stable share of players who wait longer, and not much longer.
+        """Long enough for a stable share of players who wait longer, with ticks that are short beside the target.
 
         arrivals  players per second
         """
         least = max(LEAST_SECONDS, LEAST_PLAYERS / arrivals)
         most = min(MOST_SECONDS, max(LEAST_SECONDS, MOST_PLAYERS / arrivals))
-        return cls(max(min(least, most), TARGETS * target.within), max(1.0, target.within / 30.0))
+        seconds = max(min(least, most), TARGETS * target.within)
+        tick = min(max(target.within / 30.0, seconds / TICKS), target.within / 10.0)
+        return cls(seconds, max(tick, 1.0))
 
 
 def scenario_arrivals(scenario: Scenario, target: WaitTarget) -> Arrivals:
@@ -172,5 +175,3 @@ class _Search:
         run = play(self._arrivals(policy, seed), propose, policy, "", None, progress=step)
         self._runs += 1
         return predict(run, self._target)
-
-

@@ -52,7 +52,9 @@ def predict(run: Run, target: WaitTarget) -> QueuePrediction:
     The wait is that of players with loose filters; if nobody has one, of all. Players count who joined after the
     queue had time to fill, and early enough that a longer wait than the target's is seen.
     """
-    loose = np.logical_and.reduceat(run.tickets.loose, run.tickets.start[:-1]) if len(run.tickets) else np.empty(0, bool)
+    loose = (
+        np.logical_and.reduceat(run.tickets.loose, run.tickets.start[:-1]) if len(run.tickets) else np.empty(0, bool)
+    )
     within, end = target.within * SECOND, int(run.ticks[-1])
     judged = (run.tickets.queued >= within) & (run.tickets.queued <= end - within)
     judged_loose = judged & loose if loose.any() else judged
@@ -75,5 +77,3 @@ def _quantile(run: Run, tickets: Flags, share: float) -> float:
     waits: Floats = np.where(run.fate == MATCHED, run.waits, inf)[tickets]
     players = np.repeat(waits, run.sizes[tickets])
     return float(np.quantile(players, share, method="inverted_cdf")) if len(players) else inf
-
-
