@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from evenmatch.errors import ConflictError, UnknownNameError
+from evenmatch.lab.queue import policy_fit
 from evenmatch.ledger.tables import tickets
 from evenmatch.ledger.tables.tickets import Party, TicketRow
 from evenmatch.policy import presets
@@ -48,6 +49,13 @@ def store_joins(service, ladder, times, queue="ranked", first=1):
 
 def evenly(start, seconds, count):
     return start + (np.arange(count) * seconds * SECOND / count).astype(np.int64)
+
+
+@pytest.fixture(autouse=True)
+def short_simulations(monkeypatch):
+    """A quarter of the usual length: how exact fits are is tested in tests/lab."""
+    monkeypatch.setattr(policy_fit, "LEAST_PLAYERS", 375)
+    monkeypatch.setattr(policy_fit, "LEAST_SECONDS", 225.0)
 
 
 @pytest.fixture
@@ -136,7 +144,7 @@ def test_a_fit_is_adopted_by_itself_and_noted_with_its_explanation(auto, busy, s
     assert (entry.actor, entry.target) == ("service", "ranked")
     assert entry.body["policy"]["even_spread"] == after.policy.even_spread != before.policy.even_spread
     assert entry.body["explanation"] == done.result["explanation"]
-    assert "players a second join" in entry.body["explanation"][0]
+    assert "Players join at 0.5" in entry.body["explanation"][0]
     assert (after.policy.overdue_after, after.rules, after.change > before.change) == (60.0, AUTO, True)
     assert done.result["fit"]["fitted"]["wait"] <= 20
     last = auto_policies.last_fit(auto._jobs, ladder, after)
@@ -147,9 +155,9 @@ def test_the_next_fit_is_a_day_later_and_nothing_changes_without_a_gain(auto, bu
     first = ended(auto, auto.step()[0])
     adopted = busy.queue(ladder, "ranked")
     clock.move(seconds=86_300)
-    store_joins(service, ladder, evenly(clock.now - 20 * MINUTE, 1200, 600), first=5000)
+    store_joins(service, ladder, evenly(clock.now - 18 * MINUTE, 1180, 600), first=5000)
     assert auto.step() == []
-    clock.move(seconds=200)
+    clock.move(seconds=100)
     (job,) = auto.step()
     second = ended(auto, job)
     assert (first.result["adopted"], second.result["adopted"]) == (True, False)
@@ -171,7 +179,7 @@ def test_no_policy_is_adopted_during_an_experiment(auto, busy, service, ladder):
 
 
 def test_a_policy_that_misses_the_target_is_not_adopted(busy, service, ladder):
-    """Two come in 4 s: with 95 of 100 within 5 s of them nothing can be done."""
+    """One comes every two seconds, and the second of a pair later than 5 s in a twelfth of the cases: e^-2.5."""
     fitted = policy_fits.fit(service, ladder, "ranked", WaitTarget(within=5, share=0.99))
     assert "cannot be kept by any width" in " ".join(fitted.explanation)
     with pytest.raises(ConflictError, match="no width keeps 99 of 100 within 5 s"):

@@ -18,7 +18,7 @@ def explain(fit: PolicyFit) -> list[str]:
 def _crowd(seen: QueuePrediction) -> str:
     strict = "nobody is strict" if seen.share_strict == 0 else f"{seen.share_strict * 100:.0f} % of them are strict"
     players = f"the {seen.policy.players} players of a match"
-    return f"{_rate(seen.arrivals)} join, {strict}; {players} take {_filling(seen)} to arrive."
+    return f"Players join at {_rate(seen.arrivals)}, {strict}; {players} take {_filling(seen)} to arrive."
 
 
 def _kept(fit: PolicyFit) -> list[str]:
@@ -62,8 +62,8 @@ def _verdict(fit: PolicyFit) -> list[str]:
 
 def _rate(arrivals: float) -> str:
     if arrivals >= 0.1:
-        return f"{arrivals:.2g} players a second"
-    return f"{arrivals * 3600:.0f} players an hour"
+        return f"{arrivals:.2g} a second"
+    return f"{arrivals * 3600:.0f} an hour"
 
 
 def _filling(seen: QueuePrediction) -> str:
