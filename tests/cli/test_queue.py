@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from evenmatch.service.callers.audit_trail import Audit
 from evenmatch.service.service import Service
 from service.test_policy_fits import SECOND, evenly, store_joins
 
@@ -110,10 +111,8 @@ def test_a_queue_with_a_target_is_fitted_each_day_until_a_policy_is_set(queue_co
     assert (told["rules"]["auto_within"], told["policy"]["even_spread"]) == (90, 10.0)  # the policy so far
     refused = queue_command("set", "duel", "ranked", "--policy", "fair", "--within", "45")
     assert (refused.code, "--within and --share are for --policy auto" in refused.err) == (2, True)
-    assert (
-        "expected a number from 5 to 3,600"
-        in queue_command("set", "duel", "q", "--policy", "auto", "--within", "1").err
-    )
+    short = queue_command("set", "duel", "casual", "--policy", "auto", "--within", "1")
+    assert "expected a number from 5 to 3,600" in short.err
 
 
 def test_a_queue_that_too_few_joined_is_not_fitted(queue_command):
@@ -123,7 +122,7 @@ def test_a_queue_that_too_few_joined_is_not_fitted(queue_command):
     assert "0 players joined queue 'ranked' in the last day; at least 200 are needed" in refused.err
 
 
-def test_a_queue_is_fitted_explained_and_adopted(queue_command, run, league):
+def test_a_queue_is_fitted_explained_and_adopted(queue_command, league):
     queue_command("set", "duel", "ranked", "--team-size", "1")
     with Service.open(str(league)) as service:
         store_joins(service, "duel", evenly(service.clock() - 1200 * SECOND, 1200, 600), first=10_000)
@@ -136,5 +135,7 @@ def test_a_queue_is_fitted_explained_and_adopted(queue_command, run, league):
     assert "four of five wait" in adopted["explanation"][1]
     assert len(fitted.out.splitlines()) == len(adopted["explanation"])
     assert listed(queue_command)[0]["policy"] == adopted["policy"]
-    entry = json.loads(run("audit", "--json").out)[0]
-    assert (entry["action"], entry["actor"], entry["target"]) == ("queue.fitted", "operator", "ranked")
+    with Service.open(str(league)) as service:
+        entry = Audit(service.database).page("duel")[0]
+    assert (entry.action, entry.actor, entry.target) == ("queue.fitted", "operator", "ranked")
+    assert entry.body["explanation"] == adopted["explanation"]

@@ -148,7 +148,7 @@ def test_a_fit_is_adopted_by_itself_and_noted_with_its_explanation(auto, busy, s
     assert (after.policy.overdue_after, after.rules, after.change > before.change) == (60.0, AUTO, True)
     assert done.result["fit"]["fitted"]["wait"] <= 20
     last = auto_policies.last_fit(auto._jobs, ladder, after)
-    assert (last.at, last.adopted, list(last.explanation)) == (clock.now, True, entry.body["explanation"])
+    assert (last.fitted_at, last.adopted, list(last.explanation)) == (clock.now, True, entry.body["explanation"])
 
 
 def test_the_next_fit_is_a_day_later_and_nothing_changes_without_a_gain(auto, busy, service, ladder, clock):

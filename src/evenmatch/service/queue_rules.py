@@ -31,7 +31,7 @@ class QueueRules(Checked):
         "Fit the policy to the queue's own arrivals once a day, so that most players wait no longer; none: never.",
         optional=True,
     )
-    auto_share: float = number(0.9, FEWEST, MOST, "The share of the players for whom `auto_within` should hold.")
+    auto_share: float = number(0.9, FEWEST, MOST, "The share of the players to which `auto_within` applies.")
 
     @property
     def target(self) -> WaitTarget | None:

@@ -272,7 +272,7 @@ class SetQueue(RequestModel):
 class PolicyFitOut(ResponseModel):
     """The last fit of a queue's policy to the players who join it."""
 
-    at: Moment
+    fitted_at: Moment
     adopted: bool = Field(description="Whether the queue got the fitted policy.")
     explanation: list[str] = Field(description="The result in sentences.")
 

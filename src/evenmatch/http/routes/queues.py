@@ -231,7 +231,7 @@ def _fit(site: Site, ladder: str, setup: QueueSetup) -> PolicyFitOut | None:
     fit = auto_policies.last_fit(site.jobs, ladder, setup)
     if fit is None:
         return None
-    return PolicyFitOut(at=moment(fit.at), adopted=fit.adopted, explanation=list(fit.explanation))
+    return PolicyFitOut(fitted_at=moment(fit.fitted_at), adopted=fit.adopted, explanation=list(fit.explanation))
 
 
 def _queue(site: Site, ladder: str, setup: QueueSetup, seen: Visibility) -> QueueOut:

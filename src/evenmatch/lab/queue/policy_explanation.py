@@ -16,7 +16,9 @@ def explain(fit: PolicyFit) -> list[str]:
 
 
 def _crowd(seen: QueuePrediction) -> str:
-    strict = "nobody is strict" if seen.share_strict == 0 else f"{seen.share_strict * 100:.0f} % of them are strict"
+    strict = (
+        "none of them is strict" if seen.share_strict == 0 else f"{seen.share_strict * 100:.0f} % of them are strict"
+    )
     players = f"the {seen.policy.players} players of a match"
     return f"Players join at {_rate(seen.arrivals)}, {strict}; {players} take {_filling(seen)} to arrive."
 

@@ -49,7 +49,7 @@ class QueuePrediction:
 def predict(run: Run, target: WaitTarget) -> QueuePrediction:
     """The figures of a run.
 
-    The wait is that of players with loose filters; if nobody has one, of all. Players count who joined after the
+    The wait is that of players with loose filters; if there are none, of all. Only players count who joined after the
     queue had time to fill, and early enough that a longer wait than the target's is seen.
     """
     loose = (

@@ -43,10 +43,10 @@ class TicketSample:
         """Typical tickets for the warm-up call of a matchmaker."""
         return pick(self._arriving, np.arange(min(len(self._arriving), WARMING)))
 
-    def joining(self, at: int) -> Tickets:
+    def joining(self, index: int) -> Tickets:
         """Tickets that join at this tick."""
         kept = []
-        for row in range(self._arrived[at - 1] if at else 0, self._arrived[at]):
+        for row in range(self._arrived[index - 1] if index else 0, self._arrived[index]):
             players = self._players(row)
             if self._waiting.isdisjoint(players):
                 self._waiting.update(players)
@@ -55,11 +55,11 @@ class TicketSample:
                 self.passed_over += len(players)
         return pick(self._arriving, np.array(kept, np.int64))
 
-    def leaving(self, _at: int) -> list[int]:
+    def leaving(self, _index: int) -> list[int]:
         """Tickets that are cancelled: none, players wait until they have a match."""
         return []
 
-    def decided(self, _at: int, proposals: Proposals, gave_up: list[int]) -> None:
+    def decided(self, _index: int, proposals: Proposals, gave_up: list[int]) -> None:
         """Receive the tickets that left the queue at this tick."""
         for ticket in [*proposals.ticket.tolist(), *gave_up]:
             self._waiting.difference_update(self._players(ticket))

@@ -27,9 +27,9 @@ log = logging.getLogger(__name__)
 
 
 class LastFit(NamedTuple):
-    """The last fit of a queue. at: when it began, microseconds;  adopted: whether the queue got its policy."""
+    """The last fit of a queue. fitted_at: when it began, microseconds;  adopted: whether the queue got its policy."""
 
-    at: int
+    fitted_at: int
     adopted: bool
     explanation: tuple[str, ...]
 

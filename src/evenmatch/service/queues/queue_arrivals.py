@@ -22,7 +22,7 @@ QUIETER = 0.25  # share of the players who join in hours that are quieter than t
 
 
 class QueueArrivals(NamedTuple):
-    """What is known of those who joined a queue in the last day.
+    """The players who joined a queue in the last day.
 
     tickets   of the parties, a sample if they are very many
     joins     players who joined
