@@ -6,7 +6,7 @@ import pytest
 
 from evenmatch.service.callers.audit_trail import Audit
 from evenmatch.service.service import Service
-from service.test_policy_fits import SECOND, evenly, store_joins
+from service.sample_joins import SECOND, evenly, store_joins
 
 
 @pytest.fixture

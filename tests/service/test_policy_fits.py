@@ -8,8 +8,6 @@ import pytest
 
 from evenmatch.errors import ConflictError, UnknownNameError
 from evenmatch.lab.queue import policy_fit
-from evenmatch.ledger.tables import tickets
-from evenmatch.ledger.tables.tickets import Party, TicketRow
 from evenmatch.policy import presets
 from evenmatch.service.callers.access import OPERATOR
 from evenmatch.service.callers.audit_trail import Audit
@@ -19,36 +17,12 @@ from evenmatch.service.queues import auto_policies, policy_fits
 from evenmatch.service.queues.auto_policies import AutoPolicies
 from evenmatch.service.queues.queue_service import QueueService
 from evenmatch.wait_target import WaitTarget
+from service.sample_joins import evenly, store_joins
 
 SECOND = 1_000_000
 MINUTE, HOUR = 60 * SECOND, 3600 * SECOND
 DUELS = {"preset": "balanced", "team_size": 1, "max_odds": "none"}
 AUTO = QueueRules(auto_within=20.0, auto_share=0.9)
-
-
-def member(player, percentile, *, loose):
-    return {
-        **{"name": f"p{player}", "id": player, "rating": 1500.0 + 10 * percentile, "percentile": percentile},
-        **{"newcomer": False, "within": 2.0, "loose": loose, "roles": [], "ping": {}, "max_ping": None, "avoid": []},
-    }
-
-
-def store_joins(service, ladder, times, queue="ranked", first=1):
-    """Store the tickets of single players who joined at these times; every fourth is strict."""
-    rng = np.random.default_rng(first)
-    rows = [
-        TicketRow(
-            *(first + index, first + index, tickets.WAITING, int(queued), int(queued)),
-            Party(None, (queue,), (member(first + index, float(rng.uniform(0, 100)), loose=index % 4 > 0),)),
-        )
-        for index, queued in enumerate(times)
-    ]
-    with service.database.write() as store:
-        tickets.insert(store, store.head(ladder).ladder, rows)
-
-
-def evenly(start, seconds, count):
-    return start + (np.arange(count) * seconds * SECOND / count).astype(np.int64)
 
 
 @pytest.fixture(autouse=True)
