@@ -23,6 +23,7 @@ BELOW = {
     "whole_file": ["errors"],
     "attributes": ["errors", "options"],
     "policy": ["attributes", "errors", "options", "history"],
+    "wait_target": ["errors", "options"],
     "calibration": ["history"],
     "comparison": ["calibration", "history"],
     "experiment": ["durations", "errors", "options"],
@@ -50,17 +51,18 @@ BELOW = {
         "history",
     ],  # tickets carry numbers: no rating system, no standings
     "lab": [
-        "calibration",
+        *("calibration", "wait_target"),
         *("attributes", "durations", "options", "policy", "whole_file"),
         *("errors", "match", "history", "tables", "systems", "standings", "rating", "online", "matchmaking"),
         *("compile_notice", "__version__"),
     ],
     "ledger": ["durations", "errors", "match", "history", "systems", "standings", "rating"],
     "service": [
-        *("calibration", "comparison", "experiment"),
+        *("calibration", "comparison", "experiment", "wait_target"),
         *("attributes", "durations", "options", "policy", "whole_file"),
         *("errors", "match", "history", "tables", "systems", "standings", "rating", "online", "matchmaking"),
         *("compile_notice", "ledger", "stake_assumptions", "stakes"),
+        "lab",  # policies of queues are fitted by simulation
     ],
     "http": [
         "attributes",
@@ -92,7 +94,7 @@ BELOW = {
         *("service", "http", "client", "web"),
     ],
     "cli": [
-        *("calibration", "experiment"),
+        *("calibration", "experiment", "wait_target"),
         *("attributes", "durations", "options", "policy", "whole_file"),
         *("errors", "match", "history", "tables", "systems", "standings", "rating", "online", "matchmaking"),
         *("lab", "service", "http", "web", "demo", "stake_assumptions", "stakes"),
@@ -104,6 +106,7 @@ PURE = [
     "durations",
     "options",
     "policy",
+    "wait_target",
     "errors",
     "match",
     "history",
@@ -120,6 +123,7 @@ THIRD_PARTY = {
     "options": [],
     "attributes": [],
     "policy": [],
+    "wait_target": [],
     "whole_file": [],
     "__main__": [],
     "errors": [],

@@ -4,6 +4,10 @@ import json
 
 import pytest
 
+from evenmatch.service.callers.audit_trail import Audit
+from evenmatch.service.service import Service
+from service.sample_joins import SECOND, evenly, store_joins
+
 
 @pytest.fixture
 def queue_command(run, league):
@@ -92,3 +96,46 @@ def test_what_is_wrong_is_said_in_words(queue_command, words, told):
     assert (ended.code, ended.out) == (2, "")
     assert told in ended.err
     assert listed(queue_command) == []
+
+
+def test_a_queue_with_a_target_is_fitted_each_day_until_a_policy_is_set(queue_command):
+    made = queue_command("set", "duel", "ranked", "--policy", "auto", "--within", "45", "--share", "0.8")
+    assert made.out.endswith("a tick each 1 s, policy fitted each day to four of five within 45 s\n")
+    (told,) = listed(queue_command)
+    assert (told["rules"]["auto_within"], told["rules"]["auto_share"]) == (45, 0.8)
+    assert told["policy"]["even_spread"] == 4.5  # of the preset balanced
+    queue_command("set", "duel", "ranked", "--policy", "quick")
+    assert listed(queue_command)[0]["rules"]["auto_within"] is None
+    queue_command("set", "duel", "ranked", "--policy", "auto")
+    (told,) = listed(queue_command)
+    assert (told["rules"]["auto_within"], told["policy"]["even_spread"]) == (90, 10.0)  # the policy so far
+    refused = queue_command("set", "duel", "ranked", "--policy", "fair", "--within", "45")
+    assert (refused.code, "--within and --share are for --policy auto" in refused.err) == (2, True)
+    short = queue_command("set", "duel", "casual", "--policy", "auto", "--within", "1")
+    assert "expected a number from 5 to 3,600" in short.err
+
+
+def test_a_queue_that_too_few_joined_is_not_fitted(queue_command):
+    queue_command("set", "duel", "ranked")
+    refused = queue_command("fit", "duel", "ranked", "--adopt")
+    assert refused.code == 1
+    assert "0 players joined queue 'ranked' in the last day; at least 200 are needed" in refused.err
+
+
+def test_a_queue_is_fitted_explained_and_adopted(queue_command, league):
+    queue_command("set", "duel", "ranked", "--team-size", "1")
+    with Service.open(str(league)) as service:
+        store_joins(service, "duel", evenly(service.clock() - 1200 * SECOND, 1200, 600), first=10_000)
+    fitted = queue_command("fit", "duel", "ranked", "--within", "30", "--share", "0.8")
+    assert (fitted.code, "Players join at 0.5" in fitted.out) == (0, True)
+    adopted = json.loads(
+        queue_command("fit", "duel", "ranked", "--within", "30", "--share", "0.8", "--adopt", "--json").out
+    )
+    assert (adopted["adopted"], adopted["is_kept"]) == (True, True)
+    assert "four of five wait" in adopted["explanation"][1]
+    assert len(fitted.out.splitlines()) == len(adopted["explanation"])
+    assert listed(queue_command)[0]["policy"] == adopted["policy"]
+    with Service.open(str(league)) as service:
+        entry = Audit(service.database).page("duel")[0]
+    assert (entry.action, entry.actor, entry.target) == ("queue.fitted", "operator", "ranked")
+    assert entry.body["explanation"] == adopted["explanation"]

@@ -348,3 +348,14 @@ def test_waits_in_the_document_are_those_of_a_player_each(run):
     ]
     assert found["wait_max"] == max(waits)
     assert found["wait_p50"] == pytest.approx(np.median(waits))
+
+
+def test_the_first_policy_is_fitted_to_the_players_of_the_scenario(run):
+    few = ("simulate-queue", "--team-size", "1", "--arrivals", "3", "--minutes", "1", "--strict", "0")
+    told = run(*few, "--within", "15", "--share", "0.8")
+    assert told.code == 0
+    assert "balanced and auto" in told.out
+    assert "Players join at 3" in told.out
+    assert ", none of them is strict; the 2 players of a match take 1 s to arrive.\n" in told.out
+    assert "four of five wait" in told.out
+    assert "share=2: expected a number from 0.5 to 0.99" in run(*few, "--share", "2").err

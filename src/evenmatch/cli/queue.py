@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from evenmatch.cli import queue_fit
 from evenmatch.cli.audit import audit_entry
 from evenmatch.cli.policies import find, read_document
 from evenmatch.cli.shared import options
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 app = typer.Typer(
     help="Create, list and remove the matchmaking queues of a ladder, for the service.", no_args_is_help=True
 )
+
+app.command(name="fit")(queue_fit.command)
 
 AUDITED = ("matches", "slope", "Brier score", "stomps, %", "with a quitter, %")
 
@@ -49,7 +52,10 @@ def set_(
     ladder: OfLadder,
     name: Name,
     policy: Annotated[
-        str, typer.Option("--policy", "-p", metavar="NAME|FILE", help="A preset or file, see `evenmatch policies`.")
+        str,
+        typer.Option(
+            "--policy", "-p", metavar="NAME|FILE", help="A preset or file, see `evenmatch policies`; or auto."
+        ),
     ] = "balanced",
     team_size: Annotated[
         int | None,
@@ -63,6 +69,8 @@ def set_(
             "--rule", "-r", metavar="K=V", help="A rule in seconds, for example accept_within=15; repeatable."
         ),
     ] = None,
+    within: queue_fit.Within = None,
+    share: queue_fit.Share = None,
     db: Db = DATABASE,
     json: options.Json = False,
 ) -> None:
@@ -71,14 +79,19 @@ def set_(
     The rules and their defaults, in seconds: accept_within (20), heartbeat (30, or none), tick (1), penalty (30),
     penalty_most (900), penalty_fades (3600), longest_match (7200).
 
+    With --policy auto the queue keeps its policy (a new one begins with balanced), and once a day the service fits it
+    to the players who joined, so that the --share of them wait --within seconds at most: see `evenmatch queue fit`.
+
     [bold]Examples[/bold]
 
     evenmatch queue set arena ranked --policy balanced
 
     evenmatch queue set arena quick --policy quick --team-size 3 --rule accept_within=10
+
+    evenmatch queue set arena ranked --policy auto --within 90 --share 0.9
     """
     data = _policy(policy) | ({} if team_size is None else {"team_size": team_size})
-    named = _named(rule)
+    named = queue_fit.target_rules(policy, within, share) | _named(rule)
     from evenmatch.service.kernels import MATCHMAKER
     from evenmatch.service.queue_rules import QueueRules
     from evenmatch.service.queues.queue_service import QueueService
@@ -283,7 +296,7 @@ def _policy(named: str) -> dict[str, object]:
     """The policy of --policy as data; without team_size if it has none, so that the ladder's applies."""
     from evenmatch.policy import presets
 
-    if named in presets():
+    if named == queue_fit.AUTO or named in presets():
         return {"preset": named}
     find(named)  # raises for anything that is not a policy
     return read_document(Path(named), "a policy")
@@ -315,7 +328,8 @@ def _shape(setup: QueueSetup) -> str:
 
 def _rules_text(rules: QueueRules) -> str:
     heartbeat = "no heartbeat" if rules.heartbeat is None else f"heartbeat {rules.heartbeat:g} s"
-    return f"accept within {rules.accept_within:g} s, {heartbeat}, a tick each {rules.tick:g} s"
+    target = "" if rules.target is None else f", policy fitted each day to {rules.target.in_words}"
+    return f"accept within {rules.accept_within:g} s, {heartbeat}, a tick each {rules.tick:g} s{target}"
 
 
 def _document(ladder: str, setup: QueueSetup) -> dict[str, object]:

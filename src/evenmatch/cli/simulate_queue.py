@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from evenmatch.cli import policies
+from evenmatch.cli.queue_fit import PARTS, target_of
 from evenmatch.cli.shared import options, queue_runs, queue_scenarios
 from evenmatch.cli.shared.output import working
 from evenmatch.errors import UsageError
+from evenmatch.wait_target import WaitTarget
 
 if TYPE_CHECKING:
     from evenmatch.lab.queue.run_result import Run
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
     from evenmatch.lab.queue.simulation import Matchmaker
     from evenmatch.policy import Policy
 
-ARRIVING, PLAYERS, OUTPUT = "Arrivals", "Players", "Output"
+ARRIVING, PLAYERS, FITTED, OUTPUT = "Arrivals", "Players", "Fitted policy", "Output"
 
 
 def command(
@@ -135,6 +137,24 @@ def command(
         float | None,
         typer.Option("--avoiding", metavar="SHARE", help="Players who avoid three others.", rich_help_panel=PLAYERS),
     ] = None,
+    within: Annotated[
+        float | None,
+        typer.Option(
+            "--within",
+            metavar="SECONDS",
+            help="Also run the first policy fitted to these players: most of them wait this long at most.",
+            rich_help_panel=FITTED,
+        ),
+    ] = None,
+    share: Annotated[
+        float | None,
+        typer.Option(
+            "--share",
+            metavar="SHARE",
+            help="With --within: the share of the players. Default: 0.9.",
+            rich_help_panel=FITTED,
+        ),
+    ] = None,
     scenario: Annotated[
         Path | None,
         typer.Option(
@@ -173,6 +193,8 @@ def command(
     evenmatch simulate-queue --policy balanced --policy quick --policy fair --compare --report queue.html
 
     evenmatch simulate-queue --team-size 5 --arrivals 0.5 --parties many --minutes 60
+
+    evenmatch simulate-queue --arrivals 1 --within 90 --share 0.9
     """
     given: dict[str, object] = {
         "arrivals": arrivals,
@@ -200,6 +222,9 @@ def command(
     if print_scenario:
         print(queue_scenarios.as_toml(full_scenario), end="")
         return
+    explanation: list[str] = []
+    if within is not None or share is not None:
+        chosen["auto"], explanation = _fit(full_scenario, next(iter(chosen.values())), within, share)
     runs = _simulate(full_scenario, chosen, compare, journal)
     more = [] if seed is not None or scenario is not None else ["--seed", str(full_scenario.seed)]
     queue_runs.tell(
@@ -207,7 +232,7 @@ def command(
         report=report,
         json=json,
         command=queue_runs.repeat_command(*more),
-        notes=(),
+        notes=explanation,
         more={},
     )
 
@@ -229,6 +254,20 @@ def _simulate(scenario: Scenario, chosen: dict[str, Policy], compare: bool, jour
             recorded = file if index == 0 else None
             runs.append(simulate(scenario, matchmaker, policy, name=name, progress=watch(index), journal=recorded))
     return runs
+
+
+def _fit(scenario: Scenario, policy: Policy, within: float | None, share: float | None) -> tuple[Policy, list[str]]:
+    """A policy fitted to the players of the scenario, and its explanation."""
+    if scenario.kind == "recorded":
+        raise UsageError("--within: a policy is fitted to arrivals by a rate; this scenario has recorded times")
+    with working(queue_runs.COMPILING, PARTS) as progress:
+        from evenmatch.lab.queue.policy_explanation import explain
+        from evenmatch.lab.queue.policy_fit import fit_policy, scenario_arrivals
+
+        target = target_of(within, share, WaitTarget())
+        arrivals = scenario_arrivals(scenario, target)
+        fit = fit_policy(policy, arrivals, target, lambda done: progress(int(done * PARTS), "fitting"))
+    return fit.policy, explain(fit)
 
 
 def _check_files(report: Path | None, journal: Path | None, scenario: Path | None, named: list[str]) -> None:

@@ -28,6 +28,7 @@ from evenmatch.service.callers.tokens import Tokens
 from evenmatch.service.daily_decay import DailyDecay
 from evenmatch.service.kernels import Compilation, Kernels
 from evenmatch.service.live_matches.live_match_service import Running
+from evenmatch.service.queues.auto_policies import AutoPolicies
 from evenmatch.service.queues.queue_service import QueueService
 from evenmatch.service.service import Service
 from evenmatch.service.webhooks.deliveries import Deliverer
@@ -70,12 +71,13 @@ def workers(site: Site) -> list[Worker]:
 
 
 def matchmaking(site: Site) -> list[Worker]:
-    """The workers for tasks that one process does for all: matches, webhooks, expired matches, inactive players."""
+    """The workers for tasks that one process does for all: matches, webhooks, expired matches, decay, fits."""
     return [
         ("matchmaker", service_metrics.TimedMatchmaker(site.queue_service, site.metrics).run),
         ("webhooks", Deliverer(site.webhooks).run),
         ("expiry", site.running.run),
         ("decay", DailyDecay(site.service).run),
+        ("policies", AutoPolicies(site.queue_service, site.jobs).run),
     ]
 
 

@@ -99,6 +99,12 @@ class Jobs:
                 raise UnknownNameError("job", job, jobs.latest_names(store, 20))
         return self._job(row)
 
+    def latest(self, ladder: str, kind: str) -> Job | None:
+        """The job of this kind on a ladder that was started last; None if there is none."""
+        with self._database.read() as store:
+            row = jobs.read_latest(store, ladder, kind)
+        return None if row is None else self._job(row)
+
     def page(self, ladder: str | None = None, before: tuple[int, str] | None = None, limit: int = 50) -> list[Job]:
         """A page of jobs, latest first. before: start time and name of the last job of the previous page."""
         with self._database.read() as store:

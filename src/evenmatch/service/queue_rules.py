@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
 from evenmatch.options import Checked, known_values, number
+from evenmatch.wait_target import FEWEST, LONGEST, MOST, SHORTEST, WaitTarget
 
 DAY = 86_400
 
 
 @dataclass(frozen=True, kw_only=True)
 class QueueRules(Checked):
-    """The rules of a queue besides its policy; all in seconds. Raises BadParameterError with the allowed range."""
+    """The rules of a queue besides its policy; times in seconds. Raises BadParameterError with the allowed range."""
 
     accept_within: float = number(20.0, 1, DAY, "Time to answer an offer.")
     heartbeat: float | None = number(
@@ -23,6 +24,19 @@ class QueueRules(Checked):
     penalty_most: float = number(900.0, 0, 30 * DAY, "Longest waiting time after a strike.")
     penalty_fades: float = number(3600.0, 1, 365 * DAY, "Half-life of strikes.")
     longest_match: float = number(7200.0, 1, 30 * DAY, "Time after which an unreported match expires.")
+    auto_within: float | None = number(
+        None,
+        SHORTEST,
+        LONGEST,
+        "Fit the policy to the queue's own arrivals once a day, so that most players wait no longer; none: never.",
+        optional=True,
+    )
+    auto_share: float = number(0.9, FEWEST, MOST, "The share of the players to which `auto_within` applies.")
+
+    @property
+    def target(self) -> WaitTarget | None:
+        """The wait that the policy is fitted to; None: the policy stays as it was set."""
+        return None if self.auto_within is None else WaitTarget(within=self.auto_within, share=self.auto_share)
 
     @classmethod
     def from_data(cls, data: Mapping[str, object]) -> QueueRules:

@@ -17,10 +17,12 @@ from evenmatch.ledger.text import check_text
 from evenmatch.policy import Policy
 from evenmatch.service.queue_experiment import QueueExperiment
 from evenmatch.service.queue_rules import QueueRules
+from evenmatch.wait_target import WaitTarget
 
 if TYPE_CHECKING:
     from evenmatch.matchmaking import OddsFunction
 
+AUTO = "auto"  # in place of a preset: the queue keeps its policy, which is then fitted to its arrivals
 LONGEST_NAME = 64  # characters; the name is part of match ids
 
 
@@ -66,6 +68,21 @@ def policy_of(data: Mapping[str, object], team_size: int | None) -> Policy:
     if "team_size" not in data and team_size is not None:
         return Policy.from_data({**data, "team_size": team_size})
     return Policy.from_data(data)
+
+
+def with_auto(
+    data: Mapping[str, object], rules: QueueRules, before: QueueSetup | None
+) -> tuple[Mapping[str, object], QueueRules]:
+    """The policy and rules to set; for the preset `auto` the policy so far, and the default target if none is set.
+
+    before  the queue as it is; None: it is new, and begins with the default policy
+    """
+    if data.get("preset") != AUTO:
+        return data, rules
+    present = {} if before is None else before.policy.to_data()
+    if rules.auto_within is None:
+        rules = dataclasses.replace(rules, auto_within=WaitTarget().within)
+    return present | {name: value for name, value in data.items() if name != "preset"}, rules
 
 
 def read(store: Store, ladder: int) -> dict[str, QueueSetup]:

@@ -31,7 +31,9 @@ class JobOut(ResponseModel):
 
     job: str
     ladder: str
-    kind: str = Field(description="rebuild, verify or rules; in the lab: backtest, tuning or what-if.")
+    kind: str = Field(
+        description="rebuild, verify or rules; policy of …: fit of a queue; in the lab: backtest, tuning or what-if."
+    )
     state: Literal["running", "done", "failed"]
     done: int = Field(description="Ledger events processed so far.")
     total: int

@@ -37,7 +37,11 @@ class PolicyOptions(OptionsRequest):
     # Unknown names pass here, so that Policy can suggest the right option; the document does not allow them.
     model_config = ConfigDict(extra="allow", json_schema_extra={"additionalProperties": False})
 
-    preset: str = Field(default="balanced", description="The policy that provides all options omitted here.")
+    preset: str = Field(
+        default="balanced",
+        description="The policy that provides all options omitted here; auto: that of the queue so far, which is then "
+        "fitted to the players who join (rule `auto_within`).",
+    )
 
 
 @response_fields(

@@ -269,6 +269,14 @@ class SetQueue(RequestModel):
     rules: QueueRulesIn = Field(default_factory=QueueRulesIn)
 
 
+class PolicyFitOut(ResponseModel):
+    """The last fit of a queue's policy to the players who join it."""
+
+    fitted_at: Moment
+    adopted: bool = Field(description="Whether the queue got the fitted policy.")
+    explanation: list[str] = Field(description="The result in sentences.")
+
+
 class QueueOut(ResponseModel):
     """A queue and the number of players who wait in it."""
 
@@ -286,6 +294,9 @@ class QueueOut(ResponseModel):
         description="Waiting players in bands of ten percentiles; empty: the ladder does not show percentiles."
     )
     by_region: dict[str, int] = Field(description="Waiting players who can play in a region, by region.")
+    fit: PolicyFitOut | None = Field(
+        default=None, description="Null: the rule `auto_within` is not set, or there was no fit yet."
+    )
 
 
 class QueuesPage(ResponseModel):

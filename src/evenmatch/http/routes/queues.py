@@ -20,13 +20,23 @@ from evenmatch.http.models.queue_audit import (
     QueueAuditOut,
     ReliabilityOut,
 )
-from evenmatch.http.models.queues import FilterChange, FilterOut, PenaltyOut, QueueOut, QueuesPage, SetQueue, TicketOf
+from evenmatch.http.models.queues import (
+    FilterChange,
+    FilterOut,
+    PenaltyOut,
+    PolicyFitOut,
+    QueueOut,
+    QueuesPage,
+    SetQueue,
+    TicketOf,
+)
 from evenmatch.http.responses import read, written
 from evenmatch.http.site import Site, site_of
 from evenmatch.service.queries.queue_audit import AuditedGroup, QueueAudit
 from evenmatch.service.queries.visibility import Visibility
 from evenmatch.service.queue_filter import QueueFilter
 from evenmatch.service.queue_rules import QueueRules
+from evenmatch.service.queues import auto_policies
 from evenmatch.service.stored_queues import QueueSetup
 
 router = APIRouter(prefix="/v1/ladders/{ladder:text}", tags=["queues"])
@@ -217,6 +227,13 @@ def _queues(site: Site, ladder: str, seen: Visibility) -> list[QueueOut]:
     return [_queue(site, ladder, setup, seen) for setup in site.queue_service.queues(ladder)]
 
 
+def _fit(site: Site, ladder: str, setup: QueueSetup) -> PolicyFitOut | None:
+    fit = auto_policies.last_fit(site.jobs, ladder, setup)
+    if fit is None:
+        return None
+    return PolicyFitOut(fitted_at=moment(fit.fitted_at), adopted=fit.adopted, explanation=list(fit.explanation))
+
+
 def _queue(site: Site, ladder: str, setup: QueueSetup, seen: Visibility) -> QueueOut:
     counts = site.queue_service.counts(ladder).get(setup.name)
     return QueueOut(
@@ -230,4 +247,5 @@ def _queue(site: Site, ladder: str, setup: QueueSetup, seen: Visibility) -> Queu
         players=0 if counts is None else counts.players,
         by_percentile=seen.bands([0] * BANDS if counts is None else counts.bands),
         by_region={} if counts is None else dict(counts.regions),
+        fit=_fit(site, ladder, setup),
     )

@@ -44,6 +44,14 @@ def read_running(store: Store, ladder: str, kind: str) -> list[JobRow]:
     return [JobRow(*row) for row in store.all(sql, ladder, kind, RUNNING)]
 
 
+def read_latest(store: Store, ladder: str, kind: str) -> JobRow | None:
+    """The job of this kind on a ladder that was started last; None if there is none."""
+    rows = store.all(
+        f"{_READ} WHERE ladder_name = ? AND kind = ? ORDER BY begun_at DESC, job DESC LIMIT 1", ladder, kind
+    )
+    return JobRow(*rows[0]) if rows else None
+
+
 def read_page(store: Store, ladder: str | None, before: tuple[int, str] | None, limit: int) -> list[JobRow]:
     """Jobs of a ladder (None: of all), latest first. before: start time and name of the last job not to return."""
     conditions = ["ladder_name = ?"] if ladder is not None else []

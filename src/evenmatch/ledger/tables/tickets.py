@@ -144,6 +144,26 @@ def _party(body: str | None) -> Party | None:
     return None if body is None else Party.read(body)
 
 
+def count_since(store: Store, ladder: int, since: int) -> int:
+    """The number of tickets, in any state, that were queued at or after a time."""
+    sql = "SELECT COUNT(*) FROM ticket WHERE ladder = ? AND queued_at >= ?"
+    return int(store.all(sql, ladder, since)[0][0])
+
+
+def read_since(store: Store, ladder: int, since: int, most: int) -> tuple[list[TicketUpdate], int]:
+    """Tickets, in any state, that were queued at or after a time, in order of numbers, and of how many each is one.
+
+    most  about how many are read: if there are more, those whose number is a multiple
+    """
+    every = max(1, -(-count_since(store, ladder, since) // most))
+    sql = (
+        "SELECT ticket, change, queued_at, seen_at, body FROM ticket WHERE ladder = ? AND queued_at >= ? "
+        "AND ticket / ? * ? = ticket ORDER BY ticket"
+    )
+    rows = store.all(sql, ladder, since, every, every)
+    return [TicketUpdate(*row)._replace(party=_party(row[4])) for row in rows], every
+
+
 def read_open(store: Store, ladder: int) -> list[TicketRow]:
     """Every ticket that waits or has an offer, here or elsewhere, in order of numbers. Reads all rows."""
     return [_ticket(row) for row in store.all(f"{_TICKET} AND state IN (?, ?, ?) ORDER BY ticket", ladder, *OPEN)]

@@ -70,3 +70,4 @@ class Caller:
 
 ANYONE = Caller("anyone", frozenset({"read"}), key="anyone")  # unauthenticated, if the operator allows public reads
 OPERATOR = Caller("operator", frozenset({"admin"}), key="operator")  # the command line
+SERVICE = Caller("service", frozenset({"admin"}), key="service")  # what the service does by itself

@@ -10,6 +10,7 @@ from evenmatch.experiment import ExperimentDesign
 from evenmatch.ledger.store import Store
 from evenmatch.ledger.tables import queue_experiments, queues, tickets
 from evenmatch.ledger.tables.change_locks import advance
+from evenmatch.policy import Policy
 from evenmatch.service import stored_queues
 from evenmatch.service.queue_experiment import QueueExperiment, second_policy
 from evenmatch.service.queue_rules import QueueRules
@@ -31,18 +32,38 @@ def set_queue(
 ) -> QueueSetup:
     """Create or replace a queue: see QueueService.set_queue."""
     stored_queues.check_name(name)
-    parsed = stored_queues.policy_of(policy, levels.view.settings.team_size)
     change = advance(store, levels.ladder, 1)
     before = stored_queues.read(store, levels.ladder).get(name)
+    given, chosen = stored_queues.with_auto(policy, QueueRules() if rules is None else rules, before)
+    parsed = stored_queues.policy_of(given, levels.view.settings.team_size)
     experiment = None if before is None else before.experiment
     if experiment is not None and parsed != experiment.first:
         raise ConflictError(
             f"queue {name!r} runs an experiment since {iso_time(experiment.started_at)}, which compares its policy "
             f"with another one; stop the experiment before you change the policy"
         )
-    setup = QueueSetup(name, change, parsed, rules or QueueRules(), experiment)
+    setup = QueueSetup(name, change, parsed, chosen, experiment)
     stored_queues.put(store, levels.ladder, setup)
     return setup
+
+
+def replace_policy(store: Store, ladder: int, before: QueueSetup, policy: Policy) -> QueueSetup:
+    """Replace the policy of a queue that is still set up as `before`; its tickets and rules stay.
+
+    Raises UnknownNameError or ConflictError if the queue was removed or changed since, or runs an experiment.
+    """
+    change = advance(store, ladder, 1)
+    setup = stored_queues.find(stored_queues.read(store, ladder), before.name)
+    if setup.experiment is not None:
+        raise ConflictError(
+            f"queue {setup.name!r} runs an experiment since {iso_time(setup.experiment.started_at)}, which compares "
+            f"its policy with another one; its policy stays"
+        )
+    if setup.change != before.change:
+        raise ConflictError(f"queue {setup.name!r} was changed while its policy was fitted; fit it again")
+    replaced = setup._replace(change=change, policy=policy)
+    stored_queues.put(store, ladder, replaced)
+    return replaced
 
 
 def start_experiment(

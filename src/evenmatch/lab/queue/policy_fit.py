@@ -1,0 +1,177 @@
+"""Fit a policy to a queue: the closest matches with which a stated wait is kept, found by simulation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from evenmatch.lab.queue.policy_prediction import QueuePrediction, predict
+from evenmatch.lab.queue.scenario import Scenario
+from evenmatch.lab.queue.simulation import ArrivalSource, play
+from evenmatch.lab.queue.ticket_sample import TicketSample
+from evenmatch.lab.queue.ticket_source import Crowd
+from evenmatch.matchmaking.propose import propose
+from evenmatch.matchmaking.tickets import Tickets
+from evenmatch.policy import Policy
+from evenmatch.wait_target import WaitTarget
+
+NARROWEST, WIDEST = 0.5, 100.0  # percentiles: bounds of the search
+LOWER_STARTS = (32.0, 10.0, 3.2)  # tried if the widest fails: where strict players are many, wide matches cost waits
+HALVINGS = 5  # of the range of widths, on a logarithmic scale
+WIDENINGS = 3  # after misses with other arrivals
+STEP = 1.15  # factor of one widening
+SEARCH_SEED, CHECK_SEED = 1, 2
+RUNS = 1 + len(LOWER_STARTS) + HALVINGS + 1 + WIDENINGS + 1  # at most
+MARGIN = 0.1  # smaller differences from the present policy are not worth a change
+LEAST_SECONDS, MOST_SECONDS = 900.0, 7200.0
+TICKS = 1200  # more take too long where few players wait long; see SimulatedLength
+LEAST_PLAYERS, MOST_PLAYERS = 1500, 20_000
+TARGETS = 8  # simulated time is at least this many times the target's wait
+OVERDUE = 3.0  # times the target's wait after which a ticket is overdue
+# of the target's wait, and of the even spread
+WIDER = ((0.0, 1.0), (1 / 6, 2.0), (1 / 3, 4.0), (1 / 2, 8.0), (1.0, 16.0), (2.0, 32.0))
+
+Arrivals = Callable[[Policy, int], ArrivalSource]  # the source for a policy and a seed
+Share = Callable[[float], None]
+
+
+def policy_with_spread(base: Policy, spread: float, target: WaitTarget) -> Policy:
+    """The base policy with this even spread, and filters that widen from it in the time of the target."""
+    steps = [(round(part * target.within, 1), min(round(times * spread, 2), 100.0)) for part, times in WIDER]
+    end = round(OVERDUE * target.within, 1)
+    return replace(base, even_spread=round(spread, 2), steps=(*steps, (end, 100.0)), overdue_after=end)
+
+
+class SimulatedLength(NamedTuple):
+    """Length of a simulation and the time between two decisions, in seconds."""
+
+    seconds: float
+    tick: float
+
+    @classmethod
+    def of(cls, arrivals: float, target: WaitTarget) -> SimulatedLength:
+        """Long enough for a stable share of players who wait longer, with ticks that are short beside the target.
+
+        arrivals  players per second
+        """
+        least = max(LEAST_SECONDS, LEAST_PLAYERS / arrivals)
+        most = min(MOST_SECONDS, max(LEAST_SECONDS, MOST_PLAYERS / arrivals))
+        seconds = max(min(least, most), TARGETS * target.within)
+        tick = min(max(target.within / 30.0, seconds / TICKS), target.within / 10.0)
+        return cls(seconds, max(tick, 1.0))
+
+
+def scenario_arrivals(scenario: Scenario, target: WaitTarget) -> Arrivals:
+    """The players of a scenario, for as long as a fit needs; `minutes`, `tick` and `seed` are replaced."""
+    seconds, tick = SimulatedLength.of(scenario.arrivals, target)
+    length = replace(scenario, minutes=seconds / 60.0, tick=tick)
+    return lambda policy, seed: Crowd(replace(length, seed=seed), policy)
+
+
+def ticket_arrivals(tickets: Tickets, arrivals: float, target: WaitTarget) -> Arrivals:
+    """Tickets drawn from a queue's own. arrivals: players per second."""
+    seconds, tick = SimulatedLength.of(arrivals, target)
+    return lambda _policy, seed: TicketSample(tickets, arrivals, seconds, tick, seed)
+
+
+@dataclass(frozen=True)
+class PolicyFit:
+    """The result of a fit; both predictions are of the same arrivals, which the search did not use.
+
+    is_kept  whether the fitted policy keeps the target; if not, it is the one that comes nearest
+    """
+
+    target: WaitTarget
+    present: QueuePrediction
+    fitted: QueuePrediction
+    is_kept: bool
+
+    @property
+    def policy(self) -> Policy:
+        """The fitted policy."""
+        return self.fitted.policy
+
+    @property
+    def is_better(self) -> bool:
+        """Whether it keeps the target and is better than the present policy by more than a tenth.
+
+        Better in the spread of matches if the present policy keeps the target, else in the wait.
+        """
+        if not self.is_kept:
+            return False
+        if self.present.keeps(self.target):
+            return self.fitted.spread < (1.0 - MARGIN) * self.present.spread
+        return self.fitted.wait < (1.0 - MARGIN) * self.present.wait
+
+    def to_data(self) -> dict[str, object]:
+        """The target, the predictions and the fitted policy, ready for JSON."""
+        return {
+            "within": self.target.within,
+            "share": self.target.share,
+            "is_kept": self.is_kept,
+            "is_better": self.is_better,
+            "present": self.present.to_data(),
+            "fitted": self.fitted.to_data(),
+            "policy": self.policy.to_data(),
+        }
+
+
+def fit_policy(base: Policy, arrivals: Arrivals, target: WaitTarget, progress: Share | None = None) -> PolicyFit:
+    """Search the smallest even spread that keeps the target, and check it with other arrivals.
+
+    base      the present policy; all options but even_spread, steps and overdue_after stay
+    progress  called with the share of the work that is done
+    A result is the same for the same arguments.
+    """
+    return _Search(base, arrivals, target, progress).result()
+
+
+class _Search:
+    def __init__(self, base: Policy, arrivals: Arrivals, target: WaitTarget, progress: Share | None) -> None:
+        self._base, self._arrivals, self._target, self._progress = base, arrivals, target, progress
+        self._runs = 0
+        self._tried: dict[float, QueuePrediction] = {}
+
+    def result(self) -> PolicyFit:
+        """Search, then check."""
+        spread, is_kept = self._found()
+        present = self._predict(self._base, CHECK_SEED)
+        fitted = self._predict(policy_with_spread(self._base, spread, self._target), CHECK_SEED)
+        for _ in range(WIDENINGS if is_kept else 0):
+            if fitted.keeps(self._target) or spread >= WIDEST:
+                break
+            spread = min(spread * STEP, WIDEST)
+            fitted = self._predict(policy_with_spread(self._base, spread, self._target), CHECK_SEED)
+        if self._progress is not None:
+            self._progress(1.0)
+        return PolicyFit(self._target, present, fitted, fitted.keeps(self._target))
+
+    def _found(self) -> tuple[float, bool]:
+        """An even spread, and whether it keeps the target in the search; if not, it comes nearest."""
+        high = next((spread for spread in (WIDEST, *LOWER_STARTS) if self._keeps(spread)), None)
+        if high is None:
+            return min(self._tried, key=lambda spread: (self._tried[spread].wait, spread)), False
+        low = NARROWEST
+        for _ in range(HALVINGS):
+            middle = float(np.sqrt(low * high))
+            low, high = (low, middle) if self._keeps(middle) else (middle, high)
+        kept = [spread for spread, tried in self._tried.items() if tried.keeps(self._target)]
+        return min(kept, key=lambda spread: (self._tried[spread].spread, spread)), True
+
+    def _keeps(self, spread: float) -> bool:
+        if spread not in self._tried:
+            policy = policy_with_spread(self._base, spread, self._target)
+            self._tried[spread] = self._predict(policy, SEARCH_SEED)
+        return self._tried[spread].keeps(self._target)
+
+    def _predict(self, policy: Policy, seed: int) -> QueuePrediction:
+        def step(_name: str, share: float) -> None:
+            if self._progress is not None:
+                self._progress(min((self._runs + share) / RUNS, 1.0))
+
+        run = play(self._arrivals(policy, seed), propose, policy, "", None, progress=step)
+        self._runs += 1
+        return predict(run, self._target)
