@@ -6,8 +6,9 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from evenmatch.lab.queue.rival_matchmakers import others
+from evenmatch.lab.queue.rival_matchmakers import KEEPING, others
 from evenmatch.lab.queue.rule_checks import broken
+from evenmatch.lab.queue.run_metrics import summary_of
 from evenmatch.lab.queue.scenario import PARTY_MIXES, REGION_MIXES, Scenario
 from evenmatch.lab.queue.simulation import simulate
 from evenmatch.lab.queue.team_building import fill, line_up, split
@@ -63,6 +64,45 @@ def test_greedy_takes_the_tightest_and_so_leaves_its_neighbours_alone():
     assert made("greedy", queue, DUEL) == sides(([2], [3]))  # (10, 13) and (14, 17) would have served all four
     queue = queue_of((0, 10.0, strict), (0, 11.0, strict), (0, 13.0, strict), (0, 13.5, strict))
     assert made("greedy", queue, DUEL) == sides(([3], [4]), ([1], [2]))
+
+
+def test_exact_dp_makes_as_many_matches_as_possible_and_of_those_the_closest():
+    strict = {"within": 3.5, "loose": False}
+    queue = queue_of((0, 10.0, strict), (0, 13.0, strict), (0, 14.0, strict), (0, 17.0, strict))
+    assert made("exact-dp", queue, DUEL) == sides(([1], [2]), ([3], [4]))
+    queue = queue_of((0, 10.0, strict), (0, 12.0, strict), (0, 13.0, strict))
+    assert made("exact-dp", queue, DUEL) == sides(([2], [3]))
+    rated = queue_of((0, 10.0, strict), (0, 12.0, strict | {"rating": 1500.0}), (0, 13.0, strict))
+    capped = replace(DUEL, max_odds=0.6)  # 12 is far stronger than both others, who are no neighbours
+    assert made("exact-dp", rated, capped) == []
+    assert made("exact-dp", queue, capped) == sides(([2], [3]))
+
+
+def test_nearest_begins_with_the_oldest_and_asks_the_filters_of_all():
+    """The oldest is 50; the nearest is 51, but its filter is too narrow; 54 and then 46 agree with it."""
+    wide, narrow = {"within": 5.0, "loose": False}, {"within": 0.5, "loose": False}
+    queue = queue_of((5, 48.0, wide), (1, 50.0, wide), (2, 51.0, narrow), (3, 54.0, wide), (4, 46.0, wide))
+    assert made("nearest", queue, DUEL, now=9) == sides(([1], [2]))  # 48, and then 54 and 46 are too far apart
+    trio = replace(DUEL, teams=3)
+    assert made("nearest", queue, trio, now=9) == sides(([1], [2], [5]))  # 54 does not accept 48
+
+
+def test_batches_take_the_closest_run_around_the_oldest():
+    wide = {"within": 5.0, "loose": False}
+    queue = queue_of((2, 46.0, wide), (1, 50.0, wide), (3, 51.0, wide), (4, 53.0, wide))
+    assert made("batches", queue, replace(DUEL, teams=3), now=9) == sides(([2], [3], [4]))
+    assert made("batches", queue, DUEL, now=9) == sides(([2], [3]))  # 46 and 53 do not accept each other
+
+
+@pytest.mark.parametrize("name", KEEPING)
+@pytest.mark.parametrize("scenario", [{}, {"parties": PARTY_MIXES["some"][:3]}, {"share_avoiding": 0.3}])
+def test_those_who_keep_filters_break_no_rule(name, scenario):
+    shares = scenario.get("parties", (1.0,))
+    told = Scenario(minutes=5, arrivals=3, **scenario | {"parties": tuple(share / sum(shares) for share in shares)})
+    policy = Policy(team_size=3, max_rating_spread=600.0)
+    run = simulate(told, others()[name].propose, policy)
+    assert len(run.matches) > 10
+    assert summary_of(run)["violations"] == 0
 
 
 def test_greedy_keeps_both_filters_and_widens_the_loose_one():
@@ -191,9 +231,10 @@ def test_an_empty_queue_gives_nothing(name):
 @pytest.mark.parametrize("name", others())
 def test_teams_are_full_and_regions_kept_with_parties_of_all_sizes(name):
     scenario = Scenario(minutes=2, parties=PARTY_MIXES["many"], regions=REGION_MIXES["four"], arrivals=12, players=3000)
-    run = simulate(scenario, others()[name].propose, Policy(), name=name)
+    policy = Policy(steps=((0, 5), (10, 20), (30, 60)))
+    run = simulate(scenario, others()[name].propose, policy, name=name)
     found = broken(run.matches, run.tickets, run.policy)
     assert len(run.matches) > 3
     assert (found.count(found.size), found.count(found.region)) == (0, 0)
-    assert name != "greedy" or found.players == 0
+    assert name not in KEEPING or found.players == 0
     assert run.worth.odds == pytest.approx(run.matches.odds)

@@ -1,8 +1,8 @@
-"""Simple versions of five known matchmakers for comparison, all with the signature of `propose`.
+"""Simple versions of eight known matchmakers for comparison, all with the signature of `propose`.
 
 All keep parties together, fill teams, choose the region of each ticket's best ping, and split a match into teams by
-`team_building`. Each docstring says how it uses rank filters. Only `greedy` respects avoid lists and the cap on odds;
-none respects roles or the uncertainty of a rating.
+`team_building`. Each docstring says how it uses rank filters. Those in KEEPING satisfy the filters of all players,
+avoid lists and the caps on odds and ratings; the others do not. None respects roles or the uncertainty of a rating.
 """
 
 from __future__ import annotations
@@ -27,10 +27,13 @@ from evenmatch.lab.queue.team_building import (
 )
 from evenmatch.matchmaking.proposal import Proposals
 from evenmatch.matchmaking.queue import Queue
+from evenmatch.matchmaking.schedule import pick
 from evenmatch.matchmaking.tickets import FOREVER, Whole, rows_of, starts
 from evenmatch.policy import Policy
 
+KEEPING = ("greedy", "exact-dp", "nearest", "batches")
 BINS = 10
+MORE = 1000.0  # value of one more match in percentiles of spread: beyond any sum that matters
 WAVE = 15 * SECOND
 
 
@@ -48,6 +51,15 @@ def others() -> dict[str, RivalMatchmaker]:
         "bins": RivalMatchmaker(bins, f"{BINS} fixed bins of percentiles; first in, first out in each."),
         "greedy": RivalMatchmaker(
             greedy, "Neighbours in percentile that satisfy all filters; the match with the smallest spread first."
+        ),
+        "exact-dp": RivalMatchmaker(
+            exact_dp, "The same candidates as greedy; as many matches as possible, of those the closest, exactly."
+        ),
+        "nearest": RivalMatchmaker(
+            nearest, "From the longest-waiting ticket, the nearest players whose filters all agree; like PlayFab."
+        ),
+        "batches": RivalMatchmaker(
+            batches, "The closest run of sorted players with the longest-waiting ticket in it; like FlexMatch."
         ),
         "pivot": RivalMatchmaker(
             pivot, "The longest-waiting ticket is matched with the nearest players within its own widened filter."
@@ -136,11 +148,107 @@ def greedy(queue: Queue, now: int, policy: Policy) -> Proposals:
             run = slice(int(first[index]), int(stop[index]))
             if taken[run].any():
                 continue
-            group = split(line, rows[run], policy, region)
-            if group is not None and _allowed(line, group, policy):
+            group = _match_of(line, rows[run], policy, region)
+            if group is not None:
                 groups.append(group)
                 taken[run] = True
     return proposals(line, now, policy, groups)
+
+
+def exact_dp(queue: Queue, now: int, policy: Policy) -> Proposals:
+    """Match the largest set of disjoint runs of neighbours that satisfy all filters; of these sets the closest.
+
+    By dynamic programming. Runs that the cap on odds or an avoid list refuses are left out, and the rest chosen again.
+    """
+    line, groups = line_up(queue), []
+    bottom, top = _windows(line, now, policy)
+    for region, rows in by_region(line, np.arange(len(line))):
+        first, stop, spread = _runs(line, rows, bottom[rows], top[rows], policy)
+        last, value = np.full(len(rows), -1, np.int64), np.zeros(len(rows))
+        last[first], value[first] = stop - 1, MORE - spread
+        known: dict[int, Group | None] = {}
+        while True:
+            chosen = pick(last, value).tolist()
+            for at in chosen:
+                if at not in known:
+                    known[at] = _match_of(line, rows[at : last[at] + 1], policy, region)
+            refused = [at for at in chosen if known[at] is None]
+            if not refused:
+                break
+            last[refused] = -1
+        groups += [group for at in chosen if (group := known[at]) is not None]
+    return proposals(line, now, policy, groups)
+
+
+def nearest(queue: Queue, now: int, policy: Policy) -> Proposals:
+    """From each ticket, the longest-waiting first, collect the nearest ones whose filters and its own all agree.
+
+    As PlayFab with a difference rule that expands with waiting, but by the filters of all players of the match.
+    """
+    line, groups = line_up(queue), []
+    bottom, top = _windows(line, now, policy)
+    free = np.ones(len(line), np.bool_)
+    for region, rows in by_region(line, np.arange(len(line))):
+        for row in rows[np.lexsort((line.number[rows], line.queued[rows]))].tolist():
+            near = _agreeing(line, rows[free[rows]], row, bottom, top) if free[row] else rows[:0]
+            if line.size[near].sum() < policy.players:
+                continue
+            distance = np.abs(line.low[near] + line.high[near] - line.low[row] - line.high[row])
+            match, seats = [row], int(line.size[row])
+            for other in near[np.argsort(distance, kind="stable")].tolist():
+                if other == row or seats + line.size[other] > policy.players:
+                    continue
+                if _keeps_filters(line, np.array([*match, other]), bottom, top):
+                    match, seats = [*match, other], seats + int(line.size[other])
+                if seats == policy.players:
+                    break
+            group = _match_of(line, np.sort(np.array(match)), policy, region) if seats == policy.players else None
+            if group is not None:
+                groups.append(group)
+                free[group.rows] = False
+    return proposals(line, now, policy, groups)
+
+
+def batches(queue: Queue, now: int, policy: Policy) -> Proposals:
+    """The closest run of players sorted by percentile around each ticket, the longest-waiting first; as FlexMatch.
+
+    Runs consist of tickets whose filters and that of the first agree, and satisfy the filters of all.
+    """
+    line, groups = line_up(queue), []
+    bottom, top = _windows(line, now, policy)
+    free = np.ones(len(line), np.bool_)
+    for region, rows in by_region(line, np.arange(len(line))):
+        for row in rows[np.lexsort((line.number[rows], line.queued[rows]))].tolist():
+            near = _agreeing(line, rows[free[rows]], row, bottom, top) if free[row] else rows[:0]
+            if line.size[near].sum() < policy.players:
+                continue
+            first, stop, spread = _runs(line, near, bottom[near], top[near], policy)
+            at = int(np.flatnonzero(near == row)[0])
+            around = np.flatnonzero((first <= at) & (stop > at))
+            for run in around[np.argsort(spread[around], kind="stable")].tolist():
+                group = _match_of(line, near[first[run] : stop[run]], policy, region)
+                if group is not None:
+                    groups.append(group)
+                    free[group.rows] = False
+                    break
+    return proposals(line, now, policy, groups)
+
+
+def _agreeing(line: QueueRow, rows: Whole, row: int, bottom: Floats, top: Floats) -> Whole:
+    """The rows whose filter and that of one row accept each other."""
+    inside = (line.low[rows] >= bottom[row]) & (line.high[rows] <= top[row])
+    agreeing: Whole = rows[(inside & (bottom[rows] <= line.low[row]) & (top[rows] >= line.high[row])) | (rows == row)]
+    return agreeing
+
+
+def _keeps_filters(line: QueueRow, match: Whole, bottom: Floats, top: Floats) -> bool:
+    return bool(bottom[match].max() <= line.low[match].min() and top[match].min() >= line.high[match].max())
+
+
+def _match_of(line: QueueRow, rows: Whole, policy: Policy, region: int) -> Group | None:
+    """The match of these tickets; None if they cannot be split into teams, or a cap or an avoid list forbids it."""
+    group = split(line, rows, policy, region)
+    return group if group is not None and _allowed(line, group, policy) else None
 
 
 def _by_age(line: QueueRow) -> Whole:
@@ -176,13 +284,15 @@ def _runs(line: QueueRow, rows: Whole, bottom: Floats, top: Floats, policy: Poli
 
     low, high = -highest(-line.low[rows]), highest(line.high[rows])
     allowed = (highest(bottom) <= low) & (-highest(-top) >= high)
-    if policy.max_rating_spread is not None:
-        allowed &= highest(line.rating_high[rows]) + highest(-line.rating_low[rows]) <= policy.max_rating_spread
     return first[allowed], stop[allowed], (high - low)[allowed]
 
 
 def _allowed(line: QueueRow, group: Group, policy: Policy) -> bool:
-    """Whether the odds are within the policy's cap and no player meets one they avoid."""
+    """Whether odds and ratings are within the policy's caps and no player meets one they avoid."""
+    if policy.max_rating_spread is not None:
+        rows = group.rows
+        if line.rating_high[rows].max() - line.rating_low[rows].min() > policy.max_rating_spread:
+            return False
     odds = predicted_odds_of(line, group, policy)
     if policy.max_odds is not None and max(odds, 1.0 - odds) > policy.max_odds:
         return False
