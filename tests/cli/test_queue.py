@@ -39,7 +39,7 @@ def test_what_is_set_again_is_replaced_and_rules_that_are_not_named_stay(queue_c
     queue_command("set", "duel", "ranked", "--rule", "accept_within=9", "--rule", "heartbeat=none")
     assert queue_command("set", "duel", "ranked", "--policy", own, "--rule", "tick=0.5").code == 0
     (told,) = listed(queue_command)
-    assert (told["policy"]["team_size"], told["policy"]["even_spread"]) == (2, 10.0)  # of the preset quick
+    assert (told["policy"]["team_size"], told["policy"]["overdue_after"]) == (2, 120.0)  # of the preset quick
     rules = told["rules"]
     assert (rules["accept_within"], rules["heartbeat"], rules["tick"]) == (9.0, None, 0.5)
 
@@ -108,7 +108,7 @@ def test_a_queue_with_a_target_is_fitted_each_day_until_a_policy_is_set(queue_co
     assert listed(queue_command)[0]["rules"]["auto_within"] is None
     queue_command("set", "duel", "ranked", "--policy", "auto")
     (told,) = listed(queue_command)
-    assert (told["rules"]["auto_within"], told["policy"]["even_spread"]) == (90, 10.0)  # the policy so far
+    assert (told["rules"]["auto_within"], told["policy"]["overdue_after"]) == (90, 120.0)  # the policy so far
     refused = queue_command("set", "duel", "ranked", "--policy", "fair", "--within", "45")
     assert (refused.code, "--within and --share are for --policy auto" in refused.err) == (2, True)
     short = queue_command("set", "duel", "casual", "--policy", "auto", "--within", "1")

@@ -163,10 +163,10 @@ def test_a_policy_that_misses_the_target_is_not_adopted(busy, service, ladder):
 def test_auto_keeps_the_policy_of_a_queue_and_a_new_one_begins_with_balanced(queue_service, service, ladder):
     queue_service.set_queue(ladder, "fast", {"preset": "quick", "team_size": 3}, QueueRules(tick=2.0))
     fast = queue_service.set_queue(ladder, "fast", {"preset": "auto", "max_odds": 0.65}, QueueRules(tick=2.0))
-    assert (fast.policy.even_spread, fast.policy.team_size, fast.policy.max_odds) == (10.0, 3, 0.65)
+    assert (fast.policy.overdue_after, fast.policy.team_size, fast.policy.max_odds) == (120.0, 3, 0.65)
     assert (fast.rules.auto_within, fast.rules.auto_share, fast.rules.tick) == (90.0, 0.9, 2.0)
     new = queue_service.set_queue(ladder, "new", {"preset": "auto", "team_size": 2}, QueueRules(auto_within=45))
-    assert (new.policy.even_spread, new.policy.team_size) == (presets()["balanced"].even_spread, 2)
+    assert (new.policy.overdue_after, new.policy.team_size) == (presets()["balanced"].overdue_after, 2)
     assert new.rules.target == WaitTarget(within=45, share=0.9)
     assert QueueRules().target is None
     assert json.loads(json.dumps(new.rules.to_data()))["auto_within"] == 45

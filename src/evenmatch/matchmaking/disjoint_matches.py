@@ -11,7 +11,7 @@ from evenmatch.matchmaking.schedule import pick
 from evenmatch.matchmaking.ticket_collection import CollectionBuffers, Search, TargetMatch, TicketTotals, collect
 from evenmatch.matchmaking.tickets import Whole
 
-COST = 60.0  # seconds: a match that costs so much more has a value e times lower
+COST = 60.0  # seconds: a match that costs this much more has a value e times lower
 
 
 @lean
@@ -90,7 +90,7 @@ def find(
     made    the number of matches so far;  start, ticket  first ticket of each match and all tickets, appended to
     A match begins with its lowest ticket. The match with the least spread is found for each ticket, and the disjoint
     ones with the largest total value are created. A second sweep creates further matches from the remaining tickets,
-    upwards: those between whom tickets were taken are neighbours now.
+    upwards; tickets that were taken separate neighbours no more.
     """
     at, ahead, second = search.at, -1, -1  # the next two parties of size `largest`: a match needs one, or one per team
     last, value = np.full(len(at), -1, np.int64), np.zeros(len(at))

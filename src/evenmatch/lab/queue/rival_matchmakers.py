@@ -169,14 +169,14 @@ def exact_dp(queue: Queue, now: int, policy: Policy) -> Proposals:
         known: dict[int, Group | None] = {}
         while True:
             chosen = pick(last, value).tolist()
-            for at in chosen:
-                if at not in known:
-                    known[at] = _match_of(line, rows[at : last[at] + 1], policy, region)
-            refused = [at for at in chosen if known[at] is None]
+            for run in chosen:
+                if run not in known:
+                    known[run] = _match_of(line, rows[run : last[run] + 1], policy, region)
+            refused = [run for run in chosen if known[run] is None]
             if not refused:
                 break
             last[refused] = -1
-        groups += [group for at in chosen if (group := known[at]) is not None]
+        groups += [group for run in chosen if (group := known[run]) is not None]
     return proposals(line, now, policy, groups)
 
 
@@ -223,8 +223,8 @@ def batches(queue: Queue, now: int, policy: Policy) -> Proposals:
             if line.size[near].sum() < policy.players:
                 continue
             first, stop, spread = _runs(line, near, bottom[near], top[near], policy)
-            at = int(np.flatnonzero(near == row)[0])
-            around = np.flatnonzero((first <= at) & (stop > at))
+            place = int(np.flatnonzero(near == row)[0])
+            around = np.flatnonzero((first <= place) & (stop > place))
             for run in around[np.argsort(spread[around], kind="stable")].tolist():
                 group = _match_of(line, near[first[run] : stop[run]], policy, region)
                 if group is not None:
