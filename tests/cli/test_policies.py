@@ -43,12 +43,13 @@ def test_the_presets_are_listed_with_what_differs(run):
     lines = ended.out.splitlines()
     assert (ended.code, ended.err) == (0, "")
     assert lines[1].split() == ["option", "balanced", "quick", "fair", "effect"]
-    rows = {line.split()[0]: line for line in lines[2:] if line}
+    rows = {line.split()[0]: line for line in lines[2:-5] if line}
     assert rows["max_odds"].split()[1:4] == ["0.6", "0.7", "0.55"]
     assert "0s:4.5 60s:10 90s:20 120s:40" in rows["steps"]
     assert "max_ping" not in rows  # none has it
     assert list(rows)[:4] == ["team_size", "teams", "steps", "even_spread"]
-    assert lines[-1].endswith("costs in the equivalent seconds of waiting.")
+    assert lines[-5].endswith("costs in the equivalent seconds of waiting.")
+    assert lines[-3:] == ["  balanced: 480 s, 4,080 s", "  quick: 240 s, 2,040 s", "  fair: 1,200 s, 10,200 s"]
 
 
 @pytest.mark.parametrize("name", presets())

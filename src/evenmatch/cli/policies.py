@@ -151,7 +151,7 @@ def _as_options(changes: dict[str, int]) -> str:
 
 def _print(policies: dict[str, Policy]) -> None:
     """Print the options in which the presets differ, with their effects."""
-    from evenmatch.policy import Policy
+    from evenmatch.policy import INFINITE, Policy
 
     effects = {name: option.meaning for name, option in options_of(Policy).items()}
     data = [policy.to_data() for policy in policies.values()]
@@ -162,6 +162,9 @@ def _print(policies: dict[str, Policy]) -> None:
     ]
     print_table("Policies (evenmatch policies NAME prints all options of one)", ("option", *policies, "effect"), rows)
     print(UNITS)
+    print("The filters of a loose player let every other loose player into a match after, in a busy queue and at most:")
+    for name, policy in policies.items():
+        print(f"  {name}: {policy.open_to_all_after(0.0):,.0f} s, {policy.open_to_all_after(INFINITE):,.0f} s")
 
 
 def _shown(value: object) -> str:
