@@ -230,10 +230,12 @@ class Queue:
         recent = (self.arrival_stamps > last - ROWS) & (self.arrival_stamps <= last) & (self.arrival_stamps >= 0)
         if not recent.any():
             return np.zeros(BINS)
-        first = max(self._since // SPAN, last - ROWS + 1)
-        since = max(now - first * SPAN, SPAN)
-        rate: Floats = self.arrivals[recent].sum(axis=0) * SECOND / since
+        rate: Floats = self.arrivals[recent].sum(axis=0) / self.known_for(now)
         return rate
+
+    def known_for(self, now: int) -> float:
+        """Seconds over which arrivals are known, at most ten minutes."""
+        return max(now - max(self._since // SPAN, now // SPAN - ROWS + 1) * SPAN, SPAN) / SECOND
 
     def _slots(self, ids: list[int]) -> list[int]:
         self.settle()

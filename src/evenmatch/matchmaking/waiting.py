@@ -21,6 +21,12 @@ from evenmatch.matchmaking.tickets import Tickets, Whole
 from evenmatch.matchmaking.view import meets_in, rules_of, view_of
 from evenmatch.policy import INFINITE, Policy
 
+MEDIAN, UPPER = 0.8, 2.7  # the median wait and the 90 % quantile, as multiples of the mean wait
+REACHES = (5.0, 10.0, 20.0, 50.0)  # percentiles around a level, whose arrivals are counted until they are
+ENOUGH = 30.0  # players
+SETTLED = 2.0  # a queue has settled after this many times the time in which a match gathers
+MOST_KIND = 4.0  # largest ratio of the waits of parties and of all
+
 
 class AttributeCount(NamedTuple):
     """The values of an attribute that a ticket accepts, and how many players of other tickets accept any of them."""
@@ -39,7 +45,8 @@ class Waiting:
     widens_to    the window after that; None: it does not widen, or that is not shown
     needed       how many more players a match needs
     within       players of other tickets that are individually compatible with this one now
-    estimate     further seconds until a match, from recent arrivals near this level; None: no such arrivals
+    estimate     further seconds until a match, from recent arrivals near this level: half wait less; None: no arrivals
+    upper        nine of ten wait less than this; None: no arrivals
     hindrances   sentences that say why the ticket can never be matched under this policy; normally empty
     attributes   how many of the waiting players of other tickets share a value of each attribute and a map with this
                  one; only attributes for which those are not all, and whose wish the ticket has not waived
@@ -55,6 +62,7 @@ class Waiting:
     needed: int
     within: int
     estimate: float | None
+    upper: float | None
     hindrances: tuple[str, ...]
     attributes: Mapping[str, AttributeCount]
     others: int
@@ -85,8 +93,17 @@ class Waiting:
         elif self.estimate < 1:
             lines.append("a match is likely at once")
         else:
-            lines.append(f"a match is likely in about {self.estimate:.0f} s")
+            upper = "" if self.upper is None else f"; nine of ten find one within {_rounded(self.upper)}"
+            lines.append(f"a match is likely in about {_rounded(self.estimate)}{upper}")
         return lines
+
+
+def _rounded(seconds: float) -> str:
+    """A wait as players read it: to 5 s from 20 s on, to 10 s from a minute on, in minutes from five minutes on."""
+    if seconds >= 300:
+        return f"{seconds / 60:.0f} min"
+    step = 1 if seconds < 20 else 5 if seconds < 60 else 10
+    return f"{max(round(seconds / step) * step, 1)} s"
 
 
 def _written(name: str, values: tuple[str, ...]) -> str:
@@ -120,6 +137,7 @@ def why(ticket: int, queue: Queue, now: int, policy: Policy) -> Waiting:
     fields = fields_of(policy)
     accepts = int(view.accepts[place[0]])
     hindrances += [_undeclared(field, columns) for field in fields if not accepts & field.bits]
+    estimate, upper = _estimates(queue, view, int(place[0]), now, policy)
     return Waiting(
         ticket=ticket,
         waited=waited,
@@ -129,7 +147,8 @@ def why(ticket: int, queue: Queue, now: int, policy: Policy) -> Waiting:
         widens_to=widens_to,
         needed=policy.players - int(own["size"]),
         within=int(view.t["size"][_compatible_tickets(view, int(place[0]), now, policy)].sum()),
-        estimate=_estimate(queue, view, int(place[0]), now, policy),
+        estimate=estimate,
+        upper=upper,
         hindrances=tuple(hindrances),
         attributes=_attribute_counts(view, int(place[0]), fields),
         others=int(view.t["size"].sum() - own["size"]),
@@ -162,7 +181,7 @@ def _left_out(ticket: int, waited: float, loose: bool, size: int, policy: Policy
         reason = f"the ticket has waited {waited:.0f} s, the longest wait in this queue is {policy.max_wait:g} s"
     none = (float("nan"), float("nan"))
     return Waiting(
-        ticket, waited, not loose, none, None, None, max(policy.players - size, 0), 0, None, (reason,), {}, 0
+        ticket, waited, not loose, none, None, None, max(policy.players - size, 0), 0, None, None, (reason,), {}, 0
     )
 
 
@@ -184,33 +203,62 @@ def _compatible_tickets(view: QueueView, place: int, now: int, policy: Policy) -
     return compatible
 
 
-def _estimate(queue: Queue, view: QueueView, place: int, now: int, policy: Policy) -> float | None:
-    """Estimate the seconds until a match from recent arrivals near this level.
+def _estimates(
+    queue: Queue, view: QueueView, place: int, now: int, policy: Policy
+) -> tuple[float | None, float | None]:
+    """Estimates of the further wait in seconds: the median, and the 90 % quantile; None: no recent arrivals.
 
-    If r players per second arrive in a band of the allowed spread, the k players of a match gather in about
-    (k - 1)² / (2 (k + 1)) / r seconds: the result for fixed bins, see docs/matchmaking.md. Each step allows a wider
-    band but begins later; the smallest estimate is used. In duels the players who wait are known: the ticket meets the
-    first of them that it may meet, or the next player who arrives in the band, on average after 1 / r seconds.
+    The mean wait follows from Little's law: the players who wait near this level, divided by their arrivals per second
+    in the last ten minutes; parties and single players by the mean of their waits so far. Until the queue has settled,
+    it is the time in which the players of a match gather in a band of the first step, (k - 1)² / (2 (k + 1)) arrivals.
+    In duels the players who wait are known: the ticket meets the first of them that it may meet, or the next player
+    who arrives. MEDIAN and UPPER are measured: docs/matchmaking.md.
     """
-    own, players = queue.tickets[view.t["slot"][place]], policy.players
-    if players == 2 and (opponent_in := _opponent_in(queue, view, place, now, policy)) == 0:
-        return 0.0
-    constant = (players - 1) ** 2 / (2 * (players + 1))
-    rate = queue.arrivals_a_second(now)
+    if policy.players == 2:
+        soonest = _opponent_in(queue, view, place, now, policy)
+        if soonest == 0:
+            return 0.0, 0.0
+        mean = min(_arrival_in(queue, view, place, queue.arrivals_a_second(now), policy), soonest)
+    else:
+        mean = _usual_wait(queue, view, place, now, policy)
+    return (mean * MEDIAN, mean * UPPER) if mean < INFINITE else (None, None)
+
+
+def _usual_wait(queue: Queue, view: QueueView, place: int, now: int, policy: Policy) -> float:
+    """The mean wait in seconds near the level of a ticket; infinite without recent arrivals."""
+    t, own, rate = view.t, view.t[place], queue.arrivals_a_second(now)
+    middle = float(own["low"] + own["high"]) / 2
+    for reach in REACHES:
+        width = min(2 * reach, 100.0)
+        low = min(max(middle - reach, 0.0), 100.0 - width)
+        arrivals = _within(rate, low, low + width)
+        if arrivals * queue.known_for(now) >= ENOUGH:
+            break
+    if arrivals == 0:
+        return INFINITE
+    law = (policy.players - 1) ** 2 / (2 * (policy.players + 1))
+    gathered = law / (arrivals * policy.steps[0][1] / width) if policy.steps[0][1] > 0 else INFINITE
+    if queue.known_for(now) < SETTLED * gathered < INFINITE:
+        return gathered
+    near = (t["high"] >= low) & (t["low"] <= low + width)
+    alike = near & ((t["size"] > 1) == (own["size"] > 1))
+    ages = float(t["waited"][alike].mean()), float(t["waited"][near].mean())
+    kind = min(max(ages[0] / ages[1], 1 / MOST_KIND), MOST_KIND) if ages[1] > 0 else 1.0
+    return float(t["size"][near].sum()) / arrivals * kind
+
+
+def _arrival_in(queue: Queue, view: QueueView, place: int, rate: Floats, policy: Policy) -> float:
+    """Mean seconds until a player arrives whom a ticket may meet in a duel: a wider step begins later."""
+    own = queue.tickets[view.t["slot"][place]]
     loose, waited = bool(own["loose"]), float(view.t["waited"][place])
     middle, chosen = (own["low"] + own["high"]) / 2, float(own["chosen_hi"] - own["high"])
-    totals = []
+    totals = [INFINITE]
     for after, width in policy.steps if loose else ((0.0, chosen),):
         reach = max(width, chosen)
-        band = reach
-        near = _within(rate, middle - band / 2, middle + band / 2)
+        near = _within(rate, middle - reach / 2, middle + reach / 2)
         if near > 0:
-            whole = constant / near
-            gathered = 1 / near if players == 2 else max(whole - max(waited - after, 0.0), whole / players)
-            totals.append(max(after - waited, 0.0) + gathered)
-    if players == 2 and opponent_in < INFINITE:
-        totals.append(opponent_in)
-    return min(totals) if totals else None
+            totals.append(max(after - waited, 0.0) + 1 / near)
+    return min(totals)
 
 
 def _opponent_in(queue: Queue, view: QueueView, place: int, now: int, policy: Policy) -> float:
