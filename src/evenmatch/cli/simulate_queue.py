@@ -36,7 +36,7 @@ def command(
     ] = None,
     compare: Annotated[
         bool,
-        typer.Option("--compare", help="Also run five simple matchmakers; the table describes each."),
+        typer.Option("--compare", help="Also run eight simple matchmakers; the table describes each."),
     ] = False,
     arrivals: Annotated[
         float | None,
