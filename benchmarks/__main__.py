@@ -6,7 +6,21 @@ import argparse
 import sys
 from collections.abc import Callable
 
-from benchmarks import lab, ledger, load, matchmaking, online, pages, peers, rate, report, serve, standings, start
+from benchmarks import (
+    fronts,
+    lab,
+    ledger,
+    load,
+    matchmaking,
+    online,
+    pages,
+    peers,
+    rate,
+    report,
+    serve,
+    standings,
+    start,
+)
 from benchmarks.figure import Section
 
 BENCHMARKS: dict[str, Callable[[], Section]] = {
@@ -17,6 +31,7 @@ BENCHMARKS: dict[str, Callable[[], Section]] = {
     "standings": standings.run,
     "ledger": ledger.run,
     "matchmaking": matchmaking.run,
+    "fronts": fronts.run,
     "serve": serve.run,
     "pages": pages.run,
     "start": start.run,

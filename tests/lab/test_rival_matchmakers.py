@@ -168,12 +168,12 @@ def test_flexmatch_begins_with_the_oldest_and_its_neighbours():
 
 
 def test_flexmatch_sees_one_batch_at_a_time():
-    strict = {"within": 1.0, "loose": False}
-    tickets = [(number, 5.0 * number, strict) for number in range(16)]  # the players of eight duels
-    queue = queue_of(*tickets, (16, 0.5, strict))
-    assert made("greedy", queue, DUEL, now=20) == sides(([1], [17]))
-    assert made("flexmatch", queue, DUEL, now=20) == []
-    assert made("flexmatch", queue_of(*tickets[:-1], (16, 0.5, strict)), DUEL, now=20) == sides(([1], [16]))
+    strict = {"within": 0.9, "loose": False}
+    tickets = [(number, 2.0 * number, strict) for number in range(50)]  # the players of 25 duels
+    queue = queue_of(*tickets, (50, 0.5, strict))
+    assert made("greedy", queue, DUEL, now=60) == sides(([1], [51]))
+    assert made("flexmatch", queue, DUEL, now=60) == []
+    assert made("flexmatch", queue_of(*tickets[:-1], (50, 0.5, strict)), DUEL, now=60) == sides(([1], [50]))
 
 
 def test_flexmatch_keeps_the_caps_of_the_policy_and_avoid_lists():

@@ -18,7 +18,7 @@ from evenmatch.matchmaking.queue import Queue
 from evenmatch.matchmaking.tickets import Whole, starts
 from evenmatch.policy import Policy
 
-BATCH = 8  # matches whose players are in one batch of `flexmatch`
+BATCH = 25  # matches whose players are in one batch of `flexmatch`
 
 
 def pivot(queue: Queue, now: int, policy: Policy) -> Proposals:
@@ -185,7 +185,7 @@ def _match_batch(
     first, stop, spread = find_runs(line, remaining, bottom[remaining], top[remaining], policy)
     for anchor in batch.tolist():
         place = int(np.searchsorted(remaining, anchor))
-        if place == len(remaining) or remaining[place] != anchor:
+        if place == len(remaining) or remaining[place] != anchor or not (first <= place).any():
             continue
         around = np.flatnonzero((first <= place) & (place < stop))
         for index in around[np.argsort(spread[around], kind="stable")].tolist():
