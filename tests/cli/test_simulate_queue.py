@@ -1,6 +1,7 @@
 """evenmatch simulate-queue and replay-queue: figures, one document, bad values, journals."""
 
 import json
+import re
 import tomllib
 
 import numpy as np
@@ -109,15 +110,15 @@ def test_a_printed_scenario_is_a_file_that_stands_for_it(run, tmp_path, line):
 
 
 def test_a_terminal_that_is_too_narrow_gets_several_tables_with_the_name_in_each():
-    row = ["balanced", "1,234.5", "60.2", "2,841.9", "14.0", "94.5", "100%", "92%", "5,952", "1,281", "24,087"]
-    for width in (60, 80, 100, 120):
+    row = ["balanced", "1,234.5", "60.2", "2,841.9", "14.0", "94.5", "100%", "92%", "11.2", "5,952", "1,281", "24,087"]
+    for width in (60, 80, 100, 130):
         parts = queue_runs._parts([row], width)
-        assert [at for part in parts for at in part if at] == list(range(1, 11))
+        assert [at for part in parts for at in part if at] == list(range(1, 12))
         for part in parts:
             assert part[0] == 0
             drawn = sum(max(len(row[at]), len(queue_runs.HEADS[at])) + 3 for at in part)
             assert drawn <= width
-    assert [len(queue_runs._parts([row], width)) for width in (60, 80, 120, None)] == [3, 2, 1, 1]
+    assert [len(queue_runs._parts([row], width)) for width in (60, 80, 130, None)] == [3, 2, 1, 1]
 
 
 def test_a_journal_can_be_read_by_whoever_may_read_a_new_file(run, tmp_path):
@@ -146,7 +147,10 @@ def test_the_table_is_aligned_and_followed_by_what_it_means(run):
     rows = lines[2 : lines.index("")]
     assert [row.split()[0] for row in rows] == ["balanced", "quick", *others()]
     assert all(row[end - 1].isdigit() and row[end] == " " for row in rows)
+    law = next(iter(re.finditer(r"\blaw\b", lines[1]))).end()
+    assert all(re.fullmatch(r"\d+\.\d", row[:law].split()[-1]) and row[law] == " " for row in rows)
     said = " ".join(lines[len(rows) + 2 :])
+    assert "law: arrivals per second × mean wait × mean spread / 100" in said
     assert lines[len(rows) + 3].startswith("45–55%: share of matches with such odds by the known ratings")
     assert "true: by true skill" in said
     assert "These matchmakers have similar odds" in said

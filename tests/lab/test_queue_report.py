@@ -68,7 +68,7 @@ def test_a_report_tells_the_verdict_and_the_figures_of_every_run(runs, tmp_path)
     for run in runs:
         found = summary_of(run)
         assert f"{found['matches']} matches {verdict.seconds(found['wait_p50'])}" in page.text
-        assert f"{found['violations']:,} {found['unmatched']:,}" in page.text
+        assert f"{found['law']:.1f} {found['violations']:,} {found['unmatched']:,}" in page.text
     assert "evenmatch simulate-queue --seed 3" in page.text
     assert "Nothing differs." in page.text
     assert f"players who joined {int(runs[0].sizes.sum()):,}" in page.text  # each once

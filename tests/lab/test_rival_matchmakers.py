@@ -6,9 +6,8 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from evenmatch.lab.queue.rival_matchmakers import KEEPING, others
+from evenmatch.lab.queue.rival_matchmakers import others
 from evenmatch.lab.queue.rule_checks import broken
-from evenmatch.lab.queue.run_metrics import summary_of
 from evenmatch.lab.queue.scenario import PARTY_MIXES, REGION_MIXES, Scenario
 from evenmatch.lab.queue.simulation import simulate
 from evenmatch.lab.queue.team_building import fill, line_up, split
@@ -66,45 +65,6 @@ def test_greedy_takes_the_tightest_and_so_leaves_its_neighbours_alone():
     assert made("greedy", queue, DUEL) == sides(([3], [4]), ([1], [2]))
 
 
-def test_exact_dp_makes_as_many_matches_as_possible_and_of_those_the_closest():
-    strict = {"within": 3.5, "loose": False}
-    queue = queue_of((0, 10.0, strict), (0, 13.0, strict), (0, 14.0, strict), (0, 17.0, strict))
-    assert made("exact-dp", queue, DUEL) == sides(([1], [2]), ([3], [4]))
-    queue = queue_of((0, 10.0, strict), (0, 12.0, strict), (0, 13.0, strict))
-    assert made("exact-dp", queue, DUEL) == sides(([2], [3]))
-    rated = queue_of((0, 10.0, strict), (0, 12.0, strict | {"rating": 1500.0}), (0, 13.0, strict))
-    capped = replace(DUEL, max_odds=0.6)  # 12 is far stronger than both others, who are no neighbours
-    assert made("exact-dp", rated, capped) == []
-    assert made("exact-dp", queue, capped) == sides(([2], [3]))
-
-
-def test_nearest_begins_with_the_oldest_and_asks_the_filters_of_all():
-    """The oldest is 50; the nearest is 51, but its filter is too narrow; 54 and then 46 agree with it."""
-    wide, narrow = {"within": 5.0, "loose": False}, {"within": 0.5, "loose": False}
-    queue = queue_of((5, 48.0, wide), (1, 50.0, wide), (2, 51.0, narrow), (3, 54.0, wide), (4, 46.0, wide))
-    assert made("nearest", queue, DUEL, now=9) == sides(([1], [2]))  # 48, and then 54 and 46 are too far apart
-    trio = replace(DUEL, teams=3)
-    assert made("nearest", queue, trio, now=9) == sides(([1], [2], [5]))  # 54 does not accept 48
-
-
-def test_batches_take_the_closest_run_around_the_oldest():
-    wide = {"within": 5.0, "loose": False}
-    queue = queue_of((2, 46.0, wide), (1, 50.0, wide), (3, 51.0, wide), (4, 53.0, wide))
-    assert made("batches", queue, replace(DUEL, teams=3), now=9) == sides(([2], [3], [4]))
-    assert made("batches", queue, DUEL, now=9) == sides(([2], [3]))  # 46 and 53 do not accept each other
-
-
-@pytest.mark.parametrize("name", KEEPING)
-@pytest.mark.parametrize("scenario", [{}, {"parties": PARTY_MIXES["some"][:3]}, {"share_avoiding": 0.3}])
-def test_those_who_keep_filters_break_no_rule(name, scenario):
-    shares = scenario.get("parties", (1.0,))
-    told = Scenario(minutes=5, arrivals=3, **scenario | {"parties": tuple(share / sum(shares) for share in shares)})
-    policy = Policy(team_size=3, max_rating_spread=600.0)
-    run = simulate(told, others()[name].propose, policy)
-    assert len(run.matches) > 10
-    assert summary_of(run)["violations"] == 0
-
-
 def test_greedy_keeps_both_filters_and_widens_the_loose_one():
     policy = replace(DUEL, steps=((0, 2), (10, 8)))
     for within, waited, found in [(5.0, 0, 0), (5.0, 10, 1), (4.9, 10, 0)]:
@@ -120,6 +80,108 @@ def test_greedy_keeps_the_caps_of_the_policy_and_avoid_lists():
     assert made("greedy", queue, replace(DUEL, max_rating_spread=9.9)) == []
     assert made("greedy", queue_of((0, 40.0), (0, 41.0, {"avoid": (10,)})), DUEL) == []
     assert made("fifo", queue_of((0, 40.0), (0, 41.0, {"avoid": (10,)})), DUEL) == sides(([1], [2]))
+
+
+def test_exact_dp_makes_the_most_matches_and_then_the_tightest():
+    strict = {"within": 3.5, "loose": False}
+    queue = queue_of((0, 10.0, strict), (0, 13.0, strict), (0, 14.0, strict), (0, 17.0, strict))
+    assert made("exact-dp", queue, DUEL) == sides(([1], [2]), ([3], [4]))  # spreads 3 and 3; greedy takes the 1 alone
+    queue = queue_of((0, 10.0, strict), (0, 13.0, strict), (0, 14.0, strict))
+    assert made("exact-dp", queue, DUEL) == sides(([2], [3]))  # one match either way: 1 is less than 3
+
+
+def test_exact_dp_chooses_again_without_matches_that_are_refused():
+    queue = queue_of((0, 40.0), (0, 41.0, {"avoid": (10,)}), (0, 42.5))
+    assert made("exact-dp", queue, DUEL) == sides(([2], [3]))
+    queue = queue_of((0, 40.0), (0, 41.0), (0, 42.5))  # 10 and 15 points apart: odds of 0.5144 and 0.5216
+    assert made("exact-dp", queue, replace(DUEL, max_odds=0.515)) == sides(([1], [2]))
+    assert made("exact-dp", queue, replace(DUEL, max_odds=0.514)) == []
+    assert made("exact-dp", queue, replace(DUEL, max_rating_spread=9.9)) == []
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_exact_dp_makes_at_least_as_many_matches_as_greedy(seed):
+    rng, most = np.random.default_rng(seed), 0
+    for teams_of in (1, 3):
+        policy = Policy(team_size=teams_of, max_odds=0.55)
+        told = [
+            (
+                int(rng.integers(0, 60)),
+                tuple(float(p) for p in rng.uniform(20, 60) + rng.normal(0, 1, rng.integers(1, teams_of + 1))),
+                {"loose": bool(rng.random() < 0.7)},
+            )
+            for _ in range(80)
+        ]
+        exact, greedy = (made(name, queue_of(*told), policy, now=60) for name in ("exact-dp", "greedy"))
+        assert len(exact) >= len(greedy)
+        most = max(most, len(greedy))
+    assert most > 5
+
+
+def test_playfab_widens_with_the_age_of_the_oldest_and_takes_the_nearest():
+    policy, strict = replace(DUEL, steps=((0, 2), (10, 8))), {"within": 5.0, "loose": False}
+    queue = queue_of((0, 50.0, strict), (5, 47.5, strict), (6, 53.5, strict))
+    assert made("playfab", queue, policy, now=9) == []  # at first a match spans 2 percentiles, and they are 2.5 apart
+    assert made("playfab", queue, policy, now=10) == sides(([1], [2]))
+    queue = queue_of((6, 50.0, strict), (6, 47.5, strict), (0, 80.0, strict))  # an old ticket elsewhere widens nothing
+    assert made("playfab", queue, policy, now=10) == []
+
+
+def test_playfab_skips_what_would_be_too_wide_and_asks_all_filters():
+    policy, wide = Policy(team_size=2, max_odds=None, steps=((0, 8),)), {"within": 10.0, "loose": False}
+    # around 50 come 54, then 45.5, which is 8.5 from 54, and then 56 and 57.5, which is 7.5 from 50
+    tickets = [(at, p, wide) for at, p in enumerate((50.0, 57.5, 45.5, 56.0, 54.0))]
+    (match,) = others()["playfab"].propose(queue_of(*tickets), 9 * SECOND, policy)
+    assert set(match.tickets) == {1, 2, 4, 5}
+    tickets[1] = (1, 57.5, {"within": 7.4, "loose": False})  # 57.5 does not accept 50
+    assert made("playfab", queue_of(*tickets), policy, now=9) == []
+    tickets[1] = (1, 57.5, wide | {"avoid": (50,)})  # 57.5 avoids 54
+    assert made("playfab", queue_of(*tickets), policy, now=9) == []
+    tickets.append((9, 57.6, wide))
+    (match,) = others()["playfab"].propose(queue_of(*tickets), 9 * SECOND, policy)
+    assert set(match.tickets) == {1, 4, 5, 6}
+
+
+def test_playfab_keeps_the_caps_of_the_policy():
+    queue = queue_of((0, 40.0), (0, 41.0))  # ten points apart: odds of 0.4856
+    assert made("playfab", queue, replace(DUEL, max_odds=0.515)) == sides(([1], [2]))
+    assert made("playfab", queue, replace(DUEL, max_odds=0.514)) == []
+    assert made("playfab", queue, replace(DUEL, max_rating_spread=9.9)) == []
+
+
+def test_playfab_waits_for_a_party_that_is_itself_too_wide():
+    policy = Policy(team_size=2, max_odds=None, steps=((0, 2), (10, 8)))
+    queue = queue_of((0, (48.0, 52.0)), (1, 50.0), (1, 50.0), (1, 50.0), (1, 50.0))
+    assert made("playfab", queue, policy, now=5) == sides(([2, 3], [4, 5]))
+    (match,) = others()["playfab"].propose(queue, 10 * SECOND, policy)
+    assert set(match.tickets) == {1, 2, 3}
+
+
+def test_flexmatch_begins_with_the_oldest_and_its_neighbours():
+    policy, strict = replace(DUEL, steps=((0, 2), (10, 8))), {"within": 5.0, "loose": False}
+    queue = queue_of((0, 49.0, strict), (5, 50.5, strict), (6, 51.0, strict), (5, 53.5, strict))
+    # 49 gets its neighbour, though 50.5 and 51 are closer; 51 and 53.5 are more than 2 apart until one is 10 s old
+    assert made("flexmatch", queue, policy, now=9) == sides(([1], [2]))
+    assert made("flexmatch", queue, policy, now=15) == sides(([1], [2]), ([3], [4]))
+    queue = queue_of((0, 49.0, strict), (0, 53.0, {"within": 3.9, "loose": False}))
+    assert made("flexmatch", queue, policy, now=15) == []
+
+
+def test_flexmatch_sees_one_batch_at_a_time():
+    strict = {"within": 0.9, "loose": False}
+    tickets = [(number, 2.0 * number, strict) for number in range(50)]  # the players of 25 duels
+    queue = queue_of(*tickets, (50, 0.5, strict))
+    assert made("greedy", queue, DUEL, now=60) == sides(([1], [51]))
+    assert made("flexmatch", queue, DUEL, now=60) == []
+    assert made("flexmatch", queue_of(*tickets[:-1], (50, 0.5, strict)), DUEL, now=60) == sides(([1], [50]))
+
+
+def test_flexmatch_keeps_the_caps_of_the_policy_and_avoid_lists():
+    queue = queue_of((0, 40.0), (0, 41.0))  # ten points apart: odds of 0.4856
+    assert made("flexmatch", queue, replace(DUEL, max_odds=0.515)) == sides(([1], [2]))
+    assert made("flexmatch", queue, replace(DUEL, max_odds=0.514)) == []
+    assert made("flexmatch", queue, replace(DUEL, max_rating_spread=9.9)) == []
+    assert made("flexmatch", queue_of((0, 40.0), (0, 41.0, {"avoid": (10,)})), DUEL) == []
 
 
 def test_pivot_serves_the_oldest_with_the_nearest_whatever_their_filters():
@@ -230,11 +292,17 @@ def test_an_empty_queue_gives_nothing(name):
 
 @pytest.mark.parametrize("name", others())
 def test_teams_are_full_and_regions_kept_with_parties_of_all_sizes(name):
-    scenario = Scenario(minutes=2, parties=PARTY_MIXES["many"], regions=REGION_MIXES["four"], arrivals=12, players=3000)
-    policy = Policy(steps=((0, 5), (10, 20), (30, 60)))
-    run = simulate(scenario, others()[name].propose, policy, name=name)
+    scenario = Scenario(
+        minutes=3,
+        parties=PARTY_MIXES["many"],
+        regions=REGION_MIXES["four"],
+        arrivals=12,
+        players=4000,
+        share_avoiding=0.2,
+    )
+    run = simulate(scenario, others()[name].propose, Policy(), name=name)
     found = broken(run.matches, run.tickets, run.policy)
     assert len(run.matches) > 3
     assert (found.count(found.size), found.count(found.region)) == (0, 0)
-    assert name not in KEEPING or found.players == 0
+    assert (found.players == 0) == others()[name].keeps_filters
     assert run.worth.odds == pytest.approx(run.matches.odds)

@@ -226,12 +226,9 @@ class Queue:
     def arrivals_a_second(self, now: int) -> Floats:
         """Players per second who joined in each percentile bin over the last ten minutes; float64 (100,)."""
         self.settle()
-        last = now // SPAN
-        recent = (self.arrival_stamps > last - ROWS) & (self.arrival_stamps <= last) & (self.arrival_stamps >= 0)
-        if not recent.any():
-            return np.zeros(BINS)
-        rate: Floats = self.arrivals[recent].sum(axis=0) / self.known_for(now)
-        return rate
+        stamps = self.arrival_stamps
+        recent = (stamps > max(now // SPAN - ROWS, -1)) & (stamps <= now // SPAN)
+        return np.asarray(self.arrivals[recent].sum(axis=0) / self.known_for(now))
 
     def known_for(self, now: int) -> float:
         """Seconds over which arrivals are known, at most ten minutes."""

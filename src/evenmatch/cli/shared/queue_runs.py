@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from evenmatch.lab.queue.run_result import Run
 
 HEADS = (
-    *("name", "wait p50", "p95", "max", "spread p50", "p95", "45–55%", "true", "violations", "unmatched"),
+    *("name", "wait p50", "p95", "max", "spread p50", "p95", "45–55%", "true", "law", "violations", "unmatched"),
     "players per CPU s",
 )
 GAP = 3  # terminal cells between the columns of a table
@@ -117,9 +117,10 @@ def _print(runs: Sequence[Run], title: str) -> None:
         waits = [_rounded(summary[f"wait_{name}"], 1) for name in ("p50", "p95", "max")]
         spreads = [_rounded(summary[f"spread_{name}"], 1) for name in ("p50", "p95")]
         shares = [percent(_known(summary[name])) for name in ("share_45_55", "realised_45_55")]
+        law = _rounded(summary["law"], 1)
         counts = [f"{summary[name]:,}" for name in ("violations", "unmatched")]
         speed = _rounded(summary["players_per_cpu_second"], 0)
-        rows.append([summary["name"], *waits, *spreads, *shares, *counts, speed])
+        rows.append([summary["name"], *waits, *spreads, *shares, law, *counts, speed])
     title = f"{title} (waits in seconds, spreads in percentiles)"
     for part in _parts(rows, get_terminal_size().columns if sys.stdout.isatty() else None):
         print_table(

@@ -18,7 +18,7 @@ class Mark(NamedTuple):
 
     wait, late    median and 95th percentile of the players' waits, seconds
     spread, wide  median and 95th percentile of the matches' spreads, percentiles
-    broken        players for whom a rule was broken
+    broken        players with a broken rule
     side          left or right: side of the label without overlap
     """
 

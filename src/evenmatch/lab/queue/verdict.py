@@ -58,8 +58,9 @@ def meanings(teams: int) -> str:
     of = "" if teams == 2 else ", the strongest team against the weakest"
     return (
         f"45–55%: share of matches with such odds by the known ratings{of}; true: by true skill, which only a "
-        f"simulation knows. Waits are those of players who found a match. Players per CPU s: players matched per "
-        f"second of the matchmaker's computing time, including ticks with nothing to match."
+        f"simulation knows. law: arrivals per second × mean wait × mean spread / 100; the lower, the shorter the waits "
+        f"or the closer the matches. Waits are those of players who found a match. Players per CPU s: players matched "
+        f"per second of the matchmaker's computing time, including ticks with nothing to match."
     )
 
 
