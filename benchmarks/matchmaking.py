@@ -67,10 +67,11 @@ def ticks() -> list[Figure]:
     """One full tick over queues of 100,000 and of a million."""
     figures = []
     for name, tickets, aim, placed in (
-        ("100,000 single players", solos(100_000), 60.0, 0.99),
-        ("a million single players", solos(1_000_000), 800.0, None),
+        ("100,000 single players", solos(100_000), 35.0, 0.99),
+        ("100,000 single players, 40 % overdue", overdue(solos(100_000)), 70.0, 0.99),
+        ("a million single players", solos(1_000_000), 500.0, None),
         ("100,000 players in parties", parties(100_000, plain=True), None, 0.96),
-        ("100,000 in parties, four regions, filters, avoid lists", parties(100_000), 200.0, None),
+        ("100,000 in parties, four regions, filters, avoid lists", parties(100_000), 120.0, None),
     ):
         queue = Queue()
         queue.join_all(tickets)
@@ -80,7 +81,35 @@ def ticks() -> list[Figure]:
         share = len(found.player) / len(tickets.player)
         figures.append(Figure(f"a tick over {name}", 1e3 * taken, "ms", aim, False, by and 1e3 * by, "plain Python"))
         figures.append(Figure(f"placed of {name}", 100 * share, "%", placed and 100 * placed, True, None, ""))
+    for size in (1, 6):
+        taken = 1e3 * best(partial(small_queues, replace(POLICY, team_size=size), ten_each()))
+        figures.append(Figure(f"a thousand queues of ten, {size}v{size}", taken, "ms", 20.0, False, None, ""))
     return figures
+
+
+def overdue(tickets: Tickets) -> Tickets:
+    """The tickets as loose ones of all ages up to 400 seconds, 40 % of them beyond `overdue_after`."""
+    waited = np.random.default_rng(SEED).uniform(0, 400, len(tickets))
+    loose = np.ones(len(tickets.player), np.bool_)
+    return replace(tickets, queued=(NOW - waited * SECOND).astype(np.int64), loose=loose)
+
+
+def ten_each() -> list[Queue]:
+    """A thousand queues in each of which ten loose players have waited for up to a minute."""
+    queues = []
+    for number in range(1000):
+        draw = np.random.default_rng(number)
+        tickets, queue = solos(10, draw), Queue()
+        waited = draw.uniform(0, 60, 10)
+        queue.join_all(replace(tickets, queued=(NOW - waited * SECOND).astype(np.int64), loose=np.ones(10, np.bool_)))
+        queues.append(queue)
+    return queues
+
+
+def small_queues(policy: Policy, queues: Sequence[Queue]) -> None:
+    """One tick of each queue."""
+    for queue in queues:
+        propose(queue, NOW, policy)
 
 
 class SystemOdds:

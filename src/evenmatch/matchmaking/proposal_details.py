@@ -7,7 +7,7 @@ import numpy as np
 from evenmatch.history import Floats
 from evenmatch.matchmaking.attribute_fields import Fields, fields_of
 from evenmatch.matchmaking.match_details import MEASURES, asked_to_play, by_team, measure, rematch_costs
-from evenmatch.matchmaking.proposal import Proposals
+from evenmatch.matchmaking.proposal import COSTS, Proposals
 from evenmatch.matchmaking.queue import Queue
 from evenmatch.matchmaking.records import QueueView
 from evenmatch.matchmaking.tickets import ANYWHERE, Masks, Whole, rows_of, starts
@@ -20,6 +20,8 @@ Made = tuple[Whole, Whole, Whole, Floats]  # start, ticket, team, odds
 def tell(queue: Queue, v: QueueView, policy: Policy, now: int, made: Made, expired: Whole) -> Proposals:
     """Create the proposals for the matches in `made`, whose tickets are places in the view."""
     start, ticket, team, odds = made
+    if len(start) == 1:
+        return no_matches(queue, policy, expired)
     by_team(start, ticket, team)
     measures = np.zeros(len(start) - 1, MEASURES)
     measure(v, queue.tickets if policy.uncertainty > 0 else queue.tickets[:0], start, ticket, team, measures)
@@ -59,10 +61,33 @@ def tell(queue: Queue, v: QueueView, policy: Policy, now: int, made: Made, expir
     )
 
 
+def no_matches(queue: Queue, policy: Policy, expired: Whole) -> Proposals:
+    """Proposals without a match."""
+    none, numbers = np.empty(0, np.int64), np.empty(0)
+    return Proposals(
+        start=np.zeros(1, np.int64),
+        ticket=none,
+        team=none,
+        member_start=np.zeros(1, np.int64),
+        player=none,
+        role=none,
+        region=none,
+        ping=numbers,
+        odds=numbers,
+        spread=numbers,
+        rating_spread=numbers,
+        waited=numbers,
+        costs=np.empty((0, len(COSTS))),
+        expired=expired,
+        region_names=tuple(queue.region_names),
+        role_names=tuple(policy.roles),
+        accepts=np.empty(0, np.uint64),
+        fields=fields_of(policy),
+    )
+
+
 def _common(v: QueueView, start: Whole, ticket: Whole) -> Masks:
     """The values that all tickets of each match accept."""
-    if len(start) == 1:
-        return np.empty(0, np.uint64)
     common: Masks = np.bitwise_and.reduceat(v.accepts[ticket], start[:-1])
     return common
 
@@ -79,7 +104,7 @@ def _waived_worth(accepts: Masks, fields: Fields, matches: int) -> Floats:
 def _regions(queue: Queue, v: QueueView, start: Whole, ticket: Whole) -> tuple[Whole, Floats]:
     """The region of each match with the lowest worst ping (ties by name), and that ping."""
     matches = len(start) - 1
-    if not queue.region_names or not matches:
+    if not queue.region_names:
         return np.full(matches, -1, np.int64), np.zeros(matches)
     able = v.t["able"][ticket]
     if (able == ANYWHERE).all():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from evenmatch.matchmaking.overdue_matches import serve_overdue
 from evenmatch.matchmaking.proposal import Proposals
-from evenmatch.matchmaking.proposal_details import tell
+from evenmatch.matchmaking.proposal_details import no_matches, tell
 from evenmatch.matchmaking.queue import Queue
 from evenmatch.matchmaking.tick import TickState
 from evenmatch.matchmaking.view import view_of
@@ -20,10 +20,11 @@ def propose(queue: Queue, now: int, policy: Policy) -> Proposals:
     Raises BadParameterError if the policy's `odds` return anything other than chances.
     """
     view, expired = view_of(queue, now, policy)
+    smallest = policy.team_size if policy.min_team_size is None else policy.min_team_size
+    if view.t["size"].sum() < policy.teams * smallest:
+        return no_matches(queue, policy, expired)
     tick = TickState(queue, view, now, policy)
-    if len(view.t):
-        serve_overdue(tick)
-        smallest = policy.team_size if policy.min_team_size is None else policy.min_team_size
-        for size in range(policy.team_size, smallest - 1, -1):
-            tick.serve(size)
+    serve_overdue(tick)
+    for size in range(policy.team_size, smallest - 1, -1):
+        tick.serve(size)
     return tell(queue, tick.view, policy, now, tick.matches(), expired)
