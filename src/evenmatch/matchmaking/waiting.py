@@ -11,15 +11,15 @@ import numpy as np
 
 from evenmatch.durations import SECOND
 from evenmatch.errors import InputError
-from evenmatch.history import Flags, Floats
+from evenmatch.history import Flags
 from evenmatch.matchmaking.attribute_fields import AttributeField, Fields, agree, fields_of
 from evenmatch.matchmaking.conflict import worth
-from evenmatch.matchmaking.odds import LineUps, exceeds, predicted_odds
 from evenmatch.matchmaking.queue import Queue
 from evenmatch.matchmaking.records import QueueView
-from evenmatch.matchmaking.tickets import Tickets, Whole
-from evenmatch.matchmaking.view import meets_in, rules_of, view_of
-from evenmatch.policy import INFINITE, Policy
+from evenmatch.matchmaking.tickets import Tickets
+from evenmatch.matchmaking.view import rules_of, view_of
+from evenmatch.matchmaking.wait_estimate import told_wait
+from evenmatch.policy import Policy
 
 
 class AttributeCount(NamedTuple):
@@ -39,7 +39,8 @@ class Waiting:
     widens_to    the window after that; None: it does not widen, or that is not shown
     needed       how many more players a match needs
     within       players of other tickets that are individually compatible with this one now
-    estimate     further seconds until a match, from recent arrivals near this level; None: no such arrivals
+    estimate     further seconds until a match, the median; None: there were no arrivals to judge by
+    upper        further seconds within which nine of ten find a match; None: as `estimate`
     hindrances   sentences that say why the ticket can never be matched under this policy; normally empty
     attributes   how many of the waiting players of other tickets share a value of each attribute and a map with this
                  one; only attributes for which those are not all, and whose wish the ticket has not waived
@@ -55,6 +56,7 @@ class Waiting:
     needed: int
     within: int
     estimate: float | None
+    upper: float | None
     hindrances: tuple[str, ...]
     attributes: Mapping[str, AttributeCount]
     others: int
@@ -85,8 +87,18 @@ class Waiting:
         elif self.estimate < 1:
             lines.append("a match is likely at once")
         else:
-            lines.append(f"a match is likely in about {self.estimate:.0f} s")
+            lines.append(f"a match is likely in about {rounded_wait(self.estimate)}")
+        if self.upper is not None and self.upper >= 1:
+            lines[-1] += f", nine of ten find one within {rounded_wait(self.upper)}"
         return lines
+
+
+def rounded_wait(seconds: float) -> str:
+    """A wait in words: to 5 s above 20 s, to 10 s above 60 s, in minutes from 5 minutes."""
+    if seconds >= 295:
+        return f"{seconds / 60:.0f} min"
+    step = 10 if seconds > 60 else 5 if seconds > 20 else 1
+    return f"{max(step * round(seconds / step), 1)} s"
 
 
 def _written(name: str, values: tuple[str, ...]) -> str:
@@ -120,6 +132,7 @@ def why(ticket: int, queue: Queue, now: int, policy: Policy) -> Waiting:
     fields = fields_of(policy)
     accepts = int(view.accepts[place[0]])
     hindrances += [_undeclared(field, columns) for field in fields if not accepts & field.bits]
+    told = told_wait(queue, view, int(place[0]), now, policy)
     return Waiting(
         ticket=ticket,
         waited=waited,
@@ -129,7 +142,8 @@ def why(ticket: int, queue: Queue, now: int, policy: Policy) -> Waiting:
         widens_to=widens_to,
         needed=policy.players - int(own["size"]),
         within=int(view.t["size"][_compatible_tickets(view, int(place[0]), now, policy)].sum()),
-        estimate=_estimate(queue, view, int(place[0]), now, policy),
+        estimate=None if told is None else told.estimate,
+        upper=None if told is None else told.upper,
         hindrances=tuple(hindrances),
         attributes=_attribute_counts(view, int(place[0]), fields),
         others=int(view.t["size"].sum() - own["size"]),
@@ -162,7 +176,7 @@ def _left_out(ticket: int, waited: float, loose: bool, size: int, policy: Policy
         reason = f"the ticket has waited {waited:.0f} s, the longest wait in this queue is {policy.max_wait:g} s"
     none = (float("nan"), float("nan"))
     return Waiting(
-        ticket, waited, not loose, none, None, None, max(policy.players - size, 0), 0, None, (reason,), {}, 0
+        ticket, waited, not loose, none, None, None, max(policy.players - size, 0), 0, None, None, (reason,), {}, 0
     )
 
 
@@ -182,70 +196,3 @@ def _compatible_tickets(view: QueueView, place: int, now: int, policy: Policy) -
     for other in np.flatnonzero(compatible & named).tolist():
         compatible[other] = not np.isinf(worth(view, rules, place, other))
     return compatible
-
-
-def _estimate(queue: Queue, view: QueueView, place: int, now: int, policy: Policy) -> float | None:
-    """Estimate the seconds until a match from recent arrivals near this level.
-
-    If r players per second arrive in a band of the allowed spread, the k players of a match gather in about
-    (k - 1)² / (2 (k + 1)) / r seconds: the result for fixed bins, see docs/matchmaking.md. Each step allows a wider
-    band but begins later; the smallest estimate is used. In duels the players who wait are known: the ticket meets the
-    first of them that it may meet, or the next player who arrives in the band, on average after 1 / r seconds.
-    """
-    own, players = queue.tickets[view.t["slot"][place]], policy.players
-    if players == 2 and (opponent_in := _opponent_in(queue, view, place, now, policy)) == 0:
-        return 0.0
-    constant = (players - 1) ** 2 / (2 * (players + 1))
-    rate = queue.arrivals_a_second(now)
-    loose, waited = bool(own["loose"]), float(view.t["waited"][place])
-    middle, chosen = (own["low"] + own["high"]) / 2, float(own["chosen_hi"] - own["high"])
-    totals = []
-    for after, width in policy.steps if loose else ((0.0, chosen),):
-        reach = max(width, chosen)
-        band = reach
-        near = _within(rate, middle - band / 2, middle + band / 2)
-        if near > 0:
-            whole = constant / near
-            gathered = 1 / near if players == 2 else max(whole - max(waited - after, 0.0), whole / players)
-            totals.append(max(after - waited, 0.0) + gathered)
-    if players == 2 and opponent_in < INFINITE:
-        totals.append(opponent_in)
-    return min(totals) if totals else None
-
-
-def _opponent_in(queue: Queue, view: QueueView, place: int, now: int, policy: Policy) -> float:
-    """Seconds until a single player may play a duel with one of those who wait now; infinite: with none of them."""
-    t, own = view.t, view.t[place]
-    waited = np.maximum(t["waited"], own["waited"])
-    wait = meets_in(policy, t, place)
-    mixed = (t["newcomers"] > 0) != (own["newcomers"] > 0)
-    wait = np.maximum(wait, np.where(mixed, policy.newcomer_wait - waited, 0.0))
-    wait[((t["able"] & own["able"]) == 0) | (np.arange(len(t)) == place)] = INFINITE
-    for field in fields_of(policy):
-        apart = (view.accepts & view.accepts[place] & np.uint64(field.named)) == 0
-        latest = np.minimum(t["waited"], own["waited"])
-        worth_left = INFINITE if field.worth is None else field.worth - latest
-        wait = np.where(apart, np.maximum(wait, worth_left), wait)
-    rules = rules_of(policy, now, policy.team_size)
-    wait[np.abs(t["rating_sum"] - own["rating_sum"]) > rules.rating_cap] = INFINITE
-    named = ((t["names"] & own["players"]) | (t["players"] & own["names"])) > 0
-    for other in np.flatnonzero(named & (wait < INFINITE)).tolist():
-        wait[other] = max(wait[other], worth(view, rules, place, other) - waited[other])
-    rivals = np.flatnonzero(wait < INFINITE)
-    wait[rivals[exceeds(predicted_odds(policy, _duels(view, place, rivals)), policy)]] = INFINITE
-    return float(max(wait.min(), 0.0))
-
-
-def _duels(view: QueueView, place: int, rivals: Whole) -> LineUps:
-    """Duels of one single player with each of several others."""
-    members = view.members[np.stack((np.full(len(rivals), view.t["first"][place]), view.t["first"][rivals]), 1).ravel()]
-    return LineUps(2, np.arange(2 * len(rivals) + 1), members["player"], members["rating"])
-
-
-def _within(rate: Floats, low: float, high: float) -> float:
-    """Arrivals per second in this band, shifted to lie inside 0..100; partial bins count proportionally."""
-    width = min(high - low, 100.0)
-    low = min(max(low, 0.0), 100.0 - width)
-    edges = np.arange(len(rate) + 1)
-    share = np.clip(np.minimum(edges[1:], low + width) - np.maximum(edges[:-1], low), 0.0, 1.0)
-    return float((rate * share).sum())
