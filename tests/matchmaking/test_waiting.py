@@ -1,5 +1,6 @@
 """What a ticket is told about its waiting, and how good the estimate is."""
 
+import math
 from statistics import NormalDist
 
 import numpy as np
@@ -7,6 +8,9 @@ import pytest
 
 from evenmatch.errors import InputError
 from evenmatch.matchmaking import Met, Policy, Queue, Tickets, propose, why
+from evenmatch.matchmaking.wait_estimate import remember
+from evenmatch.matchmaking.waiting import rounded_wait
+from evenmatch.policy import INFINITE
 from matchmaking.sample_tickets import NOW, SECOND, party, plain_policy, queue_of, solo
 
 FILTER = {"within": 5.0, "loose": False}
@@ -145,66 +149,24 @@ def test_asking_changes_nothing():
     )
 
 
-def simulated(seconds=1800, rate=5.0, seed=3, policy=Policy()):  # noqa: B008 - never changed
-    """Percentile, strictness, estimate at joining and realised wait of those who joined 5 to 25 minutes in."""
-    draw = np.random.default_rng(seed)
-    count = draw.poisson(rate * seconds)
-    at, percentile = np.sort(draw.uniform(0, seconds, count)), draw.uniform(0, 100, count)
-    notifier = NormalDist(1500, 300)
-    rating = np.array([notifier.inv_cdf(min(max(p / 100, 1e-6), 1 - 1e-6)) for p in percentile])
-    strict = draw.uniform(size=count) < 0.25
-    queued = NOW + (at * SECOND).astype(np.int64)
-    queue = Queue()
-    estimate, wait = np.full(count, np.nan), np.full(count, np.nan)
-    come = 0
-    for tick in range(1, seconds + 1):
-        stop = int(np.searchsorted(at, tick))
-        ids = np.arange(come, stop)
-        some = slice(come, stop)
-        queue.join_all(
-            Tickets.solo(
-                *(ids, queued[some], ids, percentile[some], rating[some]),
-                *(np.where(strict[some], 5.0, 2.0), ~strict[some]),
-            )
-        )
-        for one in ids[ids % 3 == 0].tolist() if 300 < tick < 1500 else ():
-            estimate[one] = why(one, queue, int(queued[one]), policy).estimate
-        found = propose(queue, NOW + tick * SECOND, policy)
-        queue.leave_all(found.ticket)
-        wait[found.ticket] = tick - at[found.ticket]
-        come = stop
-    asked = ~np.isnan(estimate)
-    return percentile[asked], strict[asked], estimate[asked], wait[asked]
-
-
-def test_the_estimate_at_joining_is_the_wait_on_average_at_every_level():
-    """Five arrivals a second, a quarter strict within 5: within a fifth of the mean wait, all of them and by thirds."""
-    percentile, strict, estimate, wait = simulated()
-    assert len(wait) > 1500
-    assert np.isfinite(estimate).all()
-    assert np.isfinite(wait).all()  # all were matched within five minutes
-    groups = [percentile >= 0, percentile < 100 / 3, abs(percentile - 50) <= 50 / 3, percentile > 200 / 3, ~strict]
-    for group in groups:
-        assert estimate[group].mean() == pytest.approx(wait[group].mean(), rel=0.2)
-    assert estimate[strict].mean() == pytest.approx(wait[strict].mean(), rel=0.35)
-    assert estimate[strict].mean() < estimate[~strict].mean()
-    assert wait[strict].mean() < wait[~strict].mean()
-
-
 # The rival's rating, waits of the two, options of the policy, and seconds until the policy lets them meet (None: never)
 RIVALS = {
-    "at once": ({}, 0, 0, {}, 0),
+    "at once": ({}, 0, 0, {}, 0.5),
     "odds beyond the cap": ({"rating": 1700.0}, 0, 0, {}, None),
     "ratings beyond the cap": ({"rating": 1601.0}, 0, 0, {"max_rating_spread": 100.0, "max_odds": None}, None),
     "a newcomer": ({"newcomer": True}, 3, 5, {"newcomer_wait": 20.0}, 15),
-    "outside the filter": ({"percentile": 57.0}, 4, 0, {}, 116),
+    "outside the filter": ({"percentile": 57.0}, 4, 0, {}, 60),
     "avoided": ({"avoid": (1,)}, 9, 9, {}, None),
 }
 
 
 @pytest.mark.parametrize("case", RIVALS)
 def test_a_duel_is_not_promised_before_the_policy_allows_it(case):
-    """Two wait, and one player in 30 seconds arrives within the 4.5 percentiles that are allowed at first."""
+    """Two wait, and others arrive as 20 did at their level: in 4.5 of 20 percentiles at first, then in 10.
+
+    The median of the wait for one arrival is ln 2 of its mean, and so much of a time that is known is told at first,
+    until waits that ended say more; "at once" is half a second, the middle of the time to the next tick.
+    """
     changes, own_waited, waited, options, seconds = RIVALS[case]
     policy = Policy(team_size=1, overdue_after=None, **{"newcomer_wait": 0.0, **options})
     queue = Queue()
@@ -216,26 +178,72 @@ def test_a_duel_is_not_promised_before_the_policy_allows_it(case):
     queue.join(solo(2, at, waited=waited, **changes), arriving=False)
     changes["percentile"] = at
     estimate = why(1, queue, NOW, policy).estimate
-    arrival = 1 / (float(queue.arrivals_a_second(NOW)[48:53].sum()) or np.nan)
-    assert estimate == pytest.approx(arrival if seconds is None else min(seconds, arrival), rel=0.15)
-    assert (estimate == 0) == (propose(queue, NOW, policy).ticket.size == 2)
+    level = float(queue.arrivals_a_second(NOW).sum())
+    waited_for = min(max(after - own_waited, 0) + 20 / (width * level) for after, width in policy.steps)
+    expected = math.log(2) * min(waited_for, INFINITE if seconds is None else seconds)
+    assert estimate == pytest.approx(seconds if case == "at once" else expected)
+    assert (estimate <= 1) == (propose(queue, NOW, policy).ticket.size == 2)
 
 
-def test_an_estimate_shrinks_as_the_ticket_waits_and_as_more_arrive():
-    def estimate(arrivals, waited):
+def test_an_estimate_shrinks_as_the_ticket_waits_as_more_arrive_and_as_seats_fill():
+    def estimate(arrivals, waited=0, waiting=0):
         queue = Queue()
         for ticket in range(arrivals):
             queue.join(solo(ticket, 40 + 20 * (ticket + 0.5) / arrivals, waited=60 - 60 * ticket / arrivals))
         queue.leave_all(queue.ids)
-        queue.join(solo(9999, 50, waited=waited))
-        return why(9999, queue, NOW, Policy()).estimate
+        queue.join(solo(9999, 50, waited=waited), arriving=False)
+        for ticket in range(waiting):
+            queue.join(solo(1000 + ticket, 51), arriving=False)
+        told = why(9999, queue, NOW, Policy())
+        assert told.estimate < told.upper
+        return told.estimate
 
-    assert estimate(40, 0) > estimate(80, 0) > estimate(160, 0)
-    assert estimate(80, 20) < estimate(80, 10) < estimate(80, 0)
+    assert estimate(40) > estimate(80) > estimate(160)
+    assert estimate(8, waited=110) < estimate(8, waited=80) < estimate(8)
+    assert estimate(80, waiting=10) < estimate(80, waiting=5) < estimate(80)
+    assert estimate(80) == pytest.approx(11 * estimate(80, waiting=10))
 
 
-@pytest.mark.parametrize("rate", [0.2, 5.0])
-def test_estimates_of_duels_are_the_wait_on_average(rate):
-    """With odds capped at 0.6, one party in four strict: within a fifth of the mean wait."""
-    _, _, estimate, wait = simulated(3600, rate, policy=Policy(team_size=1))
-    assert estimate.mean() == pytest.approx(wait.mean(), rel=0.2)
+# Seconds, and what players read
+ROUNDED = [
+    (0.2, "1 s"),
+    (7.4, "7 s"),
+    (20, "20 s"),
+    (23, "25 s"),
+    (58, "60 s"),
+    (64, "60 s"),
+    (136, "140 s"),
+    (294, "290 s"),
+    (299, "5 min"),
+    (1000, "17 min"),
+]
+
+
+@pytest.mark.parametrize(("seconds", "words"), ROUNDED)
+def test_waits_are_told_rounded(seconds, words):
+    assert rounded_wait(seconds) == words
+
+
+def test_half_wait_less_than_told_and_nine_of_ten_less_than_the_upper_figure():
+    """A simulated evening of 6v6 with a quarter strict: ten minutes after a start, two players a second."""
+    policy, queue, draw = Policy(), Queue(), np.random.default_rng(5)
+    told, waits = {}, []
+    for tick in range(1, 900):
+        now = NOW + tick * SECOND
+        ids = np.arange(draw.poisson(2)) + 10 * tick
+        points = draw.uniform(0, 100, len(ids))
+        strict = draw.uniform(size=len(ids)) < 0.25
+        rating = 1500 + 300 * np.array([NormalDist().inv_cdf(point / 100) for point in points])
+        within = np.where(strict, 5.0, 2.0)
+        queue.join_all(Tickets.solo(ids, np.full(len(ids), now - SECOND // 2), ids, points, rating, within, ~strict))
+        if tick < 600:
+            told |= {one: (now, wait) for one, wait in remember(queue, ids.tolist(), now, policy).items()}
+        found = propose(queue, now, policy)
+        queue.leave_all(found.ticket)
+        queue.waits.end(found.ticket.tolist(), now, is_matched=True)
+        waits += [(now - told[one][0], *told.pop(one)[1]) for one in found.ticket.tolist() if one in told]
+    waits += [(np.inf, *wait) for _, wait in told.values()]  # still waiting after five minutes
+    waited, estimate, upper = np.array(waits).T
+    assert len(waits) > 800
+    assert 0.4 < np.mean(waited / SECOND < estimate) < 0.6
+    assert 0.85 < np.mean(waited / SECOND < upper) < 0.95

@@ -234,7 +234,8 @@ def audit(
 
     The odds of each match that the queue formed, against its result: calibration slope (1 is calibrated), Brier score,
     share of stomps (see the ladder's setting stomp_margin) and of matches with a quitter, by spread, wait, parties,
-    percentile and version of the policy; and the comparison of two policies that share the queue, see
+    percentile and version of the policy; how many parties waited less than estimated when they joined (half should)
+    and less than the upper figure (nine of ten should); and the comparison of two policies that share the queue, see
     `evenmatch queue experiment`. Times are ISO 8601 or epoch seconds.
 
     [bold]Examples[/bold]
@@ -260,6 +261,10 @@ def audit(
             f"{audited.changed} played by another line-up, {audited.unpredicted} not predictable"
         )
     )
+    if audited.told.parties:
+        waits = audited.told
+        figures = (str(waits.parties), estimate(waits.within_estimate, 100, 1), estimate(waits.within_upper, 100, 1))
+        print_table("waits told at joining", ("parties", "% below estimate (50)", "% below upper (90)"), [figures])
     if audited.overall.matches:
         print_table("all matches", ("", *AUDITED), [_audited(audited.overall)])
         for by, groups in audited.groups.items():

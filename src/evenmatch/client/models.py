@@ -124,6 +124,7 @@ from evenmatch.http.models.queue_audit import (
     AuditGroupOut,
     QueueAuditOut,
     ReliabilityOut,
+    ToldWaitsOut,
 )
 from evenmatch.http.models.queues import (
     AttributeCountOut,
@@ -303,6 +304,7 @@ __all__ = [
     "TicketOut",
     "TokenOut",
     "TokenRequest",
+    "ToldWaitsOut",
     "VoidRequest",
     "WaitingOut",
     "WebhookCreate",

@@ -109,6 +109,16 @@ class _Families:
         self.brier = _gauge("queue_brier", "Brier score of the odds of a queue's latest matches.", by_queue)
         self.stomps = _gauge("queue_stomps", "Share of stomps among a queue's latest matches.", by_queue)
         self.quits = _gauge("queue_quits", "Share of matches with a quitter among a queue's latest ones.", by_queue)
+        self.within_estimate = _gauge(
+            "queue_waits_within_estimate",
+            "Share of parties of a queue's latest matches that waited less than estimated; 0.5 is ideal.",
+            by_queue,
+        )
+        self.within_upper = _gauge(
+            "queue_waits_within_upper",
+            "Share of parties of a queue's latest matches that waited less than the upper figure; 0.9 is ideal.",
+            by_queue,
+        )
         self.experiment = _gauge(
             "queue_experiment",
             "Figures of the two policies of a queue's running experiment; arm a is the queue's own policy.",
@@ -148,6 +158,8 @@ class _Families:
                 (self.brier, group.brier),
                 (self.stomps, group.stomps),
                 (self.quits, group.quits),
+                (self.within_estimate, audited.told.within_estimate),
+                (self.within_upper, audited.told.within_upper),
             ):
                 if not isnan(estimate.value):
                     family.add_metric((ladder, queue), estimate.value)

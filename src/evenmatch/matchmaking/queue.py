@@ -14,6 +14,7 @@ from evenmatch.matchmaking.queue_columns import Joining, count_arrivals, join, m
 from evenmatch.matchmaking.records import MEMBER, NAMED, TICKET, Records
 from evenmatch.matchmaking.ticket import Ticket
 from evenmatch.matchmaking.tickets import ANYWHERE, MOST_REGIONS, MOST_ROLES, Masks, Tickets, Whole, rows_of, starts
+from evenmatch.matchmaking.wait_record import WaitRecord
 
 SPAN = 30 * SECOND  # time span of one row of arrival counts
 ROWS = 20  # number of these rows: ten minutes
@@ -31,14 +32,12 @@ class Queue:
     """
 
     def __init__(self) -> None:
-        self.region_names: list[str] = []
-        self.role_names: list[str] = []
+        self.region_names, self.role_names = list[str](), list[str]()
         self.tickets = np.zeros(FIRST, TICKET)  # by slot
         self.ping = np.zeros((FIRST, 0))  # milliseconds, the worst of the members, by slot and region
         self.choices = ChoiceTable(FIRST)
         self.members, self.named = np.zeros(FIRST, MEMBER), np.zeros(FIRST, NAMED)
-        self.arrivals = np.zeros((ROWS, BINS), np.int64)
-        self.arrival_stamps = np.full(ROWS, -1, np.int64)
+        self.arrivals, self.arrival_stamps = np.zeros((ROWS, BINS), np.int64), np.full(ROWS, -1, np.int64)
         self._since = 2**62  # time of the first arrival
         self._slot: dict[int, int] = {}  # by ticket
         self._seat: dict[int, int] = {}  # ticket by player
@@ -47,6 +46,7 @@ class Queue:
         self._left: list[int] = []  # slots of removed tickets that `_order` may still contain
         self._fresh: list[Whole] = []  # slots not yet in `_order`
         self._order = np.empty(0, np.int64)
+        self.waits = WaitRecord()  # estimated waits: for explanations only
         self._members, self._named = 0, 0  # used rows of the pools, including those of removed tickets
         self._gone, self._forgotten = 0, 0  # rows of removed tickets among them
 

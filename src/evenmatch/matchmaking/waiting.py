@@ -11,21 +11,15 @@ import numpy as np
 
 from evenmatch.durations import SECOND
 from evenmatch.errors import InputError
-from evenmatch.history import Flags, Floats
+from evenmatch.history import Flags
 from evenmatch.matchmaking.attribute_fields import AttributeField, Fields, agree, fields_of
 from evenmatch.matchmaking.conflict import worth
-from evenmatch.matchmaking.odds import LineUps, exceeds, predicted_odds
 from evenmatch.matchmaking.queue import Queue
 from evenmatch.matchmaking.records import QueueView
-from evenmatch.matchmaking.tickets import Tickets, Whole
-from evenmatch.matchmaking.view import meets_in, rules_of, view_of
-from evenmatch.policy import INFINITE, Policy
-
-MEDIAN, UPPER = 0.8, 2.7  # the median wait and the 90 % quantile, as multiples of the mean wait
-REACHES = (5.0, 10.0, 20.0, 50.0)  # percentiles around a level, whose arrivals are counted until they are
-ENOUGH = 30.0  # players
-SETTLED = 2.0  # a queue has settled after this many times the time in which a match gathers
-MOST_KIND = 4.0  # largest ratio of the waits of parties and of all
+from evenmatch.matchmaking.tickets import Tickets
+from evenmatch.matchmaking.view import rules_of, view_of
+from evenmatch.matchmaking.wait_estimate import told_wait
+from evenmatch.policy import Policy
 
 
 class AttributeCount(NamedTuple):
@@ -45,8 +39,8 @@ class Waiting:
     widens_to    the window after that; None: it does not widen, or that is not shown
     needed       how many more players a match needs
     within       players of other tickets that are individually compatible with this one now
-    estimate     further seconds until a match, from recent arrivals near this level: half wait less; None: no arrivals
-    upper        nine of ten wait less than this; None: no arrivals
+    estimate     further seconds until a match, the median; None: there were no arrivals to judge by
+    upper        further seconds within which nine of ten find a match; None: as `estimate`
     hindrances   sentences that say why the ticket can never be matched under this policy; normally empty
     attributes   how many of the waiting players of other tickets share a value of each attribute and a map with this
                  one; only attributes for which those are not all, and whose wish the ticket has not waived
@@ -93,17 +87,18 @@ class Waiting:
         elif self.estimate < 1:
             lines.append("a match is likely at once")
         else:
-            upper = "" if self.upper is None else f"; nine of ten find one within {_rounded(self.upper)}"
-            lines.append(f"a match is likely in about {_rounded(self.estimate)}{upper}")
+            lines.append(f"a match is likely in about {rounded_wait(self.estimate)}")
+        if self.upper is not None and self.upper >= 1:
+            lines[-1] += f", nine of ten find one within {rounded_wait(self.upper)}"
         return lines
 
 
-def _rounded(seconds: float) -> str:
-    """A wait as players read it: to 5 s from 20 s on, to 10 s from a minute on, in minutes from five minutes on."""
-    if seconds >= 300:
+def rounded_wait(seconds: float) -> str:
+    """A wait in words: to 5 s above 20 s, to 10 s above 60 s, in minutes from 5 minutes."""
+    if seconds >= 295:
         return f"{seconds / 60:.0f} min"
-    step = 1 if seconds < 20 else 5 if seconds < 60 else 10
-    return f"{max(round(seconds / step) * step, 1)} s"
+    step = 10 if seconds > 60 else 5 if seconds > 20 else 1
+    return f"{max(step * round(seconds / step), 1)} s"
 
 
 def _written(name: str, values: tuple[str, ...]) -> str:
@@ -137,7 +132,7 @@ def why(ticket: int, queue: Queue, now: int, policy: Policy) -> Waiting:
     fields = fields_of(policy)
     accepts = int(view.accepts[place[0]])
     hindrances += [_undeclared(field, columns) for field in fields if not accepts & field.bits]
-    estimate, upper = _estimates(queue, view, int(place[0]), now, policy)
+    told = told_wait(queue, view, int(place[0]), now, policy)
     return Waiting(
         ticket=ticket,
         waited=waited,
@@ -147,8 +142,8 @@ def why(ticket: int, queue: Queue, now: int, policy: Policy) -> Waiting:
         widens_to=widens_to,
         needed=policy.players - int(own["size"]),
         within=int(view.t["size"][_compatible_tickets(view, int(place[0]), now, policy)].sum()),
-        estimate=estimate,
-        upper=upper,
+        estimate=None if told is None else told.estimate,
+        upper=None if told is None else told.upper,
         hindrances=tuple(hindrances),
         attributes=_attribute_counts(view, int(place[0]), fields),
         others=int(view.t["size"].sum() - own["size"]),
@@ -201,99 +196,3 @@ def _compatible_tickets(view: QueueView, place: int, now: int, policy: Policy) -
     for other in np.flatnonzero(compatible & named).tolist():
         compatible[other] = not np.isinf(worth(view, rules, place, other))
     return compatible
-
-
-def _estimates(
-    queue: Queue, view: QueueView, place: int, now: int, policy: Policy
-) -> tuple[float | None, float | None]:
-    """Estimates of the further wait in seconds: the median, and the 90 % quantile; None: no recent arrivals.
-
-    The mean wait follows from Little's law: the players who wait near this level, divided by their arrivals per second
-    in the last ten minutes; parties and single players by the mean of their waits so far. Until the queue has settled,
-    it is the time in which the players of a match gather in a band of the first step, (k - 1)² / (2 (k + 1)) arrivals.
-    In duels the players who wait are known: the ticket meets the first of them that it may meet, or the next player
-    who arrives. MEDIAN and UPPER are measured: docs/matchmaking.md.
-    """
-    if policy.players == 2:
-        soonest = _opponent_in(queue, view, place, now, policy)
-        if soonest == 0:
-            return 0.0, 0.0
-        mean = min(_arrival_in(queue, view, place, queue.arrivals_a_second(now), policy), soonest)
-    else:
-        mean = _usual_wait(queue, view, place, now, policy)
-    return (mean * MEDIAN, mean * UPPER) if mean < INFINITE else (None, None)
-
-
-def _usual_wait(queue: Queue, view: QueueView, place: int, now: int, policy: Policy) -> float:
-    """The mean wait in seconds near the level of a ticket; infinite without recent arrivals."""
-    t, own, rate = view.t, view.t[place], queue.arrivals_a_second(now)
-    middle = float(own["low"] + own["high"]) / 2
-    for reach in REACHES:
-        width = min(2 * reach, 100.0)
-        low = min(max(middle - reach, 0.0), 100.0 - width)
-        arrivals = _within(rate, low, low + width)
-        if arrivals * queue.known_for(now) >= ENOUGH:
-            break
-    if arrivals == 0:
-        return INFINITE
-    law = (policy.players - 1) ** 2 / (2 * (policy.players + 1))
-    gathered = law / (arrivals * policy.steps[0][1] / width) if policy.steps[0][1] > 0 else INFINITE
-    if queue.known_for(now) < SETTLED * gathered < INFINITE:
-        return gathered
-    near = (t["high"] >= low) & (t["low"] <= low + width)
-    alike = near & ((t["size"] > 1) == (own["size"] > 1))
-    ages = float(t["waited"][alike].mean()), float(t["waited"][near].mean())
-    kind = min(max(ages[0] / ages[1], 1 / MOST_KIND), MOST_KIND) if ages[1] > 0 else 1.0
-    return float(t["size"][near].sum()) / arrivals * kind
-
-
-def _arrival_in(queue: Queue, view: QueueView, place: int, rate: Floats, policy: Policy) -> float:
-    """Mean seconds until a player arrives whom a ticket may meet in a duel: a wider step begins later."""
-    own = queue.tickets[view.t["slot"][place]]
-    loose, waited = bool(own["loose"]), float(view.t["waited"][place])
-    middle, chosen = (own["low"] + own["high"]) / 2, float(own["chosen_hi"] - own["high"])
-    totals = [INFINITE]
-    for after, width in policy.steps if loose else ((0.0, chosen),):
-        reach = max(width, chosen)
-        near = _within(rate, middle - reach / 2, middle + reach / 2)
-        if near > 0:
-            totals.append(max(after - waited, 0.0) + 1 / near)
-    return min(totals)
-
-
-def _opponent_in(queue: Queue, view: QueueView, place: int, now: int, policy: Policy) -> float:
-    """Seconds until a single player may play a duel with one of those who wait now; infinite: with none of them."""
-    t, own = view.t, view.t[place]
-    waited = np.maximum(t["waited"], own["waited"])
-    wait = meets_in(policy, t, place)
-    mixed = (t["newcomers"] > 0) != (own["newcomers"] > 0)
-    wait = np.maximum(wait, np.where(mixed, policy.newcomer_wait - waited, 0.0))
-    wait[((t["able"] & own["able"]) == 0) | (np.arange(len(t)) == place)] = INFINITE
-    for field in fields_of(policy):
-        apart = (view.accepts & view.accepts[place] & np.uint64(field.named)) == 0
-        latest = np.minimum(t["waited"], own["waited"])
-        worth_left = INFINITE if field.worth is None else field.worth - latest
-        wait = np.where(apart, np.maximum(wait, worth_left), wait)
-    rules = rules_of(policy, now, policy.team_size)
-    wait[np.abs(t["rating_sum"] - own["rating_sum"]) > rules.rating_cap] = INFINITE
-    named = ((t["names"] & own["players"]) | (t["players"] & own["names"])) > 0
-    for other in np.flatnonzero(named & (wait < INFINITE)).tolist():
-        wait[other] = max(wait[other], worth(view, rules, place, other) - waited[other])
-    rivals = np.flatnonzero(wait < INFINITE)
-    wait[rivals[exceeds(predicted_odds(policy, _duels(view, place, rivals)), policy)]] = INFINITE
-    return float(max(wait.min(), 0.0))
-
-
-def _duels(view: QueueView, place: int, rivals: Whole) -> LineUps:
-    """Duels of one single player with each of several others."""
-    members = view.members[np.stack((np.full(len(rivals), view.t["first"][place]), view.t["first"][rivals]), 1).ravel()]
-    return LineUps(2, np.arange(2 * len(rivals) + 1), members["player"], members["rating"])
-
-
-def _within(rate: Floats, low: float, high: float) -> float:
-    """Arrivals per second in this band, shifted to lie inside 0..100; partial bins count proportionally."""
-    width = min(high - low, 100.0)
-    low = min(max(low, 0.0), 100.0 - width)
-    edges = np.arange(len(rate) + 1)
-    share = np.clip(np.minimum(edges[1:], low + width) - np.maximum(edges[:-1], low), 0.0, 1.0)
-    return float((rate * share).sum())

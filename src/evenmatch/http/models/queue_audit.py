@@ -36,6 +36,14 @@ class ReliabilityOut(ResponseModel):
     matches: float
 
 
+class ToldWaitsOut(ResponseModel):
+    """Waits of the parties of formed matches, compared with what was estimated when they joined."""
+
+    parties: int = Field(description="Parties with an estimate: some of those that join in a second have one.")
+    within_estimate: EstimateOut = Field(description="Share of them that waited less than `estimate`; ideal: 0.5.")
+    within_upper: EstimateOut = Field(description="Share of them that waited less than `upper`; ideal: 0.9.")
+
+
 class QueueAuditOut(ResponseModel):
     """The predictions of a queue in a period, compared with the results."""
 
@@ -51,4 +59,5 @@ class QueueAuditOut(ResponseModel):
     classes: list[AuditClassesOut]
     reliability: list[ReliabilityOut]
     warning: str | None = Field(description="A sentence, where the odds are with confidence not calibrated.")
+    told: ToldWaitsOut
     experiments: list[ExperimentAuditOut] = Field(description="Those that ran in the period, the latest first.")

@@ -117,7 +117,10 @@ class WaitingOut(ResponseModel):
     needed: int = Field(description="Number of further players that a match needs.")
     within: int = Field(description="Players who could be in a match with this ticket now.")
     estimate: float | None = Field(
-        description="Estimated further waiting time in seconds; null: no suitable players queued recently."
+        description="Estimated further waiting time in seconds, the median; null: no suitable players queued recently."
+    )
+    upper: float | None = Field(
+        default=None, description="Further seconds within which nine of ten such tickets find a match; null: unknown."
     )
     attributes: dict[str, AttributeCountOut] = Field(
         default_factory=dict, description="The attributes that keep other waiting players apart from this ticket."

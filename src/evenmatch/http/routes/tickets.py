@@ -244,6 +244,7 @@ def _waiting(waiting: Waiting) -> WaitingOut:
         needed=waiting.needed,
         within=waiting.within,
         estimate=waiting.estimate,
+        upper=waiting.upper,
         attributes={
             name: AttributeCountOut(accepts=list(count.values), players=count.players)
             for name, count in waiting.attributes.items()

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from evenmatch.durations import SECOND
 from evenmatch.errors import InputError
 from evenmatch.ledger.database import Database
 from evenmatch.ledger.store import Store
@@ -18,6 +19,8 @@ from evenmatch.ledger.tables.live_matches import LiveMatchRow
 from evenmatch.ledger.tables.offers import OfferRow
 from evenmatch.ledger.tables.tickets import Party, TicketUpdate
 from evenmatch.matchmaking import Policy, Proposal, Queue, Waiting, propose, why
+from evenmatch.matchmaking.wait_estimate import remember
+from evenmatch.matchmaking.wait_record import ToldWait
 from evenmatch.service import stored_queues
 from evenmatch.service.queues.odds import LadderOdds
 from evenmatch.service.queues.parties import Level, ticket_of, with_levels, with_levels_of
@@ -25,6 +28,7 @@ from evenmatch.service.queues.recent_meetings import Meetings
 from evenmatch.service.stored_queues import QueueSetup
 
 BAND = 10  # percentiles
+JUST = 5.0  # seconds since a ticket joined after which its wait is not estimated any more
 FRESH = 0.5  # seconds for which read-only methods use the copy without reading changes
 
 
@@ -59,6 +63,7 @@ class QueueState:
     held      waiting tickets, by number;  offers  open offers, by number
     openings  live matches with open slots to be filled, by id
     refused   tickets that a queue rejected, with the reason
+    told      the wait that was estimated at joining, for some tickets a second, by ticket and queue
     """
 
     def __init__(self, database: Database, ladder: int, name: str) -> None:
@@ -70,6 +75,8 @@ class QueueState:
         self.offers: dict[int, OfferRow] = {}
         self.openings: dict[str, LiveMatchRow] = {}
         self.refused: dict[int, str] = {}
+        self.told: dict[int, dict[str, ToldWait]] = {}
+        self._arrived: list[int] = []  # tickets that joined since the last estimates
         self.lock = threading.RLock()
         self._database = database
         self._meetings = Meetings()
@@ -84,6 +91,7 @@ class QueueState:
                 last = last_change(store, self.ladder)
                 if last != self.change:
                     self._read_changes(store, now)
+                    self._tell_waits(now)
                 self.change = last
             self._read = time.monotonic()
 
@@ -104,6 +112,20 @@ class QueueState:
             self._update_match(match, now)
         for row in ticket_rows:
             self._update_ticket(row, now)
+
+    def _tell_waits(self, now: int) -> None:
+        """Estimate the waits of some of the tickets that have just joined."""
+        arrived = [ticket for ticket in self._arrived if ticket in self.held]
+        self._arrived = []
+        just = [ticket for ticket in arrived if now - self.held[ticket].queued_at < JUST * SECOND]
+        for name, queue in self.queues.items() if just else ():
+            for ticket, wait in remember(queue, just, now, self.setups[name].policy_at(now)).items():
+                self.told.setdefault(ticket, {})[name] = wait
+
+    def _end_waits(self, tickets: Iterable[int], now: int, queue: str | None = None) -> None:
+        """Note that tickets no longer wait: with a match of this queue, or without one."""
+        for name in self.queues:
+            self.queues[name].waits.end(tickets, now, is_matched=name == queue)
 
     def _set_up(self, setups: Mapping[str, QueueSetup]) -> None:
         for name in self.queues.keys() - setups.keys():
@@ -137,6 +159,8 @@ class QueueState:
 
     def _update_offer(self, offer: OfferRow) -> None:
         self.offers.pop(offer.offer, None)
+        if offer.state != offers.OFF:
+            self._end_waits(offer.tickets, offer.made_at, offer.queue if offer.body["match"] is None else None)
         if offer.state == offers.OPEN:
             self.offers[offer.offer] = offer
         elif offer.state == offers.MADE and offer.match_id is not None:
@@ -151,10 +175,12 @@ class QueueState:
 
     def _update_ticket(self, row: TicketUpdate, now: int) -> None:
         if row.party is None:
-            self._forget(row.ticket)
+            self._forget(row.ticket, now)
         elif row.ticket not in self.held:
             self.held[row.ticket] = WaitingTicket(row.party, row.queued_at, row.seen_at)
             self._join(row.ticket, now, arriving=row.change == row.ticket)
+            if row.change == row.ticket:
+                self._arrived.append(row.ticket)
         else:
             held, party = self.held[row.ticket], with_levels_of(row.party, self.held[row.ticket].party)
             if row.queued_at == held.queued_at and party == held.party:
@@ -163,8 +189,10 @@ class QueueState:
             self._take_out(row.ticket)
             self._join(row.ticket, now, arriving=False)
 
-    def _forget(self, ticket: int) -> None:
+    def _forget(self, ticket: int, now: int) -> None:
         self.refused.pop(ticket, None)
+        self.told.pop(ticket, None)
+        self._end_waits((ticket,), now)
         if self.held.pop(ticket, None) is not None:
             self._take_out(ticket)
 
