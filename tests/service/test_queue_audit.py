@@ -172,7 +172,8 @@ def test_a_match_of_the_queue_keeps_its_prediction(service, ladder, queue_servic
     assert stored.match_id == match.match_id
     assert stored.forecast["odds"] == list(odds)
     assert sorted(stored.forecast["waits"]) == [0.0, 12.0]
-    assert stored.forecast["estimates"] == [None, [0.5, 0.9]]  # the first was not seen at joining, the second at once
+    estimates = dict(zip(stored.forecast["waits"], stored.forecast["estimates"], strict=True))
+    assert estimates == {0.0: [0.5, 0.9], 12.0: None}  # the matchmaker did not run when the first one joined
     assert stored.forecast["parties"] == [[1], [1]]
     assert stored.policy == queue_service.queue(ladder, "ranked").change
     names = [list(team) for team in match.teams]
@@ -189,9 +190,7 @@ def test_waits_are_compared_with_what_was_estimated_at_joining():
     """By hand: of three parties with an estimate, one waited less than it, two less than the upper figure."""
     forecast = {"waits": [10.0, 30.0, 90.0, 5.0], "estimates": [(20.0, 60.0), (20.0, 60.0), (20.0, 60.0), None]}
     older = {"waits": [1.0, 2.0]}
-    found = measure_waits(
-        [FormedMatch(str(number), "ranked", 0, 7, made) for number, made in enumerate((forecast, older))]
-    )
+    found = measure_waits([FormedMatch("m1", "ranked", 0, 7, forecast), FormedMatch("m2", "ranked", 0, 7, older)])
     assert found.parties == 3
     assert (found.within_estimate.value, found.within_upper.value) == pytest.approx((1 / 3, 2 / 3))
     assert math.isnan(found.within_upper.low)
@@ -204,10 +203,8 @@ def test_the_intervals_of_calibrated_estimates_contain_half_and_nine_of_ten():
     quantiles = (30 * math.log(2), 30 * math.log(10))
     found = measure_waits(
         [
-            FormedMatch(
-                str(number), "ranked", number, 7, {"waits": draw.exponential(30, 2), "estimates": [quantiles] * 2}
-            )
-            for number in range(1000)
+            FormedMatch(str(number), "ranked", number, 7, {"waits": waits, "estimates": [quantiles] * 2})
+            for number, waits in enumerate(draw.exponential(30, (1000, 2)))
         ]
     )
     assert found.parties == 2000
