@@ -21,7 +21,7 @@ from evenmatch.lab.queue.scenario import Scenario, party_mix
 from evenmatch.lab.queue.ticket_source import Crowd
 from evenmatch.matchmaking import Queue, presets, propose
 from evenmatch.matchmaking.wait_estimate import remember
-from evenmatch.matchmaking.wait_record import ToldWait
+from evenmatch.matchmaking.wait_record import WaitEstimate
 
 START = 600 * SECOND  # the first minutes after a start
 BANDS = ((0.0, 10.0), (10.0, 40.0), (40.0, np.inf))  # of what was told, seconds
@@ -68,7 +68,7 @@ def run(name: str, seed: int) -> list[Told]:
     population = POPULATIONS[name]
     policy = replace(presets()[population.policy], team_size=population.team_size)
     scenario = Scenario.from_data({"minutes": population.minutes, "seed": seed, **population.values})
-    source, queue, told, rows = Crowd(scenario, policy), Queue(), dict[int, tuple[int, ToldWait]](), list[Told]()
+    source, queue, told, rows = Crowd(scenario, policy), Queue(), dict[int, tuple[int, WaitEstimate]](), list[Told]()
     ticks = source.ticks.tolist()
 
     def end(ticket: int, now: int, *, is_matched: bool) -> None:

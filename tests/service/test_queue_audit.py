@@ -12,6 +12,7 @@ from evenmatch.match import Match, Team
 from evenmatch.service.corrections import Void
 from evenmatch.service.queries.ladder_queries import LadderQueries
 from evenmatch.service.queries.queue_audit import audit
+from evenmatch.service.queries.wait_accuracy import measure_waits
 from evenmatch.service.queues.matchmaker import Matchmaker
 from evenmatch.service.queues.queue_service import QueueService
 from ledger.sample_matches import after
@@ -171,6 +172,8 @@ def test_a_match_of_the_queue_keeps_its_prediction(service, ladder, queue_servic
     assert stored.match_id == match.match_id
     assert stored.forecast["odds"] == list(odds)
     assert sorted(stored.forecast["waits"]) == [0.0, 12.0]
+    estimates = dict(zip(stored.forecast["waits"], stored.forecast["estimates"], strict=True))
+    assert estimates == {0.0: [0.5, 0.9], 12.0: None}  # the matchmaker did not run when the first one joined
     assert stored.forecast["parties"] == [[1], [1]]
     assert stored.policy == queue_service.queue(ladder, "ranked").change
     names = [list(team) for team in match.teams]
@@ -180,3 +183,31 @@ def test_a_match_of_the_queue_keeps_its_prediction(service, ladder, queue_servic
     found = LadderQueries(service).queue_audit(ladder, "ranked", *ALWAYS)
     assert found.overall.matches == 1
     assert found.overall.brier.value == pytest.approx((1 - odds[0]) ** 2)
+    assert (found.waits.parties, found.waits.within_estimate.value, found.waits.within_upper.value) == (1, 1.0, 1.0)
+
+
+def test_waits_are_compared_with_what_was_estimated_at_joining():
+    """By hand: of three parties with an estimate, one waited less than it, two less than the upper figure."""
+    forecast = {"waits": [10.0, 30.0, 90.0, 5.0], "estimates": [(20.0, 60.0), (20.0, 60.0), (20.0, 60.0), None]}
+    older = {"waits": [1.0, 2.0]}
+    found = measure_waits([FormedMatch("m1", "ranked", 0, 7, forecast), FormedMatch("m2", "ranked", 0, 7, older)])
+    assert found.parties == 3
+    assert (found.within_estimate.value, found.within_upper.value) == pytest.approx((1 / 3, 2 / 3))
+    assert math.isnan(found.within_upper.low)
+    assert measure_waits([]).parties == 0
+
+
+def test_the_intervals_of_calibrated_estimates_contain_half_and_nine_of_ten():
+    """2,000 parties with exponential waits of mean 30 s, who were told the quantiles ln 2 and ln 10."""
+    draw = np.random.default_rng(2)
+    quantiles = (30 * math.log(2), 30 * math.log(10))
+    found = measure_waits(
+        [
+            FormedMatch(str(number), "ranked", number, 7, {"waits": waits, "estimates": [quantiles] * 2})
+            for number, waits in enumerate(draw.exponential(30, (1000, 2)))
+        ]
+    )
+    assert found.parties == 2000
+    for share, ideal in ((found.within_estimate, 0.5), (found.within_upper, 0.9)):
+        assert share.low < ideal < share.high
+        assert share.high - share.low == pytest.approx(2 * 1.96 * math.sqrt(ideal * (1 - ideal) / 2000), rel=0.3)

@@ -261,8 +261,8 @@ def audit(
             f"{audited.changed} played by another line-up, {audited.unpredicted} not predictable"
         )
     )
-    if audited.told.parties:
-        waits = audited.told
+    if audited.waits.parties:
+        waits = audited.waits
         figures = (str(waits.parties), estimate(waits.within_estimate, 100, 1), estimate(waits.within_upper, 100, 1))
         print_table("waits told at joining", ("parties", "% below estimate (50)", "% below upper (90)"), [figures])
     if audited.overall.matches:

@@ -124,7 +124,7 @@ from evenmatch.http.models.queue_audit import (
     AuditGroupOut,
     QueueAuditOut,
     ReliabilityOut,
-    ToldWaitsOut,
+    WaitAccuracyOut,
 )
 from evenmatch.http.models.queues import (
     AttributeCountOut,
@@ -304,8 +304,8 @@ __all__ = [
     "TicketOut",
     "TokenOut",
     "TokenRequest",
-    "ToldWaitsOut",
     "VoidRequest",
+    "WaitAccuracyOut",
     "WaitingOut",
     "WebhookCreate",
     "WebhookCreated",

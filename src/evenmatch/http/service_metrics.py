@@ -158,8 +158,8 @@ class _Families:
                 (self.brier, group.brier),
                 (self.stomps, group.stomps),
                 (self.quits, group.quits),
-                (self.within_estimate, audited.told.within_estimate),
-                (self.within_upper, audited.told.within_upper),
+                (self.within_estimate, audited.waits.within_estimate),
+                (self.within_upper, audited.waits.within_upper),
             ):
                 if not isnan(estimate.value):
                     family.add_metric((ladder, queue), estimate.value)

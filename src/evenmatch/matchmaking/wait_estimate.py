@@ -15,7 +15,7 @@ from evenmatch.matchmaking.queue import Queue
 from evenmatch.matchmaking.records import QueueView, Records
 from evenmatch.matchmaking.tickets import Whole
 from evenmatch.matchmaking.view import meets_in, rules_of, view_of
-from evenmatch.matchmaking.wait_record import ExpectedWait, ToldWait, WaitKind
+from evenmatch.matchmaking.wait_record import ExpectedWait, WaitEstimate, WaitKind
 from evenmatch.policy import INFINITE, Policy
 
 SHORTEST = 1.0  # seconds: the time to a tick or two; less is not expected
@@ -29,7 +29,7 @@ THIN = 3.0  # where gathering takes more than this part of `overdue_after`, wait
 LONGEST = 2.0  # limit of this proportion; its square applies to the upper figure
 
 
-def remember(queue: Queue, tickets: Sequence[int], now: int, policy: Policy) -> dict[int, ToldWait]:
+def remember(queue: Queue, tickets: Sequence[int], now: int, policy: Policy) -> dict[int, WaitEstimate]:
     """Estimate the waits of tickets that have just joined, a few each second, and keep them in `queue.waits`.
 
     The caller reports how the waits ended: `queue.waits.end`. Proposals do not depend on any of this.
@@ -39,24 +39,24 @@ def remember(queue: Queue, tickets: Sequence[int], now: int, policy: Policy) -> 
     if not some:
         return {}
     view, _ = view_of(queue, now, policy)
-    told = {}
+    estimates = {}
     for place in np.flatnonzero(np.isin(view.t["id"], some)).tolist():
         expected = expected_wait(queue, view, place, now, policy)
         if expected is not None:
             ticket = int(view.t["id"][place])
-            told[ticket] = queue.waits.calibrated(expected, now)
+            estimates[ticket] = queue.waits.calibrated(expected, now)
             queue.waits.add(ticket, expected, now)
-    return told
+    return estimates
 
 
-def told_wait(queue: Queue, view: QueueView, place: int, now: int, policy: Policy) -> ToldWait | None:
-    """The estimated further wait of the ticket at a place of the view; None: nobody arrived lately."""
+def estimate_wait(queue: Queue, view: QueueView, place: int, now: int, policy: Policy) -> WaitEstimate | None:
+    """The estimated further wait of the ticket at a place of the view; None: no recent arrivals."""
     expected = expected_wait(queue, view, place, now, policy)
     return None if expected is None else queue.waits.calibrated(expected, now)
 
 
 def expected_wait(queue: Queue, view: QueueView, place: int, now: int, policy: Policy) -> ExpectedWait | None:
-    """The time in which the missing players of a match arrive; None: nobody arrived lately.
+    """The time in which the missing players of a match arrive; None: no recent arrivals.
 
     If r players per second arrive in a band of the allowed spread, and the best such band around the ticket has m
     players fewer than a match needs, these come in m / r seconds. Each step allows a wider band but begins later; the

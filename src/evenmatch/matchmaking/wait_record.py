@@ -41,7 +41,7 @@ class ExpectedWait(NamedTuple):
     upper: float
 
 
-class ToldWait(NamedTuple):
+class WaitEstimate(NamedTuple):
     """An estimated further wait in seconds: half of the tickets wait less than `estimate`, nine of ten than `upper`."""
 
     estimate: float
@@ -52,7 +52,7 @@ class ToldWait(NamedTuple):
 class _Remembered:
     """A ticket with an estimate. waited: in seconds, until `is_matched` or until it left; None: it still waits."""
 
-    at: int
+    since: int
     seconds: float
     waited: float | None = None
     is_matched: bool = False
@@ -81,9 +81,9 @@ class WaitRecord:
         """Note that tickets found a match or left without one; those that are not remembered are ignored."""
         for ticket in tickets:
             if (entry := self._open.pop(ticket, None)) is not None:
-                entry.waited, entry.is_matched = max(now - entry.at, 0) / SECOND, is_matched
+                entry.waited, entry.is_matched = max(now - entry.since, 0) / SECOND, is_matched
 
-    def calibrated(self, expected: ExpectedWait, now: int) -> ToldWait:
+    def calibrated(self, expected: ExpectedWait, now: int) -> WaitEstimate:
         """The quantiles of the wait, from the latest waits of this kind for which a similar time was expected.
 
         Each ratio of a wait to the expected time counts; tickets that still wait, or left, count as waits that are at
@@ -100,11 +100,11 @@ class WaitRecord:
                     max(factors[place], longest) if known is None else share * known + (1 - share) * factors[place]
                 )
         median, upper = factors
-        return ToldWait(expected.seconds * median, expected.seconds * max(median, upper))
+        return WaitEstimate(expected.seconds * median, expected.seconds * max(median, upper))
 
 
 def quantiles(waits: Floats, ended: Flags, shares: Iterable[float]) -> list[float | None]:
-    """The quantiles of waits of which some have not ended; None: beyond the longest. By Kaplan and Meier (1958)."""
+    """The quantiles of waits, some of them still going on; None: beyond the longest. By Kaplan and Meier (1958)."""
     order = np.lexsort((~ended, waits))
     at_risk = len(waits) - np.arange(len(waits))
     over = 1 - np.cumprod(1 - ended[order] / at_risk)
@@ -115,7 +115,9 @@ def quantiles(waits: Floats, ended: Flags, shares: Iterable[float]) -> list[floa
 def _ratios(entries: list[_Remembered], seconds: float, now: int) -> tuple[Floats, Flags]:
     """Waits as multiples of the times expected, of the NEAREST to these seconds; and whether they ended in a match."""
     expected = np.array([entry.seconds for entry in entries])
-    waited = np.array([max(now - entry.at, 0) / SECOND if entry.waited is None else entry.waited for entry in entries])
+    waited = np.array(
+        [max(now - entry.since, 0) / SECOND if entry.waited is None else entry.waited for entry in entries]
+    )
     matched = np.array([entry.is_matched for entry in entries])
     near = np.argsort(np.abs(np.log(expected / seconds)), kind="stable")[:NEAREST]
     return waited[near] / expected[near], matched[near]

@@ -18,7 +18,7 @@ from evenmatch.matchmaking.queue import Queue
 from evenmatch.matchmaking.records import QueueView
 from evenmatch.matchmaking.tickets import Tickets
 from evenmatch.matchmaking.view import rules_of, view_of
-from evenmatch.matchmaking.wait_estimate import told_wait
+from evenmatch.matchmaking.wait_estimate import estimate_wait
 from evenmatch.policy import Policy
 
 
@@ -132,7 +132,7 @@ def why(ticket: int, queue: Queue, now: int, policy: Policy) -> Waiting:
     fields = fields_of(policy)
     accepts = int(view.accepts[place[0]])
     hindrances += [_undeclared(field, columns) for field in fields if not accepts & field.bits]
-    told = told_wait(queue, view, int(place[0]), now, policy)
+    wait = estimate_wait(queue, view, int(place[0]), now, policy)
     return Waiting(
         ticket=ticket,
         waited=waited,
@@ -142,8 +142,8 @@ def why(ticket: int, queue: Queue, now: int, policy: Policy) -> Waiting:
         widens_to=widens_to,
         needed=policy.players - int(own["size"]),
         within=int(view.t["size"][_compatible_tickets(view, int(place[0]), now, policy)].sum()),
-        estimate=None if told is None else told.estimate,
-        upper=None if told is None else told.upper,
+        estimate=None if wait is None else wait.estimate,
+        upper=None if wait is None else wait.upper,
         hindrances=tuple(hindrances),
         attributes=_attribute_counts(view, int(place[0]), fields),
         others=int(view.t["size"].sum() - own["size"]),

@@ -36,7 +36,7 @@ class ReliabilityOut(ResponseModel):
     matches: float
 
 
-class ToldWaitsOut(ResponseModel):
+class WaitAccuracyOut(ResponseModel):
     """Waits of the parties of formed matches, compared with what was estimated when they joined."""
 
     parties: int = Field(description="Parties with an estimate: some of those that join in a second have one.")
@@ -59,5 +59,5 @@ class QueueAuditOut(ResponseModel):
     classes: list[AuditClassesOut]
     reliability: list[ReliabilityOut]
     warning: str | None = Field(description="A sentence, where the odds are with confidence not calibrated.")
-    told: ToldWaitsOut
+    waits: WaitAccuracyOut
     experiments: list[ExperimentAuditOut] = Field(description="Those that ran in the period, the latest first.")

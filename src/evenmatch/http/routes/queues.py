@@ -19,7 +19,7 @@ from evenmatch.http.models.queue_audit import (
     AuditGroupOut,
     QueueAuditOut,
     ReliabilityOut,
-    ToldWaitsOut,
+    WaitAccuracyOut,
 )
 from evenmatch.http.models.queues import (
     FilterChange,
@@ -209,10 +209,10 @@ def _audit(audited: QueueAudit, since: datetime, until: datetime) -> QueueAuditO
             for point in audited.curve
         ],
         warning=audited.warning,
-        told=ToldWaitsOut(
-            parties=audited.told.parties,
-            within_estimate=estimate_out(audited.told.within_estimate),
-            within_upper=estimate_out(audited.told.within_upper),
+        waits=WaitAccuracyOut(
+            parties=audited.waits.parties,
+            within_estimate=estimate_out(audited.waits.within_estimate),
+            within_upper=estimate_out(audited.waits.within_upper),
         ),
         experiments=[experiment_audit_out(audited.ladder, compared) for compared in audited.experiments],
     )

@@ -28,7 +28,7 @@ class MatchForecast(TypedDict):
     odds        predicted score of each team; None: the ladder's system could not predict the match
     spread      percentiles between the lowest and the highest player;  percentile  the mean of its players
     waits       seconds from joining to the offer, of each ticket
-    told        further wait of each ticket as estimated when it joined: half wait less, and nine of ten; None: not
+    estimates   further wait of each ticket as estimated when it joined: half wait less, and nine of ten; None: not
                 estimated; missing from matches of older versions
     attributes, map  with which it is played; missing: none
     trial       missing if no experiment ran
@@ -40,7 +40,7 @@ class MatchForecast(TypedDict):
     spread: float
     percentile: float
     waits: list[float]
-    told: NotRequired[Sequence[Sequence[float] | None]]
+    estimates: NotRequired[Sequence[Sequence[float] | None]]
     attributes: NotRequired[dict[str, str]]
     map: NotRequired[str]
     trial: NotRequired[TrialMoment]

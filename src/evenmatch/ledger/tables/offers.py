@@ -32,12 +32,12 @@ class OfferBody(TypedDict):
     spread  percentiles between the lowest and the highest player
     waited  longest waiting time of its tickets in seconds;  costs  by name, as in matchmaking.Proposal
     waits   waiting time of each ticket in seconds;  percentile  the mean of its players
-    told    further wait of each ticket as estimated when it joined: half, and nine of ten, wait less; None: unknown
+    estimates  further wait of each ticket as estimated when it joined: half, and nine of ten, wait less; None: unknown
     policy  number of the change that set the queue's policy
     attributes, map  with which it is played, as in matchmaking.Proposal; missing: none;  maps  that all players accept
     trial   the moment of the queue's experiment; missing if none runs
-    The last eight are missing from offers of older versions; waits, told, percentile, policy and trial also from those
-    of open slots of a live match.
+    The last eight are missing from offers of older versions; waits, estimates, percentile, policy and trial also from
+    those of open slots of a live match.
     """
 
     teams: list[list[OfferSlot]]
@@ -49,7 +49,7 @@ class OfferBody(TypedDict):
     waited: float
     costs: dict[str, float]
     waits: NotRequired[list[float]]
-    told: NotRequired[Sequence[Sequence[float] | None]]
+    estimates: NotRequired[Sequence[Sequence[float] | None]]
     percentile: NotRequired[float]
     policy: NotRequired[int]
     attributes: NotRequired[dict[str, str]]

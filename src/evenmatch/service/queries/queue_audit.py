@@ -27,7 +27,7 @@ from evenmatch.ledger.store import Head, Store
 from evenmatch.ledger.tables import corrections, events, formed_matches, queue_experiments
 from evenmatch.ledger.tables.formed_matches import FormedMatch
 from evenmatch.service.queries.experiment_audit import ExperimentAudit, ExperimentMatch, compare
-from evenmatch.service.queries.told_waits import ToldWaits, compare_waits
+from evenmatch.service.queries.wait_accuracy import WaitAccuracy, measure_waits
 from evenmatch.service.queue_experiment import QueueExperiment
 from evenmatch.service.settings import Settings
 
@@ -80,7 +80,7 @@ class QueueAudit:
     overall    all others; groups: the same by class, by name of the classification
     curve      reliability: predicted and actual score of favourites
     warning    in words, if the odds are not calibrated with confidence; None: no such finding
-    told       waits of all that were formed, compared with what their parties were told
+    waits      waits of all that were formed, compared with what their parties were told
     experiments  those that ran in the period, the latest first
     """
 
@@ -94,7 +94,7 @@ class QueueAudit:
     groups: dict[str, tuple[AuditedGroup, ...]]
     curve: tuple[Point, ...]
     warning: str | None
-    told: ToldWaits
+    waits: WaitAccuracy
     experiments: tuple[ExperimentAudit, ...] = ()
 
 
@@ -136,7 +136,7 @@ def audit(
         groups=_groups(audited),
         curve=tuple(_curve(audited)),
         warning=_warning(overall.slope),
-        told=compare_waits(formed),
+        waits=measure_waits(formed),
         experiments=_experiments(store, head, queue, (begin, end), _PlayedMatches(formed, played, audited, plan)),
     )
 

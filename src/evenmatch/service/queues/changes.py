@@ -231,8 +231,8 @@ def _forecast(body: OfferBody) -> MatchForecast:
         "waits": body["waits"],
     }
     _copy_settings(body, forecast)
-    if "told" in body:
-        forecast["told"] = body["told"]
+    if "estimates" in body:
+        forecast["estimates"] = body["estimates"]
     if "trial" in body:
         forecast["trial"] = body["trial"]
     return forecast

@@ -20,7 +20,7 @@ from evenmatch.ledger.tables.offers import OfferRow
 from evenmatch.ledger.tables.tickets import Party, TicketUpdate
 from evenmatch.matchmaking import Policy, Proposal, Queue, Waiting, propose, why
 from evenmatch.matchmaking.wait_estimate import remember
-from evenmatch.matchmaking.wait_record import ToldWait
+from evenmatch.matchmaking.wait_record import WaitEstimate
 from evenmatch.service import stored_queues
 from evenmatch.service.queues.odds import LadderOdds
 from evenmatch.service.queues.parties import Level, ticket_of, with_levels, with_levels_of
@@ -63,7 +63,7 @@ class QueueState:
     held      waiting tickets, by number;  offers  open offers, by number
     openings  live matches with open slots to be filled, by id
     refused   tickets that a queue rejected, with the reason
-    told      the wait that was estimated at joining, for some tickets a second, by ticket and queue
+    estimates  of the waits that was estimated at joining, for some tickets a second, by ticket and queue
     """
 
     def __init__(self, database: Database, ladder: int, name: str) -> None:
@@ -75,7 +75,7 @@ class QueueState:
         self.offers: dict[int, OfferRow] = {}
         self.openings: dict[str, LiveMatchRow] = {}
         self.refused: dict[int, str] = {}
-        self.told: dict[int, dict[str, ToldWait]] = {}
+        self.estimates: dict[int, dict[str, WaitEstimate]] = {}
         self._arrived: list[int] = []  # tickets that joined since the last estimates
         self.lock = threading.RLock()
         self._database = database
@@ -120,7 +120,7 @@ class QueueState:
         just = [ticket for ticket in arrived if now - self.held[ticket].queued_at < JUST * SECOND]
         for name, queue in self.queues.items() if just else ():
             for ticket, wait in remember(queue, just, now, self.setups[name].policy_at(now)).items():
-                self.told.setdefault(ticket, {})[name] = wait
+                self.estimates.setdefault(ticket, {})[name] = wait
 
     def _end_waits(self, tickets: Iterable[int], now: int, queue: str | None = None) -> None:
         """Note that tickets no longer wait: with a match of this queue, or without one."""
@@ -191,7 +191,7 @@ class QueueState:
 
     def _forget(self, ticket: int, now: int) -> None:
         self.refused.pop(ticket, None)
-        self.told.pop(ticket, None)
+        self.estimates.pop(ticket, None)
         self._end_waits((ticket,), now)
         if self.held.pop(ticket, None) is not None:
             self._take_out(ticket)

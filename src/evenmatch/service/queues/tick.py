@@ -147,7 +147,7 @@ class MatchmakerTick:
             "waited": proposal.waited,
             "costs": proposal.costs,
             "waits": [max(self._now - waiting.queued_at, 0) / SECOND for waiting in held],
-            "told": [self._state.told.get(ticket, {}).get(queue) for ticket in proposal.tickets],
+            "estimates": [self._state.estimates.get(ticket, {}).get(queue) for ticket in proposal.tickets],
             "percentile": sum(percentiles) / len(percentiles),
             "policy": self._state.setups[queue].change,
             "attributes": proposal.attributes,

@@ -16,7 +16,7 @@ RESAMPLES = 500
 
 
 @dataclass(frozen=True)
-class ToldWaits:
+class WaitAccuracy:
     """Estimates of waits in the matches of a queue, with 95 % intervals.
 
     parties  that were told an estimate when they joined
@@ -29,27 +29,27 @@ class ToldWaits:
     within_upper: Measure
 
 
-def compare_waits(formed: Sequence[FormedMatch]) -> ToldWaits:
+def measure_waits(formed: Sequence[FormedMatch]) -> WaitAccuracy:
     """Compare the waits of matches, oldest first, with what their parties were told."""
     rows = np.array(
         [
-            (index, 1.0, waited < told[0], waited < told[1])
+            (index, 1.0, waited < quantiles[0], waited < quantiles[1])
             for index, match in enumerate(formed)
-            for waited, told in zip(match.forecast["waits"], match.forecast.get("told", ()), strict=False)
-            if told is not None
+            for waited, quantiles in zip(match.forecast["waits"], match.forecast.get("estimates", ()), strict=False)
+            if quantiles is not None
         ],
         np.float64,
     ).reshape(-1, 4)
     if not len(rows):
         unknown = Measure(np.nan, np.nan, np.nan)
-        return ToldWaits(0, unknown, unknown)
+        return WaitAccuracy(0, unknown, unknown)
     matches, place = np.unique(rows[:, 0], return_inverse=True)
     blocks = min(BLOCKS, len(matches))
-    values = np.zeros((blocks, 3))
-    np.add.at(values, place * blocks // len(matches), rows[:, 1:])
+    block = place * blocks // len(matches)
+    values = np.stack([np.bincount(block, column, blocks) for column in rows[:, 1:].T], axis=1)
     total, resampled = values.sum(axis=0), weigh(resample(blocks, RESAMPLES if blocks >= FEW else 0, 1), values)
 
     def share(column: int) -> Measure:
         return measure(float(total[column] / total[0]), resampled[:, column] / resampled[:, 0])
 
-    return ToldWaits(int(total[0]), share(1), share(2))
+    return WaitAccuracy(int(total[0]), share(1), share(2))
