@@ -13,15 +13,15 @@ from evenmatch.cli import queue_fit
 from evenmatch.cli.audit import audit_entry
 from evenmatch.cli.policies import find, read_document
 from evenmatch.cli.shared import options
+from evenmatch.cli.shared.audit_tables import print_audit
 from evenmatch.cli.shared.database_options import DATABASE, Db, OnLadder, counted, ladder_of, opened, typed
-from evenmatch.cli.shared.experiment_tables import described, estimate, print_comparison
+from evenmatch.cli.shared.experiment_tables import described
 from evenmatch.cli.shared.output import compile_ahead, note, print_json, print_table, printable
 from evenmatch.errors import UsageError
 from evenmatch.experiment import ExperimentDesign
 from evenmatch.options import options_of, shown
 
 if TYPE_CHECKING:
-    from evenmatch.service.queries.queue_audit import AuditedGroup
     from evenmatch.service.queue_experiment import QueueExperiment
     from evenmatch.service.queue_rules import QueueRules
     from evenmatch.service.stored_queues import QueueSetup
@@ -31,8 +31,6 @@ app = typer.Typer(
 )
 
 app.command(name="fit")(queue_fit.command)
-
-AUDITED = ("matches", "slope", "Brier score", "stomps, %", "with a quitter, %")
 
 OfLadder = Annotated[str, typer.Argument(metavar="LADDER", help="The ladder's name.")]
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The queue's name.")]
@@ -254,36 +252,7 @@ def audit(
     if json:
         print_json(_plain(dataclasses.asdict(audited)))
         return
-    print(
-        printable(
-            f"queue {name} of ladder {of}: {counted(audited.formed, 'match', 'matches')} formed, "
-            f"{audited.overall.matches} played as predicted, {audited.unplayed} not reported or voided, "
-            f"{audited.changed} played by another line-up, {audited.unpredicted} not predictable"
-        )
-    )
-    if audited.waits.parties:
-        waits = audited.waits
-        figures = (str(waits.parties), estimate(waits.within_estimate, 100, 1), estimate(waits.within_upper, 100, 1))
-        print_table("waits told at joining", ("parties", "% below estimate (50)", "% below upper (90)"), [figures])
-    if audited.overall.matches:
-        print_table("all matches", ("", *AUDITED), [_audited(audited.overall)])
-        for by, groups in audited.groups.items():
-            print_table(f"by {by}", (by, *AUDITED), [_audited(group) for group in groups])
-        if audited.warning is not None:
-            note(audited.warning)
-    for experiment in audited.experiments:
-        print_comparison(experiment)
-
-
-def _audited(group: AuditedGroup) -> list[str]:
-    return [
-        group.label,
-        str(group.matches),
-        estimate(group.slope, 1, 2),
-        estimate(group.brier, 1, 3),
-        estimate(group.stomps, 100, 1),
-        estimate(group.quits, 100, 1),
-    ]
+    print_audit(f"queue {name} of ladder {of}", audited)
 
 
 def _plain(value: object) -> object:
