@@ -15,6 +15,7 @@ from typing import Any
 import matplotlib as mpl
 from matplotlib import pyplot
 from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
 
 from evenmatch.lab.picture import INKS
 
@@ -23,7 +24,6 @@ OURS = "evenmatch"
 GREY = "#737373"
 MARKS = ("s", "^", "D", "v", "P", "X", "<", ">")  # of the rivals; ours are circles
 WAIT_TICKS = (0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
-SPREAD_TICKS = (0.5, 1, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 40, 60, 80, 100)
 COLUMNS = 3
 SHOWN = (
     ("wait_p50", "wait, half"),
@@ -114,15 +114,13 @@ def _draw_panel(axes: Axes, cells: list[FrontCell], inks: dict[str, str], marks:
     for cell in cells:
         if OURS in cell["runs"]:
             _draw_run(axes, cell["runs"][OURS], f"evenmatch, {cell['preset']}", inks[cell["preset"]], "o")
-    for axis, scale, ticks in (
-        (axes.xaxis, axes.set_xscale, WAIT_TICKS),
-        (axes.yaxis, axes.set_yscale, SPREAD_TICKS),
-    ):
-        scale("log")
-        axis.set_ticks(ticks, labels=[f"{tick:g}" for tick in ticks])
-        axis.set_ticks([], minor=True)
+    axes.set_xscale("log")
+    axes.xaxis.set_ticks(WAIT_TICKS, labels=[f"{tick:g}" for tick in WAIT_TICKS])
+    axes.xaxis.set_ticks([], minor=True)
     axes.autoscale()
     axes.margins(0.12)
+    axes.set_ylim(0, 1.15 * axes.get_ylim()[1])  # from 0, so that small differences look small
+    axes.yaxis.set_major_locator(MaxNLocator(5))
     axes.grid(color="#d4d4d4", linewidth=0.6)
     axes.tick_params(length=0)
 
