@@ -193,6 +193,7 @@ FIRST = {
     "queue set": ["ladder create arena --system elo"],
     "queue audit": ["ladder create arena --system elo", "queue set arena ranked"],
     "ladder decay": ["ladder change duel --inactivity rating --rating-decay 10"],
+    "queue fit": ["ladder create arena --system elo", "queue set arena ranked"],
     "queue list": ["ladder create arena --system elo"],
     "queue remove": ["ladder create arena --system elo", "queue set arena quick"],
     "queue experiment": ["ladder create arena --system elo", "queue set arena ranked"],
@@ -238,5 +239,7 @@ def test_an_example_of_the_help_is_accepted(line, run, league, tmp_path):
     ended = run(*words)
     if words[:2] == ["ladder", "advise"]:  # a handful of matches is too few
         assert "too few matches for advice" in ended.err
+    elif words[:2] == ["queue", "fit"]:  # nobody joined
+        assert "at least 200 are needed" in ended.err
     else:
         assert ended.code == 0, ended

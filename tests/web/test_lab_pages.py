@@ -285,7 +285,7 @@ def test_sliders_move_waits_and_spreads(anyone):
 
 def test_steps_out_of_order_are_put_in_order(anyone):
     shown = words(page_text(anyone, f"{LADDER}/queue", params={"arrivals": "2", "t1": "90", "t2": "30", "w4": "3"}))
-    assert "2 from 0 s, 5 from 90 s, 10 from 91 s, 20 from 92 s, 20 from 120 s, 100 from 240 s" in shown
+    assert "4.5 from 0 s, 10 from 90 s, 20 from 91 s, 40 from 120 s, 40 from 240 s" in shown
 
 
 @pytest.mark.parametrize("asked", [{"arrivals": "1e9"}, {"w0": "x"}, {"strict": "nan"}, {"team_size": "0"}])
