@@ -197,7 +197,6 @@ def presets() -> dict[str, Policy]:
             steps=((0.0, 2.5), (120.0, 5.0), (240.0, 10.0), (360.0, 20.0), (480.0, 40.0), (600.0, 100.0)),
             even_spread=2.5,
             max_odds=0.55,
-            uncertainty=1.0,
             overdue_after=600.0,
             party_wait=30.0,
             newcomer_wait=60.0,
