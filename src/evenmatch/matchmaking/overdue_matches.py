@@ -30,6 +30,8 @@ def serve_overdue(tick: TickState) -> None:
     Overdue tickets are never reserved for another ticket, and all take part in the usual search too.
     """
     t = tick.view.t
+    if tick.policy.overdue_after is None or t["waited"].max() < tick.policy.overdue_after:
+        return
     overdue = t["loose"] & (t["waited"] >= overdue_from(t, tick.policy))
     if not overdue.any():
         return
@@ -49,7 +51,7 @@ def serve_overdue(tick: TickState) -> None:
 
 
 def overdue_from(t: Records, policy: Policy) -> float:
-    """The wait in seconds from which loose tickets are overdue; infinite: never.
+    """The wait in seconds from which loose tickets are overdue.
 
     `overdue_after`, or 16 times the mean wait of the loose single players where that is more, but at most 16 times
     `overdue_after`: see Policy.overdue_from. The mean leaves out the longest-waiting players of one match, who may be
