@@ -81,6 +81,7 @@ def test_a_filter_is_kept_used_and_changed_while_waiting(admin):
     before = request_json(admin, "GET", f"{on}/tickets/{ticket}")
     while not before["waiting"]:  # until the matchmaker is loaded: time before that does not count as waiting
         before = request_json(admin, "GET", f"{on}/tickets/{ticket}?after={before['change']}&wait=1")
+    before = request_json(admin, "GET", f"{on}/tickets/{ticket}")  # read whole after the matchmaker's first step
     request_json(admin, "PUT", f"{on}/players/ann/filter", {"within": 30, "loose": False})
     refused = admin.put(f"{on}/players/ann/filter", json={"within": 130})
     assert refused.status_code == 422
