@@ -27,7 +27,7 @@ from evenmatch.matchmaking import Attribute, LineUps, Member, Policy, Proposals,
 from evenmatch.matchmaking.ticket_choice import TicketChoice
 from evenmatch.matchmaking.tickets import FOREVER
 from evenmatch.standings.percentiles import queue_percentiles
-from evenmatch.systems import loop
+from evenmatch.systems import forecasts
 from evenmatch.systems.system import Records, Rules
 
 SECOND = 1_000_000
@@ -135,9 +135,9 @@ class SystemOdds:
 
     def __call__(self, line_ups: LineUps) -> Floats:
         """See matchmaking.OddsFunction."""
-        teams = loop.LineUpTeams(line_ups.start, self.row[line_ups.player])
-        forecasts = loop.line_up_forecasts(self.rules, self.state, teams, line_ups.teams, NOW)[:, 0]
-        chance: Floats = forecasts[:, 0] + forecasts[:, 1] / 2
+        teams = forecasts.LineUpTeams(line_ups.start, self.row[line_ups.player])
+        predicted = forecasts.line_up_forecasts(self.rules, self.state, teams, line_ups.teams, NOW)[:, 0]
+        chance: Floats = predicted[:, 0] + predicted[:, 1] / 2
         return chance
 
 

@@ -27,6 +27,8 @@ DTYPES = {
     "quit": np.bool_,
     "duration": np.float64,
     "keep": np.bool_,
+    "pool": np.int32,
+    "ladder": np.int32,
 }
 
 
@@ -45,6 +47,8 @@ def made_columns(**changes):
         "quit": [False, True, False, False, False, False],
         "duration": [60.0, NAN],
         "keep": [True, True, True, False, True, True],
+        "pool": [0, 0],
+        "ladder": [1, 2],
     }
     return Columns(**{name: np.asarray(values, DTYPES[name]) for name, values in (made | changes).items()})
 

@@ -33,6 +33,9 @@ class Columns(NamedTuple):
     quit         bool    (S,)    left early
     duration     float64 (M,)    seconds; if not recorded, the longest `seconds` of any player; NaN if neither is known
     keep         bool    (S,)    False: this player's state is restored after the update
+    pool         int32   (M,)    index of the record of what a match's ladder learns together with others
+    ladder       int32   (M,)    index of the record of what it learns alone
+                                 Both empty: all matches are on one ladder, with the records 0 and 1.
     """
 
     time: Times
@@ -47,9 +50,12 @@ class Columns(NamedTuple):
     quit: Flags
     duration: Floats
     keep: Flags
+    pool: Integers = np.empty(0, np.int32)
+    ladder: Integers = np.empty(0, np.int32)
 
 
-_KINDS = dict(zip(Columns._fields, ["i8", "i4", "i4", "f8", "i4", "i4", "f8", "f8", "f8", "?", "f8", "?"], strict=True))
+_TYPES = ["i8", "i4", "i4", "f8", "i4", "i4", "f8", "f8", "f8", "?", "f8", "?", "i4", "i4"]
+_KINDS = dict(zip(Columns._fields, _TYPES, strict=True))
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +65,8 @@ class History:
     columns: Columns
 
     def __post_init__(self) -> None:
-        frozen = Columns(**{name: _freeze(getattr(self.columns, name), kind) for name, kind in _KINDS.items()})
+        given = on_one_ladder(self.columns)
+        frozen = Columns(**{name: _freeze(getattr(given, name), kind) for name, kind in _KINDS.items()})
         _check_shape(frozen)
         object.__setattr__(self, "columns", frozen)
 
@@ -70,6 +77,11 @@ class History:
     def players(self) -> int:
         """Number of rows that a state array needs: the highest player index plus one."""
         return int(self.columns.player.max(initial=-1)) + 1
+
+    @cached_property
+    def ladders(self) -> int:
+        """Number of ladders: the highest index of a ladder's record, since record 0 is of none alone; at least 1."""
+        return int(self.columns.ladder.max(initial=1))
 
     @cached_property
     def largest(self) -> int:
@@ -114,6 +126,8 @@ class History:
                 quit=c.quit[slots],
                 duration=c.duration[chosen],
                 keep=c.keep[slots],
+                pool=c.pool[chosen],
+                ladder=c.ladder[chosen],
             )
         )
 
@@ -148,6 +162,7 @@ class History:
         ]
         team_start = _running_total([len(match.teams) for match in matches])
         slot_start = _running_total([len(team.players) for team in teams])
+        ladders: dict[str, int] = {}
         history = History._trusted(
             Columns(
                 time=np.array(time, np.int64),
@@ -162,6 +177,8 @@ class History:
                 quit=np.array([slot.quit for slot in slots], np.bool_),
                 duration=np.array([_duration(match) for match in matches], np.float64),
                 keep=np.array([slot.keep for slot in slots], np.bool_),
+                pool=np.zeros(len(matches), np.int32),
+                ladder=np.array([ladders.setdefault(match.ladder, len(ladders) + 1) for match in matches], np.int32),
             )
         )
         if any(later < earlier for earlier, later in pairwise(time)):
@@ -176,6 +193,21 @@ class History:
         history = object.__new__(cls)
         object.__setattr__(history, "columns", columns)
         return history
+
+
+def on_one_ladder(c: Columns) -> Columns:
+    """The same columns; where no ladders are given, all matches are on one."""
+    if len(c.ladder) or not len(c.time):
+        return c
+    return c._replace(pool=np.zeros(len(c.time), np.int32), ladder=np.ones(len(c.time), np.int32))
+
+
+def ladder_indices(codes: NDArray[np.integer]) -> Integers:
+    """The index of the record of each match's ladder, from 1 on in the order in which ladders first appear."""
+    _, first, code = np.unique(codes, return_index=True, return_inverse=True)
+    number = np.empty(len(first), np.int32)
+    number[np.argsort(first)] = np.arange(1, len(first) + 1)
+    return number[code]
 
 
 def fill_duration(duration: Floats, seconds: Floats, match_slots: Integers) -> Floats:
@@ -223,7 +255,7 @@ def _check_shape(c: Columns) -> None:
     matches, teams, slots = len(c.time), len(c.place), len(c.player)
     sizes = {
         "team_start": matches + 1,
-        "duration": matches,
+        **dict.fromkeys(("duration", "pool", "ladder"), matches),
         "team_score": teams,
         "slot_start": teams + 1,
         **dict.fromkeys(("score", "seconds", "performance", "quit", "keep"), slots),

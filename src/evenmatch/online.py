@@ -14,7 +14,8 @@ from evenmatch.match import Match
 from evenmatch.rating import Ratings, changes, check_range, rules_of
 from evenmatch.stake_assumptions import StakeAssumptions
 from evenmatch.stakes import Stakes, check_players, stakes
-from evenmatch.systems import loop
+from evenmatch.systems import forecasts, loop
+from evenmatch.systems.ladder_records import Learned
 from evenmatch.systems.system import Change, Records, Rules
 
 
@@ -54,6 +55,7 @@ class Rater:
         self._rows: dict[str, int] = {}
         self._state: Records = by.newcomers(64)
         self._newcomer: Records = by.newcomers(1)
+        self._ladders: Records = by.ladders()
         self._time = np.iinfo(np.int64).min
 
     @classmethod
@@ -67,6 +69,8 @@ class Rater:
         members = np.flatnonzero(table.player_ladder == code)
         rater._rows = {table.player_names[player]: row for row, player in enumerate(members.tolist())}
         rater._state = ratings.state[members]
+        latest = np.flatnonzero(table.ladder == code)[-1]
+        rater._ladders = ratings.ladders[[0, table.history.columns.ladder[latest]]]
         rater._time = int(table.history.columns.time[table.ladder == code].max())
         return rater
 
@@ -97,18 +101,20 @@ class Rater:
         if refused:
             raise BadRowsError("the match", [RowProblem(None, match.id, reason) for reason in refused])
         state = self._gather(names)
-        result = loop.replay(self.rules, history, state, journal=True)
+        result = loop.replay(self.rules, history, state, self._ladders, journal=True)
         check_range(self.rules, history, state, result, names.__getitem__, lambda _: match.id)
         assert result.journal is not None
         receipt = changes(self.rules, history, result.expected, result.journal, 0, names)
         self._scatter(names, result.state)
+        self._ladders = result.ladders
         self._time = int(history.columns.time[0])
         return Receipt(match.id, tuple(tuple(team) for team in receipt))
 
     def odds(self, teams: Sequence[Sequence[str]], at: int | None = None) -> MatchOdds:
         """The odds of a line-up of two or more teams at a time in microseconds (None: that of the latest match)."""
         names = check_line_up(self.rules, teams)
-        return odds(self.rules, self._gather(names), [len(team) for team in teams], self._time if at is None else at)
+        now, sizes = self._time if at is None else at, [len(team) for team in teams]
+        return odds(self.rules, self._gather(names), sizes, now, self._ladders)
 
     def stakes(
         self,
@@ -128,7 +134,12 @@ class Rater:
         time = self._time if at is None else max(at, self._time)
         assumptions = StakeAssumptions() if assumptions is None else assumptions
         sizes, chosen = [len(team) for team in teams], check_players(names, players)
-        return stakes(self.rules, self._gather(names), names, sizes, time, assumptions, chosen)
+        return stakes(self.rules, self._gather(names), names, sizes, time, assumptions, chosen, self._ladders)
+
+    @property
+    def learned(self) -> tuple[Learned, ...]:
+        """The numbers that the system has learned of the ladder; empty for systems that learn nothing of it."""
+        return self.rules.system.learned(self._ladders, self.rules.parameters)
 
     def _gather(self, names: Sequence[str]) -> Records:
         rows = [self._rows.get(name, -1) for name in names]
@@ -159,15 +170,18 @@ def check_line_up(by: Rules, teams: Sequence[Sequence[str]]) -> list[str]:
     return names
 
 
-def odds(by: Rules, state: Records, sizes: Sequence[int], at: int) -> MatchOdds:
-    """The odds between teams of these sizes; `state` has the records of their players, team after team."""
+def odds(by: Rules, state: Records, sizes: Sequence[int], now: int, ladders: Records | None = None) -> MatchOdds:
+    """The odds between teams of these sizes; `state` has the records of their players, team after team.
+
+    ladders  the records of the pool and of the ladder; None: before the first match
+    """
     count = len(sizes)
-    teams = loop.LineUpTeams(np.concatenate(([0], np.cumsum(sizes))), np.arange(sum(sizes)))
-    forecasts = loop.line_up_forecasts(by, state, teams, count, at)[0]
+    teams = forecasts.LineUpTeams(np.concatenate(([0], np.cumsum(sizes))), np.arange(sum(sizes)))
+    predicted = forecasts.line_up_forecasts(by, state, teams, count, now, ladders)[0]
     win, draw = np.zeros((count, count)), np.zeros((count, count))
     pairs = np.triu_indices(count, 1)
-    win[pairs], draw[pairs] = forecasts.T
+    win[pairs], draw[pairs] = predicted.T
     draw += draw.T
-    win.T[pairs] = 1 - forecasts.sum(1)
+    win.T[pairs] = 1 - predicted.sum(1)
     expected = (win + draw / 2).sum(1) / (count - 1)
     return MatchOdds(tuple(expected.tolist()), tuple(map(tuple, win.tolist())), tuple(map(tuple, draw.tolist())))

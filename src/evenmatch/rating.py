@@ -53,6 +53,7 @@ class Ratings:
     state     one record per player of the table; its field `rating` is the displayed rating
     expected  float64 (T,)  each team's expected score, predicted before its match was rated
     journal   the effect of every match on every player, if requested
+    ladders   what the system learned of the ladders: a record of their pool, then one per ladder of the table
     """
 
     matches: MatchTable
@@ -60,6 +61,7 @@ class Ratings:
     state: Records
     expected: Floats
     journal: Journal | None
+    ladders: Records
 
     def __repr__(self) -> str:
         """Summary line: ratings of 4,960 players by elo, after 25,557 matches, …"""
@@ -180,7 +182,7 @@ def rate(
     check_range(
         by, matches.history, state, result, matches.player_names.__getitem__, lambda m: matches.match_id[m].as_py()
     )
-    return Ratings(matches, by, result.state, result.expected, result.journal)
+    return Ratings(matches, by, result.state, result.expected, result.journal, result.ladders)
 
 
 def rateable(matches: MatchTable, by: Rules, *, skip_bad: bool = False) -> MatchTable:
@@ -252,12 +254,14 @@ def explain(matches: MatchTable | Frame, by: Rules | str, match_id: str) -> Rati
     matches = rateable(matches, by)
     number = matches.find(match_id)
     load_kernels(by)
-    before = by.newcomers(len(matches.player))
+    before, ladders = by.newcomers(len(matches.player)), by.ladders(matches.history.ladders)
     if number:
-        before = loop.replay(by, matches.history.take(slice(0, number)), before).state
+        earlier = loop.replay(by, matches.history.take(slice(0, number)), before, ladders)
+        before, ladders = earlier.state, earlier.ladders
+    ladders = ladders[[0, matches.history.columns.ladder[number]]]
     alone = matches.take(slice(number, number + 1))
     present = np.unique(matches.history.take(slice(number, number + 1)).columns.player)
     state = before[present]
-    result = loop.replay(by, alone.history, state, journal=True)
+    result = loop.replay(by, alone.history, state, ladders, journal=True)
     check_range(by, alone.history, state, result, alone.player_names.__getitem__, lambda _: match_id)
-    return Ratings(alone, by, result.state, result.expected, result.journal)
+    return Ratings(alone, by, result.state, result.expected, result.journal, result.ladders)

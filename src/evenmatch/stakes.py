@@ -104,21 +104,24 @@ def stakes(
     time: int,
     assumptions: StakeAssumptions,
     chosen: Sequence[int],
+    ladders: Records | None = None,
 ) -> Stakes:
     """The stakes of these players (indices) of a line-up, in a match that ends at a time in microseconds.
 
     state, names  of the players, team after team;  sizes  of the teams
+    ladders       the records of the pool and of the ladder; None: before the first match
     Raises InputError if the system cannot rate the match assumed, RatingRangeError if a rating leaves its range.
     """
     team_of = np.repeat(np.arange(len(sizes)), sizes)
+    ladders = by.ladders() if ladders is None else ladders
     level = Cases(np.ones((1, len(sizes)), np.int32), np.full(1, -1, np.int32))
-    strength = _replay(by, state, names, sizes, time, assumptions, level).expected
+    strength = _replay(by, state, ladders, names, sizes, time, assumptions, level).expected
     teams = sorted({int(team_of[index]) for index in chosen})
     places = [_places(len(sizes), team, strength, first=first) for first in (True, False) for team in teams]
     places += [_places(len(sizes), int(team_of[index]), strength, first=False) for index in chosen]
     quitter = [-1] * (1 + 2 * len(teams)) + list(chosen)
     cases = Cases(np.array([level.places[0], *places]), np.array(quitter, np.int32))
-    result = _replay(by, state, names, sizes, time, assumptions, cases)
+    result = _replay(by, state, ladders, names, sizes, time, assumptions, cases)
     assert result.journal is not None
     shape = len(quitter), len(names)
     before, after = result.journal.before.reshape(shape), result.journal.after.reshape(shape)
@@ -144,6 +147,7 @@ def _places(count: int, team: int, strength: Floats, *, first: bool) -> Integers
 def _replay(
     by: Rules,
     state: Records,
+    ladders: Records,
     names: Sequence[str],
     sizes: Sequence[int],
     time: int,
@@ -156,7 +160,7 @@ def _replay(
     if refused is not None:
         raise InputError(f"no stakes for this line-up: {refused[1]}")
     repeated = np.tile(state, len(cases.quitter))
-    result = loop.replay(by, history, repeated, journal=True)
+    result = loop.replay(by, history, repeated, np.tile(ladders, len(cases.quitter)), journal=True)
     check_range(
         by,
         history,
@@ -192,6 +196,8 @@ def _history(sizes: Sequence[int], time: int, a: StakeAssumptions, cases: Cases)
             quit=quit_early.ravel(),
             duration=np.full(matches, seconds),
             keep=np.ones(matches * slots, np.bool_),
+            pool=2 * np.arange(matches, dtype=np.int32),
+            ladder=2 * np.arange(matches, dtype=np.int32) + 1,
         )
     )
 
@@ -229,6 +235,6 @@ def quitters_differ(by: Rules) -> bool:
     history = _history([1] * count, 0, StakeAssumptions(quit_after=1.0), cases)
     if next(iter(by.system.refusals(history.columns, by.parameters)), None) is not None:
         return False
-    journal = loop.replay(by, history, by.newcomers(2 * count), journal=True).journal
+    journal = loop.replay(by, history, by.newcomers(2 * count), np.tile(by.ladders(), 2), journal=True).journal
     assert journal is not None
     return bool(journal.after[0] != journal.after[count])

@@ -203,7 +203,7 @@ FIRST = {
         "queue experiment arena ranked --policy quick",
     ],
 }
-OTHERS = {"rate", "explain", "odds", "backtest", "systems", "sample", "demo", "import", "record"}
+OTHERS = {"rate", "explain", "odds", "backtest", "learned", "systems", "sample", "demo", "import", "record"}
 OTHERS |= {"simulate-queue", "replay-queue", "policies", "serve"}  # of no ledger, or without an end
 
 

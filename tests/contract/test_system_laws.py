@@ -15,7 +15,7 @@ from evenmatch.errors import BadParameterError, InputError, UnknownNameError
 from evenmatch.history import Columns, History
 from evenmatch.options import Choice, Flag, Number, Numbers, options_of
 from evenmatch.rating import changes
-from evenmatch.systems import loop
+from evenmatch.systems import forecasts, loop
 from evenmatch.systems.parameter import build
 from evenmatch.systems.system import Change, Rules, timeless
 
@@ -73,6 +73,8 @@ def random_history(seed, teams, rows=ROWS):
             quit=rng.random(slots) < 0.1,
             duration=np.fmax.reduceat(seconds, slot_start[team_start[:-1]]),
             keep=np.full(slots, True),
+            pool=np.zeros(matches),
+            ladder=rng.integers(1, 4, matches),
         )
     ), people
 
@@ -110,12 +112,13 @@ def test_split_replaying_the_parts_in_turn_equals_replaying_the_whole(name, seed
     history, people = random_history(seed, by.system.teams)
     whole = replayed(by, history, by.newcomers(people))
     ends = sorted(int(cut * len(history)) for cut in cuts)
-    state, expected = by.newcomers(people), []
+    state, ladders, expected = by.newcomers(people), by.ladders(history.ladders), []
     for start, stop in zip([0, *ends], [*ends, len(history)], strict=True):
-        part = replayed(by, history.take(slice(start, stop)), state)
-        state = part.state
+        part = loop.replay(by, history.take(slice(start, stop)), state, ladders)
+        state, ladders = part.state, part.ladders
         expected.append(part.expected)
     assert same(state, whole.state)
+    assert same(ladders, whole.ladders)
     assert same(np.concatenate(expected), whole.expected)
 
 
@@ -125,11 +128,16 @@ def test_split_replaying_the_parts_in_turn_equals_replaying_the_whole(name, seed
 def test_locality_nobody_outside_a_match_is_touched_and_numbers_of_players_do_not_matter(name, seed):
     by = rules(name)
     history, people = random_history(seed, by.system.teams, rows=2000)
-    before = replayed(by, history.take(slice(0, len(history) // 2)), by.newcomers(people)).state
+    ladders = by.ladders(history.ladders)
+    first = loop.replay(by, history.take(slice(0, len(history) // 2)), by.newcomers(people), ladders)
+    before = first.state
     last = history.take(slice(len(history) // 2, len(history) // 2 + 1))
-    after = replayed(by, last, before).state
+    rated = loop.replay(by, last, before, first.ladders)
+    after = rated.state
     outside = np.setdiff1d(np.arange(people), last.columns.player)
     assert same(after[outside], before[outside])
+    elsewhere = np.setdiff1d(np.arange(1, history.ladders + 1), last.columns.ladder)
+    assert same(rated.ladders[elsewhere], first.ladders[elsewhere])
 
     other = np.random.default_rng(seed).permutation(people)
     renamed = History(history.columns._replace(player=other[history.columns.player]))
@@ -143,12 +151,26 @@ def test_locality_nobody_outside_a_match_is_touched_and_numbers_of_players_do_no
 def test_containment_rows_can_be_gathered_replayed_and_scattered(name, seed):
     by = rules(name)
     history, people = random_history(seed, by.system.teams, rows=2000)
-    state = replayed(by, history, by.newcomers(people)).state
+    before = replayed(by, history, by.newcomers(people))
     match = history.take(slice(len(history) - 1, None))
-    whole = replayed(by, match, state).state
+    whole = loop.replay(by, match, before.state, before.ladders)
     rows, local = np.unique(match.columns.player, return_inverse=True)
-    gathered = replayed(by, History(match.columns._replace(player=local)), state[rows]).state
-    assert same(gathered, whole[rows])
+    alone = History(match.columns._replace(player=local, ladder=np.ones(1)))
+    chosen = [0, match.columns.ladder[0]]
+    gathered = loop.replay(by, alone, before.state[rows], before.ladders[chosen])
+    assert same(gathered.state, whole.state[rows])
+    assert same(gathered.ladders, whole.ladders[chosen])
+
+
+def test_a_match_that_nobody_keeps_teaches_nothing_of_the_ladder():
+    by = rules("even")
+    history, people = random_history(3, None, rows=400)
+    rated = replayed(by, history, by.newcomers(people))
+    kept = History(history.columns._replace(keep=np.zeros(len(history.columns.player))))
+    again = loop.replay(by, kept, rated.state, rated.ladders)
+    assert same(again.ladders, rated.ladders)
+    assert same(again.state, rated.state)
+    assert not same(loop.replay(by, history, rated.state, rated.ladders).ladders, rated.ladders)
 
 
 @every_system
@@ -210,13 +232,13 @@ def test_pair_gives_both_sides_of_the_same_odds(name, seed):
     line_up = rng.choice(people, int(rng.integers(2, 6)), replace=False).tolist()
     a, b = line_up[:1], line_up[1:]
     now = int(history.columns.time[-1]) + 50 * DAY
-    win, draw = loop.odds(by, state, a, b, False, now)
-    loss, drawn = loop.odds(by, state, b, a, False, now)
+    win, draw = forecasts.odds(by, state, a, b, False, now)
+    loss, drawn = forecasts.odds(by, state, b, a, False, now)
     assert 0 <= win <= 1
     assert 0 <= draw <= 1 - win
     assert drawn == pytest.approx(draw)
     assert loss == pytest.approx(1 - win - draw)
-    at_home, level = loop.odds(by, state, a, b, True, now)
+    at_home, level = forecasts.odds(by, state, a, b, True, now)
     assert 0 <= at_home <= 1
     assert 0 <= level <= 1 - at_home
 
@@ -303,7 +325,7 @@ def test_of_two_who_start_apart_the_higher_one_is_expected_to_win_more(name, pre
     state = by.starting(np.array([start, start + gap]))
     # Either is listed first in turn: with trophies an attacker has less than half against an equal.
     (low, drawn_by_low), (high, drawn_by_high) = (
-        loop.odds(by, state, [own], [1 - own], True, 50 * DAY) for own in range(2)
+        forecasts.odds(by, state, [own], [1 - own], True, 50 * DAY) for own in range(2)
     )
     assert high + drawn_by_high / 2 > low + drawn_by_low / 2
     played, _ = random_history(1, by.system.teams, rows=20)
@@ -361,7 +383,9 @@ def test_as_of_agrees_with_the_odds_of_a_match_at_that_time_and_changes_nothing_
         line_up = rng.choice(people + 5, int(rng.integers(2, 6)), replace=False).tolist()
         split = int(rng.integers(1, len(line_up)))
         teams = (line_up[:split], line_up[split:], bool(rng.integers(2)), now)
-        assert loop.odds(by, seen, *teams) == pytest.approx(loop.odds(by, state, *teams), rel=1e-12, abs=1e-15)
+        assert forecasts.odds(by, seen, *teams) == pytest.approx(
+            forecasts.odds(by, state, *teams), rel=1e-12, abs=1e-15
+        )
 
 
 @pytest.mark.parametrize("name", ["glicko", "glicko2"])
@@ -453,7 +477,7 @@ def test_another_process_finds_the_compiled_kernels_of_the_package_and_of_a_user
     own.write_text(OWN_FILE.read_text())
     program = f"""
 from evenmatch import rules, from_matches, rate, Match, Team
-from evenmatch.systems import loop
+from evenmatch.systems import forecasts, loop
 from datetime import datetime
 for name in ("battlepoints", {str(own)!r}):
     by = rules(name)

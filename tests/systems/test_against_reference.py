@@ -39,6 +39,11 @@ CASES = [
     ("elo", {"rule": "fide", "clamp": 400.0, "start": 2300.0}),  # so that some reach 2400 and fall again
     ("elo", {"rule": "uscf"}),
     ("elo", {"rule": "uscf", "start": 2200.0, "advantage": -90.0}),
+    ("even", {}),
+    ("even", {"performance": True, "wins_gain": True}),
+    ("even", {"single": True, "start": 0.0, "rivals": 2}),
+    ("even", {"single": True, "performance": True, "rivals": 3, "pooled": False}),
+    ("even", {"margin": 0.3, "deviation": 1.5, "drift": 2.0, "idle_drift": 0.3}),
     ("glicko", {}),
     ("glicko", {"c": 34.6, "period_days": 30.0, "advantage": 50.0}),
     ("glicko", {"start": 0.0, "deviation": 120.0, "min_deviation": 90.0, "c": 25.0, "advantage": -80.0}),

@@ -56,6 +56,12 @@ def wenglin(change, p):
     return change.before + mean_change - p.display * (f["deviation_after"] - f["deviation_before"]), 1e-9
 
 
+def even(change, p):
+    f = change.factors
+    parts = ("by_result", "by_margin", "by_scores", "by_entry", "by_weights")
+    return change.before + sum(f[part] for part in parts), 1e-8
+
+
 def trophies(change, p):
     return max(p.floor, change.before + change.factors["stake"]), 0
 
@@ -76,6 +82,9 @@ WORKED_OUT = [
     (prav, {}),
     (prav, {"window": 4}),
     (prav, {"preset": "as_written", "display": "conservative"}),
+    (even, {}),
+    (even, {"preset": "performance", "wins_gain": True}),
+    (even, {"preset": "plain", "rivals": 2}),
     (elo, {"advantage": 60.0}),
     (elo, {"preset": "fide"}),
     (elo, {"preset": "uscf"}),

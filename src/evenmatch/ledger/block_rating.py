@@ -206,7 +206,7 @@ def _rate(
     sent = part.columns.keep
     keep = sent & ~refunds(plan, block)[slots]
     history = History(part.columns._replace(time=time, player=rows.astype(np.int32), keep=keep))
-    result = loop.replay(rules, history, roster.records, journal=True)
+    result = loop.replay(rules, history, roster.records, roster.ladders, journal=True)
     check_range(
         rules,
         history,
@@ -215,7 +215,7 @@ def _rate(
         lambda row: player(int(roster.ids[row])),
         lambda index: match(int(block.positions[chosen[index]])),
     )
-    roster.records = result.state
+    roster.records, roster.ladders = result.state, result.ladders
     assert result.journal is not None
     roster.count(history.columns, rows, sent, result.journal)
     roster.time = int(time[-1])

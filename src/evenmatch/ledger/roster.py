@@ -38,6 +38,7 @@ class Roster:
     tally     numbers of counted and of completed matches, the times of the latest of each (NEVER: none), the mean of
               recent rating changes, and the lowest expected move of the percentile (see standings.placement)
     position  of the last event included
+    ladders   what the system has learned of the ladder: the records of its pool and of itself
     time      effective time of the last rated match; None before the first
     sample    of the ratings of the season's players
     others    reads the ratings of players with matches in this season that are not in the roster; None: there are none
@@ -46,6 +47,7 @@ class Roster:
     ids: Ids
     records: Records
     tally: NDArray[np.void]
+    ladders: Records
     position: int = 0
     time: int | None = None
     sample: RatingSample = field(default_factory=RatingSample.none)
@@ -54,7 +56,7 @@ class Roster:
     @classmethod
     def empty(cls, rules: Rules) -> Roster:
         """Create a roster without players."""
-        return cls(np.empty(0, np.int64), rules.newcomers(0), _blank(0))
+        return cls(np.empty(0, np.int64), rules.newcomers(0), _blank(0), rules.ladders())
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -65,7 +67,8 @@ class Roster:
         present = rows < len(self.ids)
         present[present] = self.ids[rows[present]] == ids[present]
         rows = rows[present]
-        return Roster(self.ids[rows], self.records[rows], self.tally[rows], self.position, self.time, self.sample)
+        own = self.ids[rows], self.records[rows], self.tally[rows]
+        return Roster(*own, self.ladders, self.position, self.time, self.sample)
 
     def admit(self, ids: Ids, rules: Rules) -> NDArray[np.int64]:
         """Return the row of each of these players; unknown players are added as newcomers."""
@@ -109,7 +112,8 @@ class Roster:
         """Begin a season: multiply every player's distance from the mean by `factor`; 0 resets all to newcomers.
 
         The mean is over the displayed ratings of the players of the season that ends. Players without a match in it
-        move too; players who never played and had no starting rating do not. Placement restarts.
+        move too; players who never played and had no starting rating do not. Placement restarts. What was learned of
+        the ladder stays.
         """
         played = self.tally["matches"] > 0
         own = (self.tally["last_played"] != NEVER) | ~same_bits(self.records, rules.newcomers(len(self)))
@@ -126,7 +130,7 @@ class Roster:
     def pack(self) -> bytes:
         """Serialize the roster for a checkpoint."""
         sample = self.sample.pack()
-        parts = (np.array(len(sample), ID), sample, self.ids.astype(ID), self.tally, self.records)
+        parts = (np.array(len(sample), ID), sample, self.ladders, self.ids.astype(ID), self.tally, self.records)
         return zlib.compress(b"".join(part if isinstance(part, bytes) else part.tobytes() for part in parts), 1)
 
     @classmethod
@@ -134,8 +138,10 @@ class Roster:
         """Restore a roster from `pack`. Raises zlib.error or ValueError for damaged data."""
         whole = zlib.decompress(packed)
         start = ID.itemsize + int(np.frombuffer(whole[: ID.itemsize], ID)[0])
-        sample, whole = whole[ID.itemsize : start], whole[start:]
         state = rules.system.state
+        learned = start + rules.ladders().nbytes
+        ladders = unpack_ladders(rules, whole[start:learned])
+        sample, whole = whole[ID.itemsize : start], whole[learned:]
         count, rest = divmod(len(whole), ID.itemsize + TALLY.itemsize + state.itemsize)
         if rest:
             raise ValueError("the size does not match the states of this system")
@@ -144,10 +150,24 @@ class Roster:
             np.frombuffer(whole[:middle], ID).astype(np.int64),
             np.frombuffer(whole[end:], state).copy(),
             np.frombuffer(whole[middle:end], TALLY).copy(),
+            ladders,
             position,
             time,
             RatingSample.unpack(sample),
         )
+
+
+def unpack_ladders(rules: Rules, packed: bytes | None) -> Records:
+    """The records of a ladder's pool and of itself from their bytes; None: as before the first match.
+
+    Raises ValueError for the bytes of another system.
+    """
+    if packed is None:
+        return rules.ladders()
+    records: Records = np.frombuffer(packed, rules.system.ladder_type).copy()
+    if len(records) != 2:
+        raise ValueError("the size does not match what this system learns of a ladder")
+    return records
 
 
 _BLANK = np.array((0, 0, NEVER, NEVER, 0.0, UNKNOWN), TALLY)

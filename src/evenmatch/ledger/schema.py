@@ -77,7 +77,7 @@ ladder = table(
 )
 # planned: the last correction included in its ratings; time: the effective time of its last match;
 # engine: fingerprint of the kernels that started it; ready: whether it has been in use; sample: of the ratings of the
-# season's players, see standings.placement.
+# season's players, see standings.placement; learned: what the system has learned of the ladder, packed.
 generation = table(
     "generation",
     key("ladder"),
@@ -89,6 +89,7 @@ generation = table(
     column("ready"),
     column("made_at"),
     column("sample", BYTES, empty=True),
+    column("learned", BYTES, empty=True),
 )
 # body: the content of a correction, as JSON; teams, players, slots, labels: a match; told: the journal lines first
 # returned for it, of `generation`; seal: checksum with which `verify` detects damage.

@@ -32,7 +32,7 @@ from evenmatch.matchmaking.passes import make_matches
 from evenmatch.matchmaking.tick import TickState
 from evenmatch.matchmaking.view import role_room, rules_of, view_of
 from evenmatch.online import Rater
-from evenmatch.systems import loop
+from evenmatch.systems import forecasts, loop
 from evenmatch.systems.system import Rules
 
 SEARCH, TEAMS = "matchmaker: search", "matchmaker: teams"  # its two halves; both take about as long to compile
@@ -77,7 +77,7 @@ def load_system(rules: Rules) -> None:
     """Load the kernels of a rating system: its loop over matches and its prediction of odds."""
     with suppress(InputError):  # a system that cannot rate this match has been loaded by then
         Rater(rules).rate(DUEL)
-    loop.odds(rules, rules.newcomers(2), [0], [1], True, 0)
+    forecasts.odds(rules, rules.newcomers(2), [0], [1], True, 0)
 
 
 def load_matchmaker() -> None:

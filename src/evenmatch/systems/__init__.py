@@ -18,13 +18,17 @@ from evenmatch.systems.system import System
 GROUP = "evenmatch.systems"
 _NO_SYSTEMS = {
     "compiled",
+    "experts",
     "fingerprint",
+    "forecasts",
     "growing_deviation",
+    "ladder_records",
     "loop",
     "maths",
     "mean_and_deviation",
     "moves",
     "parameter",
+    "refusals",
     "system",
 }
 

@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
 from evenmatch.errors import EvenmatchWarning
 from evenmatch.history import Columns, Flags, Floats, History, Integers
-from evenmatch.systems.compiled import prefetch
+from evenmatch.systems.compiled import kernel, prefetch
 from evenmatch.systems.fingerprint import fingerprint
+from evenmatch.systems.ladder_records import LadderRecords
 from evenmatch.systems.system import Records, Rules, System
 
 # Kernels allocate nothing, so the arrays' reference counts need no keeping: with it wager is eight times slower.
@@ -24,6 +24,8 @@ _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False
 # The bound system's kernels: `engine` puts them in the place of these names.
 pair: Callable[..., tuple[float, float]]
 update: Callable[..., None]
+pair_alone: Callable[..., tuple[float, float]]
+update_alone: Callable[..., None]
 near: int  # as many records as the caches hold anyway
 
 CACHE = 1 << 20  # bytes
@@ -36,6 +38,7 @@ def loop(
     start: int,
     stop: int,
     state: Records,
+    ladders: Records,
     params: NamedTuple,
     expected: Floats,
     before: Floats,
@@ -43,12 +46,14 @@ def loop(
     factors: Records,
     scratch: Floats,
     saved: Records,
+    saved_ladders: Records,
     forecasts: Floats,
 ) -> None:
     """Predict, then learn, each of the matches from `start` up to `stop`.
 
     before, after  float64 (S,), or empty where no journal is wanted; factors likewise
     saved           room for the states of one match's players, or empty where every slot has keep
+    saved_ladders   room for the records of pool and ladder, which a match without any keep leaves as they are
     forecasts       float64 (P, 2)  win and draw for each pair of teams of these matches, or empty where not wanted
     """
     far = len(state) > near
@@ -57,12 +62,13 @@ def loop(
         first, end = h.team_start[m], h.team_start[m + 1]
         low, high = h.slot_start[first], h.slot_start[end]
         size = high - low
+        ladder = LadderRecords(ladders, h.pool[m], h.ladder[m])
         if far and high + 2 * size <= len(h.player):  # the next match but one: by then its players' records are here
             for slot in range(high + size, high + 2 * size):
                 prefetch(state, h.player[slot])
         if end - first == 2:
             middle = h.slot_start[first + 1]
-            win, draw = pair(h.player[low:middle], h.player[middle:high], True, h.time[m], state, params)
+            win, draw = pair(h.player[low:middle], h.player[middle:high], True, True, h.time[m], state, ladder, params)
             expected[first] = win + 0.5 * draw
             expected[first + 1] = 1.0 - expected[first]
             if len(forecasts):
@@ -70,25 +76,40 @@ def loop(
                 forecasts[pair_index, 1] = draw
                 pair_index += 1
         else:
-            pair_index = expect_all(h, m, state, params, expected, forecasts, pair_index)
+            pair_index = expect_all(h, m, state, ladder, params, expected, forecasts, pair_index)
         if len(before):
             for slot in range(low, high):
                 before[slot] = state[h.player[slot]].rating
         if len(saved):
             for slot in range(low, high):
                 saved[slot - low] = state[h.player[slot]]
-        update(h, m, state, params, expected, factors, scratch)
+            saved_ladders[0] = ladders[ladder.pool]
+            saved_ladders[1] = ladders[ladder.own]
+        update(h, m, state, ladder, params, expected, factors, scratch)
         if len(saved):
+            kept = False
             for slot in range(low, high):
-                if not h.keep[slot]:
+                if h.keep[slot]:
+                    kept = True
+                else:
                     state[h.player[slot]] = saved[slot - low]
+            if not kept:
+                ladders[ladder.pool] = saved_ladders[0]
+                ladders[ladder.own] = saved_ladders[1]
         if len(after):
             for slot in range(low, high):
                 after[slot] = state[h.player[slot]].rating
 
 
 def expect_all(
-    h: Columns, m: int, state: Records, params: NamedTuple, expected: Floats, forecasts: Floats, pair_index: int
+    h: Columns,
+    m: int,
+    state: Records,
+    ladder: LadderRecords,
+    params: NamedTuple,
+    expected: Floats,
+    forecasts: Floats,
+    pair_index: int,
 ) -> int:
     """Expected scores of three teams or more: the mean over each team's rivals. Returns the index of the next pair."""
     first, end = h.team_start[m], h.team_start[m + 1]
@@ -99,7 +120,7 @@ def expect_all(
         total = expected[team]  # against the teams before it
         for rival in range(team + 1, end):
             theirs = h.player[h.slot_start[rival] : h.slot_start[rival + 1]]
-            win, draw = pair(own, theirs, team == first, h.time[m], state, params)
+            win, draw = pair(own, theirs, team == first, False, h.time[m], state, ladder, params)
             score = win + 0.5 * draw
             total += score
             expected[rival] += 1.0 - score
@@ -117,18 +138,45 @@ def forecast(
     first: Integers,
     second: Integers,
     home: Flags,
+    two: bool,
     now: int,
     state: Records,
+    ladders: Records,
     params: NamedTuple,
     forecasts: Floats,
 ) -> None:
-    """Predict pairs of teams that have not played: write win and draw of each pair to `forecasts`."""
+    """Predict pairs of teams that have not played: write win and draw of each pair to `forecasts`.
+
+    two  whether their matches have two teams;  ladders  the records of the pool and of the ladder
+    """
+    ladder = LadderRecords(ladders, 0, 1)
     for p in range(len(first)):
         a, b = first[p], second[p]
         own, theirs = player[team_start[a] : team_start[a + 1]], player[team_start[b] : team_start[b + 1]]
-        win, draw = pair(own, theirs, home[p], now, state, params)
+        win, draw = pair(own, theirs, home[p], two, now, state, ladder, params)
         forecasts[p, 0] = win
         forecasts[p, 1] = draw
+
+
+def without_ladder_pair(
+    a: Integers, b: Integers, home: bool, two: bool, now: int, state: Records, ladder: LadderRecords, params: NamedTuple
+) -> tuple[float, float]:
+    """`pair` of a system that learns nothing of the ladder."""
+    return pair_alone(a, b, home, now, state, params)
+
+
+def without_ladder_update(
+    h: Columns,
+    m: int,
+    state: Records,
+    ladder: LadderRecords,
+    params: NamedTuple,
+    expected: Floats,
+    factors: Records,
+    scratch: Floats,
+) -> None:
+    """`update` of a system that learns nothing of the ladder."""
+    update_alone(h, m, state, params, expected, factors, scratch)
 
 
 @dataclass(frozen=True)
@@ -147,7 +195,11 @@ def engine(system: System) -> Engine:
     # every kernel's code.
     tag = f"{system.name}_{fingerprint(system)[:12]}"
     scope: dict[str, object] = {"range": range, "len": len, "pair": system.pair, "update": system.update}
-    scope |= {"prefetch": prefetch, "near": CACHE // system.state.itemsize}
+    scope |= {"prefetch": prefetch, "near": CACHE // system.state.itemsize, "LadderRecords": LadderRecords}
+    if system.ladder is None:
+        alone: dict[str, object] = {"pair_alone": system.pair, "update_alone": system.update}
+        scope["pair"] = kernel(_rename(without_ladder_pair, f"pair_{tag}", alone))
+        scope["update"] = kernel(_rename(without_ladder_update, f"update_{tag}", alone))
     scope["expect_all"] = njit(**_OPTIONS)(_rename(expect_all, f"expect_all_{tag}", scope))
     return Engine(_compile(_rename(loop, f"loop_{tag}", scope)), _compile(_rename(forecast, f"forecast_{tag}", scope)))
 
@@ -172,13 +224,6 @@ def _compile(function: Callable[..., Any]) -> Callable[..., Any]:
     return compiled
 
 
-class LineUpTeams(NamedTuple):
-    """Teams as columns. start: (T+1,) first player of each team; player: (S,) their indices in the state."""
-
-    start: NDArray[np.integer]
-    player: NDArray[np.integer]
-
-
 @dataclass(frozen=True)
 class Journal:
     """The effect of each slot's match on its player: shown rating before and after, float64 (S,), and factors (S,)."""
@@ -194,11 +239,13 @@ class Replay:
 
     state     a record per player
     expected  float64 (T,)  each team's expected score, predicted before its match was rated
+    ladders   what was learned of the ladders: the records of their pool and of each
     """
 
     state: Records
     expected: Floats
     journal: Journal | None
+    ladders: Records
 
 
 def unsigned(h: Columns) -> Columns:
@@ -207,6 +254,8 @@ def unsigned(h: Columns) -> Columns:
         team_start=h.team_start.view(np.uint32),
         slot_start=h.slot_start.view(np.uint32),
         player=h.player.view(np.uint32),
+        pool=h.pool.view(np.uint32),
+        ladder=h.ladder.view(np.uint32),
     )
 
 
@@ -214,6 +263,7 @@ def replay(
     rules: Rules,
     history: History,
     state: Records,
+    ladders: Records | None = None,
     *,
     journal: bool = False,
     progress: Callable[[int], None] | None = None,
@@ -221,6 +271,7 @@ def replay(
 ) -> Replay:
     """Rate a history from this state (which stays as it was); assumes that `rules.system.refusals` names no match.
 
+    ladders   what was learned of the ladders before (the records stay as they were); None: nothing
     progress  called from time to time with the number of matches rated so far
     watch     called with (start, stop, forecasts) for one stretch of matches after the other: float64 (P, 2), the
               probabilities of a win of the first and of a draw, for each pair of teams of these matches, pairs of a
@@ -229,11 +280,13 @@ def replay(
     system, h = rules.system, unsigned(history.columns)
     slots = len(h.player) if journal else 0
     state = state.copy()
+    ladders = rules.ladders(history.ladders) if ladders is None else ladders.copy()
     expected = np.empty(len(h.place))
     before, after = np.empty(slots), np.empty(slots)
     factors = np.zeros(slots, system.factor_type)
     scratch = np.empty((history.largest if system.scratch_columns else 0, system.scratch_columns))
     saved = np.empty(0 if h.keep.all() else history.largest, system.state)
+    saved_ladders = np.empty(2, system.ladder_type)
     params, run = rules.compiled, engine(system).replay
     step = max(STRETCH, len(history) // 100) if progress else max(1, len(history))
     ends = stretches(history) if watch else [*range(step, len(history), step), len(history)][: len(history)]
@@ -244,13 +297,14 @@ def replay(
             pairs = pair_count(history, start, stop)
             if len(forecasts) < pairs:
                 forecasts = np.empty((pairs, 2))
-        run(h, start, stop, state, params, expected, before, after, factors, scratch, saved, forecasts)
+        journal_room = (expected, before, after, factors, scratch, saved, saved_ladders)
+        run(h, start, stop, state, ladders, params, *journal_room, forecasts)
         if watch:
             watch(start, stop, forecasts[:pairs])
         if progress:
             progress(stop)
         start = stop
-    return Replay(state, expected, Journal(before, after, factors) if journal else None)
+    return Replay(state, expected, Journal(before, after, factors) if journal else None, ladders)
 
 
 def load(rules: Rules) -> None:
@@ -259,8 +313,9 @@ def load(rules: Rules) -> None:
     empty = History(Columns(*(np.zeros(1 if name.endswith("_start") else 0, int) for name in Columns._fields)))
     factors, saved = np.zeros(0, system.factor_type), np.empty(0, system.state)
     scratch, forecasts = np.empty((0, system.scratch_columns)), np.empty((0, 2))
-    journal = (none, none, none, factors, scratch)
-    engine(system).replay(unsigned(empty.columns), 0, 0, rules.newcomers(0), rules.compiled, *journal, saved, forecasts)
+    journal = (none, none, none, factors, scratch, saved, np.empty(2, system.ladder_type))
+    records = (rules.newcomers(0), rules.ladders())
+    engine(system).replay(unsigned(empty.columns), 0, 0, *records, rules.compiled, *journal, forecasts)
 
 
 def pair_count(history: History, start: int, stop: int) -> int:
@@ -274,47 +329,3 @@ def stretches(history: History) -> list[int]:
     teams = np.diff(history.columns.team_start).astype(np.int64)
     number = np.cumsum(teams * (teams - 1) // 2) // PAIRS
     return [*(np.flatnonzero(np.diff(number)) + 1).tolist(), len(teams)][: len(teams)]
-
-
-def forecasts(
-    rules: Rules,
-    state: Records,
-    teams: LineUpTeams,
-    first: NDArray[np.integer],
-    second: NDArray[np.integer],
-    home: Flags,
-    now: int,
-) -> Floats:
-    """P(the first team of a pair finishes ahead of the second) and P(they draw); float64 (P, 2).
-
-    first, second  (P,) indices into the teams;  now  microseconds
-    home           bool (P,)  whether the first is the first-listed team of its match
-    """
-    columns = (*teams, first, second)
-    start, player, a, b = (np.ascontiguousarray(column, np.uint32) for column in columns)
-    predicted = np.empty((len(a), 2))
-    engine(rules.system).forecast(
-        start, player, a, b, np.asarray(home, np.bool_), np.int64(now), state, rules.compiled, predicted
-    )
-    return predicted
-
-
-def line_up_forecasts(rules: Rules, state: Records, teams: LineUpTeams, count: int, now: int) -> Floats:
-    """The forecasts of all pairs of teams of M matches of `count` teams each; float64 (M, P, 2).
-
-    Pairs of a match are in the order (0, 1), (0, 2) … (1, 2) …; now: microseconds.
-    """
-    a, b = np.triu_indices(count, 1)
-    base = np.arange(0, len(teams.start) - 1, count)[:, None]
-    first, second = (base + a).ravel(), (base + b).ravel()
-    return forecasts(rules, state, teams, first, second, np.tile(a == 0, len(base)), now).reshape(len(base), len(a), 2)
-
-
-def odds(rules: Rules, state: Records, a: list[int], b: list[int], home: bool, now: int) -> tuple[float, float]:
-    """P(the players `a` finish ahead of the players `b`) and P(they draw); indices into the state, microseconds.
-
-    home  whether `a` is the first-listed team of the match
-    """
-    teams = LineUpTeams(np.array([0, len(a), len(a) + len(b)]), np.array([*a, *b]))
-    ((win, draw),) = forecasts(rules, state, teams, np.zeros(1, int), np.ones(1, int), np.array([home]), now)
-    return float(win), float(draw)

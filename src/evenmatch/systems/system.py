@@ -11,10 +11,17 @@ A system is two compiled functions over a record of state per player, and its wo
         team before the match: the mean of win + draw/2 over its rivals. Where `len(factors)` is not 0 it is a record
         per slot to fill. `scratch` is float64, `scratch_columns` wide, with a row for each slot of the match.
 
+A system that learns something of the ladder, and not of a player, keeps it in records of a second type, `ladder`. Its
+kernels get them beside the states, with the records of the match's ladder (see LadderRecords), and how many teams play:
+
+    pair(a, b, home, two, now, state, ladder, params)    two: whether the match has two teams
+    update(h, m, state, ladder, params, expected, factors, scratch)
+
 Three laws hold for every system, and the contract suite checks them: *split* (replaying the parts in turn equals
-replaying the whole, bit for bit), *locality* (no player outside the match changes; names do not matter) and
-*containment* (a state holds no player's index and nothing is global). Kernels read everything a match needs before they
-write, assume valid input, and allocate nothing per match; indices (teams, slots, players) are unsigned there.
+replaying the whole, bit for bit), *locality* (no player outside the match changes, and no other ladder's own record;
+names do not matter) and *containment* (states and ladders' records hold no player's index, and nothing else is kept:
+rows can be gathered and scattered with the ladder's records beside them). Kernels read everything a match needs before
+they write, assume valid input, and allocate nothing per match; indices (teams, slots, players) are unsigned there.
 `state[p].rating` is always the number shown to players.
 
 Three more functions, of plain Python, begin a record, show it at a time and move it:
@@ -47,7 +54,9 @@ from evenmatch.errors import InputError, UnknownNameError, UsageError
 from evenmatch.history import Columns, Floats, Integers
 from evenmatch.options import Value, choice, flag, number, numbers, options_of, whole
 from evenmatch.systems.compiled import kernel, rarely
+from evenmatch.systems.ladder_records import NO_LADDER, Learned, Records
 from evenmatch.systems.parameter import Parameters, build
+from evenmatch.systems.refusals import team_count
 
 __all__ = [
     "Change",
@@ -68,9 +77,6 @@ __all__ = [
     "flag",
     "in_time",
     "kernel",
-    "match_of",
-    "missing",
-    "mixed",
     "no_columns",
     "number",
     "numbers",
@@ -81,7 +87,6 @@ __all__ = [
     "whole",
 ]
 
-Records = NDArray[np.void]
 FactorValue = float | bool | str
 
 FARTHEST = 1e12  # points from 0, where float64 still resolves a thousandth of a point
@@ -138,6 +143,9 @@ class System:
     strength        (records, parameters): float64 (N,), a number in points of the rating that says how strong players
                     are: teams of one size with equal means of it have even odds, or nearly. Where what is shown is
                     less than the mean, it is the mean.
+    ladder          dtype of the record of what is learned of a ladder; None: nothing is
+    new_ladder      (parameters): that record before the first match, as a tuple in the order of `ladder`
+    learned         (records, parameters): the numbers in the records of a pool and its ladders, for people
     """
 
     name: str
@@ -161,11 +169,14 @@ class System:
     refuse: Callable[..., Iterator[tuple[int, str]]]
     tell: Callable[..., str]
     strength: Callable[..., Floats] = lambda records, _: records["rating"].copy()
+    ladder: np.dtype[np.void] | None = None
+    new_ladder: Callable[..., tuple[object, ...]] = lambda _: (0,)
+    learned: Callable[..., tuple[Learned, ...]] = lambda records, _: ()
 
     def refusals(self, h: Columns, parameters: Parameters) -> Iterator[tuple[int, str]]:
         """(match, reason) for every match that the system cannot rate."""
         if self.teams is not None:
-            yield from _team_count(h, self.teams, self.name)
+            yield from team_count(h, self.teams, self.name)
         yield from self.refuse(h, parameters)
 
     def __post_init__(self) -> None:
@@ -175,8 +186,15 @@ class System:
         wrong = [name for name in names if name in fixed or names.count(name) > 1]
         if wrong:
             raise UsageError(f"{self.name}: factor {wrong[0]!r} is a column of every journal, or given twice")
+        if self.ladder is not None and self.ladder.hasobject:
+            raise UsageError(f"{self.name}: the ladder's record holds objects; expected numbers and arrays of numbers")
         if "rating" not in (self.state.names or ()):
             raise UsageError(f"{self.name}: the state has no field rating, which is what players see")
+
+    @property
+    def ladder_type(self) -> np.dtype[np.void]:
+        """The dtype of a ladder's record, that of an unused one where the system learns nothing of ladders."""
+        return NO_LADDER if self.ladder is None else self.ladder
 
     @cached_property
     def factor_type(self) -> np.dtype[np.void]:
@@ -239,6 +257,11 @@ class Rules:
             if any(value is not newcomer[index] for value in column):  # a million empty memories need no writing
                 state[name] = column
         return state
+
+    def ladders(self, count: int = 1) -> Records:
+        """The records of this many ladders that have had no match: that of their pool, then one for each ladder."""
+        system = self.system
+        return np.full(1 + count, np.array(system.new_ladder(self.parameters), system.ladder_type))
 
     def values(self) -> dict[str, Value]:
         """Every parameter with its value."""
@@ -314,43 +337,3 @@ def deviation_text(change: Change, decimals: int) -> str:
     """The deviation before and after, from the factors deviation_before and deviation_after."""
     before, after = (float(change.factors[f"deviation_{when}"]) for when in ("before", "after"))
     return f"deviation {before:.{decimals}f} → {after:.{decimals}f}"
-
-
-# Checks that several systems share. Each gives (match, reason) pairs for `refuse`.
-
-
-def mixed(h: Columns, column: str, system: str) -> Iterator[tuple[int, str]]:
-    """Matches in which some players have a value in this column and others have not."""
-    for match, gaps, players in _gaps(h, column):
-        if gaps < players:
-            yield match, f"{column} is empty for {gaps} of {players} players; {system} needs it for all of them or none"
-
-
-def missing(h: Columns, column: str, where: NDArray[np.bool_], system: str) -> Iterator[tuple[int, str]]:
-    """Matches among those chosen (bool (M,)) in which a player has no value in this column."""
-    for match, gaps, players in _gaps(h, column):
-        if where[match]:
-            yield match, f"{column} is empty for {gaps} of {players} players; {system} needs it for every player"
-
-
-def match_of(h: Columns, teams: NDArray[np.integer]) -> NDArray[np.intp]:
-    """The match of each of these teams."""
-    return np.searchsorted(h.team_start, teams, side="right") - 1
-
-
-def _gaps(h: Columns, column: str) -> Iterator[tuple[int, int, int]]:
-    """(match, players without a value, players) for each match with a gap in the column."""
-    gap = np.isnan(getattr(h, column))
-    if not gap.any():
-        return
-    slots = h.slot_start[h.team_start]
-    gaps, players = np.add.reduceat(gap, slots[:-1], dtype=np.int64), np.diff(slots)
-    for match in np.flatnonzero(gaps).tolist():
-        yield match, int(gaps[match]), int(players[match])
-
-
-def _team_count(h: Columns, accepted: int, system: str) -> Iterator[tuple[int, str]]:
-    """Matches that have not exactly this many teams."""
-    counts = h.team_start[1:] - h.team_start[:-1]
-    for match in (counts != accepted).nonzero()[0].tolist():
-        yield match, f"{counts[match]} teams; {system} rates matches of exactly {accepted}"

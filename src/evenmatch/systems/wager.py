@@ -14,6 +14,7 @@ import numpy as np
 
 from evenmatch.systems.maths import product_at_least
 from evenmatch.systems.moves import move_shown
+from evenmatch.systems.refusals import mixed
 from evenmatch.systems.system import (
     Change,
     Columns,
@@ -26,7 +27,6 @@ from evenmatch.systems.system import (
     below_floor,
     choice,
     kernel,
-    mixed,
     no_columns,
     number,
     rarely,

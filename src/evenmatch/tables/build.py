@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from evenmatch.history import Columns, Flags, Floats, History, Integers, fill_duration
+from evenmatch.history import Columns, Flags, Floats, History, Integers, fill_duration, ladder_indices
 from evenmatch.tables import columns
 from evenmatch.tables.cells import ColumnCells
 from evenmatch.tables.columns import Faults, datetime_text
@@ -188,6 +188,8 @@ class TableBuild:
                 quit=self._in_order(c.quit),
                 duration=fill_duration(self._match_durations(), seconds, self.slot_start[self.team_start]),
                 keep=self._in_order(c.keep),
+                pool=np.zeros(len(ladder), np.int32),
+                ladder=ladder_indices(ladder),
             )
         )
         return MatchTable(

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from evenmatch.errors import RowProblem, UnknownNameError
-from evenmatch.history import Flags, Floats, History, Integers
+from evenmatch.history import Flags, Floats, History, Integers, ladder_indices
 from evenmatch.tables.display import ROWS, as_html, counted, period
 
 if TYPE_CHECKING:
@@ -79,12 +79,13 @@ class MatchTable:
         players, player = np.unique(history.columns.player, return_inverse=True)
         players = players.astype(np.int64)
         ladders, ladder = np.unique(self.ladder[chosen], return_inverse=True)
+        own = ladder_indices(history.columns.ladder)
         teams = np.flatnonzero(
             np.isin(np.repeat(np.arange(len(self)), np.diff(self.history.columns.team_start)), chosen)
         )
         return replace(
             self,
-            history=History(history.columns._replace(player=player.astype(np.int32))),
+            history=History(history.columns._replace(player=player.astype(np.int32), ladder=own)),
             match_id=self.match_id.take(pa.array(chosen)),
             ladder=ladder.astype(np.int32),
             ladders=tuple(self.ladders[code] for code in ladders),
@@ -101,7 +102,10 @@ class MatchTable:
         return self.take(self.ladder == self.ladders.index(name))
 
     def pooled(self) -> MatchTable:
-        """Return all matches on one ladder named "default", as if there were no column `ladder`."""
+        """Return all matches on one ladder named "default".
+
+        The history still has the ladder of each match: a system may learn of a map or a mode what differs there.
+        """
         encoded = self.player.dictionary_encode()
         code = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int32)
         return replace(

@@ -21,6 +21,7 @@ from evenmatch.http.models.ladders import (
     LadderDetails,
     LadderRules,
     LaddersPage,
+    LearnedPage,
     PoliciesPage,
     SeasonsPage,
     SystemsPage,
@@ -44,6 +45,11 @@ class Ladders:
     def ladder_rules(self, ladder: str) -> Call[LadderRules]:
         """The rules in words for players: what a match changes and why, who is listed, where divisions begin."""
         return get(LadderRules, at("ladders", ladder, "rules"))
+
+    @operation
+    def learned_of_ladder(self, ladder: str) -> Call[LearnedPage]:
+        """The numbers that the rating system has learned of a ladder; none for systems that learn nothing of it."""
+        return get(LearnedPage, at("ladders", ladder, "learned"))
 
     @operation
     def list_seasons(self, ladder: str) -> Call[SeasonsPage]:

@@ -50,6 +50,14 @@ SETTINGS: JsonDict = {
     "rating_stop": "Gold",
     "archived": False,
 }
+LEARNED: JsonDict = {
+    "name": "side",
+    "meaning": "advantage of the team that is listed first",
+    "unit": "points",
+    "value": 38.2,
+    "low": 25.1,
+    "high": 51.3,
+}
 SEASON: JsonDict = {"number": 1, "title": "Season 1", "position": 1, "opened_at": OPENED, "closed_at": None}
 LADDER: JsonDict = {
     "name": "arena",
@@ -102,6 +110,26 @@ class SeasonOut(ResponseModel):
     position: int = Field(description="Ledger position of the event that opened the season.")
     opened_at: Moment
     closed_at: Moment | None
+
+
+class LearnedOut(ResponseModel):
+    """A number that a rating system has learned of a ladder. low, high: 95 % interval; null where there is none."""
+
+    name: str
+    meaning: str
+    unit: str = Field(description="`points` of the rating, or `share` (0 to 1).")
+    value: float
+    low: float | None
+    high: float | None
+
+
+class LearnedPage(ResponseModel):
+    """The numbers that a rating system has learned of a ladder."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"items": [LEARNED], "next": None}]})
+
+    items: list[LearnedOut]
+    next: None = None
 
 
 class LaddersPage(ResponseModel):

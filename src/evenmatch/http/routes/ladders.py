@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from functools import cache
+from math import isnan
 
 from fastapi import APIRouter, Request
 from starlette.responses import Response
@@ -16,6 +17,8 @@ from evenmatch.http.models.ladders import (
     LadderDetails,
     LadderRules,
     LaddersPage,
+    LearnedOut,
+    LearnedPage,
     PoliciesPage,
     RulesOut,
     SeasonOut,
@@ -30,6 +33,7 @@ from evenmatch.service.callers.access import Caller
 from evenmatch.service.ladders import Ladder
 from evenmatch.service.queries.descriptions import options_as_data, policies_as_data, rules_as_data, system_as_data
 from evenmatch.service.seasons import Season
+from evenmatch.systems.ladder_records import Learned
 
 router = APIRouter(prefix="/v1", tags=["ladders"])
 LADDER = "/ladders/{ladder:text}"
@@ -73,6 +77,14 @@ async def list_seasons(ladder: str, request: Request, _: Reader) -> Response:
     return read(request, SeasonsPage(items=[_season(season) for season in seasons], next=None))
 
 
+@router.get(f"{LADDER}/learned", response_model=LearnedPage, operation_id="learned_of_ladder")
+async def learned_of_ladder(ladder: str, request: Request, caller: Reader) -> Response:
+    """The numbers that the rating system has learned of the ladder; none for a system that learns nothing of it."""
+    site = site_of(request)
+    numbers = await site.work(site.reading(caller).learned, ladder)
+    return read(request, LearnedPage(items=[_learned(number) for number in numbers], next=None))
+
+
 @router.get("/systems", response_model=SystemsPage, operation_id="list_systems")
 async def list_systems(request: Request, _: Reader) -> Response:
     """The installed rating systems: the data they need, their parameters, presets and factors."""
@@ -105,6 +117,11 @@ def _policies() -> bytes:
 
 def _rules(ladder: Ladder) -> RulesOut:
     return RulesOut.model_validate(rules_as_data(ladder.rules))
+
+
+def _learned(number: Learned) -> LearnedOut:
+    low, high = (None if isnan(bound) else bound for bound in (number.low, number.high))
+    return LearnedOut.model_validate({**number._asdict(), "low": low, "high": high})
 
 
 def _season(season: Season) -> SeasonOut:

@@ -14,6 +14,7 @@ from evenmatch.durations import HOUR
 from evenmatch.errors import InputError
 from evenmatch.history import Flags, Floats, History, Times
 from evenmatch.lab.backtests.evaluation import REFUSED, rateable_history, refused_by, why_not
+from evenmatch.lab.ladder.learning import LearnedAt, learned_over_time
 from evenmatch.rating import check_range
 from evenmatch.systems import loop
 from evenmatch.systems.system import Rules
@@ -47,6 +48,7 @@ class LadderHealth:
     points    reliability curve of all favourites
     created   mean sum of the rating changes of a match
     moved     mean sum of their absolute values
+    learned   what the system learned of the ladder, after each quarter of the matches; empty if it learns nothing
     left_out  matches that the rules cannot rate
     """
 
@@ -67,6 +69,7 @@ class LadderHealth:
     created: float
     moved: float
     left_out: int
+    learned: tuple[LearnedAt, ...] = ()
 
     @property
     def inflation(self) -> float | None:
@@ -133,6 +136,7 @@ def health(matches: MatchTable, rules: Rules) -> LadderHealth:
         created=float(gained.sum() / len(history)),
         moved=float(np.abs(gained).sum() / len(history)),
         left_out=len(refused_by(rules, matches.history)),
+        learned=() if rules.system.ladder is None else tuple(learned_over_time(matches, rules)),
     )
 
 

@@ -43,9 +43,10 @@ def set_planned(store: Store, ladder: int, generation: int, position: int) -> No
     store.run("UPDATE generation SET planned = ? WHERE ladder = ? AND generation = ?", position, ladder, generation)
 
 
-def set_time(store: Store, ladder: int, generation: int, time: int | None) -> None:
-    """Set the effective time of the last rated match."""
-    store.run("UPDATE generation SET time = ? WHERE ladder = ? AND generation = ?", time, ladder, generation)
+def set_rated(store: Store, ladder: int, generation: int, *, time: int | None, learned: bytes) -> None:
+    """Set the effective time of the last rated match, and what was learned of the ladder by then."""
+    sql = "UPDATE generation SET time = ?, learned = ? WHERE ladder = ? AND generation = ?"
+    store.run(sql, time, learned, ladder, generation)
 
 
 def set_sample(store: Store, ladder: int, generation: int, sample: bytes) -> None:
@@ -53,11 +54,11 @@ def set_sample(store: Store, ladder: int, generation: int, sample: bytes) -> Non
     store.run("UPDATE generation SET sample = ? WHERE ladder = ? AND generation = ?", sample, ladder, generation)
 
 
-def set_ready(store: Store, ladder: int, generation: int, *, time: int | None, planned: int, sample: bytes) -> None:
-    """Record that a generation is complete: effective time of its last match, last correction included, sample."""
+def set_ready(store: Store, ladder: int, generation: int, *, planned: int, sample: bytes) -> None:
+    """Record that a generation is complete: last correction included, sample of the ratings."""
     store.run(
-        "UPDATE generation SET time = ?, planned = ?, sample = ?, ready = 1 WHERE ladder = ? AND generation = ?",
-        *(time, planned, sample, ladder, generation),
+        "UPDATE generation SET planned = ?, sample = ?, ready = 1 WHERE ladder = ? AND generation = ?",
+        *(planned, sample, ladder, generation),
     )
 
 

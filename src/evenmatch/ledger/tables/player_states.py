@@ -11,11 +11,11 @@ from evenmatch.errors import StoreError
 from evenmatch.history import Floats
 from evenmatch.ledger import generation_rows, schema
 from evenmatch.ledger.codec import Ids
-from evenmatch.ledger.roster import TALLY, Roster
+from evenmatch.ledger.roster import TALLY, Roster, unpack_ladders
 from evenmatch.ledger.rows import Row
 from evenmatch.ledger.store import Head, Store
 from evenmatch.standings.placement import RatingSample
-from evenmatch.systems.system import Rules
+from evenmatch.systems.system import Records, Rules
 
 _STANDINGS = (
     "SELECT player, rating, matches, completed, last_completed, expected_move FROM state "
@@ -34,15 +34,28 @@ def read_roster(store: Store, head: Head, rules: Rules, ids: Ids | None = None) 
         rows.sort(key=lambda row: int(row[0]))
     kind = rules.system.state
     if any(len(row[1]) != kind.itemsize for row in rows):
-        message = f"states of ladder {head.name!r} are damaged, or of another system than {rules.system.name}"
-        raise StoreError(f"{message}; `evenmatch rebuild --whole` computes them again")
+        raise _damaged(head, rules)
     records = np.frombuffer(b"".join([row[1] for row in rows]), kind).copy()
     tally = np.array([row[2:] for row in rows], TALLY) if rows else np.zeros(0, TALLY)
     players = np.array([row[0] for row in rows], np.int64)
-    roster = Roster(players, records, tally, head.position, head.time, RatingSample.unpack(head.sample))
+    ladders = read_ladders(head, rules)
+    roster = Roster(players, records, tally, ladders, head.position, head.time, RatingSample.unpack(head.sample))
     if ids is not None:
         roster.others = others_reader(store, head, roster)
     return roster
+
+
+def read_ladders(head: Head, rules: Rules) -> Records:
+    """The system's records of the ladder as of the head: the records of its pool and of itself."""
+    try:
+        return unpack_ladders(rules, head.learned)
+    except ValueError:
+        raise _damaged(head, rules) from None
+
+
+def _damaged(head: Head, rules: Rules) -> StoreError:
+    message = f"states of ladder {head.name!r} are damaged, or of another system than {rules.system.name}"
+    return StoreError(f"{message}; `evenmatch rebuild --whole` computes them again")
 
 
 def others_reader(store: Store, head: Head, roster: Roster) -> Callable[[], Floats]:

@@ -31,6 +31,7 @@ from evenmatch.service.settings import Settings
 from evenmatch.service.transactions import Transacting
 from evenmatch.standings.board import Standing
 from evenmatch.standings.placement import UNKNOWN
+from evenmatch.systems.ladder_records import Learned
 from evenmatch.systems.system import FactorValue, System
 
 Named = list[tuple[str, Standing]]
@@ -121,6 +122,12 @@ class LadderQueries(Transacting):
         players = len(self.view(name).snapshot.board)
         with self._read(name) as (store, head):
             return ladders.describe(store, head, players)
+
+    def learned(self, name: str) -> tuple[Learned, ...]:
+        """The numbers that a ladder's system has learned of it; empty for a system that learns nothing of ladders."""
+        with self._read(name) as (store, head):
+            rules = corrections.read_plan(store, head, head.planned).last_rules
+            return rules.system.learned(player_states.read_ladders(head, rules), rules.parameters)
 
     def finals(self, ladder: str, season: int, offset: int, size: int) -> tuple[Settings, list[FinalStanding]]:
         """A ladder's settings, and up to `size` final standings of a season from `offset` (from 0) on."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from evenmatch.ledger.store import Head, Store
-from evenmatch.ledger.tables import corrections
+from evenmatch.ledger.tables import corrections, player_states
 from evenmatch.ledger.text import check_texts
 from evenmatch.online import MatchOdds, check_line_up, odds
 from evenmatch.service.queries.lineup_stakes import check_stakes, ids_of, records_of
@@ -55,9 +55,10 @@ def prospects(
     shown = rules.system.as_of(state, latest, rules.parameters)["rating"].tolist()
     members = iter(map(LineupMember, names, shown, newcomer))
     listed = tuple(tuple(next(members) for _ in team) for team in teams)
+    ladders = player_states.read_ladders(head, rules)
     computed = None
     if query is not None:
         chosen = check_players(names, query.players)
         check_stakes(plan, ids, names, latest, len(chosen))
-        computed = stakes(rules, state, names, sizes, latest, query.assumptions, chosen)
-    return LineUpOdds(listed, odds(rules, state, sizes, latest), computed)
+        computed = stakes(rules, state, names, sizes, latest, query.assumptions, chosen, ladders)
+    return LineUpOdds(listed, odds(rules, state, sizes, latest, ladders), computed)

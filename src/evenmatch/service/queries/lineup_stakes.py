@@ -33,7 +33,8 @@ def stakes_by_id(
     latest = now if head.time is None else max(now, head.time)
     check_stakes(plan, ids, names, latest, len(ids))
     state, _ = records_of(store, head, plan.last_rules, ids)
-    computed = stakes(plan.last_rules, state, names, sizes, latest, assumptions, range(len(ids)))
+    ladders = player_states.read_ladders(head, plan.last_rules)
+    computed = stakes(plan.last_rules, state, names, sizes, latest, assumptions, range(len(ids)), ladders)
     return dict(zip(given, computed.players, strict=True))
 
 

@@ -15,7 +15,7 @@ from evenmatch.ledger.store import Head, Store
 from evenmatch.ledger.tables import corrections, events, player_states
 from evenmatch.matchmaking import LineUps
 from evenmatch.matchmaking.tickets import starts
-from evenmatch.systems import loop
+from evenmatch.systems import forecasts
 from evenmatch.systems.system import Records, Rules
 
 FOLLOWED = 1000  # most events whose players are looked up; after more, all states are read again
@@ -36,6 +36,7 @@ class LadderOdds:
         self._rules: Rules | None = None
         self._row: dict[int, int] = {}
         self._state: Records = np.empty(0, [])
+        self._ladders: Records | None = None
         self._now, self._is_current = 0, False
 
     def begin_tick(self, now: int) -> None:
@@ -74,9 +75,9 @@ class LadderOdds:
         if rules.system.teams not in (None, line_ups.teams):
             return np.full((len(line_ups), line_ups.teams * (line_ups.teams - 1) // 2), np.nan)
         rows = np.fromiter(map(self._row.__getitem__, players), np.int64, len(players))
-        teams = loop.LineUpTeams(line_ups.start, rows)
-        forecasts = loop.line_up_forecasts(rules, state, teams, line_ups.teams, now)
-        chance: Floats = forecasts[:, :, 0] + forecasts[:, :, 1] / 2
+        teams = forecasts.LineUpTeams(line_ups.start, rows)
+        predicted = forecasts.line_up_forecasts(rules, state, teams, line_ups.teams, now, self._ladders)
+        chance: Floats = predicted[:, :, 0] + predicted[:, :, 1] / 2
         return chance
 
     def _states(self, players: Sequence[int]) -> tuple[Rules, Records, int]:
@@ -103,7 +104,8 @@ class LadderOdds:
                 self._row, self._state = {}, self._state[:0]
             for player in changed_players(later).tolist():
                 self._row.pop(player, None)
-        self._head = head
+        assert self._rules is not None
+        self._head, self._ladders = head, player_states.read_ladders(head, self._rules)
 
     @staticmethod
     def _is_replaced(old: Head, head: Head) -> bool:

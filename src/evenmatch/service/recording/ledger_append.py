@@ -173,7 +173,8 @@ def append(
         appearances.insert(store, head.ladder, slot_ids, np.repeat(positions, np.diff(history.match_slots)))
         player_states.put(store, head.ladder, head.generation, roster)
         ladders.set_position(store, head.ladder, int(positions[-1]))
-        generations.set_time(store, head.ladder, head.generation, roster.time)
+        learned = roster.ladders.tobytes()
+        generations.set_rated(store, head.ladder, head.generation, time=roster.time, learned=learned)
         if roster.sample is not before:
             generations.set_sample(store, head.ladder, head.generation, roster.sample.pack())
     return AppendedBatch(block, rated, names)

@@ -256,14 +256,10 @@ class RebuildRun:
             if not self._is_current(store, now):
                 return False
             self.catch_up(store, now)
-            generations.set_ready(
-                store,
-                now.ladder,
-                self.generation,
-                time=self.roster.time,
-                planned=now.corrected,
-                sample=self.roster.sample.pack(),
-            )
+            roster, learned = self.roster, self.roster.ladders.tobytes()
+            generations.set_rated(store, now.ladder, self.generation, time=roster.time, learned=learned)
+            packed = roster.sample.pack()
+            generations.set_ready(store, now.ladder, self.generation, planned=now.corrected, sample=packed)
             ladders.set_generation(store, now.ladder, self.generation)
             if self.pending is not None:
                 wanted = self.pending.wanted

@@ -130,6 +130,7 @@ def _compare_checkpoint(store: Store, head: Head, plan: Plan, roster: Roster) ->
     same = (stored.position, stored.time) == (roster.position, roster.time) and np.array_equal(stored.ids, roster.ids)
     same = same and bool(same_bits(stored.records, roster.records).all())
     same = same and bool(same_bits(stored.tally, roster.tally).all())
+    same = same and stored.ladders.tobytes() == roster.ladders.tobytes()
     return [] if same else [difference]
 
 
@@ -154,6 +155,8 @@ def _compare_states(store: Store, head: Head, plan: Plan, roster: Roster, *, has
     differences = [f"player {name_of(store, player)!r} has another state than a replay" for player in differing]
     if live.time != roster.time:
         differences.append(f"the last effective time is {live.time}; a replay gives {roster.time}")
+    if live.ladders.tobytes() != roster.ladders.tobytes():
+        differences.append("what was learned of the ladder is not what a replay gives")
     if live.sample.pack() != roster.sample.pack():
         differences.append("the sample of ratings is not what a replay gives")
     return differences

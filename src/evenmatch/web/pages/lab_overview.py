@@ -14,6 +14,7 @@ from evenmatch.web.view_models import LadderShown
 
 if TYPE_CHECKING:
     from evenmatch.lab.ladder.health import LadderHealth
+    from evenmatch.web.lab_cache import CachedHealth
 
 KINDS = {"backtest": "Backtest", "tuning": "Tuning", "what-if": "What if"}
 LATEST = 50  # latest jobs of the ladder that are searched for lab jobs
@@ -36,12 +37,27 @@ async def lab(visit: PageRequest) -> Response:
             "has_floor": floor_of(visit.reading.described(visit.ladder).rules) is not None,
             "has_matches": bool(len(view.snapshot.board)),
             "found": report,
+            "learned": _learned(report),
             "jobs": jobs_of(visit)[:6],
             "kinds": KINDS,
             "has_queues": bool(visit.site.queue_service.queues(visit.ladder)),
         }
 
     return await visit.show("lab", make)
+
+
+def _learned(report: CachedHealth | None) -> tuple[list[int], list[tuple[str, list[str]]]] | None:
+    """The table of what was learned: matches at the top, meanings at the side; None where nothing was."""
+    if report is None or report.health is None or not report.health.learned:
+        return None
+    from evenmatch.lab.ladder.learning import shown_number  # noqa: PLC0415 - the lab is imported on first use
+
+    moments = report.health.learned
+    rows = [
+        (numbers[-1].meaning, [shown_number(number) for number in numbers])
+        for numbers in zip(*(moment.numbers for moment in moments), strict=True)
+    ]
+    return [moment.matches for moment in moments], rows
 
 
 async def health(visit: PageRequest) -> Response:

@@ -1,0 +1,222 @@
+"""Even: several small filters that watch the same matches, mixed online into one calibrated forecast.
+
+Definition: docs/even.md. It learns the first side's advantage, the worth of players more, the level of newcomers, the
+scale of margins and which of its experts to trust, so that a ladder needs no tuning.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from evenmatch.systems.experts.learned import learned
+from evenmatch.systems.experts.many_teams import COLUMNS, many_team_odds, update_many_teams
+from evenmatch.systems.experts.players import age
+from evenmatch.systems.experts.records import (
+    EXPERTS,
+    LADDER,
+    PLAIN,
+    QUICK,
+    RESULTS,
+    SCORES,
+    STATE,
+    STEADY,
+    WIDE,
+    Even,
+    Expert,
+    Five,
+    new_ladder,
+    points_per_mean,
+)
+from evenmatch.systems.experts.two_teams import two_team_odds, update_two_teams
+from evenmatch.systems.ladder_records import LadderRecords, Learned
+from evenmatch.systems.maths import DAY
+from evenmatch.systems.system import (
+    Change,
+    Columns,
+    Factor,
+    Floats,
+    Integers,
+    Parameters,
+    Records,
+    System,
+    any_match,
+    deviation_text,
+    fields,
+    flag,
+    in_time,
+    kernel,
+    number,
+    score_text,
+    starting_rating,
+    whole,
+)
+
+LOWEST, HIGHEST = -1e6, 1e6
+
+
+@dataclass(frozen=True)
+class EvenParameters(Parameters):
+    """The last five multiply what the experts have; 1 is right for nearly every game."""
+
+    start: float = number(1500.0, LOWEST, HIGHEST, "rating of a newcomer")
+    single: bool = flag(False, "one expert instead of four: faster, and a little worse", search=True)
+    performance: bool = flag(False, "a further expert reads players' scores, which they can then play for", search=True)
+    wins_gain: bool = flag(False, "a win never lowers a rating, even by a margin smaller than expected")
+    pooled: bool = flag(True, "the ladders of one table share what is learned of sides, sizes, newcomers and experts")
+    rivals: int = whole(500, 2, 100_000, "most rivals that a team of a large contest is compared with")
+    margin: float = number(1.0, 0, 1, "part of what margins teach; 0: results alone count", search=(0.2, 1.0))
+    deviation: float = number(1.0, 0.1, 10, "deviations of newcomers", search=(0.5, 2.0))
+    drift: float = number(1.0, 0, 10, "how much skills change from match to match", search=(0.3, 3.0))
+    idle_drift: float = number(1.0, 0, 10, "how much skills change from day to day", search=(0.1, 10.0))
+
+
+def _experts(p: EvenParameters) -> list[Expert]:
+    listed = [PLAIN] if p.single else [STEADY, QUICK, WIDE, RESULTS]
+    return [*listed, SCORES] if p.performance else listed
+
+
+def _compile(p: EvenParameters) -> Even:
+    experts = _experts(p)
+    padded = experts + [STEADY] * (EXPERTS - len(experts))
+
+    def each(value: str, factor: float = 1.0) -> Five:
+        a, b, c, d, e = (factor * float(getattr(expert, value)) for expert in padded)
+        return a, b, c, d, e
+
+    a, b, c, d, e = (points_per_mean(expert) for expert in padded)
+    return Even(
+        start=p.start,
+        experts=len(experts),
+        variance=each("variance", p.deviation**2),
+        step=each("step", p.drift**2),
+        drift=each("drift", p.idle_drift**2 / DAY),
+        share=each("share"),
+        margin=each("margin", p.margin),
+        shared=each("shared"),
+        points=(a, b, c, d, e),
+        scores=len(experts) - 1 if p.performance else -1,
+        score_gain=3.0,
+        score_reach=1.5,
+        pooled=p.pooled,
+        never_down=p.wins_gain,
+        rivals=p.rivals,
+    )
+
+
+@kernel
+def pair(
+    a: Integers, b: Integers, home: bool, two: bool, now: int, state: Records, ladder: LadderRecords, params: Even
+) -> tuple[float, float]:
+    """The mixture of the experts' odds."""
+    if two:
+        return two_team_odds(a, b, home, now, state, ladder, params)
+    return many_team_odds(a, b, now, state, ladder, params)
+
+
+@kernel
+def update(
+    h: Columns,
+    m: int,
+    state: Records,
+    ladder: LadderRecords,
+    params: Even,
+    expected: Floats,
+    factors: Records,
+    scratch: Floats,
+) -> None:
+    """Every expert by itself, then the weights of the mixture."""
+    if h.team_start[m + 1] - h.team_start[m] == 2:
+        update_two_teams(h, m, state, ladder, params, factors, scratch)
+    else:
+        update_many_teams(h, m, state, ladder, params, factors, scratch)
+
+
+FACTORS = (
+    Factor("by_result", "points by the result alone"),
+    Factor("by_margin", "points by the margin of the scores, beyond the result"),
+    Factor("by_scores", "points by the player's own score beside those of the others"),
+    Factor("by_entry", "points by what newcomers to this ladder are like, in the first match"),
+    Factor("by_weights", "points because the ladder trusts its experts otherwise than after the last match"),
+    Factor("side", "points that the team was expected to lead by its side"),
+    Factor("line_up", "points that the team was expected to lead by its number of players"),
+    Factor("deviation_before", "deviation before the match"),
+    Factor("deviation_after", "deviation after it"),
+)
+
+
+def _tell(change: Change, parameters: EvenParameters) -> str:
+    parts = (
+        ("by_margin", "for the margin"),
+        ("by_scores", "for the player's score"),
+        ("by_entry", "for the level of newcomers"),
+        ("by_weights", "because the experts weigh otherwise"),
+    )
+    sentence = f"{score_text(change)}: {float(change.factors['by_result']):+.1f} for the result"
+    for factor, words in parts:
+        if abs(float(change.factors[factor])) >= 0.05:
+            sentence += f", {float(change.factors[factor]):+.1f} {words}"
+    for factor, words in (("side", "side"), ("line_up", "number of players")):
+        if abs(float(change.factors[factor])) >= 0.5:
+            sentence += f"; the {words} was worth {float(change.factors[factor]):+.0f} points"
+    return f"{sentence}; {deviation_text(change, 0)}"
+
+
+def _newcomer(p: EvenParameters) -> tuple[object, ...]:
+    return _start_at(p.start, p)
+
+
+def _start_at(rating: float, p: EvenParameters) -> tuple[object, ...]:
+    rating = starting_rating(rating, LOWEST, HIGHEST)
+    params = _compile(p)
+    used = range(params.experts)
+    unused = (0.0,) * (EXPERTS - params.experts)
+    mean = tuple((rating - p.start) / params.points[expert] for expert in used) + unused
+    variance = tuple(params.variance[expert] for expert in used) + unused
+    deviation = 0.0
+    for expert in used:
+        deviation += params.points[expert] * params.variance[expert] ** 0.5
+    return (rating, deviation / params.experts, 1.0, 0, 0, mean, variance)
+
+
+def _move(state: Records, rating: Floats, p: EvenParameters) -> Records:
+    params = _compile(p)
+    moved = state.copy()
+    moved["rating"] = np.maximum(rating, LOWEST)
+    change = (moved["rating"] - state["rating"]) / state["scale"]
+    for expert in range(params.experts):
+        moved["mean"][:, expert] += change / params.points[expert]
+    return moved
+
+
+def _learned(records: Records, p: EvenParameters) -> tuple[Learned, ...]:
+    names = ["single"] if p.single else ["steady", "quick", "wide", "results"]
+    return learned(records, _compile(p), [*names, "scores"] if p.performance else names)
+
+
+SYSTEM = System(
+    name="even",
+    title="several experts mixed online: sides, line-ups, newcomers and margins are learned, nothing needs tuning",
+    source="docs/even.md",
+    needs="any matches; better with team scores",
+    teams=None,
+    parameters=EvenParameters,
+    presets={"plain": {"single": True}, "performance": {"performance": True}, "results": {"margin": 0.0}},
+    compile=_compile,
+    state=STATE,
+    newcomer=_newcomer,
+    start_at=_start_at,
+    as_of=in_time(age, _compile),
+    move=_move,
+    columns=fields("deviation"),
+    factors=FACTORS,
+    pair=pair,
+    update=update,
+    scratch_columns=COLUMNS,
+    refuse=any_match,
+    tell=_tell,
+    ladder=LADDER,
+    new_ladder=lambda p: new_ladder(len(_experts(p))),
+    learned=_learned,
+)

@@ -1,0 +1,57 @@
+"""The numbers that `even` has learned of a ladder, in words and points for its designers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from evenmatch.systems.experts.margins import HALF
+from evenmatch.systems.experts.records import Even
+from evenmatch.systems.ladder_records import Learned, Records
+
+MORE = math.log(5 / 4)  # five players against four
+LESS = math.log(5 / 4.5)  # five players against five, one of them gone after half of the match
+WIDTH = 1.96  # deviations from the middle of an interval of 95 % to its ends
+
+
+def learned(records: Records, params: Even, names: Sequence[str]) -> tuple[Learned, ...]:
+    """The numbers from the record of a pool and those of its ladders, which count by their matches.
+
+    names  of the experts
+    """
+    own, shared = records[1:], records[0]
+    played = own["matches"]
+    parts = played / played.sum() if played.any() else np.full(len(own), 1.0 / len(own))
+    if not params.pooled:
+        shared = own[int(played.argmax())]
+    weights = shared["weight"][: params.experts]
+    share = weights / weights.sum()
+    points = weights * np.array(params.points[: params.experts])
+
+    def in_points(name: str, factor: float = 1.0) -> tuple[float, float, float]:
+        """The experts' numbers as points of the rating, with an interval as if they erred together."""
+        value, variance = shared[name][: params.experts], shared[f"{name}_variance"][: params.experts]
+        if name == "side":
+            value = value + parts @ own["own_side"][:, : params.experts]
+            variance = variance + parts**2 @ own["own_side_variance"][:, : params.experts]
+        middle = factor * float(points @ value)
+        width = WIDTH * abs(factor) * float(points @ np.sqrt(variance))
+        return middle, middle - width, middle + width
+
+    none = math.nan
+    counted = float(parts @ (own["margins"] / (own["margins"] + HALF)))
+    by_margin = counted * float(share @ np.array(params.margin[: params.experts]))
+    return (
+        Learned("side", "advantage of the team that is listed first", "points", *in_points("side")),
+        Learned("player", "one player more, five against four", "points", *in_points("body", MORE)),
+        Learned("leavers", "one of five players leaves at half-time", "points", *in_points("leavers", -LESS)),
+        Learned("newcomers", "where newcomers come in, beside the mean", "points", *in_points("entry")),
+        Learned("experience", "twice as many matches played, in the odds alone", "points", *in_points("experience")),
+        Learned("margin", "part of what is learned that comes from margins", "share", by_margin, none, none),
+        *(
+            Learned(name, f"part of the {name} expert in the odds", "share", float(part), none, none)
+            for name, part in zip(names, share, strict=True)
+        ),
+    )

@@ -1,0 +1,209 @@
+"""Matches of three teams or more: one parallel sweep of expectation propagation over the pairs of teams."""
+
+from __future__ import annotations
+
+import math
+
+from evenmatch.history import Columns, Floats, Integers
+from evenmatch.systems.compiled import kernel, rarely
+from evenmatch.systems.experts.mixing import TRIANGLE, learn_weights_of_many, sum_of_weights
+from evenmatch.systems.experts.players import (
+    SLOT_COLUMNS,
+    begin_slot,
+    experience_of,
+    finish_slot,
+    learn,
+    note_slot,
+    pool_of,
+    team_sums,
+    variance_at,
+)
+from evenmatch.systems.experts.records import EXPERTS, LEARNING, SLOPE, Even, Record
+from evenmatch.systems.experts.scores import learn_scores, watch_scores
+from evenmatch.systems.experts.two_teams import learn_entry, learn_experience
+from evenmatch.systems.ladder_records import LadderRecords, Records
+from evenmatch.systems.maths import logistic, score_of
+
+# Columns of scratch after those of a slot, a row per team: its mean and its noise by each expert, and the sums of the
+# messages of its rivals, gradient and precision. After them, in row 0: the log-odds of a pair, and what
+# `learn_weights_of_many` works on.
+MEAN = SLOT_COLUMNS
+NOISE = MEAN + EXPERTS
+PUSH = NOISE + EXPERTS
+PULL = PUSH + EXPERTS
+KNOWN = PULL + EXPERTS
+PAIR = KNOWN + 1
+WORK = PAIR + EXPERTS
+WORK_COLUMNS = EXPERTS + TRIANGLE + 2 * EXPERTS
+COLUMNS = WORK + WORK_COLUMNS
+
+OWN_NOISE = 0.5  # variance of a team's performance: that of a difference is 1
+CERTAIN = 0.6  # the part of a contest's curvature that makes ratings more certain: its rivals err together
+WORTH = 20.0  # results of two teams that a large contest counts for the weights, at most
+
+
+@rarely
+def many_team_odds(
+    a: Integers, b: Integers, now: int, state: Records, ladder: LadderRecords, params: Even
+) -> tuple[float, float]:
+    """The mixture's probability that team a finishes ahead of team b; draws count half and are not foreseen."""
+    pool = pool_of(ladder, params)
+    mixed = 0.0
+    known = experience_of(a, state) - experience_of(b, state)
+    for expert in range(params.experts):
+        entry = ladder.records[pool].entry[expert]
+        _, mean, variance = team_sums(a, expert, now, state, entry, params)
+        _, rival_mean, rival_variance = team_sums(b, expert, now, state, entry, params)
+        slope = SLOPE / math.sqrt(variance + rival_variance + 2.0 * OWN_NOISE)
+        lead = mean - rival_mean + known * ladder.records[pool].experience[expert]
+        mixed += ladder.records[pool].weight[expert] * slope * lead
+    return logistic(mixed), 0.0
+
+
+@kernel
+def compare(scratch: Floats, i: int, j: int, score: float, record: Record, params: Even) -> None:
+    """The messages of a pair of teams to each other, and what it says of the weights."""
+    mixed = 0.0
+    for expert in range(params.experts):
+        noise, rival_noise = scratch[i, NOISE + expert], scratch[j, NOISE + expert]
+        slope = SLOPE / math.sqrt(noise + rival_noise)
+        x = slope * (scratch[i, MEAN + expert] - scratch[j, MEAN + expert])
+        scratch[0, PAIR + expert] = x
+        mixed += record.weight[expert] * x
+        chance = logistic(x)
+        push, pull = slope * (score - chance), slope * slope * chance * (1.0 - chance)
+        to_own = pull / (1.0 - min(noise * pull, 0.99))
+        to_rival = pull / (1.0 - min(rival_noise * pull, 0.99))
+        scratch[i, PUSH + expert] += push * (1.0 + noise * to_own)
+        scratch[i, PULL + expert] += to_own
+        scratch[j, PUSH + expert] -= push * (1.0 + rival_noise * to_rival)
+        scratch[j, PULL + expert] += to_rival
+    chance = logistic(mixed)
+    surprise, information = score - chance, chance * (1.0 - chance)
+    entry = WORK + EXPERTS
+    for row in range(params.experts):
+        x = scratch[0, PAIR + row]
+        scratch[0, WORK + row] += x * surprise
+        for column in range(row + 1):
+            scratch[0, entry] += x * scratch[0, PAIR + column] * information
+            entry += 1
+
+
+@rarely
+def update_many_teams(
+    h: Columns, m: int, state: Records, ladder: LadderRecords, params: Even, factors: Records, scratch: Floats
+) -> None:
+    """Every pair of teams sends messages; every expert learns from their sums, the weights from the mean over pairs."""
+    first, end = h.team_start[m], h.team_start[m + 1]
+    low, high = h.slot_start[first], h.slot_start[end]
+    pool, teams = pool_of(ladder, params), int(end - first)
+    shared = ladder.records[pool]
+    average = read_teams(h, m, teams, state, shared, params, scratch)
+    pairs = compare_teams(h, first, teams, shared, params, scratch)
+    times = (teams - 1.0) * teams / (2.0 * pairs)  # rivals for each that was met
+    scale = sum_of_weights(ladder, pool, params)
+    for slot in range(low, high):
+        begin_slot(scratch, slot - low)
+    for expert in range(params.experts):
+        learn_expert(h, m, teams, expert, times, average, state, shared, params, scratch)
+    if params.scores >= 0:
+        learn_scores(h, low, high, state, ladder, pool, params, scratch)
+        watch_scores(h, low, high, ladder)
+    for column in range(WORK, WORK + EXPERTS + TRIANGLE):
+        scratch[0, column] /= pairs
+    learn_weights_of_many(shared, scratch[:1, WORK:], min(0.5 * teams, WORTH), params)
+    ladder.records[ladder.own].matches += 1.0
+    for slot in range(low, high):
+        if len(factors):
+            note = factors[slot]
+            note.side = note.line_up = 0.0
+            note_slot(state, h.player[slot], params, scratch, slot - low, note)
+        finish_slot(state, h.player[slot], scale, h.time[m], params, scratch, slot - low)
+
+
+@kernel
+def read_teams(h: Columns, m: int, teams: int, state: Records, shared: Record, params: Even, scratch: Floats) -> float:
+    """Write each team's mean and noise by each expert into scratch; return the teams' average experience."""
+    first, average = h.team_start[m], 0.0
+    for column in range(WORK, WORK + WORK_COLUMNS):
+        scratch[0, column] = 0.0
+    for team in range(teams):
+        members = h.player[h.slot_start[first + team] : h.slot_start[first + team + 1]]
+        known = experience_of(members, state)
+        scratch[team, KNOWN] = known
+        average += known / teams
+        for expert in range(params.experts):
+            _, mean, variance = team_sums(members, expert, h.time[m], state, shared.entry[expert], params)
+            scratch[team, MEAN + expert] = mean + known * shared.experience[expert]
+            scratch[team, NOISE + expert] = variance + OWN_NOISE
+            scratch[team, PUSH + expert] = scratch[team, PULL + expert] = 0.0
+    return average
+
+
+@kernel
+def compare_teams(h: Columns, first: int, teams: int, shared: Record, params: Even, scratch: Floats) -> float:
+    """Compare all pairs of teams, or a sample; return how many.
+
+    Of a contest of more than `rivals` + 1 teams, each meets those at even distances around the list of teams. Results
+    are usually listed by place, so these rivals are a fair sample of all places.
+    """
+    pairs = 0.0
+    whole = teams - 1 <= params.rivals
+    steps = teams // 2 if whole else params.rivals // 2
+    for step in range(1, steps + 1):
+        apart = step if whole else max(step * (teams // 2) // (steps + 1), 1)
+        for i in range(apart if 2 * apart == teams else teams):
+            j = (i + apart) % teams
+            compare(scratch, i, j, score_of(int(h.place[first + j]) - int(h.place[first + i])), shared, params)
+            pairs += 1.0
+    return pairs
+
+
+@rarely
+def learn_expert(
+    h: Columns,
+    m: int,
+    teams: int,
+    expert: int,
+    times: float,
+    average: float,
+    state: Records,
+    shared: Record,
+    params: Even,
+    scratch: Floats,
+) -> None:
+    """Let one expert learn of the players and of newcomers from the messages to their teams."""
+    first, now = h.team_start[m], h.time[m]
+    low = h.slot_start[first]
+    entry, weight = shared.entry[expert], shared.weight[expert]
+    for team in range(teams):
+        start, stop = h.slot_start[first + team], h.slot_start[first + team + 1]
+        noise = scratch[team, NOISE + expert]
+        push, pull = times * scratch[team, PUSH + expert], times * scratch[team, PULL + expert]
+        push, pull = push / (1.0 + noise * pull), pull / (1.0 + noise * pull)
+        share, _, _ = team_sums(h.player[start:stop], expert, now, state, entry, params)
+        learning = 0.0
+        for slot in range(start, stop):
+            player = h.player[slot]
+            if state[player].games < LEARNING:
+                grown = variance_at(state, player, expert, now, params.step[expert], params)
+                learning += share * min(grown / params.variance[expert], 1.0)
+            learn(
+                state,
+                player,
+                expert,
+                weight,
+                entry,
+                now,
+                push,
+                push,
+                CERTAIN * pull,
+                share,
+                0.0,
+                0.0,
+                params,
+                scratch,
+                slot - low,
+            )
+        learn_entry(shared, expert, learning, push, pull, params)
+        learn_experience(shared, expert, scratch[team, KNOWN] - average, push, pull)

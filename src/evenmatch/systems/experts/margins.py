@@ -1,0 +1,56 @@
+"""The margin of a match with scores, and the scale that turns it into a difference of performances."""
+
+from __future__ import annotations
+
+import math
+
+from evenmatch.history import Columns
+from evenmatch.systems.compiled import kernel
+from evenmatch.systems.ladder_records import LadderRecords
+
+POWER = 0.8  # of the difference of the roots of the scores
+SLOWEST = 0.0005  # the least part that a match has in the running means
+ENOUGH, HALF = 3.0, 5.0  # matches with a margin before it counts, and with which it counts half
+OUTLIER = 4.0  # deviations by which a margin may differ from what was predicted, at most
+
+
+@kernel
+def signed_root(score: float) -> float:
+    """The square root, with the sign of the score."""
+    return math.sqrt(score) if score >= 0.0 else -math.sqrt(-score)
+
+
+@kernel
+def margin_of(h: Columns, first: int, lead: int) -> float:
+    """The margin of the first team, with the sign of the result; NaN without scores.
+
+    lead  the place of the second team minus that of the first
+    """
+    a, b = h.team_score[first], h.team_score[first + 1]
+    if math.isnan(a) or math.isnan(b):
+        return math.nan
+    if lead == 0:
+        return 0.0
+    size = abs(signed_root(a) - signed_root(b)) ** POWER
+    return size if lead > 0 else -size
+
+
+@kernel
+def margin_scale(ladder: LadderRecords, expert: int) -> float:
+    """κ, the differences of performances per unit of margin that are most likely by the matches so far; 0: unknown."""
+    own = ladder.records[ladder.own]
+    square = own.margin_square[expert]
+    if own.margins < ENOUGH or square <= 0.0:
+        return 0.0
+    lead = own.margin_lead[expert]
+    return (lead + math.sqrt(lead * lead + 4.0 * square * own.lead_variance[expert])) / (2.0 * square)
+
+
+@kernel
+def watch_margin(ladder: LadderRecords, expert: int, margin: float, lead: float, variance: float) -> None:
+    """Update the running means behind the scale."""
+    own = ladder.records[ladder.own]
+    rate = max(1.0 / (own.margins + 1.0), SLOWEST)
+    own.margin_square[expert] += rate * (margin * margin - own.margin_square[expert])
+    own.margin_lead[expert] += rate * (margin * lead - own.margin_lead[expert])
+    own.lead_variance[expert] += rate * (variance - own.lead_variance[expert])

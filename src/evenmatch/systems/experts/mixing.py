@@ -1,0 +1,117 @@
+"""The mixture: P = σ(Σ a · x) of the experts' log-odds x, with weights a that an online logistic regression learns."""
+
+from __future__ import annotations
+
+import math
+
+from evenmatch.history import Floats
+from evenmatch.systems.compiled import kernel, rarely
+from evenmatch.systems.experts.records import EXPERTS, LEAST_WEIGHT, MOST_WEIGHT, Even, Record
+from evenmatch.systems.ladder_records import LadderRecords
+
+FARTHEST = 20.0  # log-odds of an expert
+FORGET = 3e-6  # variance that a match adds to each weight
+TRIANGLE = EXPERTS * (EXPERTS + 1) // 2
+
+
+@kernel
+def log_odds(chance: float) -> float:
+    """log(p / (1 − p)), at most FARTHEST from 0."""
+    if chance <= 1e-9:
+        return -FARTHEST
+    if chance >= 1.0 - 1e-9:
+        return FARTHEST
+    return math.log(chance / (1.0 - chance))
+
+
+@kernel
+def sum_of_weights(ladder: LadderRecords, pool: int, params: Even) -> float:
+    """The sum of the experts' weights."""
+    total = 0.0
+    for expert in range(params.experts):
+        total += ladder.records[pool].weight[expert]
+    return total
+
+
+@kernel
+def shrink_covariance(record: Record, x: Floats, row: int, column: int, information: float, params: Even) -> None:
+    """Sherman and Morrison: the covariance after `information` about the direction x, in a row of scratch."""
+    count = params.experts
+    along = 0.0
+    for i in range(count):
+        for j in range(count):
+            along += x[row, column + i] * record.weight_covariance[i * EXPERTS + j] * x[row, column + j]
+    factor = information / (1.0 + information * along)
+    # S x, in the columns after x
+    for i in range(count):
+        total = 0.0
+        for j in range(count):
+            total += record.weight_covariance[i * EXPERTS + j] * x[row, column + j]
+        x[row, column + EXPERTS + i] = total
+    for i in range(count):
+        for j in range(count):
+            change = factor * x[row, column + EXPERTS + i] * x[row, column + EXPERTS + j]
+            record.weight_covariance[i * EXPERTS + j] -= change
+
+
+@kernel
+def keep_positive(record: Record, times: float, params: Even) -> None:
+    """No weight below 0, all together from LEAST_WEIGHT to MOST_WEIGHT; every match adds some variance."""
+    total = 0.0
+    for expert in range(params.experts):
+        record.weight[expert] = max(record.weight[expert], 0.0)
+        record.weight_covariance[expert * EXPERTS + expert] += FORGET * times
+        total += record.weight[expert]
+    if total > MOST_WEIGHT:
+        for expert in range(params.experts):
+            record.weight[expert] *= MOST_WEIGHT / total
+    if total < LEAST_WEIGHT:
+        for expert in range(params.experts):
+            record.weight[expert] = LEAST_WEIGHT / params.experts
+
+
+@rarely
+def learn_weights(
+    record: Record, scratch: Floats, row: int, column: int, chance: float, score: float, params: Even
+) -> None:
+    """Learn from one result: the log-odds of the experts are in a row of scratch, room for S x after them."""
+    shrink_covariance(record, scratch, row, column, chance * (1.0 - chance), params)
+    for i in range(params.experts):
+        step = 0.0
+        for j in range(params.experts):
+            step += record.weight_covariance[i * EXPERTS + j] * scratch[row, column + j]
+        scratch[row, column + EXPERTS + i] = step
+    for i in range(params.experts):
+        record.weight[i] += scratch[row, column + EXPERTS + i] * (score - chance)
+    keep_positive(record, 1.0, params)
+
+
+@rarely
+def learn_weights_of_many(record: Record, work: Floats, times: float, params: Even) -> None:
+    """Learn from the mean gradient and the mean curvature over many pairs, as from this many results.
+
+    work  one row: the gradient, then the lower triangle of the curvature by rows, then room for two vectors
+    The curvature is split into L D Lᵀ, so that the covariance takes it in one direction after the other.
+    """
+    count = params.experts
+    start, room = EXPERTS, EXPERTS + TRIANGLE
+    for j in range(count):
+        diagonal = start + j * (j + 1) // 2 + j
+        pivot = work[0, diagonal]
+        if pivot <= 1e-12:
+            continue
+        for i in range(count):
+            below = work[0, start + i * (i + 1) // 2 + j] / pivot if i > j else 0.0
+            work[0, room + i] = 1.0 if i == j else below
+        for i in range(j + 1, count):
+            for k in range(j + 1, i + 1):
+                work[0, start + i * (i + 1) // 2 + k] -= pivot * work[0, room + i] * work[0, room + k]
+        shrink_covariance(record, work, 0, room, times * pivot, params)
+    for i in range(count):
+        step = 0.0
+        for j in range(count):
+            step += record.weight_covariance[i * EXPERTS + j] * work[0, j]
+        work[0, room + i] = step
+    for i in range(count):
+        record.weight[i] += times * work[0, room + i]
+    keep_positive(record, times, params)

@@ -1,0 +1,160 @@
+"""Players of a match as one expert sees them: their present mean and variance, sums over a team, what they learn."""
+
+from __future__ import annotations
+
+import math
+
+from evenmatch.history import Floats, Integers
+from evenmatch.systems.compiled import kernel, rarely
+from evenmatch.systems.experts.records import FADE, WIDEST, Even, Record
+from evenmatch.systems.ladder_records import LadderRecords, Records
+
+# Columns of scratch that a slot's numbers are in: the new rating, its deviation, and the parts of its change in points.
+RATING, DEVIATION, OLD, ENTRY, RESULT, MARGIN, SCORES = range(7)
+SLOT_COLUMNS = 7
+
+
+@kernel
+def pool_of(ladder: LadderRecords, params: Even) -> int:
+    """The index of the record that holds what ladders learn together: that of the ladder where they do not."""
+    return ladder.pool if params.pooled else ladder.own
+
+
+@kernel
+def variance_at(state: Records, player: int, expert: int, now: int, step: float, params: Even) -> float:
+    """A player's variance at a time, `step` of which a match adds; a newcomer's does not grow."""
+    record = state[player]
+    variance = record.variance[expert]
+    if record.games == 0:
+        return variance
+    grown = variance + params.drift[expert] * max(now - record.last_played, 0) + step
+    return min(grown, WIDEST * params.variance[expert])
+
+
+@kernel
+def mean_of(state: Records, player: int, expert: int, entry: float) -> float:
+    """A player's mean; a newcomer's begins at that of newcomers."""
+    record = state[player]
+    return record.mean[expert] + (entry if record.games == 0 else 0.0)
+
+
+@kernel
+def share_of(size: int, expert: int, params: Even) -> float:
+    """The weight of a member in a team of this size."""
+    if size == 1:
+        return 1.0
+    power = params.share[expert]
+    if power == 0.5:
+        return 1.0 / math.sqrt(size)
+    return 1.0 / size if power == 1.0 else size**-power
+
+
+@kernel
+def team_sums(
+    team: Integers, expert: int, now: int, state: Records, entry: float, params: Even
+) -> tuple[float, float, float]:
+    """(w, w · the sum of a team's means, w² · the sum of its variances), w: what a member counts."""
+    mean, variance = 0.0, 0.0
+    for member in range(len(team)):
+        mean += mean_of(state, team[member], expert, entry)
+        variance += variance_at(state, team[member], expert, now, params.step[expert], params)
+    share = share_of(len(team), expert, params)
+    return share, share * mean, share * share * variance
+
+
+@kernel
+def experience_of(team: Integers, state: Records) -> float:
+    """The mean over a team of log2(1 + matches before)."""
+    total = 0.0
+    for member in range(len(team)):
+        total += math.log2(1.0 + state[team[member]].games)
+    return total / len(team)
+
+
+@rarely
+def age(state: Records, now: int, params: Even) -> None:
+    """Let the variances of all who have played grow until this time."""
+    for player in range(len(state)):
+        record = state[player]
+        if record.games > 0 and record.last_played < now:
+            deviation = 0.0
+            for expert in range(params.experts):
+                variance = variance_at(state, player, expert, now, 0.0, params)
+                record.variance[expert] = variance
+                deviation += params.points[expert] * math.sqrt(variance)
+            record.deviation = deviation / params.experts
+
+
+@kernel
+def begin_slot(scratch: Floats, row: int) -> None:
+    """Clear the numbers of a slot."""
+    for column in range(SLOT_COLUMNS):
+        scratch[row, column] = 0.0
+
+
+@kernel
+def learn(
+    state: Records,
+    player: int,
+    expert: int,
+    weight: float,
+    entry: float,
+    now: int,
+    push: float,
+    result_push: float,
+    pull: float,
+    share: float,
+    rho: float,
+    team_variance: float,
+    params: Even,
+    scratch: Floats,
+    row: int,
+) -> None:
+    """Move a player's mean and shrink the variance, and note what it does to the shown rating.
+
+    weight           of the expert in the mixture
+    push             gradient of the log-likelihood by the lead, towards the player;  result_push: that of the result
+    pull             its curvature
+    share            what a member counts in the team
+    rho              the part of team-mates' errors that is shared;  team_variance: w² · Σ v of the team
+    """
+    record = state[player]
+    old, newcomer = record.mean[expert], record.games == 0
+    before = variance_at(state, player, expert, now, params.step[expert], params)
+    points = weight * params.points[expert]
+    moved = share * before * push
+    own = share * share * before
+    mean = old + (entry if newcomer else 0.0) + moved
+    factor = max(FADE, 1.0 - (own + rho * (team_variance - own)) * pull)
+    record.mean[expert] = mean
+    record.variance[expert] = before * factor
+    scratch[row, RATING] += points * mean
+    scratch[row, DEVIATION] += params.points[expert] * math.sqrt(before * factor)
+    scratch[row, OLD] += points * old
+    scratch[row, ENTRY] += points * (entry if newcomer else 0.0)
+    scratch[row, RESULT] += points * share * before * result_push
+    scratch[row, MARGIN] += points * share * before * (push - result_push)
+
+
+@kernel
+def finish_slot(state: Records, player: int, scale: float, now: int, params: Even, scratch: Floats, row: int) -> None:
+    """Write the shown rating and its deviation, and count the match; scale: the sum of the experts' weights."""
+    record = state[player]
+    record.rating = params.start + scratch[row, RATING]
+    record.deviation = scratch[row, DEVIATION] / params.experts
+    record.scale = scale
+    record.games += 1
+    record.last_played = now
+
+
+@kernel
+def note_slot(state: Records, player: int, params: Even, scratch: Floats, row: int, note: Record) -> None:
+    """Fill the factors that all matches have; called before `finish_slot`."""
+    record = state[player]
+    note.by_result = scratch[row, RESULT]
+    note.by_margin = scratch[row, MARGIN]
+    note.by_scores = scratch[row, SCORES]
+    note.by_entry = scratch[row, ENTRY]
+    note.by_weights = params.start + scratch[row, OLD] - record.rating
+    note.deviation_before = record.deviation
+    note.deviation_after = scratch[row, DEVIATION] / params.experts

@@ -1,0 +1,162 @@
+"""The records that `even` keeps of players and ladders, and its parameters as the kernels read them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from evenmatch.systems.maths import LOG_10
+
+EXPERTS = 5  # at most; a record has room for all of them
+SLOPE = 1.6  # log-odds per deviation of a difference of performances: the logistic curve nearest to the normal one
+DRAW = 0.2  # half the width of the differences that are draws
+POINTS = 400.0 / LOG_10  # per unit of log-odds: a lead of 400 points are odds of 10 to 1
+LEARNING = 40  # matches: players with fewer teach the newcomers' mean
+FADE = 0.05  # a match leaves at least this part of a variance
+LEAST_WEIGHT, MOST_WEIGHT = 0.2, 1.3  # of all experts together
+WIDEST = 4.0  # variances grow up to this many times a newcomer's
+
+STATE = np.dtype(
+    [
+        ("rating", "f8"),
+        ("deviation", "f8"),
+        ("scale", "f8"),  # sum of the experts' weights with which the rating was made
+        ("games", "i8"),
+        ("last_played", "i8"),
+        ("mean", "f8", EXPERTS),
+        ("variance", "f8", EXPERTS),
+    ],
+    align=True,
+)
+# The fields of a ladder's record: in the pool's record those up to `weight_covariance` are in use, in its own the rest
+# (and the first ones, too, where ladders are not pooled).
+LADDER = np.dtype(
+    [
+        ("side", "f8", EXPERTS),  # first-side advantage, and its variance
+        ("side_variance", "f8", EXPERTS),
+        ("body", "f8", EXPERTS),  # worth of players more, per logarithm of the ratio of sizes
+        ("body_variance", "f8", EXPERTS),
+        ("leavers", "f8", EXPERTS),  # worth of players more while others had left, known after the match only
+        ("leavers_variance", "f8", EXPERTS),
+        ("experience", "f8", EXPERTS),  # worth of a doubling of matches played, in odds alone
+        ("experience_variance", "f8", EXPERTS),
+        ("entry", "f8", EXPERTS),  # mean of newcomers
+        ("entry_variance", "f8", EXPERTS),
+        ("weight", "f8", EXPERTS),  # of the experts' log-odds in the mixture
+        ("weight_covariance", "f8", EXPERTS * EXPERTS),
+        ("own_side", "f8", EXPERTS),  # first-side advantage of this ladder beyond that of the pool
+        ("own_side_variance", "f8", EXPERTS),
+        ("margin_square", "f8", EXPERTS),  # running means over matches with a margin d: of d²,
+        ("margin_lead", "f8", EXPERTS),  # of d times the predicted lead,
+        ("lead_variance", "f8", EXPERTS),  # of the variance of the lead
+        ("margins", "f8"),  # how many matches
+        ("score_square", "f8"),  # mean square of players' scores around the mean of their match
+        ("scores", "f8"),  # how many of them
+        ("draws", "f8"),  # that were seen, and that were predicted
+        ("predicted_draws", "f8"),
+        ("matches", "f8"),
+    ],
+    align=True,
+)
+
+Record = Any  # one record, whose fields kernels read and write
+Five = tuple[float, float, float, float, float]
+
+
+class Expert(NamedTuple):
+    """One filter. The noise of a difference of performances is 1; all variances are in these units.
+
+    variance  of a newcomer;  step: variance that a match adds;  drift: variance that a day adds
+    share     α: a team of n counts n^−α times the sum of its means
+    margin    λ: the part of what is learned that comes from the margin, once there were some
+    shared    ρ: how much team-mates' errors count as their common one
+    settled   variance of a player of many matches, for the scale of the shown rating
+    """
+
+    variance: float
+    step: float
+    drift: float
+    share: float
+    margin: float
+    shared: float
+    settled: float
+
+
+# ../shared/even.md has the recipe: four views of the same matches, and one that reads players' scores.
+STEADY = Expert(0.64, 0.02**2, 0.003**2, 0.5, 0.66, 0.4, 0.03)
+QUICK = Expert(0.1, 0.08**2, 0.015**2, 0.5, 0.97, 0.4, 0.05)
+WIDE = Expert(1.0, 0.04**2, 0.008**2, 0.5, 0.93, 0.4, 0.06)
+RESULTS = Expert(1.5, 0.02**2, 0.005**2, 1.0, 0.0, 1.0, 0.05)
+SCORES = Expert(0.3, 0.03**2, 0.008**2, 0.4, 0.85, 0.4, 0.03)
+PLAIN = Expert(0.4, 0.04**2, 0.008**2, 0.5, 0.75, 0.4, 0.04)
+
+SIDE_VARIANCE = 0.003
+BODY, BODY_VARIANCE = 1.5, 1.0
+EXPERIENCE_VARIANCE = 0.002
+ENTRY_VARIANCE = 0.05
+WEIGHT_VARIANCE = 0.1
+SEEN_DRAWS = 2.0  # of draws seen and predicted before the first match
+
+
+class Even(NamedTuple):
+    """Parameters as the kernels read them; the tuples have a number per expert, `drift` is per microsecond.
+
+    experts      how many are in use
+    points       points of the shown rating per unit of an expert's mean, if its weight were 1
+    scores       index of the expert that reads players' scores; −1: none does
+    score_gain   how slowly it follows them, times a newcomer's variance;  score_reach: how far
+    pooled       ladders of one table share what they learn
+    never_down   a win never lowers a rating, however small its margin
+    rivals       most rivals that a team of a large contest is compared with
+    """
+
+    start: float
+    experts: int
+    variance: Five
+    step: Five
+    drift: Five
+    share: Five
+    margin: Five
+    shared: Five
+    points: Five
+    scores: int
+    score_gain: float
+    score_reach: float
+    pooled: bool
+    never_down: bool
+    rivals: int
+
+
+def new_ladder(experts: int) -> tuple[object, ...]:
+    """The record of a ladder before its first match, of a system with this many experts."""
+    none = (0.0,) * EXPERTS
+
+    def each(value: float) -> tuple[float, ...]:
+        return tuple(value if index < experts else 0.0 for index in range(EXPERTS))
+
+    weights = tuple(
+        WEIGHT_VARIANCE if row == column and row < experts else 0.0
+        for row in range(EXPERTS)
+        for column in range(EXPERTS)
+    )
+    learned = (
+        none,
+        each(SIDE_VARIANCE),
+        each(BODY),
+        each(BODY_VARIANCE),
+        each(BODY),
+        each(BODY_VARIANCE),
+        none,
+        each(EXPERIENCE_VARIANCE),
+        none,
+        each(ENTRY_VARIANCE),
+    )
+    own = (none, each(SIDE_VARIANCE), none, none, none)
+    return (*learned, each(1.0 / experts), weights, *own, 0.0, 0.0, 0.0, SEEN_DRAWS, SEEN_DRAWS, 0.0)
+
+
+def points_per_mean(expert: Expert) -> float:
+    """Points of the shown rating per unit of a mean: log-odds between two settled players."""
+    return POINTS * SLOPE / math.sqrt(1.0 + 2.0 * expert.settled)

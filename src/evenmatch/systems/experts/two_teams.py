@@ -1,0 +1,320 @@
+"""Matches of two teams: odds with first-side advantage and worth of players more, and what each expert learns."""
+
+from __future__ import annotations
+
+import math
+
+from evenmatch.history import Columns, Floats, Integers
+from evenmatch.systems.compiled import kernel, rarely
+from evenmatch.systems.experts.margins import HALF, OUTLIER, margin_of, margin_scale, watch_margin
+from evenmatch.systems.experts.mixing import learn_weights, log_odds, sum_of_weights
+from evenmatch.systems.experts.players import (
+    SLOT_COLUMNS,
+    begin_slot,
+    experience_of,
+    finish_slot,
+    learn,
+    note_slot,
+    pool_of,
+    team_sums,
+    variance_at,
+)
+from evenmatch.systems.experts.records import DRAW, FADE, LEARNING, POINTS, SLOPE, Even, Record
+from evenmatch.systems.experts.scores import learn_scores, watch_scores
+from evenmatch.systems.ladder_records import LadderRecords, Records
+from evenmatch.systems.maths import logistic, play_share, score_of
+
+# Columns of scratch after those of a slot: in row 0 the experts' log-odds and room for five numbers, in row 1 the
+# chances of side and sizes.
+ODDS = SLOT_COLUMNS
+
+FEWEST = 0.5  # players: a team that everybody left counts as that
+
+
+@kernel
+def advantage_of(ladder: LadderRecords, pool: int, expert: int) -> tuple[float, float]:
+    """The first side's advantage of a ladder, and its variance."""
+    shared, own = ladder.records[pool], ladder.records[ladder.own]
+    return (
+        shared.side[expert] + own.own_side[expert],
+        shared.side_variance[expert] + own.own_side_variance[expert],
+    )
+
+
+@kernel
+def log_ratio(size: int, rival_size: int) -> float:
+    """Logarithm of the ratio of two teams' sizes."""
+    return 0.0 if size == rival_size else math.log(float(size) / float(rival_size))
+
+
+@kernel
+def left_by_leavers(h: Columns, m: int) -> float:
+    """By how much those who left changed the logarithm of the ratio of sizes: each counts for the part they played."""
+    first = h.team_start[m]
+    low, middle, high = h.slot_start[first], h.slot_start[first + 1], h.slot_start[first + 2]
+    own, rivals, left = 0.0, 0.0, False
+    for slot in range(low, high):
+        part = 1.0
+        if h.quit[slot]:
+            part, left = play_share(h, m, slot), True
+        own += part if slot < middle else 0.0
+        rivals += part if slot >= middle else 0.0
+    if not left:
+        return 0.0
+    return math.log(max(own, FEWEST) / max(rivals, FEWEST)) - log_ratio(middle - low, high - middle)
+
+
+@kernel
+def prediction(
+    a: Integers,
+    b: Integers,
+    expert: int,
+    home: bool,
+    known: float,
+    now: int,
+    state: Records,
+    ladder: LadderRecords,
+    params: Even,
+) -> tuple[float, float]:
+    """(lead of team a, variance of the lead, the noise included) as an expert predicts them.
+
+    known  by how much team a is the more experienced
+    """
+    pool = pool_of(ladder, params)
+    entry = ladder.records[pool].entry[expert]
+    _, mean, variance = team_sums(a, expert, now, state, entry, params)
+    _, rival_mean, rival_variance = team_sums(b, expert, now, state, entry, params)
+    lead, spread = mean - rival_mean, variance + rival_variance + 1.0
+    lead += known * ladder.records[pool].experience[expert]
+    spread += known * known * ladder.records[pool].experience_variance[expert]
+    if home:
+        side, side_variance = advantage_of(ladder, pool, expert)
+        lead += side
+        spread += side_variance
+    if len(a) != len(b):
+        more = log_ratio(len(a), len(b))
+        lead += more * ladder.records[pool].body[expert]
+        spread += more * more * ladder.records[pool].body_variance[expert]
+    return lead, spread
+
+
+@kernel
+def chances(lead: float, spread: float) -> tuple[float, float]:
+    """The probabilities that the difference of performances is above −DRAW, and above DRAW."""
+    slope = SLOPE / math.sqrt(spread)
+    return logistic(slope * (lead + DRAW)), logistic(slope * (lead - DRAW))
+
+
+@rarely
+def two_team_odds(
+    a: Integers, b: Integers, home: bool, now: int, state: Records, ladder: LadderRecords, params: Even
+) -> tuple[float, float]:
+    """The mixture's probabilities of a win of team a and of a draw."""
+    pool = pool_of(ladder, params)
+    mixed, drawn, total = 0.0, 0.0, 0.0
+    known = experience_of(a, state) - experience_of(b, state)
+    for expert in range(params.experts):
+        lead, spread = prediction(a, b, expert, home, known, now, state, ladder, params)
+        above, over = chances(lead, spread)
+        weight = ladder.records[pool].weight[expert]
+        mixed += weight * log_odds(0.5 * (above + over))
+        drawn += weight * (above - over)
+        total += weight
+    score = logistic(mixed)
+    own = ladder.records[ladder.own]
+    draw = min(drawn / total * own.draws / own.predicted_draws, 2.0 * score, 2.0 * (1.0 - score))
+    return score - 0.5 * draw, draw
+
+
+@kernel
+def result_gradient(above: float, over: float, slope: float, lead: int) -> tuple[float, float]:
+    """The gradient of the log-likelihood of a result by the lead, and its curvature.
+
+    lead  the place of the second team minus that of the first
+    """
+    fall, rise = over * (1.0 - over), above * (1.0 - above)
+    if lead > 0:
+        return slope * (1.0 - over), slope * slope * fall
+    if lead < 0:
+        return -slope * above, slope * slope * rise
+    return slope * (1.0 - above - over), slope * slope * (rise + fall)
+
+
+@kernel
+def update_two_teams(
+    h: Columns, m: int, state: Records, ladder: LadderRecords, params: Even, factors: Records, scratch: Floats
+) -> None:
+    """Every expert by itself, then the weights of the mixture, then the shown ratings."""
+    first = h.team_start[m]
+    low, middle, high = h.slot_start[first], h.slot_start[first + 1], h.slot_start[first + 2]
+    ahead = h.place[first + 1] - h.place[first]
+    pool = pool_of(ladder, params)
+    shared, own = ladder.records[pool], ladder.records[ladder.own]
+    margin = margin_of(h, first, ahead)
+    scale = sum_of_weights(ladder, pool, params)
+    left = left_by_leavers(h, m)
+    mixed, drawn, by_side, by_sizes = 0.0, 0.0, 0.0, 0.0
+    for slot in range(low, high):
+        begin_slot(scratch, slot - low)
+    for expert in range(params.experts):
+        weight = shared.weight[expert]
+        x, draw, side, sizes = rate_by_expert(h, m, expert, margin, left, state, ladder, pool, params, scratch)
+        scratch[0, ODDS + expert] = x
+        mixed += weight * x
+        drawn += weight * draw
+        by_side += weight * side
+        by_sizes += weight * sizes
+    if params.scores >= 0:
+        learn_scores(h, low, high, state, ladder, pool, params, scratch)
+        watch_scores(h, low, high, ladder)
+    learn_weights(shared, scratch, 0, ODDS, logistic(mixed), score_of(ahead), params)
+    own.draws += 1.0 if ahead == 0 else 0.0
+    own.predicted_draws += drawn / scale
+    own.margins += 0.0 if math.isnan(margin) else 1.0
+    own.matches += 1.0
+    for slot in range(low, high):
+        if len(factors):
+            note = factors[slot]
+            sign = POINTS if slot < middle else -POINTS
+            note.side = sign * by_side
+            note.line_up = sign * by_sizes
+            note_slot(state, h.player[slot], params, scratch, slot - low, note)
+        finish_slot(state, h.player[slot], scale, h.time[m], params, scratch, slot - low)
+
+
+@kernel
+def rate_by_expert(
+    h: Columns,
+    m: int,
+    expert: int,
+    margin: float,
+    left: float,
+    state: Records,
+    ladder: LadderRecords,
+    pool: int,
+    params: Even,
+    scratch: Floats,
+) -> tuple[float, float, float, float]:
+    """Let one expert predict a match and learn from it, knowing then who left.
+
+    Returns its log-odds, its probability of a draw, and the parts of the log-odds by side and by numbers of players.
+    """
+    first = h.team_start[m]
+    low, middle, high = h.slot_start[first], h.slot_start[first + 1], h.slot_start[first + 2]
+    now, ahead = h.time[m], h.place[first + 1] - h.place[first]
+    a, b = h.player[low:middle], h.player[middle:high]
+    shared, own = ladder.records[pool], ladder.records[ladder.own]
+    known = experience_of(a, state) - experience_of(b, state)
+    more = log_ratio(len(a), len(b))
+    lead, spread = prediction(a, b, expert, True, known, now, state, ladder, params)
+    above, over = chances(lead, spread)
+    slope = SLOPE / math.sqrt(spread)
+    side, _ = advantage_of(ladder, pool, expert)
+    parts = slope * side, slope * more * shared.body[expert]
+    odds, draw = log_odds(0.5 * (above + over)), above - over
+    if left != 0.0:
+        lead += left * shared.leavers[expert]
+        above, over = chances(lead, spread)
+    result_push, result_pull = result_gradient(above, over, slope, ahead)
+    push, pull = result_push, result_pull
+    if not math.isnan(margin):
+        unit = margin_scale(ladder, expert)
+        if unit > 0.0:
+            part = params.margin[expert] * own.margins / (own.margins + HALF)
+            limit = OUTLIER * math.sqrt(spread)
+            surprise = min(max(unit * margin - lead, -limit), limit)
+            result_push *= 1.0 - part
+            push = part * surprise / spread + result_push
+            pull = part / spread + (1.0 - part) * result_pull
+            if params.never_down and ahead != 0:
+                push = max(push, 0.0) if ahead > 0 else min(push, 0.0)
+        watch_margin(ladder, expert, margin, lead, spread)
+    learn_teams(h, low, middle, high, expert, push, result_push, pull, now, state, shared, params, scratch)
+    learn_ladder(shared, own, expert, more, left, known, push, pull)
+    return odds, draw, parts[0], parts[1]
+
+
+@kernel
+def learn_teams(
+    h: Columns,
+    low: int,
+    middle: int,
+    high: int,
+    expert: int,
+    push: float,
+    result_push: float,
+    pull: float,
+    now: int,
+    state: Records,
+    shared: Record,
+    params: Even,
+    scratch: Floats,
+) -> None:
+    """Let one expert learn of the players, and of newcomers."""
+    entry, weight = shared.entry[expert], shared.weight[expert]
+    learning = 0.0
+    share, _, variance = team_sums(h.player[low:middle], expert, now, state, entry, params)
+    rival_share, _, rival_variance = team_sums(h.player[middle:high], expert, now, state, entry, params)
+    rho = params.shared[expert]
+    for slot in range(low, high):
+        player, own = h.player[slot], slot < middle
+        sign, part = (1.0, share) if own else (-1.0, rival_share)
+        if state[player].games < LEARNING:
+            grown = variance_at(state, player, expert, now, params.step[expert], params)
+            learning += sign * part * min(grown / params.variance[expert], 1.0)
+        learn(
+            state,
+            player,
+            expert,
+            weight,
+            entry,
+            now,
+            sign * push,
+            sign * result_push,
+            pull,
+            part,
+            rho,
+            variance if own else rival_variance,
+            params,
+            scratch,
+            slot - low,
+        )
+    learn_entry(shared, expert, learning, push, pull, params)
+
+
+@kernel
+def learn_entry(shared: Record, expert: int, learning: float, push: float, pull: float, params: Even) -> None:
+    """Learn of the newcomers' mean; `learning` is how much it counts in the lead."""
+    before = shared.entry_variance[expert]
+    most = 3.0 * math.sqrt(params.variance[expert])
+    shared.entry[expert] = min(max(shared.entry[expert] + before * learning * push, -most), most)
+    shared.entry_variance[expert] = before * max(0.2, 1.0 - before * learning * learning * pull) + 1e-6
+
+
+@kernel
+def learn_experience(shared: Record, expert: int, known: float, push: float, pull: float) -> None:
+    """Learn of the worth of matches played; `known` is by how much a team is the more experienced."""
+    before = shared.experience_variance[expert]
+    shared.experience[expert] += before * known * push
+    shared.experience_variance[expert] = before * max(FADE, 1.0 - before * known * known * pull)
+
+
+@kernel
+def learn_ladder(
+    shared: Record, own: Record, expert: int, more: float, left: float, known: float, push: float, pull: float
+) -> None:
+    """Learn of the first side's advantage, of the worth of players more and of those who stay, and of experience."""
+    if left != 0.0:
+        before = shared.leavers_variance[expert]
+        shared.leavers[expert] += before * left * push
+        shared.leavers_variance[expert] = before * max(FADE, 1.0 - before * left * left * pull)
+    learn_experience(shared, expert, known, push, pull)
+    before = shared.side_variance[expert]
+    shared.side[expert] += before * push
+    shared.side_variance[expert] = before * max(FADE, 1.0 - before * pull)
+    before = own.own_side_variance[expert]
+    own.own_side[expert] += before * push
+    own.own_side_variance[expert] = before * max(FADE, 1.0 - before * pull)
+    before = shared.body_variance[expert]
+    shared.body[expert] += before * more * push
+    shared.body_variance[expert] = before * max(FADE, 1.0 - before * more * more * pull)

@@ -1,0 +1,33 @@
+"""evenmatch learned: the numbers that a system has learned, of a file and of a ladder."""
+
+import json
+
+from evenmatch.tables import write
+from sided_matches import sided_season
+
+
+def test_the_command_prints_the_numbers_after_each_quarter(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write(sided_season(), tmp_path / "m.csv")
+    told = run("learned", "m.csv")
+    assert told.code == 0
+    assert "after 500" in told.out
+    assert "one player more, five against four" in told.out
+    document = json.loads(run("learned", "m.csv", "--json").out)
+    assert [moment["matches"] for moment in document] == [500, 1000, 1500, 2000]
+    assert document[-1]["learned"][0]["name"] == "side"
+    assert run("learned", "m.csv", "--system", "elo").code == 1
+
+
+def test_a_ladder_by_even_has_learned_and_one_by_elo_is_told_so(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write(sided_season(400), tmp_path / "m.csv")
+    assert run("ladder", "create", "arena", "--system", "even").code == 0
+    assert run("import", "m.csv", "--ladder", "arena").code == 0
+    told = run("learned", "--ladder", "arena", "--json")
+    assert told.code == 0, told
+    of_file = run("learned", "m.csv", "--json")
+    assert json.loads(told.out)[-1]["learned"] == json.loads(of_file.out)[-1]["learned"]
+    assert run("ladder", "create", "plain", "--system", "elo").code == 0
+    assert run("import", "m.csv", "--ladder", "plain").code == 0
+    assert "elo learns nothing of a ladder" in run("learned", "--ladder", "plain").err

@@ -1,0 +1,342 @@
+"""`even`, written from docs/even.md: every expert with its own state, the mixture by matrices."""
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from .model import SlowChange, SlowMatch, SlowPlayer, SlowTeam
+
+DAY = 86400.0
+K, EPSILON = 1.6, 0.2
+# v0, variance per match, variance per day, alpha, lambda, rho, variance of a player of many matches
+TABLE = {
+    "steady": (0.64, 0.02**2, 0.003**2, 0.5, 0.66, 0.4, 0.03),
+    "quick": (0.1, 0.08**2, 0.015**2, 0.5, 0.97, 0.4, 0.05),
+    "wide": (1.0, 0.04**2, 0.008**2, 0.5, 0.93, 0.4, 0.06),
+    "results": (1.5, 0.02**2, 0.005**2, 1.0, 0.0, 1.0, 0.05),
+    "scores": (0.3, 0.03**2, 0.008**2, 0.4, 0.85, 0.4, 0.03),
+    "alone": (0.4, 0.04**2, 0.008**2, 0.5, 0.75, 0.4, 0.04),
+}
+
+
+def sigma(x: float) -> float:
+    return 1 / (1 + math.exp(-x))
+
+
+def clip(x: float, most: float) -> float:
+    return max(-most, min(most, x))
+
+
+@dataclass
+class Belief:
+    """A normal belief about a number of the ladder."""
+
+    mean: float
+    variance: float
+
+    def learn(self, feature: float, gradient: float, curvature: float, least: float = 0.05) -> None:
+        before = self.variance
+        self.mean += before * feature * gradient
+        self.variance = before * max(least, 1 - before * feature**2 * curvature)
+
+
+@dataclass
+class View:
+    """One expert: its constants, its beliefs about players by name, and about the ladder."""
+
+    v0: float
+    per_match: float
+    per_day: float
+    alpha: float
+    part: float
+    rho: float
+    settled: float
+    players: dict[str, list[float]] = field(default_factory=dict)  # mean and variance
+    side: Belief = field(default_factory=lambda: Belief(0, 0.003))
+    own_side: Belief = field(default_factory=lambda: Belief(0, 0.003))
+    body: Belief = field(default_factory=lambda: Belief(1.5, 1))
+    leavers: Belief = field(default_factory=lambda: Belief(1.5, 1))
+    experience: Belief = field(default_factory=lambda: Belief(0, 0.002))
+    entry: Belief = field(default_factory=lambda: Belief(0, 0.05))
+    square: float = 0.0  # A, B and C of the margins
+    product: float = 0.0
+    spread: float = 0.0
+
+    @property
+    def points(self) -> float:
+        return 400 / math.log(10) * K / math.sqrt(1 + 2 * self.settled)
+
+    def teach_newcomers(self, counted: float, gradient: float, curvature: float) -> None:
+        self.entry.learn(counted, gradient, curvature, least=0.2)
+        self.entry.mean = clip(self.entry.mean, 3 * math.sqrt(self.v0))
+        self.entry.variance += 1e-6
+
+
+def replay(
+    matches: list[SlowMatch],
+    *,
+    start: float = 1500.0,
+    single: bool = False,
+    performance: bool = False,
+    wins_gain: bool = False,
+    pooled: bool = True,
+    rivals: int = 500,
+    margin: float = 1.0,
+    deviation: float = 1.0,
+    drift: float = 1.0,
+    idle_drift: float = 1.0,
+) -> list[SlowChange]:
+    """One change per match and player."""
+    names = ["alone"] if single else ["steady", "quick", "wide", "results"]
+    views = []
+    for name in [*names, "scores"] if performance else names:
+        v0, per_match, per_day, alpha, part, rho, settled = TABLE[name]
+        scaled = (v0 * deviation**2, per_match * drift**2, per_day * idle_drift**2, alpha, part * margin, rho, settled)
+        views.append(View(*scaled))
+    slow = SlowEven(views, start, "scores" if performance else None, wins_gain, rivals)
+    return [change for match in matches for change in slow.rate(match)]
+
+
+class SlowEven:
+    """A ladder that is rated match by match."""
+
+    def __init__(self, views: list[View], start: float, scores: str | None, wins_gain: bool, rivals: int) -> None:
+        self.views, self.start, self.wins_gain, self.rivals = views, start, wins_gain, rivals
+        self.reader = views[-1] if scores else None
+        self.weights = np.full(len(views), 1 / len(views))
+        self.covariance = np.eye(len(views)) * 0.1
+        self.margins = self.scored = self.score_square = 0.0
+        self.count: dict[str, int] = {}
+        self.last: dict[str, float] = {}
+        self.shown: dict[str, float] = {}
+
+    def rate(self, match: SlowMatch) -> list[SlowChange]:
+        players = [player for team in match.teams for player in team.players]
+        before = {player.name: self.shown.get(player.name, self.start) for player in players}
+        for view in self.views:
+            for player in players:
+                self.bring_up(view, player.name, match.time)
+        weights = self.weights.copy()
+        expected = self.two(match) if len(match.teams) == 2 else self.many(match)
+        if self.reader:
+            self.read_scores(players)
+        changes = []
+        for number, team in enumerate(match.teams):
+            for player in team.players:
+                name = player.name
+                self.shown[name] = self.start + sum(
+                    weight * view.points * view.players[name][0]
+                    for weight, view in zip(weights, self.views, strict=True)
+                )
+                self.count[name] = self.count.get(name, 0) + 1
+                self.last[name] = match.time
+                changes.append(
+                    SlowChange(match.id, name, number, before[name], self.shown[name], float(expected[number]))
+                )
+        return changes
+
+    def bring_up(self, view: View, name: str, time: float) -> None:
+        """Step 1: the belief about a player as a match begins."""
+        if name not in view.players:
+            view.players[name] = [view.entry.mean, view.v0]
+        else:
+            grown = view.players[name][1] + view.per_day * (time - self.last[name]) / DAY + view.per_match
+            view.players[name][1] = min(grown, 4 * view.v0)
+
+    def sums(self, view: View, team: SlowTeam) -> tuple[float, float, float]:
+        w = len(team.players) ** -view.alpha
+        beliefs = [view.players[player.name] for player in team.players]
+        return w, w * sum(mean for mean, _ in beliefs), w * w * sum(variance for _, variance in beliefs)
+
+    def doublings(self, team: SlowTeam) -> float:
+        return sum(math.log2(1 + self.count.get(player.name, 0)) for player in team.players) / len(team.players)
+
+    def new_share(self, view: View, team: SlowTeam, w: float) -> float:
+        """c of step 3 for one team: how much those of fewer than 40 matches count."""
+        young = [player.name for player in team.players if self.count.get(player.name, 0) < 40]
+        return sum(w * min(view.players[name][1] / view.v0, 1) for name in young)
+
+    def learn_players(
+        self, view: View, team: SlowTeam, w: float, rho: float, gradient: float, curvature: float
+    ) -> None:
+        total = w * w * sum(view.players[player.name][1] for player in team.players)
+        for player in team.players:
+            belief = view.players[player.name]
+            own = w * w * belief[1]
+            belief[0] += w * belief[1] * gradient
+            belief[1] *= max(0.05, 1 - (own + rho * (total - own)) * curvature)
+
+    # two teams
+
+    def two(self, match: SlowMatch) -> tuple[float, float]:
+        first, second = match.teams
+        result = (second.place > first.place) - (second.place < first.place)
+        u = math.log(len(first.players) / len(second.players))
+        left = self.left(match, u)
+        e = self.doublings(first) - self.doublings(second)
+        d = margin_of(first, second, result)
+        log_odds = np.zeros(len(self.views))
+        for index, view in enumerate(self.views):
+            (w1, m1, q1), (w2, m2, q2) = self.sums(view, first), self.sums(view, second)
+            z = m1 - m2 + view.side.mean + view.own_side.mean + u * view.body.mean + e * view.experience.mean
+            v = q1 + q2 + view.side.variance + view.own_side.variance + 1
+            v += u**2 * view.body.variance + e**2 * view.experience.variance
+            k = K / math.sqrt(v)
+            p = (sigma(k * (z + EPSILON)) + sigma(k * (z - EPSILON))) / 2
+            log_odds[index] = clip(math.log(p / (1 - p)), 20) if 1e-9 < p < 1 - 1e-9 else math.copysign(20, p - 0.5)
+            z += left * view.leavers.mean
+            gradient, curvature = self.evidence(view, z, v, result, d)
+            c = self.new_share(view, first, w1) - self.new_share(view, second, w2)
+            self.learn_players(view, first, w1, view.rho, gradient, curvature)
+            self.learn_players(view, second, w2, view.rho, -gradient, curvature)
+            view.teach_newcomers(c, gradient, curvature)
+            view.side.learn(1, gradient, curvature)
+            view.own_side.learn(1, gradient, curvature)
+            view.body.learn(u, gradient, curvature)
+            view.experience.learn(e, gradient, curvature)
+            if left:
+                view.leavers.learn(left, gradient, curvature)
+        self.margins += d is not None
+        chance = sigma(float(self.weights @ log_odds))
+        curvature = chance * (1 - chance) * np.outer(log_odds, log_odds)
+        self.mix((0.5 + result / 2 - chance) * log_odds, curvature)
+        return chance, 1 - chance
+
+    def left(self, match: SlowMatch, u: float) -> float:
+        """By how much those who quit changed u."""
+        if not any(player.quit for team in match.teams for player in team.players):
+            return 0.0
+        longest = [player.seconds for team in match.teams for player in team.players if player.seconds is not None]
+        duration = max(longest, default=None) if match.duration is None else match.duration
+        first, second = (max(sum(part_of(player, duration) for player in team.players), 0.5) for team in match.teams)
+        return math.log(first / second) - u
+
+    def evidence(self, view: View, z: float, v: float, result: int, d: float | None) -> tuple[float, float]:
+        """Step 3: the gradient by z and the curvature, of result and margin."""
+        k = K / math.sqrt(v)
+        above, over = sigma(k * (z + EPSILON)), sigma(k * (z - EPSILON))
+        gradient = {1: k * (1 - over), -1: -k * above, 0: k * (1 - above - over)}[result]
+        rise, fall = above * (1 - above), over * (1 - over)
+        curvature = k * k * {1: fall, -1: rise, 0: rise + fall}[result]
+        if d is None:
+            return gradient, curvature
+        if self.margins >= 3 and view.square > 0:
+            root = math.sqrt(view.product**2 + 4 * view.square * view.spread)
+            kappa = (view.product + root) / (2 * view.square)
+            part = view.part * self.margins / (self.margins + 5)
+            gradient = part * clip(kappa * d - z, 4 * math.sqrt(v)) / v + (1 - part) * gradient
+            curvature = part / v + (1 - part) * curvature
+            if self.wins_gain and result:
+                gradient = result * max(result * gradient, 0)
+        rate = max(1 / (self.margins + 1), 0.0005)
+        view.square += rate * (d * d - view.square)
+        view.product += rate * (d * z - view.product)
+        view.spread += rate * (v - view.spread)
+        return gradient, curvature
+
+    # the mixture
+
+    def mix(self, gradient: np.ndarray, curvature: np.ndarray, times: float = 1.0) -> None:
+        """Step 4."""
+        self.covariance = np.linalg.inv(np.linalg.inv(self.covariance) + curvature)
+        self.weights = np.maximum(self.weights + self.covariance @ gradient, 0)
+        self.covariance = self.covariance + times * 3e-6 * np.eye(len(self.views))
+        if self.weights.sum() > 1.3:
+            self.weights = self.weights * 1.3 / self.weights.sum()
+        if self.weights.sum() < 0.2:
+            self.weights = np.full(len(self.views), 0.2 / len(self.views))
+
+    # three teams or more
+
+    def many(self, match: SlowMatch) -> list[float]:
+        teams = match.teams
+        known = [self.doublings(team) for team in teams]
+        means, noise = np.zeros((len(self.views), len(teams))), np.zeros((len(self.views), len(teams)))
+        for index, view in enumerate(self.views):
+            for number, team in enumerate(teams):
+                _, mean, variance = self.sums(view, team)
+                means[index, number], noise[index, number] = mean + known[number] * view.experience.mean, variance + 0.5
+        pairs = [(i, j) for i in range(len(teams)) for j in range(i + 1, len(teams))]
+        expected = np.zeros(len(teams))
+        for i, j in pairs:
+            slopes = K / np.sqrt(noise[:, i] + noise[:, j])
+            chance = sigma(float(self.weights @ (slopes * (means[:, i] - means[:, j]))))
+            expected[i] += chance / (len(teams) - 1)
+            expected[j] += (1 - chance) / (len(teams) - 1)
+        compared = pairs if len(teams) - 1 <= self.rivals else ring(len(teams), self.rivals)
+        push, pull = np.zeros_like(means), np.zeros_like(means)
+        gradient, curvature = np.zeros(len(self.views)), np.zeros((len(self.views), len(self.views)))
+        for i, j in compared:
+            score = 0.5 + 0.5 * ((teams[j].place > teams[i].place) - (teams[j].place < teams[i].place))
+            slopes = K / np.sqrt(noise[:, i] + noise[:, j])
+            log_odds = slopes * (means[:, i] - means[:, j])
+            p = 1 / (1 + np.exp(-log_odds))
+            g, h = slopes * (score - p), slopes**2 * p * (1 - p)
+            for one, sign in ((i, 1), (j, -1)):
+                precision = h / (1 - np.minimum(noise[:, one] * h, 0.99))
+                pull[:, one] += precision
+                push[:, one] += sign * g * (1 + noise[:, one] * precision)
+            chance = sigma(float(self.weights @ log_odds))
+            gradient += log_odds * (score - chance)
+            curvature += chance * (1 - chance) * np.outer(log_odds, log_odds)
+        factor = len(pairs) / len(compared)
+        average = sum(known) / len(known)
+        for index, view in enumerate(self.views):
+            for number, team in enumerate(teams):
+                total, weight = factor * push[index, number], factor * pull[index, number]
+                g, h = (value / (1 + noise[index, number] * weight) for value in (total, weight))
+                w = len(team.players) ** -view.alpha
+                c = self.new_share(view, team, w)
+                self.learn_players(view, team, w, 0.0, g, 0.6 * h)
+                view.teach_newcomers(c, g, h)
+                view.experience.learn(known[number] - average, g, h)
+        times = min(len(teams) / 2, 20) / len(compared)
+        self.mix(times * gradient, times * curvature, times * len(compared))
+        return expected.tolist()
+
+    # players' scores
+
+    def read_scores(self, players: list[SlowPlayer]) -> None:
+        """Step 6."""
+        scored = [player for player in players if player.score is not None]
+        if len(scored) < 2:
+            return
+        view, middle = self.reader, sum(player.score for player in scored) / len(scored)
+        if self.score_square > 0:
+            skill = sum(view.players[player.name][0] for player in scored) / len(scored)
+            for player in scored:
+                belief = view.players[player.name]
+                r = clip((player.score - middle) / math.sqrt(self.score_square), 3)
+                gain = belief[1] / (belief[1] + 3 * view.v0)
+                belief[0] += gain * (1.5 * math.sqrt(view.v0) * r - (belief[0] - skill))
+                belief[1] *= 1 - gain
+        for player in scored:
+            rate = max(1 / (self.scored + 1), 0.0005)
+            self.score_square += rate * ((player.score - middle) ** 2 - self.score_square)
+            self.scored += 1
+
+
+def part_of(player: SlowPlayer, duration: float | None) -> float:
+    """The part of the match that counts for a player: all of it but for those who quit."""
+    if not player.quit or player.seconds is None or not duration:
+        return 1.0
+    return min(max(player.seconds / duration, 1e-4), 1.0)
+
+
+def margin_of(first: SlowTeam, second: SlowTeam, result: int) -> float | None:
+    """d of step 3; None without scores."""
+    if first.score is None or second.score is None:
+        return None
+    a, b = (math.copysign(math.sqrt(abs(team.score)), team.score) for team in (first, second))
+    return result * abs(a - b) ** 0.8
+
+
+def ring(teams: int, rivals: int) -> list[tuple[int, int]]:
+    """The pairs that are compared in a large contest."""
+    pairs = []
+    half = rivals // 2
+    for step in range(1, half + 1):
+        apart = max(step * (teams // 2) // (half + 1), 1)
+        pairs += [(i, (i + apart) % teams) for i in range(teams // 2 if 2 * apart == teams else teams)]
+    return pairs

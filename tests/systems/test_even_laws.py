@@ -1,0 +1,125 @@
+"""Laws of `even`: results, margins, weights and variances, the first match by hand, bounds of large contests."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from contract.test_system_laws import random_history
+from evenmatch import Match, Rater, Team, rules
+from evenmatch.history import History
+from evenmatch.systems import loop
+from evenmatch.systems.experts.records import EXPERTS
+from ledger.sample_matches import after
+
+fuzz = settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+seeds = st.integers(0, 2**32 - 1)
+VARIANTS = [("even", None), ("even", "plain"), ("even", "results")]
+
+
+def with_result(match, places, scores=(math.nan, math.nan)):
+    """The same match of two teams with another result; scores: NaN for none."""
+    return History(match.columns._replace(place=np.array(places), team_score=np.array(scores)))
+
+
+def rated(by, match, before):
+    return loop.replay(by, match, before.state, before.ladders).state["rating"][match.columns.player]
+
+
+@pytest.mark.parametrize(("name", "preset"), VARIANTS)
+@fuzz
+@given(seed=seeds)
+def test_a_better_result_never_lowers_a_rating_and_neither_does_a_larger_margin(name, preset, seed):
+    by = rules(name, preset)
+    history, people = random_history(seed, 2, rows=800)
+    before = loop.replay(by, history, by.newcomers(people))
+    for number in range(len(history) - 20, len(history)):
+        match = history.take(slice(number, number + 1))
+        size = int(match.columns.slot_start[1])
+        for scores in ((math.nan, math.nan), (4.0, 4.0)):
+            win, draw, loss = (
+                rated(by, with_result(match, places, scores), before) for places in ((1, 2), (1, 1), (2, 1))
+            )
+            assert (win[:size] >= draw[:size]).all()
+            assert (draw[:size] >= loss[:size]).all()
+            assert (win[size:] <= draw[size:]).all()
+        small, large, huge = (rated(by, with_result(match, (1, 2), (score, 1.0)), before) for score in (2, 9, 400))
+        assert (small[:size] <= large[:size]).all()
+        assert (large[:size] <= huge[:size]).all()
+        assert (large[size:] >= huge[size:]).all()
+
+
+@fuzz
+@given(seed=seeds)
+def test_with_wins_gain_neither_result_nor_margin_of_a_win_takes_points(seed):
+    by = rules("even", wins_gain=True)
+    history, people = random_history(seed, 2, rows=800)
+    journal = loop.replay(by, history, by.newcomers(people), journal=True).journal
+    ahead = history.columns.place.reshape(-1, 2)
+    sign = np.repeat(np.sign(ahead[:, 1] - ahead[:, 0]), 2) * np.tile([1, -1], len(ahead))
+    gained = (journal.factors["by_result"] + journal.factors["by_margin"]) * sign[history.slot_team]
+    assert (gained >= -1e-9).all()
+
+
+@pytest.mark.parametrize("preset", [None, "plain", "performance", "results"])
+@fuzz
+@given(seed=seeds)
+def test_weights_and_variances_stay_in_their_bounds(preset, seed):
+    by = rules("even", preset)
+    history, people = random_history(seed, None, rows=1500)
+    result = loop.replay(by, history, by.newcomers(people))
+    count = by.compiled.experts
+    weight = result.ladders[0]["weight"]
+    assert (weight[:count] >= 0).all()
+    assert 0.2 - 1e-12 <= weight.sum() <= 1.3 + 1e-12
+    most = 4 * np.array(by.compiled.variance[:count])
+    assert (result.state["variance"][:, :count] > 0).all()
+    assert (result.state["variance"][:, :count] <= most + 1e-12).all()
+    assert (weight[count:EXPERTS] == 0).all()
+
+
+def test_the_first_duel_by_hand():
+    """A win of the first side between two newcomers, without scores, by one expert."""
+    rater = Rater(rules("even", "plain"))
+    receipt = rater.rate(Match("m", after(1), (Team.of("ann", place=1), Team.of("bob", place=2)), "default"))
+    v0, settled = 0.4, 0.04
+    spread = 2 * v0 + 2 * 0.003 + 1
+    k = 1.6 / math.sqrt(spread)
+    behind = 1 / (1 + math.exp(k * 0.2))  # the probability to be ahead by more than the width of a draw
+    moved = v0 * k * (1 - behind) * 400 / math.log(10) * 1.6 / math.sqrt(1 + 2 * settled)
+    ann, bob = receipt.teams[0][0], receipt.teams[1][0]
+    assert (ann.after, bob.after) == (pytest.approx(1500 + moved), pytest.approx(1500 - moved))
+    left = v0 * (1 - v0 * k * k * behind * (1 - behind))
+    points = 400 / math.log(10) * 1.6 / math.sqrt(1 + 2 * settled)
+    assert ann.factors["deviation_after"] == pytest.approx(points * math.sqrt(left))
+    assert ann.expected == pytest.approx(0.5)
+
+
+def test_four_hundred_points_are_odds_of_ten_to_one_between_players_of_many_matches():
+    by = rules("even", "plain")
+    rater = Rater(by)
+    state = by.starting(np.array([1700.0, 1300.0]))
+    state["games"], state["last_played"] = 1000, 0
+    state["variance"][:, 0] = 0.04 - by.compiled.step[0]
+    rater._rows, rater._state = {"ann": 0, "bob": 1}, state
+    chances = [rater.odds(teams, 0).expected[0] for teams in ([["ann"], ["bob"]], [["bob"], ["ann"]])]
+    assert chances[0] == pytest.approx(10 / 11, abs=0.005)  # less by the width of draws
+    assert chances[0] + chances[1] == pytest.approx(1)
+
+
+def test_a_bound_of_rivals_changes_a_large_contest_little_and_a_small_one_not_at_all():
+    teams = tuple(Team.of(f"p{number}", place=number + 1) for number in range(60))
+    whole, bounded = (
+        {
+            change.player: change.after
+            for team in Rater(rules("even", rivals=rivals)).rate(Match("m", after(1), teams, "default")).teams
+            for change in team
+        }
+        for rivals in (500, 20)
+    )
+    apart = np.array([whole[name] - bounded[name] for name in whole])
+    assert 0 < np.abs(apart).max() < 40
+    few = Match("m", after(1), teams[:20], "default")
+    assert Rater(rules("even", rivals=20)).rate(few) == Rater(rules("even")).rate(few)
