@@ -565,3 +565,190 @@ void wenglin(const History *h, Believed *state) {
         }
     }
 }
+
+/* ---- even ---- */
+
+enum { EXPERTS = 4, ROOM = 5 };
+typedef struct {
+    double rating, deviation, scale;
+    int64_t games, last_played;
+    double mean[ROOM], variance[ROOM];
+} Watched;
+typedef struct { double mean, variance; } Belief;
+typedef struct {
+    Belief side, own_side, body, leavers, experience, entry;
+    double square, product, spread, weight;
+} Expert;
+typedef struct { double mean, variance, share, young; } Seen;
+
+static const double V0[] = {0.64, 0.1, 1.0, 1.5}, STEP[] = {4e-4, 64e-4, 16e-4, 4e-4};
+static const double DRIFT[] = {9e-6 / 86400e6, 225e-6 / 86400e6, 64e-6 / 86400e6, 25e-6 / 86400e6};
+static const double BY_MARGIN[] = {0.66, 0.97, 0.93, 0.0}, SHARED[] = {0.4, 0.4, 0.4, 1.0};
+static const double SETTLED[] = {0.03, 0.05, 0.06, 0.05};
+static const double SLOPE = 1.6, WIDTH_OF_DRAW = 0.2;
+
+static void learn_number(Belief *b, double feature, double push, double pull, double least) {
+    double before = b->variance;
+    b->mean += before * feature * push;
+    b->variance = before * greater(least, 1.0 - before * feature * feature * pull);
+}
+
+static double grown(const Watched *record, int k, int64_t now) {
+    if (record->games == 0) return record->variance[k];
+    double variance = record->variance[k] + DRIFT[k] * greater((double)(now - record->last_played), 0.0) + STEP[k];
+    return lesser(variance, 4.0 * V0[k]);
+}
+
+static Seen see(const History *h, int team, int k, int64_t now, double entry, const Watched *state) {
+    int low = h->slot_start[team], size = h->slot_start[team + 1] - low;
+    Seen s = {0.0, 0.0, size == 1 ? 1.0 : k == 3 ? 1.0 / size : 1.0 / sqrt(size), 0.0};
+    for (int slot = low; slot < low + size; slot++) {
+        const Watched *record = &state[h->player[slot]];
+        double variance = grown(record, k, now);
+        s.mean += record->mean[k] + (record->games == 0 ? entry : 0.0);
+        s.variance += variance;
+        if (record->games < 40) s.young += s.share * lesser(variance / V0[k], 1.0);
+    }
+    s.mean *= s.share;
+    s.variance *= s.share * s.share;
+    return s;
+}
+
+static double played_before(const History *h, int team, const Watched *state) {
+    int low = h->slot_start[team], high = h->slot_start[team + 1];
+    double total = 0.0;
+    for (int slot = low; slot < high; slot++) total += log2(1.0 + (double)state[h->player[slot]].games);
+    return total / (high - low);
+}
+
+static void learn_team(
+    const History *h, int team, int k, int64_t now, Seen s, double entry, double push, double pull, Watched *state
+) {
+    for (int slot = h->slot_start[team]; slot < h->slot_start[team + 1]; slot++) {
+        Watched *record = &state[h->player[slot]];
+        double before = grown(record, k, now), own = s.share * s.share * before;
+        record->mean[k] += (record->games == 0 ? entry : 0.0) + s.share * before * push;
+        record->variance[k] = before * greater(0.05, 1.0 - (own + SHARED[k] * (s.variance - own)) * pull);
+    }
+}
+
+static double present(const History *h, int match, int team, bool *left) {
+    double total = 0.0;
+    for (int slot = h->slot_start[team]; slot < h->slot_start[team + 1]; slot++) {
+        *left |= h->quit[slot];
+        total += h->quit[slot] ? play_share(h, match, slot) : 1.0;
+    }
+    return greater(total, 0.5);
+}
+
+static void mix(Expert *experts, double *covariance, const double *x, double chance, double score) {
+    double direction[EXPERTS], along = 0.0, r = chance * (1.0 - chance), total = 0.0;
+    for (int i = 0; i < EXPERTS; i++) {
+        direction[i] = 0.0;
+        for (int j = 0; j < EXPERTS; j++) direction[i] += covariance[i * EXPERTS + j] * x[j];
+        along += direction[i] * x[i];
+    }
+    double factor = r / (1.0 + r * along);
+    for (int i = 0; i < EXPERTS; i++)
+        for (int j = 0; j < EXPERTS; j++) covariance[i * EXPERTS + j] -= factor * direction[i] * direction[j];
+    for (int i = 0; i < EXPERTS; i++) {
+        double step = 0.0;
+        for (int j = 0; j < EXPERTS; j++) step += covariance[i * EXPERTS + j] * x[j];
+        experts[i].weight = greater(experts[i].weight + step * (score - chance), 0.0);
+        total += experts[i].weight;
+    }
+    for (int i = 0; i < EXPERTS; i++) {
+        covariance[i * EXPERTS + i] += 3e-6;
+        if (total > 1.3) experts[i].weight *= 1.3 / total;
+        if (total < 0.2) experts[i].weight = 0.2 / EXPERTS;
+    }
+}
+
+static double root(double score) { return score >= 0.0 ? sqrt(score) : -sqrt(-score); }
+
+void even(const History *h, Watched *state) {
+    Expert experts[EXPERTS];
+    double covariance[EXPERTS * EXPERTS] = {0.0}, points[EXPERTS], margins = 0.0;
+    for (int k = 0; k < EXPERTS; k++) {
+        experts[k] = (Expert){{0.0, 0.003}, {0.0, 0.003}, {1.5, 1.0}, {1.5, 1.0}, {0.0, 0.002}, {0.0, 0.05}, 0.0, 0.0, 0.0, 0.25};
+        covariance[k * EXPERTS + k] = 0.1;
+        points[k] = 400.0 / log(10.0) * SLOPE / sqrt(1.0 + 2.0 * SETTLED[k]);
+    }
+    for (int match = 0; match < h->matches; match++) {
+        int one = h->team_start[match], two = one + 1, ahead = h->place[two] - h->place[one];
+        int size = h->slot_start[two] - h->slot_start[one], rivals = h->slot_start[two + 1] - h->slot_start[two];
+        int64_t now = h->time[match];
+        bool gone = false;
+        double more = size == rivals ? 0.0 : log((double)size / rivals);
+        double own_present = present(h, match, one, &gone), rival_present = present(h, match, two, &gone);
+        double left = gone ? log(own_present / rival_present) - more : 0.0;
+        double known = played_before(h, one, state) - played_before(h, two, state);
+        double a = h->team_score[one], b = h->team_score[two];
+        bool scored = !isnan(a) && !isnan(b);
+        double margin = ahead == 0 ? 0.0 : pow(fabs(root(a) - root(b)), 0.8) * (ahead > 0 ? 1.0 : -1.0);
+        double x[EXPERTS], weights[EXPERTS], mixed = 0.0;
+        for (int k = 0; k < EXPERTS; k++) {
+            Expert *e = &experts[k];
+            weights[k] = e->weight;
+            Seen own = see(h, one, k, now, e->entry.mean, state), rival = see(h, two, k, now, e->entry.mean, state);
+            double lead = own.mean - rival.mean + e->side.mean + e->own_side.mean;
+            double spread = own.variance + rival.variance + e->side.variance + e->own_side.variance + 1.0;
+            lead += more * e->body.mean + known * e->experience.mean;
+            spread += more * more * e->body.variance + known * known * e->experience.variance;
+            double slope = SLOPE / sqrt(spread);
+            double above = logistic(slope * (lead + WIDTH_OF_DRAW)), over = logistic(slope * (lead - WIDTH_OF_DRAW));
+            double p = 0.5 * (above + over);
+            x[k] = p <= 1e-9 ? -20.0 : p >= 1.0 - 1e-9 ? 20.0 : log(p / (1.0 - p));
+            mixed += e->weight * x[k];
+            if (left != 0.0) {
+                lead += left * e->leavers.mean;
+                above = logistic(slope * (lead + WIDTH_OF_DRAW));
+                over = logistic(slope * (lead - WIDTH_OF_DRAW));
+            }
+            double rise = above * (1.0 - above), fall = over * (1.0 - over);
+            double push = slope * (ahead > 0 ? 1.0 - over : ahead < 0 ? -above : 1.0 - above - over);
+            double pull = slope * slope * (ahead > 0 ? fall : ahead < 0 ? rise : rise + fall);
+            if (scored) {
+                if (margins >= 3.0 && e->square > 0.0) {
+                    double part = BY_MARGIN[k] * margins / (margins + 5.0), limit = 4.0 * sqrt(spread);
+                    double unit = (e->product + sqrt(e->product * e->product + 4.0 * e->square * e->spread)) / (2.0 * e->square);
+                    double surprise = lesser(greater(unit * margin - lead, -limit), limit);
+                    push = part * surprise / spread + (1.0 - part) * push;
+                    pull = part / spread + (1.0 - part) * pull;
+                }
+                double rate = greater(1.0 / (margins + 1.0), 0.0005);
+                e->square += rate * (margin * margin - e->square);
+                e->product += rate * (margin * lead - e->product);
+                e->spread += rate * (spread - e->spread);
+            }
+            learn_team(h, one, k, now, own, e->entry.mean, push, pull, state);
+            learn_team(h, two, k, now, rival, e->entry.mean, -push, pull, state);
+            learn_number(&e->entry, own.young - rival.young, push, pull, 0.2);
+            double most = 3.0 * sqrt(V0[k]);
+            e->entry.mean = lesser(greater(e->entry.mean, -most), most);
+            e->entry.variance += 1e-6;
+            learn_number(&e->side, 1.0, push, pull, 0.05);
+            learn_number(&e->own_side, 1.0, push, pull, 0.05);
+            learn_number(&e->body, more, push, pull, 0.05);
+            learn_number(&e->experience, known, push, pull, 0.05);
+            if (left != 0.0) learn_number(&e->leavers, left, push, pull, 0.05);
+        }
+        double chance = logistic(mixed);
+        h->expected[one] = chance;
+        h->expected[two] = 1.0 - chance;
+        mix(experts, covariance, x, chance, won(h, one, two));
+        margins += scored;
+        for (int slot = h->slot_start[one]; slot < h->slot_start[two + 1]; slot++) {
+            Watched *record = &state[h->player[slot]];
+            record->rating = 1500.0;
+            record->deviation = record->scale = 0.0;
+            for (int k = 0; k < EXPERTS; k++) {
+                record->rating += weights[k] * points[k] * record->mean[k];
+                record->deviation += points[k] * sqrt(record->variance[k]) / EXPERTS;
+                record->scale += weights[k];
+            }
+            record->games++;
+            record->last_played = now;
+        }
+    }
+}

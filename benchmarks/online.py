@@ -17,7 +17,7 @@ from evenmatch.systems.system import Rules
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 SEASONS = (Season(2_000, 500, 1), Season(500, 500, 5))
-SYSTEMS = ("wager", "battlepoints", "scorefactor", "prav")
+SYSTEMS = ("wager", "battlepoints", "scorefactor", "prav", "even")
 ROUNDS = 15
 AIM = 50.0  # microseconds, 1v1
 

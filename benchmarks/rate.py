@@ -26,6 +26,7 @@ AIMS: dict[str, dict[str, float]] = {  # million matches a second on one core
     "battlepoints": {"1v1": 15},
     "scorefactor": {"1v1": 8, "5v5": 0.5},
     "prav": {"1v1": 3, "5v5": 0.7},
+    "even": {"1v1": 1, "5v5": 0.5},
     "elo": {"1v1": 35, "5v5": 18},
     "glicko2": {"1v1": 4},
     "trueskill": {"1v1": 10, "5v5": 5},

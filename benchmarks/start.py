@@ -11,7 +11,7 @@ from pathlib import Path
 
 from benchmarks.figure import Figure, Section, median_in_turn, python, seconds
 
-SYSTEMS = ("wager", "battlepoints", "scorefactor", "prav")
+SYSTEMS = ("wager", "battlepoints", "scorefactor", "prav", "even")
 IMPORTS = 9
 ROUNDS = 3
 WARM = 5
