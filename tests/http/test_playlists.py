@@ -82,12 +82,14 @@ def test_a_client_follows_the_playlist_to_its_match(processes, key):
     with Client(processes[0].address, key) as ann, Client(processes[-1].address, key) as others:
         party = JoinRequest(queues=["main"], members=[PartyMember(player="ann")], playlist={"duels": ["main"]})
         joined = ann.join_queue("arena", party)
-        with ThreadPoolExecutor(1) as pool:
+        with ThreadPoolExecutor(2) as pool:
             watching = pool.submit(lambda: list(ann.watch_ticket("arena", joined.ticket)))
             rival = others.join_queue("duels", JoinRequest(queues=["main"], members=[PartyMember(player="bob")]))
             answered = others.wait_for_match("duels", rival.ticket, accept=True, timeout=1)
             assert answered.state in ("waiting", "offered")
+            accepting = pool.submit(others.wait_for_match, "duels", rival.ticket, accept=True, timeout=60)
             matched = ann.wait_for_match("arena", joined.ticket, accept=True, timeout=60)
+            assert accepting.result(60).state == "matched"
             seen = watching.result(60)
     assert (matched.ladder, matched.state) == ("duels", "matched")
     assert (seen[-1].ladder, seen[-1].state) == ("duels", "matched")
