@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 import evenmatch
 from evenmatch import Backtest
@@ -70,22 +71,24 @@ def _head(seconds: float) -> list[str]:
 
 
 def _summary(found: Mapping[str, Backtest]) -> list[str]:
-    """One line per set: plain Elo, the best default, the best tuned."""
+    """One line per set: plain Elo, the best default, how far it is ahead of every other system as tuned."""
     lines = [
-        "| set | judged | plain Elo | best by its defaults | best tuned | gain over plain Elo | level with it |",
-        "| --- | ---: | ---: | --- | --- | ---: | --- |",
+        "| set | judged | plain Elo | best default | best other system, tuned | it is behind by | best tuned "
+        "| level with it |",
+        "| --- | ---: | ---: | --- | --- | --- | --- | --- |",
     ]
     for name, b in found.items():
         scores = _by_variant(b)
         elo, best = scores["elo", "default"], scores[b.chosen[0][:2]]
         default = min((row for (_, variant), row in scores.items() if variant == "default"), key=_loss)
-        apart = {(row["system"], row["variant"]): row["low"] for row in b.against_best.to_pylist()}
-        level = [one.system for one in b.chosen[1:] if apart[one[:2]] <= 0.0]
-        gain = (elo["log_loss"] - best["log_loss"]) / elo["log_loss"]
+        rival = scores[next(one for one in b.chosen if one.system != default["system"])[:2]]
+        gap = _rows(b.against_best_default)[rival["system"], rival["variant"]]
+        apart = _rows(b.against_best)
+        level = [one.system for one in b.chosen[1:] if apart[one[:2]]["low"] <= 0.0]
         lines.append(
             f"| [{name}](#{name}) | {best['matches']:,} | {elo['log_loss']:.4f} | {default['system']} "
-            f"{default['log_loss']:.4f} | **{best['system']}** {best['log_loss']:.4f} | {gain:.1%} | "
-            f"{', '.join(level) or 'none'} |"
+            f"{default['log_loss']:.4f} | {rival['system']} {rival['log_loss']:.4f} | {_gap(gap)} | "
+            f"{best['system']} {best['log_loss']:.4f} | {', '.join(level) or 'none'} |"
         )
     return [*lines, ""]
 
@@ -93,7 +96,7 @@ def _summary(found: Mapping[str, Backtest]) -> list[str]:
 def _set(name: str, b: Backtest) -> list[str]:
     """The table of one set, and what tuning chose."""
     scores = _by_variant(b)
-    apart = {(row["system"], row["variant"]): row for row in b.against_best.to_pylist()}
+    apart = _rows(b.against_best)
     lines = [
         f"### {name}",
         "",
@@ -102,7 +105,7 @@ def _set(name: str, b: Backtest) -> list[str]:
     ]
     for one in b.chosen:
         default, tuned, gap = scores.get((one.system, "default")), scores[one[:2]], apart[one[:2]]
-        worse = f"{gap['difference']:.4f} ({gap['low']:.4f} to {gap['high']:.4f})" if one != b.chosen[0] else "–"
+        worse = _gap(gap) if one != b.chosen[0] else "–"
         told = ("–", "–") if default is None else (f"{default['log_loss']:.4f}", _percent(default["accuracy"]))
         lines.append(
             f"| {one.system} | {told[0]} | {told[1]} | {tuned['log_loss']:.4f} | {tuned['log_loss_low']:.4f} to "
@@ -114,11 +117,19 @@ def _set(name: str, b: Backtest) -> list[str]:
         *(f"- {who} was left out: {why}." for who, why in b.left_out),
         *(f"- {note}" for note in b.notes if "took up" not in note),
     ]
-    lines += [*_by_scores(b, scores), "", "<details><summary>Parameters found</summary>", ""]
+    lines += [*_presets(b), *_by_scores(b, scores), "", "<details><summary>Parameters found</summary>", ""]
     for one in b.chosen:
         changed = _changed(one)
         lines.append(f"- `{one.system}`: {changed}")
     return [*lines, "", "</details>", ""]
+
+
+def _presets(b: Backtest) -> list[str]:
+    """Log loss of every preset."""
+    own = ("default", "tuned")
+    rows = [row for row in b.scores.to_pylist() if row["variant"] not in own]
+    named = (f"{row['system']} {row['variant']} {row['log_loss']:.4f}" for row in rows)
+    return [f"- Presets: {', '.join(named)}."] if rows else []
 
 
 def _by_scores(b: Backtest, scores: Mapping[tuple[str, str], Row]) -> list[str]:
@@ -137,6 +148,9 @@ def _by_scores(b: Backtest, scores: Mapping[tuple[str, str], Row]) -> list[str]:
 def _uses_scores(b: Backtest, one: Variant) -> bool:
     """Whether the variant, with its parameters, looks at the scores or performances that these matches have."""
     c = b.matches.history.columns
+    if one.system == "even":
+        values = one.rules.values()
+        return bool(values["performance"]) or bool(values["margin"] and not np.isnan(c.team_score).all())
     if one.system == "scorefactor":
         return not bool(np.isnan(c.score).all())
     if one.system == "prav":
@@ -159,7 +173,15 @@ def _rounded(value: object) -> object:
 
 
 def _by_variant(b: Backtest) -> dict[tuple[str, str], Row]:
-    return {(row["system"], row["variant"]): row for row in b.scores.to_pylist()}
+    return _rows(b.scores)
+
+
+def _rows(table: pa.Table) -> dict[tuple[str, str], Row]:
+    return {(row["system"], row["variant"]): row for row in table.to_pylist()}
+
+
+def _gap(row: Row) -> str:
+    return f"{row['difference']:.4f} ({row['low']:.4f} to {row['high']:.4f})"
 
 
 def _loss(row: Row) -> float:

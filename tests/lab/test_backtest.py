@@ -826,6 +826,63 @@ def test_a_difference_that_may_be_chance_or_is_a_trifle_is_none(numbers, level, 
     assert any(sentence.startswith("b is ") for sentence in says) != level
 
 
+UNTUNED = "Without tuning, a predicts best (log loss 0.5000)"
+TUNED_AND_NOT = [
+    (0.52, 0.01, 0.03, f"{UNTUNED}; tuned b is 4% worse (2% to 6%)."),
+    (0.49, -0.02, -0.005, f"{UNTUNED}; tuned b is 2% better (1% to 4%)."),
+    (0.51, -0.01, 0.03, f"{UNTUNED} and is indistinguishable from tuned b."),
+]
+
+
+@pytest.mark.parametrize(("loss", "low", "high", "sentence"), TUNED_AND_NOT)
+def test_the_best_default_is_compared_with_the_best_other_system_as_tuned(loss, low, high, sentence, any_found):
+    losses = {("a", "default"): 0.5, ("a", "tuned"): 0.5, ("b", "default"): 0.6, ("b", "tuned"): loss}
+    usual = {"accuracy": 0.6, "calibration_slope": 1.0, "seconds": 5.0, "matches": 500, "parameters": "{}"}
+    scores = [{"system": a, "variant": b, "log_loss": value, **usual} for (a, b), value in losses.items()]
+    apart = [{"system": a, "variant": b, "difference": value - 0.5} for (a, b), value in losses.items()]
+    at_best = min(losses, key=losses.get)
+    ends = [{"low": low, "high": high} if row["variant"] == "tuned" and row["system"] == "b" else {} for row in apart]
+    chosen = sorted((Variant(a, b, Rules.of(systems.find("elo"))) for a, b in losses if b == "tuned"),
+                    key=lambda variant: losses[variant[:2]])  # fmt: skip
+
+    def as_table(rows, like):
+        return pa.Table.from_pylist([{name: row.get(name) for name in like.column_names} for row in rows], like.schema)
+
+    to_best = [row | {"difference": losses[row["system"], row["variant"]] - losses[at_best], "low": 0} for row in apart]
+    changed = dataclasses.replace(
+        any_found,
+        scores=as_table(scores, any_found.scores),
+        against_best=as_table(to_best, any_found.against_best),
+        against_best_default=as_table(
+            [row | end for row, end in zip(apart, ends, strict=True)], any_found.against_best
+        ),
+        chosen=tuple(chosen),
+        variants=tuple(chosen),
+    )
+    says = verdict(changed)
+    assert sentence in says
+    assert "Tuning found nothing better than the defaults of a and b." in says  # the same parameters
+
+
+def test_the_difference_to_the_best_default_is_that_of_the_losses(few_trials):
+    few_trials(20)
+    found = backtest(duels_table(6, 2000, k=90.0, players=12), ["elo", "glicko"], tune=1)
+    losses = {(row["system"], row["variant"]): row["log_loss"] for row in found.scores.to_pylist()}
+    base = min(loss for (_, variant), loss in losses.items() if variant == "default")
+    for row in found.against_best_default.to_pylist():
+        loss = losses[row["system"], row["variant"]]
+        assert row["difference"] == pytest.approx(loss - base, abs=1e-12)
+        assert row["low"] <= row["difference"] <= row["high"]
+
+
+def test_a_system_without_ranges_is_not_called_tuned(few_trials):
+    few_trials(20)
+    found = backtest(duels_table(6, 600, k=90.0), [str(LEAGUE), "elo"], tune=1)
+    assert {variant[:2] for variant in found.chosen} == {("league_points", "default"), ("elo", "tuned")}
+    assert "league_points declares no ranges to tune within" in found.notes
+    assert not verdict(found)[0].startswith("With tuned parameters")
+
+
 def test_a_preset_that_did_better_is_named_but_not_chosen():
     found = backtest(duels_table(6, 3000, k=90.0, players=12), ["elo", "planeswalker"])
     rows = found.scores.to_pylist()

@@ -76,6 +76,12 @@ def test_the_defaults_and_every_preset_are_tried_even_without_time():
     )
 
 
+def test_a_search_goes_on_beyond_a_short_budget_until_it_has_tried_twenty():
+    found = tune(duels_table(1, 200), systems.find("elo"), 1e-9, workers=2)
+    assert 20 <= len(found.trials) <= 21
+    assert not notes_of(found, "tried only")
+
+
 def test_the_same_seed_tries_the_same_and_another_does_not():
     matches = duels_table(1, 300, k=40, players=8)
     first, again, other = (tried(run_tuning(matches, most=9, seed=seed)) for seed in (1, 1, 2))

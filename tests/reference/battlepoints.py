@@ -2,6 +2,7 @@
 
 import math
 
+from .elo import rivals_of
 from .model import SlowChange, SlowMatch, SlowTeam
 
 
@@ -18,6 +19,7 @@ def replay(
     truncate: bool = False,
     provisional_games: int = 0,
     provisional_k: float = 64.0,
+    advantage: float = 0.0,
     state: dict[str, dict] | None = None,
 ) -> list[SlowChange]:
     """One change per match and player. `state`: {player: {"rating": 1250}}."""
@@ -31,16 +33,17 @@ def replay(
 
         after = {}
         for index, team in enumerate(match.teams):
-            rivals = [rival for other, rival in enumerate(match.teams) if other != index]
+            rivals = [(match.teams[other], lead) for other, lead in rivals_of(match, index, advantage)]
             own_mean = mean_rating(team, ratings)
-            expected = sum(win_chance(own_mean, mean_rating(rival, ratings), scale) for rival in rivals) / len(rivals)
+            odds = [win_chance(own_mean + lead, mean_rating(rival, ratings), scale) for rival, lead in rivals]
+            expected = sum(odds) / len(rivals)
             for player in team.players:
                 rating = ratings[player.name]
                 own_bracket = bracket(rating, brackets)
                 own_k = provisional_k if games.get(player.name, 0) < provisional_games else k[own_bracket]
                 total = 0.0
-                for rival in rivals:
-                    e = win_chance(rating, mean_rating(rival, ratings), scale)
+                for rival, lead in rivals:
+                    e = win_chance(rating + lead, mean_rating(rival, ratings), scale)
                     m = lopsided[own_bracket] if is_lopsided(team, rival, lopsided_margin) else 1.0
                     total += own_k * (result(team, rival) - e) * m
                 new = max(floor, rating + total / len(rivals))

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from .elo import rivals_of
 from .model import SlowChange, SlowMatch, SlowPlayer
 
 MEMORY = 16
@@ -34,6 +35,24 @@ class Term:
 
 
 @dataclass
+class Pulls:
+    """The opponents of a match by how they finished; `tie` is how often a tie counts, `each` how often a rival does."""
+
+    behind: list[Term]
+    ahead: list[Term]
+    level: list[Term]
+    own: Term
+    tie: int
+    each: float
+
+    def at(self, x: float) -> float:
+        rivals = sum(term.pull(x) - term.w_out for term in self.behind)
+        rivals += sum(term.pull(x) + term.w_out for term in self.ahead)
+        rivals += sum(term.pull(x) for term in self.level) * self.tie
+        return rivals * self.each + self.own.pull(x) * self.tie
+
+
+@dataclass
 class Player:
     """What is kept of a player: the posterior, and the factors it comes from, the oldest term first."""
 
@@ -55,6 +74,9 @@ def replay(
     rho: float = 1.0,
     drift: float = 0.0,
     split_ties: bool = False,
+    advantage: float = 0.0,
+    compared_as: str = "player",
+    rivals: int = 500,
     state: dict[str, dict] | None = None,
 ) -> list[SlowChange]:
     """One change per match and player; the mean is what is shown.
@@ -75,25 +97,24 @@ def replay(
 
         after = {}
         for index, team in enumerate(match.teams):
-            rivals = [rival for other, rival in enumerate(match.teams) if other != index]
-            expected = sum(win_chance(known, team.players, rival.players, beta) for rival in rivals) / len(rivals)
+            others = rivals_of(match, index, advantage)
+            odds = [win_chance(known, team.players, match.teams[other].players, lead, beta) for other, lead in others]
+            expected = sum(odds) / len(others)
+            met = sampled(others, index, rivals)
             for player in team.players:
                 own = known[player.name]
                 # Level with oneself: without this nobody who beat all others would have a finite performance.
-                level = [Term.of(own.mean, math.hypot(own.deviation, beta))]
-                behind, ahead = [], []
-                for rival in rivals:
+                self_term = Term.of(own.mean, math.hypot(own.deviation, beta))
+                behind, ahead, level = [], [], []
+                mates = average(known, team.players)[0] - own.mean if compared_as == "team" else 0.0
+                for other, lead in met:
+                    rival = match.teams[other]
                     mean, variance = average(known, rival.players)
                     side = behind if rival.place > team.place else ahead if rival.place < team.place else level
-                    side.append(Term.of(mean, math.sqrt(variance + beta**2)))
-                performance = root(
-                    lambda x, behind=behind, ahead=ahead, level=level: (
-                        sum(term.pull(x) - term.w_out for term in behind)
-                        + sum(term.pull(x) + term.w_out for term in ahead)
-                        + sum(term.pull(x) for term in level) * (1 if split_ties else 2)
-                    ),
-                    start,
-                )
+                    side.append(Term.of(mean - lead - mates, math.sqrt(variance + beta**2)))
+                tie = 1 if split_ties else 2
+                pulls = Pulls(behind, ahead, level, self_term, tie, len(others) / len(met))
+                performance = root(pulls.at, start)
                 after[player.name] = learn(own, performance, beta, start, match.time)
                 changes.append(SlowChange(match.id, player.name, index, own.mean, after[player.name].mean, expected))
         known.update(after)
@@ -142,9 +163,21 @@ def root(rising: Callable[[float], float], start: float) -> float:
             low = middle
 
 
-def win_chance(known: dict[str, Player], team: list[SlowPlayer], rival: list[SlowPlayer], beta: float) -> float:
+def sampled(rivals: list[tuple[int, float]], index: int, most: int) -> list[tuple[int, float]]:
+    """The rivals that a team is compared with: all, or as many as `most`, evenly spaced around the list of teams."""
+    if len(rivals) <= most:
+        return rivals
+    leads, teams = dict(rivals), len(rivals) + 1
+    width = (teams - 1) / most  # of the stretch of the list that each of them stands for
+    steps = (1 + math.floor((stretch + 0.5) * width) for stretch in range(most))
+    return [(other, leads[other]) for other in ((index + step) % teams for step in steps)]
+
+
+def win_chance(
+    known: dict[str, Player], team: list[SlowPlayer], rival: list[SlowPlayer], lead: float, beta: float
+) -> float:
     (own_mean, own_variance), (mean, variance) = average(known, team), average(known, rival)
-    x = LOGISTIC * (own_mean - mean) / math.sqrt(own_variance + variance + 2 * beta**2)
+    x = LOGISTIC * (own_mean - mean + lead) / math.sqrt(own_variance + variance + 2 * beta**2)
     return (1 + math.tanh(x / 2)) / 2
 
 

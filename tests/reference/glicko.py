@@ -28,6 +28,7 @@ def replay(
     period_days: float = 1.0,
     min_deviation: float = 30.0,
     advantage: float = 0.0,
+    compared_as: str = "player",
     state: dict[str, dict] | None = None,
 ) -> list[SlowChange]:
     """One change per match and player. `state`: {player: {"rating": 1400, "deviation": 30, "last_played": 0.0}}.
@@ -57,6 +58,9 @@ def replay(
                 for other, lead in rivals_of(match, index, advantage):
                     rival = match.teams[other]
                     opponents.append((team_rating(rival, now) - lead, team_deviation(rival, now), result(team, rival)))
+                # Compared as a team, the player is surprised as the team's mean rating would be.
+                mates = team_rating(team, now) - own.rating if compared_as == "team" else 0.0
+                opponents = [(rating - mates, spread, score) for rating, spread, score in opponents]
                 new_rating, new_deviation = rate_period(own.rating, own.deviation, opponents)
                 after[player.name] = Belief(new_rating, max(min_deviation, new_deviation), match.time)
                 changes.append(SlowChange(match.id, player.name, index, own.rating, new_rating, mean(odds)))

@@ -40,6 +40,7 @@ def replay(
     min_deviation: float = 30.0,
     period_days: float = 1.0,
     advantage: float = 0.0,
+    compared_as: str = "player",
     state: dict[str, dict] | None = None,
 ) -> list[SlowChange]:
     """One change per match and player.
@@ -70,7 +71,8 @@ def replay(
                 for other, lead in rivals_of(match, index, advantage):
                     rival = average(match.teams[other], now)
                     opponents.append((Level(rival.mu - lead / SCALE, rival.phi), result(team, match.teams[other])))
-                precision, pull = evidence(own, opponents)
+                meeting = average(team, now) if compared_as == "team" else own
+                precision, pull = evidence(meeting, opponents)
                 new_volatility = calmed(own.phi, old.volatility, precision, pull, tau)
                 variance = 1 / (1 / own.phi**2 + precision)
                 new_rating = MIDDLE + SCALE * (own.mu + variance * pull)

@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass, field
 
+from .elo import rivals_of
 from .model import SlowChange, SlowMatch, SlowPlayer, SlowTeam
 
 
@@ -38,6 +39,7 @@ def replay(
     display: str = "mean",
     shift: float = 1500.0,
     scale: float = 200.0,
+    advantage: float = 0.0,
     state: dict[str, dict] | None = None,
 ) -> list[SlowChange]:
     """One change per match and player. `state`: {player: {"mean": 1.0, "volatility": 0.9, "window": [...]}}.
@@ -63,7 +65,10 @@ def replay(
         after = {}
         for index, team in enumerate(match.teams):
             rivals = [rival for other, rival in enumerate(match.teams) if other != index]
-            expected = mean([win_probability(team, rival, beliefs) for rival in rivals])
+            leads = [lead / scale for _, lead in rivals_of(match, index, advantage)]
+            expected = mean(
+                [win_probability(team, rival, beliefs, lead) for rival, lead in zip(rivals, leads, strict=True)]
+            )
             for player in team.players:
                 old = beliefs[player.name]
                 mates = [mate for mate in team.players if mate is not player]
@@ -71,7 +76,7 @@ def replay(
                 game = Game(
                     outcome=mean([adjust(score(team, rival, outcome), team, rival, player) for rival in rivals]),
                     mates=mean_sum(mates, beliefs),
-                    rivals=mean([mean_sum(rival.players, beliefs) for rival in rivals]),
+                    rivals=mean([mean_sum(rival.players, beliefs) for rival in rivals]) - mean(leads),
                     others=variance_sum(mates, beliefs)
                     + mean([variance_sum(rival.players, beliefs) for rival in rivals]),
                 )
@@ -122,8 +127,8 @@ def adjust(s: float, team: SlowTeam, rival: SlowTeam, player: SlowPlayer) -> flo
     return s + p * (best - s) if p >= 0 else s - p * (worst - s)
 
 
-def win_probability(team: SlowTeam, rival: SlowTeam, beliefs: dict[str, Belief]) -> float:
-    ahead = mean_sum(team.players, beliefs) - mean_sum(rival.players, beliefs)
+def win_probability(team: SlowTeam, rival: SlowTeam, beliefs: dict[str, Belief], lead: float) -> float:
+    ahead = mean_sum(team.players, beliefs) - mean_sum(rival.players, beliefs) + lead
     return phi(ahead / math.sqrt(variance_sum(team.players, beliefs) + variance_sum(rival.players, beliefs)))
 
 

@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass
 
+from .elo import rivals_of
 from .model import SlowChange, SlowMatch, SlowPlayer, SlowTeam
 
 DAY = 86400.0
@@ -29,6 +30,7 @@ def replay(
     spare_favourites: bool = False,
     summed: bool = False,
     inactivity_rot: bool = False,
+    advantage: float = 0.0,
     state: dict[str, dict] | None = None,
 ) -> list[SlowChange]:
     """One change per match and player. `state`: {player: {"rating": 450, "games": 40, "last_played": 0.0}}.
@@ -64,14 +66,15 @@ def replay(
                 total = 0.0
                 for rival in compared:
                     if rival is not player:
-                        e = expected_share(rating[player.name], rating[rival.name])
+                        lead = side(match, player, rival) * advantage
+                        e = expected_share(rating[player.name] + lead, rating[rival.name])
                         s = actual_share(match, time, player, rival)
                         total += gained(s, e, spare_favourites)
                 gain = k * weight[player.name] * total / (1 if summed else len(compared) - 1)
                 after[player.name] = max(floor, rating[player.name] + gain)
 
         for index, team in enumerate(match.teams):
-            expected = team_expected(match, index, rating)
+            expected = team_expected(match, index, rating, advantage)
             for player in team.players:
                 # The shown rating before is the stored one, without rot: what the player's last match left.
                 # It is also the shown rating after where the player was not compared.
@@ -152,6 +155,11 @@ def place_of(match: SlowMatch, player: SlowPlayer) -> int:
     return next(team.place for team in match.teams if player in team.players)
 
 
+def side(match: SlowMatch, player: SlowPlayer, rival: SlowPlayer) -> int:
+    """1 for a player of the first-listed team against others, -1 for others against them, 0 otherwise."""
+    return (player in match.teams[0].players) - (rival in match.teams[0].players)
+
+
 def expected_share(own: float, rival: float) -> float:
     d = max(-400.0, min(400.0, own - rival))
     return 1 / (1 + 10 ** (-d / 400))
@@ -164,13 +172,12 @@ def gained(s: float, e: float, spare_favourites: bool) -> float:
     return s - e
 
 
-def team_expected(match: SlowMatch, index: int, rating: dict[str, float]) -> float:
+def team_expected(match: SlowMatch, index: int, rating: dict[str, float], advantage: float) -> float:
     """Mean over rival teams of the mean over all pairs of players, those who are later left out included."""
-    own = match.teams[index]
-    rivals = [team for other, team in enumerate(match.teams) if other != index]
-    return sum(pair_expected(own, rival, rating) for rival in rivals) / len(rivals)
+    own, rivals = match.teams[index], rivals_of(match, index, advantage)
+    return sum(pair_expected(own, match.teams[other], rating, lead) for other, lead in rivals) / len(rivals)
 
 
-def pair_expected(own: SlowTeam, rival: SlowTeam, rating: dict[str, float]) -> float:
-    shares = [expected_share(rating[a.name], rating[b.name]) for a in own.players for b in rival.players]
+def pair_expected(own: SlowTeam, rival: SlowTeam, rating: dict[str, float], lead: float) -> float:
+    shares = [expected_share(rating[a.name] + lead, rating[b.name]) for a in own.players for b in rival.players]
     return sum(shares) / len(shares)

@@ -35,6 +35,7 @@ def replay(
     uneven: str = "total",
     quitter_time: str = "stayed",
     modifier_limit: float | None = None,
+    advantage: float = 0.0,
     state: dict[str, dict] | None = None,
 ) -> list[SlowChange]:
     """One change per match and player. `state`: {player: {"rating": 21.84}}."""
@@ -48,7 +49,7 @@ def replay(
 
         after = {}
         for index, team in enumerate(match.teams):
-            own, other = Side(match, index, ranks), Side(match, 1 - index, ranks)
+            own, other = Side(match, index, ranks, advantage), Side(match, 1 - index, ranks, advantage)
             expected = Fraction(own.average**2, own.average**2 + other.average**2)
             for player in team.players:
                 before = ranks[player.name]
@@ -70,7 +71,7 @@ def replay(
 class Side:
     """One of the two teams of a match, as the formulas see it."""
 
-    def __init__(self, match: SlowMatch, index: int, ranks: dict[str, int]) -> None:
+    def __init__(self, match: SlowMatch, index: int, ranks: dict[str, int], advantage: float) -> None:
         team: SlowTeam = match.teams[index]
         if len(match.teams) != 2:
             raise ValueError(f"match {match.id} has {len(match.teams)} teams; wager knows two")
@@ -78,6 +79,8 @@ class Side:
         self.size = len(team.players)
         # Averages are rounded half-up to two decimals: to whole cents.
         self.average = round_half_up(Fraction(sum(ranks[player.name] for player in team.players), self.size))
+        if index == 0:
+            self.average = max(1, round_half_up(self.average * (1 + exact(advantage) / 100)))
         self.all_quit = all(player.quit for player in team.players)
         # None where nobody's seconds were recorded; recorded for some players only is an input error.
         everybody = [player.seconds for each in match.teams for player in each.players]

@@ -60,6 +60,7 @@ class BattlepointsParameters(Parameters):
     truncate: bool = flag(False, "cut ratings to whole points")
     provisional_games: int = whole(0, 0, 1000, "first matches of a player in which K is provisional_k; 0: none")
     provisional_k: float = number(64.0, 0, 1000, "most points that such a match can move")
+    advantage: float = number(0.0, -1e5, 1e5, "points that being listed first is worth", search=(-100, 200))
 
     def conflict(self) -> str:
         """A newcomer must not begin below the floor."""
@@ -78,6 +79,7 @@ class Battlepoints(NamedTuple):
     truncate: bool
     provisional_games: int
     provisional_k: float
+    advantage: float
 
 
 def _compile(p: BattlepointsParameters) -> Battlepoints:
@@ -92,6 +94,7 @@ def _compile(p: BattlepointsParameters) -> Battlepoints:
         p.truncate,
         p.provisional_games,
         p.provisional_k,
+        p.advantage,
     )
 
 
@@ -108,7 +111,8 @@ FACTORS = (
 @kernel
 def pair(a: Integers, b: Integers, home: bool, now: int, state: Records, params: Battlepoints) -> tuple[float, float]:
     """Elo's logistic curve on the teams' means; draws are not foreseen."""
-    return logistic((mean_rating(a, state) - mean_rating(b, state)) * params.rate), 0.0
+    lead = mean_rating(a, state) - mean_rating(b, state) + (params.advantage if home else 0.0)
+    return logistic(lead * params.rate), 0.0
 
 
 @kernel
@@ -158,7 +162,8 @@ def update(
                 if rivals == 1 and high - low == 1:
                     lead = won - expected[team]
                 else:
-                    lead = won - logistic((before - scratch[rival - first, 0]) * params.rate)
+                    bonus = params.advantage if team == first else -params.advantage if rival == first else 0.0
+                    lead = won - logistic((before - scratch[rival - first, 0] + bonus) * params.rate)
                 factor = extra if is_lopsided(h, team, rival, params) else 1.0
                 surprise += lead
                 weighted += lead * factor

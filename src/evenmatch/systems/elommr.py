@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from evenmatch.systems.growing_deviation import average, grow, idle_time
+from evenmatch.systems.growing_deviation import COMPARED_AS, average, grow, idle_time
 from evenmatch.systems.maths import DAY, logistic, newton, score_of
 from evenmatch.systems.system import (
     Change,
@@ -25,6 +25,7 @@ from evenmatch.systems.system import (
     Records,
     System,
     any_match,
+    choice,
     deviation_text,
     fields,
     flag,
@@ -34,6 +35,7 @@ from evenmatch.systems.system import (
     rarely,
     score_text,
     starting_rating,
+    whole,
 )
 
 MEMORY = 16  # performances
@@ -54,6 +56,19 @@ class ElommrParameters(Parameters):
     rho: float = number(1.0, 0, 100, "how fast performances lose their robust influence", search=(0.01, 10))
     drift: float = number(0.0, 0, 1e6, "variance that each day adds, points squared", search=(0, 100))
     split_ties: bool = flag(False, "a tie is half a win and half a loss, not both", search=True)
+    advantage: float = number(0.0, -1e5, 1e5, "points that being listed first is worth", search=(-100, 200))
+    compared_as: str = choice(
+        "player",
+        COMPARED_AS,
+        "what meets the rival teams: the player's own rating, or the mean rating of the player's team",
+        search=True,
+    )
+    rivals: int = whole(
+        500,
+        1,
+        1_000_000,
+        "rivals that a player is compared with at most; of more, an even sample stands for all",
+    )
 
     def conflict(self) -> str:
         """The limit, a deviation after many performances, must be below that of a single one."""
@@ -71,11 +86,15 @@ class Elommr(NamedTuple):
     rho: float
     drift: float
     split_ties: bool
+    advantage: float
+    by_team: bool
+    rivals: int
 
 
 def _compile(p: ElommrParameters) -> Elommr:
     step = p.limit**4 / (p.beta**2 - p.limit**2)
-    return Elommr(p.start, p.beta**2, step, p.rho, p.drift / DAY, p.split_ties)
+    by_team = p.compared_as == "team"
+    return Elommr(p.start, p.beta**2, step, p.rho, p.drift / DAY, p.split_ties, p.advantage, by_team, p.rivals)
 
 
 STATE = np.dtype(
@@ -133,7 +152,21 @@ def pair(a: Integers, b: Integers, home: bool, now: int, state: Records, params:
     own, own_variance = average(a, now, state, params, variance_at)
     other, other_variance = average(b, now, state, params, variance_at)
     deviation = math.sqrt(own_variance + other_variance + 2.0 * params.beta2)
-    return logistic(MULTIPLIER * (own - other) / deviation), 0.0
+    lead = own - other + (params.advantage if home else 0.0)
+    return logistic(MULTIPLIER * lead / deviation), 0.0
+
+
+@kernel
+def pull_of(
+    h: Columns, first: int, team: int, rival: int, x: float, tied: float, params: Elommr, scratch: Floats
+) -> tuple[float, float]:
+    """The part of a rival in Σ w (S − E(x)), and in its fall; `tied` is how often a tie counts both ways."""
+    ahead = h.place[rival] - h.place[team]
+    w = scratch[rival - first, WEIGHT]
+    bonus = params.advantage if team == first else -params.advantage if rival == first else 0.0
+    chance = logistic(w * (x + bonus - scratch[rival - first, MEAN]))
+    times = 2.0 * tied if ahead == 0 else 1.0
+    return times * w * (score_of(ahead) - chance), times * w * w * chance * (1.0 - chance)
 
 
 @rarely
@@ -142,22 +175,31 @@ def performance_of(
 ) -> float:
     """The rating x at which Σ w (S − E(x)) over all opponents is 0; the player is an opponent tied with themself.
 
-    A tie is a win and a loss, or half of each (split_ties). Newton's method, kept between bounds that close in.
+    A tie is a win and a loss, or half of each (split_ties). Where there are more than `rivals`, that number of
+    rivals at even distances around the list of teams stands for all. Compared as a team, the player is as far above
+    their own rating as the team performed above its mean. Newton's method, kept between bounds that close in.
     """
     low, high, x = params.start - REACH, params.start + REACH, own
     tied = 0.5 if params.split_ties else 1.0  # how often a tie counts, as a win and as a loss
+    lift = scratch[team - first, MEAN] - own if params.by_team else 0.0
+    row, teams, most = int(np.int64(team - first)), int(np.int64(end - first)), params.rivals
     for _ in range(STEPS):
         chance = logistic(weight * (x - own))
         value = tied * weight * (1.0 - 2.0 * chance)
         slope = 2.0 * tied * weight * weight * chance * (1.0 - chance)
-        for rival in range(first, end):
-            if rival != team:
-                ahead = h.place[rival] - h.place[team]
-                w = scratch[rival - first, WEIGHT]
-                chance = logistic(w * (x - scratch[rival - first, MEAN]))
-                times = 2.0 * tied if ahead == 0 else 1.0
-                value += times * w * (score_of(ahead) - chance)
-                slope += times * w * w * chance * (1.0 - chance)
+        if teams - 1 <= most:
+            for rival in range(first, end):
+                if rival != team:
+                    pull, steep = pull_of(h, first, team, rival, x + lift, tied, params, scratch)
+                    value += pull
+                    slope += steep
+        else:
+            times = (teams - 1.0) / most  # rivals that each of the sample stands for
+            for index in range(most):
+                rival = first + (row + 1 + (2 * index + 1) * (teams - 1) // (2 * most)) % teams
+                pull, steep = pull_of(h, first, team, rival, x + lift, tied, params, scratch)
+                value += times * pull
+                slope += times * steep
         before = x
         x, low, high = newton(x, value, slope, low, high)
         if abs(x - before) < CLOSE:
@@ -225,7 +267,7 @@ def remember(state: Records, player: int, performance: float, now: int, params: 
 def update(
     h: Columns, m: int, state: Records, params: Elommr, expected: Floats, factors: Records, scratch: Floats
 ) -> None:
-    """Every player's performance against the average member of each rival team, then their robust mean."""
+    """Every player's performance, or their team's, against each rival team's average member; then the robust means."""
     first, end = h.team_start[m], h.team_start[m + 1]
     now = h.time[m]
     for team in range(first, end):

@@ -62,7 +62,7 @@ class EvenParameters(Parameters):
 
     start: float = number(1500.0, LOWEST, HIGHEST, "rating of a newcomer")
     single: bool = flag(False, "one expert instead of four: faster, and a little worse", search=True)
-    performance: bool = flag(False, "a further expert reads players' scores, which they can then play for", search=True)
+    performance: bool = flag(False, "a further expert reads players' scores, which they can then play for")
     wins_gain: bool = flag(False, "a win never lowers a rating, even by a margin smaller than expected")
     pooled: bool = flag(True, "the ladders of one table share what is learned of sides, sizes, newcomers and experts")
     rivals: int = whole(500, 2, 100_000, "most rivals that a team of a large contest is compared with")

@@ -13,8 +13,10 @@ from typing import NamedTuple
 import numpy as np
 
 from evenmatch.systems.growing_deviation import (
+    COMPARED_AS,
     above_newcomers,
     average,
+    compared_rating,
     glicko_expected,
     glicko_surprise,
     grow,
@@ -35,6 +37,7 @@ from evenmatch.systems.system import (
     System,
     any_match,
     as_shown,
+    choice,
     deviation_text,
     fields,
     in_time,
@@ -59,6 +62,12 @@ class GlickoParameters(Parameters):
     c: float = number(8.1, 0, 10_000, "deviation that one idle period adds, as a root of variance", search=(0.1, 100))
     period_days: float = number(1.0, 1e-6, 10_000, "days in a period")
     advantage: float = number(0.0, -1e5, 1e5, "points that being listed first is worth", search=(-100, 200))
+    compared_as: str = choice(
+        "player",
+        COMPARED_AS,
+        "what meets the rival teams: the player's own rating, or the mean rating of the player's team",
+        search=True,
+    )
 
     def conflict(self) -> str:
         """The least deviation must not exceed a newcomer's."""
@@ -72,10 +81,13 @@ class Glicko(NamedTuple):
     least: float
     growth: float
     advantage: float
+    by_team: bool
 
 
 def _compile(p: GlickoParameters) -> Glicko:
-    return Glicko(p.deviation**2, p.min_deviation**2, p.c**2 / (p.period_days * DAY), p.advantage)
+    return Glicko(
+        p.deviation**2, p.min_deviation**2, p.c**2 / (p.period_days * DAY), p.advantage, p.compared_as == "team"
+    )
 
 
 STATE = np.dtype([("rating", "f8"), ("deviation", "f8"), ("games", "i8"), ("last_played", "i8")], align=True)
@@ -119,7 +131,7 @@ def settle(variance: float, information: float) -> float:
 def update(
     h: Columns, m: int, state: Records, params: Glicko, expected: Floats, factors: Records, scratch: Floats
 ) -> None:
-    """Every player against the average member of each rival team, all rivals in one update."""
+    """Every player, or their team's mean, against the average member of each rival team, all rivals in one update."""
     first, end = h.team_start[m], h.team_start[m + 1]
     now = h.time[m]
     write_averages(h, m, state, params, scratch, variance_at, UNIT)
@@ -127,7 +139,8 @@ def update(
         for slot in range(h.slot_start[team], h.slot_start[team + 1]):
             record = state[h.player[slot]]
             variance = variance_at(state, h.player[slot], now, params)
-            information, surprise = glicko_surprise(h, first, end, team, record.rating, scratch, UNIT, params.advantage)
+            rating = compared_rating(record.rating, team - first, scratch, params.by_team)
+            information, surprise = glicko_surprise(h, first, end, team, rating, scratch, UNIT, params.advantage)
             after = settle(variance, information)
             record.rating += after / UNIT * surprise
             record.deviation = math.sqrt(max(after, params.least))

@@ -14,8 +14,10 @@ from typing import NamedTuple
 import numpy as np
 
 from evenmatch.systems.growing_deviation import (
+    COMPARED_AS,
     above_newcomers,
     average,
+    compared_rating,
     glicko_expected,
     glicko_surprise,
     grow,
@@ -36,6 +38,7 @@ from evenmatch.systems.system import (
     System,
     any_match,
     as_shown,
+    choice,
     deviation_text,
     fields,
     in_time,
@@ -63,6 +66,12 @@ class Glicko2Parameters(Parameters):
     min_deviation: float = number(30.0, 0, 10_000, "no deviation falls below it", search=(1, 300))
     period_days: float = number(1.0, 1e-6, 10_000, "days in a rating period")
     advantage: float = number(0.0, -1e5, 1e5, "points that being listed first is worth", search=(-100, 200))
+    compared_as: str = choice(
+        "player",
+        COMPARED_AS,
+        "what meets the rival teams: the player's own rating, or the mean rating of the player's team",
+        search=True,
+    )
 
     def conflict(self) -> str:
         """The least deviation must not exceed a newcomer's."""
@@ -81,10 +90,12 @@ class Glicko2(NamedTuple):
     growth: float
     tau: float
     advantage: float
+    by_team: bool
 
 
 def _compile(p: Glicko2Parameters) -> Glicko2:
-    return Glicko2(p.deviation**2, p.min_deviation**2, UNIT**2 / (p.period_days * DAY), p.tau, p.advantage)
+    growth = UNIT**2 / (p.period_days * DAY)
+    return Glicko2(p.deviation**2, p.min_deviation**2, growth, p.tau, p.advantage, p.compared_as == "team")
 
 
 STATE = np.dtype(
@@ -158,7 +169,7 @@ def new_volatility(volatility: float, variance: float, v: float, delta: float, t
 def update(
     h: Columns, m: int, state: Records, params: Glicko2, expected: Floats, factors: Records, scratch: Floats
 ) -> None:
-    """Every player against the average member of each rival team, all rivals in one update."""
+    """Every player, or their team's mean, against the average member of each rival team, all rivals in one update."""
     first, end = h.team_start[m], h.team_start[m + 1]
     now = h.time[m]
     write_averages(h, m, state, params, scratch, variance_at, UNIT)
@@ -167,7 +178,8 @@ def update(
             record = state[h.player[slot]]
             grown = variance_at(state, h.player[slot], now, params)
             variance = grown / (UNIT * UNIT)
-            information, surprise = glicko_surprise(h, first, end, team, record.rating, scratch, UNIT, params.advantage)
+            rating = compared_rating(record.rating, team - first, scratch, params.by_team)
+            information, surprise = glicko_surprise(h, first, end, team, rating, scratch, UNIT, params.advantage)
             volatility = record.volatility
             if information > LEAST_INFORMATION:
                 v = 1.0 / information

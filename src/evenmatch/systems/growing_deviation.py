@@ -18,6 +18,7 @@ from evenmatch.systems.system import Records
 VarianceAt = Callable[..., float]
 
 RATING, G = range(2)  # columns of scratch, a row per team
+COMPARED_AS = ("player", "team")  # choices of what meets the rivals
 
 
 def above_newcomers(min_deviation: float, deviation: float) -> str:
@@ -81,6 +82,12 @@ def write_averages(
         rating, variance = average(members, h.time[m], state, params, variance_at)
         scratch[team - first, RATING] = rating
         scratch[team - first, G] = glicko_g(variance, unit)
+
+
+@kernel
+def compared_rating(own: float, row: int, scratch: Floats, by_team: bool) -> float:
+    """The rating that meets the rivals: the player's own, or that of the team in this row of scratch."""
+    return scratch[row, RATING] if by_team else own
 
 
 @kernel

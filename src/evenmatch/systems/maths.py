@@ -13,6 +13,7 @@ from evenmatch.systems.compiled import kernel, rarely
 DAY = 86_400_000_000  # microseconds
 LOG_10 = math.log(10.0)
 DENSITY = 1.0 / math.sqrt(2.0 * math.pi)  # of a standard normal at 0
+MILLION = 1_000_000  # seconds and limits count in millionths where exact arithmetic decides
 LEAST_PLAY = 1e-4  # the least share of a match that a player in it is taken to have played
 NARROW = 1e-6  # deviations: a smaller draw margin counts as none
 _SQRT_HALF = math.sqrt(0.5)
@@ -169,6 +170,18 @@ def play_share(h: Columns, m: int, slot: int) -> float:
     if math.isnan(share):  # not recorded, or a match of no time at all
         return 1.0
     return min(max(share, LEAST_PLAY), 1.0)
+
+
+@kernel
+def ratio_of_wholes(over: float, under: float, scale: int, limit: int) -> tuple[int, int]:
+    """over/under as whole numbers, both counted in 1/scale; kept from 1/limit to limit, in millionths, 0: no limit."""
+    if over == under:
+        return 1, 1
+    if limit > 0 and over * MILLION > limit * under:
+        return limit, MILLION
+    if limit > 0 and over * limit < under * MILLION:
+        return MILLION, limit
+    return int(over * scale + 0.5), int(under * scale + 0.5)
 
 
 @kernel

@@ -55,10 +55,17 @@ class PravParameters(Parameters):
     shift: float = number(1500.0, -1e6, 1e6, "shown rating of R = 0")
     scale: float = number(200.0, 1e-6, 1e6, "shown points per unit of R")
     volatility_scale: float = number(1.0, 1e-6, 1e6, "shown volatility per unit of V, which is never shifted")
+    advantage: float = number(
+        0.0, -1e5, 1e5, "shown points that being listed first adds to a team's sum", search=(-200, 800)
+    )
 
 
 class Prav(NamedTuple):
-    """Parameters as the kernels read them; `doubt` is how many deviations the shown rating lies below the mean."""
+    """Parameters as the kernels read them.
+
+    doubt      how many deviations the shown rating lies below the mean
+    advantage  in units of R
+    """
 
     start_volatility: float
     c: float
@@ -69,11 +76,14 @@ class Prav(NamedTuple):
     doubt: float
     shift: float
     scale: float
+    advantage: float
 
 
 def _compile(p: PravParameters) -> Prav:
     doubt = 2.0 if p.display == "conservative" else 0.0
-    return Prav(p.start_volatility, p.c, p.gain, p.share_gain, p.outcome == "share", p.window, doubt, p.shift, p.scale)
+    advantage = p.advantage / p.scale
+    by_share = p.outcome == "share"
+    return Prav(p.start_volatility, p.c, p.gain, p.share_gain, by_share, p.window, doubt, p.shift, p.scale, advantage)
 
 
 STATE = np.dtype(
@@ -84,7 +94,7 @@ STATE = np.dtype(
         ("games", "i8"),
         ("provisional", "i8"),  # 1 until the window is full; no bool, which would leave bytes undefined
         ("outcome", "f8", LONGEST),
-        ("lead", "f8", LONGEST),  # team-mates' minus opponents' rating sum
+        ("lead", "f8", LONGEST),  # team-mates' minus opponents' rating sum, and the advantage
         ("variance", "f8", LONGEST),  # of all others in the game
     ],
     align=True,
@@ -119,7 +129,8 @@ def pair(a: Integers, b: Integers, home: bool, now: int, state: Records, params:
     """Phi of the lead over the deviation of all performances together; draws are not foreseen."""
     own, own_variance = sums(a, state)
     other, other_variance = sums(b, state)
-    return normal_cdf((own - other) / math.sqrt(own_variance + other_variance)), 0.0
+    lead = own - other + (params.advantage if home else 0.0)
+    return normal_cdf(lead / math.sqrt(own_variance + other_variance)), 0.0
 
 
 @kernel
@@ -182,6 +193,7 @@ def update(
             rival_mean, rival_variance = scratch[other, MEAN], scratch[other, VARIANCE]
         else:
             rival_mean, rival_variance = (all_mean - own_mean) / rivals, (all_variance - own_variance) / rivals
+        bonus = params.advantage if team == first else -params.advantage / rivals  # of the first-listed rival's sum
         size = h.slot_start[team + 1] - h.slot_start[team]
         for slot in range(h.slot_start[team], h.slot_start[team + 1]):
             record = state[h.player[slot]]
@@ -192,7 +204,7 @@ def update(
             outcome /= rivals
             oldest = record.games % params.window
             record.outcome[oldest] = outcome
-            record.lead[oldest] = own_mean - record.mean - rival_mean
+            record.lead[oldest] = own_mean - record.mean - rival_mean + bonus
             record.variance[oldest] = own_variance - record.volatility + rival_variance
             record.games += 1
             mean_outcome, variance, mean_forecast = judge(state, h.player[slot], params.window)

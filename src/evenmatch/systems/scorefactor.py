@@ -54,6 +54,9 @@ class ScorefactorParameters(Parameters):
     spare_favourites: bool = flag(False, "a favourite who did better never loses points to that opponent", search=True)
     summed: bool = flag(False, "the points against each other player are summed, and not averaged")
     inactivity_rot: bool = flag(False, "who is idle for more than 30 days loses more every week", search=True)
+    advantage: float = number(
+        0.0, -1e5, 1e5, "points that being listed first is worth, but not against team-mates", search=(-100, 200)
+    )
 
     def conflict(self) -> str:
         """A newcomer must not begin below the floor."""
@@ -71,11 +74,12 @@ class Scorefactor(NamedTuple):
     spare_favourites: bool
     summed: bool
     inactivity_rot: bool
+    advantage: float
 
 
 def _compile(p: ScorefactorParameters) -> Scorefactor:
     times = (p.full_time, p.min_time, p.min_share)
-    return Scorefactor(p.floor, p.k, *times, p.spare_favourites, p.summed, p.inactivity_rot)
+    return Scorefactor(p.floor, p.k, *times, p.spare_favourites, p.summed, p.inactivity_rot, p.advantage)
 
 
 STATE = np.dtype([("rating", "f8"), ("games", "i8"), ("last_played", "i8")], align=True)
@@ -112,19 +116,19 @@ def age(state: Records, now: int, params: Scorefactor) -> None:
 
 
 @kernel
-def expected_share(own: float, other: float) -> float:
+def expected_share(lead: float) -> float:
     """Elo's curve, flat beyond 400 points."""
-    return logistic(min(max(own - other, -WIDEST), WIDEST) * (LOG_10 / WIDEST))
+    return logistic(min(max(lead, -WIDEST), WIDEST) * (LOG_10 / WIDEST))
 
 
 @kernel
 def pair(a: Integers, b: Integers, home: bool, now: int, state: Records, params: Scorefactor) -> tuple[float, float]:
     """The mean of the players' pairwise expected scores; draws are not foreseen."""
-    total = 0.0
+    total, bonus = 0.0, params.advantage if home else 0.0
     for i in range(len(a)):
         own = current(state, a[i], now, params)
         for j in range(len(b)):
-            total += expected_share(own, current(state, b[j], now, params))
+            total += expected_share(own - current(state, b[j], now, params) + bonus)
     return total / (len(a) * len(b)), 0.0
 
 
@@ -168,6 +172,7 @@ def update(
     low, high = h.slot_start[first], h.slot_start[end]
     now, duration = h.time[m], h.duration[m]
     duel = end - first == 2 and high - low == 2
+    middle = h.slot_start[first + 1] - low  # the row of the second team's first player
     compared = 0
     for slot in range(low, high):
         row, record = slot - low, state[h.player[slot]]
@@ -187,7 +192,8 @@ def update(
             share = score_share(scratch[i, RATE], scratch[j, RATE])
             if duel:
                 share = score_of(h.place[first + 1] - h.place[first])
-            forecast = expected_share(scratch[i, RATING], scratch[j, RATING])
+            bonus = params.advantage if i < middle <= j else 0.0
+            forecast = expected_share(scratch[i, RATING] - scratch[j, RATING] + bonus)
             scratch[i, GAIN] += gain(share, forecast, params)
             scratch[j, GAIN] += gain(1.0 - share, 1.0 - forecast, params)
             scratch[i, SHARE] += share

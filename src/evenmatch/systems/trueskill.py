@@ -32,6 +32,7 @@ from evenmatch.systems.system import (
     rarely,
     score_text,
     timeless,
+    whole,
 )
 
 CLOSE = 1e-9  # of a deviation: where message passing ends; the next sweep would move far less
@@ -42,14 +43,19 @@ SWEEPS = 1000
 class TrueskillParameters(Parameters):
     """Skill in TrueSkill's own points: 25 in the middle, beta of them are odds of about three to one."""
 
-    mean: float = number(25.0, -1e6, 1e6, "mean of a newcomer")
-    deviation: float = number(25 / 3, 1e-3, 1e6, "deviation of a newcomer", search=(0.2, 100))
+    mean: float = number(
+        25.0, -1e6, 1e6, "mean of a newcomer, and so what one more player is worth to a team", search=(0, 50)
+    )
+    deviation: float = number(25 / 3, 1e-3, 1e6, "deviation of a newcomer", search=(0.1, 250))
     beta: float = number(25 / 6, 1e-3, 1e6, "deviation of a performance around the skill")
-    tau: float = number(25 / 300, 0, 1e6, "deviation that each match adds", search=(0.0001, 5))
+    tau: float = number(25 / 300, 0, 1e6, "deviation that each match adds", search=(0.00003, 15))
     draw: float = number(0.1, 0, 0.99, "probability of a draw between equals", search=(0, 0.5))
     display: float = number(3.0, -100, 100, "the shown rating is the mean less this many deviations")
     partial_play: bool = flag(True, "who played a part of the match by `seconds` counts for that part", search=True)
-    advantage: float = number(0.0, -1e5, 1e5, "points that being listed first is worth", search=(-2, 4))
+    advantage: float = number(0.0, -1e5, 1e5, "points that being listed first is worth", search=(-4, 12))
+    sweeps: int = whole(
+        SWEEPS, 1, SWEEPS, "times that messages pass through a match of three teams or more, at most; fewer are faster"
+    )
 
 
 class Trueskill(NamedTuple):
@@ -61,11 +67,12 @@ class Trueskill(NamedTuple):
     display: float
     partial_play: bool
     advantage: float
+    sweeps: int
 
 
 def _compile(p: TrueskillParameters) -> Trueskill:
     margin = NormalDist().inv_cdf((p.draw + 1) / 2) * p.beta
-    return Trueskill(p.beta**2, p.tau**2, margin, p.display, p.partial_play, p.advantage)
+    return Trueskill(p.beta**2, p.tau**2, margin, p.display, p.partial_play, p.advantage, p.sweeps)
 
 
 FACTORS = (
@@ -199,7 +206,7 @@ def settle(h: Columns, m: int, state: Records, params: Trueskill, factors: Recor
         scratch[rank, SIZE] = float(h.slot_start[team + 1] - h.slot_start[team])
         for column in range(LEFT_PI, RIGHT_TAU + 1):
             scratch[rank, column] = 0.0
-    for _ in range(SWEEPS):
+    for _ in range(params.sweeps):
         moved = 0.0
         for step in range(2 * (count - 1)):
             rank = step if step < count - 1 else 2 * (count - 1) - 1 - step

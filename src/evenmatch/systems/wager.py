@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from evenmatch.systems.maths import product_at_least
+from evenmatch.systems.maths import MILLION, product_at_least, ratio_of_wholes
 from evenmatch.systems.moves import move_shown
 from evenmatch.systems.refusals import mixed
 from evenmatch.systems.system import (
@@ -35,10 +35,17 @@ from evenmatch.systems.system import (
 )
 
 LARGEST = 9e13  # cents; above it float64 no longer resolves half cents
-MILLION = 1_000_000  # seconds and the limit count in millionths where exact arithmetic decides
+EVEN = 1000  # thousandths of a mean rank that counts as it is
 NEAR = 2e-15  # of the numbers added: how far float64 may be from the exact value, with some room
 
-RULES = ("win", "loss", "draw", "draw with a stronger team", "the other team left", "quit")
+RULES = {
+    "win": "won",
+    "loss": "lost",
+    "draw": "drew as the stronger team, or an equal one, so the rank stays",
+    "draw with a stronger team": "drew with a stronger team, which counts as a win",
+    "the other team left": "everybody on the other team quit, so the bare stake is won",
+    "quit": "quit, which is a loss whatever the result",
+}
 WIN, LOSS, DRAW, DRAW_GAIN, OTHERS_LEFT, QUIT = range(len(RULES))
 
 
@@ -59,6 +66,14 @@ class WagerParameters(Parameters):
         search=True,
     )
     modifier_limit: float | None = number(None, 1, 1000, "each modifier is kept from 1/limit to limit", optional=True)
+    advantage: float = number(
+        0.0,
+        -90,
+        900,
+        "percent by which the mean rank of the first-listed team counts for more",
+        decimals=1,
+        search=(-20, 60),
+    )
 
     def conflict(self) -> str:
         """A newcomer must not begin below the floor."""
@@ -77,6 +92,7 @@ class Wager(NamedTuple):
     limit_part: int  # the limit in millionths
     stake_part: int  # the stake as a fraction
     stake_whole: int
+    home: int  # what a thousandth of the first-listed team's mean rank counts for, in thousandths of it
 
 
 class Side(NamedTuple):
@@ -105,7 +121,9 @@ def _compile(p: WagerParameters) -> Wager:
     limit_part = 0 if p.modifier_limit is None else round(p.modifier_limit * MILLION)
     stake = Fraction(round(p.stake * MILLION), MILLION)
     by_mean, stayed = p.uneven == "mean", p.quitter_time == "stayed"
-    return Wager(p.floor, p.stake, by_mean, stayed, limit, 1.0 / limit, limit_part, stake.numerator, stake.denominator)
+    stakes = (stake.numerator, stake.denominator)
+    home = EVEN + round(10 * p.advantage)
+    return Wager(p.floor, p.stake, by_mean, stayed, limit, 1.0 / limit, limit_part, *stakes, home)
 
 
 STATE = np.dtype([("rating", "f8")], align=True)
@@ -115,38 +133,41 @@ FACTORS = (
         "rank_modifier", "OA/YA for a win, YA/OA for a loss: the other team's mean rank against your own", neutral=1.0
     ),
     Factor("quitter_modifier", "OT/YT for a win, YT/OT for a loss: the players' time in the game", neutral=1.0),
-    Factor("rule", "which rule decided", labels=RULES),
+    Factor("rule", "which rule decided", labels=tuple(RULES)),
     Factor("floor", "whether the fall was stopped by the floor", flag=True),
 )
 
 
 @kernel
-def mean_cents(team: Integers, state: Records) -> float:
-    """Mean rank of the team in cents, rounded half up."""
+def mean_cents(team: Integers, home: bool, state: Records, params: Wager) -> float:
+    """Mean rank of the team in cents, rounded half up; of the first-listed one with its advantage, at least one."""
     total = 0
     for i in range(len(team)):
         total += int(state[team[i]].rating * 100.0 + 0.5)
     if len(team) > 1:
         total = (2 * total + len(team)) // (2 * len(team))
+    if home and params.home != EVEN:
+        total = max((2 * total * params.home + EVEN) // (2 * EVEN), 1)
     return float(total)
 
 
 @kernel
 def pair(a: Integers, b: Integers, home: bool, now: int, state: Records, params: Wager) -> tuple[float, float]:
     """P(win) = YA² / (YA² + OA²), for which the expected total change is zero; draws are not foreseen."""
-    ratio = mean_cents(b, state) / mean_cents(a, state)
+    ratio = mean_cents(b, False, state, params) / mean_cents(a, home, state, params)
     return 1.0 / (1.0 + ratio * ratio), 0.0
 
 
 @kernel
-def side(h: Columns, team: int, state: Records, params: Wager) -> Side:
+def side(h: Columns, team: int, home: bool, state: Records, params: Wager) -> Side:
     """One team of the match, before anything is written."""
     low, high = h.slot_start[team], h.slot_start[team + 1]
     seconds, gone = 0.0, True
     for slot in range(low, high):
         seconds += h.seconds[slot]
         gone = gone and h.quit[slot]
-    return Side(mean_cents(h.player[low:high], state), seconds, float(high - low) if params.by_mean else 1.0, gone)
+    mean = mean_cents(h.player[low:high], home, state, params)
+    return Side(mean, seconds, float(high - low) if params.by_mean else 1.0, gone)
 
 
 @kernel
@@ -176,29 +197,18 @@ def reaches(doubled: int, cents: float, bet: Bet, params: Wager) -> bool:
 
     Ranks are whole cents; times are exact to the microsecond.
     """
-    a, b = fraction(bet.rank, bet.rank_over, 1, params)
+    limit = params.limit_part
+    a, b = ratio_of_wholes(bet.rank, bet.rank_over, 1, limit)
     c, d = 1, 1
     if bet.time > 0.0 and bet.time_over > 0.0:
         whole = bet.time == np.floor(bet.time) and bet.time_over == np.floor(bet.time_over)
-        c, d = fraction(bet.time, bet.time_over, 1 if whole else MILLION, params)
+        c, d = ratio_of_wholes(bet.time, bet.time_over, 1 if whole else MILLION, limit)
     twice = 2 * int(cents)
     gap = doubled - twice if bet.won else twice - doubled
     if gap <= 0:  # the half cent lies on the near side of the rank
         return bet.won
     change, bound = (twice, params.stake_part, a, c), (gap, params.stake_whole, b, d)
     return product_at_least(change, bound) if bet.won else product_at_least(bound, change)
-
-
-@kernel
-def fraction(over: float, under: float, scale: int, params: Wager) -> tuple[int, int]:
-    """over/under as whole numbers, clamped to the limit; both are counted in 1/scale."""
-    if over == under:
-        return 1, 1
-    if over > params.limit * under:
-        return params.limit_part, MILLION
-    if over * params.limit < under:
-        return MILLION, params.limit_part
-    return int(over * scale + 0.5), int(under * scale + 0.5)
 
 
 @kernel
@@ -297,29 +307,19 @@ def update(
 ) -> None:
     """Both teams, from the ranks before the match."""
     first = h.team_start[m]
-    side_a, side_b = side(h, first, state, params), side(h, first + 1, state, params)
+    side_a, side_b = side(h, first, True, state, params), side(h, first + 1, False, state, params)
     for team in range(first, first + 2):  # a loop, so that the code is there once: compiling takes half as long
         own, rival = (side_a, side_b) if team == first else (side_b, side_a)
         lead = h.place[2 * first + 1 - team] - h.place[team]
         rate_team(h, team, own, rival, lead, state, params, factors)
 
 
-RULE_TEXTS = {
-    "win": "won",
-    "loss": "lost",
-    "draw": "drew as the stronger team, or an equal one, so the rank stays",
-    "draw with a stronger team": "drew with a stronger team, which counts as a win",
-    "the other team left": "everybody on the other team quit, so the bare stake is won",
-    "quit": "quit, which is a loss whatever the result",
-}
-
-
 def _tell(change: Change, parameters: WagerParameters) -> str:
     f = change.factors
     rule, by_rank, by_time = str(f["rule"]), float(f["rank_modifier"]), float(f["quitter_modifier"])
     if rule == "draw":
-        return RULE_TEXTS[rule]
-    text = f"{RULE_TEXTS[rule]}; wagered {100 * parameters.stake:g} % of {change.before:.2f}, {f['stake']:.4f}"
+        return RULES[rule]
+    text = f"{RULES[rule]}; wagered {100 * parameters.stake:g} % of {change.before:.2f}, {f['stake']:.4f}"
     lost = rule in ("loss", "quit")
     if by_rank != 1:
         other = "stronger" if (by_rank > 1) != lost else "weaker"

@@ -42,16 +42,18 @@ class WenglinParameters(Parameters):
     """Skill in TrueSkill's points: 25 in the middle."""
 
     variant: str = choice("plackett_luce", VARIANTS, "the model of how places come about", search=True)
-    mean: float = number(25.0, -1e6, 1e6, "mean of a newcomer")
-    deviation: float = number(25 / 3, 1e-3, 1e6, "deviation of a newcomer", search=(0.2, 100))
+    mean: float = number(
+        25.0, -1e6, 1e6, "mean of a newcomer, and so what one more player is worth to a team", search=(0, 50)
+    )
+    deviation: float = number(25 / 3, 1e-3, 1e6, "deviation of a newcomer", search=(0.1, 250))
     beta: float = number(25 / 6, 1e-3, 1e6, "deviation of a performance around the skill")
-    tau: float = number(25 / 300, 0, 1e6, "deviation that each match adds", search=(0.0001, 5))
+    tau: float = number(25 / 300, 0, 1e6, "deviation that each match adds", search=(0.00003, 15))
     kappa: float = number(1e-4, 1e-12, 1, "no match takes away more of a variance than all but this share")
     margin: float = number(0.1, 1e-6, 1e6, "draw margin of thurstone_mosteller_full", search=(0.01, 10))
     display: float = number(3.0, -100, 100, "the shown rating is the mean less this many deviations")
     limit_sigma: bool = flag(False, "a deviation never rises", search=True)
     partial_play: bool = flag(True, "who played a part of the match by `seconds` counts for that part", search=True)
-    advantage: float = number(0.0, -1e5, 1e5, "points that being listed first is worth", search=(-2, 4))
+    advantage: float = number(0.0, -1e5, 1e5, "points that being listed first is worth", search=(-4, 12))
 
 
 class Wenglin(NamedTuple):

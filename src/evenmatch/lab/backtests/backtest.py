@@ -48,6 +48,7 @@ class Backtest:
     segments     metrics as in `scores` by `by` (all, warm-up, ladder, experience, period) and `group`
     reliability  predicted, observed, low, high, matches: points of each variant's reliability curve
     against_best difference of log loss to the best variant's on the same matches, with its interval
+    against_best_default  the same to the best of the systems with their defaults; empty if none ran with them
     trials       trials of tuning: system, trial, log_loss, parameters (JSON), seconds
     left_out     systems that could not rate these matches, with the reason
     chosen       one variant per system: tuned, else given, else default, else its best; best first
@@ -60,6 +61,7 @@ class Backtest:
     segments: pa.Table
     reliability: pa.Table
     against_best: pa.Table
+    against_best_default: pa.Table
     trials: pa.Table
     left_out: tuple[tuple[str, str], ...]
     chosen: tuple[Variant, ...]
@@ -136,6 +138,7 @@ def backtest(
         raise InputError(f"no system could be judged: {OUT_OF_RANGE}")
     chosen = _chosen([result.variant for result in judged])
     best = next(result for result in judged if result.variant is chosen[0])
+    best_default = next((result for result in judged if result.variant.variant == "default"), None)
     return Backtest(
         matches=matches,
         variants=tuple(result.variant for result in judged),
@@ -144,7 +147,8 @@ def backtest(
         reliability=pa.Table.from_pylist(
             [row for result in judged for row in result.points], schema=findings.RELIABILITY
         ),
-        against_best=findings.against_best(judged, best, cells, resamples),
+        against_best=findings.against(judged, best, cells, resamples),
+        against_best_default=findings.against(judged, best_default, cells, resamples),
         trials=pa.Table.from_pylist(tried, schema=findings.TRIALS),
         left_out=tuple(left_out),
         chosen=chosen,
@@ -189,21 +193,23 @@ def _tuned(
     seed: int,
     workers: int | None,
 ) -> tuple[list[Variant], list[dict[str, object]], list[str]]:
-    """Tune each system on the warm-up part; return variants, trials and notes."""
+    """Tune each system that declares ranges on the warm-up part; return variants, trials and notes."""
     variants: list[Variant] = []
     tried: list[dict[str, object]] = []
     notes: list[str] = []
     if seconds:
-        from evenmatch.lab.backtests.tune import tune
+        from evenmatch.lab.backtests.tune import ranges_of, tune
 
         part = matches.take(slice(0, early))
-        for index, system in enumerate(capable):
+        tunable = [system for system in capable if ranges_of(system)]
+        notes += [f"{system.name} declares no ranges to tune within" for system in capable if system not in tunable]
+        for index, system in enumerate(tunable):
             result = tune(
                 part,
                 system,
-                seconds / len(capable),
+                seconds / len(tunable),
                 trials=trials,
-                progress=partial(_part_of, report, index, len(capable)),
+                progress=partial(_part_of, report, index, len(tunable)),
                 workers=workers,
                 seed=seed,
             )

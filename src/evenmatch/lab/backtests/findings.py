@@ -35,7 +35,7 @@ SCORES = pa.schema(
 )
 SEGMENTS = pa.schema({**NAMED, "by": TEXT, "group": TEXT, "matches": pa.int64(), **MEASURED})
 RELIABILITY = pa.schema({**NAMED, **dict.fromkeys(("predicted", "observed", "low", "high", "matches"), pa.float64())})
-AGAINST_BEST = pa.schema({**NAMED, **dict.fromkeys(("difference", "low", "high"), pa.float64())})
+DIFFERENCES = pa.schema({**NAMED, **dict.fromkeys(("difference", "low", "high"), pa.float64())})
 TRIALS = pa.schema(
     {"system": TEXT, "trial": pa.int64(), "log_loss": pa.float64(), "parameters": TEXT, "seconds": pa.float64()}
 )
@@ -100,13 +100,17 @@ def judged(
     return ScoredVariant(variant, sums, score, segments, [{**name, **vars(point)} for point in points])
 
 
-def against_best(every: Sequence[ScoredVariant], best: ScoredVariant, cells: MatchCells, drawn: Resamples) -> pa.Table:
-    """Table of each variant's log loss minus that of the best, on the same matches and resamples."""
+def against(
+    every: Sequence[ScoredVariant], base: ScoredVariant | None, cells: MatchCells, drawn: Resamples
+) -> pa.Table:
+    """Table of each variant's log loss minus that of `base`, on the same matches and resamples; empty without base."""
+    if base is None:
+        return DIFFERENCES.empty_table()
     rows = []
-    best_sums = cells.by_block(best.sums, ~cells.warm_up)
-    matches = best_sums[:, MATCHES]
+    base_sums = cells.by_block(base.sums, ~cells.warm_up)
+    matches = base_sums[:, MATCHES]
     for result in every:
-        difference = cells.by_block(result.sums, ~cells.warm_up)[:, LOG_LOSS] - best_sums[:, LOG_LOSS]
+        difference = cells.by_block(result.sums, ~cells.warm_up)[:, LOG_LOSS] - base_sums[:, LOG_LOSS]
         with np.errstate(invalid="ignore", divide="ignore"):
             resampled = weigh(drawn.late, np.stack((difference, matches), 1))
             difference_measure = measure(difference.sum() / matches.sum(), resampled[:, 0] / resampled[:, 1])
@@ -118,7 +122,7 @@ def against_best(every: Sequence[ScoredVariant], best: ScoredVariant, cells: Mat
                 "high": difference_measure.high,
             }
         )
-    return pa.Table.from_pylist(rows, schema=AGAINST_BEST)
+    return pa.Table.from_pylist(rows, schema=DIFFERENCES)
 
 
 def mean_log_loss(one: ScoredVariant, cells: MatchCells) -> float:

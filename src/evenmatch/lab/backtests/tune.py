@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 LEARNED = 0.25  # share of the matches that is rated but not scored
 DECADE = 10.0  # ranges with high/low of at least this are searched on a logarithmic scale
-FEW = 20  # with fewer trials, the result carries a note
+FLOOR = 20  # fewest trials of a search, whatever its budget; with fewer, the result carries a note
 FORMAT = 1
 
 Values = dict[str, Any]  # parameter values: numbers, words, lists of numbers
@@ -67,10 +67,11 @@ def tune(
 ) -> TuningResult:
     """Search for the parameters with which a system predicts the last three quarters of these matches best.
 
-    seconds   budget, including trials of a resumed run; defaults and presets are always tried
+    seconds   budget, including trials of a resumed run. Defaults and presets are always tried; above 0, the search goes
+              on beyond its budget until it has tried 20 sets of parameters
     trials    folder for the trials file; None: trials are not stored
     workers   threads; None: one per core
-    most      largest number of trials; None: limited by `seconds` only
+    most      largest number of trials, also below 20; None: limited by `seconds` only
     Raises UsageError if optuna is not installed or the folder cannot be written.
     """
     search = _Search.begin(matches, system, trials, seed)
@@ -80,14 +81,16 @@ def tune(
     known = {json.dumps(trial["values"], sort_keys=True) for trial in search.tried}
     untried = [values for values in candidates if json.dumps(_typed(values), sort_keys=True) not in known]
     begun, used = time.monotonic(), search.used
+    floor, ceiling = FLOOR if seconds else 0, most or np.inf
     with ThreadPoolExecutor(workers or os.cpu_count()) as pool:
         running: dict[Future[tuple[float, float]], tuple[int, Values, optuna.Trial | None]] = {}
         while True:
             elapsed = used + time.monotonic() - begun
             while len(running) < (workers or os.cpu_count() or 1):
+                count = len(search.tried) + len(running)
                 if untried:
                     values, trial = untried.pop(0), None
-                elif search.space and elapsed < seconds and len(search.tried) + len(running) < (most or np.inf):
+                elif search.space and count < ceiling and (elapsed < seconds or count < floor):
                     values, trial = search.ask()
                 else:
                     break
@@ -102,6 +105,11 @@ def tune(
             share = min(elapsed / seconds, 1.0) if seconds else 1.0
             report(f"tuning {system.name}: {len(search.tried)} trials, best log loss {search.best[0]:.4f}", share)
     return search.result()
+
+
+def ranges_of(system: System) -> dict[str, Option]:
+    """Parameters of a system that tuning searches, those that declare a range or choices."""
+    return {name: option for name, option in options_of(system.parameters).items() if option.search is not None}
 
 
 class _Search:
@@ -127,7 +135,7 @@ class _Search:
     @classmethod
     def begin(cls, matches: MatchTable, system: System, folder: Path | None, seed: int) -> _Search:
         """Create a search; resume an earlier one of the same matches, kernels and ranges if its file exists."""
-        space = {name: option for name, option in options_of(system.parameters).items() if option.search is not None}
+        space = ranges_of(system)
         search = cls(matches, system, space, seed)
         if not space:
             search.notes.append(f"{system.name} declares no ranges to tune within")
@@ -256,7 +264,7 @@ class _Search:
 
     def result(self) -> TuningResult:
         """Return the best trial and all others."""
-        if self.space and len(self.tried) < FEW:
+        if self.space and len(self.tried) < FLOOR:
             self.notes.append(f"tuning of {self.system.name} tried only {len(self.tried)} sets of parameters")
         rows: list[dict[str, object]] = [
             {

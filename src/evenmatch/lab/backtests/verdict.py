@@ -38,7 +38,7 @@ def verdict(b: Backtest) -> list[str]:
         f"{named[variant.system]} {_behind(variant, scores[variant[:2]], top, differences[variant[:2]], b)}."
         for variant in behind
     ]
-    sentences += _tuning(b, scores)
+    sentences += [*_without_tuning(b, scores, named), *_tuning(b, scores)]
     row = min(scores.values(), key=itemgetter("log_loss"))
     if row["log_loss"] < top["log_loss"]:
         sentences.append(
@@ -132,6 +132,29 @@ def _newcomers(b: Backtest, variant: Variant) -> float:
     return sum(row["log_loss"] * row["matches"] for row in rows) / count if count >= FEW else float("inf")
 
 
+def _without_tuning(b: Backtest, scores: Mapping[tuple[str, str], Row], named: Mapping[str, str]) -> list[str]:
+    """How the best of the systems with their defaults compares with the best of the other systems as tuned."""
+    defaults = [row for (_, variant), row in scores.items() if variant == "default"]
+    if not defaults or not any(variant.variant == "tuned" for variant in b.chosen):
+        return []
+    best = min(defaults, key=itemgetter("log_loss"))
+    rivals = [variant for variant in b.chosen if variant.system != best["system"]]
+    if not rivals:
+        return []
+    rival = rivals[0]
+    apart = next(
+        row for row in b.against_best_default.to_pylist() if (row["system"], row["variant"]) == rival[:2]
+    )  # the rival's log loss minus that of the best default
+    share, low, high = (apart[name] / best["log_loss"] for name in ("difference", "low", "high"))
+    start = f"Without tuning, {best['system']} predicts best (log loss {best['log_loss']:.4f})"
+    other = named[rival.system] if "(" in named[rival.system] else f"tuned {rival.system}"
+    if low > 0.0:
+        return [f"{start}; {other} is {_percent(share)} worse ({_percent(low)} to {_percent(high)})."]
+    if high < 0.0:
+        return [f"{start}; {other} is {_percent(-share)} better ({_percent(-high)} to {_percent(-low)})."]
+    return [f"{start} and is indistinguishable from {other}."]
+
+
 def _tuning(b: Backtest, scores: Mapping[tuple[str, str], Row]) -> list[str]:
     """Effect of tuning on matches not used for tuning."""
     pairs = {
@@ -141,9 +164,14 @@ def _tuning(b: Backtest, scores: Mapping[tuple[str, str], Row]) -> list[str]:
     }
     if not pairs:
         return []
+    kept = sorted(
+        system for system in pairs if scores[system, "tuned"]["parameters"] == scores[system, "default"]["parameters"]
+    )
     gains = {system: (before - after) / before for system, (before, after) in pairs.items()}
     most = max(gains, key=lambda system: gains[system])
     sentences = [f"Tuning helped {most} most, by {_percent(gains[most])}."] if gains[most] > 0 else []
+    if kept:
+        sentences.append(f"Tuning found nothing better than the defaults of {_listed(kept)}.")
     harmed = sorted(system for system, gain in gains.items() if gain < 0)
     if harmed:
         sentences.append(

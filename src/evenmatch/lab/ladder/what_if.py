@@ -210,7 +210,7 @@ def _judge(matches: MatchTable, now: Rules, then: Rules, early: int) -> tuple[tu
         _judged(matches, Variant(rules.system.name, name, rules), cells, resamples)
         for name, rules in ((NOW, now), (THEN, then))
     ]
-    row = findings.against_best(results, results[0], cells, resamples).to_pylist()[1]
+    row = findings.against(results, results[0], cells, resamples).to_pylist()[1]
     scores = tuple(
         Score(float(result.score["log_loss"]), result.score["accuracy"], result.score["calibration_slope"])  # type: ignore[arg-type]
         for result in results
