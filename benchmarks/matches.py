@@ -95,7 +95,10 @@ def race(rng: np.random.Generator, strength: NDArray[np.float64]) -> tuple[NDArr
 
 def line_ups(rng: np.random.Generator, season: Season) -> NDArray[np.int32]:
     """Players of each match, int32 (matches, teams * team), nobody twice in one."""
-    drawn = rng.integers(season.players, size=(season.matches, season.teams * season.team), dtype=np.int32)
+    slots = season.teams * season.team
+    if slots**2 > season.players:  # nearly every draw has somebody twice
+        return np.argsort(rng.random((season.matches, season.players)), axis=1)[:, :slots].astype(np.int32)
+    drawn = rng.integers(season.players, size=(season.matches, slots), dtype=np.int32)
     while True:
         ordered = np.sort(drawn, axis=1)
         again = np.flatnonzero((ordered[:, 1:] == ordered[:, :-1]).any(1))

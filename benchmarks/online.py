@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
+import tempfile
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 
@@ -12,14 +15,17 @@ from benchmarks.figure import Figure, Section, best_in_turn
 from benchmarks.matches import Season, play
 from evenmatch import Appearance, Match, Rater, Team
 from evenmatch.history import History
+from evenmatch.service.service import Service
 from evenmatch.systems import loop
 from evenmatch.systems.system import Rules
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 SEASONS = (Season(2_000, 500, 1), Season(500, 500, 5))
 SYSTEMS = ("wager", "battlepoints", "scorefactor", "prav", "even")
+IN_SERVICE = ("trueskill", "even")
+FIRST_MATCHES = 200  # through a service, each of two new players
 ROUNDS = 15
-AIM = 50.0  # microseconds, 1v1
+AIM, AIM_OF_EVEN = 50.0, 70.0  # microseconds: 1v1; 1v1 and 5v5
 
 
 def run() -> Section:
@@ -29,8 +35,8 @@ def run() -> Section:
         history = play(season)
         matches = as_matches(history)
         alone = [one_match(history, at) for at in range(len(history))]
-        aim = AIM if season.team == 1 else None
         for name in SYSTEMS:
+            aim = AIM_OF_EVEN if name == "even" else AIM if season.team == 1 else None
             rules = evenmatch.rules(name)
             runs = (partial(rate_all, Rater(rules), matches), partial(replay_all, rules, alone))
             best_in_turn(runs, 1)
@@ -38,14 +44,38 @@ def run() -> Section:
             figures.append(Figure(f"{name} {season.form}: Rater.rate", ours, "µs", aim, False, bare, "loop.replay"))
         (elo,) = (1e6 * seconds / season.matches for seconds in best_in_turn([partial(plain_elo, matches, {})], ROUNDS))
         figures.append(Figure(f"Elo in plain Python, {season.form}", elo, "µs", None, False, None, ""))
+    figures += first_matches()
     notes = [
         "One match through `evenmatch.Rater(…).rate(match)`: checks, ratings, and a receipt with every player's change "
         f"and its factors. Mean over a season whose `Match` objects are made beforehand, best of {ROUNDS}. "
         "`loop.replay` rates the same match from arrays of numbers, journal and copy of the state included, without "
         "names, checks and receipt. Elo in plain Python is ten lines that update a dict from the same `Match` objects "
         "and tell nothing.",
+        f"First matches: {FIRST_MATCHES} duels of two new players each, recorded one by one by a `Service` on SQLite, "
+        f"every commit durable; the reference is {IN_SERVICE[0]}.",
     ]
     return Section("Rating one match as it ends", figures, notes)
+
+
+def first_matches() -> list[Figure]:
+    """Milliseconds to record a match of two new players, by each system of IN_SERVICE in turn."""
+    numbers = itertools.count()
+
+    def record(service: Service, ladder: str) -> None:
+        for number in itertools.islice(numbers, FIRST_MATCHES):
+            teams = (Team.of(f"a{number}", place=1), Team.of(f"b{number}", place=2))
+            service.record(Match(str(number), EPOCH + timedelta(seconds=number), teams, ladder=ladder))
+
+    with tempfile.TemporaryDirectory() as folder, Service.open(str(Path(folder, "ledger.db"))) as service:
+        for name in IN_SERVICE:
+            service.create_ladder(name, name, evenmatch.rules(name))
+        runs = [partial(record, service, name) for name in IN_SERVICE]
+        best_in_turn(runs, 1)
+        reference, *others = (1e3 * seconds / FIRST_MATCHES for seconds in best_in_turn(runs, 5))
+    return [
+        Figure(f"{name}: first match of two players in a service", value, "ms", None, False, reference, IN_SERVICE[0])
+        for name, value in zip(IN_SERVICE[1:], others, strict=True)
+    ]
 
 
 def as_matches(history: History) -> list[Match]:

@@ -39,7 +39,7 @@ def number(value: float) -> str:
 
 def markdown(section: Section) -> str:
     """A section of the page."""
-    lines = [f"### {section.title}", "", *(line for note in section.notes for line in (note, ""))]
+    lines = [f"### {section.title}", "", f"{machine()}.", "", *(line for note in section.notes for line in (note, ""))]
     lines += [f"| {' | '.join(HEADS)} |", "| --- | ---: | ---: | ---: | ---: |"]
     lines += [f"| {' | '.join(cells(figure))} |" for figure in section.figures]
     return "\n".join([*lines, ""])
@@ -85,9 +85,12 @@ def processor() -> str:
 
 
 def write(sections: Sequence[Section]) -> None:
-    """Put the results between the markers of the page."""
+    """Put the results between the markers of the page: each in the place of the earlier ones of its title, or last."""
     page = PAGE.read_text(encoding="utf-8")
     before, _, rest = page.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    results = "\n".join([f"{machine()}.", "", *map(markdown, sections)])
+    results, _, after = rest.partition(END)
+    _, *written = results.split("\n### ")
+    kept = {text.partition("\n")[0]: f"### {text.strip()}\n" for text in written}
+    kept |= {section.title: markdown(section) for section in sections}
+    results = "\n".join(kept.values())
     PAGE.write_text(f"{before}{BEGIN}\n\n{results}\n{END}{after}", encoding="utf-8")

@@ -189,7 +189,7 @@ class History:
     def _trusted(cls, columns: Columns) -> History:
         """Skip validation for columns that are correct by construction: it costs more than rating one match."""
         for array in columns:
-            array.flags.writeable = False
+            array.setflags(write=False)
         history = object.__new__(cls)
         object.__setattr__(history, "columns", columns)
         return history

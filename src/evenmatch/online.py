@@ -143,7 +143,7 @@ class Rater:
 
     def _gather(self, names: Sequence[str]) -> Records:
         rows = [self._rows.get(name, -1) for name in names]
-        state: Records = self._state[rows]
+        state: Records = self._state.take(rows)  # unlike an index by rows, it moves records whole
         for position, row in enumerate(rows):
             if row < 0:
                 state[position] = self._newcomer[0]
@@ -154,7 +154,7 @@ class Rater:
             self._rows.setdefault(name, len(self._rows))
         if len(self._rows) > len(self._state):
             self._state = np.concatenate((self._state, self.rules.newcomers(len(self._rows) + len(self._state))))
-        self._state[[self._rows[name] for name in names]] = state
+        self._state.put([self._rows[name] for name in names], state)
 
 
 def check_line_up(by: Rules, teams: Sequence[Sequence[str]]) -> list[str]:

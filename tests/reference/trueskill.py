@@ -9,7 +9,6 @@ from statistics import NormalDist
 from .model import SlowChange, SlowMatch, SlowPlayer, SlowTeam
 
 LEAST_WEIGHT = 0.0001
-MOST_SWEEPS = 1000
 NODES = 20  # of each panel of the quadrature
 
 
@@ -59,6 +58,7 @@ def replay(
     display: float = 3.0,
     partial_play: bool = True,
     advantage: float = 0.0,
+    sweeps: int = 1000,
     state: dict[str, dict] | None = None,
 ) -> list[SlowChange]:
     """One change per match and player. `state`: {player: {"mean": 30, "deviation": 1}}.
@@ -87,7 +87,7 @@ def replay(
         for index, team in enumerate(match.teams):
             own_mean, own_variance = performance(team.players, prior, weights, beta)
             performances.append(Belief.of(own_mean + lead_at_home(index, advantage), own_variance))
-        messages = learn(match, performances, draw, beta)
+        messages = learn(match, performances, draw, beta, sweeps)
 
         after = {}
         for index, team in enumerate(match.teams):
@@ -140,7 +140,7 @@ def draw_margin(team: SlowTeam, rival: SlowTeam, draw: float, beta: float) -> fl
     return NormalDist().inv_cdf((draw + 1) / 2) * math.sqrt(count) * beta
 
 
-def learn(match: SlowMatch, performances: list[Belief], draw: float, beta: float) -> list[Belief]:
+def learn(match: SlowMatch, performances: list[Belief], draw: float, beta: float, sweeps: int) -> list[Belief]:
     """What the places say of each team's performance."""
     order = sorted(range(len(match.teams)), key=lambda index: match.teams[index].place)
     neighbours = [(match.teams[a], match.teams[b]) for a, b in pairwise(order)]
@@ -148,11 +148,12 @@ def learn(match: SlowMatch, performances: list[Belief], draw: float, beta: float
         [performances[index] for index in order],
         [draw_margin(team, rival, draw, beta) for team, rival in neighbours],
         [team.place == rival.place for team, rival in neighbours],
+        sweeps,
     )
     return [told[order.index(index)] for index in range(len(order))]
 
 
-def sweep(teams: list[Belief], margins: list[float], drawn: list[bool]) -> list[Belief]:
+def sweep(teams: list[Belief], margins: list[float], drawn: list[bool], sweeps: int) -> list[Belief]:
     """What all comparisons of neighbours, the best team first, say of each team."""
     pairs = range(len(teams) - 1)
     to_upper, to_lower = [NOTHING for _ in pairs], [NOTHING for _ in pairs]
@@ -172,7 +173,7 @@ def sweep(teams: list[Belief], margins: list[float], drawn: list[bool]) -> list[
             )
         return change
 
-    for _ in range(MOST_SWEEPS):
+    for _ in range(sweeps):
         change = 0.0
         for pair in pairs:
             change = max(change, send(pair))

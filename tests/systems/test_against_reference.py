@@ -66,6 +66,8 @@ CASES = [
     ("trueskill", {}),
     ("trueskill", {"mean": 1500.0, "deviation": 500.0, "beta": 250.0, "tau": 5.0, "display": 0.0}),
     ("trueskill", {"draw": 0.4, "advantage": 2.0, "partial_play": False}),
+    ("trueskill", {"sweeps": 1}),
+    ("trueskill", {"sweeps": 2, "draw": 0.3, "deviation": 3.0}),
     ("trueskill", {"draw": 0.0, "tau": 0.5, "display": 1.0, "advantage": -1.0}),
     ("wenglin", {}),
     ("wenglin", {"partial_play": False, "tau": 1.0, "display": 2.0}),

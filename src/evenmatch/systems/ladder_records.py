@@ -1,4 +1,4 @@
-"""The records in which systems keep what they learn of a ladder, and how it is shown to people."""
+"""Records of players and ladders: what systems learn of a ladder, how it is shown to people, fast copies of records."""
 
 from __future__ import annotations
 
@@ -30,6 +30,11 @@ class LadderRecords(NamedTuple):
     records: Records
     pool: int
     own: int
+
+
+def copy_records(records: Records) -> Records:
+    """A copy, record by record: `copy` goes through records that hold arrays field by field, twice as slowly."""
+    return records.repeat(1)
 
 
 NO_LADDER = np.dtype([("unused", "u1")])  # of systems that learn nothing of the ladder

@@ -16,7 +16,7 @@ from evenmatch.errors import EvenmatchWarning
 from evenmatch.history import Columns, Flags, Floats, History, Integers
 from evenmatch.systems.compiled import kernel, prefetch
 from evenmatch.systems.fingerprint import fingerprint
-from evenmatch.systems.ladder_records import LadderRecords
+from evenmatch.systems.ladder_records import LadderRecords, copy_records
 from evenmatch.systems.system import Records, Rules, System
 
 # Kernels allocate nothing, so the arrays' reference counts need no keeping: with it wager is eight times slower.
@@ -279,8 +279,8 @@ def replay(
     """
     system, h = rules.system, unsigned(history.columns)
     slots = len(h.player) if journal else 0
-    state = state.copy()
-    ladders = rules.ladders(history.ladders) if ladders is None else ladders.copy()
+    state = copy_records(state)
+    ladders = rules.ladders(history.ladders) if ladders is None else copy_records(ladders)
     expected = np.empty(len(h.place))
     before, after = np.empty(slots), np.empty(slots)
     factors = np.zeros(slots, system.factor_type)

@@ -205,7 +205,7 @@ class System:
     def name_factors(self, values: Iterable[tuple[float, ...]]) -> list[dict[str, FactorValue]]:
         """The factors of slots by name, with words for those that have labels."""
         names, labelled = self._factor_names
-        listed: list[dict[str, FactorValue]] = [dict(zip(names, row, strict=True)) for row in values]
+        listed: list[dict[str, FactorValue]] = [dict(zip(names, row, strict=False)) for row in values]
         for name, labels in labelled:
             for named in listed:
                 named[name] = labels[int(named[name])]

@@ -36,7 +36,6 @@ from evenmatch.systems.system import (
 )
 
 CLOSE = 1e-9  # of a deviation: where message passing ends; the next sweep would move far less
-SWEEPS = 1000
 
 
 @dataclass(frozen=True)
@@ -54,7 +53,7 @@ class TrueskillParameters(Parameters):
     partial_play: bool = flag(True, "who played a part of the match by `seconds` counts for that part", search=True)
     advantage: float = number(0.0, -1e5, 1e5, "points that being listed first is worth", search=(-4, 12))
     sweeps: int = whole(
-        SWEEPS, 1, SWEEPS, "times that messages pass through a match of three teams or more, at most; fewer are faster"
+        1000, 1, 1000, "times that messages pass through a match of three teams or more, at most; fewer are faster"
     )
 
 
