@@ -669,6 +669,7 @@ static double root(double score) { return score >= 0.0 ? sqrt(score) : -sqrt(-sc
 void even(const History *h, Watched *state) {
     Expert experts[EXPERTS];
     double covariance[EXPERTS * EXPERTS] = {0.0}, points[EXPERTS], margins = 0.0;
+    double factor = 1.0, doubt = 0.005; /* of the calibration */
     for (int k = 0; k < EXPERTS; k++) {
         experts[k] = (Expert){{0.0, 0.003}, {0.0, 0.003}, {1.5, 1.0}, {1.5, 1.0}, {0.0, 0.002}, {0.0, 0.05}, 0.0, 0.0, 0.0, 0.25};
         covariance[k * EXPERTS + k] = 0.1;
@@ -689,7 +690,7 @@ void even(const History *h, Watched *state) {
         double x[EXPERTS], weights[EXPERTS], mixed = 0.0;
         for (int k = 0; k < EXPERTS; k++) {
             Expert *e = &experts[k];
-            weights[k] = e->weight;
+            weights[k] = factor * e->weight;
             Seen own = see(h, one, k, now, e->entry.mean, state), rival = see(h, two, k, now, e->entry.mean, state);
             double lead = own.mean - rival.mean + e->side.mean + e->own_side.mean;
             double spread = own.variance + rival.variance + e->side.variance + e->own_side.variance + 1.0;
@@ -733,10 +734,13 @@ void even(const History *h, Watched *state) {
             learn_number(&e->experience, known, push, pull, 0.05);
             if (left != 0.0) learn_number(&e->leavers, left, push, pull, 0.05);
         }
-        double chance = logistic(mixed);
+        double chance = logistic(factor * mixed), score = won(h, one, two);
         h->expected[one] = chance;
         h->expected[two] = 1.0 - chance;
-        mix(experts, covariance, x, chance, won(h, one, two));
+        doubt /= 1.0 + chance * (1.0 - chance) * mixed * mixed * doubt;
+        factor = lesser(greater(factor + doubt * mixed * (score - chance), 0.5), 1.5);
+        doubt += 1e-6;
+        mix(experts, covariance, x, logistic(mixed), score);
         margins += scored;
         for (int slot = h->slot_start[one]; slot < h->slot_start[two + 1]; slot++) {
             Watched *record = &state[h->player[slot]];

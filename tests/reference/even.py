@@ -106,6 +106,7 @@ class SlowEven:
         self.reader = views[-1] if scores else None
         self.weights = np.full(len(views), 1 / len(views))
         self.covariance = np.eye(len(views)) * 0.1
+        self.calibration = Belief(1, 0.005)
         self.margins = self.scored = self.score_square = 0.0
         self.count: dict[str, int] = {}
         self.last: dict[str, float] = {}
@@ -117,7 +118,7 @@ class SlowEven:
         for view in self.views:
             for player in players:
                 self.bring_up(view, player.name, match.time)
-        weights = self.weights.copy()
+        weights = self.calibration.mean * self.weights
         expected = self.two(match) if len(match.teams) == 2 else self.many(match)
         if self.reader:
             self.read_scores(players)
@@ -198,10 +199,11 @@ class SlowEven:
             if left:
                 view.leavers.learn(left, gradient, curvature)
         self.margins += d is not None
-        chance = sigma(float(self.weights @ log_odds))
-        curvature = chance * (1 - chance) * np.outer(log_odds, log_odds)
-        self.mix((0.5 + result / 2 - chance) * log_odds, curvature)
-        return chance, 1 - chance
+        mixed, score = float(self.weights @ log_odds), 0.5 + result / 2
+        calibrated, chance = sigma(self.calibration.mean * mixed), sigma(mixed)
+        self.calibrate((score - calibrated) * mixed, calibrated * (1 - calibrated) * mixed**2)
+        self.mix((score - chance) * log_odds, chance * (1 - chance) * np.outer(log_odds, log_odds))
+        return calibrated, 1 - calibrated
 
     def left(self, match: SlowMatch, u: float) -> float:
         """By how much those who quit changed u."""
@@ -247,6 +249,12 @@ class SlowEven:
         if self.weights.sum() < 0.2:
             self.weights = np.full(len(self.views), 0.2 / len(self.views))
 
+    def calibrate(self, gradient: float, curvature: float, times: float = 1.0) -> None:
+        factor = self.calibration
+        factor.variance = 1 / (1 / factor.variance + curvature)
+        factor.mean = min(max(factor.mean + factor.variance * gradient, 0.5), 1.5)
+        factor.variance += times * 1e-6
+
     # three teams or more
 
     def many(self, match: SlowMatch) -> list[float]:
@@ -261,12 +269,14 @@ class SlowEven:
         expected = np.zeros(len(teams))
         for i, j in pairs:
             slopes = K / np.sqrt(noise[:, i] + noise[:, j])
-            chance = sigma(float(self.weights @ (slopes * (means[:, i] - means[:, j]))))
+            mixed = float(self.weights @ (slopes * (means[:, i] - means[:, j])))
+            chance = sigma(self.calibration.mean * mixed)
             expected[i] += chance / (len(teams) - 1)
             expected[j] += (1 - chance) / (len(teams) - 1)
         compared = pairs if len(teams) - 1 <= self.rivals else ring(len(teams), self.rivals)
         push, pull = np.zeros_like(means), np.zeros_like(means)
         gradient, curvature = np.zeros(len(self.views)), np.zeros((len(self.views), len(self.views)))
+        calibration_gradient = calibration_curvature = 0.0
         for i, j in compared:
             score = 0.5 + 0.5 * ((teams[j].place > teams[i].place) - (teams[j].place < teams[i].place))
             slopes = K / np.sqrt(noise[:, i] + noise[:, j])
@@ -277,7 +287,10 @@ class SlowEven:
                 precision = h / (1 - np.minimum(noise[:, one] * h, 0.99))
                 pull[:, one] += precision
                 push[:, one] += sign * g * (1 + noise[:, one] * precision)
-            chance = sigma(float(self.weights @ log_odds))
+            mixed = float(self.weights @ log_odds)
+            calibrated, chance = sigma(self.calibration.mean * mixed), sigma(mixed)
+            calibration_gradient += mixed * (score - calibrated)
+            calibration_curvature += mixed**2 * calibrated * (1 - calibrated)
             gradient += log_odds * (score - chance)
             curvature += chance * (1 - chance) * np.outer(log_odds, log_odds)
         factor = len(pairs) / len(compared)
@@ -292,6 +305,7 @@ class SlowEven:
                 view.teach_newcomers(c, g, h)
                 view.experience.learn(known[number] - average, g, h)
         times = min(len(teams) / 2, 20) / len(compared)
+        self.calibrate(times * calibration_gradient, times * calibration_curvature, times * len(compared))
         self.mix(times * gradient, times * curvature, times * len(compared))
         return expected.tolist()
 

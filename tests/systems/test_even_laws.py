@@ -74,6 +74,7 @@ def test_weights_and_variances_stay_in_their_bounds(preset, seed):
     weight = result.ladders[0]["weight"]
     assert (weight[:count] >= 0).all()
     assert 0.2 - 1e-12 <= weight.sum() <= 1.3 + 1e-12
+    assert 0.5 <= result.ladders[0]["calibration"] <= 1.5
     most = 4 * np.array(by.compiled.variance[:count])
     assert (result.state["variance"][:, :count] > 0).all()
     assert (result.state["variance"][:, :count] <= most + 1e-12).all()

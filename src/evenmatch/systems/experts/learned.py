@@ -28,7 +28,7 @@ def learned(records: Records, params: Even, names: Sequence[str]) -> tuple[Learn
         shared = own[int(played.argmax())]
     weights = shared["weight"][: params.experts]
     share = weights / weights.sum()
-    points = weights * np.array(params.points[: params.experts])
+    points = shared["calibration"] * weights * np.array(params.points[: params.experts])
 
     def in_points(name: str, factor: float = 1.0) -> tuple[float, float, float]:
         """The experts' numbers as points of the rating, with an interval as if they erred together."""

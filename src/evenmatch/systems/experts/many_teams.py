@@ -6,7 +6,13 @@ import math
 
 from evenmatch.history import Columns, Floats, Integers
 from evenmatch.systems.compiled import kernel, rarely
-from evenmatch.systems.experts.mixing import TRIANGLE, learn_weights_of_many, sum_of_weights
+from evenmatch.systems.experts.mixing import (
+    TRIANGLE,
+    calibrated_weight,
+    learn_calibration,
+    learn_weights_of_many,
+    scale_of,
+)
 from evenmatch.systems.experts.players import (
     SLOT_COLUMNS,
     begin_slot,
@@ -25,8 +31,8 @@ from evenmatch.systems.ladder_records import LadderRecords, Records
 from evenmatch.systems.maths import logistic, score_of
 
 # Columns of scratch after those of a slot, a row per team: its mean and its noise by each expert, and the sums of the
-# messages of its rivals, gradient and precision. After them, in row 0: the log-odds of a pair, and what
-# `learn_weights_of_many` works on.
+# messages of its rivals, gradient and precision. After them, in row 0: the log-odds of a pair, what
+# `learn_weights_of_many` works on, and the gradient and the curvature by the calibration.
 MEAN = SLOT_COLUMNS
 NOISE = MEAN + EXPERTS
 PUSH = NOISE + EXPERTS
@@ -35,7 +41,8 @@ KNOWN = PULL + EXPERTS
 PAIR = KNOWN + 1
 WORK = PAIR + EXPERTS
 WORK_COLUMNS = EXPERTS + TRIANGLE + 2 * EXPERTS
-COLUMNS = WORK + WORK_COLUMNS
+CALIBRATION = WORK + WORK_COLUMNS
+COLUMNS = CALIBRATION + 2
 
 OWN_NOISE = 0.5  # variance of a team's performance: that of a difference is 1
 CERTAIN = 0.6  # the part of a contest's curvature that makes ratings more certain: its rivals err together
@@ -56,7 +63,7 @@ def many_team_odds(
         _, rival_mean, rival_variance = team_sums(b, expert, now, state, entry, params)
         slope = SLOPE / math.sqrt(variance + rival_variance + 2.0 * OWN_NOISE)
         lead = mean - rival_mean + known * ladder.records[pool].experience[expert]
-        mixed += ladder.records[pool].weight[expert] * slope * lead
+        mixed += calibrated_weight(ladder.records[pool], expert) * slope * lead
     return logistic(mixed), 0.0
 
 
@@ -78,6 +85,9 @@ def compare(scratch: Floats, i: int, j: int, score: float, record: Record, param
         scratch[i, PULL + expert] += to_own
         scratch[j, PUSH + expert] -= push * (1.0 + rival_noise * to_rival)
         scratch[j, PULL + expert] += to_rival
+    calibrated = logistic(record.calibration * mixed)
+    scratch[0, CALIBRATION] += mixed * (score - calibrated)
+    scratch[0, CALIBRATION + 1] += mixed * mixed * calibrated * (1.0 - calibrated)
     chance = logistic(mixed)
     surprise, information = score - chance, chance * (1.0 - chance)
     entry = WORK + EXPERTS
@@ -101,7 +111,7 @@ def update_many_teams(
     average = read_teams(h, m, teams, state, shared, params, scratch)
     pairs = compare_teams(h, first, teams, shared, params, scratch)
     times = (teams - 1.0) * teams / (2.0 * pairs)  # rivals for each that was met
-    scale = sum_of_weights(ladder, pool, params)
+    scale = scale_of(shared, params)
     for slot in range(low, high):
         begin_slot(scratch, slot - low)
     for expert in range(params.experts):
@@ -109,9 +119,11 @@ def update_many_teams(
     if params.scores >= 0:
         learn_scores(h, low, high, state, ladder, pool, params, scratch)
         watch_scores(h, low, high, ladder)
-    for column in range(WORK, WORK + EXPERTS + TRIANGLE):
+    for column in range(WORK, COLUMNS):
         scratch[0, column] /= pairs
-    learn_weights_of_many(shared, scratch[:1, WORK:], min(0.5 * teams, WORTH), params)
+    worth = min(0.5 * teams, WORTH)
+    learn_calibration(shared, worth * scratch[0, CALIBRATION], worth * scratch[0, CALIBRATION + 1], worth)
+    learn_weights_of_many(shared, scratch[:1, WORK:], worth, params)
     ladder.records[ladder.own].matches += 1.0
     for slot in range(low, high):
         if len(factors):
@@ -125,7 +137,7 @@ def update_many_teams(
 def read_teams(h: Columns, m: int, teams: int, state: Records, shared: Record, params: Even, scratch: Floats) -> float:
     """Write each team's mean and noise by each expert into scratch; return the teams' average experience."""
     first, average = h.team_start[m], 0.0
-    for column in range(WORK, WORK + WORK_COLUMNS):
+    for column in range(WORK, COLUMNS):
         scratch[0, column] = 0.0
     for team in range(teams):
         members = h.player[h.slot_start[first + team] : h.slot_start[first + team + 1]]
@@ -175,7 +187,7 @@ def learn_expert(
     """Let one expert learn of the players and of newcomers from the messages to their teams."""
     first, now = h.team_start[m], h.time[m]
     low = h.slot_start[first]
-    entry, weight = shared.entry[expert], shared.weight[expert]
+    entry, weight = shared.entry[expert], calibrated_weight(shared, expert)
     for team in range(teams):
         start, stop = h.slot_start[first + team], h.slot_start[first + team + 1]
         noise = scratch[team, NOISE + expert]

@@ -1,4 +1,8 @@
-"""The mixture: P = σ(Σ a · x) of the experts' log-odds x, with weights a that an online logistic regression learns."""
+"""The mixture of the experts' log-odds x: P = σ(c · Σ a · x).
+
+Online logistic regressions learn the weights a, which are never negative, and the factor c. With negative weights cut
+off the mixture alone would be too sure of itself; the factor calibrates it.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +11,11 @@ import math
 from evenmatch.history import Floats
 from evenmatch.systems.compiled import kernel, rarely
 from evenmatch.systems.experts.records import EXPERTS, LEAST_WEIGHT, MOST_WEIGHT, Even, Record
-from evenmatch.systems.ladder_records import LadderRecords
 
 FARTHEST = 20.0  # log-odds of an expert
 FORGET = 3e-6  # variance that a match adds to each weight
+LEAST_CALIBRATION, MOST_CALIBRATION = 0.5, 1.5
+FORGET_CALIBRATION = 1e-6  # variance that a match adds to the factor
 TRIANGLE = EXPERTS * (EXPERTS + 1) // 2
 
 
@@ -25,12 +30,27 @@ def log_odds(chance: float) -> float:
 
 
 @kernel
-def sum_of_weights(ladder: LadderRecords, pool: int, params: Even) -> float:
-    """The sum of the experts' weights."""
+def calibrated_weight(record: Record, expert: int) -> float:
+    """The weight of an expert's log-odds in the odds."""
+    return record.calibration * record.weight[expert]
+
+
+@kernel
+def scale_of(record: Record, params: Even) -> float:
+    """The sum of the calibrated weights."""
     total = 0.0
     for expert in range(params.experts):
-        total += ladder.records[pool].weight[expert]
-    return total
+        total += record.weight[expert]
+    return record.calibration * total
+
+
+@kernel
+def learn_calibration(record: Record, gradient: float, curvature: float, times: float) -> None:
+    """Learn the factor from the gradient and the curvature of the log-likelihood by it, of this many results."""
+    variance = record.calibration_variance / (1.0 + curvature * record.calibration_variance)
+    factor = record.calibration + variance * gradient
+    record.calibration = min(max(factor, LEAST_CALIBRATION), MOST_CALIBRATION)
+    record.calibration_variance = variance + FORGET_CALIBRATION * times
 
 
 @kernel

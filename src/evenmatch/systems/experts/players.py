@@ -112,7 +112,7 @@ def learn(
 ) -> None:
     """Move a player's mean and shrink the variance, and note what it does to the shown rating.
 
-    weight           of the expert in the mixture
+    weight           of the expert in the mixture, calibrated
     push             gradient of the log-likelihood by the lead, towards the player;  result_push: that of the result
     pull             its curvature
     share            what a member counts in the team
@@ -138,7 +138,7 @@ def learn(
 
 @kernel
 def finish_slot(state: Records, player: int, scale: float, now: int, params: Even, scratch: Floats, row: int) -> None:
-    """Write the shown rating and its deviation, and count the match; scale: the sum of the experts' weights."""
+    """Write the shown rating and its deviation, and count the match; scale: the sum of the calibrated weights."""
     record = state[player]
     record.rating = params.start + scratch[row, RATING]
     record.deviation = scratch[row, DEVIATION] / params.experts

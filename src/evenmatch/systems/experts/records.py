@@ -22,7 +22,7 @@ STATE = np.dtype(
     [
         ("rating", "f8"),
         ("deviation", "f8"),
-        ("scale", "f8"),  # sum of the experts' weights with which the rating was made
+        ("scale", "f8"),  # sum of the experts' weights with which the rating was made, calibrated
         ("games", "i8"),
         ("last_played", "i8"),
         ("mean", "f8", EXPERTS),
@@ -30,8 +30,8 @@ STATE = np.dtype(
     ],
     align=True,
 )
-# The fields of a ladder's record: in the pool's record those up to `weight_covariance` are in use, in its own the rest
-# (and the first ones, too, where ladders are not pooled).
+# The fields of a ladder's record: in the pool's record those up to `calibration_variance` are in use, in its own the
+# rest (and the first ones, too, where ladders are not pooled).
 LADDER = np.dtype(
     [
         ("side", "f8", EXPERTS),  # first-side advantage, and its variance
@@ -46,6 +46,8 @@ LADDER = np.dtype(
         ("entry_variance", "f8", EXPERTS),
         ("weight", "f8", EXPERTS),  # of the experts' log-odds in the mixture
         ("weight_covariance", "f8", EXPERTS * EXPERTS),
+        ("calibration", "f8"),  # factor of the mixed log-odds, and its variance
+        ("calibration_variance", "f8"),
         ("own_side", "f8", EXPERTS),  # first-side advantage of this ladder beyond that of the pool
         ("own_side_variance", "f8", EXPERTS),
         ("margin_square", "f8", EXPERTS),  # running means over matches with a margin d: of d²,
@@ -97,6 +99,7 @@ BODY, BODY_VARIANCE = 1.5, 1.0
 EXPERIENCE_VARIANCE = 0.002
 ENTRY_VARIANCE = 0.05
 WEIGHT_VARIANCE = 0.1
+CALIBRATION_VARIANCE = 0.005
 SEEN_DRAWS = 2.0  # of draws seen and predicted before the first match
 
 
@@ -154,7 +157,8 @@ def new_ladder(experts: int) -> tuple[object, ...]:
         each(ENTRY_VARIANCE),
     )
     own = (none, each(SIDE_VARIANCE), none, none, none)
-    return (*learned, each(1.0 / experts), weights, *own, 0.0, 0.0, 0.0, SEEN_DRAWS, SEEN_DRAWS, 0.0)
+    mixture = (each(1.0 / experts), weights, 1.0, CALIBRATION_VARIANCE)
+    return (*learned, *mixture, *own, 0.0, 0.0, 0.0, SEEN_DRAWS, SEEN_DRAWS, 0.0)
 
 
 def points_per_mean(expert: Expert) -> float:

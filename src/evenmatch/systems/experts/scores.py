@@ -7,6 +7,7 @@ import math
 from evenmatch.history import Columns, Floats
 from evenmatch.systems.compiled import kernel, rarely
 from evenmatch.systems.experts.margins import SLOWEST
+from evenmatch.systems.experts.mixing import calibrated_weight
 from evenmatch.systems.experts.players import DEVIATION, RATING
 from evenmatch.systems.experts.players import SCORES as BY_SCORES
 from evenmatch.systems.experts.records import Even
@@ -41,7 +42,7 @@ def learn_scores(
         if not math.isnan(h.score[slot]):
             skill += state[h.player[slot]].mean[expert] / count
     reach = params.score_reach * math.sqrt(params.variance[expert])
-    weight = ladder.records[pool].weight[expert] * params.points[expert]
+    weight = calibrated_weight(ladder.records[pool], expert) * params.points[expert]
     for slot in range(low, high):
         if not math.isnan(h.score[slot]):
             record, row = state[h.player[slot]], slot - low

@@ -7,7 +7,7 @@ import math
 from evenmatch.history import Columns, Floats, Integers
 from evenmatch.systems.compiled import kernel, rarely
 from evenmatch.systems.experts.margins import HALF, OUTLIER, margin_of, margin_scale, watch_margin
-from evenmatch.systems.experts.mixing import learn_weights, log_odds, sum_of_weights
+from evenmatch.systems.experts.mixing import calibrated_weight, learn_calibration, learn_weights, log_odds, scale_of
 from evenmatch.systems.experts.players import (
     SLOT_COLUMNS,
     begin_slot,
@@ -120,7 +120,7 @@ def two_team_odds(
         mixed += weight * log_odds(0.5 * (above + over))
         drawn += weight * (above - over)
         total += weight
-    score = logistic(mixed)
+    score = logistic(ladder.records[pool].calibration * mixed)
     own = ladder.records[ladder.own]
     draw = min(drawn / total * own.draws / own.predicted_draws, 2.0 * score, 2.0 * (1.0 - score))
     return score - 0.5 * draw, draw
@@ -151,23 +151,25 @@ def update_two_teams(
     pool = pool_of(ladder, params)
     shared, own = ladder.records[pool], ladder.records[ladder.own]
     margin = margin_of(h, first, ahead)
-    scale = sum_of_weights(ladder, pool, params)
+    scale = scale_of(shared, params)
     left = left_by_leavers(h, m)
-    mixed, drawn, by_side, by_sizes = 0.0, 0.0, 0.0, 0.0
+    mixed, drawn, by_side, by_sizes = 0.0, 0.0, 0.0, 0.0  # of these, the first is not calibrated
     for slot in range(low, high):
         begin_slot(scratch, slot - low)
     for expert in range(params.experts):
-        weight = shared.weight[expert]
+        weight = calibrated_weight(shared, expert)
         x, draw, side, sizes = rate_by_expert(h, m, expert, margin, left, state, ladder, pool, params, scratch)
         scratch[0, ODDS + expert] = x
-        mixed += weight * x
+        mixed += shared.weight[expert] * x
         drawn += weight * draw
         by_side += weight * side
         by_sizes += weight * sizes
     if params.scores >= 0:
         learn_scores(h, low, high, state, ladder, pool, params, scratch)
         watch_scores(h, low, high, ladder)
-    learn_weights(shared, scratch, 0, ODDS, logistic(mixed), score_of(ahead), params)
+    score, chance = score_of(ahead), logistic(shared.calibration * mixed)
+    learn_calibration(shared, mixed * (score - chance), mixed * mixed * chance * (1.0 - chance), 1.0)
+    learn_weights(shared, scratch, 0, ODDS, logistic(mixed), score, params)
     own.draws += 1.0 if ahead == 0 else 0.0
     own.predicted_draws += drawn / scale
     own.margins += 0.0 if math.isnan(margin) else 1.0
@@ -251,7 +253,7 @@ def learn_teams(
     scratch: Floats,
 ) -> None:
     """Let one expert learn of the players, and of newcomers."""
-    entry, weight = shared.entry[expert], shared.weight[expert]
+    entry, weight = shared.entry[expert], calibrated_weight(shared, expert)
     learning = 0.0
     share, _, variance = team_sums(h.player[low:middle], expert, now, state, entry, params)
     rival_share, _, rival_variance = team_sums(h.player[middle:high], expert, now, state, entry, params)
