@@ -64,7 +64,6 @@ PARTS: Mapping[str, Callable[[], AbstractContextManager[None]]] = {
     "teams by their sum (α 0)": lambda: experts(share=0.0),
     "teams by their mean (α 1)": lambda: experts(share=1.0),
     "experts in equal parts": lambda: constants(WEIGHT_VARIANCE=0.0),
-    "no calibration": lambda: constants(CALIBRATION_VARIANCE=0.0),
 }
 
 
