@@ -670,6 +670,7 @@ void even(const History *h, Watched *state) {
     Expert experts[EXPERTS];
     double covariance[EXPERTS * EXPERTS] = {0.0}, points[EXPERTS], margins = 0.0;
     double factor = 1.0, doubt = 0.005; /* of the calibration */
+    double means[5] = {0.0}, decided = 0.0, worth = 1.0; /* of margins */
     for (int k = 0; k < EXPERTS; k++) {
         experts[k] = (Expert){{0.0, 0.003}, {0.0, 0.003}, {1.5, 1.0}, {1.5, 1.0}, {0.0, 0.002}, {0.0, 0.05}, 0.0, 0.0, 0.0, 0.25};
         covariance[k * EXPERTS + k] = 0.1;
@@ -711,7 +712,7 @@ void even(const History *h, Watched *state) {
             double pull = slope * slope * (ahead > 0 ? fall : ahead < 0 ? rise : rise + fall);
             if (scored) {
                 if (margins >= 3.0 && e->square > 0.0) {
-                    double part = BY_MARGIN[k] * margins / (margins + 5.0), limit = 4.0 * sqrt(spread);
+                    double part = BY_MARGIN[k] * worth * margins / (margins + 5.0), limit = 4.0 * sqrt(spread);
                     double unit = (e->product + sqrt(e->product * e->product + 4.0 * e->square * e->spread)) / (2.0 * e->square);
                     double surprise = lesser(greater(unit * margin - lead, -limit), limit);
                     push = part * surprise / spread + (1.0 - part) * push;
@@ -742,6 +743,18 @@ void even(const History *h, Watched *state) {
         doubt += 1e-6;
         mix(experts, covariance, x, logistic(mixed), score);
         margins += scored;
+        if (scored && ahead != 0) {
+            double size = fabs(margin), odds = ahead > 0 ? mixed : -mixed;
+            double values[] = {size, odds, size * size, odds * odds, size * odds};
+            double rate = greater(1.0 / (decided + 1.0), 0.0005);
+            for (int i = 0; i < 5; i++) means[i] += rate * (values[i] - means[i]);
+            decided += 1.0;
+            double by_size = means[2] - means[0] * means[0], by_odds = means[3] - means[1] * means[1];
+            bool differ = by_size > 0.01 * means[2] && by_odds > 0.0;
+            double r = differ ? (means[4] - means[0] * means[1]) / sqrt(by_size * by_odds) : 0.0;
+            double seen = lesser(decided, 2000.0);
+            worth = lesser(greater((seen * r + 50.0 * 0.1) / (seen + 50.0) / 0.1, 0.0), 1.0);
+        }
         for (int slot = h->slot_start[one]; slot < h->slot_start[two + 1]; slot++) {
             Watched *record = &state[h->player[slot]];
             record->rating = 1500.0;

@@ -98,6 +98,27 @@ def replay(
     return [change for match in matches for change in slow.rate(match)]
 
 
+@dataclass
+class Running:
+    """Running means over decided matches with a margin: of |d|, o, their squares and their product."""
+
+    means: np.ndarray = field(default_factory=lambda: np.zeros(5))
+    count: int = 0
+
+    def watch(self, size: float, odds: float) -> None:
+        values = np.array([size, odds, size * size, odds * odds, size * odds])
+        self.means += max(1 / (self.count + 1), 0.0005) * (values - self.means)
+        self.count += 1
+
+    def worth(self) -> float:
+        size, odds, size_square, odds_square, product = self.means
+        correlation = 0.0
+        if size_square - size**2 > 0.01 * size_square and odds_square > odds**2:
+            correlation = (product - size * odds) / math.sqrt((size_square - size**2) * (odds_square - odds**2))
+        matches = min(self.count, 2000)
+        return min(max((matches * correlation + 50 * 0.1) / (matches + 50) / 0.1, 0), 1)
+
+
 class SlowEven:
     """A ladder that is rated match by match."""
 
@@ -108,6 +129,7 @@ class SlowEven:
         self.covariance = np.eye(len(views)) * 0.1
         self.calibration = Belief(1, 0.005)
         self.margins = self.scored = self.score_square = 0.0
+        self.sizes: Running = Running()
         self.count: dict[str, int] = {}
         self.last: dict[str, float] = {}
         self.shown: dict[str, float] = {}
@@ -199,6 +221,8 @@ class SlowEven:
             if left:
                 view.leavers.learn(left, gradient, curvature)
         self.margins += d is not None
+        if d is not None and result:
+            self.sizes.watch(abs(d), result * float(self.weights @ log_odds))
         mixed, score = float(self.weights @ log_odds), 0.5 + result / 2
         calibrated, chance = sigma(self.calibration.mean * mixed), sigma(mixed)
         self.calibrate((score - calibrated) * mixed, calibrated * (1 - calibrated) * mixed**2)
@@ -226,7 +250,7 @@ class SlowEven:
         if self.margins >= 3 and view.square > 0:
             root = math.sqrt(view.product**2 + 4 * view.square * view.spread)
             kappa = (view.product + root) / (2 * view.square)
-            part = view.part * self.margins / (self.margins + 5)
+            part = view.part * self.sizes.worth() * self.margins / (self.margins + 5)
             gradient = part * clip(kappa * d - z, 4 * math.sqrt(v)) / v + (1 - part) * gradient
             curvature = part / v + (1 - part) * curvature
             if self.wins_gain and result:

@@ -124,3 +124,21 @@ def test_a_bound_of_rivals_changes_a_large_contest_little_and_a_small_one_not_at
     assert 0 < np.abs(apart).max() < 40
     few = Match("m", after(1), teams[:20], "default")
     assert Rater(rules("even", rivals=20)).rate(few) == Rater(rules("even")).rate(few)
+
+
+@pytest.mark.parametrize(
+    ("kind", "least", "most"), [("by skill", 0.99, 1.0), ("random", 0.0, 0.4), ("alike", 0.0, 0.1)]
+)
+def test_margins_count_as_far_as_they_tell_of_skill(kind, least, most):
+    rng = np.random.default_rng(3)
+    skill = rng.normal(0, 1.5, 60)
+    rater = Rater(rules("even"))
+    for number in range(1500):
+        a, b = rng.choice(60, 2, replace=False)
+        lead = skill[a] - skill[b] + rng.logistic()
+        size = {"by skill": 1 + round(4 * abs(lead)), "random": 1 + rng.integers(12), "alike": 1}[kind]
+        places, scores = ((1, 2), (20 + size, 20)) if lead > 0 else ((2, 1), (20, 20 + size))
+        sides = zip((a, b), places, scores, strict=True)
+        teams = tuple(Team.of(str(who), place=place, score=float(score)) for who, place, score in sides)
+        rater.rate(Match(f"m{number}", after(number), teams, "default"))
+    assert least <= rater._ladders[1]["margin_worth"] <= most

@@ -41,7 +41,7 @@ def learned(records: Records, params: Even, names: Sequence[str]) -> tuple[Learn
         return middle, middle - width, middle + width
 
     none = math.nan
-    counted = float(parts @ (own["margins"] / (own["margins"] + HALF)))
+    counted = float(parts @ (own["margin_worth"] * own["margins"] / (own["margins"] + HALF)))
     by_margin = counted * float(share @ np.array(params.margin[: params.experts]))
     return (
         Learned("side", "advantage of the team that is listed first", "points", *in_points("side")),

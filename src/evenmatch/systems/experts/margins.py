@@ -11,6 +11,9 @@ from evenmatch.systems.ladder_records import LadderRecords
 POWER = 0.8  # of the difference of the roots of the scores
 SLOWEST = 0.0005  # the least part that a match has in the running means
 ENOUGH, HALF = 3.0, 5.0  # matches with a margin before it counts, and with which it counts half
+TELLING = 0.1  # correlation of a margin with the winner's odds from which margins count in full
+TRUSTED = 50.0  # matches with that correlation that are taken for granted at first
+ALIKE = 0.01  # of the mean square: margins whose variance is no larger are all alike
 OUTLIER = 4.0  # deviations by which a margin may differ from what was predicted, at most
 
 
@@ -33,6 +36,32 @@ def margin_of(h: Columns, first: int, lead: int) -> float:
         return 0.0
     size = abs(signed_root(a) - signed_root(b)) ** POWER
     return size if lead > 0 else -size
+
+
+@kernel
+def watch_worth(ladder: LadderRecords, size: float, odds: float) -> None:
+    """Update how far margins count, from 0 to 1, with a decided match: its margin and the winner's log-odds.
+
+    Where favourites win by no more than others do, the size of a margin says nothing about skill: scores are all alike,
+    or random.
+    """
+    own = ladder.records[ladder.own]
+    rate = max(1.0 / (own.decided + 1.0), SLOWEST)
+    own.margin_size += rate * (size - own.margin_size)
+    own.margin_size_square += rate * (size * size - own.margin_size_square)
+    own.winner_odds += rate * (odds - own.winner_odds)
+    own.winner_odds_square += rate * (odds * odds - own.winner_odds_square)
+    own.size_times_odds += rate * (size * odds - own.size_times_odds)
+    own.decided += 1.0
+    size_variance = own.margin_size_square - own.margin_size * own.margin_size
+    odds_variance = own.winner_odds_square - own.winner_odds * own.winner_odds
+    correlation = 0.0
+    if size_variance > ALIKE * own.margin_size_square and odds_variance > 0.0:
+        product = own.size_times_odds - own.margin_size * own.winner_odds
+        correlation = product / math.sqrt(size_variance * odds_variance)
+    matches = min(own.decided, 1.0 / SLOWEST)
+    correlation = (matches * correlation + TRUSTED * TELLING) / (matches + TRUSTED)
+    own.margin_worth = min(max(correlation / TELLING, 0.0), 1.0)
 
 
 @kernel

@@ -54,6 +54,13 @@ LADDER = np.dtype(
         ("margin_lead", "f8", EXPERTS),  # of d times the predicted lead,
         ("lead_variance", "f8", EXPERTS),  # of the variance of the lead
         ("margins", "f8"),  # how many matches
+        ("margin_size", "f8"),  # running means over decided matches with a margin: of |d|,
+        ("margin_size_square", "f8"),  # of d²,
+        ("winner_odds", "f8"),  # of the mixed log-odds of the winner,
+        ("winner_odds_square", "f8"),  # of their square,
+        ("size_times_odds", "f8"),  # of |d| times them
+        ("decided", "f8"),  # how many matches
+        ("margin_worth", "f8"),  # how far margins count, from 0 to 1
         ("score_square", "f8"),  # mean square of players' scores around the mean of their match
         ("scores", "f8"),  # how many of them
         ("draws", "f8"),  # that were seen, and that were predicted
@@ -158,7 +165,7 @@ def new_ladder(experts: int) -> tuple[object, ...]:
     )
     own = (none, each(SIDE_VARIANCE), none, none, none)
     mixture = (each(1.0 / experts), weights, 1.0, CALIBRATION_VARIANCE)
-    return (*learned, *mixture, *own, 0.0, 0.0, 0.0, SEEN_DRAWS, SEEN_DRAWS, 0.0)
+    return (*learned, *mixture, *own, *(0.0,) * 7, 1.0, 0.0, 0.0, SEEN_DRAWS, SEEN_DRAWS, 0.0)
 
 
 def points_per_mean(expert: Expert) -> float:

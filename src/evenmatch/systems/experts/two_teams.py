@@ -6,7 +6,14 @@ import math
 
 from evenmatch.history import Columns, Floats, Integers
 from evenmatch.systems.compiled import kernel, rarely
-from evenmatch.systems.experts.margins import HALF, OUTLIER, margin_of, margin_scale, watch_margin
+from evenmatch.systems.experts.margins import (
+    HALF,
+    OUTLIER,
+    margin_of,
+    margin_scale,
+    watch_margin,
+    watch_worth,
+)
 from evenmatch.systems.experts.mixing import calibrated_weight, learn_calibration, learn_weights, log_odds, scale_of
 from evenmatch.systems.experts.players import (
     SLOT_COLUMNS,
@@ -172,7 +179,10 @@ def update_two_teams(
     learn_weights(shared, scratch, 0, ODDS, logistic(mixed), score, params)
     own.draws += 1.0 if ahead == 0 else 0.0
     own.predicted_draws += drawn / scale
-    own.margins += 0.0 if math.isnan(margin) else 1.0
+    if not math.isnan(margin):
+        own.margins += 1.0
+        if ahead != 0:
+            watch_worth(ladder, abs(margin), mixed if ahead > 0 else -mixed)
     own.matches += 1.0
     for slot in range(low, high):
         if len(factors):
@@ -222,7 +232,7 @@ def rate_by_expert(
     if not math.isnan(margin):
         unit = margin_scale(ladder, expert)
         if unit > 0.0:
-            part = params.margin[expert] * own.margins / (own.margins + HALF)
+            part = params.margin[expert] * own.margin_worth * own.margins / (own.margins + HALF)
             limit = OUTLIER * math.sqrt(spread)
             surprise = min(max(unit * margin - lead, -limit), limit)
             result_push *= 1.0 - part
