@@ -333,3 +333,22 @@ def warm_up() -> None:
         service.record_many(LADDER, numbered_matches(0, 20))
         service.import_matches(LADDER, tables.from_matches(numbered_matches(10, 30)))
         correct_match(service, "m3")
+
+
+def record_around_a_freeze(url: str, pipe: Connection) -> None:
+    """Take the ladder's lock, be frozen, and record what was interrupted again after waking up."""
+    with Service.open(url) as service:
+        service.record(numbered_match(0))
+        try:
+            with service.database.write() as store:
+                store.lock(LADDER)
+                pipe.send("locked")
+                while not pipe.poll(0.05):  # the freeze falls into this wait
+                    pass
+                store.run("UPDATE ladder SET divided_at = 7 WHERE name = ?", LADDER)
+        except StoreError as error:
+            pipe.send(str(error))
+        else:
+            pipe.send("the transaction went on")
+        service.record(numbered_match(1))
+        pipe.send("recorded")

@@ -7,10 +7,10 @@ import re
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import sqlalchemy as sa
@@ -35,7 +35,26 @@ EXPECTED = (
 )
 DURABLE = ("journal_mode=WAL", "synchronous=FULL", "wal_autocheckpoint=8192", "cache_size=-131072")
 
-ALIVE = {"connect_timeout": 10, "tcp_user_timeout": 30_000}  # s, ms: timeouts for an unreachable server
+# Of a client: seconds, but milliseconds for tcp_user_timeout, until a server that cannot be reached counts as lost.
+ALIVE = {
+    "connect_timeout": 10,
+    "tcp_user_timeout": 30_000,
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+}
+# Time limits in seconds that a PostgreSQL server applies to a write transaction, so that a process which is frozen or
+# has vanished does not stop others.
+IDLE_LIMIT = 3.0  # it waits for its process, unless it is `patient`
+PATIENT_IDLE_LIMIT = 120.0  # it waits for its process and is `patient`
+LOCK_LIMIT = 10.0  # a statement waits for a lock
+STATEMENT_LIMIT = 60.0  # a statement runs
+WRITING = {
+    "idle_in_transaction_session_timeout": f"{IDLE_LIMIT:g}s",
+    "lock_timeout": f"{LOCK_LIMIT:g}s",
+    "statement_timeout": f"{STATEMENT_LIMIT:g}s",
+}
+WRITING_PATIENTLY = {"idle_in_transaction_session_timeout": f"{PATIENT_IDLE_LIMIT:g}s"}
 
 
 class Database:
@@ -78,11 +97,17 @@ class Database:
                 yield Store(connection, self.rows)
 
     @contextmanager
-    def write(self) -> Iterator[Store]:
-        """Begin a write transaction: committed durably when the block ends, rolled back if it raises."""
+    def write(self, *, patient: bool = False) -> Iterator[Store]:
+        """Begin a write transaction: committed durably when the block ends, rolled back if it raises.
+
+        A PostgreSQL server ends it when the process keeps it waiting for IDLE_LIMIT.
+        patient  it may compute for longer between two statements, up to PATIENT_IDLE_LIMIT, and wait for locks
+        """
         with self._translated_errors(), self._write_lock, self._engine.connect() as plain:
             connection = plain.execution_options(**({"immediate": True} if self._sqlite else {}))
             with connection.begin():
+                if not self._sqlite:
+                    _set_locally(connection, WRITING_PATIENTLY if patient else WRITING)
                 yield Store(connection, self.rows)
 
     @contextmanager
@@ -121,7 +146,7 @@ class Database:
         config = Config()
         config.set_main_option("script_location", "evenmatch.ledger:migrations")
         known = {script.revision for script in ScriptDirectory.from_config(config).walk_revisions()}
-        with self.write() as store:
+        with self.write(patient=True) as store:
             connection = store.connection
             if not self._sqlite:
                 connection.execute(sa.select(sa.func.pg_advisory_xact_lock(MIGRATING)))
@@ -204,6 +229,13 @@ def _postgres_engine(url: URL) -> sa.Engine:
     return engine
 
 
+def _set_locally(connection: sa.Connection, settings: Mapping[str, str]) -> None:
+    """Set these parameters of the server until the transaction ends."""
+    driver: Any = connection.connection.driver_connection
+    calls = ", ".join(["set_config(%s, %s, true)"] * len(settings))
+    driver.execute(f"SELECT {calls}", [part for pair in settings.items() for part in pair])
+
+
 def _note_use(_: object, record: sa.pool.ConnectionPoolEntry) -> None:
     record.info["used"] = time.monotonic()
 
@@ -235,6 +267,8 @@ def _explained(error: BaseException) -> str:
             "disk i/o error",
             "file too large",
         ): "the disk failed, or the file reached a size limit; nothing was saved",
+        ("lock timeout",): f"another process has held a lock for {LOCK_LIMIT:g} s; nothing was saved, try again",
+        ("statement timeout",): f"a statement took longer than {STATEMENT_LIMIT:g} s; nothing was saved, try again",
         ("unable to open",): "the file cannot be opened; expected a file in a writable folder",
         ("authentication", "role "): "the server refused the login",
     }

@@ -222,13 +222,19 @@ class PostgresRows:
         )
 
     def lock(self, connection: sa.Connection, ladder: str, sql: str, *values: object) -> list[Row]:
-        """Lock the ladder with FOR UPDATE and names with a shared advisory lock, in one round trip."""
+        """Lock the ladder with FOR UPDATE and names with a shared advisory lock, in one round trip.
+
+        Not by a pipeline: psycopg ends one with a Flush message, after which the server no longer counts how long a
+        transaction is idle, and a process frozen while it holds these locks would stop all others.
+        """
+        from psycopg import ClientCursor  # noqa: PLC0415 - the driver is an extra
+
         driver: Any = connection.connection.driver_connection
-        with driver.cursor(binary=True) as cursor:
-            with driver.pipeline():
-                driver.execute("SELECT pg_advisory_xact_lock_shared(%b)", (NAMES,))
-                driver.execute("SELECT 1 FROM ladder WHERE name = %b FOR UPDATE", (ladder,))
-                cursor.execute(sql.replace("?", "%b"), values)
+        with ClientCursor(driver) as cursor:
+            locking = "SELECT pg_advisory_xact_lock_shared(%s); SELECT 1 FROM ladder WHERE name = %s FOR UPDATE; "
+            cursor.execute(locking + sql.replace("?", "%s"), (NAMES, ladder, *values))
+            for _ in range(2):
+                cursor.nextset()
             rows: list[Row] = cursor.fetchall()
             return rows
 

@@ -295,7 +295,7 @@ class Service(Transacting):
     def settled(self, ladder: str) -> Iterator[tuple[Store, Head]]:
         """Lock a ladder for writing after bringing its ratings up to date with its ledger."""
         self.rebuild(ladder)
-        with self._write(ladder) as (store, head):
+        with self._write(ladder, patient=True) as (store, head):
             if head.due is not None:
                 raise ConflictError(f"ladder {ladder!r} is being corrected by another request; try again")
             yield store, head

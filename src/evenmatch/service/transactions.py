@@ -46,8 +46,8 @@ class Transacting:
             yield store
 
     @contextmanager
-    def _writing(self) -> Iterator[Store]:
-        with self.database.write() as store:
+    def _writing(self, *, patient: bool = False) -> Iterator[Store]:
+        with self.database.write(patient=patient) as store:
             yield store
 
     @contextmanager
@@ -62,6 +62,6 @@ class Transacting:
             yield store_and_head
 
     @contextmanager
-    def _write(self, ladder: str) -> Iterator[tuple[Store, Head]]:
-        with self._writing() as store:
+    def _write(self, ladder: str, *, patient: bool = False) -> Iterator[tuple[Store, Head]]:
+        with self._writing(patient=patient) as store:
             yield store, store.lock(ladder)

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from evenmatch.compile_notice import load_kernels
 from evenmatch.errors import BadRowsError, RowProblem
 from evenmatch.history import History
 from evenmatch.ledger.database import Database
@@ -59,18 +60,20 @@ def import_matches(
         refused = tuple[RowProblem, ...]()
         head = store.head(ladder)
         Settings.read(head.settings).check_open(ladder)
+        rules = corrections.read_plan(store, head, head.planned).last_rules
         if rated:
             read = len(matches.skipped)
-            matches = rateable(matches, corrections.read_plan(store, head, head.planned).last_rules, skip_bad=skip_bad)
+            matches = rateable(matches, rules, skip_bad=skip_bad)
             refused = matches.skipped[read:]
         conflicts = [*_conflicts(store, ladder, matches, rated), *_twice(store, matches), *_to_come(matches, clock())]
     if conflicts and not skip_bad:
         raise BadRowsError(matches.source.name, conflicts, all_bad=len(conflicts) == len(matches))
+    load_kernels(rules)  # compiled in a transaction, they would keep its lock for seconds
     left_out = {problem.match_id for problem in conflicts}
     added = known = done = 0
     position = head.position
     for batch in _batches(matches, rated):
-        with database.write() as store:
+        with database.write(patient=True) as store:
             head = store.lock(ladder)
             present = events.find(store, head, batch.ids)
             wanted = [index for index, match_id in enumerate(batch.ids) if match_id not in left_out]

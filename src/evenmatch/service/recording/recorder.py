@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from evenmatch.compile_notice import load_kernels
 from evenmatch.errors import BadRowsError, ConflictError, EvenmatchError, InputError, RowProblem
 from evenmatch.ledger.database import Database
 from evenmatch.ledger.events import write_body
@@ -45,6 +46,8 @@ class Recorder:
         """
         if not len(reports):
             return []
+        if ladder not in self._plans:
+            self._prepare(ladder)
         now = self._clock()
         view = self._boards.young(ladder, now) or self._boards.view(ladder, now, fresh=False)
         return self._record(ladder, view, reports)
@@ -81,6 +84,12 @@ class Recorder:
         if divided:
             self._boards.divided(view, now)
         return outcomes
+
+    def _prepare(self, ladder: str) -> None:
+        """Load the kernels of a ladder; compiled in a transaction, they would keep its lock for seconds."""
+        with self._database.read() as store:
+            plan = self._plan(store, store.head(ladder))
+        load_kernels(plan.last_rules)
 
     def _plan(self, store: Store, head: Head) -> Plan:
         """The plan of the live generation, read again only after it changed."""

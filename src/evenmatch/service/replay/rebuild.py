@@ -83,7 +83,7 @@ def rebuild(
 
 def mend_appearances(database: Database, ladder: str) -> None:
     """Recreate the table of appearances (which player is in which match) if it does not agree with the matches."""
-    with database.write() as store:
+    with database.write(patient=True) as store:
         head = store.lock(ladder)
         sums = np.zeros(3, np.int64)
         for block, _ in events.read_blocks(store, head, 0, head.position):
