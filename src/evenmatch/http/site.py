@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from starlette.requests import Request
 
-from evenmatch.errors import EvenmatchError, UnknownNameError
+from evenmatch.errors import EvenmatchError, StoreError, UnknownNameError
 from evenmatch.http.cached_responses import CachedResponses
 from evenmatch.http.logs import log
 from evenmatch.http.metrics import HttpMetrics
@@ -38,6 +38,8 @@ from evenmatch.service.service import Service
 from evenmatch.service.webhooks.subscriptions import Webhooks
 
 T = TypeVar("T")
+REPORT_LIMIT = 15.0  # seconds after which a report, or a request to a queue, is answered with an error
+CALL_LIMIT = 60.0  # seconds after which any other request is, unless its work may take longer
 THREADS = 16  # for blocking calls; the connection pool keeps eight connections open and adds more under load
 
 
@@ -69,9 +71,13 @@ class Site:
         self.sessions = Sessions(self.service.database, self.service.clock, self.keys, self.tokens)
         self.views = ViewCache(self.service, self.threads, self.answers)
         start = self.threads.submit
-        self.reports: GroupCommit[ReportBatch, list[Outcome]] = GroupCommit(self._record, start, _log_bug, len)
-        self.wishes: GroupCommit[QueueRequest, RequestResult] = GroupCommit(self._queue, start, _log_bug)
-        self.status_reads: GroupCommit[int, Status] = GroupCommit(self._statuses, start, _log_bug)
+        self.reports: GroupCommit[ReportBatch, list[Outcome]] = GroupCommit(
+            self._record, start, _log_bug, len, REPORT_LIMIT
+        )
+        self.wishes: GroupCommit[QueueRequest, RequestResult] = GroupCommit(
+            self._queue, start, _log_bug, within=REPORT_LIMIT
+        )
+        self.status_reads: GroupCommit[int, Status] = GroupCommit(self._statuses, start, _log_bug, within=REPORT_LIMIT)
         self.key_limit = RateLimit(options.rate, options.burst)
         self.player_limit = RateLimit(options.player_rate, options.player_burst)
         self.open_limit = RateLimit(options.open_rate, options.open_burst)
@@ -87,9 +93,20 @@ class Site:
         """
         return Visibility.of((await self.views.view(ladder)).settings, caller, ladder)
 
-    async def work(self, function: Callable[..., T], *arguments: object) -> T:
-        """Call a blocking function in a worker thread and return its result."""
-        return await asyncio.get_running_loop().run_in_executor(self.threads, function, *arguments)
+    async def work(self, function: Callable[..., T], *arguments: object, within: float | None = CALL_LIMIT) -> T:
+        """Call a blocking function in a worker thread and return its result.
+
+        within  None: it may take as long as it needs
+        Raises StoreError if it takes longer; a call that has begun goes on.
+        """
+        running = asyncio.get_running_loop().run_in_executor(self.threads, function, *arguments)
+        try:
+            async with asyncio.timeout(within):
+                return await running
+        except TimeoutError:
+            raise StoreError(
+                f"this was not answered within {within:g} s; a change may have been made: read before you repeat it"
+            ) from None
 
     def _record(self, ladder: str, batches: Sequence[ReportBatch]) -> list[list[Outcome]]:
         joined = ReportBatch.joined(batches)

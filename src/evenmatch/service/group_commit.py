@@ -42,6 +42,7 @@ class GroupCommit(Generic[Request, Result]):
     start   calls a function in a thread; only for requests of an event loop
     failed  called with an exception of `work` that is a bug; its requests get a StoreError
     weigh   the weight of a request
+    within  seconds after which a request of an event loop gets a StoreError instead of its result
     """
 
     def __init__(
@@ -50,8 +51,9 @@ class GroupCommit(Generic[Request, Result]):
         start: Callable[..., object] = lambda call, *arguments: call(*arguments),
         failed: Callable[[BaseException], None] = lambda error: None,
         weigh: Callable[[Request], int] = lambda _: 1,
+        within: float | None = None,
     ) -> None:
-        self._work, self._start, self._failed, self._weigh = work, start, failed, weigh
+        self._work, self._start, self._failed, self._weigh, self._within = work, start, failed, weigh, within
         self._guard = threading.Lock()
         # By ladder, while a call runs or is about to: the requests that wait, each with its promise.
         self._waiting: dict[str, list[tuple[Request, Promise[Result]]]] = {}
@@ -73,11 +75,18 @@ class GroupCommit(Generic[Request, Result]):
         return promise.outcome  # type: ignore[return-value] # by now there is one
 
     async def one(self, ladder: str, request: Request) -> Result:
-        """The result of a request of this event loop. Raises the error that refused it."""
+        """The result of a request of this event loop. Raises the error that refused it, StoreError after `within`."""
         promise: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
         if self._is_first(ladder, request, promise):
             self._start(self._lead, ladder)
-        return await promise
+        try:
+            async with asyncio.timeout(self._within):
+                return await promise
+        except TimeoutError:
+            raise StoreError(
+                f"the database has not answered for {self._within:g} s; it is not known whether this was stored; "
+                "send it again"
+            ) from None
 
     def _is_first(self, ladder: str, request: Request, promise: Promise[Result]) -> bool:
         """Have a request wait; return whether no call runs for the ladder, so that the caller must begin one."""

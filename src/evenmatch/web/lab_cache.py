@@ -72,7 +72,7 @@ class LabCache:
     async def _compute(self, site: Site, view: View) -> CachedHealth:
         name = view.head.name
         try:
-            report = await site.work(_compute_health, site, view)
+            report = await site.work(_compute_health, site, view, within=None)
         finally:
             del self._computing[name]
         self._reports[name] = report

@@ -260,7 +260,7 @@ class PageRequest:
             }
             return render(template, values)
 
-        response = HTMLResponse(await self.site.work(page), status)
+        response = HTMLResponse(await self.site.work(page, within=None), status)
         if not kept:
             response.headers["Cache-Control"] = "no-store"
         if NOTICE in self.request.cookies:

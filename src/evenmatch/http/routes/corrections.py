@@ -116,12 +116,12 @@ async def _correct(
 ) -> Response:
     site = site_of(request)
     if preview:
-        effect = await site.work(site.service.preview, ladder, correction, None, event_id)
+        effect = await site.work(site.service.preview, ladder, correction, None, event_id, within=None)
         return written(
             CorrectionResult(told=effect.told, there_already=effect.done, preview=True, foreseen=preview_out(effect))
         )
     service = site.service.noting(correcting(caller, ladder, correction, context_of(request.scope).id))
-    applied = await site.work(service.correct, ladder, correction, None, event_id)
+    applied = await site.work(service.correct, ladder, correction, None, event_id, within=None)
     summary = f"{event_id!r} was already applied" if applied is None else applied.told
     return written(CorrectionResult(told=summary, there_already=applied is None, preview=False, foreseen=None))
 

@@ -11,6 +11,8 @@ from evenmatch.http.models.health import Health
 from evenmatch.http.problems import OTHERS, STARTING, make_problem, respond
 from evenmatch.http.site import site_of
 
+READY_LIMIT = 5.0  # seconds within which the database must answer
+
 router = APIRouter(tags=["health"])
 
 
@@ -32,7 +34,7 @@ async def ready(request: Request) -> Response:
     if not site.kernels.ready.is_set():
         return _not_loaded()
     try:
-        await site.work(site.service.database.version)
+        await site.work(site.service.database.version, within=READY_LIMIT)
     except StoreError:
         return respond(make_problem(OTHERS[503], "the database does not answer"))
     return Response(Health(status="ok").model_dump_json(), media_type="application/json")

@@ -85,7 +85,7 @@ async def change_rules(ladder: str, asked: RulesChange, request: Request, caller
     If the new rules cannot rate some matches, the job fails and lists them, unless `skip_bad` leaves them unrated.
     """
     site = site_of(request)
-    change_of_rules = await site.work(_rules_change, site, ladder, asked)
+    change_of_rules = await site.work(_rules_change, site, ladder, asked, within=None)
     body = {**asked.model_dump(mode="json", by_alias=True, exclude_unset=True)}
     service = site.service.noting(audit_entry(request, caller, "rules.changed", ladder, body=body))
 
@@ -113,7 +113,7 @@ async def preview_rules(ladder: str, asked: RulesChange, request: Request, _: Ad
         change = _rules_change(site, ladder, asked)
         return NOTHING if change is None else site.service.preview(ladder, change, event_id=asked.id)
 
-    return written(preview_out(await site.work(look)))
+    return written(preview_out(await site.work(look, within=None)))
 
 
 def _rules_change(site: Site, ladder: str, asked: RulesChange) -> ChangeRules | None:
@@ -148,7 +148,7 @@ async def open_season(ladder: str, asked: SeasonCreate, request: Request, caller
             closed_at=closed_at,
         )
 
-    return written(await site.work(open_next))
+    return written(await site.work(open_next, within=None))
 
 
 @router.post(f"{LADDER}/start-ratings", response_model=StartingRatingsSet, operation_id="start_ratings")
@@ -157,7 +157,7 @@ async def start_ratings(ladder: str, asked: StartingRatings, request: Request, c
     site = site_of(request)
     body = {"players": len(asked.ratings), "id": asked.id}
     entry = audit_entry(request, caller, "ratings.started", ladder, body=body)
-    count = await site.work(site.service.noting(entry).start_ratings, ladder, asked.ratings, asked.id)
+    count = await site.work(site.service.noting(entry).start_ratings, ladder, asked.ratings, asked.id, within=None)
     return written(StartingRatingsSet(players=count))
 
 
@@ -169,7 +169,7 @@ async def decay_ratings(ladder: str, request: Request, caller: Admin) -> Respons
     """
     site = site_of(request)
     service = site.service.noting(audit_entry(request, caller, "ratings.decayed", ladder))
-    result = await site.work(DailyDecay(service).apply, ladder)
+    result = await site.work(DailyDecay(service).apply, ladder, within=None)
     if result is None:
         return written(DecayOut(players=0, position=None, until=None))
     return written(DecayOut(players=result.players, position=result.position, until=moment(result.until)))
@@ -179,7 +179,7 @@ async def decay_ratings(ladder: str, request: Request, caller: Admin) -> Respons
 async def preview_decay(ladder: str, request: Request, _: Admin, days: Ahead = 0) -> Response:
     """Preview the ratings that would fall by inactivity after some days without matches; nothing is changed."""
     site = site_of(request)
-    return read(request, preview_out(await site.work(DailyDecay(site.service).preview, ladder, days)))
+    return read(request, preview_out(await site.work(DailyDecay(site.service).preview, ladder, days, within=None)))
 
 
 def ladder_out(ladder: Ladder) -> LadderOut:

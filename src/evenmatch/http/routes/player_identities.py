@@ -36,7 +36,7 @@ async def merge_player(player: str, asked: MergeRequest, request: Request, calle
     service = site.service.noting(
         audit_entry(request, caller, "player.merged", target=player, body={"into": asked.into})
     )
-    ladders = await site.work(service.merge, player, asked.into)
+    ladders = await site.work(service.merge, player, asked.into, within=None)
     return written(PlayersMerged(player=asked.into, ladders=ladders))
 
 
@@ -45,4 +45,4 @@ async def erase_player(player: str, request: Request, caller: Admin) -> Response
     """Replace a player's names with a pseudonym everywhere, permanently; no rating changes."""
     site = site_of(request)
     service = site.service.noting(audit_entry(request, caller, "player.erased"))
-    return written(PlayerErased(pseudonym=await site.work(service.erase, player)))
+    return written(PlayerErased(pseudonym=await site.work(service.erase, player, within=None)))

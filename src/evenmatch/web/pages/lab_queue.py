@@ -54,7 +54,7 @@ async def queue(visit: PageRequest) -> Response:
     busy = ""
     try:
         async with visit.shared.lab_cache.turn():
-            runs = await visit.site.work(_simulate, visit, values)
+            runs = await visit.site.work(_simulate, visit, values, within=None)
     except ConflictError as error:
         busy = str(error)
     return await visit.show("lab_queue", lambda: _queue(visit, values, runs, busy))

@@ -102,7 +102,7 @@ async def correct(visit: PageRequest) -> Response:
         if request is None:
             raise UsageError(f"enter a {field}")
         service = visit.site.service.noting(correcting(caller, visit.ladder, request, visit.request_id))
-        applied = await visit.site.work(service.correct, visit.ladder, request, None, _event_id(form))
+        applied = await visit.site.work(service.correct, visit.ladder, request, None, _event_id(form), within=None)
     notice = "It was done already." if applied is None else f"Done: {applied.told}."
     return visit.go(address("ladders", visit.ladder, "operate"), notice)
 
@@ -264,7 +264,8 @@ async def season(visit: PageRequest) -> Response:
     title = form.get("title", "").strip() or None
     entry = visit.audit_entry("season.opened", visit.ladder, body={"title": title})
     opened = await visit.site.work(
-        lambda: visit.site.service.noting(entry).open_season(visit.ladder, title=title, event_id=_event_id(form))
+        lambda: visit.site.service.noting(entry).open_season(visit.ladder, title=title, event_id=_event_id(form)),
+        within=None,
     )
     return visit.go(address("ladders", visit.ladder, "operate"), f"{opened.title} is open.")
 
@@ -288,7 +289,7 @@ async def decay(visit: PageRequest) -> Response:
     """Lower the ratings of inactive players that fall now."""
     await visit.form()
     service = visit.site.service.noting(visit.audit_entry("ratings.decayed", visit.ladder))
-    result = await visit.site.work(DailyDecay(service).apply, visit.ladder)
+    result = await visit.site.work(DailyDecay(service).apply, visit.ladder, within=None)
     players = 0 if result is None else result.players
     notice = f"{players:,} rating{' has' if players == 1 else 's have'} fallen by inactivity."
     return visit.go(
