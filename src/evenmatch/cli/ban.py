@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Annotated
 
 import typer
@@ -52,8 +53,7 @@ def command(
         raise UsageError(f"--rule {rule}: expected void or refund")
     begin = options.moment(since, "--since")
     from evenmatch.service.corrections import Ban
-    from evenmatch.service.service import microseconds
 
     effect = correct(db, ladder, Ban(player, rule, begin, reason), preview, json, event_id)
-    if begin is not None and begin > microseconds() and not effect.moves and not effect.done:
+    if begin is not None and begin > time.time_ns() // 1000 and not effect.moves and not effect.done:
         note(f"--since {since} is in the future: no match so far is changed, but the player is not in the standings")

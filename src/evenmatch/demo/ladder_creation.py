@@ -15,7 +15,7 @@ from evenmatch.errors import UsageError
 from evenmatch.match import Match
 from evenmatch.service.queue_rules import QueueRules
 from evenmatch.service.queues.queue_service import QueueService
-from evenmatch.service.service import Service, microseconds
+from evenmatch.service.service import Service
 from evenmatch.service.settings import Settings
 from evenmatch.standings.rules import StandingsRules
 
@@ -55,7 +55,7 @@ def missing(path: Path) -> list[Game]:
 
 def play_histories(seed: int, games: Sequence[Game], ends: datetime | None = None) -> dict[str, list[Match]]:
     """Return the simulated matches of each game by ladder, the last at `ends`; None: now."""
-    last = datetime.fromtimestamp(microseconds() // SECOND, UTC) if ends is None else ends
+    last = datetime.now(UTC).replace(microsecond=0) if ends is None else ends
     people = make_people(seed)
     return {game.ladder: play_history(seed, game, people, last) for game in games}
 

@@ -25,6 +25,7 @@ from evenmatch.http.site import Site
 from evenmatch.service.callers.audit_trail import Audit
 from evenmatch.service.callers.keys import Keys
 from evenmatch.service.callers.tokens import Tokens
+from evenmatch.service.clock import Clock
 from evenmatch.service.daily_decay import DailyDecay
 from evenmatch.service.kernels import Compilation, Kernels
 from evenmatch.service.live_matches.live_match_service import Running
@@ -67,7 +68,12 @@ def site_over(service: Service, options: Options, compilation: Compilation | Non
 
 def workers(site: Site) -> list[Worker]:
     """The background workers of this process; each runs in a thread until the event is set."""
-    return [("hearing", site.queue_service.hear), *(matchmaking(site) if site.options.matchmaker else ())]
+    clock = site.service.clock
+    return [
+        ("hearing", site.queue_service.hear),
+        *([("clock", clock.run)] if isinstance(clock, Clock) else []),
+        *(matchmaking(site) if site.options.matchmaker else ()),
+    ]
 
 
 def matchmaking(site: Site) -> list[Worker]:

@@ -121,6 +121,14 @@ class Database:
         except exc.TimeoutError as error:
             raise StoreError(f"{self.shown}: all connections are in use; try again") from error
 
+    def time(self) -> int:
+        """Microseconds since the epoch: the time of the PostgreSQL server, or of this machine for an SQLite file."""
+        if self._sqlite:
+            return time.time_ns() // 1000
+        with self.read() as store:
+            seconds = store.all("SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint")
+        return int(str(seconds[0][0]))
+
     def version(self) -> str | None:
         """The schema version; None for an empty database. Raises StoreError if the database contains other data."""
         with self.read() as store:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Literal
@@ -15,6 +14,7 @@ from evenmatch.ledger.tables import player_identities
 from evenmatch.ledger.tables import seasons as season_rows
 from evenmatch.match import Match
 from evenmatch.service import corrections, ladders, players, seasons
+from evenmatch.service.clock import Clock
 from evenmatch.service.corrections import Preview
 from evenmatch.service.ladders import ChangeRules, CorrectionRequest, Ladder, PlannedCorrection, is_done
 from evenmatch.service.queries.standings import StandingsCache, View, divide, take
@@ -38,29 +38,25 @@ from evenmatch.tables import MatchTable
 DATABASE = "evenmatch.db"
 
 
-def microseconds() -> int:
-    """The current time in microseconds since the Unix epoch."""
-    return time.time_ns() // 1000
-
-
 class Service(Transacting):
     """A database of ladders. Threads may share one instance; any number of processes may open the same database.
 
     Every method raises StoreError when the database fails: a call that did not return can be repeated.
     """
 
-    def __init__(self, database: Database, clock: Callable[[], int] = microseconds) -> None:
+    def __init__(self, database: Database, clock: Callable[[], int]) -> None:
         super().__init__(database, clock)
         self._boards = StandingsCache(database)
         self._recorder = Recorder(database, self._boards, clock)
 
     @classmethod
-    def open(cls, url: str = DATABASE, clock: Callable[[], int] = microseconds) -> Service:
+    def open(cls, url: str = DATABASE, clock: Callable[[], int] | None = None) -> Service:
         """Open the database at a path (SQLite) or URL (postgresql://…); create it if it does not exist.
 
-        clock  returns microseconds since the epoch; tests pass their own
+        clock  returns microseconds since the epoch; None: the time of the database, see clock.Clock
         """
-        return cls(Database.open(url), clock)
+        database = Database.open(url)
+        return cls(database, Clock(database.time) if clock is None else clock)
 
     def close(self) -> None:
         """Wait for views that are being computed, then close the connections."""

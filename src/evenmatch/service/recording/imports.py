@@ -17,7 +17,7 @@ from evenmatch.ledger.database import Database
 from evenmatch.ledger.store import Store
 from evenmatch.ledger.tables import checkpoints, corrections, events, player_identities, player_states
 from evenmatch.rating import rateable
-from evenmatch.service.recording.ledger_append import AHEAD, Batch, append, labels_of, to_come
+from evenmatch.service.recording.ledger_append import AHEAD, EARLIEST, Batch, append, labels_of, wrong_time
 from evenmatch.service.replay.ledger_replay import Progress
 from evenmatch.service.replay.rebuild import APART
 from evenmatch.service.settings import Settings
@@ -65,7 +65,11 @@ def import_matches(
             read = len(matches.skipped)
             matches = rateable(matches, rules, skip_bad=skip_bad)
             refused = matches.skipped[read:]
-        conflicts = [*_conflicts(store, ladder, matches, rated), *_twice(store, matches), *_to_come(matches, clock())]
+        conflicts = [
+            *_conflicts(store, ladder, matches, rated),
+            *_twice(store, matches),
+            *_wrong_times(matches, clock()),
+        ]
     if conflicts and not skip_bad:
         raise BadRowsError(matches.source.name, conflicts, all_bad=len(conflicts) == len(matches))
     load_kernels(rules)  # compiled in a transaction, they would keep its lock for seconds
@@ -131,10 +135,10 @@ def _labels(team: pa.DictionaryArray, history: History) -> list[str | None]:
     return [stored(tuple(codes[a:b])) for a, b in pairwise(starts)]
 
 
-def _to_come(matches: MatchTable, now: int) -> list[RowProblem]:
+def _wrong_times(matches: MatchTable, now: int) -> list[RowProblem]:
     time = matches.history.columns.time
-    future = np.flatnonzero(time > now + AHEAD).tolist()
-    return matches.problems((match, to_come(int(time[match]), now)) for match in future)
+    wrong = np.flatnonzero((time > now + AHEAD) | (time < EARLIEST)).tolist()
+    return matches.problems((match, str(wrong_time(int(time[match]), now))) for match in wrong)
 
 
 def _twice(store: Store, matches: MatchTable) -> list[RowProblem]:

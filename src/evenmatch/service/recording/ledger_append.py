@@ -30,6 +30,7 @@ from evenmatch.tables.columns import datetime_text
 Show = Callable[[Ids, Floats, NDArray[np.int64], Floats], tuple[NDArray[np.int64], NDArray[np.int64]]]
 
 
+EARLIEST = -5_364_662_400_000_000  # 1800-01-01: a time before that is one that a program has not set
 AHEAD = 86_400_000_000  # microseconds that a match may end after now: tolerates clock differences, not a wrong year
 
 
@@ -208,10 +209,14 @@ def _show(show: Show, block: Block, rated: Rated, roster: Roster) -> None:
     rated.lines["percentile"], rated.lines["division"] = percentile, division
 
 
-def to_come(played_at: int, now: int) -> str:
-    """Why a match that ends too far in the future is rejected."""
-    ended, limit = (datetime_text(time) for time in (played_at, now + AHEAD))
-    return f"played_at is {ended}, which is in the future; it must be at most a day from now, {limit}"
+def wrong_time(played_at: int, now: int) -> str | None:
+    """Why a match that ended at this time is rejected; None if the time is accepted."""
+    if EARLIEST <= played_at <= now + AHEAD:
+        return None
+    earliest, ended, latest = (datetime_text(time) for time in (EARLIEST, played_at, now + AHEAD))
+    if played_at < EARLIEST:
+        return f"played_at is {ended}; expected a time from {earliest} on"
+    return f"played_at is {ended}, which is in the future; it must be at most a day from now, {latest}"
 
 
 def labels_of(texts: Sequence[str]) -> str | None:

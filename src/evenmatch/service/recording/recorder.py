@@ -16,7 +16,7 @@ from evenmatch.ledger.store import Head, Store
 from evenmatch.ledger.tables import checkpoints, corrections, events, player_identities, player_states
 from evenmatch.service.group_commit import GroupCommit
 from evenmatch.service.queries.standings import DIVIDE, StandingsCache, View, divide, take
-from evenmatch.service.recording.ledger_append import AHEAD, Batch, ReceiptDisplay, append, to_come
+from evenmatch.service.recording.ledger_append import Batch, ReceiptDisplay, append, wrong_time
 from evenmatch.service.recording.player_state_cache import PlayerStateCache, StateTransaction
 from evenmatch.service.recording.receipts import MatchReceipt, RatedBlock, receipts
 from evenmatch.service.recording.report_batch import ReportBatch
@@ -147,8 +147,8 @@ def _classify(
                 again.append(index)
             else:
                 outcomes[index] = _conflict(match_id, head.name)
-        elif batch.played_at[index] > now + AHEAD:
-            outcomes[index] = InputError(f"match {match_id!r}: {to_come(int(batch.played_at[index]), now)}")
+        elif wrong := wrong_time(int(batch.played_at[index]), now):
+            outcomes[index] = InputError(f"match {match_id!r}: {wrong}")
         elif index in refused and batch.rated[index]:
             outcomes[index] = BadRowsError("the match", [RowProblem(None, match_id, refused[index])])
         else:
