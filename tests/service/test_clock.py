@@ -15,7 +15,6 @@ from evenmatch.service.clock import Clock
 from evenmatch.service.service import Service
 from postgres import postgres  # noqa: F401
 
-
 DUEL = (Team((Appearance("ann"),), 1), Team((Appearance("bob"),), 2))
 
 
