@@ -21,6 +21,8 @@ settings.register_profile("evenmatch", deadline=None, derandomize="CI" in os.env
 settings.load_profile("evenmatch")
 
 
+os.environ.setdefault("EVENMATCH_SECRET", "the master secret of all databases that tests make")
+
 LONG = (
     "README.md",  # the guides come first: in a clean clone they run from an empty kernel cache, as for a reader
     "docs",

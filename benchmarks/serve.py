@@ -32,6 +32,7 @@ BATCH = 500
 CONNECTIONS = 24
 CROWD = 64  # connections that join
 SENDERS = 4  # of batches
+SECRET = {"EVENMATCH_SECRET": "the master secret of databases that are measured"}  # PostgreSQL has no other
 LIMITS = {"EVENMATCH_RATE": "1000000", "EVENMATCH_BURST": "10000000", "EVENMATCH_LOG_LEVEL": "warning"}
 
 # Each thread of wrk has a state of its own, told its number by setup(): no two send the same id or the same party.
@@ -200,7 +201,7 @@ def served(db: str) -> Iterator[tuple[str, str, int]]:
     evenmatch("ladder", "create", LADDER, "--system", "wager", "--team-size", "6", "--placement", "1", db=db)
     evenmatch("queue", "set", LADDER, "main", "--policy", "balanced", db=db)
     key = json.loads(evenmatch("key", "create", "load", "--scope", "admin", "--json", db=db))["text"]
-    env = {**os.environ, **LIMITS}
+    env = {**os.environ, **SECRET, **LIMITS}
     command = [sys.executable, "-m", "evenmatch", "serve", "--db", db, "--port", "0"]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=env, cwd=ROOT)
     try:
@@ -216,7 +217,8 @@ def served(db: str) -> Iterator[tuple[str, str, int]]:
 def evenmatch(*arguments: str, db: str) -> str:
     """What a command prints."""
     command = [sys.executable, "-m", "evenmatch", *arguments, "--db", db]
-    return subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT).stdout
+    env = {**os.environ, **SECRET}
+    return subprocess.run(command, capture_output=True, text=True, check=True, env=env, cwd=ROOT).stdout
 
 
 def seeded(address: str, key: str) -> None:

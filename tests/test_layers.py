@@ -56,7 +56,7 @@ BELOW = {
         *("errors", "match", "history", "tables", "systems", "standings", "rating", "online", "matchmaking"),
         *("compile_notice", "__version__"),
     ],
-    "ledger": ["durations", "errors", "match", "history", "systems", "standings", "rating"],
+    "ledger": ["durations", "errors", "match", "history", "systems", "standings", "rating", "whole_file"],
     "service": [
         *("calibration", "comparison", "experiment", "wait_target"),
         *("attributes", "durations", "options", "policy", "whole_file"),
@@ -67,6 +67,7 @@ BELOW = {
     "http": [
         "attributes",
         "calibration",
+        "durations",
         "experiment",
         "errors",
         "options",
@@ -142,7 +143,7 @@ THIRD_PARTY = {
     "online": ["numpy"],
     "matchmaking": ["numpy", "numba"],
     "lab": ["numpy", "numba", "pyarrow", "matplotlib", "optuna", "plotly", "jinja2"],
-    "ledger": ["numpy", "numba", "llvmlite", "sqlalchemy", "alembic", "psycopg"],  # compilers: for their versions
+    "ledger": ["numpy", "numba", "llvmlite", "sqlalchemy", "alembic", "psycopg", "cryptography"],  # compilers: versions
     "service": ["httpx", "jwt", "numpy", "pyarrow"],
     "http": [
         *(

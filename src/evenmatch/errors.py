@@ -164,6 +164,14 @@ class ConflictError(InputError):
     """An id reused with different content, or a correction that contradicts the ledger. Nothing was changed."""
 
 
+class StillRunningError(ConflictError):
+    """A request with this Idempotency-Key is still running. `retry_after`: seconds until the next attempt."""
+
+    def __init__(self, message: str, retry_after: float) -> None:
+        self.retry_after = retry_after
+        super().__init__(message)
+
+
 class NotYetError(ConflictError):
     """Not allowed yet: the player has a penalty or is in a match. `until`: microseconds since the epoch."""
 
@@ -193,6 +201,10 @@ class StoreError(EvenmatchError):
 
     Writes are atomic: anything not acknowledged can be sent again under the same id.
     """
+
+
+class SecretError(StoreError):
+    """The master secret is missing, too short, or not the one that the database was sealed with."""
 
 
 class EvenmatchWarning(UserWarning):

@@ -12,10 +12,11 @@ from evenmatch.errors import UsageError
 
 
 @contextmanager
-def whole_file(path: Path) -> Iterator[Path]:
+def whole_file(path: Path, *, private: bool = False) -> Iterator[Path]:
     """Yield the path of a draft beside `path`, which replaces `path` when the block ends.
 
     If the block raises, the draft is deleted and `path` stays as it was. The permissions are those of a new file.
+    private  only the owner can read the file
     Raises UsageError where the file cannot be written.
     """
     try:
@@ -26,7 +27,7 @@ def whole_file(path: Path) -> Iterator[Path]:
     draft = Path(name)
     try:
         yield draft
-        draft.chmod(0o666 & ~_umask())
+        draft.chmod(0o600 if private else 0o666 & ~_umask())
         draft.replace(path)
     except OSError as error:
         raise UsageError(f"{path}: cannot be written: {error.strerror}") from error

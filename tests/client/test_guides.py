@@ -18,6 +18,7 @@ from evenmatch.client.models import JoinRequest, PartyMember, QueueRulesIn, SetQ
 PAGES = Path(__file__).parents[2] / "docs" / "how-to"
 LUA = "cjson", "socket.http", "openssl.digest"
 URL = "http://127.0.0.1:8080"
+AS_A_READER_HAS_IT = {name: value for name, value in os.environ.items() if name != "EVENMATCH_SECRET"}
 
 
 def blocks(page, *languages):
@@ -30,7 +31,7 @@ def blocks(page, *languages):
 def served(folder, **environment):
     """The address of `evenmatch serve` in a folder."""
     command = [sys.executable, "-m", "evenmatch", "serve", "--port", "0"]
-    env = {**os.environ, **environment}
+    env = {**AS_A_READER_HAS_IT, **environment}
     with (
         (folder / "log").open("wb") as log,
         subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True, cwd=folder, env=env) as run,
@@ -48,7 +49,7 @@ def served(folder, **environment):
 def shell(script, folder, **environment):
     """What a script prints that must not fail."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    env = {**os.environ, "PATH": path, **environment}
+    env = {**AS_A_READER_HAS_IT, "PATH": path, **environment}
     told = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", script],
         capture_output=True,

@@ -1,6 +1,7 @@
 """Failures on the way: what is sent again, for how long, and what becomes of the rest."""
 
 import asyncio
+import hashlib
 import threading
 import time
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ from evenmatch.client import AsyncClient, Client, Problem, ProblemError, Unreach
 from evenmatch.client.models import AppearanceReport, JoinRequest, KeyCreate, MatchReport, PartyMember, TeamReport
 from evenmatch.client.talk import Patience
 from evenmatch.errors import UsageError
+from evenmatch.service.callers import signing
 
 GOOD = '{"status": "ok"}'
 LADDER = '{"items": [], "next": null}'
@@ -22,6 +24,8 @@ MATCH = MatchReport(
     played_at="2026-11-21T18:30:00Z",
     teams=[TeamReport(players=[AppearanceReport(player=name)], place=at) for at, name in enumerate(("ann", "bob"), 1)],
 )
+CREATED = """{"key": "em_abcdefghij", "name": "server", "scopes": ["report"], "ladders": null, "state": "good",
+ "created_at": "2026-11-21T18:30:00Z", "expires_at": null, "revoked_at": null, "text": "em_a"}"""
 DROP = None  # the connection ends without an answer
 
 
@@ -38,7 +42,7 @@ def flaky(*script):
     class Answer(BaseHTTPRequestHandler):
         def answer(self):
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-            asked.append((time.monotonic(), self.command, self.path, body))
+            asked.append((time.monotonic(), self.command, self.path, body, self.headers))
             told = left.pop(0) if len(left) > 1 else left[0]
             if told is DROP:
                 self.close_connection = True
@@ -66,7 +70,7 @@ def flaky(*script):
 def test_a_read_is_sent_again_until_it_is_answered():
     with flaky(DROP, (502, "<h1>Bad gateway</h1>", {}), problem(503), (200, LADDER, {})) as (url, asked):
         assert Client(url).list_ladders().items == []
-    assert [(method, path) for _, method, path, _ in asked] == [("GET", "/v1/ladders?limit=50")] * 4
+    assert [(method, path) for _, method, path, *_ in asked] == [("GET", "/v1/ladders?limit=50")] * 4
 
 
 def test_a_report_is_sent_again_as_it_was():
@@ -76,23 +80,50 @@ def test_a_report_is_sent_again_as_it_was():
     assert asked[0][3] == asked[1][3] == MATCH.model_dump_json(exclude_unset=True).encode()
 
 
-def test_a_join_is_sent_again_only_under_an_id_of_its_own():
+def idempotency_keys(asked):
+    return [headers["Idempotency-Key"] for *_, headers in asked]
+
+
+def test_a_join_is_sent_again_under_its_own_id_or_an_idempotency_key():
     party = JoinRequest(members=[PartyMember(player="ann")], queues=["main"])
     with flaky(DROP, (201, DONE, {})) as (url, asked), Client(url) as client:
-        with pytest.raises(UnreachableError, match="POST /v1/ladders/arena/tickets"):
-            client.join_queue("arena", party)
-        assert len(asked) == 1
+        assert client.join_queue("arena", party).ticket == 4
+        first, second = idempotency_keys(asked)
+        assert first == second is not None
     with flaky(DROP, (201, DONE, {})) as (url, asked), Client(url) as client:
         assert client.join_queue("arena", party.model_copy(update={"request_id": "ann-17"})).ticket == 4
-        assert len(asked) == 2
+        assert idempotency_keys(asked) == [None, None]
 
 
-def test_what_may_not_be_done_twice_is_sent_once():
-    with flaky(problem(503, retry_after=0.01), (200, "{}", {})) as (url, asked), Client(url) as client:
-        with pytest.raises(ProblemError) as caught:
+def test_what_may_not_be_done_twice_is_sent_again_as_the_same_request():
+    running = problem(409, "still-running", retry_after=0.01)
+    with (
+        flaky(DROP, problem(503, retry_after=0.01), running, (201, CREATED, {})) as (url, asked),
+        Client(url) as client,
+    ):
+        for _ in range(2):
+            assert client.create_key(KeyCreate(name="server", scopes=["report"])).text == "em_a"
+    first, second = idempotency_keys(asked)[-2:]
+    assert idempotency_keys(asked) == [first] * 4 + [second]
+    assert len({first, second, None}) == 3
+
+
+def test_a_conflict_is_told_at_once():
+    with flaky(problem(409, "conflict")) as (url, asked), Client(url) as client:
+        with pytest.raises(ProblemError):
             client.create_key(KeyCreate(name="server", scopes=["report"]))
-        assert caught.value.status == 503
         assert len(asked) == 1
+
+
+def test_each_attempt_is_signed_for_itself():
+    """The service accepts a signature once, and the second attempt may be of the same second as the first."""
+    key = "em_abcdefghij_" + "s" * 43
+    with flaky(DROP, DROP, (200, RECEIPT, {})) as (url, asked), Client(url, key, signed=True) as client:
+        client.report_match("arena", MATCH)
+    sent = [signing.read(headers["Authorization"]) for *_, headers in asked]
+    assert len({one.nonce for one in sent}) == len({one.signature for one in sent}) == 3
+    for one, (_, method, path, body, _) in zip(sent, asked, strict=True):
+        signing.check(hashlib.sha256(key.encode()).digest(), one, method, path, body, round(time.time() * 1e6))
 
 
 def test_who_asks_too_often_waits_as_long_as_is_said():
@@ -183,7 +214,7 @@ def test_a_stream_that_breaks_is_opened_again_until_the_ticket_is_matched():
     ) as (url, asked):
         seen = [(told.state, told.change) for told in Client(url).watch_ticket("arena", 4)]
     assert seen == [("waiting", 1), ("waiting", 2), ("matched", 5)]
-    assert [path for _, _, path, _ in asked] == ["/v1/ladders/arena/tickets/4/events"] * 3
+    assert [path for _, _, path, *_ in asked] == ["/v1/ladders/arena/tickets/4/events"] * 3
 
 
 def test_a_stream_that_is_refused_is_not_opened_again():

@@ -13,6 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from evenmatch.http.options import Options
 from evenmatch.http.server import workers
+from evenmatch.ledger.master_secret import FILE_VARIABLE, VARIABLE
 from evenmatch.service.callers.access import SCOPES
 from evenmatch.service.callers.keys import Keys
 
@@ -94,11 +95,18 @@ def test_every_alert_says_why_and_is_explained():
 
 
 def test_every_variable_of_image_and_composition_is_a_setting():
-    known = {f"EVENMATCH_{name.upper()}" for name in Options.model_fields} | {"EVENMATCH_DB"}
+    known = {f"EVENMATCH_{name.upper()}" for name in Options.model_fields} | {"EVENMATCH_DB", VARIABLE}
     told = set(re.findall(r"EVENMATCH_\w+", IMAGE))
     for service in ("api1", "api2"):
         told |= {name for name in COMPOSE["services"][service]["environment"] if name.startswith("EVENMATCH_")}
     assert told - known == set()
+
+
+def test_no_process_starts_without_a_master_secret_and_all_have_the_same():
+    given = {COMPOSE["services"][name]["environment"][VARIABLE] for name in ("api1", "api2")}
+    assert len(given) == 1
+    assert given.pop().startswith("${EVENMATCH_SECRET:?")
+    assert "EVENMATCH_SECRET" not in IMAGE
 
 
 def test_nothing_starts_without_a_password_and_none_is_written_down():
@@ -158,6 +166,7 @@ def test_the_load_balancer_lets_larger_bodies_through_than_the_service():
 
 def test_the_page_for_operators_names_every_setting_and_scope():
     page = (ROOT / "docs" / "reference" / "settings.md").read_text()
-    assert [name for name in Options.model_fields if f"`EVENMATCH_{name.upper()}`" not in page] == []
+    names = [*(f"EVENMATCH_{name.upper()}" for name in Options.model_fields), VARIABLE, FILE_VARIABLE]
+    assert [name for name in names if f"`{name}`" not in page] == []
     told = (ROOT / "docs" / "operate.md").read_text()
     assert [scope for scope in SCOPES if f"`{scope}`" not in told] == []

@@ -9,11 +9,11 @@ import re
 import threading
 
 import pytest
-import sqlalchemy as sa
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from evenmatch.errors import AccessError, ForbiddenError, InputError, UnknownNameError, UsageError
+from evenmatch.ledger.tables import shared_secrets
 from evenmatch.service.callers.access import OPERATOR, Caller
 from evenmatch.service.callers.audit_trail import Audit
 from evenmatch.service.callers.keys import Keys
@@ -62,8 +62,9 @@ class Unreachable:
 
 
 def secret_of(service):
+    """The secrets by name, opened."""
     with service.database.read() as store:
-        return dict(store.connection.execute(sa.text("SELECT name, value FROM secret")).all())
+        return {name: secret.value for name, secret in shared_secrets.read(store, "token", "token-former").items()}
 
 
 def packed(document):

@@ -31,6 +31,7 @@ from evenmatch.cli import (
     replay_queue,
     sample,
     season,
+    secret,
     serve,
     simulate_queue,
     standings,
@@ -110,9 +111,10 @@ groups_of_commands = {
     "season": season.app,
     "player": player.app,
     "key": key.app,
+    "secret": secret.app,
     "queue": queue.app,
 }
-of_service = {"key", "queue"}
+of_service = {"key", "secret", "queue"}
 for name, group in groups_of_commands.items():
     app.add_typer(group, name=name, rich_help_panel=SERVICE if name in of_service else LADDERS)
 

@@ -9,7 +9,7 @@ import typer
 
 from evenmatch.cli.shared import options
 from evenmatch.cli.shared.database_options import DATABASE, Db, opened, shown_database
-from evenmatch.cli.shared.output import print_json, printable, working
+from evenmatch.cli.shared.output import note, print_json, printable, working
 
 
 def command(
@@ -20,8 +20,9 @@ def command(
 ) -> None:
     """Copy the database as it is at this moment, while other processes read and write.
 
-    To restore a copy, use it as --db, or put it in the place of the database while no process uses that. PostgreSQL has
-    its own tool, pg_dump; for a PostgreSQL database this command prints what to type.
+    To restore a copy, use it as --db, or put it in the place of the database while no process uses that. The master
+    secret is not in the copy, so that the copy opens nothing: keep it apart, and put it beside the restored database.
+    PostgreSQL has its own tool, pg_dump; for a PostgreSQL database this command prints what to type.
 
     [bold]Examples[/bold]
 
@@ -30,12 +31,16 @@ def command(
     evenmatch backup /backups/latest.db --replace --db league.db
     """
     from evenmatch.service.backup import backup
+    from evenmatch.service.master_secret import secret_place
 
     with opened(db) as service:
         shown = shown_database(service)
         with working(f"copying {shown}"):
             size = backup(service.database, file, replace=replace)
+        secret = secret_place(service.database)
     if json:
         print_json({"database": shown, "file": str(file), "bytes": size})
     else:
         print(printable(f"{file}: a copy of {shown}, {size / 1e6:,.1f} MB"))
+        if secret is not None:
+            note(f"the copy opens nothing without the master secret ({secret}); keep that elsewhere")

@@ -41,7 +41,7 @@ def create(
     db: Db = DATABASE,
     json: options.Json = False,
 ) -> None:
-    """Create an API key and print it. It is printed only this once, since only its hash is stored.
+    """Create an API key and print it. It is printed only this once, since it is not stored.
 
     The scopes: `report` matches; `queue` players and issue tokens to them; `read`; `ratings`, to see those that a
     ladder does not show its players; `admin`, which may do everything. All include read, report includes ratings.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -25,8 +26,10 @@ class Call(Generic[T_co]):
 
     path   begins with a slash; its segments are percent-encoded
     read   parses the body of a successful response
-    again  whether the request is idempotent, so that it may be retried
+    once   whether the request is not retried
     wait   seconds of long polling: the service may delay its response for this long
+    idempotency_key  by which the service recognizes the request if it is retried; None: a read, or a write that is
+           harmless to repeat, for example since it contains an id of its own
     """
 
     method: str
@@ -34,8 +37,9 @@ class Call(Generic[T_co]):
     read: Callable[[bytes], T_co]
     query: Mapping[str, Value] = field(default_factory=dict)
     body: RequestModel | None = None
-    again: bool = False
+    once: bool = False
     wait: float = 0.0
+    idempotency_key: str | None = None
 
     def __str__(self) -> str:
         return f"{self.method} {self.path}"
@@ -77,8 +81,8 @@ def _segment(text: str) -> str:
 
 
 def get(answer: type[Model], path: str, query: Mapping[str, Value] | None = None, *, wait: float = 0.0) -> Call[Model]:
-    """A GET call; may be retried."""
-    return Call("GET", path, answer.model_validate_json, {} if query is None else query, again=True, wait=wait)
+    """A GET call."""
+    return Call("GET", path, answer.model_validate_json, {} if query is None else query, wait=wait)
 
 
 def post(
@@ -89,18 +93,26 @@ def post(
     *,
     again: bool = False,
 ) -> Call[Model]:
-    """A POST call; retried only if `again` is true."""
-    return Call("POST", path, answer.model_validate_json, {} if query is None else query, body, again)
+    """A POST call. again: whether it is harmless to repeat, so that it needs no Idempotency-Key."""
+    key = None if again else new_key()
+    values = {} if query is None else query
+    return Call("POST", path, answer.model_validate_json, values, body, idempotency_key=key)
 
 
 def put(answer: type[Model], path: str, body: RequestModel) -> Call[Model]:
-    """A PUT call, which creates or replaces a resource; may be retried."""
-    return Call("PUT", path, answer.model_validate_json, body=body, again=True)
+    """A PUT call, which creates or replaces a resource."""
+    return Call("PUT", path, answer.model_validate_json, body=body, idempotency_key=new_key())
 
 
 def delete(answer: type[Model], path: str, query: Mapping[str, Value] | None = None) -> Call[Model]:
-    """A DELETE call; may be retried."""
-    return Call("DELETE", path, answer.model_validate_json, {} if query is None else query, again=True)
+    """A DELETE call."""
+    values = {} if query is None else query
+    return Call("DELETE", path, answer.model_validate_json, values, idempotency_key=new_key())
+
+
+def new_key() -> str:
+    """A new Idempotency-Key."""
+    return secrets.token_hex(16)
 
 
 def nothing(_: bytes) -> None:

@@ -30,7 +30,7 @@ class Client(Calls, BlockingCaller):
     url       address of `evenmatch serve`, or of the load balancer in front of it
     key       API key or player's token; None: only reads that the operator opened to everybody
     signed    sign each request with the key instead of sending the key
-    patience  seconds during which a failed idempotent request is retried, with growing pauses
+    patience  seconds during which a failed request is retried, with growing pauses
     timeout   seconds without data after which one attempt fails; a requested long poll adds its `wait`
 
     Methods raise ProblemError if the service refuses the request, UnreachableError if there is no valid response.

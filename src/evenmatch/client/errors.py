@@ -11,6 +11,7 @@ from evenmatch.errors import EvenmatchError
 from evenmatch.http.models.problems import Problem
 
 PASSING = frozenset({429, 502, 503, 504})  # HTTP statuses of failures that are usually temporary
+STILL_RUNNING = "urn:evenmatch:problem:still-running"  # of the same request, whose answer was lost on the way
 SHOWN = 300  # characters quoted from a response that is not problem+json
 
 
@@ -36,13 +37,13 @@ class ProblemError(EvenmatchError):
     @property
     def passes(self) -> bool:
         """Whether the failure is usually temporary, so that the same request may succeed later."""
-        return self.status in PASSING
+        return self.status in PASSING or self.problem.type == STILL_RUNNING
 
 
 class UnreachableError(EvenmatchError):
     """No response, or not one of evenmatch. It is not known whether the request was carried out.
 
-    Idempotent requests were retried before, for `patience` seconds of the client.
+    It was retried before, for `patience` seconds of the client.
     """
 
 

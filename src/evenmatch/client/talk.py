@@ -57,11 +57,11 @@ class Patience:
 
 
 def ask(call: Call[T], patience: float) -> Talk[T]:
-    """Make one call and return its parsed response; idempotent calls are retried for `patience` seconds.
+    """Make one call and return its parsed response; most calls are retried for `patience` seconds if they fail.
 
     Raises ProblemError, UnreachableError.
     """
-    retries = Patience(patience + call.wait if call.again else 0.0)
+    retries = Patience(0.0 if call.once else patience + call.wait)
     while True:
         outcome = yield call
         if isinstance(outcome, httpx.Response) and outcome.is_success:

@@ -6,6 +6,7 @@ import hashlib
 import hmac
 import os
 import re
+import secrets
 import time
 from collections.abc import Generator
 
@@ -42,11 +43,12 @@ class RequestSigning(httpx.Auth):
         self._id, self._secret = parts[1], hashlib.sha256(key.encode()).digest()
 
     def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
-        """Add a signature over timestamp (seconds), method, path with query, and body."""
-        timestamp = int(time.time())
-        head = f"{timestamp}\n{request.method}\n".encode() + request.url.raw_path + b"\n"
+        """Add a signature over timestamp (seconds) and nonce, method, path with query, and body."""
+        timestamp, nonce = int(time.time()), secrets.token_hex(16)
+        head = f"{timestamp}.{nonce}\n{request.method}\n".encode() + request.url.raw_path + b"\n"
         signature = hmac.new(self._secret, head + request.content, hashlib.sha256).hexdigest()
-        request.headers["Authorization"] = f"{SCHEME} key={self._id}, timestamp={timestamp}, signature={signature}"
+        parts = {"key": self._id, "timestamp": timestamp, "nonce": nonce, "signature": signature}
+        request.headers["Authorization"] = f"{SCHEME} {', '.join(f'{name}={part}' for name, part in parts.items())}"
         yield request
 
 
@@ -84,11 +86,14 @@ def from_environment() -> tuple[str, str | None]:
 
 def request_of(http: httpx.Client | httpx.AsyncClient, call: Call[object], timeout: float) -> httpx.Request:
     """Build the HTTP request of a call; the read timeout is longer by the long-poll time of the call."""
+    headers = {"Content-Type": "application/json"} if call.body is not None else {}
+    if call.idempotency_key is not None:
+        headers["Idempotency-Key"] = call.idempotency_key
     return http.build_request(
         call.method,
         call.path,
         params=call.parameters or None,
         content=call.content,
-        headers={"Content-Type": "application/json"} if call.body is not None else None,
+        headers=headers,
         timeout=httpx.Timeout(timeout, read=timeout + call.wait),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import Annotated
 
 from fastapi import Depends, Request
@@ -11,10 +12,14 @@ from starlette.types import Scope
 from evenmatch.errors import AccessError, StoreError, UnknownNameError, UsageError
 from evenmatch.http.path_text import is_text
 from evenmatch.http.request_context import context_of
-from evenmatch.http.site import Site, site_of
+from evenmatch.http.site import ALL, Site, site_of
 from evenmatch.service.callers import signing
 from evenmatch.service.callers.access import ANYONE, Caller
+from evenmatch.service.callers.signing import SignedRequest
 
+READS = ("GET", "HEAD", "OPTIONS")  # methods that change nothing, so that a signature may be seen again
+SMALL = 65_536  # bytes of a body whose signature is checked on the event loop, in a tenth of a millisecond
+Body = Callable[[], Awaitable[bytes]]
 ACCEPTED = "expected the header Authorization: Bearer KEY, with a key from `evenmatch key create` or a player's token"
 
 
@@ -32,7 +37,7 @@ class RequireScope(HTTPBearer):
     async def __call__(self, request: Request) -> Caller:  # type: ignore[override]  # a caller, not only the header
         """Return the caller. Raises AccessError, ForbiddenError or RateLimitError."""
         site = site_of(request)
-        caller = await _authenticate(site, request)
+        caller = await authenticated(site, request.scope, request.body)
         _check_text(request)
         if caller is ANYONE and not (self.open_read and site.options.open_reads):
             raise AccessError(f"no key was sent; {ACCEPTED}")
@@ -55,49 +60,78 @@ def _may_somewhere(caller: Caller, scope: str) -> bool:
     return any(caller.may(scope, ladder) for ladder in caller.ladders or ())
 
 
-async def _authenticate(site: Site, request: Request) -> Caller:
-    """The caller. A wrong key counts against the limit of its client address, which slows down guessing."""
-    context = context_of(request.scope)
-    text = request.headers.get("authorization")
+async def authenticated(site: Site, scope: Scope, body: Body) -> Caller:
+    """The caller of a request, counted against their rate limit; of a signed write, that it was not seen before.
+
+    A wrong key counts against the limit of its client address, which slows down guessing.
+    Raises AccessError or RateLimitError.
+    """
+    context = context_of(scope)
+    if context.caller is not None:
+        return context.caller
+    text = header(scope, b"authorization")
     if text is None:
-        allow(site, request.scope, ANYONE)
+        allow(site, scope, ANYONE)
         return ANYONE
     try:
-        caller = await _verified(site, request, text)
+        caller, signed = await _verified(site, scope, text, body)
     except AccessError:
-        context.actor, context.allowance = "(unknown)", site.open_limit.take(_address(request.scope))
+        context.actor, context.allowance = "(unknown)", site.open_limit.take(_address(scope))
         raise
-    allow(site, request.scope, caller)
+    allow(site, scope, caller)
+    if signed is not None and scope["method"] not in READS:
+        await site.signed_requests.one(ALL, signed)
+    context.caller = caller
     return caller
+
+
+def read_before(body: bytes) -> Body:
+    """A function that returns a body, for `authenticated`."""
+
+    async def read() -> bytes:
+        return body
+
+    return read
+
+
+def header(scope: Scope, name: bytes) -> str | None:
+    """The first value of a request header, given its lower-case name."""
+    return next((value.decode("latin-1") for key, value in scope["headers"] if key == name), None)
 
 
 def recalled(site: Site, scope: Scope) -> Caller | None:
     """The caller, if known without a database query; None: the endpoint authenticates, or reports the error."""
-    header = next((value for name, value in scope["headers"] if name == b"authorization"), None)
-    if header is None:
+    text = header(scope, b"authorization")
+    if text is None:
         return ANYONE if site.options.open_reads else None
     try:
-        return _remembered(site, header.decode("latin-1"))
+        return _remembered(site, text)
     except AccessError:
         return None
 
 
-async def identified(site: Site, scope: Scope) -> Caller | None:
-    """The same, but query the database for an unknown key or token; the context notes an error."""
-    caller = recalled(site, scope)
-    header = next((value for name, value in scope["headers"] if name == b"authorization"), None)
-    if caller is not None or header is None:
+async def identified(site: Site, scope: Scope, body: bytes) -> Caller | None:
+    """The same, but query the database for an unknown key or token; the context notes an error.
+
+    A signed request is authenticated as by `authenticated`, which raises errors.
+    """
+    caller, text = context_of(scope).caller or recalled(site, scope), header(scope, b"authorization")
+    if caller is not None or text is None:
         return caller
+    if _is_signed(text):
+        return await authenticated(site, scope, read_before(body))
     try:
-        return await _looked_up(site, scope, header.decode("latin-1"))
+        return await _looked_up(site, scope, text)
     except (AccessError, StoreError) as error:
         context_of(scope).refused = error
         return None
 
 
 def allow(site: Site, scope: Scope, caller: Caller) -> None:
-    """Count a request against its caller's rate limit. Raises RateLimitError, without counting, if exceeded."""
+    """Count a request against its caller's rate limit, once. Raises RateLimitError, without counting, if exceeded."""
     context = context_of(scope)
+    if context.caller is not None:
+        return
     context.actor = caller.actor
     if caller is ANYONE:
         context.allowance = site.open_limit.take(_address(scope))
@@ -116,21 +150,28 @@ def _remembered(site: Site, text: str) -> Caller | None:
     return (site.keys if credentials.startswith("em_") else site.tokens).recall(credentials)
 
 
-async def _verified(site: Site, request: Request, text: str) -> Caller:
-    refused = context_of(request.scope).refused
+async def _verified(site: Site, scope: Scope, text: str, body: Body) -> tuple[Caller, SignedRequest | None]:
+    """The caller of these credentials, and the signature if that is what they are."""
+    refused = context_of(scope).refused
     if refused is not None:
         raise refused
     caller = _remembered(site, text)
     if caller is not None:
-        return caller
-    caller = await _looked_up(site, request.scope, text)
+        return caller, None
+    caller = await _looked_up(site, scope, text)
     if caller is not None:
-        return caller
-    scheme = text.partition(" ")[0]
-    if scheme.lower() == signing.SCHEME.lower():
-        signed, target = signing.read(text), _target(request.scope)
-        return await site.work(site.keys.authenticate_signed, *signed, request.method, target, await request.body())
-    raise AccessError(f"unknown authorization scheme {scheme[:20]!r}; {ACCEPTED}")
+        return caller, None
+    if not _is_signed(text):
+        raise AccessError(f"unknown authorization scheme {text.partition(' ')[0][:20]!r}; {ACCEPTED}")
+    signed, content = signing.read(text), await body()
+    verify, request = site.keys.authenticate_signed, (signed, scope["method"], _target(scope), content)
+    if len(content) <= SMALL and site.keys.is_remembered(signed.key):
+        return verify(*request), signed
+    return await site.work(verify, *request), signed
+
+
+def _is_signed(text: str) -> bool:
+    return text.partition(" ")[0].lower() == signing.SCHEME.lower()
 
 
 async def _looked_up(site: Site, scope: Scope, text: str) -> Caller | None:

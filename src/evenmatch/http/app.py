@@ -15,8 +15,10 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from evenmatch import __version__
 from evenmatch.errors import EvenmatchError
+from evenmatch.http.access import READS
 from evenmatch.http.middleware.error_boundary import ErrorBoundary
 from evenmatch.http.middleware.fast_path import FastPath
+from evenmatch.http.middleware.idempotency import HEADER, LONGEST, OF_API, REPEATED, Idempotency
 from evenmatch.http.middleware.request_lifecycle import RequestLifecycle
 from evenmatch.http.middleware.response_cache import ResponseCache
 from evenmatch.http.models.problems import Fault, Problem
@@ -31,7 +33,8 @@ OURS = ("/v1/", "/healthz", "/readyz", "/metrics")  # paths of the API; all othe
 TOLD = """Ratings, standings and even matches for competitive games.
 
 Send your key as `Authorization: Bearer em_…`. Times are ISO 8601 in UTC. Lists come in pages: send `next` back as
-`cursor`. Errors are `application/problem+json`. Reads have an `ETag`. Names in an address are percent-encoded."""
+`cursor`. Errors are `application/problem+json`. Reads have an `ETag`, writes take an `Idempotency-Key`. Names in an
+address are percent-encoded."""
 ANSWERS: dict[int | str, dict[str, Any]] = {
     status: {"description": title, "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}}
     for status, title in (
@@ -48,17 +51,31 @@ ANSWERS: dict[int | str, dict[str, Any]] = {
 }
 
 
+IDEMPOTENCY_KEY = {
+    "name": HEADER,
+    "in": "header",
+    "required": False,
+    "schema": {"type": "string", "minLength": 1, "maxLength": LONGEST},
+    "description": "A new random text for each request. Sent again with the same one, the request is not carried out "
+    f"again: for 24 hours the first answer is repeated, with the header {REPEATED}.",
+}
+
+
 def application(site: Site, lifespan: Lifespan | None = None, pages: Pages | None = None) -> ASGIApp:
     """Create the application with its middleware; `lifespan` runs the background workers."""
     api: ASGIApp = endpoints(site, lifespan)
-    app: ASGIApp = ResponseCache(FastPath(api if pages is None else _with_pages(api, pages(site)), site), site)
+    whole = api if pages is None else _with_pages(api, pages(site))
+    app: ASGIApp = ResponseCache(Idempotency(FastPath(whole, site), site), site)
     if site.options.cors_origins:
         app = CORSMiddleware(
             app,
             allow_origins=list(site.options.cors_origins),
             allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
-            allow_headers=["Authorization", "Content-Type", "If-None-Match", "X-Request-Id"],
-            expose_headers=["ETag", "X-Request-Id", "RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"],
+            allow_headers=["Authorization", "Content-Type", HEADER, "If-None-Match", "X-Request-Id"],
+            expose_headers=[
+                *("ETag", REPEATED, "Retry-After", "X-Request-Id"),
+                *("RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"),
+            ],
         )
     return RequestLifecycle(app, site.metrics, site.options.body_limit)
 
@@ -96,12 +113,12 @@ def endpoints(site: Site, lifespan: Lifespan | None = None) -> FastAPI:
     app.add_exception_handler(HTTPException, _http_error)
     app.add_exception_handler(RecursionError, _nested_too_deep)
     app.add_middleware(ErrorBoundary)  # inside the middleware that FastAPI adds around its endpoints
-    _describe_problems(app)
+    _describe(app)
     return app
 
 
-def _describe_problems(app: FastAPI) -> None:
-    """Add the schema of problems to the OpenAPI document."""
+def _describe(app: FastAPI) -> None:
+    """Add the schema of problems and the header Idempotency-Key to the OpenAPI document."""
     generate = app.openapi
 
     def document() -> dict[str, Any]:
@@ -113,6 +130,10 @@ def _describe_problems(app: FastAPI) -> None:
             schemas["Problem"] = schema
             for unused in ("HTTPValidationError", "ValidationError"):
                 schemas.pop(unused, None)
+            for path, methods in generated["paths"].items():
+                for method, operation in methods.items():
+                    if path.startswith(OF_API) and method.upper() not in READS:
+                        operation["parameters"] = [*operation.get("parameters", []), IDEMPOTENCY_KEY]
         return app.openapi_schema or generated
 
     app.openapi = document  # type: ignore[method-assign]

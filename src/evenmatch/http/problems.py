@@ -18,6 +18,7 @@ from evenmatch.errors import (
     InputError,
     NotYetError,
     RateLimitError,
+    StillRunningError,
     StoreError,
     UnknownNameError,
     UsageError,
@@ -43,6 +44,7 @@ TABLE: Sequence[tuple[type[EvenmatchError], ProblemKind]] = (
     (UsageError, ProblemKind(422, "bad-value", "A value is not accepted")),
     (BadRowsError, ProblemKind(422, "bad-match", "A match cannot be rated")),
     (NotYetError, ProblemKind(409, "not-yet", "Not at this time")),
+    (StillRunningError, ProblemKind(409, "still-running", "The same request is still running")),
     (ConflictError, ProblemKind(409, "conflict", "This conflicts with existing data")),
     (InputError, ProblemKind(422, "bad-value", "A value is not accepted")),
     (ForbiddenError, ProblemKind(403, "forbidden", "The key does not allow this")),
@@ -89,7 +91,7 @@ def problem_of(error: EvenmatchError, request_id: str | None = None) -> Problem:
         faults = [Fault(where=row.match_id or "", reason=row.reason) for row in error.problems]
         detail = f"{error.source}: {error.problems[0].reason}" if len(faults) == 1 else f"{error.source}: {error.count}"
     retry = None
-    if isinstance(error, RateLimitError):
+    if isinstance(error, RateLimitError | StillRunningError):
         retry = error.retry_after
     elif isinstance(error, StoreError):
         retry = DATABASE_AGAIN

@@ -9,6 +9,7 @@ from starlette.types import Scope
 
 from evenmatch.errors import EvenmatchError
 from evenmatch.http.rate_limits import Allowance
+from evenmatch.service.callers.access import Caller
 
 
 @dataclass(slots=True)
@@ -17,6 +18,7 @@ class RequestContext:
 
     waits   the response waits for a change (long poll or stream), so its duration is not measured
     status  of the response; 0 until it begins
+    caller  the authenticated caller, if they are known before the endpoint is reached
     refused the authentication error, if authentication failed before the endpoint was reached
     """
 
@@ -25,6 +27,7 @@ class RequestContext:
     allowance: Allowance | None = None
     waits: bool = False
     status: int = 0
+    caller: Caller | None = None
     refused: EvenmatchError | None = None
 
 

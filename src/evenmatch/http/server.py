@@ -22,6 +22,7 @@ from evenmatch.http.app import Pages, application
 from evenmatch.http.logs import log
 from evenmatch.http.options import Options
 from evenmatch.http.site import Site
+from evenmatch.service import master_secret
 from evenmatch.service.callers.audit_trail import Audit
 from evenmatch.service.callers.keys import Keys
 from evenmatch.service.callers.tokens import Tokens
@@ -200,7 +201,9 @@ def serve(
     ready  called as soon as requests are answered
     pages  the web site; None: serve only the API
     compilation  the compilation of the kernels, if it was started before
+    Raises SecretError without the master secret of the database, EvenmatchError if the server cannot start.
     """
+    master_secret.confirm(service.database)
     site = site_over(service, options, compilation)
 
     @asynccontextmanager

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from starlette.requests import Request
 
-from evenmatch.errors import EvenmatchError, StoreError, UnknownNameError
+from evenmatch.errors import AccessError, EvenmatchError, StoreError, UnknownNameError
 from evenmatch.http.cached_responses import CachedResponses
 from evenmatch.http.logs import log
 from evenmatch.http.metrics import HttpMetrics
@@ -20,8 +20,17 @@ from evenmatch.http.ticket_notifications import TicketNotifications
 from evenmatch.http.view_cache import ViewCache
 from evenmatch.service.callers.access import Caller
 from evenmatch.service.callers.audit_trail import Audit
+from evenmatch.service.callers.idempotent_requests import (
+    Answer,
+    Attempt,
+    EndedRequest,
+    IdempotentRequest,
+    IdempotentRequests,
+)
 from evenmatch.service.callers.keys import Keys
+from evenmatch.service.callers.seen_signatures import SeenSignatures
 from evenmatch.service.callers.sessions import Sessions
+from evenmatch.service.callers.signing import SignedRequest
 from evenmatch.service.callers.tokens import Tokens
 from evenmatch.service.group_commit import GroupCommit
 from evenmatch.service.jobs import Jobs
@@ -40,6 +49,7 @@ from evenmatch.service.webhooks.subscriptions import Webhooks
 T = TypeVar("T")
 REPORT_LIMIT = 15.0  # seconds after which a report, or a request to a queue, is answered with an error
 CALL_LIMIT = 60.0  # seconds after which any other request is, unless its work may take longer
+ALL = ""  # in place of a ladder, for requests of all ladders that share a transaction
 THREADS = 16  # for blocking calls; the connection pool keeps eight connections open and adds more under load
 
 
@@ -69,6 +79,8 @@ class Site:
         options = self.options
         self.jobs = Jobs(self.service.database, self.service.clock)
         self.sessions = Sessions(self.service.database, self.service.clock, self.keys, self.tokens)
+        self.seen_signatures = SeenSignatures(self.service.database, self.service.clock)
+        self.idempotent_requests = IdempotentRequests(self.service.database, self.service.clock)
         self.views = ViewCache(self.service, self.threads, self.answers)
         start = self.threads.submit
         self.reports: GroupCommit[ReportBatch, list[Outcome]] = GroupCommit(
@@ -78,6 +90,15 @@ class Site:
             self._queue, start, _log_bug, within=REPORT_LIMIT
         )
         self.status_reads: GroupCommit[int, Status] = GroupCommit(self._statuses, start, _log_bug, within=REPORT_LIMIT)
+        self.signed_requests: GroupCommit[SignedRequest, None] = GroupCommit(
+            self._accept, start, _log_bug, within=REPORT_LIMIT
+        )
+        self.begun_requests: GroupCommit[IdempotentRequest, Answer | Attempt] = GroupCommit(
+            self._begin, start, _log_bug, within=REPORT_LIMIT
+        )
+        self.ended_requests: GroupCommit[EndedRequest, None] = GroupCommit(
+            self._end, start, _log_bug, within=REPORT_LIMIT
+        )
         self.key_limit = RateLimit(options.rate, options.burst)
         self.player_limit = RateLimit(options.player_rate, options.player_burst)
         self.open_limit = RateLimit(options.open_rate, options.open_burst)
@@ -128,6 +149,15 @@ class Site:
     def _statuses(self, ladder: str, tickets: Sequence[int]) -> Sequence[Status | EvenmatchError]:
         statuses = self.queue_service.statuses(ladder, tickets)
         return [statuses.get(ticket, UnknownNameError("ticket", str(ticket), ())) for ticket in tickets]
+
+    def _accept(self, _: str, requests: Sequence[SignedRequest]) -> Sequence[AccessError | None]:
+        return self.seen_signatures.accept(requests)
+
+    def _begin(self, _: str, requests: Sequence[IdempotentRequest]) -> Sequence[Answer | Attempt | EvenmatchError]:
+        return self.idempotent_requests.begin(requests)
+
+    def _end(self, _: str, ended: Sequence[EndedRequest]) -> Sequence[None]:
+        return self.idempotent_requests.end(ended)
 
 
 def _log_bug(error: BaseException) -> None:

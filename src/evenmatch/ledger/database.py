@@ -19,13 +19,15 @@ from sqlalchemy.engine import URL, make_url
 
 from evenmatch.errors import StoreError, UsageError, needing
 from evenmatch.ledger.arrays import teach
+from evenmatch.ledger.master_secret import MasterSecret
 from evenmatch.ledger.rows import PostgresRows, Rows, SqliteRows
 from evenmatch.ledger.store import Store
 
 if TYPE_CHECKING:
     import psycopg
 
-VERSION = "0009"  # of the schema that this code reads and writes: the last script in migrations/versions
+VERSION = "0011"  # of the schema that this code reads and writes: the last script in migrations/versions
+SEALED = "0010"  # the version from which on the secrets of a database are sealed
 IDLE = 1.0  # seconds without use after which a connection is tested before it is used again
 PATIENCE = 60.0  # seconds to wait for another writer
 PASSWORD = re.compile(r"(?<=://)([^:/]*:)[^@]*(?=@)|([?&]\w*password=)[^&]*")
@@ -58,13 +60,17 @@ WRITING_PATIENTLY = {"idle_in_transaction_session_timeout": f"{PATIENT_IDLE_LIMI
 
 
 class Database:
-    """One SQLite file or PostgreSQL database with the ledger's schema. Safe to share between threads."""
+    """One SQLite file or PostgreSQL database with the ledger's schema. Safe to share between threads.
+
+    master  the master secret, with which some columns are sealed; loaded when it is first needed
+    """
 
     def __init__(self, url: URL) -> None:
         self.url = url
         self._sqlite = url.get_backend_name() == "sqlite"
         self.shown = str(url.database) if self._sqlite else shown_url(url)
         self.rows: Rows = SqliteRows() if self._sqlite else PostgresRows()
+        self.master = MasterSecret(url, self.shown)
         # SQLite has one writer at a time: writers of this process wait for this lock instead of SQLite's busy loop.
         self._write_lock = threading.Lock() if self._sqlite else nullcontext()
         self._engine = _sqlite_engine(url) if self._sqlite else _postgres_engine(url)
@@ -73,7 +79,8 @@ class Database:
     def open(cls, text: str) -> Database:
         """Open the database at a path or URL; create or migrate its schema if necessary.
 
-        Raises UsageError for an invalid path or URL, StoreError if it cannot be opened or contains other data.
+        Raises UsageError for an invalid path or URL, StoreError if it cannot be opened or contains other data,
+        SecretError if secrets of an earlier version must be sealed and there is no master secret.
         """
         database = cls(parse_url(text))
         try:
@@ -94,21 +101,24 @@ class Database:
         with self._translated_errors(), self._engine.connect() as plain:
             connection = plain.execution_options(**options)
             with connection.begin():
-                yield Store(connection, self.rows)
+                yield Store(connection, self.rows, self.master)
 
     @contextmanager
-    def write(self, *, patient: bool = False) -> Iterator[Store]:
-        """Begin a write transaction: committed durably when the block ends, rolled back if it raises.
+    def write(self, *, durable: bool = True, patient: bool = False) -> Iterator[Store]:
+        """Begin a write transaction: committed when the block ends, rolled back if it raises.
 
         A PostgreSQL server ends it when the process keeps it waiting for IDLE_LIMIT.
+        durable  False: if the power fails, the transaction may be lost, but only with all that were committed after it
         patient  it may compute for longer between two statements, up to PATIENT_IDLE_LIMIT, and wait for locks
         """
+        options = {"immediate": True, "durable": durable} if self._sqlite else {}
         with self._translated_errors(), self._write_lock, self._engine.connect() as plain:
-            connection = plain.execution_options(**({"immediate": True} if self._sqlite else {}))
+            connection = plain.execution_options(**options)
             with connection.begin():
                 if not self._sqlite:
-                    _set_locally(connection, WRITING_PATIENTLY if patient else WRITING)
-                yield Store(connection, self.rows)
+                    limits = WRITING_PATIENTLY if patient else WRITING
+                    _set_locally(connection, limits if durable else limits | {"synchronous_commit": "off"})
+                yield Store(connection, self.rows, self.master)
 
     @contextmanager
     def _translated_errors(self) -> Iterator[None]:
@@ -145,8 +155,16 @@ class Database:
         return None
 
     def _migrate(self) -> None:
-        if self.version() == VERSION:
+        version = self.version()
+        if version == VERSION:
             return
+        if version is not None and version <= SEALED:
+            self._upgrade(SEALED)
+            self._erase_deleted()  # the version stays SEALED until this is done
+        self._upgrade(VERSION)
+
+    def _upgrade(self, revision: str) -> None:
+        """Run the migrations up to a version, in one transaction, unless they have been run."""
         from alembic import command  # noqa: PLC0415 - slow to import
         from alembic.config import Config  # noqa: PLC0415
         from alembic.script import ScriptDirectory  # noqa: PLC0415
@@ -163,8 +181,38 @@ class Database:
                 raise StoreError(
                     f"{self.shown} was written by a newer evenmatch (schema {version}); expected {VERSION}"
                 )
+            if version is not None and version >= revision:
+                return  # another process was faster
             config.attributes["connection"] = connection
-            command.upgrade(config, "head")
+            config.attributes["master"] = self.master
+            command.upgrade(config, revision)
+
+    def _erase_deleted(self) -> None:
+        """Rewrite what contained unsealed secrets, so that the files contain no deleted rows and former values."""
+        with self._translated_errors(), self._engine.connect() as plain:
+            if self._sqlite:
+                driver = plain.connection.driver_connection
+                assert isinstance(driver, sqlite3.Connection)
+                self._empty_log(driver)
+                driver.execute("VACUUM")
+                self._empty_log(driver)
+            else:
+                connection = plain.execution_options(isolation_level="AUTOCOMMIT")
+                for table in ("api_key", "secret", "webhook"):
+                    connection.exec_driver_sql(f"VACUUM (FULL) {table}")
+
+    def _empty_log(self, driver: sqlite3.Connection) -> None:
+        """Copy SQLite's write-ahead log into the database file and truncate it, unless another process upgrades it."""
+        deadline = time.monotonic() + PATIENCE
+        while driver.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:  # busy: SQLite does not always wait
+            if self.version() == VERSION:
+                return  # another process was faster
+            if time.monotonic() > deadline:
+                raise StoreError(
+                    f"{self.shown}: another process uses the database, so that unsealed secrets could not be "
+                    "erased; end it and open the database again"
+                )
+            time.sleep(0.05)
 
 
 def parse_url(text: str) -> URL:
@@ -216,8 +264,12 @@ def _sqlite_engine(url: URL) -> sa.Engine:
 
     @sa.event.listens_for(engine, "begin")
     def _begin(connection: sa.Connection) -> None:
-        immediate = connection.get_execution_options().get("immediate", False)
-        connection.exec_driver_sql("BEGIN IMMEDIATE" if immediate else "BEGIN")
+        options = connection.get_execution_options()
+        durable = options.get("durable", True)
+        if is_writable and connection.info.get("durable", True) is not durable:
+            connection.exec_driver_sql(f"PRAGMA synchronous={'FULL' if durable else 'NORMAL'}")
+            connection.info["durable"] = durable
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if options.get("immediate", False) else "BEGIN")
 
     return engine
 

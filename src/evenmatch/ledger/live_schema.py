@@ -1,4 +1,4 @@
-"""The tables of a running service: API keys, audit, queues, tickets, offers, live matches, webhooks and jobs.
+"""The tables of a running service: access, audit, queues, tickets, offers, live matches, webhooks and jobs.
 
 None of them affects a rating. Times are microseconds since the Unix epoch, UTC; the columns body, policy, rules,
 scopes, ladders, events and said contain JSON. `change` numbers the changes of a ladder's queues, as `position` numbers
@@ -14,12 +14,16 @@ from evenmatch.ledger.schema import BYTES, REAL, TEXT, WHOLE, column, key, table
 OPEN = "state = 'open'"  # few rows compared with finished ones
 DEAD = "next_at IS NULL AND delivered_at IS NULL"
 
-# Only the SHA-256 of a key is stored. ladders: null means all ladders, including future ones.
+# Sealed columns contain values that sealing.Sealer has encrypted; this is the check value of their master secret.
+secret_check = table("secret_check", key("name", TEXT), column("value", BYTES))
+# verifier: the SHA-256 of the SHA-256 of the key's text; signing_key: that SHA-256, sealed; null: the key cannot sign.
+# ladders: null means all ladders, including future ones.
 api_key = table(
     "api_key",
     key("key", TEXT),
     column("name", TEXT),
-    column("digest", BYTES),
+    column("verifier", BYTES),
+    column("signing_key", BYTES, empty=True),
     column("scopes", TEXT),
     column("ladders", TEXT, empty=True),
     column("created_at"),
@@ -28,8 +32,24 @@ api_key = table(
 )
 # Page sessions ended before they expired; until: when they would have expired.
 ended_session = table("ended_session", key("session", TEXT), column("until"))
-# Secrets shared by all processes, for instance the key that signs players' tokens.
+# Secrets shared by all processes, sealed, for instance the key that signs players' tokens.
 secret = table("secret", key("name", TEXT), column("value", BYTES), column("created_at"))
+# Signatures of writes that were accepted. until: when their timestamp is too old, in seconds since the epoch.
+seen_signature = table("seen_signature", key("until"), key("digest", BYTES), clustered=True)
+# Requests with an Idempotency-Key and their answers. digest: the SHA-256 of that key; content: that of the request.
+# held_until: end of the lease of the process that runs it; status and answer (sealed): null while it runs.
+idempotent_request = table(
+    "idempotent_request",
+    key("caller", TEXT),
+    key("digest", BYTES),
+    column("content", BYTES),
+    column("request", TEXT),
+    column("begun_at"),
+    column("held_until"),
+    column("status", empty=True),
+    column("answer", BYTES, empty=True),
+    sa.Index("ix_idempotent_request_begun_at", "begun_at"),
+)
 # Change counters for data that processes cache; `names` counts renamed, merged and erased players.
 counter = table("counter", key("name", TEXT), column("value"))
 # The audit trail: rows are added and never changed.
@@ -148,7 +168,7 @@ queue_experiment = table(
     column("body", TEXT),
 )
 
-# ladder: null means all ladders. secret: the signing key for payloads, stored in plain form because it is needed.
+# ladder: null means all ladders. secret: the signing key for payloads, sealed.
 webhook = table(
     "webhook",
     sa.Column("webhook", WHOLE, sa.Identity(), primary_key=True),

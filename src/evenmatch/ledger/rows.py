@@ -51,12 +51,12 @@ class Rows(Protocol):
         """Lock the ladder and all names against changes by others, then run a SELECT and return its rows."""
         ...
 
-    def hold_names(self, connection: sa.Connection) -> None:
-        """Lock names exclusively until the transaction ends; this also blocks recording."""
+    def hold(self, connection: sa.Connection, lock: int) -> None:
+        """Take the lock NAMES or MASTER exclusively until the transaction ends; NAMES also blocks recording."""
         ...
 
-    def share_names(self, connection: sa.Connection) -> None:
-        """Take a shared lock against changes of names until the transaction ends, as `lock` does."""
+    def share(self, connection: sa.Connection, lock: int) -> None:
+        """Take the lock NAMES or MASTER shared until the transaction ends; `lock` takes NAMES."""
         ...
 
     def together(self, connection: sa.Connection, most: int) -> AbstractContextManager[object]:
@@ -130,10 +130,10 @@ class SqliteRows:
         """Lock nothing: BEGIN IMMEDIATE has locked the database."""
         return self.all(connection, sql, *values)
 
-    def hold_names(self, connection: sa.Connection) -> None:
+    def hold(self, connection: sa.Connection, lock: int) -> None:
         """Lock nothing: BEGIN IMMEDIATE has locked the database."""
 
-    def share_names(self, connection: sa.Connection) -> None:
+    def share(self, connection: sa.Connection, lock: int) -> None:
         """Lock nothing: BEGIN IMMEDIATE has locked the database."""
 
     def together(self, connection: sa.Connection, most: int) -> AbstractContextManager[object]:
@@ -238,13 +238,13 @@ class PostgresRows:
             rows: list[Row] = cursor.fetchall()
             return rows
 
-    def hold_names(self, connection: sa.Connection) -> None:
-        """Take the advisory lock on names exclusively."""
-        self.run(connection, "SELECT pg_advisory_xact_lock(?)", NAMES)
+    def hold(self, connection: sa.Connection, lock: int) -> None:
+        """Take the advisory lock exclusively."""
+        self.run(connection, "SELECT pg_advisory_xact_lock(?)", lock)
 
-    def share_names(self, connection: sa.Connection) -> None:
-        """Take the advisory lock on names shared."""
-        self.run(connection, "SELECT pg_advisory_xact_lock_shared(?)", NAMES)
+    def share(self, connection: sa.Connection, lock: int) -> None:
+        """Take the advisory lock shared."""
+        self.run(connection, "SELECT pg_advisory_xact_lock_shared(?)", lock)
 
     def together(self, connection: sa.Connection, most: int) -> AbstractContextManager[object]:
         """Use the pipeline mode of the protocol, which does not support COPY."""
@@ -279,6 +279,7 @@ SIZES = (64, 8, 1)  # rows per statement of SQLite; larger batches are slower
 AT_ONCE = 5000  # rows per array statement
 NUMBERS = 50  # numbers per statement of run_among
 NAMES = 0x6E616D65  # key of the advisory lock on player names
+MASTER = 0x6D617374  # of that on the master secret
 
 _ARRAYS: dict[type, tuple[int, int]] = {
     sa.BigInteger: arrays.INT8,

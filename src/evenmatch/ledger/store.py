@@ -10,6 +10,7 @@ from typing import NamedTuple
 import sqlalchemy as sa
 
 from evenmatch.errors import UnknownNameError
+from evenmatch.ledger.master_secret import MasterSecret
 from evenmatch.ledger.rows import Row, Rows
 
 
@@ -53,10 +54,14 @@ _HEAD = (
 
 @dataclass(frozen=True)
 class Store:
-    """A connection inside a transaction, with the bulk operations of its database; for the modules in `tables`."""
+    """A connection inside a transaction, with the bulk operations of its database; for the modules in `tables`.
+
+    master  the master secret, with which some columns are sealed
+    """
 
     connection: sa.Connection
     rows: Rows
+    master: MasterSecret
 
     def all(self, sql: str, *values: object) -> list[Row]:
         """Run a SELECT with `?` placeholders and return its rows."""

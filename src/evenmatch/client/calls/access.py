@@ -12,7 +12,7 @@ class Access:
 
     @operation
     def create_key(self, key: KeyCreate) -> Call[KeyCreated]:
-        """Create an API key. Its text is returned only this once, since only its hash is stored."""
+        """Create an API key. Its text is returned only this once, since it is not stored."""
         return post(KeyCreated, at("keys"), key)
 
     @operation

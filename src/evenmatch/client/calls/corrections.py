@@ -8,7 +8,7 @@ from evenmatch.http.models.corrections import BanRequest, CorrectionResult, Corr
 
 
 class Corrections:
-    """Corrections by operators. POST requests are retried after a failure only if they have an `id` or are previews."""
+    """Corrections by operators."""
 
     @operation
     def void_match(self, ladder: str, void: VoidRequest, *, preview: bool = False) -> Call[CorrectionResult]:

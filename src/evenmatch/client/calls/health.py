@@ -13,14 +13,14 @@ class Monitoring:
     @operation
     def health(self) -> Call[Health]:
         """Check that the process is running."""
-        return Call("GET", "/healthz", Health.model_validate_json)
+        return Call("GET", "/healthz", Health.model_validate_json, once=True)
 
     @operation
     def ready(self) -> Call[Health]:
         """Check that the service can use its database. Raises ProblemError with status 503 if not."""
-        return Call("GET", "/readyz", Health.model_validate_json)
+        return Call("GET", "/readyz", Health.model_validate_json, once=True)
 
     @operation
     def metrics(self) -> Call[str]:
         """The metrics of the responding process, in the Prometheus text format."""
-        return Call("GET", "/metrics", bytes.decode)
+        return Call("GET", "/metrics", bytes.decode, once=True)

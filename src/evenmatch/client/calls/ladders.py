@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evenmatch.client.call import Call, at, get, post, put
+from evenmatch.client.call import Call, at, get, new_key, post, put
 from evenmatch.client.operation import operation
 from evenmatch.http.models.corrections import CorrectionPreview
 from evenmatch.http.models.jobs import JobOut
@@ -78,7 +78,7 @@ class Ladders:
     def change_settings(self, ladder: str, settings: SettingsChange) -> Call[LadderOut]:
         """Change settings such as title, placement, divisions; omitted ones and all ratings stay unchanged."""
         path, read = at("ladders", ladder), LadderOut.model_validate_json
-        return Call("PATCH", path, read, body=settings, again=True)
+        return Call("PATCH", path, read, body=settings, idempotency_key=new_key())
 
     @operation
     def change_rules(self, ladder: str, rules: RulesChange) -> Call[JobOut]:

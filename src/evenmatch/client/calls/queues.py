@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from evenmatch.client.call import Call, at, delete, get, nothing, put
+from evenmatch.client.call import Call, at, delete, get, new_key, nothing, put
 from evenmatch.client.operation import operation
 from evenmatch.http.models.experiments import ExperimentOut, StartExperiment
 from evenmatch.http.models.queue_audit import QueueAuditOut
@@ -56,7 +56,9 @@ class QueueCalls:
     @operation
     def remove_queue(self, ladder: str, queue: str, *, force: bool = False) -> Call[None]:
         """Remove a queue. Refused while players wait in it, unless `force` is true, which ends their tickets."""
-        return Call("DELETE", at("ladders", ladder, "queues", queue), nothing, {"force": force}, again=True)
+        return Call(
+            "DELETE", at("ladders", ladder, "queues", queue), nothing, {"force": force}, idempotency_key=new_key()
+        )
 
     @operation
     def penalty(self, ladder: str, player: str) -> Call[PenaltyOut]:
@@ -66,7 +68,7 @@ class QueueCalls:
     @operation
     def forgive(self, ladder: str, player: str) -> Call[None]:
         """Remove a player's penalty, so that they may queue at once."""
-        return Call("DELETE", at("ladders", ladder, "penalties", player), nothing, again=True)
+        return Call("DELETE", at("ladders", ladder, "penalties", player), nothing, idempotency_key=new_key())
 
     @operation
     def get_filter(self, ladder: str, player: str) -> Call[FilterOut]:
@@ -84,7 +86,7 @@ class QueueCalls:
     @operation
     def forget_filter(self, ladder: str, player: str) -> Call[None]:
         """Forget a player's filter."""
-        return Call("DELETE", at("ladders", ladder, "players", player, "filter"), nothing, again=True)
+        return Call("DELETE", at("ladders", ladder, "players", player, "filter"), nothing, idempotency_key=new_key())
 
     @operation
     def ticket_of_player(self, ladder: str, player: str) -> Call[TicketOf]:

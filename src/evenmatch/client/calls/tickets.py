@@ -20,8 +20,6 @@ class TicketCalls:
     def join_queue(self, ladder: str, party: JoinRequest) -> Call[TicketChange]:
         """Put a party into one or several queues; its first match removes it from all of them.
 
-        Retried after a failure only if it has a `request_id`.
-
         >>> party = JoinRequest(queues=["main"], members=[PartyMember(player="ann", within=5)], request_id="ann-17")
         >>> client.join_queue("arena", party).ticket
         12
@@ -61,7 +59,7 @@ class TicketCalls:
     @operation
     def heartbeat(self, ladder: str, ticket: int) -> Call[None]:
         """Report that the party is still waiting. Reading the ticket has the same effect."""
-        return Call("POST", at("ladders", ladder, "tickets", ticket, "heartbeat"), nothing, again=True)
+        return Call("POST", at("ladders", ladder, "tickets", ticket, "heartbeat"), nothing)
 
     @conversation
     def wait_for_match(

@@ -10,14 +10,15 @@ import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from evenmatch.errors import EvenmatchError, ForbiddenError, RateLimitError
 from evenmatch.http import fast_requests, report_recording
 from evenmatch.http.access import allow, identified
 from evenmatch.http.path_text import as_meant, is_text
 from evenmatch.http.problems import refusal
-from evenmatch.http.request_context import BodyTooLargeError, context_of
+from evenmatch.http.replayable_body import ReplayableBody
+from evenmatch.http.request_context import context_of
 from evenmatch.http.responses import encoded, send_at_once
 from evenmatch.http.routes.tickets import check_join, done
 from evenmatch.http.site import Site
@@ -88,25 +89,27 @@ class FastPath:
             await self._app(scope, receive, send)
             return
         ladder, route = as_meant(address[1]), ROUTES[address[2]]
-        body = _ReplayableBody(receive)
-        answer = await self._read(scope, route, ladder, await body.whole())
-        if answer is None:
+        body = ReplayableBody(receive)
+        try:
+            answer = await self._read(scope, route, ladder, await body.whole())
+            payload = None if answer is None else await answer()
+        except EvenmatchError as error:
+            scope["route"] = route
+            await refusal(error, context_of(scope).id)(scope, receive, send)
+            return
+        if payload is None:
             await self._app(scope, body, send)
             return
         scope["route"] = route
-        try:
-            payload = await answer()
-        except EvenmatchError as error:
-            await refusal(error, context_of(scope).id)(scope, receive, send)
-        else:
-            await send_at_once(send, route.status, NOT_KEPT, payload)
+        await send_at_once(send, route.status, NOT_KEPT, payload)
 
     async def _read(self, scope: Scope, route: FastRoute, ladder: str, body: bytes | None) -> Answer | None:
         """A function that answers the request, which is then counted for its caller; None: leave it to the endpoint.
 
         The caller is authenticated after the whole body has arrived: a key may be revoked during a slow upload.
+        Raises AccessError or StoreError for a signed request that is refused.
         """
-        caller = None if body is None or not is_text(ladder) else await identified(self._site, scope)
+        caller = None if body is None or not is_text(ladder) else await identified(self._site, scope, body)
         if body is None or caller is None or not caller.may(route.scope, ladder):
             return None
         answer = route.read(self._site, ladder, caller, body)
@@ -116,34 +119,3 @@ class FastPath:
             except RateLimitError:
                 return None
         return answer
-
-
-class _ReplayableBody:
-    """The messages of a body, which can be received again from the first one, including a final error."""
-
-    def __init__(self, receive: Receive) -> None:
-        self._receive = receive
-        self._read: list[Message] = []
-        self._error: BodyTooLargeError | None = None
-
-    async def whole(self) -> bytes | None:
-        """Read the whole body; None if the client disconnected or the body is too large."""
-        while True:
-            try:
-                message = await self._receive()
-            except BodyTooLargeError as error:
-                self._error = error
-                return None
-            self._read.append(message)
-            if message["type"] != "http.request":
-                return None
-            if not message.get("more_body", False):
-                return b"".join(part.get("body", b"") for part in self._read)
-
-    async def __call__(self) -> Message:
-        """The next message, as ASGI `receive`."""
-        if self._read:
-            return self._read.pop(0)
-        if self._error is not None:
-            raise self._error
-        return await self._receive()

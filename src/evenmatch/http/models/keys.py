@@ -59,7 +59,7 @@ class KeyCreated(KeyOut):
 
     model_config = ConfigDict(json_schema_extra={"examples": [{**KEY, "text": "em_k3x7qa2mzp_…"}]})
 
-    text: str = Field(description="Send it as `Authorization: Bearer …`; the service stores only its hash.")
+    text: str = Field(description="Send it as `Authorization: Bearer …`; it cannot be shown again.")
 
 
 class KeysPage(ResponseModel):

@@ -160,6 +160,6 @@ def _read(site: Site, ladder: str, kind: str, before: int | None, limit: int) ->
         return [ruling for ruling in rulings if before is None or ruling.position < before][:limit]
 
 
-def correction_out(one: CorrectionEntry) -> CorrectionOut:
+def correction_out(entry: CorrectionEntry) -> CorrectionOut:
     """The response model of a correction."""
-    return CorrectionOut(**{**one._asdict(), "at": moment(one.at), "said": dict(one.said)})
+    return CorrectionOut(**{**entry._asdict(), "at": moment(entry.at), "said": dict(entry.said)})

@@ -5,11 +5,12 @@ from __future__ import annotations
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from evenmatch.errors import StoreError
+from evenmatch.errors import SecretError, StoreError
 from evenmatch.http.access import Watcher
 from evenmatch.http.models.health import Health
 from evenmatch.http.problems import OTHERS, STARTING, make_problem, respond
 from evenmatch.http.site import site_of
+from evenmatch.service.master_secret import is_current
 
 READY_LIMIT = 5.0  # seconds within which the database must answer
 
@@ -34,9 +35,13 @@ async def ready(request: Request) -> Response:
     if not site.kernels.ready.is_set():
         return _not_loaded()
     try:
-        await site.work(site.service.database.version, within=READY_LIMIT)
+        has_secret = await site.work(is_current, site.service.database, within=READY_LIMIT)
+    except SecretError:
+        has_secret = False
     except StoreError:
         return respond(make_problem(OTHERS[503], "the database does not answer"))
+    if not has_secret:
+        return respond(make_problem(OTHERS[503], "the master secret of this process is not that of the database"))
     return Response(Health(status="ok").model_dump_json(), media_type="application/json")
 
 

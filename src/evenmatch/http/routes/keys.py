@@ -29,7 +29,7 @@ router = APIRouter(prefix="/v1", tags=["access"])
 
 @router.post("/keys", response_model=KeyCreated, status_code=201, operation_id="create_key")
 async def create_key(asked: KeyCreate, request: Request, caller: Admin) -> Response:
-    """Create a key and return its text, which is shown only once, since only its hash is stored."""
+    """Create a key and return its text, which is shown only once, since it is not stored."""
     site = site_of(request)
     expires_at = None if asked.expires_at is None else micros(asked.expires_at)
 

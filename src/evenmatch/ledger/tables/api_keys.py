@@ -1,15 +1,18 @@
-"""Rows of table `api_key`: keys with their scopes, as JSON, and the SHA-256 of their text."""
+"""Rows of table `api_key`: keys with their scopes, as JSON, a hash that verifies them, and a sealed signing key."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from evenmatch.ledger import live_schema
 from evenmatch.ledger.rows import Row
+from evenmatch.ledger.sealing import Sealer
 from evenmatch.ledger.store import Store
+from evenmatch.ledger.tables import secret_checks
 
-_READ = "SELECT key, name, scopes, ladders, created_at, expires_at, revoked_at, digest FROM api_key"
+_TABLE = "api_key"
+_READ = "SELECT key, name, scopes, ladders, created_at, expires_at, revoked_at, verifier, signing_key FROM api_key"
 
 
 @dataclass(frozen=True)
@@ -31,10 +34,29 @@ class Key:
         return "expired" if self.expires_at is not None and self.expires_at <= now else "good"
 
 
-def read(store: Store, key: str) -> tuple[Key, bytes] | None:
-    """A key and the SHA-256 of its text, by the key's id; None if there is none."""
+@dataclass(frozen=True)
+class StoredKey:
+    """A key, and what the database keeps to recognize it.
+
+    verifier  SHA-256 of the signing key;  sealed  the signing key, sealed; None: the key cannot sign
+    """
+
+    key: Key
+    verifier: bytes = field(repr=False)
+    sealed: bytes | None = field(repr=False)
+
+    def signing_key(self, sealer: Sealer) -> bytes | None:
+        """The signing key; None if the key cannot sign. Raises SecretError."""
+        return None if self.sealed is None else sealer.open(self.sealed, _TABLE, self.key.key)
+
+
+def read(store: Store, key: str) -> StoredKey | None:
+    """The key of this id; None if there is none."""
     rows = store.all(f"{_READ} WHERE key = ?", key)
-    return (_key(rows[0]), bytes(rows[0][7])) if rows else None
+    if not rows:
+        return None
+    verifier, sealed = rows[0][7:]
+    return StoredKey(_key(rows[0]), bytes(verifier), None if sealed is None else bytes(sealed))
 
 
 def read_all(store: Store) -> list[Key]:
@@ -47,11 +69,12 @@ def ids_of_unrevoked(store: Store) -> list[str]:
     return [row[0] for row in store.all("SELECT key FROM api_key WHERE revoked_at IS NULL ORDER BY key")]
 
 
-def insert(store: Store, key: Key, digest: bytes) -> None:
-    """Insert a new key, which is not revoked."""
+def insert(store: Store, key: Key, verifier: bytes, signing_key: bytes) -> None:
+    """Insert a new key, which is not revoked. Raises SecretError."""
     ladders = None if key.ladders is None else json.dumps(key.ladders, ensure_ascii=False)
-    row = (key.key, key.name, digest, json.dumps(key.scopes), ladders, key.created_at, key.expires_at)
-    columns = ("key", "name", "digest", "scopes", "ladders", "created_at", "expires_at")
+    sealed = secret_checks.sealer(store).seal(signing_key, _TABLE, key.key)
+    row = (key.key, key.name, verifier, sealed, json.dumps(key.scopes), ladders, key.created_at, key.expires_at)
+    columns = ("key", "name", "verifier", "signing_key", "scopes", "ladders", "created_at", "expires_at")
     store.insert(live_schema.api_key, columns, [row])
 
 
@@ -63,6 +86,18 @@ def lock(store: Store, key: str) -> None:
 def set_revoked_at(store: Store, key: str, now: int) -> None:
     """Mark a key as revoked."""
     store.run("UPDATE api_key SET revoked_at = ? WHERE key = ?", now, key)
+
+
+def delete_signing_keys(store: Store) -> None:
+    """Let no existing key sign any more; as bearer keys they stay valid."""
+    store.run("UPDATE api_key SET signing_key = NULL")
+
+
+def reseal(store: Store, old: Sealer, new: Sealer) -> None:
+    """Seal all signing keys with another master secret."""
+    for key, sealed in store.all("SELECT key, signing_key FROM api_key WHERE signing_key IS NOT NULL"):
+        signing_key = new.seal(old.open(bytes(sealed), _TABLE, key), _TABLE, key)
+        store.run("UPDATE api_key SET signing_key = ? WHERE key = ?", signing_key, key)
 
 
 def _key(row: Row) -> Key:

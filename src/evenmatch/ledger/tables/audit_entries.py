@@ -47,6 +47,12 @@ def insert(
     store.insert(live_schema.audit, _COLUMNS, [row])
 
 
+def contains(store: Store, actor: str, request: str, since: int) -> bool:
+    """Whether a request of an actor has been noted since a time in microseconds."""
+    sql = "SELECT 1 FROM audit WHERE at >= ? AND actor = ? AND request = ? LIMIT 1"
+    return bool(store.all(sql, since, actor, request))
+
+
 def read_page(store: Store, ladder: str | None, before: int | None, limit: int) -> list[Entry]:
     """The latest entries, the newest first.
 

@@ -14,6 +14,7 @@ from evenmatch.errors import ConflictError, UnknownNameError, similar_names
 from evenmatch.ledger import schema
 from evenmatch.ledger.codec import ID
 from evenmatch.ledger.events import Kind
+from evenmatch.ledger.rows import NAMES
 from evenmatch.ledger.store import Store
 from evenmatch.ledger.text import check_texts
 
@@ -29,12 +30,12 @@ def ids_of(store: Store, names: Sequence[str]) -> dict[str, int]:
 
 def share_names(store: Store) -> None:
     """Take a shared lock against changes of names until the transaction ends."""
-    store.rows.share_names(store.connection)
+    store.rows.share(store.connection, NAMES)
 
 
 def hold_names(store: Store) -> None:
     """Block recording, renaming and merging by others; must be called before any ladder is locked."""
-    store.rows.hold_names(store.connection)
+    store.rows.hold(store.connection, NAMES)
 
 
 def admit(store: Store, names: Iterable[str], *, present: bool = False) -> tuple[dict[str, int], dict[int, str]]:

@@ -7,21 +7,28 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from evenmatch.ledger.rows import Row
+from evenmatch.ledger.sealing import Sealer
 from evenmatch.ledger.store import Store
+from evenmatch.ledger.tables import secret_checks
 
+_TABLE = "webhook"
 _READ = "SELECT webhook, ladder, url, events, created_at, secret FROM webhook WHERE removed_at IS NULL"
 
 
 @dataclass(frozen=True)
 class Webhook:
-    """A URL that receives events. ladder: None for all ladders; secret: signs the deliveries, shown only once."""
+    """A URL that receives events. ladder: None for all ladders; sealed: the secret that signs the deliveries."""
 
     webhook: int
     ladder: str | None
     url: str
     events: tuple[str, ...]
     created_at: int
-    secret: bytes = field(repr=False)
+    sealed: bytes = field(repr=False)
+
+    def secret(self, sealer: Sealer) -> bytes:
+        """The secret that signs the deliveries. Raises SecretError."""
+        return sealer.open(self.sealed, _TABLE, self.webhook)
 
 
 def read_all(store: Store) -> list[Webhook]:
@@ -36,15 +43,31 @@ def read(store: Store, webhook: int) -> Webhook | None:
 
 
 def insert(store: Store, ladder: str | None, url: str, secret: bytes, events: Sequence[str], now: int) -> int:
-    """Insert a new webhook and return its number."""
+    """Insert a new webhook and return its number. Raises SecretError."""
     sql = "INSERT INTO webhook (ladder, url, secret, events, created_at) VALUES (?, ?, ?, ?, ?) RETURNING webhook"
-    number: int = store.all(sql, ladder, url, secret, json.dumps(events), now)[0][0]
+    number: int = store.all(sql, ladder, url, b"", json.dumps(events), now)[0][0]
+    set_secret(store, number, secret)
     return number
 
 
+def set_secret(store: Store, webhook: int, secret: bytes) -> None:
+    """Give a webhook a secret, or another one. Raises SecretError."""
+    _write_secret(store, webhook, secret_checks.sealer(store), secret)
+
+
 def set_removed_at(store: Store, webhook: int, now: int) -> None:
-    """Mark a webhook as removed."""
-    store.run("UPDATE webhook SET removed_at = ? WHERE webhook = ?", now, webhook)
+    """Mark a webhook as removed, and delete its secret."""
+    store.run("UPDATE webhook SET removed_at = ?, secret = ? WHERE webhook = ?", now, b"", webhook)
+
+
+def reseal(store: Store, old: Sealer, new: Sealer) -> None:
+    """Seal all secrets with another master secret."""
+    for webhook, sealed in store.all("SELECT webhook, secret FROM webhook WHERE removed_at IS NULL"):
+        _write_secret(store, webhook, new, old.open(bytes(sealed), _TABLE, webhook))
+
+
+def _write_secret(store: Store, webhook: int, sealer: Sealer, secret: bytes) -> None:
+    store.run("UPDATE webhook SET secret = ? WHERE webhook = ?", sealer.seal(secret, _TABLE, webhook), webhook)
 
 
 def _webhook(row: Row) -> Webhook:

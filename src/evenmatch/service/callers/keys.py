@@ -1,4 +1,4 @@
-"""API keys: shown once when created, stored as hashes, checked with each request."""
+"""API keys: shown once when created, checked with each request; the database contains nothing that could be sent."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import hmac
 import re
 import secrets
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from evenmatch.errors import AccessError, UnknownNameError, UsageError
 from evenmatch.ledger.database import Database
 from evenmatch.ledger.tables import api_keys
-from evenmatch.ledger.tables.api_keys import Key
+from evenmatch.ledger.tables.api_keys import Key, StoredKey
 from evenmatch.ledger.text import check_text
 from evenmatch.service.callers.access import OPERATOR, SCOPES, Caller
 from evenmatch.service.callers.audit_trail import note
-from evenmatch.service.callers.signing import SignedRequest, check, signing_key
+from evenmatch.service.callers.signing import SignedRequest, check, signing_key, verifier
 from evenmatch.service.times import iso_time
 from evenmatch.tables.columns import LAST_TIME
 
@@ -33,20 +33,19 @@ _TEXT = re.compile(rf"({_ID.pattern})_[A-Za-z0-9_-]{{43}}")
 class _CachedKey:
     """A key as read from the database at `read_at`."""
 
-    key: Key
-    digest: bytes = field(repr=False)
+    stored: StoredKey
     caller: Caller
     read_at: int
 
     @classmethod
-    def of(cls, key: Key, digest: bytes, read_at: int) -> _CachedKey:
+    def of(cls, stored: StoredKey, read_at: int) -> _CachedKey:
+        key = stored.key
         ladders = None if key.ladders is None else frozenset(key.ladders)
-        caller = Caller(f"key {key.key}", frozenset(key.scopes), ladders, key=key.key)
-        return cls(key, digest, caller, read_at)
+        return cls(stored, Caller(f"key {key.key}", frozenset(key.scopes), ladders, key=key.key), read_at)
 
     def check_good(self, now: int) -> None:
         """Raise AccessError if the key was revoked or has expired."""
-        key, state = self.key, self.key.state(now)
+        key, state = self.stored.key, self.stored.key.state(now)
         ended_at = {"revoked": key.revoked_at, "expired": key.expires_at}.get(state)
         if ended_at is not None:
             verb = "was revoked" if state == "revoked" else "expired"
@@ -73,7 +72,8 @@ class Keys:
         """Create a key; return its public part and its text, which cannot be shown again.
 
         name     a label for people;  ladders  None: all, including ladders created later
-        Raises UnknownNameError for an unknown scope or ladder, UsageError for no scope, no ladder or a past expiry.
+        Raises UnknownNameError for an unknown scope or ladder, UsageError for no scope, no ladder or a past expiry,
+        SecretError without the master secret.
         """
         by.check("admin")
         now = self._clock()
@@ -92,7 +92,8 @@ class Keys:
         with self._database.write() as store:
             for ladder in limits or ():
                 store.head(ladder)  # raises UnknownNameError
-            api_keys.insert(store, key, signing_key(text))
+            secret = signing_key(text)
+            api_keys.insert(store, key, verifier(secret), secret)
             body = {"name": name, "scopes": granted, "ladders": limits, "expires_at": expires_at}
             note(store, by, "key.created", target=key_id, body=body, now=now, request=request)
         return key, text
@@ -118,7 +119,7 @@ class Keys:
                 stored = api_keys.read(store, wanted)
             if stored is None:
                 raise UnknownNameError("key", _without_secret(wanted), api_keys.ids_of_unrevoked(store))
-            revoked, _ = stored
+            revoked = stored.key
             if revoked.revoked_at is None:
                 api_keys.set_revoked_at(store, wanted, now)
                 note(store, by, "key.revoked", target=wanted, now=now, request=request)
@@ -137,20 +138,25 @@ class Keys:
         cached = self._cached(_id_of(text))
         return None if cached is None else self._admit(text, cached)
 
-    def authenticate_signed(
-        self, key: str, timestamp: int, signature: str, method: str, path: str, body: bytes
-    ) -> Caller:
-        """The caller of a request that was signed with the key of this id; see signing.sign.
+    def authenticate_signed(self, signed: SignedRequest, method: str, path: str, body: bytes) -> Caller:
+        """The caller of a signed request; see signing.sign. Whether it was seen before is not known here.
 
-        Raises AccessError as `authenticate` does, or for a wrong signature. Reads no database if `is_remembered(key)`.
+        Raises AccessError as `authenticate` does, or for a wrong signature; SecretError without the master secret.
         """
-        known = self._find(key)
+        known = self._find(signed.key)
         if known is None:
             raise AccessError(
-                f"the key {_without_secret(key)!r} is not known; send the id of a key, as `evenmatch key list` shows it"
+                f"the key {_without_secret(signed.key)!r} is not known; send the id of a key, as `evenmatch key list` "
+                "shows it"
+            )
+        secret = known.stored.signing_key(self._database.master.sealer())
+        if secret is None:
+            raise AccessError(
+                f"the key {signed.key} is older than the master secret and cannot sign; create a new key, or send the "
+                "key itself"
             )
         now = self._clock()
-        check(known.digest, SignedRequest(key, timestamp, signature), method, path, body, now)
+        check(secret, signed, method, path, body, now)
         known.check_good(now)
         return known.caller
 
@@ -171,8 +177,7 @@ class Keys:
         return self._cached(key) is not None
 
     def _admit(self, text: str, known: _CachedKey | None) -> Caller:
-        digest = signing_key(text)
-        if known is None or not hmac.compare_digest(digest, known.digest):
+        if known is None or not hmac.compare_digest(verifier(signing_key(text)), known.stored.verifier):
             raise AccessError(f"the key {text[:_ID_LETTERS]} is not known, or its secret is wrong; {ACCEPTED}")
         known.check_good(self._clock())
         return known.caller
@@ -194,7 +199,7 @@ class Keys:
             stored = api_keys.read(store, key)
         if stored is None:
             return None
-        self._cache[key] = loaded = _CachedKey.of(*stored, read_at)
+        self._cache[key] = loaded = _CachedKey.of(stored, read_at)
         return loaded
 
 

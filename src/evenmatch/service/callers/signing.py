@@ -1,8 +1,9 @@
 """Requests signed with an API key that is not sent itself: HMAC-SHA256 over timestamp, method, path and body.
 
-    Authorization: Evenmatch-HMAC-SHA256 key=em_…, timestamp=1795300000, signature=5f0c…
+    Authorization: Evenmatch-HMAC-SHA256 key=em_…, timestamp=1795300000, nonce=8c1f…, signature=5f0c…
 
-The signing key is the SHA-256 of the whole text of an API key.
+The signing key is the SHA-256 of the whole text of an API key. A signed write is accepted once: the nonce, which may be
+omitted, tells apart equal requests of the same second.
 """
 
 from __future__ import annotations
@@ -16,8 +17,11 @@ from evenmatch.errors import AccessError
 
 SCHEME = "Evenmatch-HMAC-SHA256"
 SKEW = 300  # seconds by which the clocks of sender and receiver may differ
-ACCEPTED = f"expected {SCHEME} key=em_…, timestamp=<seconds since 1970>, signature=<64 hexadecimal digits>"
-_PART = re.compile(r'\s*(key|timestamp|signature)\s*=\s*("?)([A-Za-z0-9_]{1,64})\2\s*')
+ACCEPTED = (
+    f"expected {SCHEME} key=em_…, timestamp=<seconds since 1970>, nonce=<1 to 64 letters, digits, - or _; may be "
+    "omitted>, signature=<64 hexadecimal digits>"
+)
+_PART = re.compile(r'\s*(key|timestamp|nonce|signature)\s*=\s*("?)([A-Za-z0-9_-]{1,64})\2\s*')
 _SECONDS = re.compile(r"0|[1-9][0-9]{0,11}")
 _HEX = re.compile(r"[0-9a-fA-F]{64}")
 
@@ -28,27 +32,38 @@ class SignedRequest(NamedTuple):
     key: str
     timestamp: int
     signature: str
+    nonce: str | None = None
 
 
 def signing_key(text: str) -> bytes:
-    """The signing key of an API key: its SHA-256, which is all that the service stores of it."""
+    """The signing key of an API key: the SHA-256 of its text."""
     return hashlib.sha256(text.encode()).digest()
 
 
-def sign(key: bytes, timestamp: int, method: str, path: str, body: bytes) -> str:
+def verifier(signing_key: bytes) -> bytes:
+    """The hash by which the database recognizes a key: from this SHA-256 the signing key does not follow."""
+    return hashlib.sha256(signing_key).digest()
+
+
+def sign(key: bytes, timestamp: int, method: str, path: str, body: bytes, nonce: str | None = None) -> str:
     """The signature of a request, in hexadecimal.
 
     timestamp  seconds since the epoch;  method  in capital letters;  path  as it is sent, with the query string
     """
-    head = f"{timestamp}\n{method}\n{path}\n".encode("utf-8", "surrogatepass")
+    head = f"{_moment(timestamp, nonce)}\n{method}\n{path}\n".encode("utf-8", "surrogatepass")
     digest = hmac.new(key, head, hashlib.sha256)
     digest.update(body)
     return digest.hexdigest()
 
 
+def _moment(timestamp: int, nonce: str | None) -> str:
+    return str(timestamp) if nonce is None else f"{timestamp}.{nonce}"
+
+
 def write(signed: SignedRequest) -> str:
     """The value of the Authorization header."""
-    return f"{SCHEME} key={signed.key}, timestamp={signed.timestamp}, signature={signed.signature}"
+    nonce = "" if signed.nonce is None else f" nonce={signed.nonce},"
+    return f"{SCHEME} key={signed.key}, timestamp={signed.timestamp},{nonce} signature={signed.signature}"
 
 
 def read(header: str) -> SignedRequest:
@@ -58,13 +73,13 @@ def read(header: str) -> SignedRequest:
         raise AccessError(f"the request is not signed with {SCHEME}; {ACCEPTED}")
     parts = [_PART.fullmatch(part) for part in rest.split(",")]
     values = {part[1]: part[3] for part in parts if part is not None}
-    if len(parts) != len(SignedRequest._fields) or set(values) != set(SignedRequest._fields):
+    if len(parts) != len(values) or set(values) | {"nonce"} != set(SignedRequest._fields):
         raise AccessError(f"the signature needs key, timestamp and signature, each once; {ACCEPTED}")
     if not _SECONDS.fullmatch(values["timestamp"]):
         raise AccessError(f"the signature's timestamp {values['timestamp']!r} is not a number of seconds; {ACCEPTED}")
     if not _HEX.fullmatch(values["signature"]):
         raise AccessError(f"the signature must have 64 hexadecimal digits; {ACCEPTED}")
-    return SignedRequest(values["key"], int(values["timestamp"]), values["signature"])
+    return SignedRequest(values["key"], int(values["timestamp"]), values["signature"], values.get("nonce"))
 
 
 def check(key: bytes, signed: SignedRequest, method: str, path: str, body: bytes, now: int) -> None:
@@ -72,12 +87,12 @@ def check(key: bytes, signed: SignedRequest, method: str, path: str, body: bytes
 
     now  microseconds since the epoch
     """
-    expected = sign(key, signed.timestamp, method, path, body)
+    expected = sign(key, signed.timestamp, method, path, body, signed.nonce)
     if not hmac.compare_digest(expected.encode(), signed.signature.lower().encode("utf-8", "surrogatepass")):
         raise AccessError(
             f"the signature does not fit the request: it must be the HMAC-SHA256, with the SHA-256 of the key, over "
-            f"timestamp, method and path with query, each followed by a line feed, and the body; here "
-            f"{signed.timestamp}, {method}, {path!r} and {len(body):,} bytes"
+            f"timestamp (with a nonce: timestamp.nonce), method and path with query, each followed by a line feed, and "
+            f"the body; here {_moment(signed.timestamp, signed.nonce)}, {method}, {path!r} and {len(body):,} bytes"
         )
     age = now / 1e6 - signed.timestamp
     if abs(age) > SKEW:

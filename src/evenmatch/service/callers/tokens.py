@@ -57,7 +57,10 @@ class _Secrets:
 
 
 class Tokens:
-    """Issues and verifies player tokens. Thread-safe; processes share the signing secret through the database."""
+    """Issues and verifies player tokens. Thread-safe; processes share the signing secret through the database.
+
+    Each method raises SecretError if the secret cannot be sealed or opened.
+    """
 
     def __init__(self, database: Database, clock: Callable[[], int], keys: Keys) -> None:
         self._database, self._clock, self._keys = database, clock, keys

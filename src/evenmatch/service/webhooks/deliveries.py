@@ -111,7 +111,9 @@ class Deliverer:
                 self._write([(delivery, DeliveryOutcome(REMOVED, is_final=True))])
             elif busy[delivery.webhook] < EACH:
                 busy[delivery.webhook] += 1
-                arguments = (hooks[delivery.webhook], delivery.delivery, delivery.event, delivery.body, time // SECOND)
+                hook = hooks[delivery.webhook]
+                secret = hook.secret(self._database.master.sealer())
+                arguments = (hook, secret, delivery.delivery, delivery.event, delivery.body, time // SECOND)
                 self._in_flight[self._pool.submit(self._sender.send, *arguments)] = delivery
                 started += 1
         return started

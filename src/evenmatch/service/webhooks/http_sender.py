@@ -32,8 +32,10 @@ class Sender:
         self._guard = threading.Lock()
         self._trust: ssl.SSLContext | None = None
 
-    def send(self, hook: Webhook, delivery: int, event: str, body: str, timestamp: int) -> DeliveryOutcome:
-        """Make one attempt.
+    def send(
+        self, hook: Webhook, secret: bytes, delivery: int, event: str, body: str, timestamp: int
+    ) -> DeliveryOutcome:
+        """Make one attempt, signed with the secret of the webhook.
 
         The host is resolved and its addresses are checked each time, and the connection uses a checked address: a host
         that resolves to another address a moment later cannot bypass the check.
@@ -53,7 +55,7 @@ class Sender:
             "Evenmatch-Event": event,
             "Evenmatch-Delivery": str(delivery),
             "Evenmatch-Timestamp": str(timestamp),
-            "Evenmatch-Signature": sign(hook.secret, timestamp, body),
+            "Evenmatch-Signature": sign(secret, timestamp, body),
         }
         return self._post(hook, host, addresses[:ADDRESSES], headers, body.encode())
 

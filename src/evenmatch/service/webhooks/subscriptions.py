@@ -39,7 +39,7 @@ class Webhooks:
     def add(self, url: str, events: Sequence[str], ladder: str | None = None) -> tuple[Webhook, str]:
         """Subscribe a URL to events from now on; return the webhook and its secret, which is not shown again.
 
-        Raises InputError for a URL that is not allowed, UnknownNameError for an unknown event or ladder.
+        Raises InputError for a URL that is not allowed, UnknownNameError for an unknown event or ladder, SecretError.
         """
         parts = check_url(url)
         host = str(parts.hostname)
@@ -53,7 +53,7 @@ class Webhooks:
             raise UnknownNameError("event", unknown, EVENTS)
         if not events:
             raise InputError(f"name at least one event: {', '.join(EVENTS)}")
-        chosen, shown, now = sorted(set(events), key=EVENTS.index), f"whs_{secrets.token_urlsafe(32)}", self._now()
+        chosen, shown, now = sorted(set(events), key=EVENTS.index), new_webhook_secret(), self._now()
         database = self.service.database
         with database.write() as store:
             heads = store.heads() if ladder is None else [store.head(ladder)]
@@ -62,7 +62,8 @@ class Webhooks:
             cursors = {head.ladder: Cursor(head.position, changes.get(head.ladder, 0)) for head in heads}
             webhook_cursors.insert(store, number, cursors)
             self.service.note(store, str(number))
-        return Webhook(number, ladder, url, tuple(chosen), now, shown.encode()), shown
+            created = _find(store, number)
+        return created, shown
 
     def list(self) -> list[Webhook]:
         """All webhooks that were not removed, oldest first."""
@@ -116,6 +117,11 @@ class Webhooks:
 
     def _now(self) -> int:
         return self.service.clock()
+
+
+def new_webhook_secret() -> str:
+    """A new secret of a webhook."""
+    return f"whs_{secrets.token_urlsafe(32)}"
 
 
 REMOVED = "the webhook was removed"

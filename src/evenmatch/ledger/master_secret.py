@@ -1,0 +1,135 @@
+"""Where the master secret of a database is: in the environment, or for SQLite in a file beside the database."""
+
+from __future__ import annotations
+
+import base64
+import os
+import secrets
+from pathlib import Path
+
+from sqlalchemy.engine import URL
+
+from evenmatch.errors import SecretError, UsageError
+from evenmatch.ledger.sealing import Sealer
+from evenmatch.whole_file import whole_file
+
+VARIABLE, FILE_VARIABLE = "EVENMATCH_SECRET", "EVENMATCH_SECRET_FILE"
+SHORTEST = 32  # characters
+SUFFIX = ".secret"
+ELSEWHERE = f"set {VARIABLE} to it, or {FILE_VARIABLE} to a file that contains it"
+
+
+def new_secret() -> str:
+    """A new master secret: 32 random bytes in base64."""
+    return base64.b64encode(secrets.token_bytes(32)).decode()
+
+
+def read_secret(path: Path) -> Sealer:
+    """The master secret that a file contains. Raises SecretError if it cannot be read or is too short."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not text"
+        raise SecretError(f"{path}: the master secret cannot be read: {reason}") from None
+    return _sealer(text, str(path))
+
+
+class MasterSecret:
+    """The master secret of one database, loaded when it is first needed. Thread-safe.
+
+    file  where the secret is if the environment has none; None for PostgreSQL, whose processes share no folder
+    """
+
+    def __init__(self, url: URL, shown: str) -> None:
+        is_sqlite = url.get_backend_name() == "sqlite"
+        self.file = Path(f"{Path(url.database or '').resolve()}{SUFFIX}") if is_sqlite else None
+        self._shown = shown
+        self._sealer: Sealer | None = None
+
+    @property
+    def place(self) -> str | None:
+        """Where the secret is expected: the name of a variable, or a path; None: nowhere, since no variable is set."""
+        if os.environ.get(VARIABLE):
+            return VARIABLE
+        beside = None if self.file is None else str(self.file)
+        return os.environ.get(FILE_VARIABLE) or beside
+
+    def sealer(self) -> Sealer:
+        """The sealer of a database that contains sealed values. Raises SecretError without a valid master secret."""
+        sealer = self._find()
+        if sealer is None:
+            raise SecretError(f"{self._shown} is sealed with a master secret, which is missing: {self._advice()}")
+        return sealer
+
+    def sealer_or_new(self) -> Sealer:
+        """The sealer of a database in which nothing is sealed yet; for SQLite, the file is created if necessary.
+
+        Call it while no other process can write to the database. Raises SecretError.
+        """
+        sealer = self._find()
+        if sealer is not None:
+            return sealer
+        if self.file is None:
+            raise SecretError(
+                f"{self._shown} needs a master secret, from which the keys are derived that seal what it contains: "
+                f"{ELSEWHERE}, the same for all processes; `evenmatch secret new` prints one"
+            )
+        self.write(new_secret())
+        return self.sealer()
+
+    def write(self, text: str) -> None:
+        """Write the file beside the database, which only its owner can read. Raises SecretError."""
+        assert self.file is not None
+        try:
+            with whole_file(self.file, private=True) as draft, draft.open("w", encoding="utf-8") as file:
+                file.write(f"{text}\n")
+                file.flush()
+                os.fsync(file.fileno())
+        except UsageError as error:
+            raise SecretError(f"the master secret cannot be stored: {error}") from None
+        _flush_folder(self.file.parent)  # what is sealed with it may be durable a moment later
+        self._sealer = None
+
+    def mismatch(self) -> SecretError:
+        """The error for a master secret that is not that of the database."""
+        return SecretError(
+            f"{self._shown} is sealed with another master secret than that of {self.place}: {self._advice()}"
+        )
+
+    def _find(self) -> Sealer | None:
+        if self._sealer is None:
+            self._sealer = self._load()
+        return self._sealer
+
+    def _load(self) -> Sealer | None:
+        text, place = os.environ.get(VARIABLE), self.place
+        if text and os.environ.get(FILE_VARIABLE):
+            raise SecretError(f"{VARIABLE} and {FILE_VARIABLE} are both set; expected one of them")
+        if text:
+            return _sealer(text, VARIABLE)
+        if place is None or (place == str(self.file) and not Path(place).exists()):
+            return None
+        return read_secret(Path(place))
+
+    def _advice(self) -> str:
+        """How to give this process the right secret."""
+        beside = "" if self.file is None else f"put its file back as {self.file} (it is not in a backup), or "
+        return f"{beside}{ELSEWHERE}. If it is lost: evenmatch secret reset"
+
+
+def _flush_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _sealer(text: str, origin: str) -> Sealer:
+    secret = text.strip()
+    if len(secret) < SHORTEST:
+        raise SecretError(
+            f"{origin}: the master secret has {len(secret)} characters; expected at least {SHORTEST}, as "
+            "`evenmatch secret new` prints"
+        )
+    return Sealer(secret.encode("utf-8", "surrogateescape"))

@@ -1,0 +1,163 @@
+"""Requests with an Idempotency-Key: each is carried out once, and its answer is repeated for a day."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import zlib
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from evenmatch.durations import SECOND
+from evenmatch.errors import ConflictError, EvenmatchError, RateLimitError, StillRunningError
+from evenmatch.ledger.database import Database
+from evenmatch.ledger.store import Store
+from evenmatch.ledger.tables import audit_entries, idempotent_requests
+from evenmatch.ledger.tables.idempotent_requests import Attempt, RequestId
+from evenmatch.service.callers.access import Caller
+
+KEPT = 86_400 * SECOND  # how long an answer is repeated
+LEASE = 30 * SECOND  # a process that has not extended the lease of its request for so long is considered dead
+PRUNE_EVERY = 60 * SECOND
+MOST_OF_PLAYER = 1_000  # requests of a player that are kept
+AGAIN = 1.0  # seconds after which to send a request again that is still running
+
+__all__ = ["Answer", "Attempt", "EndedRequest", "IdempotentRequest", "IdempotentRequests"]
+
+
+class Answer(NamedTuple):
+    """The answer to a request."""
+
+    status: int
+    headers: tuple[tuple[str, str], ...]
+    body: bytes
+
+
+EndedRequest = tuple[Attempt, Answer | None]
+
+
+class IdempotentRequest(NamedTuple):
+    """A request that a caller identified by a key of their choice.
+
+    content  SHA-256 of what is requested;  request  id in the log and the audit trail
+    """
+
+    caller: Caller
+    key: str
+    content: bytes
+    request: str
+
+
+class IdempotentRequests:
+    """The requests of a database that have an Idempotency-Key. Thread-safe, and any number of processes may take part.
+
+    No transaction here is durable by itself: if the power fails, what was done after it is lost with it.
+    """
+
+    def __init__(self, database: Database, clock: Callable[[], int]) -> None:
+        self._database, self._clock = database, clock
+        self._pruned_at = 0
+
+    def begin(self, requests: Sequence[IdempotentRequest]) -> list[Answer | Attempt | EvenmatchError]:
+        """For each request: its answer, or an attempt that the caller must now carry out and end.
+
+        Or an error: StillRunningError; ConflictError if the key was used for other content, or the request was carried
+        out and its answer lost; RateLimitError for a player's token with too many keys.
+        """
+        now = self._clock()
+        attempts = [_attempt(request, now) for request in requests]
+        first: dict[RequestId, Attempt] = {}
+        for attempt in attempts:
+            first.setdefault(attempt.id, attempt)
+        with self._database.write(durable=False) as store:
+            if now - self._pruned_at >= PRUNE_EVERY:
+                idempotent_requests.delete_begun_before(store, now - KEPT)
+                self._pruned_at = now
+            full = {
+                request.caller.key
+                for request in requests
+                if request.caller.player is not None
+                and idempotent_requests.count(store, request.caller.key, MOST_OF_PLAYER) >= MOST_OF_PLAYER
+            }
+            allowed = [attempt for attempt in first.values() if attempt.id.caller not in full]
+            new = idempotent_requests.insert_new(store, allowed)
+            outcomes: list[Answer | Attempt | EvenmatchError] = []
+            for request, attempt in zip(requests, attempts, strict=True):
+                if attempt.id in new:
+                    outcomes.append(attempt)
+                    new.remove(attempt.id)
+                else:
+                    outcomes.append(_again(store, request, attempt, is_full=request.caller.key in full))
+        return outcomes
+
+    def end(self, ended: Sequence[EndedRequest]) -> list[None]:
+        """Store the answers of attempts; None: forget the attempt, which was refused before it changed anything."""
+        answers = [(attempt, answer.status, _packed(answer)) for attempt, answer in ended if answer is not None]
+        with self._database.write(durable=False) as store:
+            if answers:
+                idempotent_requests.set_answers(store, answers)
+            for attempt, answer in ended:
+                if answer is None:
+                    idempotent_requests.delete(store, attempt)
+        return [None] * len(ended)
+
+    def extend(self, attempt: Attempt) -> None:
+        """Extend the lease of an attempt that still runs, at least once in half of LEASE."""
+        with self._database.write(durable=False) as store:
+            idempotent_requests.set_lease(store, attempt, self._clock() + LEASE)
+
+    def release(self, attempt: Attempt) -> None:
+        """End the lease of an attempt that failed: the request can be sent again, unless the audit trail has it."""
+        with self._database.write(durable=False) as store:
+            idempotent_requests.set_lease(store, attempt, self._clock())
+
+
+def _attempt(request: IdempotentRequest, now: int) -> Attempt:
+    digest = hashlib.sha256(request.key.encode()).digest()
+    return Attempt(RequestId(request.caller.key, digest), request.content, request.request, now, now + LEASE)
+
+
+def _again(
+    store: Store, request: IdempotentRequest, attempt: Attempt, *, is_full: bool
+) -> Answer | Attempt | EvenmatchError:
+    """The outcome for a request whose key is stored, or whose caller has used too many keys."""
+    stored, shown = idempotent_requests.read(store, attempt.id), f"the Idempotency-Key {request.key[:80]!r}"
+    running = StillRunningError(f"the request with {shown} is running", AGAIN)
+    if stored is None:
+        return _too_many(request.caller) if is_full else running
+    before = stored.attempt
+    if before.begun_at > attempt.begun_at - KEPT:
+        if before.content != attempt.content:
+            return ConflictError(
+                f"{shown} was used for another request; expected a new key for each request, and the same method, "
+                "address and body when it is sent again"
+            )
+        if stored.answer is not None:
+            return _unpacked(stored.answer)
+        if before.held_until > attempt.begun_at:
+            return running
+        if audit_entries.contains(store, request.caller.actor, before.request, before.begun_at):
+            return ConflictError(
+                f"the request with {shown} was carried out, and its answer was lost with the process that ran it; read "
+                "what it has changed"
+            )
+    return attempt if idempotent_requests.replace(store, before, attempt) else running
+
+
+def _too_many(caller: Caller) -> RateLimitError:
+    return RateLimitError(
+        f"{caller.actor} has used {MOST_OF_PLAYER:,} Idempotency-Keys within a day, which is the limit; send the "
+        "request without one",
+        KEPT / SECOND,
+    )
+
+
+def _packed(answer: Answer) -> bytes:
+    head = json.dumps([answer.status, answer.headers]).encode()
+    return zlib.compress(head + b"\n" + answer.body)
+
+
+def _unpacked(packed: bytes) -> Answer:
+    head, _, body = zlib.decompress(packed).partition(b"\n")
+    status, headers = json.loads(head)
+    return Answer(status, tuple((name, value) for name, value in headers), body)

@@ -1,0 +1,111 @@
+"""The master secret from the command line: made, changed, lost; and what stops without it."""
+
+import base64
+import json
+import re
+import stat
+
+import pytest
+
+from evenmatch.ledger.database import Database
+from evenmatch.ledger.master_secret import FILE_VARIABLE, VARIABLE
+from evenmatch.service.callers.keys import Keys
+from evenmatch.service.service import microseconds
+from postgres import postgres  # noqa: F401
+
+OTHER = "another master secret, as long as this"
+
+
+@pytest.fixture(autouse=True)
+def environment(monkeypatch):
+    """Nothing is set, as on a new machine."""
+    monkeypatch.delenv(VARIABLE)
+    return monkeypatch
+
+
+def caller_of(db, text):
+    database = Database.open(str(db))
+    try:
+        return Keys(database, microseconds).authenticate(text)
+    finally:
+        database.close()
+
+
+def test_a_new_secret_is_32_random_bytes(run):
+    made = {run("secret", "new").out for _ in range(3)}
+    assert [len(base64.b64decode(text)) for text in made] == [32] * 3
+
+
+def test_a_database_file_gets_one_with_its_first_key_and_keeps_it(run, league):
+    file = league.with_name("league.db.secret")
+    assert run("standings", "--ladder", "duel").code == 0
+    assert not file.exists()
+    assert run("key", "create", "game", "--scope", "report").code == 0
+    first = file.read_text()
+    assert run("key", "create", "game", "--scope", "report").code == 0
+    assert file.read_text() == first
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+def test_it_is_rotated_with_that_of_a_file(run, league, tmp_path):
+    key = run("key", "create", "game", "--scope", "report").out.strip()
+    (tmp_path / "new").write_text(OTHER)
+    told = run("secret", "rotate", "new")
+    assert (told.code, told.out) == (0, "league.db: sealed with the master secret of new\n")
+    assert f"it is in {league}.secret now, where processes find it" in told.err
+    assert league.with_name("league.db.secret").read_text() == f"{OTHER}\n"
+    assert caller_of(league, key).key == key[:13]
+    assert json.loads(run("secret", "rotate", "new", "--json").out)["file"] == f"{league}.secret"
+
+
+def test_one_that_the_environment_names_is_for_the_operator_to_replace(run, league, tmp_path, environment):
+    (tmp_path / "new").write_text(OTHER)
+    environment.setenv(VARIABLE, "the first master secret of all of them")
+    run("key", "create", "game", "--scope", "report")
+    told = run("secret", "rotate", "new")
+    assert "start all processes with it" in told.err
+    refused = run("key", "create", "game", "--scope", "report")
+    assert refused.code == 3
+    assert "league.db is sealed with another master secret than that of EVENMATCH_SECRET" in refused.err
+    environment.delenv(VARIABLE)
+    environment.setenv(FILE_VARIABLE, "new")
+    assert run("key", "create", "game", "--scope", "report").code == 0
+
+
+def test_a_reset_asks_first_and_then_goes_on_without_what_is_lost(run, league):
+    key = run("key", "create", "game", "--scope", "report").out.strip()
+    league.with_name("league.db.secret").unlink()
+    assert run("secret", "reset").code == 2  # nobody can confirm
+    refused = run("key", "create", "game", "--scope", "report")
+    assert refused.code == 3
+    assert re.search(r"is missing: put its file back as .*league\.db\.secret .*evenmatch secret reset", refused.err)
+    told = run("secret", "reset", "--yes")
+    assert (told.code, told.out) == (0, "")
+    assert "tokens and sessions have ended, keys that sign must be replaced" in told.err
+    assert caller_of(league, key).key == key[:13]
+    assert run("key", "create", "game", "--scope", "report").code == 0
+    assert json.loads(run("secret", "reset", "--yes", "--json").out) == {"database": "league.db", "webhooks": []}
+
+
+def test_a_backup_says_that_the_secret_is_not_in_it(run, league, tmp_path):
+    assert "secret" not in run("backup", "first.db").err
+    run("key", "create", "game", "--scope", "report")
+    told = run("backup", "second.db")
+    assert f"the copy opens nothing without the master secret ({league}.secret); keep that elsewhere" in told.err
+    assert not (tmp_path / "second.db.secret").exists()
+    secret = league.with_name("league.db.secret").read_bytes().strip()
+    assert secret not in (tmp_path / "second.db").read_bytes()
+    refused = run("key", "create", "game", "--scope", "report", "--db", "second.db")
+    assert (refused.code, "second.db is sealed with a master secret, which is missing" in refused.err) == (3, True)
+
+
+def test_on_a_server_nothing_that_seals_starts_without_one(spawn, postgres):  # noqa: F811
+    url = postgres.fresh_database()
+    assert spawn("ladder", "create", "duel", "--system", "elo", "--db", url).code == 0
+    for command in (("serve", "--port", "0"), ("key", "create", "game", "--scope", "report")):
+        refused = spawn(*command, "--db", url, EVENMATCH_SECRET="")
+        assert refused.code == 3
+        assert refused.out == ""
+        assert "needs a master secret" in refused.err
+        assert "`evenmatch secret new` prints one" in refused.err
+    assert spawn("key", "create", "game", "--scope", "report", "--db", url, EVENMATCH_SECRET=OTHER).code == 0
