@@ -9,11 +9,11 @@ import numpy as np
 
 from evenmatch.errors import UnknownNameError
 from evenmatch.ledger.store import Head, Store
-from evenmatch.ledger.tables import appearances, corrections, player_identities, player_states, seasons
+from evenmatch.ledger.tables import corrections, player_identities, player_states, seasons
 from evenmatch.service import ladders, stored_queues
 from evenmatch.service.callers.access import OPERATOR, Caller
 from evenmatch.service.ladders import Ladder
-from evenmatch.service.queries import match_profiles
+from evenmatch.service.queries import known_players, match_profiles
 from evenmatch.service.queries.inactivity import InactivityNotice, inactivity_notice
 from evenmatch.service.queries.inactivity_falls import InactivityFall, percentile_fall
 from evenmatch.service.queries.lineup_odds import LineUpOdds, StakesQuery, prospects
@@ -142,7 +142,7 @@ class LadderQueries(Transacting):
         """A player's current name, their standing, and the players listed around them, themselves included."""
         view = self.view(ladder)
         with self._read(ladder) as (store, head):
-            player = _find(store, head, name)
+            player = known_players.find(store, head, name)
             standing = view.snapshot.standing(player)
             if standing is None:
                 raise UnknownNameError(f"player of ladder {ladder!r} with a rating", name, ())
@@ -170,7 +170,7 @@ class LadderQueries(Transacting):
         whole = self._whole_view(ladder)
         now = self.clock()
         with self._read(ladder) as (store, head):
-            player = _find(store, head, name)
+            player = known_players.find(store, head, name)
             rules = corrections.read_plan(store, head, head.planned).last_rules
             roster = player_states.read_roster(store, head, rules, np.array([player], np.int64))
             state: State = {}
@@ -194,13 +194,13 @@ class LadderQueries(Transacting):
     def known_as(self, ladder: str, name: str) -> str:
         """The current name of a player of a ladder. Raises UnknownNameError."""
         with self._read(ladder) as (store, head):
-            player = _find(store, head, name)
+            player = known_players.find(store, head, name)
             return player_identities.names_of(store, [player])[player]
 
     def last_loss(self, ladder: str, name: str) -> str | None:
         """The id of the latest match in which a player's rating fell, among recent ones; None: no such match."""
         with self._read(ladder) as (store, head):
-            return last_loss(store, head, _find(store, head, name))
+            return last_loss(store, head, known_players.find(store, head, name))
 
     def path(
         self, ladder: str, name: str, most: int, since: int | None = None, until: int | None = None
@@ -208,7 +208,7 @@ class LadderQueries(Transacting):
         """A player's current name, and their rating over time; see rating_path."""
         whole = self._whole_view(ladder)
         with self._read(ladder) as (store, head):
-            player, seen = _find(store, head, name), self._visibility(head)
+            player, seen = known_players.find(store, head, name), self._visibility(head)
             path = rating_path(store, head, player, most, since, until, by=STEPS_BY[seen.show])
             fall = percentile_fall(whole, player)
             path = path if fall is None else path._replace(falls=[*path.falls, fall])
@@ -222,7 +222,7 @@ class LadderQueries(Transacting):
     def encounters(self, ladder: str, name: str) -> Encounters:
         """A player's results in their latest matches, by other player and by hour of the day."""
         with self._read(ladder) as (store, head):
-            player = _find(store, head, name)
+            player = known_players.find(store, head, name)
             placed = player not in self._unplaced(store, head, [player])
             return self._visibility(head).encounters(encounters(store, head, player), placed=placed)
 
@@ -275,7 +275,7 @@ class LadderQueries(Transacting):
         For the parameters see match_profiles.positions_of.
         """
         with self._read(ladder) as (store, head):
-            player_id = None if player is None else _find(store, head, player)
+            player_id = None if player is None else known_players.find(store, head, player)
             positions, further = match_profiles.positions_of(
                 store, head, before=before, limit=limit, player=player_id, since=since, until=until
             )
@@ -286,7 +286,7 @@ class LadderQueries(Transacting):
     ) -> tuple[str, list[MatchProfile], int | None]:
         """A player's current name, a page of their matches, latest first, and `before` for the next page."""
         with self._read(ladder) as (store, head):
-            player = _find(store, head, name)
+            player = known_players.find(store, head, name)
             positions, further = match_profiles.positions_of(store, head, before=before, limit=limit, player=player)
             profiles = self._matches(store, head, positions)
             return player_identities.names_of(store, [player])[player], profiles, further
@@ -344,15 +344,3 @@ class LadderQueries(Transacting):
         completed, moves = (np.array([row[column] for row in rows], kind) for column, kind in ((3, int), (5, float)))
         placed = rules.placed(completed, moves).tolist()
         return set(players) - {row[0] for row, is_placed in zip(rows, placed, strict=True) if is_placed}
-
-
-def _find(store: Store, head: Head, name: str) -> int:
-    """The id of a player who has a match, a rating or a ban on a ladder. Raises UnknownNameError for others."""
-    player = player_identities.ids_of(store, [name]).get(name)
-    if player is not None:
-        ids = player_identities.identities(store, player)
-        if appearances.has_any(store, head.ladder, ids) or player_states.has_any(store, head.ladder, ids):
-            return player
-        if player in corrections.read_plan(store, head, head.corrected).bans:
-            return player
-    raise UnknownNameError(f"player of ladder {head.name!r}", name, player_identities.similar(store, name, head.ladder))

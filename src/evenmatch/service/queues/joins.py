@@ -16,7 +16,8 @@ from evenmatch.service.queues import kept_filters
 from evenmatch.service.queues.changes import QueueChanges
 from evenmatch.service.queues.join_profiles import JoinProfiles
 from evenmatch.service.queues.kept_filters import completed
-from evenmatch.service.queues.parties import check, choices_of, party_of
+from evenmatch.service.queues.parties import check, choices_of, party_of, with_admitted
+from evenmatch.service.queues.playlists import LostSeatError
 from evenmatch.service.queues.requests import Join, RequestResult
 from evenmatch.service.stored_queues import QueueSetup
 from evenmatch.service.times import iso_time
@@ -142,7 +143,10 @@ class _Entrance:
 
 
 class Joins:
-    """Joins that are allowed by the queues, see `admit`; joins: by their reserved ticket numbers."""
+    """Joins that are allowed by the queues, see `admit`; joins: by their reserved ticket numbers.
+
+    Players come into being only when their party is written: until then, a name that is not known has a negative id.
+    """
 
     def __init__(
         self,
@@ -154,7 +158,10 @@ class Joins:
     ) -> None:
         self._store, self._name, self._now, self._joins = changes.store, ladder, changes.now, joins
         self._ladder = changes.ladder
-        self._ids = player_identities.admit(self._store, _names(joins.values()))[0]
+        self._ids = player_identities.ids_of(self._store, sorted(_names(joins.values())))
+        members = dict.fromkeys(member.name for join in joins.values() for member in join.members)
+        self._unknown = [name for name in members if name not in self._ids]
+        self._ids |= {name: -number for number, name in enumerate(self._unknown, 1)}
         self._names = {self._ids[member.name]: member.name for join in joins.values() for member in join.members}
         used = {ladder, *(name for join in joins.values() for name in join.playlist)}
         self._entrances = {
@@ -231,7 +238,7 @@ class Joins:
             if player in self._seats:
                 self._refuse_seated(self._names[player], self._seats[player])
         for member in join.members:
-            enemy = next((name for name in member.avoid if self._ids[name] in players), None)
+            enemy = next((name for name in member.avoid if self._ids.get(name) in players), None)
             if enemy is not None:
                 raise InputError(f"player {member.name!r} avoids {enemy!r}, who is in the same party")
         parties = {self._name: self._entrances[self._name].party(join, join.queues, self._ids)}
@@ -268,7 +275,11 @@ class Joins:
         )
 
     def _write(self, outcomes: dict[int, Outcome]) -> None:
-        """Take the seats, then write the tickets. A player may have taken a seat on another ladder meanwhile."""
+        """Create the new players, take the seats, then write the tickets.
+
+        A player may have taken a seat on another ladder meanwhile. Raises LostSeatError if their party has new players.
+        """
+        created = self._create_players()
         players = {number: next(iter(rows.values())).party.players for number, rows in self._new.items()}
         wanted = {player: Seat(self._ladder, number, None) for number, party in players.items() for player in party}
         if not wanted:
@@ -277,6 +288,8 @@ class Joins:
         taken = seats.read(self._store, sorted(wanted))
         own = {player for player, seat in wanted.items() if taken.get(player) == seat}
         lost = {number: player for number, party in players.items() for player in party if player not in own}
+        if any(not created.isdisjoint(players[number]) for number in lost):
+            raise LostSeatError
         for number, player in lost.items():
             seats.delete(self._store, self._ladder, own.intersection(players[number]))
             del self._new[number]
@@ -290,6 +303,16 @@ class Joins:
                 rows[entry.ladder].append(row)
         for ladder in sorted(rows):
             tickets.insert(self._store, ladder, rows[ladder])
+
+    def _create_players(self) -> set[int]:
+        """Create the unknown members of the parties that will be written, and put their ids into the tickets."""
+        rows = [row for listed in self._new.values() for row in listed.values()]
+        names = {name for row in rows for name in row.party.names}.intersection(self._unknown)
+        admitted, _ = player_identities.admit(self._store, names)
+        self._names |= {player: name for name, player in admitted.items()}
+        for row in rows:
+            row.party = with_admitted(row.party, admitted)
+        return set(admitted.values())
 
 
 def _names(joins: Iterable[Join]) -> set[str]:

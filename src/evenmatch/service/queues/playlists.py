@@ -28,8 +28,14 @@ class MissingLocksError(Exception):
         self.ladders = ladders
 
 
+class LostSeatError(Exception):
+    """Another transaction has just seated a player of a party whose other players were created in this transaction."""
+
+
 def with_locks(counts: Mapping[int, int], attempt: Callable[[Mapping[int, int]], T]) -> T:
     """Call `attempt`, a whole transaction, again with more locks for as long as it misses some; return its result.
+
+    It is also called again after a LostSeatError: it then finds the player in that seat before it creates others.
 
     counts   how many change numbers to reserve on which ladders, by id
     attempt  takes the locks of the ladders that it is given by `change_locks.advance_each`
@@ -39,6 +45,8 @@ def with_locks(counts: Mapping[int, int], attempt: Callable[[Mapping[int, int]],
             return attempt(counts)
         except MissingLocksError as missing:
             counts = {**dict.fromkeys(missing.ladders, 1), **counts}
+        except LostSeatError:
+            continue
 
 
 def seat_on(store: Store, ladder: int, player: int) -> Seat | None:

@@ -8,13 +8,14 @@ from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 
-from evenmatch.errors import EvenmatchError, InputError, StoreError, UnknownNameError
+from evenmatch.errors import ConflictError, EvenmatchError, InputError, StoreError, UnknownNameError
 from evenmatch.ledger.tables import change_locks, penalties, player_identities, queues, tickets
 from evenmatch.ledger.tables.seats import Seat
 from evenmatch.ledger.text import check_text
 from evenmatch.service import stored_queues
 from evenmatch.service.callers.audit_entry import AuditEntry
 from evenmatch.service.penalties import Penalty, penalty_of
+from evenmatch.service.queries import known_players
 from evenmatch.service.queue_experiment import QueueExperiment
 from evenmatch.service.queue_filter import QueueFilter
 from evenmatch.service.queue_rules import QueueRules
@@ -259,9 +260,10 @@ class QueueService:
         return statuses[ticket]
 
     def seat(self, ladder: str, player: str) -> Seat | None:
-        """Where a player waits or plays on a ladder; None: nowhere. Raises UnknownNameError for an unknown player."""
+        """Where a player waits or plays on a ladder; None: nowhere, also for an unknown name."""
         with self.service.database.read() as store:
-            return seat_on(store, store.head(ladder).ladder, player_identities.find(store, player))
+            number, ids = store.head(ladder).ladder, player_identities.ids_of(store, [player])
+            return seat_on(store, number, ids[player]) if player in ids else None
 
     def seen(self, ladder: str, ticket: int) -> None:
         """Note a heartbeat of a ticket; `flush_seen` writes it."""
@@ -287,34 +289,50 @@ class QueueService:
     def set_filter(self, ladder: str, player: str, chosen: QueueFilter | None) -> None:
         """Keep a player's filter (None: forget it), also for the ticket in which they wait, which keeps its place.
 
-        Raises UnknownNameError for an unknown ladder, InputError for a party that could play nowhere with it
-        and for an attribute, a value or a map that no queue of the ladder declares.
+        Raises UnknownNameError for an unknown ladder, ConflictError for a player who has not played there nor waits,
+        InputError for a party that could play nowhere with it and for an attribute, a value or a map that no queue of
+        the ladder declares.
         """
         check_text("player name", player)
         with self.service.database.write() as store:
             player_identities.share_names(store)
-            number = store.head(ladder).ladder
-            change_locks.lock(store, number)
-            ids = player_identities.admit(store, {player})[0]
-            touched = kept_filters.change(store, number, player, ids[player], chosen)
+            head = store.head(ladder)
+            change_locks.lock(store, head.ladder)
+            try:
+                found = known_players.find_in_use(store, head, player)
+            except UnknownNameError:
+                if chosen is None:
+                    return
+                raise ConflictError(
+                    f"player {player!r} has not played on ladder {ladder!r} and waits in none of its queues, so no "
+                    "filter can be kept yet; name it in the request to join a queue"
+                ) from None
+            touched = kept_filters.change(store, head.ladder, player, found, chosen)
             self.service.note(store)
             self.notifier.announce(store, ladder, touched)
         self.notifier.ring(ladder, touched)
 
     def penalties(self, ladder: str, player: str) -> Penalty | None:
-        """A player's strikes, faded by the queue of the ladder in which they fade slowest; None: no strikes."""
+        """A player's strikes, faded by the queue of the ladder in which they fade slowest; None: no strikes.
+
+        Also None for an unknown name: they have none on this ladder.
+        """
         with self.service.database.read() as store:
             number = store.head(ladder).ladder
             all_rules = [setup.rules for setup in stored_queues.read(store, number).values()] or [QueueRules()]
             slowest = max(all_rules, key=lambda rules: rules.penalty_fades)
-            return penalty_of(store, number, player_identities.find(store, player), self.service.clock(), slowest)
+            ids = player_identities.ids_of(store, [player])
+            return penalty_of(store, number, ids[player], self.service.clock(), slowest) if player in ids else None
 
     def forgive(self, ladder: str, player: str) -> bool:
-        """Delete a player's strikes; return whether there were any."""
+        """Delete a player's strikes; return whether there were any.
+
+        Raises UnknownNameError for a player who has not come to the ladder yet.
+        """
         with self.service.database.write() as store:
-            number = store.head(ladder).ladder
-            change_locks.lock(store, number)
-            had = penalties.delete(store, number, player_identities.find(store, player))
+            head = store.head(ladder)
+            change_locks.lock(store, head.ladder)
+            had = penalties.delete(store, head.ladder, known_players.find_in_use(store, head, player))
             self.service.note(store)
             return had
 

@@ -137,12 +137,7 @@ def _kept(visit: PageRequest) -> QueueFilter:
 
 def _own_ticket(site: Site, visit: PageRequest) -> int | None:
     """The number of the visitor's ticket; None if they neither wait nor play."""
-    if visit.me is None:
-        return None
-    try:
-        slot = site.queue_service.seat(visit.ladder, visit.me)
-    except UnknownNameError:
-        return None
+    slot = None if visit.me is None else site.queue_service.seat(visit.ladder, visit.me)
     return None if slot is None else slot.ticket
 
 
