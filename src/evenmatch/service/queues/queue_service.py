@@ -8,14 +8,13 @@ from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 
-from evenmatch.errors import ConflictError, EvenmatchError, InputError, StoreError, UnknownNameError
+from evenmatch.errors import EvenmatchError, InputError, StoreError, UnknownNameError
 from evenmatch.ledger.tables import change_locks, penalties, player_identities, queues, tickets
 from evenmatch.ledger.tables.seats import Seat
 from evenmatch.ledger.text import check_text
 from evenmatch.service import stored_queues
 from evenmatch.service.callers.audit_entry import AuditEntry
 from evenmatch.service.penalties import Penalty, penalty_of
-from evenmatch.service.queries import known_players
 from evenmatch.service.queue_experiment import QueueExperiment
 from evenmatch.service.queue_filter import QueueFilter
 from evenmatch.service.queue_rules import QueueRules
@@ -298,42 +297,25 @@ class QueueService:
             player_identities.share_names(store)
             head = store.head(ladder)
             change_locks.lock(store, head.ladder)
-            try:
-                found = known_players.find_in_use(store, head, player)
-            except UnknownNameError:
-                if chosen is None:
-                    return
-                raise ConflictError(
-                    f"player {player!r} has not played on ladder {ladder!r} and waits in none of its queues, so no "
-                    "filter can be kept yet; name it in the request to join a queue"
-                ) from None
-            touched = kept_filters.change(store, head.ladder, player, found, chosen)
+            touched = kept_filters.change(store, head, player, chosen)
             self.service.note(store)
             self.notifier.announce(store, ladder, touched)
         self.notifier.ring(ladder, touched)
 
     def penalties(self, ladder: str, player: str) -> Penalty | None:
-        """A player's strikes, faded by the queue of the ladder in which they fade slowest; None: no strikes.
-
-        Also None for an unknown name: they have none on this ladder.
-        """
+        """A player's strikes on a ladder; None: none, also for an unknown name."""
         with self.service.database.read() as store:
-            number = store.head(ladder).ladder
-            all_rules = [setup.rules for setup in stored_queues.read(store, number).values()] or [QueueRules()]
-            slowest = max(all_rules, key=lambda rules: rules.penalty_fades)
-            ids = player_identities.ids_of(store, [player])
-            return penalty_of(store, number, ids[player], self.service.clock(), slowest) if player in ids else None
+            return penalty_of(store, store.head(ladder).ladder, player, self.service.clock())
 
     def forgive(self, ladder: str, player: str) -> bool:
-        """Delete a player's strikes; return whether there were any.
-
-        Raises UnknownNameError for a player who has not come to the ladder yet.
-        """
+        """Delete a player's strikes; return whether there were any: not for an unknown name."""
         with self.service.database.write() as store:
-            head = store.head(ladder)
-            change_locks.lock(store, head.ladder)
-            had = penalties.delete(store, head.ladder, known_players.find_in_use(store, head, player))
-            self.service.note(store)
+            number = store.head(ladder).ladder
+            change_locks.lock(store, number)
+            ids = player_identities.ids_of(store, [player])
+            had = player in ids and penalties.delete(store, number, ids[player])
+            if had:
+                self.service.note(store)
             return had
 
     # state in memory, and notifications
