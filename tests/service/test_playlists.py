@@ -294,6 +294,13 @@ def test_a_sign_of_life_counts_on_all_ladders(queue_service, service, maker, clo
     assert maker.step(ARENA).dropped == (joined.playlist[ARENA],)
 
 
+def test_a_repeated_request_that_names_no_other_ladder_returns_the_ticket(queue_service):
+    """A sender who may not read the other ladders of the playlist repeats the request on one."""
+    joined = join_one(queue_service, DUELS, party("ann", request="r", playlist=BOTH))
+    again = join_one(queue_service, DUELS, party("ann", request="r"))
+    assert (again.ticket, dict(again.playlist)) == (joined.ticket, {})
+
+
 def test_a_filter_is_kept_and_changed_on_each_ladder(queue_service, service):
     service.record(duel(1, "ann", "bob", ARENA))
     queue_service.set_filter(ARENA, "ann", QueueFilter(within=3.0, loose=False))

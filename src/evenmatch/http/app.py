@@ -120,7 +120,7 @@ def _describe_problems(app: FastAPI) -> None:
 
 async def _evenmatch_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, EvenmatchError)
-    return refusal(error, context_of(request.scope).id)
+    return refusal(error, context_of(request.scope))
 
 
 async def _validation_error(request: Request, error: Exception) -> Response:

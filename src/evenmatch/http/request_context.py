@@ -15,6 +15,7 @@ from evenmatch.http.rate_limits import Allowance
 class RequestContext:
     """The state of one request, filled in while it is handled.
 
+    ladders  those that the caller may read, once the caller is known; None: all
     waits   the response waits for a change (long poll or stream), so its duration is not measured
     status  of the response; 0 until it begins
     refused the authentication error, if authentication failed before the endpoint was reached
@@ -22,6 +23,7 @@ class RequestContext:
 
     id: str
     actor: str | None = None
+    ladders: frozenset[str] | None = frozenset()
     allowance: Allowance | None = None
     waits: bool = False
     status: int = 0

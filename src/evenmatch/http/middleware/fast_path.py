@@ -19,7 +19,7 @@ from evenmatch.http.path_text import as_meant, is_text
 from evenmatch.http.problems import refusal
 from evenmatch.http.request_context import BodyTooLargeError, context_of
 from evenmatch.http.responses import encoded, send_at_once
-from evenmatch.http.routes.tickets import check_join, done
+from evenmatch.http.routes.tickets import done, permitted
 from evenmatch.http.site import Site
 from evenmatch.service.callers.access import Caller
 
@@ -54,11 +54,11 @@ def _batch(site: Site, ladder: str, _: Caller, body: bytes) -> Answer | None:
 
 
 def _party(site: Site, ladder: str, caller: Caller, body: bytes) -> Answer | None:
-    join = fast_requests.read_party(body)
-    if join is None:
+    read = fast_requests.read_party(body)
+    if read is None:
         return None
     try:
-        check_join(caller, join)
+        join = permitted(caller, read)
     except ForbiddenError:
         return None
 
@@ -97,7 +97,7 @@ class FastPath:
         try:
             payload = await answer()
         except EvenmatchError as error:
-            await refusal(error, context_of(scope).id)(scope, receive, send)
+            await refusal(error, context_of(scope))(scope, receive, send)
         else:
             await send_at_once(send, route.status, NOT_KEPT, payload)
 

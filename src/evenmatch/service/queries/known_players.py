@@ -5,7 +5,7 @@ from __future__ import annotations
 from evenmatch.errors import UnknownNameError
 from evenmatch.ledger.store import Head, Store
 from evenmatch.ledger.tables import appearances, corrections, penalties, player_identities, player_states, queue_filters
-from evenmatch.service.queues.playlists import seat_on
+from evenmatch.service.player_seats import seat_on
 
 
 def find(store: Store, head: Head, name: str) -> int:

@@ -53,7 +53,7 @@ STEPS_BY: Mapping[str, StepLevel] = {
 class Profile(NamedTuple):
     """A player on a ladder.
 
-    player       their current name;  names  it and all aliases
+    player       their current name;  names  it and, if the caller may read all ladders, all aliases
     standing     None: they have no rating here
     state        the system's columns beside the rating, as of now
     last_played  microseconds; None: no match
@@ -181,15 +181,22 @@ class LadderQueries(Transacting):
                 state = {title: known(column[0].item()) for title, column in columns.items()}
             played = int(roster.tally["last_played"][0]) if len(roster.ids) and roster.tally["matches"][0] else None
             standing = whole.seen_by(self._caller).snapshot.standing(player)
+            present = player_identities.names_of(store, [player])[player]
             return Profile(
-                player_identities.names_of(store, [player])[player],
-                player_identities.aliases(store, player),
+                present,
+                player_identities.aliases(store, player) if self._caller.ladders is None else [present],
                 standing,
                 state if standing is not None and standing.rating is not None else {},
                 player in corrections.read_plan(store, head, head.corrected).bans,
                 played,
                 inactivity_notice(store, head, whole, player, now),
             )
+
+    def check_known(self, ladder: str, name: str) -> None:
+        """Raise UnknownNameError for a player who is unknown on the ladder, unless the caller may read all ladders."""
+        if self._caller.ladders is not None:
+            with self._read(ladder) as (store, head):
+                known_players.find_in_use(store, head, name)
 
     def known_as(self, ladder: str, name: str) -> str:
         """The current name of a player of a ladder. Raises UnknownNameError."""

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from evenmatch.errors import ConflictError, EvenmatchError, InputError, NotYetError
 from evenmatch.ledger.store import Store
-from evenmatch.ledger.tables import ladders, live_matches, penalties, player_identities, seats, tickets
+from evenmatch.ledger.tables import (
+    ladder_seats,
+    ladders,
+    live_matches,
+    penalties,
+    player_identities,
+    seats,
+    tickets,
+)
 from evenmatch.ledger.tables.seats import Seat
 from evenmatch.ledger.tables.tickets import Party, PlaylistTicket, TicketRow
 from evenmatch.matchmaking import Policy, check_choices
@@ -106,11 +114,12 @@ class _Entrance:
         now: int,
         first: int,
     ) -> None:
-        self._setups = setups
+        self._store, self._setups, self._now = store, setups, now
         self.name, self.ladder, self._next = name, profile.ladder, first
         self._names = names
         players = sorted(names)
         self._penalties = penalties.read_waits(store, self.ladder, players, now)
+        self._playing = ladder_seats.read(store, self.ladder, players)
         self._kept = kept_filters.read(store, self.ladder, players)
         self._level = profile.of(store, players, now)
 
@@ -128,6 +137,8 @@ class _Entrance:
 
     def _check_player(self, player: int) -> None:
         name = self._names[player]
+        if player in self._playing:
+            raise _playing(self._store, name, self.name, self.ladder, self._playing[player], self._now)
         if self._level[player].banned:
             raise ConflictError(f"player {name!r} is banned from ladder {self.name!r} and cannot queue")
         if player in self._penalties:
@@ -236,7 +247,7 @@ class Joins:
             raise InputError(f"player {twice!r} is in the party under two names; name each player once")
         for player in players:
             if player in self._seats:
-                self._refuse_seated(self._names[player], self._seats[player])
+                self._refuse_seated(self._names[player], self._seats[player], join.readable)
         for member in join.members:
             enemy = next((name for name in member.avoid if self._ids.get(name) in players), None)
             if enemy is not None:
@@ -257,22 +268,19 @@ class Joins:
 
     def _result(self, row: TicketRow) -> RequestResult:
         names = {entrance.ladder: name for name, entrance in self._entrances.items()}
-        others = {names[ladder]: ticket for ladder, ticket in row.playlist if ladder != self._ladder}
+        named = [entry for entry in row.playlist if entry.ladder != self._ladder and entry.ladder in names]
+        others = {names[entry.ladder]: entry.ticket for entry in named}
         return RequestResult(row.ticket, row.change, row.state, row.offer, row.match_id, others)
 
-    def _refuse_seated(self, name: str, seat: Seat) -> None:
+    def _refuse_seated(self, name: str, seat: Seat, readable: Collection[str] | None) -> None:
         ladder = self._name if seat.ladder == self._ladder else ladders.names(self._store, [seat.ladder])[seat.ladder]
+        if seat.ladder != self._ladder and readable is not None and ladder not in readable:
+            raise ConflictError(f"player {name!r} waits or plays on another ladder and cannot join")
         if seat.match_id is None:
             raise ConflictError(
                 f"player {name!r} waits in ticket {seat.ticket} of ladder {ladder!r} and cannot join again"
             )
-        match = live_matches.read(self._store, seat.ladder, [seat.match_id]).get(seat.match_id)
-        until = self._now if match is None else match.expires_at
-        raise NotYetError(
-            f"player {name!r} plays match {seat.match_id!r} of ladder {ladder!r} until it is reported, or until "
-            f"{iso_time(until)} at the latest",
-            until,
-        )
+        raise _playing(self._store, name, ladder, seat.ladder, seat.match_id, self._now)
 
     def _write(self, outcomes: dict[int, Outcome]) -> None:
         """Create the new players, take the seats, then write the tickets.
@@ -313,6 +321,17 @@ class Joins:
         for row in rows:
             row.party = with_admitted(row.party, admitted)
         return set(admitted.values())
+
+
+def _playing(store: Store, name: str, ladder: str, number: int, match_id: str, now: int) -> NotYetError:
+    """The error for a player of a live match. number: the id of its ladder."""
+    match = live_matches.read(store, number, [match_id]).get(match_id)
+    until = now if match is None else match.expires_at
+    return NotYetError(
+        f"player {name!r} plays match {match_id!r} of ladder {ladder!r} until it is reported, or until "
+        f"{iso_time(until)} at the latest",
+        until,
+    )
 
 
 def _names(joins: Iterable[Join]) -> set[str]:

@@ -15,10 +15,10 @@ from evenmatch.ledger.tables.tickets import Party
 from evenmatch.matchmaking import Policy
 from evenmatch.matchmaking.choice_check import check_declared, declared_values
 from evenmatch.service import stored_queues
+from evenmatch.service.player_seats import seat_on
 from evenmatch.service.queries import known_players
 from evenmatch.service.queue_filter import QueueFilter
 from evenmatch.service.queues.parties import check_party
-from evenmatch.service.queues.playlists import seat_on
 from evenmatch.service.queues.requests import Join
 
 

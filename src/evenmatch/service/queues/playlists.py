@@ -13,7 +13,6 @@ from typing import TypeVar
 
 from evenmatch.ledger.store import Store
 from evenmatch.ledger.tables import seats, tickets
-from evenmatch.ledger.tables.seats import Seat
 from evenmatch.ledger.tables.tickets import PlaylistTicket, TicketMove, TicketRow
 
 T = TypeVar("T")
@@ -47,20 +46,6 @@ def with_locks(counts: Mapping[int, int], attempt: Callable[[Mapping[int, int]],
             counts = {**dict.fromkeys(missing.ladders, 1), **counts}
         except LostSeatError:
             continue
-
-
-def seat_on(store: Store, ladder: int, player: int) -> Seat | None:
-    """A player's seat on a ladder: their ticket there, also if the seat of its playlist names another; None: none."""
-    seat = seats.read(store, [player]).get(player)
-    if seat is None or seat.ladder == ladder:
-        return seat
-    if seat.ticket is None or seat.match_id is not None:
-        return None
-    for row in tickets.read_playlists(store, seat.ladder, [seat.ticket]).values():
-        own = [entry for entry in row.playlist if entry.ladder == ladder]
-        if any(state in tickets.OPEN for state in tickets.read_states(store, own).values()):
-            return Seat(ladder, own[0].ticket, None)
-    return None
 
 
 class PlaylistMoves:

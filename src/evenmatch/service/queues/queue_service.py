@@ -15,6 +15,7 @@ from evenmatch.ledger.text import check_text
 from evenmatch.service import stored_queues
 from evenmatch.service.callers.audit_entry import AuditEntry
 from evenmatch.service.penalties import Penalty, penalty_of
+from evenmatch.service.player_seats import seat_on
 from evenmatch.service.queue_experiment import QueueExperiment
 from evenmatch.service.queue_filter import QueueFilter
 from evenmatch.service.queue_rules import QueueRules
@@ -26,7 +27,7 @@ from evenmatch.service.queues.leases import Leases
 from evenmatch.service.queues.notifications import Listener, TicketNotifier
 from evenmatch.service.queues.offer_stakes import OfferStakes
 from evenmatch.service.queues.parties import check
-from evenmatch.service.queues.playlists import seat_on, with_locks
+from evenmatch.service.queues.playlists import with_locks
 from evenmatch.service.queues.queue_state import Counts, QueueState
 from evenmatch.service.queues.recent_offers import RecentOffer
 from evenmatch.service.queues.requests import Join, QueueRequest, TicketAnswer

@@ -11,6 +11,7 @@ from starlette.responses import Response
 from evenmatch.attributes import EQUAL, Attribute
 from evenmatch.errors import ForbiddenError, InputError, UnknownNameError
 from evenmatch.http.site import Site
+from evenmatch.service.callers.access import ANYONE
 from evenmatch.service.queue_filter import QueueFilter
 from evenmatch.service.queues import requests
 from evenmatch.service.queues.ticket_status import Status
@@ -168,7 +169,8 @@ async def join(visit: PageRequest) -> Response:
     )
     party = (first, *(requests.QueuedPlayer(name=member) for member in names if member != name))
     playlist = await visit.site.work(_playlist, visit, sent)
-    wish = requests.Join(members=party, queues=queues, playlist=playlist)
+    readable = (visit.caller or ANYONE).ladders
+    wish = requests.Join(members=party, queues=queues, playlist=playlist, readable=readable)
     joined = await visit.site.wishes.one(visit.ladder, wish)
     response = visit.go(address("ladders", visit.ladder, "queue", "tickets", joined.ticket))
     visit.remember(response, name)
@@ -274,4 +276,4 @@ async def _own_status(visit: PageRequest) -> Status:
     status = await visit.site.status_reads.one(visit.ladder, int(text))
     if visit.me not in status.players and (visit.session is None or visit.is_player):
         raise ForbiddenError(f"ticket {text} belongs to another party")
-    return status
+    return status.seen_by(visit.caller or ANYONE)
