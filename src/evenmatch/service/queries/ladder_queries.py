@@ -136,6 +136,11 @@ class LadderQueries(Transacting):
             rows = finals_from(store, head, season, offset, size, by=FINALS_BY[seen.show])
             return settings, [seen.final(row, settings.standings) for row in rows]
 
+    def order_of_finals(self, ladder: str) -> FinalOrder:
+        """The order in which final standings of a ladder are listed, which depends on what it shows."""
+        with self._read(ladder) as (_, head):
+            return FINALS_BY[self._visibility(head).show]
+
     # standings
 
     def around(self, ladder: str, name: str, each_side: int) -> tuple[str, Standing, Named]:
