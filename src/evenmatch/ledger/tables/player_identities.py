@@ -183,6 +183,12 @@ def read_erased(store: Store) -> list[int]:
     return [row[0] for row in store.all("SELECT player FROM player WHERE erased_at IS NOT NULL")]
 
 
+def erased_among(store: Store, ids: Sequence[int]) -> set[int]:
+    """Those of these players who were erased."""
+    sql = "SELECT player FROM player WHERE erased_at IS NOT NULL AND player IN ({})"
+    return {row[0] for row in store.among(sql, (), ids)}
+
+
 def ladders_of(store: Store, player: int) -> list[str]:
     """The names of the ladders with a match, a rating or a ban of the player, or of players merged into it."""
     sql = (

@@ -125,6 +125,7 @@ def _classify(
 ) -> tuple[list[int], list[int], dict[int, Outcome]]:
     """Indices of new matches, indices of repeated ones with the same content, and errors of rejected ones by index."""
     known = events.find(store, head, batch.ids)
+    scrubbed = _with_erased(store, head, list(known))
     refused: dict[int, str] = {}
     for number, reason in plan.last_rules.system.refusals(batch.history.columns, plan.last_rules.parameters):
         refused.setdefault(number, reason)
@@ -132,7 +133,9 @@ def _classify(
     first: dict[str, int] = {}
     again = []
     for index, (match_id, digest) in enumerate(zip(batch.ids, batch.digests, strict=True)):
-        if match_id in known or match_id in first:
+        if match_id in scrubbed:
+            outcomes[index] = _incomparable(match_id, head.name)
+        elif match_id in known or match_id in first:
             recorded = known[match_id][1] if match_id in known else batch.digests[first[match_id]]
             if recorded == digest:
                 again.append(index)
@@ -150,6 +153,25 @@ def _classify(
 def _conflict(match_id: str, ladder: str) -> ConflictError:
     taken = f"match {match_id!r} is on ladder {ladder!r} already, with other content"
     return ConflictError(f"{taken}; send the same content, or choose another id")
+
+
+def _with_erased(store: Store, head: Head, ids: Sequence[str]) -> set[str]:
+    """Those of these recorded matches in which an erased player took part."""
+    if not ids:
+        return set()
+    players = {row[0]: block.ids.tolist() for block, row in events.read_matches(store, head.ladder, ids)}
+    erased = player_identities.erased_among(
+        store, sorted({player for of_match in players.values() for player in of_match})
+    )
+    return {match_id for match_id, of_match in players.items() if not erased.isdisjoint(of_match)}
+
+
+def _incomparable(match_id: str, ladder: str) -> ConflictError:
+    """The same answer to any content: a receipt, or a conflict, would tell whether an erased player had a name."""
+    return ConflictError(
+        f"match {match_id!r} is on ladder {ladder!r} already, with a player who was erased since, so it is not "
+        "compared with reports any more; if you send it again, nothing is missing; for another match choose another id"
+    )
 
 
 def first_receipts(store: Store, head: Head, ids: Sequence[str]) -> dict[str, MatchReceipt]:
