@@ -35,10 +35,21 @@ class MergeRequest(RequestModel):
 class PlayersMerged(ResponseModel):
     """The player who remains, and the ladders that were rated again."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"player": "ann", "ladders": ["arena"]}]})
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "player": "ann",
+                    "ladders": ["arena"],
+                    "note": "a match … with two of the player's names … is not rated",
+                }
+            ]
+        }
+    )
 
     player: str
     ladders: list[str]
+    note: str = Field(description="What becomes of a match that is reported with two names of the player, in words.")
 
 
 class PlayerErased(ResponseModel):
