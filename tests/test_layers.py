@@ -142,7 +142,15 @@ THIRD_PARTY = {
     "online": ["numpy"],
     "matchmaking": ["numpy", "numba"],
     "lab": ["numpy", "numba", "pyarrow", "matplotlib", "optuna", "plotly", "jinja2"],
-    "ledger": ["numpy", "numba", "llvmlite", "sqlalchemy", "alembic", "psycopg"],  # compilers: for their versions
+    "ledger": [
+        "numpy",
+        "numba",
+        "llvmlite",
+        "sqlalchemy",
+        "alembic",
+        "psycopg",
+        "disarm",
+    ],  # compilers: for their versions
     "service": ["httpx", "jwt", "numpy", "pyarrow"],
     "http": [
         *(

@@ -15,6 +15,7 @@ from evenmatch.ledger import schema
 from evenmatch.ledger.codec import ID
 from evenmatch.ledger.events import Kind
 from evenmatch.ledger.store import Store
+from evenmatch.ledger.tables import name_checks
 from evenmatch.ledger.text import check_texts
 
 LAST = "\U0010ffff"  # sorts after every other character
@@ -52,6 +53,7 @@ def admit(store: Store, names: Iterable[str], *, present: bool = False) -> tuple
     new = [name for name in wanted if name not in by_name]
     if new:
         store.rows.enrol(store.connection, new)
+        name_checks.insert(store, new)
         new_by_name, new_by_id = _known(store, new, present)
         by_name, by_id = by_name | new_by_name, by_id | new_by_id
     return by_name, by_id
@@ -157,6 +159,7 @@ def rename(store: Store, player: int, name: str) -> None:
         raise ConflictError(f"the name {name!r} belongs to another player; choose a free name or merge the players")
     if taken is None:
         store.insert(schema.name, ("name", "player"), [(name, player)])
+        name_checks.insert(store, [name])
     store.run("UPDATE player SET name = ?, folded = ? WHERE player = ?", name, name.casefold(), player)
     _note_change(store)
 
@@ -211,6 +214,7 @@ def ladders_of(store: Store, player: int) -> list[str]:
 
 def erase(store: Store, player: int, pseudonym: str, now: int) -> None:
     """Replace all names of a player, and of players merged into it, by a pseudonym."""
+    name_checks.delete_of(store, player)
     store.run("DELETE FROM name WHERE player = ?", player)
     store.insert(schema.name, ("name", "player"), [(pseudonym, player)])
     store.run(

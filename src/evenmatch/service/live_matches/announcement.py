@@ -12,6 +12,7 @@ from evenmatch.ledger.tables.live_matches import LiveMatchBody, LiveMatchRow, Ma
 from evenmatch.ledger.text import check_text
 from evenmatch.service import player_seats, stored_queues
 from evenmatch.service.live_matches.match_slots import begin, check_on
+from evenmatch.service.name_rule import check_names
 from evenmatch.service.recording.ledger_append import AHEAD
 from evenmatch.service.settings import Settings
 from evenmatch.service.stored_queues import rules_of
@@ -41,7 +42,7 @@ def announce(
     """
     check_text("match id", match_id)
     _check_times(match_id, started_at, expires_in, now)
-    slots = _slots(store, match_id, teams)
+    slots = _slots(store, head, match_id, teams)
     ids = [sorted(slot["id"] for slot in side) for side in slots]
     start: MatchStart = {"teams": ids, "started_at": started_at, "expires_in": expires_in, "queue": queue}
     known = live_matches.read(store, head.ladder, [match_id]).get(match_id)
@@ -131,12 +132,13 @@ def _check_times(match_id: str, started_at: int | None, expires_in: float | None
         raise InputError(f"match {match_id!r}: expires_in is {expires_in}; expected seconds up to {LONGEST:.0f}")
 
 
-def _slots(store: Store, match_id: str, teams: Sequence[Sequence[str]]) -> list[list[MatchSlot]]:
+def _slots(store: Store, head: Head, match_id: str, teams: Sequence[Sequence[str]]) -> list[list[MatchSlot]]:
     """New slots for these players; creates players who are not known yet."""
     if len(teams) < 2 or not all(teams):
         shape = f"{len(teams)} teams of {', '.join(str(len(team)) for team in teams) or 'none'}"
         raise InputError(f"match {match_id!r} has {shape}; expected two or more teams of one or more players")
     names = [name for team in teams for name in team]
+    check_names(store, head, names)
     ids, _ = player_identities.admit(store, names)
     first: dict[int, str] = {}
     for name in names:

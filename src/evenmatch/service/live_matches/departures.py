@@ -13,6 +13,7 @@ from evenmatch.service import player_seats
 from evenmatch.service.live_matches import strikes
 from evenmatch.service.live_matches.attendance import Presence, change_side, enter, note
 from evenmatch.service.live_matches.match_slots import check_on
+from evenmatch.service.name_rule import check_names
 
 
 def move(
@@ -31,6 +32,7 @@ def move(
     for presence in presences:
         slot = _slot(match, presence, ids)
         if slot is None:
+            check_names(store, head, [presence.player])
             admitted, _ = player_identities.admit(store, [presence.player])
             slot = enter(match, presence, admitted[presence.player], now)
             new.add(slot["id"])

@@ -14,6 +14,7 @@ from evenmatch.ledger.plan import Plan
 from evenmatch.ledger.store import Head, Store
 from evenmatch.ledger.tables import checkpoints, corrections, events, player_identities, player_states
 from evenmatch.service.group_commit import GroupCommit
+from evenmatch.service.name_rule import NameRule
 from evenmatch.service.queries.standings import DIVIDE, StandingsCache, View, divide, take
 from evenmatch.service.recording.ledger_append import AHEAD, Batch, ReceiptDisplay, append, to_come
 from evenmatch.service.recording.player_state_cache import PlayerStateCache, StateTransaction
@@ -108,6 +109,9 @@ def record(
     if new and view.settings.archived:
         outcomes |= dict.fromkeys(new, archived(head.name))
         new = []
+    objections = _name_objections(store, head, view.settings, batch, new)
+    outcomes |= {index: _refused(batch.ids[index], reason) for index, reason in objections.items()}
+    new = [index for index in new if index not in objections]
     if new:
         divisions = [division.name for division in view.settings.standings.divisions]
         chosen = batch.take(new)
@@ -144,10 +148,25 @@ def _classify(
         elif batch.played_at[index] > now + AHEAD:
             outcomes[index] = InputError(f"match {match_id!r}: {to_come(int(batch.played_at[index]), now)}")
         elif index in refused and batch.rated[index]:
-            outcomes[index] = BadRowsError("the match", [RowProblem(None, match_id, refused[index])])
+            outcomes[index] = _refused(match_id, refused[index])
         else:
             first[match_id] = index
     return list(first.values()), again, outcomes
+
+
+def _name_objections(store: Store, head: Head, settings: Settings, batch: Batch, new: Sequence[int]) -> dict[int, str]:
+    """Why the ladder's rule about names refuses these matches, by index."""
+    if settings.names != "refuse" or not new:
+        return {}
+    slots, players = batch.history.match_slots, batch.history.columns.player.tolist()
+    names = {index: [batch.names[player] for player in players[slots[index] : slots[index + 1]]] for index in new}
+    rule = NameRule(store, head, settings, [name for listed in names.values() for name in listed])
+    judged = {index: rule.objection(listed) for index, listed in names.items()}
+    return {index: objection for index, objection in judged.items() if objection is not None}
+
+
+def _refused(match_id: str, reason: str) -> BadRowsError:
+    return BadRowsError("the match", [RowProblem(None, match_id, reason)])
 
 
 def _conflict(match_id: str, ladder: str) -> ConflictError:

@@ -10,6 +10,7 @@ from evenmatch.errors import ConflictError, UsageError
 from evenmatch.service.callers.audit_entry import correcting
 from evenmatch.service.daily_decay import DailyDecay
 from evenmatch.service.ladders import ChangeRules, Ladder
+from evenmatch.service.name_rule import odd_names
 from evenmatch.service.queries import correction_log
 from evenmatch.service.replay.ledger_replay import Progress
 from evenmatch.service.settings import reset_factor
@@ -43,7 +44,10 @@ def _ladder(visit: PageRequest) -> Mapping[str, object]:
         }
     jobs = site.jobs.page(name, None, JOBS)
     view = visit.reading.view(name)
+    odd, more = odd_names(site.service, name, "", RULINGS)
     return corrections | {
+        "odd_names": odd,
+        "more_odd_names": more is not None,
         "ladder": LadderShown.of(view),
         "view": view,
         "told": visit.reading.described(name),
