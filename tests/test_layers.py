@@ -143,7 +143,16 @@ THIRD_PARTY = {
     "online": ["numpy"],
     "matchmaking": ["numpy", "numba"],
     "lab": ["numpy", "numba", "pyarrow", "matplotlib", "optuna", "plotly", "jinja2"],
-    "ledger": ["numpy", "numba", "llvmlite", "sqlalchemy", "alembic", "psycopg", "cryptography"],  # compilers: versions
+    "ledger": [
+        "numpy",
+        "numba",
+        "llvmlite",
+        "sqlalchemy",
+        "alembic",
+        "psycopg",
+        "cryptography",
+        "disarm",
+    ],  # compilers: for their versions
     "service": ["httpx", "jwt", "numpy", "pyarrow"],
     "http": [
         *(

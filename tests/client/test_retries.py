@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import json
 import threading
 import time
 from contextlib import contextmanager
@@ -9,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from evenmatch.client import AsyncClient, Client, Problem, ProblemError, UnreachableError
+from evenmatch.client import AsyncClient, Client, ListMovedError, Problem, ProblemError, UnreachableError
 from evenmatch.client.models import AppearanceReport, JoinRequest, KeyCreate, MatchReport, PartyMember, TeamReport
 from evenmatch.client.talk import Patience
 from evenmatch.errors import UsageError
@@ -278,3 +279,24 @@ def test_an_empty_name_is_refused_before_it_is_sent():
         client.get_ladder("")
     with Client("http://127.0.0.1:9") as client, pytest.raises(UsageError, match="UTF-8"):
         client.get_ladder("half a letter \ud800")
+
+
+def test_a_walk_through_standings_that_moved_on_is_told():
+    page = {"ladder": "arena", "title": "Arena", "season": None, "listed": 2, "active": 2, "players": 2}
+    page |= {"placement": 0, "rebuild_due": False}
+    row = {"rank": 1, "rating": 1500.0, "percentile": 50, "division": None, "matches": 1, "completed": 1}
+    first = {**page, "items": [{**row, "player": "ann"}], "next": "abc", "moved": False}
+    second = {**page, "items": [{**row, "player": "ann"}], "next": None, "moved": True}
+    answers = [(200, json.dumps(answer), {}) for answer in (first, second)]
+    with flaky(*answers) as (url, _), Client(url) as client:
+        walk = client.all(client.get_standings, "arena")
+        assert next(walk).player == "ann"
+        with pytest.raises(ListMovedError, match="begin again"):
+            next(walk)
+
+    async def walk_through(url):
+        async with AsyncClient(url) as client:
+            return [row.player async for row in client.all(client.get_standings, "arena")]
+
+    with flaky(*answers) as (url, _), pytest.raises(ListMovedError):
+        asyncio.run(walk_through(url))

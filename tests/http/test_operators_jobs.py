@@ -145,7 +145,7 @@ def test_an_admin_of_another_ladder_sees_no_job_of_this_one(asking, admin, site,
         {"Authorization": f"Bearer {site.keys.create('one', ['admin'], [name])[1]}"} for name in ("b", "duel")
     )
     assert asking.get(f"/v1/jobs/{job.job}", headers=own).status_code == 200
-    assert asking.get(f"/v1/jobs/{job.job}", headers=other).status_code == 403
+    assert asking.get(f"/v1/jobs/{job.job}", headers=other).status_code == 404  # as if there were none
     assert asking.get("/v1/jobs", headers=own).status_code == 403
     assert len(asking.get("/v1/jobs", params={"ladder": "duel"}, headers=own).json()["items"]) == 1
     assert asking.get("/v1/jobs/none", headers=own).status_code == 404

@@ -63,6 +63,10 @@ def test_a_match_is_played_with_what_its_players_accept(admin, served, either_da
     assert "1 other player waits, 0 of them accept platform pc" in waiting["sentences"]
 
     kept = {"attributes": {"platform": ["pc", "console"]}, "vetoes": ["nuke"]}
+    teams = [{"place": place, "players": [{"player": name}]} for place, name in ((1, "cat"), (2, "eve"))]
+    request_json(
+        admin, "POST", f"{ON}/matches", {"id": "first", "played_at": "2026-01-01T12:00:00Z", "teams": teams}
+    )  # a filter is kept for players whom the ladder knows
     filter_out = request_json(admin, "PUT", f"{ON}/players/cat/filter", kept)
     assert (filter_out["attributes"], filter_out["vetoes"]) == (kept["attributes"], ["nuke"])
     cat = join(admin, "cat", attributes={"mode": ["dm"], "platform": ["pc"]})

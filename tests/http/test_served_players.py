@@ -75,6 +75,7 @@ def test_the_odds_of_an_offer_are_those_of_the_system_at_far_levels(admin):
 
 def test_a_filter_is_kept_used_and_changed_while_waiting(admin):
     on = create(admin, "filters")
+    request_json(admin, "POST", f"{on}/matches", match(1, [["ann"], ["bob"]], "2026-01-01T12:00:00Z"))
     kept = request_json(admin, "PUT", f"{on}/players/ann/filter", {"within": 4, "loose": False})
     assert (kept["within"], kept["loose"], kept["kept"]) == (4, False, True)
     ticket = join(admin, on, "ann")["ticket"]

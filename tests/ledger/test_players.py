@@ -167,11 +167,30 @@ def test_a_reason_about_others_that_names_an_erased_player_goes_too(service, lad
     assert not [row for rows in dump(service).values() for row in rows if "Zyx" in row]
 
 
-def test_an_erased_players_matches_can_be_sent_again_without_bringing_the_name_back(service, ladder):
-    first = service.record(duel(1, "ann", SECRET))
+def test_a_report_sent_again_after_an_erasure_does_not_tell_whose_name_it_was(service, ladder):
+    service.record(duel(1, "ann", SECRET))
+    service.record(duel(2, f"{SECRET} alt", "bob"))
+    service.merge(f"{SECRET} alt", SECRET)
     pseudonym = service.erase(SECRET)
-    again = service.record(duel(1, "ann", SECRET))
-    assert (again.position, again.teams[1][0].change.player) == (first.position, pseudonym)
+    rows = dump(service)
+    answers = []
+    for name in (SECRET, "somebody else", pseudonym, "bob"):
+        with pytest.raises(ConflictError, match="with a player who was erased since") as same:
+            service.record(duel(1, "ann", name))
+        with pytest.raises(ConflictError) as merged:
+            service.record(duel(2, name, "cat"))
+        answers.append((str(same.value), str(merged.value)))
+    assert len(set(answers)) == 1  # whatever was sent
+    assert pseudonym not in str(answers)
+    assert dump(service) == rows
+    other, kept = service.record_many("default", [duel(1, "ann", SECRET), duel(3, "ann", "bob")])
+    assert isinstance(other, ConflictError)
+    assert kept.position > 2
+
+
+def test_an_erased_players_matches_can_be_imported_again_without_bringing_the_name_back(service, ladder):
+    service.record(duel(1, "ann", SECRET))
+    service.erase(SECRET)
     service.import_matches("default", from_matches([duel(1, "ann", SECRET)]))
     assert "Zyx" not in json.dumps(dump(service))
     service.record(duel(2, "ann", SECRET))  # somebody of that name, who begins anew

@@ -122,11 +122,20 @@ def check_everything(service):
             assert offers[ladder, offer][0] == "open"
             assert asked.count(ticket) == len(players)
     assert max(waiting.values(), default=1) == 1
+    here = {
+        (ladder, player): match_id
+        for ladder, player, match_id in select_rows(service, "SELECT ladder, player, match_id FROM ladder_seat")
+    }
+    assert {(ladder, match_id) for (ladder, _), match_id in here.items()} <= live.keys()
     playing = Counter()
     for (ladder, match_id), (state, body, change) in live.items():
         assert change <= ladders[ladder]
         if state == "open":
             there = [slot["id"] for team in body["teams"] for slot in team if slot["spells"][-1][1] is None]
+            assert {player for (where, player), match in here.items() if (where, match) == (ladder, match_id)} <= {
+                *there
+            }
+            there = [player for player in there if here.get((ladder, player)) != match_id]
             playing.update(there)
             for player in there:
                 assert seats[player][0] == ladder

@@ -2,13 +2,14 @@
 
 import pytest
 
-from evenmatch.errors import BadParameterError, InputError, UnknownNameError
+from evenmatch import rules
+from evenmatch.errors import BadParameterError, ConflictError, InputError, UnknownNameError
 from evenmatch.service.queue_filter import QueueFilter
 from evenmatch.service.queues.matchmaker import Matchmaker
 from evenmatch.service.queues.queue_service import QueueService
 from evenmatch.service.queues.requests import Join, QueuedPlayer
 from ledger.sample_matches import duel
-from service.sample_queues import DUEL, check_everything, hold_lease, join_queue, party, solos
+from service.sample_queues import DUEL, check_everything, hold_lease, join_queue, party, select_rows, solos
 
 STRICT = QueueFilter(within=7, loose=False, regions=("eu", "us"), max_ping=80.0)
 
@@ -21,6 +22,12 @@ def queue_service(service, ladder):
     return made
 
 
+@pytest.fixture
+def played(service, ladder):
+    """A match of ann and kim: a filter is kept for players whom the ladder knows."""
+    service.record(duel(0, "ann", "kim", ladder))
+
+
 def waiting(queue_service, ladder, ticket, service):
     """The member of a single player's ticket as the matchmaker sees it."""
     state = queue_service.queue_state(ladder)
@@ -28,6 +35,7 @@ def waiting(queue_service, ladder, ticket, service):
     return state.queues["ranked"].tickets_of([ticket])
 
 
+@pytest.mark.usefixtures("played")
 def test_a_join_takes_what_it_does_not_name_from_the_kept_filter(queue_service, ladder, service):
     assert queue_service.filter_of(ladder, "ann") is None
     queue_service.set_filter(ladder, "ann", STRICT)
@@ -47,11 +55,29 @@ def test_a_join_takes_what_it_does_not_name_from_the_kept_filter(queue_service, 
     assert queue_service.filter_of(ladder, "kim") is None
 
 
-def test_a_filter_is_kept_for_each_ladder(queue_service, ladders, service):
+@pytest.mark.usefixtures("played")
+def test_a_filter_is_kept_for_each_ladder(queue_service, ladders):
     queue_service.set_filter("duel", "ann", STRICT)
     assert queue_service.filter_of("arena", "ann") is None
     with pytest.raises(UnknownNameError, match="unknown ladder 'none'"):
         queue_service.set_filter("none", "ann", STRICT)
+
+
+@pytest.mark.usefixtures("played")
+def test_a_filter_is_for_players_of_the_ladder_and_creates_none(queue_service, ladder, service):
+    """A name that only another ladder knows is answered like one that nobody has."""
+    service.create_ladder("arena", "elo", rules("elo"))
+    queue_service.set_queue("arena", "ranked", DUEL)
+    names = select_rows(service, "SELECT name FROM name ORDER BY name")
+    for name in ("ann", "new"):
+        with pytest.raises(ConflictError, match=f"player '{name}' has not played on ladder 'arena' and waits in none"):
+            queue_service.set_filter("arena", name, STRICT)
+        queue_service.set_filter("arena", name, None)
+        assert queue_service.filter_of("arena", name) is None
+    assert select_rows(service, "SELECT name FROM name ORDER BY name") == names
+    join_queue(queue_service, "arena", *solos("new"))
+    queue_service.set_filter("arena", "new", STRICT)
+    assert queue_service.filter_of("arena", "new") == STRICT
 
 
 def test_a_change_while_waiting_keeps_the_place(queue_service, other_service, ladder, service, clock):
@@ -90,6 +116,7 @@ def test_a_filter_by_which_a_party_could_play_nowhere_is_refused_and_changes_not
     assert queue_service.status(ladder, ticket).change > before
 
 
+@pytest.mark.usefixtures("played")
 def test_a_kept_filter_that_does_not_fit_a_join_is_named(queue_service, ladder):
     queue_service.set_filter(ladder, "ann", STRICT)
     (refused,) = queue_service.apply(ladder, solos("ann", ping={"asia": 10.0}))

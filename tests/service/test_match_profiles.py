@@ -7,7 +7,7 @@ from evenmatch.service.corrections import Ban, Unvoid, Void
 from evenmatch.service.ladders import correct
 from evenmatch.service.queries import match_profiles
 from evenmatch.service.queries.ladder_queries import LadderQueries
-from ledger.sample_matches import after, duel, micros, team_match
+from ledger.sample_matches import after, duel, micros, ratings, team_match
 
 
 @pytest.fixture
@@ -100,6 +100,36 @@ def test_matches_of_two_who_became_one_are_theirs(service, ladder, reading):
     first, second = reading.played(ladder, "ann", None, 1), reading.played(ladder, "ann", 3, 1)
     assert ([one.match_id for one in first[1]], first[2]) == (["m2"], 3)
     assert ([one.match_id for one in second[1]], second[2]) == (["m1"], None)
+
+
+def test_a_match_with_two_names_of_one_player_is_recorded_and_not_rated(service, ladder, reading):
+    service.record(duel(1, "ann", "bob", ladder))
+    service.record(duel(2, "ann2", "cat", ladder))
+    service.merge("ann2", "ann")
+    service.rename("bob", "rob")
+    before = ratings(service, ladder)
+    reports = [
+        team_match(3, (1, "ann", "cat"), (2, "ann2", "eve"), ladder=ladder),
+        team_match(4, (1, "ann", "ann2"), (2, "eve", "cat"), ladder=ladder),
+        team_match(5, (1, "bob"), (2, "rob"), ladder=ladder),
+    ]
+    told = service.record_many(ladder, reports)
+    assert [(receipt.rated, receipt.teams) for receipt in told] == [(False, ())] * 3
+    assert service.record_many(ladder, reports) == told
+    assert {name: rating for name, rating in ratings(service, ladder).items() if name in before} == before
+    found = reading.match(ladder, "m3")[1]
+    assert (found.state, found.reason) == (
+        "unrated",
+        "two of its names belong to ann, who cannot play twice in a match",
+    )
+    assert [part.player for side in found.sides for part, _ in side.parts] == ["ann", "cat", "ann", "eve"]
+    _, listed, _ = reading.played(ladder, "ann", None, 10)
+    assert [match.match_id for match in listed] == ["m4", "m3", "m2", "m1"]
+    assert service.verify(ladder).is_equal
+    service.rebuild(ladder, whole=True)
+    assert service.verify(ladder).is_equal
+    assert {name: rating for name, rating in ratings(service, ladder).items() if name in before} == before
+    assert service.record(duel(6, "ann2", "eve", ladder)).rated
 
 
 def test_a_rating_that_began_elsewhere_is_no_match(service, ladder, reading):

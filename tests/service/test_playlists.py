@@ -14,6 +14,7 @@ from evenmatch.service.queue_rules import QueueRules
 from evenmatch.service.queues.leases import Leases
 from evenmatch.service.queues.matchmaker import Matchmaker
 from evenmatch.service.queues.queue_service import QueueService
+from ledger.sample_matches import duel
 from service.sample_queues import (
     DUEL,
     PAIRS,
@@ -293,7 +294,15 @@ def test_a_sign_of_life_counts_on_all_ladders(queue_service, service, maker, clo
     assert maker.step(ARENA).dropped == (joined.playlist[ARENA],)
 
 
+def test_a_repeated_request_that_names_no_other_ladder_returns_the_ticket(queue_service):
+    """A sender who may not read the other ladders of the playlist repeats the request on one."""
+    joined = join_one(queue_service, DUELS, party("ann", request="r", playlist=BOTH))
+    again = join_one(queue_service, DUELS, party("ann", request="r"))
+    assert (again.ticket, dict(again.playlist)) == (joined.ticket, {})
+
+
 def test_a_filter_is_kept_and_changed_on_each_ladder(queue_service, service):
+    service.record(duel(1, "ann", "bob", ARENA))
     queue_service.set_filter(ARENA, "ann", QueueFilter(within=3.0, loose=False))
     joined = join_one(queue_service, DUELS, party("ann", playlist=BOTH))
 

@@ -14,6 +14,7 @@ from evenmatch.service.queue_rules import QueueRules
 from evenmatch.service.queues.matchmaker import Matchmaker
 from evenmatch.service.queues.queue_service import QueueService
 from evenmatch.service.queues.requests import Accept, Join, QueuedPlayer
+from ledger.sample_matches import duel
 from service.sample_queues import (
     DUEL,
     PAIRS,
@@ -133,6 +134,7 @@ def test_a_ticket_in_several_queues_may_ask_for_what_one_of_them_declares(queue_
 
 def test_a_kept_filter_gives_attributes_and_vetoes(queue_service, ladder, service):
     kept = QueueFilter(attributes={"platform": ("pc",), "mode": ("dm",)}, vetoes=("dust",))
+    service.record(duel(1, "ann", "dan", ladder))  # a filter is kept for players whom the ladder knows
     queue_service.set_filter(ladder, "ann", kept)
     assert queue_service.filter_of(ladder, "ann") == kept
     tickets = join_queue(queue_service, ladder, party("ann"), asking("bob", vetoes=()), asking("cat"))
@@ -167,7 +169,8 @@ def test_a_filter_that_asks_for_what_no_queue_declares_is_refused_and_changes_no
     assert queue_service.status(ladder, ticket).change == before
 
 
-def test_a_queue_that_declares_something_else_keeps_the_places(queue_service, ladder, maker, clock):
+def test_a_queue_that_declares_something_else_keeps_the_places(queue_service, ladder, service, maker, clock):
+    service.record(duel(1, "bob", "cat", ladder))
     tickets = join_queue(queue_service, ladder, asking("ann", mode=("ctf",), vetoes=("dust",)))
     queue_service.set_filter(
         ladder, "bob", QueueFilter(attributes={"mode": ("ctf",), "platform": ("pc",)}, vetoes=("dust",))

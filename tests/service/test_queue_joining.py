@@ -7,6 +7,8 @@ from evenmatch.errors import ConflictError, InputError, NotYetError, UnknownName
 from evenmatch.service.corrections import Ban
 from evenmatch.service.live_matches.live_match_service import Running
 from evenmatch.service.queue_rules import QueueRules
+from evenmatch.service.queues import joins
+from evenmatch.service.queues.matchmaker import Matchmaker
 from evenmatch.service.queues.queue_service import QueueService
 from ledger.sample_matches import duel
 from service.sample_queues import (
@@ -69,7 +71,70 @@ def test_one_who_is_refused_spoils_no_other(queue_service, ladder, service):
         ladder, [party("ann"), party("ann", "bob"), party("cat", queues=("casual",)), party("dan")]
     )
     assert [isinstance(each, Exception) for each in told] == [False, True, True, False]
-    assert sorted(name for (name,) in select_rows(service, "SELECT name FROM player")) == ["ann", "bob", "dan"]
+    assert known_names(service) == ["ann", "dan"]
+    check_everything(service)
+
+
+def known_names(service):
+    return sorted(name for (name,) in select_rows(service, "SELECT name FROM name"))
+
+
+def test_names_to_avoid_are_not_made_players(queue_service, ladder, service):
+    strangers = tuple(f"stranger-{number}" for number in range(100))
+    join_queue(queue_service, ladder, party("ann", avoid=strangers))
+    assert known_names(service) == ["ann"]
+
+
+def test_a_player_whom_somebody_avoids_under_a_name_that_was_unknown_does_not_meet_them(queue_service, ladder, service):
+    """The name is avoided although its player comes into being after the one who avoids it has joined."""
+    queue_service.set_queue(ladder, "duel", DUEL)
+    avoider, _ = join_queue(
+        queue_service,
+        ladder,
+        party("ann", queues=("duel",), avoid=("eve",)),
+        party("eve", queues=("duel",)),
+    )
+    maker = Matchmaker(queue_service)
+    assert maker.step(ladder).offers == ()
+    join_queue(queue_service, ladder, party("bob", queues=("duel",)))
+    assert len(maker.step(ladder).offers) == 1
+    assert len(select_rows(service, "SELECT offer FROM offer")) == 1
+    join_one(queue_service, ladder, Leave(avoider))
+
+
+@pytest.mark.parametrize("waits", [True, False])
+def test_a_name_that_comes_into_being_after_it_was_avoided_is_avoided_by_all_processes(
+    queue_service, other_service, ladder, waits
+):
+    queue_service.set_queue(ladder, "duel", DUEL)
+    maker = Matchmaker(queue_service)
+    join_queue(queue_service, ladder, party("ann", queues=("duel",), avoid=("eve",)))
+    if waits:
+        assert maker.step(ladder).offers == ()  # ann's ticket is read before eve's
+    join_queue(QueueService(other_service), ladder, party("eve", queues=("duel",)))
+    assert maker.step(ladder).offers == ()
+
+
+@pytest.mark.parametrize("store_url", ["postgresql"], indirect=True)  # SQLite has one writer at a time
+def test_a_party_that_lost_a_seat_while_it_joined_leaves_no_new_player(
+    queue_service, other_service, ladder, service, monkeypatch
+):
+    """Between the look at the seats and their taking, another process seats one of the party on another ladder."""
+    service.create_ladder("arena", "elo", rules("elo"))
+    queue_service.set_queue("arena", "ranked", DUEL)
+    service.record(duel(1, "bob", "cat", ladder))
+    insert, other = joins.seats.insert_missing, QueueService(other_service)
+
+    def insert_late(store, wanted):
+        monkeypatch.setattr(joins.seats, "insert_missing", insert)
+        join_queue(other, "arena", party("bob"))
+        insert(store, wanted)
+
+    monkeypatch.setattr(joins.seats, "insert_missing", insert_late)
+    refused, granted = queue_service.apply(ladder, [party("bob", "new"), party("dan")])
+    assert "'bob' waits" in str(refused)
+    assert not isinstance(granted, Exception)
+    assert known_names(service) == ["bob", "cat", "dan"]
     check_everything(service)
 
 
@@ -98,6 +163,7 @@ def test_what_cannot_be_is_refused_with_its_reason(queue_service, ladder, servic
     assert said in str(refused.value)
     assert select_rows(service, "SELECT * FROM seat") == []
     assert select_rows(service, "SELECT * FROM player") == []
+    assert select_rows(service, "SELECT * FROM name") == []
 
 
 def test_a_role_of_one_of_its_queues_is_accepted(queue_service, ladder):

@@ -127,12 +127,15 @@ def merge(
 ) -> None:
     """Merge two accounts into OTHER, as if OTHER had played all matches of both. This cannot be undone.
 
-    Players who met in a match cannot be merged.
+    Players who met in a match cannot be merged. A match that is reported with two of the player's names afterwards is
+    recorded, but not rated.
 
     [bold]Example[/bold]
 
     evenmatch player merge ann_smurf --into ann
     """
+    from evenmatch.service.players import NAMED_TWICE
+
     with opened(db) as service:
         service.player(name)
         service.player(into)
@@ -140,10 +143,11 @@ def merge(
         with working("recalculating ratings"):
             touched = acting(service, "player.merged", target=name, body={"into": into}).merge(name, into)
     if json:
-        print_json({"player": into, "merged": name, "ladders": touched})
+        print_json({"player": into, "merged": name, "ladders": touched, "note": NAMED_TWICE})
         return
     ladders = f"; rated again: {', '.join(touched)}" if touched else ""
     print(printable(f"{name} and {into} are now one player, {into}{ladders}"))
+    print(NAMED_TWICE)
 
 
 @app.command()

@@ -16,7 +16,7 @@ with needing("client", "the client"):
     from evenmatch.client import models
     from evenmatch.client.async_client import AsyncClient
     from evenmatch.client.client import Client
-    from evenmatch.client.errors import ProblemError, UnreachableError
+    from evenmatch.client.errors import ListMovedError, ProblemError, UnreachableError
     from evenmatch.http.models.problems import Problem
 
-__all__ = ["AsyncClient", "Client", "Problem", "ProblemError", "UnreachableError", "models"]
+__all__ = ["AsyncClient", "Client", "ListMovedError", "Problem", "ProblemError", "UnreachableError", "models"]

@@ -14,7 +14,7 @@ from evenmatch.client.calls import Calls
 from evenmatch.client.calls.tickets import OVER
 from evenmatch.client.errors import ProblemError, UnreachableError, problem_of, unreachable
 from evenmatch.client.operation import AwaitingCaller
-from evenmatch.client.pages import Page
+from evenmatch.client.pages import Page, check_moment
 from evenmatch.client.streams import Events, events_of
 from evenmatch.client.talk import Outcome, Patience, RetryPause, Step, Talk
 from evenmatch.client.wire import auth_of, check_url, from_environment, request_of
@@ -86,12 +86,16 @@ class AsyncClient(Calls, AwaitingCaller):
     async def all(
         self, read: Callable[P, Coroutine[object, None, Page[T]]], *args: P.args, **kwargs: P.kwargs
     ) -> AsyncIterator[T]:
-        """Iterate over the items of all pages of a list; each page is requested when it is needed."""
+        """Iterate over the items of all pages of a list; each page is requested when it is needed.
+
+        Standings are those of one moment. Raises ListMovedError if they moved on in between: begin again.
+        """
         page = await read(*args, **kwargs)
         for item in page.items:
             yield item
         while page.next is not None:
             page = await read(*args, **{**kwargs, "cursor": page.next})  # type: ignore[arg-type] # each such method takes a cursor
+            check_moment(page)
             for item in page.items:
                 yield item
 

@@ -14,7 +14,7 @@ from evenmatch.client.calls import Calls
 from evenmatch.client.calls.tickets import OVER
 from evenmatch.client.errors import ProblemError, UnreachableError, problem_of, unreachable
 from evenmatch.client.operation import BlockingCaller
-from evenmatch.client.pages import Page
+from evenmatch.client.pages import Page, check_moment
 from evenmatch.client.streams import Events, events_of
 from evenmatch.client.talk import Outcome, Patience, RetryPause, Step, Talk
 from evenmatch.client.wire import auth_of, check_url, from_environment, request_of
@@ -93,6 +93,8 @@ class Client(Calls, BlockingCaller):
     def all(self, read: Callable[P, Page[T]], *args: P.args, **kwargs: P.kwargs) -> Iterator[T]:
         """Iterate over the items of all pages of a list; each page is requested when it is needed.
 
+        Standings are those of one moment. Raises ListMovedError if they moved on in between: begin again.
+
         >>> for row in client.all(client.get_standings, "arena", limit=500):
         ...     print(row.rank, row.player)
         """
@@ -100,6 +102,7 @@ class Client(Calls, BlockingCaller):
         yield from page.items
         while page.next is not None:
             page = read(*args, **{**kwargs, "cursor": page.next})  # type: ignore[arg-type] # each such method takes a cursor
+            check_moment(page)
             yield from page.items
 
     def ticket_events(self, ladder: str, ticket: int) -> Iterator[TicketOut]:

@@ -47,6 +47,16 @@ class UnreachableError(EvenmatchError):
     """
 
 
+class ListMovedError(EvenmatchError):
+    """The standings moved on between two pages of `all`, so that players could be repeated or missing: begin again."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the standings moved on between two pages, which the service keeps for a minute after the last page; "
+            "begin again, with the largest `limit` of 500"
+        )
+
+
 def problem_of(response: httpx.Response) -> ProblemError:
     """The error for a response that is not 2xx; the header Retry-After is used if the body has no `retry_after`."""
     try:

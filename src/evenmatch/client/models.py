@@ -103,6 +103,8 @@ from evenmatch.http.models.matches import (
 )
 from evenmatch.http.models.player_identities import (
     MergeRequest,
+    OddNameOut,
+    OddNamesPage,
     PlayerErased,
     PlayerRenamed,
     PlayersMerged,
@@ -240,6 +242,8 @@ __all__ = [
     "MergeRequest",
     "NeededOut",
     "NeighboursOut",
+    "OddNameOut",
+    "OddNamesPage",
     "OddsOut",
     "OfferAnswer",
     "OfferOut",

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol, TypeVar
 
+from evenmatch.client.errors import ListMovedError
+from evenmatch.http.models.standings import StandingsPage
+
 T_co = TypeVar("T_co", covariant=True)
 
 
@@ -18,3 +21,9 @@ class Page(Protocol[T_co]):
     @property
     def next(self) -> str | None:
         """The cursor of the next page, or None."""
+
+
+def check_moment(page: object) -> None:
+    """Raise ListMovedError for a page of standings that is of another moment than the pages before."""
+    if isinstance(page, StandingsPage) and page.moved:
+        raise ListMovedError

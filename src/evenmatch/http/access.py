@@ -28,11 +28,14 @@ class RequireScope(HTTPBearer):
 
     open_read  requests without a key are allowed if the operator opened reads
     somewhere  the scope on any one ladder is enough here; the handler then checks the ladder itself
+    everywhere  the answer is about all ladders: a key for all of them is required, and no player's token will do
     """
 
-    def __init__(self, scope: str, *, open_read: bool = False, somewhere: bool = False) -> None:
+    def __init__(
+        self, scope: str, *, open_read: bool = False, somewhere: bool = False, everywhere: bool = False
+    ) -> None:
         super().__init__(auto_error=False, scheme_name="key", description="An API key, or a player's token.")
-        self.scope, self.open_read, self.somewhere = scope, open_read, somewhere
+        self.scope, self.open_read, self.somewhere, self.everywhere = scope, open_read, somewhere, everywhere
 
     async def __call__(self, request: Request) -> Caller:  # type: ignore[override]  # a caller, not only the header
         """Return the caller. Raises AccessError, ForbiddenError or RateLimitError."""
@@ -43,6 +46,8 @@ class RequireScope(HTTPBearer):
             raise AccessError(f"no key was sent; {ACCEPTED}")
         if caller is not ANYONE and not (self.somewhere and _may_somewhere(caller, self.scope)):
             caller.check(self.scope, request.path_params.get("ladder"))
+        if self.everywhere:
+            caller.check_everywhere(request.url.path)
         return caller
 
 
@@ -132,7 +137,7 @@ def allow(site: Site, scope: Scope, caller: Caller) -> None:
     context = context_of(scope)
     if context.caller is not None:
         return
-    context.actor = caller.actor
+    context.actor, context.ladders = caller.actor, caller.ladders
     if caller is ANYONE:
         context.allowance = site.open_limit.take(_address(scope))
     elif caller.player is None:
@@ -197,7 +202,7 @@ def _address(scope: Scope) -> str:
 
 
 Reader = Annotated[Caller, Depends(RequireScope("read", open_read=True))]
-Watcher = Annotated[Caller, Depends(RequireScope("read"))]
+Watcher = Annotated[Caller, Depends(RequireScope("read", everywhere=True))]
 Reporter = Annotated[Caller, Depends(RequireScope("report"))]
 Queuer = Annotated[Caller, Depends(RequireScope("queue"))]
 Admin = Annotated[Caller, Depends(RequireScope("admin"))]

@@ -141,7 +141,7 @@ def _describe(app: FastAPI) -> None:
 
 async def _evenmatch_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, EvenmatchError)
-    return refusal(error, context_of(request.scope).id)
+    return refusal(error, context_of(request.scope))
 
 
 async def _validation_error(request: Request, error: Exception) -> Response:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from pydantic_core import to_json
@@ -25,6 +25,7 @@ from evenmatch.errors import (
 )
 from evenmatch.http.logs import log
 from evenmatch.http.models.problems import Fault, Problem
+from evenmatch.http.request_context import RequestContext
 from evenmatch.service.times import iso_time
 
 MEDIA_TYPE = "application/problem+json"
@@ -63,6 +64,7 @@ NAMED_INSIDE = {
     "scope",
     "event",
 }  # named in the body, not in the path
+OF_ALL_LADDERS = {"ladder", "player", "job", "webhook"}  # known names of these may be of any ladder
 OTHERS = {
     400: ProblemKind(400, "malformed", "The request cannot be read"),
     404: ProblemKind(404, "unknown-address", "Nothing exists at this address"),
@@ -81,6 +83,13 @@ def kind_of(error: EvenmatchError) -> ProblemKind:
     if isinstance(error, UnknownNameError) and error.kind.split(" of ")[0] in NAMED_INSIDE:
         return OTHERS[422]
     return next(kind for parent, kind in TABLE if isinstance(error, parent))
+
+
+def within(ladders: Collection[str] | None, error: EvenmatchError) -> EvenmatchError:
+    """The error as a caller may see it who may read these ladders (None: all): without names of other ladders."""
+    if ladders is None or not isinstance(error, UnknownNameError) or error.kind not in OF_ALL_LADDERS:
+        return error
+    return UnknownNameError(error.kind, error.name, ())
 
 
 def problem_of(error: EvenmatchError, request_id: str | None = None) -> Problem:
@@ -121,14 +130,14 @@ def make_problem(
     )
 
 
-def refusal(error: EvenmatchError, request_id: str) -> Response:
-    """The response for an EvenmatchError; details of a database error go only to the log."""
+def refusal(error: EvenmatchError, context: RequestContext) -> Response:
+    """The response for an EvenmatchError to a request; details of a database error go only to the log."""
     if isinstance(error, StoreError):
-        log.error("database", request=request_id, error=str(error))
+        log.error("database", request=context.id, error=str(error))
         error = StoreError(
             "the database does not answer; nothing was partly stored: send the request again with the same id"
         )
-    return respond(problem_of(error, request_id))
+    return respond(problem_of(within(context.ladders, error), context.id))
 
 
 def respond(problem: Problem) -> Response:

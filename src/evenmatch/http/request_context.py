@@ -16,6 +16,7 @@ from evenmatch.service.callers.access import Caller
 class RequestContext:
     """The state of one request, filled in while it is handled.
 
+    ladders  those that the caller may read, once the caller is known; None: all
     waits   the response waits for a change (long poll or stream), so its duration is not measured
     status  of the response; 0 until it begins
     caller  the authenticated caller, if they are known before the endpoint is reached
@@ -24,6 +25,7 @@ class RequestContext:
 
     id: str
     actor: str | None = None
+    ladders: frozenset[str] | None = frozenset()
     allowance: Allowance | None = None
     waits: bool = False
     status: int = 0

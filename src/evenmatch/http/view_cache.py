@@ -11,6 +11,7 @@ from starlette.requests import Request
 
 from evenmatch.http.cached_responses import CachedResponses
 from evenmatch.service.callers.access import Caller
+from evenmatch.service.queries.kept_views import KeptViews
 from evenmatch.service.queries.standings import View
 from evenmatch.service.service import Service
 
@@ -42,11 +43,12 @@ class SharedComputation(Generic[T]):
 class ViewCache:
     """The standings of ladders, and the cached responses made from them. Use in the event loop only.
 
-    An expired view is computed by one thread, however many requests wait for it.
+    An expired view is computed by one thread, however many requests wait for it. kept: those read page by page.
     """
 
     def __init__(self, service: Service, threads: ThreadPoolExecutor, responses: CachedResponses) -> None:
         self._service, self._responses = service, responses
+        self.kept = KeptViews()
         self._views: SharedComputation[View] = SharedComputation(threads)
         self._bodies: SharedComputation[bytes] = SharedComputation(threads)
 

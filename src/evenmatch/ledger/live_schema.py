@@ -101,6 +101,8 @@ seat = table(
     column("match_id", TEXT, empty=True),
     clustered=True,
 )
+# The seat of a player in a match that was announced by a key of some ladders only: it holds on this ladder alone.
+ladder_seat = table("ladder_seat", key("ladder"), key("player"), column("match_id", TEXT), clustered=True)
 # state: open, made (accepted by all) or off (cancelled). said: the players who have accepted.
 offer = table(
     "offer",

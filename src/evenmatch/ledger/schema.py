@@ -44,6 +44,7 @@ def column(name: str, kind: Kind = WHOLE, *, empty: bool = False) -> sa.Column[A
 
 
 MERGED = "merged_into IS NOT NULL"  # few compared with all players
+ODD = "oddities IS NOT NULL"
 
 # One identity across ladders. merged_into: the player this one was merged into; its names refer to that player.
 # folded: the present name, case-folded for searching.
@@ -59,6 +60,16 @@ player = table(
 )
 # Every present and former name of a player.
 name = table("name", key("name", TEXT), column("player"), sa.Index("ix_name_player", "player"), clustered=True)
+# What every name looks like, see tables.name_checks; oddities: NULL for nearly all.
+name_check = table(
+    "name_check",
+    key("name", TEXT),
+    column("skeleton", TEXT),
+    column("oddities", TEXT, empty=True),
+    sa.Index("ix_name_check_skeleton", "skeleton"),
+    sa.Index("ix_name_check_odd", "name", postgresql_where=sa.text(ODD), sqlite_where=sa.text(ODD)),
+    clustered=True,
+)
 
 # position: of the last event; generation: the current one; corrected: position of the last correction;
 # due: a rebuild is needed from this position; settings: presentation, as JSON.

@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 from evenmatch.durations import SECOND
 from evenmatch.ledger.store import Store
-from evenmatch.ledger.tables import penalties
+from evenmatch.ledger.tables import penalties, player_identities
 from evenmatch.ledger.tables.penalties import StoredPenalty
+from evenmatch.service import stored_queues
 from evenmatch.service.queue_rules import QueueRules
 
 FARTHEST = 50.0  # strikes; the wait reaches penalty_most long before
@@ -44,7 +45,15 @@ def faded(strikes: float, struck_at: int, now: int, rules: QueueRules) -> float:
     return left
 
 
-def penalty_of(store: Store, ladder: int, player: int, now: int, rules: QueueRules) -> Penalty | None:
-    """A player's penalty; None: never struck, or forgiven."""
-    stored = penalties.read(store, ladder, [player]).get(player)
-    return None if stored is None else Penalty(faded(stored.strikes, stored.struck_at, now, rules), stored.until)
+def penalty_of(store: Store, ladder: int, name: str, now: int) -> Penalty | None:
+    """A player's penalty; None: never struck, or forgiven, or an unknown name.
+
+    Strikes are faded by the queue of the ladder in which they fade slowest.
+    """
+    player = player_identities.ids_of(store, [name]).get(name)
+    stored = None if player is None else penalties.read(store, ladder, [player]).get(player)
+    if stored is None:
+        return None
+    all_rules = [setup.rules for setup in stored_queues.read(store, ladder).values()] or [QueueRules()]
+    slowest = max(all_rules, key=lambda rules: rules.penalty_fades)
+    return Penalty(faded(stored.strikes, stored.struck_at, now, slowest), stored.until)

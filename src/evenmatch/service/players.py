@@ -21,6 +21,11 @@ from evenmatch.service.corrections import first_match, preview
 from evenmatch.service.ladders import PlannedCorrection, correct
 from evenmatch.standings.activity import NEVER
 
+NAMED_TWICE = (
+    "a match that is reported with two of the player's names from now on is recorded, but not rated: "
+    "nobody plays twice in a match"
+)
+
 
 def rename(store: Store, name: str, to: str, now: int) -> bool:
     """Give a player another name; the old one stays an alias. Return False if it is already their name.

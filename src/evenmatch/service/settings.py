@@ -60,6 +60,12 @@ class Settings(Checked):
         optional=True,
     )
     rating_stop: str = text("", "Division at whose lowest rating a fall by inactivity stops; empty: none.")
+    names: str = choice(
+        "warn",
+        ("any", "warn", "refuse"),
+        "New names that look like another player's, mix scripts or have unseen characters: any, not looked for; warn, "
+        "operators are told; or refuse, in reports and joins too.",
+    )
     archived: bool = flag(False, "The ladder is read-only: nothing can be added.", separate=True)
 
     def __post_init__(self) -> None:

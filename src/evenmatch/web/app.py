@@ -107,6 +107,7 @@ async def _session(site: Site, request: Request) -> Session | None:
 
 async def _error_response(visit: PageRequest, page: PageRoute, error: EvenmatchError) -> Response:
     """Show the refused form again with its values and the error; for other requests show the error page."""
+    error = visit.as_seen(error)
     status = kind_of(error.error if isinstance(error, FieldError) else error).status
     can_resend = page.form is not None and (status == 401 or status in PASSING)  # the error page holds the values
     if can_resend and visit.sent is None:  # refused before the body was read

@@ -15,6 +15,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from evenmatch.errors import AccessError, EvenmatchError, ForbiddenError, StoreError, UsageError
 from evenmatch.http.access import allow
 from evenmatch.http.path_text import as_meant, is_text
+from evenmatch.http.problems import within
 from evenmatch.http.request_context import context_of
 from evenmatch.http.site import Site
 from evenmatch.service.callers.access import ANYONE, Caller
@@ -22,7 +23,7 @@ from evenmatch.service.callers.audit_entry import AuditEntry
 from evenmatch.service.callers.sessions import LASTS, Session
 from evenmatch.service.queries.ladder_queries import LadderQueries
 from evenmatch.web import assets
-from evenmatch.web.forms import CONFIRM, Fields, Form, refused
+from evenmatch.web.forms import CONFIRM, FieldError, Fields, Form, refused
 from evenmatch.web.shared_state import SharedState
 from evenmatch.web.templates import Values, render
 
@@ -162,6 +163,13 @@ class PageRequest:
         """Whether the visitor is logged in with the scope admin on any ladder."""
         return self.session is not None and "admin" in self.session.caller.scopes
 
+    def as_seen(self, error: EvenmatchError) -> EvenmatchError:
+        """The error as this visitor may see it: without names of ladders that they may not read."""
+        ladders = frozenset() if self.caller is None else self.caller.ladders
+        if isinstance(error, FieldError):
+            return FieldError(error.field, within(ladders, error.error))
+        return within(ladders, error)
+
     def audit_entry(
         self,
         action: str,
@@ -224,7 +232,8 @@ class PageRequest:
         except EvenmatchError as error:
             if isinstance(error, StoreError):
                 raise
-            self.refused = self.refused or refused(self.here.partition("?")[0], tuple(self.typed.items()), error)
+            form = refused(self.here.partition("?")[0], tuple(self.typed.items()), self.as_seen(error))
+            self.refused = self.refused or form
 
     @property
     def typed(self) -> Mapping[str, str]:

@@ -6,6 +6,7 @@ from evenmatch.client.call import Call, at, get, post
 from evenmatch.client.operation import operation
 from evenmatch.http.models.player_identities import (
     MergeRequest,
+    OddNamesPage,
     PlayerErased,
     PlayerRenamed,
     PlayersMerged,
@@ -34,6 +35,11 @@ class Players:
     def player_path(self, ladder: str, player: str, *, points: int = 200) -> Call[PlayerPath]:
         """A player's rating over time for a graph: at most `points` matches, evenly spaced."""
         return get(PlayerPath, at("ladders", ladder, "players", player, "path"), {"points": points})
+
+    @operation
+    def list_odd_names(self, ladder: str, *, limit: int = 50, cursor: str | None = None) -> Call[OddNamesPage]:
+        """A page of the names on a ladder that may pass as another player's, by name."""
+        return get(OddNamesPage, at("ladders", ladder, "odd-names"), {"limit": limit, "cursor": cursor})
 
     @operation
     def search_players(self, *, search: str, limit: int = 20) -> Call[PlayersFound]:

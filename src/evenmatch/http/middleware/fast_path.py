@@ -20,7 +20,7 @@ from evenmatch.http.problems import refusal
 from evenmatch.http.replayable_body import ReplayableBody
 from evenmatch.http.request_context import context_of
 from evenmatch.http.responses import encoded, send_at_once
-from evenmatch.http.routes.tickets import check_join, done
+from evenmatch.http.routes.tickets import done, permitted
 from evenmatch.http.site import Site
 from evenmatch.service.callers.access import Caller
 
@@ -55,11 +55,11 @@ def _batch(site: Site, ladder: str, _: Caller, body: bytes) -> Answer | None:
 
 
 def _party(site: Site, ladder: str, caller: Caller, body: bytes) -> Answer | None:
-    join = fast_requests.read_party(body)
-    if join is None:
+    read = fast_requests.read_party(body)
+    if read is None:
         return None
     try:
-        check_join(caller, join)
+        join = permitted(caller, read)
     except ForbiddenError:
         return None
 
@@ -95,7 +95,7 @@ class FastPath:
             payload = None if answer is None else await answer()
         except EvenmatchError as error:
             scope["route"] = route
-            await refusal(error, context_of(scope).id)(scope, receive, send)
+            await refusal(error, context_of(scope))(scope, receive, send)
             return
         if payload is None:
             await self._app(scope, body, send)

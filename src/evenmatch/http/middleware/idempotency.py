@@ -51,7 +51,7 @@ class Idempotency:
         try:
             begun = await self._begin(scope, key, body)
         except EvenmatchError as error:
-            await refusal(error, context_of(scope).id)(scope, receive, send)
+            await refusal(error, context_of(scope))(scope, receive, send)
             return
         if begun is None:
             await self._app(scope, body, send)

@@ -305,8 +305,8 @@ class TeamOut(ResponseModel):
 class MatchOut(ResponseModel):
     """A recorded match as it counts now, with its rating changes and their reasons.
 
-    state  rated; unrated: reported as unrated, or the system cannot rate it; void: voided itself, or by the ban of a
-           player; waits: the next rebuild will rate it
+    state  rated; unrated: reported as unrated or with two names of one player, or the system cannot rate it; void:
+           voided itself, or by the ban of a player; waits: the next rebuild will rate it
     """
 
     model_config = examples(MATCH)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import ConfigDict, Field
 
 from evenmatch.http.models.base import Name, RequestModel, ResponseModel
@@ -35,10 +37,21 @@ class MergeRequest(RequestModel):
 class PlayersMerged(ResponseModel):
     """The player who remains, and the ladders that were rated again."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"player": "ann", "ladders": ["arena"]}]})
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "player": "ann",
+                    "ladders": ["arena"],
+                    "note": "a match … with two of the player's names … is not rated",
+                }
+            ]
+        }
+    )
 
     player: str
     ladders: list[str]
+    note: str = Field(description="What becomes of a match that is reported with two names of the player, in words.")
 
 
 class PlayerErased(ResponseModel):
@@ -47,3 +60,33 @@ class PlayerErased(ResponseModel):
     model_config = ConfigDict(json_schema_extra={"examples": [{"pseudonym": "erased-5d0c91aa2f7e"}]})
 
     pseudonym: str
+
+
+class OddNameOut(ResponseModel):
+    """A name that may pass as another one. like: names of other players on the ladder that look the same."""
+
+    name: str
+    player: str = Field(description="The present name of its player.")
+    oddities: list[Literal["look-alike", "invisible", "mixed-scripts"]] = Field(
+        description="look-alike: it looks like the names in `like`; invisible: it has control, zero-width or other "
+        "characters that nobody sees; mixed-scripts: letters of scripts that are not written together."
+    )
+    like: list[str]
+
+
+class OddNamesPage(ResponseModel):
+    """Names on a ladder that may pass as another one, by name. A page may be short although `next` is not null."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "items": [{"name": "rnike", "player": "rnike", "oddities": ["look-alike"], "like": ["mike"]}],
+                    "next": None,
+                }
+            ]
+        }
+    )
+
+    items: list[OddNameOut]
+    next: str | None

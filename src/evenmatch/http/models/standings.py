@@ -64,6 +64,7 @@ class StandingsPage(ResponseModel):
                     "rebuild_due": False,
                     "items": [ROW],
                     "next": None,
+                    "moved": False,
                 }
             ]
         }
@@ -81,6 +82,11 @@ class StandingsPage(ResponseModel):
     rebuild_due: bool = Field(description="Ratings will be recomputed soon, after a correction.")
     items: list[StandingRow]
     next: str | None
+    moved: bool = Field(
+        description="false: all pages up to this one are of one moment. true: the standings have moved on since the "
+        "page before, and this page is of the present ones, so players may be repeated or missing: to read the "
+        "standings of one moment, begin again without `cursor`."
+    )
 
 
 class NeighboursOut(ResponseModel):

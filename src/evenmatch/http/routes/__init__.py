@@ -13,6 +13,7 @@ from evenmatch.http.routes import (
     live,
     match_history,
     matches,
+    odd_names,
     player_identities,
     players,
     queues,
@@ -37,5 +38,6 @@ ROUTERS = (
     jobs.router,
     keys.router,
     player_identities.router,
+    odd_names.router,
     webhooks.router,
 )

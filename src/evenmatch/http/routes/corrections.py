@@ -115,6 +115,8 @@ async def _correct(
     request: Request, caller: Caller, ladder: str, correction: Correcting, event_id: str | None, preview: bool
 ) -> Response:
     site = site_of(request)
+    if isinstance(correction, Ban | Reinstate):
+        await site.work(site.reading(caller).check_known, ladder, correction.player)
     if preview:
         effect = await site.work(site.service.preview, ladder, correction, None, event_id, within=None)
         return written(

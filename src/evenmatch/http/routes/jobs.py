@@ -8,7 +8,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
-from evenmatch.errors import ConflictError
+from evenmatch.errors import ConflictError, UnknownNameError
 from evenmatch.http.access import Admin, AnyAdmin
 from evenmatch.http.audit_entries import audit_entry
 from evenmatch.http.cursors import read_cursor, write_cursor
@@ -70,7 +70,8 @@ async def get_job(job: str, request: Request, caller: AnyAdmin, wait: Wait = 0.0
 
     async def look() -> Job:
         current = await site.work(site.jobs.find, job)
-        caller.check("admin", current.ladder)
+        if not caller.may("admin", current.ladder):  # answered like a job that does not exist
+            raise UnknownNameError("job", job, ())
         return current
 
     return read(request, job_out(await until(look, lambda current: current.state != "running", wait, site.stopping)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
@@ -26,6 +27,7 @@ from evenmatch.http.request_context import context_of
 from evenmatch.http.responses import read, written
 from evenmatch.http.site import Site, site_of
 from evenmatch.http.ticket_notifications import until
+from evenmatch.service.callers.access import Caller
 from evenmatch.service.live_matches.attendance import Ending, PlayerEnd, Presence, TeamEnd
 from evenmatch.service.live_matches.match_status import MatchStatus
 
@@ -62,14 +64,18 @@ async def live_match(
 
 
 @router.put(MATCH, response_model=LiveMatch, operation_id="announce_match")
-async def announce_match(ladder: str, match_id: str, match: Announce, request: Request, _: Reporter) -> Response:
-    """Announce a match that begins, or confirm one that a queue made. Repeating it changes nothing."""
+async def announce_match(ladder: str, match_id: str, match: Announce, request: Request, caller: Reporter) -> Response:
+    """Announce a match that begins, or confirm one that a queue made. Repeating it changes nothing.
+
+    Its players cannot queue until they leave or it ends: on any ladder, or, if the key is for some ladders only, on
+    this one.
+    """
     site = site_of(request)
-    status = await site.work(_announce, site, ladder, match_id, match)
+    status = await site.work(_announce, site, caller, ladder, match_id, match)
     return written(live_match_out(status))
 
 
-def _announce(site: Site, ladder: str, match_id: str, match: Announce) -> MatchStatus:
+def _announce(site: Site, caller: Caller, ladder: str, match_id: str, match: Announce) -> MatchStatus:
     return site.running.announce(
         ladder,
         match_id,
@@ -77,19 +83,22 @@ def _announce(site: Site, ladder: str, match_id: str, match: Announce) -> MatchS
         started_at=None if match.started_at is None else micros(match.started_at),
         expires_in=match.expires_in,
         queue=match.queue,
+        everywhere=caller.ladders is None,
     )
 
 
 @router.post(f"{MATCH}/presence", response_model=LiveMatch, operation_id="tell_presence")
-async def tell_presence(ladder: str, match_id: str, body: AttendanceReport, request: Request, _: Reporter) -> Response:
+async def tell_presence(
+    ladder: str, match_id: str, body: AttendanceReport, request: Request, caller: Reporter
+) -> Response:
     """Report players who left, came back, or joined late."""
+    site = site_of(request)
     changes = [
         Presence(change.player, None if change.at is None else micros(change.at), change.back, change.team)
         for change in body.players
     ]
-    return written(
-        live_match_out(await site_of(request).work(site_of(request).running.leaves, ladder, match_id, changes))
-    )
+    leaves = partial(site.running.leaves, ladder, match_id, changes, everywhere=caller.ladders is None)
+    return written(live_match_out(await site.work(leaves)))
 
 
 @router.put(f"{MATCH}/backfill", response_model=LiveMatch, operation_id="request_backfill")

@@ -16,6 +16,7 @@ from evenmatch.http.models.player_identities import (
 )
 from evenmatch.http.responses import written
 from evenmatch.http.site import site_of
+from evenmatch.service.players import NAMED_TWICE
 
 router = APIRouter(prefix="/v1/players/{player:text}", tags=["players"])
 
@@ -31,13 +32,16 @@ async def rename_player(player: str, asked: RenameRequest, request: Request, cal
 
 @router.post("/merge", response_model=PlayersMerged, operation_id="merge_player")
 async def merge_player(player: str, asked: MergeRequest, request: Request, caller: Admin) -> Response:
-    """Merge a player into `into`, who then has the matches of both. The two must never have met in a match."""
+    """Merge a player into `into`, who then has the matches of both. The two must never have met in a match.
+
+    A match that is reported with two of the player's names afterwards is recorded, but not rated.
+    """
     site = site_of(request)
     service = site.service.noting(
         audit_entry(request, caller, "player.merged", target=player, body={"into": asked.into})
     )
     ladders = await site.work(service.merge, player, asked.into, within=None)
-    return written(PlayersMerged(player=asked.into, ladders=ladders))
+    return written(PlayersMerged(player=asked.into, ladders=ladders, note=NAMED_TWICE))
 
 
 @router.post("/erase", response_model=PlayerErased, operation_id="erase_player")

@@ -29,7 +29,6 @@ from evenmatch.http.site import Site, site_of
 from evenmatch.service.queries.ladder_queries import LadderQueries
 from evenmatch.service.queries.standings import View
 from evenmatch.service.seasons import FinalStanding
-from evenmatch.service.service import Service
 from evenmatch.standings.board import Standing
 
 router = APIRouter(prefix="/v1/ladders/{ladder:text}/standings", tags=["standings"])
@@ -56,15 +55,15 @@ async def get_standings(
     """The listed players, best first: now, or at the end of a season.
 
     A player is listed after completing the placement matches, and a match within the active days. On a very large
-    ladder the standings may be some seconds old.
+    ladder the standings may be some seconds old. The pages after the first one are of the same moment, while the
+    service keeps its standings: for a minute after the last page. Otherwise `moved` is true.
     """
     site = site_of(request)
     if number is not None and not await _is_current(site, ladder, number):
-        offset = 0 if cursor is None else _offset(cursor)
-        return read(request, await site.work(_finals, site.reading(caller), ladder, number, offset, limit))
+        return read(request, await site.work(_finals, site.reading(caller), ladder, number, cursor, limit))
     if cursor is not None:
         _place(cursor)
-    make = partial(_page, site.service, limit=limit, cursor=cursor)
+    make = partial(_page, site, limit=limit, cursor=cursor)
     return read(request, await site.views.body(request, ladder, caller, make))
 
 
@@ -111,37 +110,57 @@ def _row(name: str, standing: Standing | FinalStanding) -> StandingRow:
     )
 
 
-def _page(service: Service, view: View, *, limit: int, cursor: str | None) -> bytes:
-    snapshot = view.snapshot
-    rows = snapshot.page(1, limit + 1) if cursor is None else snapshot.after(*_place(cursor), limit + 1)
-    items = [_row(*row) for row in service.named(rows[:limit])]
-    last = rows[limit - 1] if len(rows) > limit else None
+def _page(site: Site, view: View, *, limit: int, cursor: str | None) -> bytes:
+    walk, moved = view, False
+    if cursor is None:
+        rows = view.snapshot.page(1, limit + 1)
+    else:
+        place, player, identity = _place(cursor)
+        kept = site.views.kept.find(view, identity)
+        walk, moved = kept or view, kept is None
+        rows = walk.snapshot.after(place, player, limit + 1)
+    items = [_row(*row) for row in site.service.named(rows[:limit])]
+    following = None
+    if len(rows) > limit:
+        site.views.kept.keep(walk)
+        last = rows[limit - 1].player
+        following = write_cursor(walk.snapshot.place_of(last), last, walk.identity)
     page = StandingsPage(
         ladder=view.head.name,
         title=view.settings.title or view.head.name,
         season=None,
-        listed=len(snapshot),
-        active=snapshot.population,
-        players=len(snapshot.board),
+        listed=len(walk.snapshot),
+        active=walk.snapshot.population,
+        players=len(walk.snapshot.board),
         placement=view.settings.standings.placement,
         rebuild_due=view.head.due is not None,
         items=items,
-        next=None if last is None else write_cursor(snapshot.place_of(last.player), last.player),
+        next=following,
+        moved=moved,
     )
     return encoded(page)
 
 
-def _place(cursor: str) -> tuple[float, int]:
-    """The place in the order (see Snapshot.place_of) and the id of the last player before. Raises UsageError."""
-    place, player = read_cursor(cursor, float, int)
-    return float(place), int(player)
+def _place(cursor: str) -> tuple[float, int, str]:
+    """The place in the order (see Snapshot.place_of) and the id of the last player before, and the view's identity.
+
+    Raises UsageError.
+    """
+    place, player, identity = read_cursor(cursor, float, int, str)
+    return float(place), int(player), str(identity)
 
 
-def _offset(cursor: str) -> int:
-    offset = int(read_cursor(cursor, int)[0])
-    if offset < 0:
-        raise UsageError(f"cursor {cursor[:50]!r}: expected the `next` of a previous page, unchanged")
-    return offset
+def _offset(cursor: str, order: str) -> int | None:
+    """The number of rows before a page of final standings in this order; None: the pages before had another one.
+
+    Raises UsageError.
+    """
+    try:
+        offset, previous = read_cursor(cursor, int, str)
+    except UsageError:
+        _place(cursor)  # of the standings before the season ended
+        return None
+    return int(offset) if previous == order and int(offset) >= 0 else None
 
 
 async def _is_current(site: Site, ladder: str, number: int) -> bool:
@@ -150,9 +169,12 @@ async def _is_current(site: Site, ladder: str, number: int) -> bool:
     return any(season.number == number and season.closed_at is None for season in seasons)
 
 
-def _finals(reading: LadderQueries, ladder: str, number: int, offset: int, limit: int) -> StandingsPage:
-    """A page of the final standings of a season."""
-    settings, rows = reading.finals(ladder, number, offset, limit + 1)
+def _finals(reading: LadderQueries, ladder: str, number: int, cursor: str | None, limit: int) -> StandingsPage:
+    """A page of the final standings of a season; the first one where the pages before were in another order."""
+    order = reading.order_of_finals(ladder)
+    offset = 0 if cursor is None else _offset(cursor, order)
+    moved, begin = offset is None, 0 if offset is None else offset
+    settings, rows = reading.finals(ladder, number, begin, limit + 1)
     return StandingsPage(
         ladder=ladder,
         title=settings.title or ladder,
@@ -163,7 +185,8 @@ def _finals(reading: LadderQueries, ladder: str, number: int, offset: int, limit
         placement=settings.standings.placement,
         rebuild_due=False,
         items=[_row(row.player, row) for row in rows[:limit]],
-        next=write_cursor(offset + limit) if len(rows) > limit else None,
+        next=write_cursor(begin + limit, order) if len(rows) > limit else None,
+        moved=moved,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request
@@ -54,8 +55,7 @@ async def join_queue(ladder: str, party: JoinRequest, request: Request, caller: 
     A playlist waits in queues of other ladders, too, with a ticket on each: see `playlist` of a ticket. With a
     player's token: only that player. Read the ticket again within the queue's heartbeat, or it is removed.
     """
-    join = join_of(party)
-    check_join(caller, join)
+    join = permitted(caller, join_of(party))
     return written(done(ladder, await site_of(request).wishes.one(ladder, join)), 201)
 
 
@@ -134,12 +134,16 @@ async def heartbeat(ladder: str, ticket: Number, request: Request, caller: Queue
     return Response(status_code=204)
 
 
-def check_join(caller: Caller, join: requests.Join) -> None:
-    """Raise ForbiddenError unless the caller may queue these players, and on the other ladders of the playlist."""
+def permitted(caller: Caller, join: requests.Join) -> requests.Join:
+    """The join as this caller sends it.
+
+    Raises ForbiddenError unless the caller may queue these players, and on the other ladders of the playlist.
+    """
     for member in join.members:
         caller.speaks_for(member.name)
     for ladder in join.playlist:
         caller.check("queue", ladder)
+    return join if caller.ladders is None else replace(join, readable=caller.ladders)
 
 
 def _player_of(caller: Caller, player: str | None) -> str | None:
@@ -152,11 +156,11 @@ def _player_of(caller: Caller, player: str | None) -> str | None:
 
 
 async def _status(site: Site, caller: Caller, ladder: str, ticket: int) -> Status:
-    """The state of a ticket. Raises ForbiddenError if a player's token requests a ticket of others."""
+    """The state of a ticket, as the caller may see it. Raises ForbiddenError for a player's token of another party."""
     status = await site.status_reads.one(ladder, ticket)
     if caller.player is not None and caller.player not in status.players:
         raise ForbiddenError(f"ticket {ticket} belongs to another party; this token is only for {caller.player!r}")
-    return status
+    return status.seen_by(caller)
 
 
 def done(ladder: str, outcome: requests.RequestResult) -> TicketChange:

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Path, Request
 from starlette.responses import Response
 
+from evenmatch.errors import UnknownNameError
 from evenmatch.http.access import Admin, AnyAdmin
 from evenmatch.http.audit_entries import audit_entry
 from evenmatch.http.cursors import read_cursor, write_cursor
@@ -96,9 +97,10 @@ async def redeliver(delivery: Number, request: Request, caller: Admin) -> Respon
 
 
 def _find(site: Site, webhook: int, caller: Caller) -> Webhook:
-    """A webhook that the caller may administer. Raises UnknownNameError, ForbiddenError."""
+    """A webhook that the caller may administer. Raises UnknownNameError, also for those of other ladders."""
     hook = site.webhooks.get(webhook)
-    caller.check("admin", hook.ladder)
+    if not caller.may("admin", hook.ladder):
+        raise UnknownNameError("webhook", str(webhook), ())
     return hook
 
 

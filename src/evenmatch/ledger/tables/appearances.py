@@ -12,9 +12,12 @@ from evenmatch.ledger.store import Store
 
 
 def insert(store: Store, ladder: int, ids: Ids, positions: Ids) -> None:
-    """Insert which player appeared in which match."""
+    """Insert which player appeared in which match; a player whom a match names twice appeared once."""
     order = np.lexsort((positions, ids))
-    listed = zip([ladder] * len(ids), ids[order].tolist(), positions[order].tolist(), strict=True)
+    ids, positions = ids[order], positions[order]
+    once = np.ones(len(ids), np.bool_)
+    once[1:] = (ids[1:] != ids[:-1]) | (positions[1:] != positions[:-1])
+    listed = zip([ladder] * int(once.sum()), ids[once].tolist(), positions[once].tolist(), strict=True)
     store.insert(schema.appearance, ("ladder", "player", "position"), list(listed))
 
 

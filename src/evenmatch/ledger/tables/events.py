@@ -87,7 +87,7 @@ def read_blocks_at(store: Store, head: Head, positions: Sequence[int]) -> Iterat
 
 def read_matches(store: Store, ladder: int, ids: Sequence[str]) -> list[tuple[Block, Row]]:
     """Each of the matches with these ids as a block, with (id, generation, told, labels), in no particular order."""
-    rows = store.among(f"{_MATCH} WHERE ladder = ? AND id IN ({{}})", (ladder,), ids)
+    rows = store.among(f"{_MATCH} WHERE ladder = ? AND kind = ? AND id IN ({{}})", (ladder, Kind.MATCH.value), ids)
     return [(_block_of([row]), row[7:]) for row in rows]
 
 

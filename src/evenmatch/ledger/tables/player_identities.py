@@ -16,6 +16,7 @@ from evenmatch.ledger.codec import ID
 from evenmatch.ledger.events import Kind
 from evenmatch.ledger.rows import NAMES
 from evenmatch.ledger.store import Store
+from evenmatch.ledger.tables import name_checks
 from evenmatch.ledger.text import check_texts
 
 LAST = "\U0010ffff"  # sorts after every other character
@@ -53,6 +54,7 @@ def admit(store: Store, names: Iterable[str], *, present: bool = False) -> tuple
     new = [name for name in wanted if name not in by_name]
     if new:
         store.rows.enrol(store.connection, new)
+        name_checks.insert(store, new)
         new_by_name, new_by_id = _known(store, new, present)
         by_name, by_id = by_name | new_by_name, by_id | new_by_id
     return by_name, by_id
@@ -158,6 +160,7 @@ def rename(store: Store, player: int, name: str) -> None:
         raise ConflictError(f"the name {name!r} belongs to another player; choose a free name or merge the players")
     if taken is None:
         store.insert(schema.name, ("name", "player"), [(name, player)])
+        name_checks.insert(store, [name])
     store.run("UPDATE player SET name = ?, folded = ? WHERE player = ?", name, name.casefold(), player)
     _note_change(store)
 
@@ -184,6 +187,12 @@ def read_erased(store: Store) -> list[int]:
     return [row[0] for row in store.all("SELECT player FROM player WHERE erased_at IS NOT NULL")]
 
 
+def erased_among(store: Store, ids: Sequence[int]) -> set[int]:
+    """Those of these players who were erased."""
+    sql = "SELECT player FROM player WHERE erased_at IS NOT NULL AND player IN ({})"
+    return {row[0] for row in store.among(sql, (), ids)}
+
+
 def ladders_of(store: Store, player: int) -> list[str]:
     """The names of the ladders with a match, a rating or a ban of the player, or of players merged into it."""
     sql = (
@@ -206,6 +215,7 @@ def ladders_of(store: Store, player: int) -> list[str]:
 
 def erase(store: Store, player: int, pseudonym: str, now: int) -> None:
     """Replace all names of a player, and of players merged into it, by a pseudonym."""
+    name_checks.delete_of(store, player)
     store.run("DELETE FROM name WHERE player = ?", player)
     store.insert(schema.name, ("name", "player"), [(pseudonym, player)])
     store.run(

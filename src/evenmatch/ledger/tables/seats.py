@@ -67,8 +67,13 @@ def delete_of_match(store: Store, ladder: int, match_id: str, players: Iterable[
 
 
 def count_by_ladder(store: Store) -> list[Row]:
-    """(ladder id, waiting players, playing players, open matches with players) of each ladder with seats."""
+    """(ladder id, waiting players, playing players, open matches with players) of each ladder with seats.
+
+    With the seats that hold on one ladder only.
+    """
     sql = (
-        "SELECT ladder, COUNT(*) - COUNT(match_id), COUNT(match_id), COUNT(DISTINCT match_id) FROM seat GROUP BY ladder"
+        "SELECT ladder, COUNT(*) - COUNT(match_id), COUNT(match_id), COUNT(DISTINCT match_id) FROM "
+        "(SELECT ladder, match_id FROM seat UNION ALL SELECT ladder, match_id FROM ladder_seat) AS taken "
+        "GROUP BY ladder"
     )
     return store.all(sql)

@@ -18,7 +18,8 @@ OPEN = (WAITING, OFFERED, ELSEWHERE)
 class StoredMember(TypedDict):
     """A waiting player: the name as it was sent, rating, percentile and its deviation at the time of joining.
 
-    avoid: player ids; max_ping None: no limit; regions: those chosen, empty or missing: any.
+    avoid: player ids; avoid_unknown: names to avoid that no player had; max_ping None: no limit; regions: those
+    chosen, empty or missing: any.
     attributes, vetoes: missing in tickets of older versions, which accept everything.
     For the other fields see matchmaking.Member.
     """
@@ -38,6 +39,7 @@ class StoredMember(TypedDict):
     attributes: NotRequired[dict[str, list[str]]]
     vetoes: NotRequired[list[str]]
     avoid: list[int]
+    avoid_unknown: NotRequired[list[str]]
 
 
 @dataclass(frozen=True, slots=True)

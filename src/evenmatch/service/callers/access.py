@@ -54,6 +54,20 @@ class Caller:
                 f"{self.actor} may act on {allowed or 'no ladder'}; the scope {scope} on {required} is required"
             )
 
+    def check_everywhere(self, what: str) -> None:
+        """Raise ForbiddenError for a player's token, and for a caller of some ladders only.
+
+        what  what is about all ladders, for the message
+        """
+        if self.player is not None:
+            raise ForbiddenError(f"{self.actor} cannot read {what}, which tells of all players; send an API key")
+        if self.ladders is not None:
+            allowed = ", ".join(map(repr, sorted(self.ladders)))
+            raise ForbiddenError(
+                f"{self.actor} may act on {allowed or 'no ladder'}; {what} tells of all ladders, and a key for all of "
+                "them is required"
+            )
+
     def speaks_for(self, player: str) -> None:
         """Raise ForbiddenError if the caller may only act for another player."""
         if self.player is not None and self.player != player:

@@ -6,15 +6,16 @@ from collections.abc import Sequence
 
 from evenmatch.errors import ConflictError, InputError
 from evenmatch.ledger.store import Head, Store
-from evenmatch.ledger.tables import events, live_matches, player_identities, seats
+from evenmatch.ledger.tables import events, live_matches, player_identities
 from evenmatch.ledger.tables.change_locks import advance
 from evenmatch.ledger.tables.live_matches import LiveMatchBody, LiveMatchRow, MatchSlot, MatchStart
-from evenmatch.ledger.tables.seats import Seat
 from evenmatch.ledger.text import check_text
-from evenmatch.service import stored_queues
+from evenmatch.service import player_seats, stored_queues
 from evenmatch.service.live_matches.match_slots import begin, check_on
+from evenmatch.service.name_rule import check_names
 from evenmatch.service.recording.ledger_append import AHEAD
 from evenmatch.service.settings import Settings
+from evenmatch.service.stored_queues import rules_of
 from evenmatch.service.times import iso_time
 
 LONGEST = 7 * 86_400.0  # largest expires_in, in seconds
@@ -30,15 +31,18 @@ def announce(
     expires_in: float | None,
     queue: str | None,
     now: int,
+    *,
+    everywhere: bool,
 ) -> LiveMatchRow:
     """Begin a match, or confirm one; repeating the call changes nothing. Requires the ladder's change lock.
 
+    everywhere  whether the seats of its players hold on all ladders, see player_seats
     Raises ConflictError if the match was announced with other content or reported already, or if one of its players
     waits or plays elsewhere.
     """
     check_text("match id", match_id)
     _check_times(match_id, started_at, expires_in, now)
-    slots = _slots(store, match_id, teams)
+    slots = _slots(store, head, match_id, teams)
     ids = [sorted(slot["id"] for slot in side) for side in slots]
     start: MatchStart = {"teams": ids, "started_at": started_at, "expires_in": expires_in, "queue": queue}
     known = live_matches.read(store, head.ladder, [match_id]).get(match_id)
@@ -49,7 +53,7 @@ def announce(
             )
         return known
     if known is not None:
-        return _confirm(store, head, known, start)
+        return _confirm(store, head, known, start, None if everywhere else now)
     Settings.read(head.settings).check_open(head.name)
     if events.find(store, head, [match_id]):
         raise ConflictError(f"match {match_id!r} was reported already; choose another id")
@@ -65,12 +69,16 @@ def announce(
     change = advance(store, head.ladder, 1)
     body: LiveMatchBody = {"teams": slots, "announced": True, "start": start}
     begin(store, head.ladder, match_id, change, queue, began, expires_at, body)
-    seat_all(store, head, match_id, slots)
+    player_seats.take(store, head, match_id, [slot for side in slots for slot in side], everywhere=everywhere)
     return live_matches.read(store, head.ladder, [match_id])[match_id]
 
 
-def _confirm(store: Store, head: Head, match: LiveMatchRow, start: MatchStart) -> LiveMatchRow:
-    """Store the start of a match that a queue created; attendance then begins at the confirmed start."""
+def _confirm(store: Store, head: Head, match: LiveMatchRow, start: MatchStart, limited_at: int | None) -> LiveMatchRow:
+    """Store the start of a match that a queue created; attendance then begins at the confirmed start.
+
+    limited_at  the time now, for a caller of some ladders only: the players hold seats on all ladders, so the match may
+                not last longer from now on than its queue allows; None: as long as it says
+    """
     name = repr(match.match_id)
     check_on(match)
     if start["queue"] not in (None, match.queue):
@@ -82,6 +90,8 @@ def _confirm(store: Store, head: Head, match: LiveMatchRow, start: MatchStart) -
     length = match.expires_at - match.started_at
     if start["expires_in"] is not None:
         length = round(1e6 * start["expires_in"])
+    if limited_at is not None:
+        _check_expiry(store, head, match, began + length, limited_at)
     for slot in match.slots():
         if slot["spells"][0][0] == match.started_at:
             slot["spells"][0][0] = began
@@ -92,6 +102,16 @@ def _confirm(store: Store, head: Head, match: LiveMatchRow, start: MatchStart) -
     confirmed = match._replace(change=change, started_at=began, expires_at=began + length)
     live_matches.put(store, head.ladder, confirmed)
     return confirmed
+
+
+def _check_expiry(store: Store, head: Head, match: LiveMatchRow, expires_at: int, now: int) -> None:
+    longest = rules_of(store, head.ladder, match.queue or "").longest_match
+    limit = max(now + round(longest * 1e6), match.expires_at)
+    if expires_at > limit:
+        raise InputError(
+            f"match {match.match_id!r} would keep its players from all ladders until {iso_time(expires_at)}; at most "
+            f"{iso_time(limit)} is allowed for a key of some ladders only (longest_match of queue {match.queue!r})"
+        )
 
 
 def _teams(match: LiveMatchRow, *, first: bool) -> list[list[int]]:
@@ -112,12 +132,13 @@ def _check_times(match_id: str, started_at: int | None, expires_in: float | None
         raise InputError(f"match {match_id!r}: expires_in is {expires_in}; expected seconds up to {LONGEST:.0f}")
 
 
-def _slots(store: Store, match_id: str, teams: Sequence[Sequence[str]]) -> list[list[MatchSlot]]:
+def _slots(store: Store, head: Head, match_id: str, teams: Sequence[Sequence[str]]) -> list[list[MatchSlot]]:
     """New slots for these players; creates players who are not known yet."""
     if len(teams) < 2 or not all(teams):
         shape = f"{len(teams)} teams of {', '.join(str(len(team)) for team in teams) or 'none'}"
         raise InputError(f"match {match_id!r} has {shape}; expected two or more teams of one or more players")
     names = [name for team in teams for name in team]
+    check_names(store, head, names)
     ids, _ = player_identities.admit(store, names)
     first: dict[int, str] = {}
     for name in names:
@@ -127,16 +148,3 @@ def _slots(store: Store, match_id: str, teams: Sequence[Sequence[str]]) -> list[
             )
         first[ids[name]] = name
     return [[{"player": name, "id": ids[name]} for name in team] for team in teams]
-
-
-def seat_all(store: Store, head: Head, match_id: str, slots: Sequence[Sequence[MatchSlot]]) -> None:
-    """Give each player of these teams a seat. Raises ConflictError if one has a seat elsewhere."""
-    named = {slot["id"]: slot["player"] for side in slots for slot in side}
-    own = Seat(head.ladder, None, match_id)
-    seats.insert_missing(store, dict.fromkeys(named, own))
-    for player, ladder, seat in seats.read_with_ladders(store, list(named)):
-        if seat != own:
-            where = f"waits in ticket {seat.ticket}" if seat.match_id is None else f"plays match {seat.match_id!r}"
-            raise ConflictError(
-                f"player {named[player]!r} {where} of ladder {ladder!r} and cannot join match {match_id!r}"
-            )

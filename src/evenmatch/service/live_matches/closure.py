@@ -6,10 +6,11 @@ from collections.abc import Mapping
 
 from evenmatch.errors import ConflictError
 from evenmatch.ledger.store import Head, Store
-from evenmatch.ledger.tables import events, live_matches, player_identities, seats
+from evenmatch.ledger.tables import events, live_matches, player_identities
 from evenmatch.ledger.tables.change_locks import advance
 from evenmatch.ledger.tables.live_matches import CANCELLED, CLOSED, OPEN, LiveMatchRow, MatchClosing
 from evenmatch.match import Match
+from evenmatch.service import player_seats
 from evenmatch.service.live_matches import strikes
 from evenmatch.service.live_matches.attendance import Ending, match_of
 from evenmatch.service.settings import Settings
@@ -88,7 +89,7 @@ def cancel(store: Store, head: Head, match: LiveMatchRow, reason: str | None) ->
 
 def end(store: Store, head: Head, match: LiveMatchRow, state: str) -> LiveMatchRow:
     """Write the final state of a match and free its seats."""
-    seats.delete_of_match(store, head.ladder, match.match_id, [slot["id"] for slot in match.slots()])
+    player_seats.free(store, head, match.match_id, [slot["id"] for slot in match.slots()])
     match = match._replace(state=state, openings=None, change=advance(store, head.ladder, 1))
     live_matches.put(store, head.ladder, match)
     return match

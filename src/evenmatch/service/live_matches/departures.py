@@ -6,21 +6,25 @@ from collections.abc import Mapping, Sequence
 
 from evenmatch.errors import UnknownNameError
 from evenmatch.ledger.store import Head, Store
-from evenmatch.ledger.tables import live_matches, player_identities, seats
+from evenmatch.ledger.tables import live_matches, player_identities
 from evenmatch.ledger.tables.change_locks import advance
 from evenmatch.ledger.tables.live_matches import LiveMatchRow, MatchSlot
-from evenmatch.ledger.tables.seats import Seat
+from evenmatch.service import player_seats
 from evenmatch.service.live_matches import strikes
-from evenmatch.service.live_matches.announcement import seat_all
 from evenmatch.service.live_matches.attendance import Presence, change_side, enter, note
 from evenmatch.service.live_matches.match_slots import check_on
+from evenmatch.service.name_rule import check_names
 
 
-def move(store: Store, head: Head, match: LiveMatchRow, presences: Sequence[Presence], now: int) -> LiveMatchRow:
+def move(
+    store: Store, head: Head, match: LiveMatchRow, presences: Sequence[Presence], now: int, *, everywhere: bool
+) -> LiveMatchRow:
     """Record players who left or joined, in order; return the changed match. Requires the ladder's change lock.
 
     A player who leaves loses the seat, and gets a strike if a queue created the match; returning undoes both, unless
     the player has taken a seat elsewhere meanwhile. Raises ConflictError if a new player has a seat elsewhere.
+
+    everywhere  whether the seats of those who join hold on all ladders, see player_seats
     """
     ids = player_identities.ids_of(store, sorted({presence.player for presence in presences}))
     new: set[int] = set()
@@ -28,6 +32,7 @@ def move(store: Store, head: Head, match: LiveMatchRow, presences: Sequence[Pres
     for presence in presences:
         slot = _slot(match, presence, ids)
         if slot is None:
+            check_names(store, head, [presence.player])
             admitted, _ = player_identities.admit(store, [presence.player])
             slot = enter(match, presence, admitted[presence.player], now)
             new.add(slot["id"])
@@ -41,10 +46,11 @@ def move(store: Store, head: Head, match: LiveMatchRow, presences: Sequence[Pres
     slots = [slot for slot in match.slots() if slot["id"] in moved]
     present = [slot for slot in slots if slot["spells"][-1][1] is None]
     absent = [slot for slot in slots if slot["spells"][-1][1] is not None]
-    seat_all(store, head, match.match_id, [[slot for slot in present if slot["id"] in new]])
-    returning = [slot["id"] for slot in present if slot["id"] not in new]
-    seats.insert_missing(store, dict.fromkeys(returning, Seat(head.ladder, None, match.match_id)))
-    seats.delete_of_match(store, head.ladder, match.match_id, [slot["id"] for slot in absent])
+    joining = [slot for slot in present if slot["id"] in new]
+    returning = [slot for slot in present if slot["id"] not in new]
+    player_seats.take(store, head, match.match_id, joining, everywhere=everywhere)
+    player_seats.take_again(store, head, match.match_id, returning, everywhere=everywhere)
+    player_seats.free(store, head, match.match_id, [slot["id"] for slot in absent])
     strikes.strike(store, head.ladder, match.queue, absent, now)
     strikes.relent(store, head.ladder, present)
     match = match._replace(change=advance(store, head.ladder, 1))

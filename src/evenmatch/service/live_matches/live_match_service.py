@@ -66,24 +66,32 @@ class Running:
         started_at: int | None = None,
         expires_in: float | None = None,
         queue: str | None = None,
+        everywhere: bool = True,
     ) -> MatchStatus:
         """Begin a match, or confirm the start of one that a queue created; repeating the call changes nothing.
 
         started_at  microseconds since the epoch; None: now, or the creation time of a match that a queue created
         expires_in  seconds from its start until it expires unless closed; None: the queue's longest_match
         queue       the queue whose rules penalize players who leave; None: no penalties
+        everywhere  False: the caller is limited to some ladders, so the players cannot queue on this ladder alone
         """
         with self._write(ladder) as (store, head):
-            match = announce(store, head, match_id, teams, started_at, expires_in, queue, self._clock())
+            now = self._clock()
+            match = announce(store, head, match_id, teams, started_at, expires_in, queue, now, everywhere=everywhere)
             return status_of(store, ladder, match)
 
-    def leaves(self, ladder: str, match_id: str, presences: Sequence[Presence]) -> MatchStatus:
+    def leaves(
+        self, ladder: str, match_id: str, presences: Sequence[Presence], *, everywhere: bool = True
+    ) -> MatchStatus:
         """Record players who left or joined, in order, all or nothing; repeating the call changes nothing.
 
         A player who leaves may queue again, with a strike if a queue created the match; returning removes the strike.
+
+        everywhere  as in `announce`
         """
         with self._write(ladder) as (store, head):
-            match = move(store, head, _find(store, head, match_id), presences, self._clock())
+            match = _find(store, head, match_id)
+            match = move(store, head, match, presences, self._clock(), everywhere=everywhere)
             return status_of(store, ladder, match)
 
     def openings(

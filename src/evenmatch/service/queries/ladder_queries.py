@@ -9,11 +9,11 @@ import numpy as np
 
 from evenmatch.errors import UnknownNameError
 from evenmatch.ledger.store import Head, Store
-from evenmatch.ledger.tables import appearances, corrections, player_identities, player_states, seasons
+from evenmatch.ledger.tables import corrections, player_identities, player_states, seasons
 from evenmatch.service import ladders, stored_queues
 from evenmatch.service.callers.access import OPERATOR, Caller
 from evenmatch.service.ladders import Ladder
-from evenmatch.service.queries import match_profiles
+from evenmatch.service.queries import known_players, match_profiles
 from evenmatch.service.queries.inactivity import InactivityNotice, inactivity_notice
 from evenmatch.service.queries.inactivity_falls import InactivityFall, percentile_fall
 from evenmatch.service.queries.lineup_odds import LineUpOdds, StakesQuery, prospects
@@ -53,7 +53,7 @@ STEPS_BY: Mapping[str, StepLevel] = {
 class Profile(NamedTuple):
     """A player on a ladder.
 
-    player       their current name;  names  it and all aliases
+    player       their current name;  names  it and, if the caller may read all ladders, all aliases
     standing     None: they have no rating here
     state        the system's columns beside the rating, as of now
     last_played  microseconds; None: no match
@@ -136,13 +136,18 @@ class LadderQueries(Transacting):
             rows = finals_from(store, head, season, offset, size, by=FINALS_BY[seen.show])
             return settings, [seen.final(row, settings.standings) for row in rows]
 
+    def order_of_finals(self, ladder: str) -> FinalOrder:
+        """The order in which final standings of a ladder are listed, which depends on what it shows."""
+        with self._read(ladder) as (_, head):
+            return FINALS_BY[self._visibility(head).show]
+
     # standings
 
     def around(self, ladder: str, name: str, each_side: int) -> tuple[str, Standing, Named]:
         """A player's current name, their standing, and the players listed around them, themselves included."""
         view = self.view(ladder)
         with self._read(ladder) as (store, head):
-            player = _find(store, head, name)
+            player = known_players.find(store, head, name)
             standing = view.snapshot.standing(player)
             if standing is None:
                 raise UnknownNameError(f"player of ladder {ladder!r} with a rating", name, ())
@@ -170,7 +175,7 @@ class LadderQueries(Transacting):
         whole = self._whole_view(ladder)
         now = self.clock()
         with self._read(ladder) as (store, head):
-            player = _find(store, head, name)
+            player = known_players.find(store, head, name)
             rules = corrections.read_plan(store, head, head.planned).last_rules
             roster = player_states.read_roster(store, head, rules, np.array([player], np.int64))
             state: State = {}
@@ -181,9 +186,10 @@ class LadderQueries(Transacting):
                 state = {title: known(column[0].item()) for title, column in columns.items()}
             played = int(roster.tally["last_played"][0]) if len(roster.ids) and roster.tally["matches"][0] else None
             standing = whole.seen_by(self._caller).snapshot.standing(player)
+            present = player_identities.names_of(store, [player])[player]
             return Profile(
-                player_identities.names_of(store, [player])[player],
-                player_identities.aliases(store, player),
+                present,
+                player_identities.aliases(store, player) if self._caller.ladders is None else [present],
                 standing,
                 state if standing is not None and standing.rating is not None else {},
                 player in corrections.read_plan(store, head, head.corrected).bans,
@@ -191,16 +197,22 @@ class LadderQueries(Transacting):
                 inactivity_notice(store, head, whole, player, now),
             )
 
+    def check_known(self, ladder: str, name: str) -> None:
+        """Raise UnknownNameError for a player who is unknown on the ladder, unless the caller may read all ladders."""
+        if self._caller.ladders is not None:
+            with self._read(ladder) as (store, head):
+                known_players.find_in_use(store, head, name)
+
     def known_as(self, ladder: str, name: str) -> str:
         """The current name of a player of a ladder. Raises UnknownNameError."""
         with self._read(ladder) as (store, head):
-            player = _find(store, head, name)
+            player = known_players.find(store, head, name)
             return player_identities.names_of(store, [player])[player]
 
     def last_loss(self, ladder: str, name: str) -> str | None:
         """The id of the latest match in which a player's rating fell, among recent ones; None: no such match."""
         with self._read(ladder) as (store, head):
-            return last_loss(store, head, _find(store, head, name))
+            return last_loss(store, head, known_players.find(store, head, name))
 
     def path(
         self, ladder: str, name: str, most: int, since: int | None = None, until: int | None = None
@@ -208,7 +220,7 @@ class LadderQueries(Transacting):
         """A player's current name, and their rating over time; see rating_path."""
         whole = self._whole_view(ladder)
         with self._read(ladder) as (store, head):
-            player, seen = _find(store, head, name), self._visibility(head)
+            player, seen = known_players.find(store, head, name), self._visibility(head)
             path = rating_path(store, head, player, most, since, until, by=STEPS_BY[seen.show])
             fall = percentile_fall(whole, player)
             path = path if fall is None else path._replace(falls=[*path.falls, fall])
@@ -222,7 +234,7 @@ class LadderQueries(Transacting):
     def encounters(self, ladder: str, name: str) -> Encounters:
         """A player's results in their latest matches, by other player and by hour of the day."""
         with self._read(ladder) as (store, head):
-            player = _find(store, head, name)
+            player = known_players.find(store, head, name)
             placed = player not in self._unplaced(store, head, [player])
             return self._visibility(head).encounters(encounters(store, head, player), placed=placed)
 
@@ -275,7 +287,7 @@ class LadderQueries(Transacting):
         For the parameters see match_profiles.positions_of.
         """
         with self._read(ladder) as (store, head):
-            player_id = None if player is None else _find(store, head, player)
+            player_id = None if player is None else known_players.find(store, head, player)
             positions, further = match_profiles.positions_of(
                 store, head, before=before, limit=limit, player=player_id, since=since, until=until
             )
@@ -286,7 +298,7 @@ class LadderQueries(Transacting):
     ) -> tuple[str, list[MatchProfile], int | None]:
         """A player's current name, a page of their matches, latest first, and `before` for the next page."""
         with self._read(ladder) as (store, head):
-            player = _find(store, head, name)
+            player = known_players.find(store, head, name)
             positions, further = match_profiles.positions_of(store, head, before=before, limit=limit, player=player)
             profiles = self._matches(store, head, positions)
             return player_identities.names_of(store, [player])[player], profiles, further
@@ -344,15 +356,3 @@ class LadderQueries(Transacting):
         completed, moves = (np.array([row[column] for row in rows], kind) for column, kind in ((3, int), (5, float)))
         placed = rules.placed(completed, moves).tolist()
         return set(players) - {row[0] for row, is_placed in zip(rows, placed, strict=True) if is_placed}
-
-
-def _find(store: Store, head: Head, name: str) -> int:
-    """The id of a player who has a match, a rating or a ban on a ladder. Raises UnknownNameError for others."""
-    player = player_identities.ids_of(store, [name]).get(name)
-    if player is not None:
-        ids = player_identities.identities(store, player)
-        if appearances.has_any(store, head.ladder, ids) or player_states.has_any(store, head.ladder, ids):
-            return player
-        if player in corrections.read_plan(store, head, head.corrected).bans:
-            return player
-    raise UnknownNameError(f"player of ladder {head.name!r}", name, player_identities.similar(store, name, head.ladder))

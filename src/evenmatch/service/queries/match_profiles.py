@@ -117,10 +117,10 @@ class CorrectionEffects:
         position, c = int(block.positions[at]), block.columns
         if position in self.latest.void:
             return "void", f"the match was voided{_because(self.voided.get(position))}"
+        players = block.ids[c.slot_start[c.team_start[at]] : c.slot_start[c.team_start[at + 1]]].tolist()
         if not block.rated[at]:
-            return "unrated", "it was sent as an unrated match"
+            return "unrated", _unrated_reason(players, names)
         if not counted:
-            players = block.ids[c.slot_start[c.team_start[at]] : c.slot_start[c.team_start[at + 1]]].tolist()
             player = next(one for one in players if one in self.latest.bans and not self.latest.bans[one].refund)
             return "void", f"{names[player]} is banned{_because(self.banned.get(player))}"
         if rated:
@@ -131,6 +131,14 @@ class CorrectionEffects:
         alone = History(c._replace(player=np.zeros(len(block.ids), np.int32))).take(slice(at, at + 1)).columns
         refused = next((reason for _, reason in rules.system.refusals(alone, rules.parameters)), "it cannot be rated")
         return "unrated", refused
+
+
+def _unrated_reason(players: Sequence[int], names: Mapping[int, str]) -> str:
+    """Why a match with these players was recorded as unrated."""
+    twice = next((player for player in players if players.count(player) > 1), None)
+    if twice is None:
+        return "it was sent as an unrated match"
+    return f"two of its names belong to {names[twice]}, who cannot play twice in a match"
 
 
 def recorded(store: Store, head: Head, positions: Sequence[int]) -> list[MatchProfile]:

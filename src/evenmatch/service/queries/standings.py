@@ -8,6 +8,7 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
+from hashlib import blake2b
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -53,6 +54,20 @@ class View:
     def seen_by(self, caller: Caller) -> View:
         """The view as this caller may see it: with the scope `ratings` all of it, else what the ladder shows."""
         return self if self.settings.shown_to(caller, self.head.name) == "rating" else self._shown
+
+    @property
+    def basis(self) -> tuple[object, ...]:
+        """Properties that two views must share, so that pages of one may follow pages of the other."""
+        return self.head.ladder, self.head.generation, self.head.corrected, self.snapshot.show, self.settings
+
+    @cached_property
+    def identity(self) -> str:
+        """A digest of the listed players in their order: the same for two views only if these are the same."""
+        snapshot = self.snapshot
+        digest = blake2b(repr(self.basis[:-1]).encode(), digest_size=12)
+        for column in (snapshot.board.player, snapshot.board.rating):
+            digest.update(column[snapshot.order].tobytes())
+        return digest.hexdigest()
 
     @cached_property
     def _shown(self) -> View:

@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from evenmatch.errors import ConflictError, EvenmatchError, InputError, NotYetError
 from evenmatch.ledger.store import Store
-from evenmatch.ledger.tables import ladders, live_matches, penalties, player_identities, seats, tickets
+from evenmatch.ledger.tables import (
+    ladder_seats,
+    ladders,
+    live_matches,
+    penalties,
+    player_identities,
+    seats,
+    tickets,
+)
 from evenmatch.ledger.tables.seats import Seat
 from evenmatch.ledger.tables.tickets import Party, PlaylistTicket, TicketRow
 from evenmatch.matchmaking import Policy, check_choices
 from evenmatch.service import stored_queues
+from evenmatch.service.name_rule import check_names
 from evenmatch.service.queues import kept_filters
 from evenmatch.service.queues.changes import QueueChanges
 from evenmatch.service.queues.join_profiles import JoinProfiles
 from evenmatch.service.queues.kept_filters import completed
-from evenmatch.service.queues.parties import check, choices_of, party_of
+from evenmatch.service.queues.parties import check, choices_of, party_of, with_admitted
+from evenmatch.service.queues.playlists import LostSeatError
 from evenmatch.service.queues.requests import Join, RequestResult
 from evenmatch.service.stored_queues import QueueSetup
 from evenmatch.service.times import iso_time
@@ -105,11 +115,12 @@ class _Entrance:
         now: int,
         first: int,
     ) -> None:
-        self._setups = setups
+        self._store, self._setups, self._now = store, setups, now
         self.name, self.ladder, self._next = name, profile.ladder, first
         self._names = names
         players = sorted(names)
         self._penalties = penalties.read_waits(store, self.ladder, players, now)
+        self._playing = ladder_seats.read(store, self.ladder, players)
         self._kept = kept_filters.read(store, self.ladder, players)
         self._level = profile.of(store, players, now)
 
@@ -127,6 +138,8 @@ class _Entrance:
 
     def _check_player(self, player: int) -> None:
         name = self._names[player]
+        if player in self._playing:
+            raise _playing(self._store, name, self.name, self.ladder, self._playing[player], self._now)
         if self._level[player].banned:
             raise ConflictError(f"player {name!r} is banned from ladder {self.name!r} and cannot queue")
         if player in self._penalties:
@@ -142,7 +155,10 @@ class _Entrance:
 
 
 class Joins:
-    """Joins that are allowed by the queues, see `admit`; joins: by their reserved ticket numbers."""
+    """Joins that are allowed by the queues, see `admit`; joins: by their reserved ticket numbers.
+
+    Players come into being only when their party is written: until then, a name that is not known has a negative id.
+    """
 
     def __init__(
         self,
@@ -154,9 +170,13 @@ class Joins:
     ) -> None:
         self._store, self._name, self._now, self._joins = changes.store, ladder, changes.now, joins
         self._ladder = changes.ladder
-        self._ids = player_identities.admit(self._store, _names(joins.values()))[0]
+        self._ids = player_identities.ids_of(self._store, sorted(_names(joins.values())))
+        members = dict.fromkeys(member.name for join in joins.values() for member in join.members)
+        self._unknown = [name for name in members if name not in self._ids]
+        self._ids |= {name: -number for number, name in enumerate(self._unknown, 1)}
         self._names = {self._ids[member.name]: member.name for join in joins.values() for member in join.members}
         used = {ladder, *(name for join in joins.values() for name in join.playlist)}
+        self._strict = {name for name in used if profiles[name].view.settings.names == "refuse"}
         self._entrances = {
             name: _Entrance(
                 self._store,
@@ -229,11 +249,13 @@ class Joins:
             raise InputError(f"player {twice!r} is in the party under two names; name each player once")
         for player in players:
             if player in self._seats:
-                self._refuse_seated(self._names[player], self._seats[player])
+                self._refuse_seated(self._names[player], self._seats[player], join.readable)
         for member in join.members:
-            enemy = next((name for name in member.avoid if self._ids[name] in players), None)
+            enemy = next((name for name in member.avoid if self._ids.get(name) in players), None)
             if enemy is not None:
                 raise InputError(f"player {member.name!r} avoids {enemy!r}, who is in the same party")
+        if self._strict:
+            self._check_names(join)
         parties = {self._name: self._entrances[self._name].party(join, join.queues, self._ids)}
         for name, queues in join.playlist.items():
             parties[name] = self._entrances[name].party(join, queues, self._ids)
@@ -248,27 +270,35 @@ class Joins:
         self._seats.update(dict.fromkeys(players, Seat(self._ladder, number, None)))
         return self._result(rows[entries[0]])
 
+    def _check_names(self, join: Join) -> None:
+        """Raise InputError if a ladder's rule refuses the name of a new member."""
+        new = [member.name for member in join.members if self._ids[member.name] < 0]
+        if new:
+            for ladder in self._strict.intersection((self._name, *join.playlist)):
+                check_names(self._store, self._store.head(ladder), new)
+
     def _result(self, row: TicketRow) -> RequestResult:
         names = {entrance.ladder: name for name, entrance in self._entrances.items()}
-        others = {names[ladder]: ticket for ladder, ticket in row.playlist if ladder != self._ladder}
+        named = [entry for entry in row.playlist if entry.ladder != self._ladder and entry.ladder in names]
+        others = {names[entry.ladder]: entry.ticket for entry in named}
         return RequestResult(row.ticket, row.change, row.state, row.offer, row.match_id, others)
 
-    def _refuse_seated(self, name: str, seat: Seat) -> None:
+    def _refuse_seated(self, name: str, seat: Seat, readable: Collection[str] | None) -> None:
         ladder = self._name if seat.ladder == self._ladder else ladders.names(self._store, [seat.ladder])[seat.ladder]
+        if seat.ladder != self._ladder and readable is not None and ladder not in readable:
+            raise ConflictError(f"player {name!r} waits or plays on another ladder and cannot join")
         if seat.match_id is None:
             raise ConflictError(
                 f"player {name!r} waits in ticket {seat.ticket} of ladder {ladder!r} and cannot join again"
             )
-        match = live_matches.read(self._store, seat.ladder, [seat.match_id]).get(seat.match_id)
-        until = self._now if match is None else match.expires_at
-        raise NotYetError(
-            f"player {name!r} plays match {seat.match_id!r} of ladder {ladder!r} until it is reported, or until "
-            f"{iso_time(until)} at the latest",
-            until,
-        )
+        raise _playing(self._store, name, ladder, seat.ladder, seat.match_id, self._now)
 
     def _write(self, outcomes: dict[int, Outcome]) -> None:
-        """Take the seats, then write the tickets. A player may have taken a seat on another ladder meanwhile."""
+        """Create the new players, take the seats, then write the tickets.
+
+        A player may have taken a seat on another ladder meanwhile. Raises LostSeatError if their party has new players.
+        """
+        created = self._create_players()
         players = {number: next(iter(rows.values())).party.players for number, rows in self._new.items()}
         wanted = {player: Seat(self._ladder, number, None) for number, party in players.items() for player in party}
         if not wanted:
@@ -277,6 +307,8 @@ class Joins:
         taken = seats.read(self._store, sorted(wanted))
         own = {player for player, seat in wanted.items() if taken.get(player) == seat}
         lost = {number: player for number, party in players.items() for player in party if player not in own}
+        if any(not created.isdisjoint(players[number]) for number in lost):
+            raise LostSeatError
         for number, player in lost.items():
             seats.delete(self._store, self._ladder, own.intersection(players[number]))
             del self._new[number]
@@ -290,6 +322,27 @@ class Joins:
                 rows[entry.ladder].append(row)
         for ladder in sorted(rows):
             tickets.insert(self._store, ladder, rows[ladder])
+
+    def _create_players(self) -> set[int]:
+        """Create the unknown members of the parties that will be written, and put their ids into the tickets."""
+        rows = [row for listed in self._new.values() for row in listed.values()]
+        names = {name for row in rows for name in row.party.names}.intersection(self._unknown)
+        admitted, _ = player_identities.admit(self._store, names)
+        self._names |= {player: name for name, player in admitted.items()}
+        for row in rows:
+            row.party = with_admitted(row.party, admitted)
+        return set(admitted.values())
+
+
+def _playing(store: Store, name: str, ladder: str, number: int, match_id: str, now: int) -> NotYetError:
+    """The error for a player of a live match. number: the id of its ladder."""
+    match = live_matches.read(store, number, [match_id]).get(match_id)
+    until = now if match is None else match.expires_at
+    return NotYetError(
+        f"player {name!r} plays match {match_id!r} of ladder {ladder!r} until it is reported, or until "
+        f"{iso_time(until)} at the latest",
+        until,
+    )
 
 
 def _names(joins: Iterable[Join]) -> set[str]:

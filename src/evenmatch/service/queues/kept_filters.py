@@ -7,16 +7,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from evenmatch.attributes import MAP
-from evenmatch.ledger.store import Store
+from evenmatch.errors import ConflictError, UnknownNameError
+from evenmatch.ledger.store import Head, Store
 from evenmatch.ledger.tables import queue_filters, tickets
 from evenmatch.ledger.tables.change_locks import advance
 from evenmatch.ledger.tables.tickets import Party
 from evenmatch.matchmaking import Policy
 from evenmatch.matchmaking.choice_check import check_declared, declared_values
 from evenmatch.service import stored_queues
+from evenmatch.service.player_seats import seat_on
+from evenmatch.service.queries import known_players
 from evenmatch.service.queue_filter import QueueFilter
 from evenmatch.service.queues.parties import check_party
-from evenmatch.service.queues.playlists import seat_on
 from evenmatch.service.queues.requests import Join
 
 
@@ -65,12 +67,23 @@ def _known_maps(vetoes: Sequence[str], policies: Mapping[str, Policy]) -> tuple[
     return tuple(veto for veto in vetoes if veto in maps)
 
 
-def change(store: Store, ladder: int, name: str, player: int, chosen: QueueFilter | None) -> list[int]:
+def change(store: Store, head: Head, name: str, chosen: QueueFilter | None) -> list[int]:
     """Keep a player's filter (None: forget it), and apply it to the ticket in which they wait.
 
-    Returns the changed tickets. The ticket keeps its place. Raises InputError, changing nothing, if its party could
-    play nowhere with this filter, or no queue of the ladder declares what it names.
+    Returns the changed tickets. The ticket keeps its place. Raises ConflictError for a player who has not played on the
+    ladder nor waits there; InputError, changing nothing, if their party could play nowhere with this filter, or no
+    queue of the ladder declares what it names.
     """
+    ladder = head.ladder
+    try:
+        player = known_players.find_in_use(store, head, name)
+    except UnknownNameError:
+        if chosen is None:
+            return []
+        raise ConflictError(
+            f"player {name!r} has not played on ladder {head.name!r} and waits in none of its queues, so no filter can "
+            "be kept yet; name it in the request to join a queue"
+        ) from None
     policies = {queue: setup.policy for queue, setup in stored_queues.read(store, ladder).items()}
     if chosen is None:
         queue_filters.delete(store, ladder, player)

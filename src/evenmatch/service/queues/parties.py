@@ -38,7 +38,12 @@ class Level(NamedTuple):
 
 
 def party_of(join: Join, queues: tuple[str, ...], ids: Mapping[str, int], levels: Mapping[int, Level]) -> Party:
-    """The party of a join that passed `check`. queues: of the ladder; ids: player ids by name; levels: by id."""
+    """The party of a join that passed `check`.
+
+    queues  of the ladder
+    ids     player ids by name: of all members, who have a negative one before they are created, and of known players
+    levels  by player id
+    """
     members = []
     for member in join.members:
         player = ids[member.name]
@@ -59,10 +64,24 @@ def party_of(join: Join, queues: tuple[str, ...], ids: Mapping[str, int], levels
                 regions=list(member.regions or ()),
                 attributes={name: list(values) for name, values in (member.attributes or {}).items()},
                 vetoes=list(member.vetoes or ()),
-                avoid=sorted({ids[name] for name in member.avoid}),
+                avoid=sorted({ids[name] for name in member.avoid if ids.get(name, -1) > 0}),
+                avoid_unknown=[name for name in member.avoid if ids.get(name, -1) < 0],
             )
         )
     return Party(join.request, queues, tuple(members))
+
+
+def with_admitted(party: Party, ids: Mapping[str, int]) -> Party:
+    """The party with the ids of players who were created since; ids: by name."""
+    members = []
+    for member in party.members:
+        present = member.copy()
+        present["id"] = ids.get(member["name"], member["id"])
+        unknown = member.get("avoid_unknown", [])
+        present["avoid"] = sorted({*member["avoid"], *(ids[name] for name in unknown if name in ids)})
+        present["avoid_unknown"] = [name for name in unknown if name not in ids]
+        members.append(present)
+    return replace(party, members=tuple(members))
 
 
 def with_levels(party: Party, levels: Mapping[int, Level]) -> Party:

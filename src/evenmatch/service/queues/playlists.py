@@ -13,7 +13,6 @@ from typing import TypeVar
 
 from evenmatch.ledger.store import Store
 from evenmatch.ledger.tables import seats, tickets
-from evenmatch.ledger.tables.seats import Seat
 from evenmatch.ledger.tables.tickets import PlaylistTicket, TicketMove, TicketRow
 
 T = TypeVar("T")
@@ -28,8 +27,14 @@ class MissingLocksError(Exception):
         self.ladders = ladders
 
 
+class LostSeatError(Exception):
+    """Another transaction has just seated a player of a party whose other players were created in this transaction."""
+
+
 def with_locks(counts: Mapping[int, int], attempt: Callable[[Mapping[int, int]], T]) -> T:
     """Call `attempt`, a whole transaction, again with more locks for as long as it misses some; return its result.
+
+    It is also called again after a LostSeatError: it then finds the player in that seat before it creates others.
 
     counts   how many change numbers to reserve on which ladders, by id
     attempt  takes the locks of the ladders that it is given by `change_locks.advance_each`
@@ -39,20 +44,8 @@ def with_locks(counts: Mapping[int, int], attempt: Callable[[Mapping[int, int]],
             return attempt(counts)
         except MissingLocksError as missing:
             counts = {**dict.fromkeys(missing.ladders, 1), **counts}
-
-
-def seat_on(store: Store, ladder: int, player: int) -> Seat | None:
-    """A player's seat on a ladder: their ticket there, also if the seat of its playlist names another; None: none."""
-    seat = seats.read(store, [player]).get(player)
-    if seat is None or seat.ladder == ladder:
-        return seat
-    if seat.ticket is None or seat.match_id is not None:
-        return None
-    for row in tickets.read_playlists(store, seat.ladder, [seat.ticket]).values():
-        own = [entry for entry in row.playlist if entry.ladder == ladder]
-        if any(state in tickets.OPEN for state in tickets.read_states(store, own).values()):
-            return Seat(ladder, own[0].ticket, None)
-    return None
+        except LostSeatError:
+            continue
 
 
 class PlaylistMoves:

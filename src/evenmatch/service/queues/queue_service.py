@@ -15,6 +15,7 @@ from evenmatch.ledger.text import check_text
 from evenmatch.service import stored_queues
 from evenmatch.service.callers.audit_entry import AuditEntry
 from evenmatch.service.penalties import Penalty, penalty_of
+from evenmatch.service.player_seats import seat_on
 from evenmatch.service.queue_experiment import QueueExperiment
 from evenmatch.service.queue_filter import QueueFilter
 from evenmatch.service.queue_rules import QueueRules
@@ -26,7 +27,7 @@ from evenmatch.service.queues.leases import Leases
 from evenmatch.service.queues.notifications import Listener, TicketNotifier
 from evenmatch.service.queues.offer_stakes import OfferStakes
 from evenmatch.service.queues.parties import check
-from evenmatch.service.queues.playlists import seat_on, with_locks
+from evenmatch.service.queues.playlists import with_locks
 from evenmatch.service.queues.queue_state import Counts, QueueState
 from evenmatch.service.queues.recent_offers import RecentOffer
 from evenmatch.service.queues.requests import Join, QueueRequest, TicketAnswer
@@ -259,9 +260,10 @@ class QueueService:
         return statuses[ticket]
 
     def seat(self, ladder: str, player: str) -> Seat | None:
-        """Where a player waits or plays on a ladder; None: nowhere. Raises UnknownNameError for an unknown player."""
+        """Where a player waits or plays on a ladder; None: nowhere, also for an unknown name."""
         with self.service.database.read() as store:
-            return seat_on(store, store.head(ladder).ladder, player_identities.find(store, player))
+            number, ids = store.head(ladder).ladder, player_identities.ids_of(store, [player])
+            return seat_on(store, number, ids[player]) if player in ids else None
 
     def seen(self, ladder: str, ticket: int) -> None:
         """Note a heartbeat of a ticket; `flush_seen` writes it."""
@@ -287,35 +289,34 @@ class QueueService:
     def set_filter(self, ladder: str, player: str, chosen: QueueFilter | None) -> None:
         """Keep a player's filter (None: forget it), also for the ticket in which they wait, which keeps its place.
 
-        Raises UnknownNameError for an unknown ladder, InputError for a party that could play nowhere with it
-        and for an attribute, a value or a map that no queue of the ladder declares.
+        Raises UnknownNameError for an unknown ladder, ConflictError for a player who has not played there nor waits,
+        InputError for a party that could play nowhere with it and for an attribute, a value or a map that no queue of
+        the ladder declares.
         """
         check_text("player name", player)
         with self.service.database.write() as store:
             player_identities.share_names(store)
-            number = store.head(ladder).ladder
-            change_locks.lock(store, number)
-            ids = player_identities.admit(store, {player})[0]
-            touched = kept_filters.change(store, number, player, ids[player], chosen)
+            head = store.head(ladder)
+            change_locks.lock(store, head.ladder)
+            touched = kept_filters.change(store, head, player, chosen)
             self.service.note(store)
             self.notifier.announce(store, ladder, touched)
         self.notifier.ring(ladder, touched)
 
     def penalties(self, ladder: str, player: str) -> Penalty | None:
-        """A player's strikes, faded by the queue of the ladder in which they fade slowest; None: no strikes."""
+        """A player's strikes on a ladder; None: none, also for an unknown name."""
         with self.service.database.read() as store:
-            number = store.head(ladder).ladder
-            all_rules = [setup.rules for setup in stored_queues.read(store, number).values()] or [QueueRules()]
-            slowest = max(all_rules, key=lambda rules: rules.penalty_fades)
-            return penalty_of(store, number, player_identities.find(store, player), self.service.clock(), slowest)
+            return penalty_of(store, store.head(ladder).ladder, player, self.service.clock())
 
     def forgive(self, ladder: str, player: str) -> bool:
-        """Delete a player's strikes; return whether there were any."""
+        """Delete a player's strikes; return whether there were any: not for an unknown name."""
         with self.service.database.write() as store:
             number = store.head(ladder).ladder
             change_locks.lock(store, number)
-            had = penalties.delete(store, number, player_identities.find(store, player))
-            self.service.note(store)
+            ids = player_identities.ids_of(store, [player])
+            had = player in ids and penalties.delete(store, number, ids[player])
+            if had:
+                self.service.note(store)
             return had
 
     # state in memory, and notifications

@@ -22,6 +22,7 @@ from evenmatch.matchmaking import Policy, Proposal, Queue, Waiting, propose, why
 from evenmatch.matchmaking.wait_estimate import remember
 from evenmatch.matchmaking.wait_record import WaitEstimate
 from evenmatch.service import stored_queues
+from evenmatch.service.queues.avoided_names import AvoidedNames
 from evenmatch.service.queues.odds import LadderOdds
 from evenmatch.service.queues.parties import Level, ticket_of, with_levels, with_levels_of
 from evenmatch.service.queues.recent_meetings import Meetings
@@ -77,6 +78,7 @@ class QueueState:
         self.refused: dict[int, str] = {}
         self.estimates: dict[int, dict[str, WaitEstimate]] = {}
         self._arrived: list[int] = []  # tickets that joined since the last estimates
+        self._avoiding = AvoidedNames()
         self.lock = threading.RLock()
         self._database = database
         self._meetings = Meetings()
@@ -176,13 +178,16 @@ class QueueState:
     def _update_ticket(self, row: TicketUpdate, now: int) -> None:
         if row.party is None:
             self._forget(row.ticket, now)
-        elif row.ticket not in self.held:
-            self.held[row.ticket] = WaitingTicket(row.party, row.queued_at, row.seen_at)
+            return
+        self._avoiding.add(row.ticket, row.party)
+        stored = self._avoiding.applied(row.party)
+        if row.ticket not in self.held:
+            self.held[row.ticket] = WaitingTicket(stored, row.queued_at, row.seen_at)
             self._join(row.ticket, now, arriving=row.change == row.ticket)
             if row.change == row.ticket:
                 self._arrived.append(row.ticket)
         else:
-            held, party = self.held[row.ticket], with_levels_of(row.party, self.held[row.ticket].party)
+            held, party = self.held[row.ticket], with_levels_of(stored, self.held[row.ticket].party)
             if row.queued_at == held.queued_at and party == held.party:
                 return
             held.queued_at, held.party = row.queued_at, party
@@ -192,6 +197,7 @@ class QueueState:
     def _forget(self, ticket: int, now: int) -> None:
         self.refused.pop(ticket, None)
         self.estimates.pop(ticket, None)
+        self._avoiding.remove(ticket)
         self._end_waits((ticket,), now)
         if self.held.pop(ticket, None) is not None:
             self._take_out(ticket)

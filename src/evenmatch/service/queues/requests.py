@@ -33,12 +33,14 @@ class Join:
 
     request   an id chosen by the sender: repeating it with the same party returns the same ticket
     playlist  queues of other ladders, by ladder, in which the party waits too; the first match ends them all
+    readable  the ladders that the sender may read, which alone a refusal names; None: all
     """
 
     members: tuple[QueuedPlayer, ...]
     queues: tuple[str, ...]
     request: str | None = None
     playlist: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    readable: frozenset[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)

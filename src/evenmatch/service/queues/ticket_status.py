@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from evenmatch.durations import SECOND
@@ -13,6 +13,7 @@ from evenmatch.ledger.tables.live_matches import LiveMatchRow
 from evenmatch.ledger.tables.offers import OfferRow
 from evenmatch.ledger.tables.tickets import TicketRow
 from evenmatch.matchmaking import Waiting
+from evenmatch.service.callers.access import Caller
 from evenmatch.stakes import PlayerStakes
 
 
@@ -104,6 +105,10 @@ class Status:
         states = (tickets.OFFERED, tickets.MATCHED) + ((tickets.WAITING,) if self.state == tickets.GONE else ())
         others = [entry for entry in self.playlist if entry.state in states]
         return min(others, key=lambda entry: states.index(entry.state), default=None)
+
+    def seen_by(self, caller: Caller) -> Status:
+        """The status without the tickets on ladders that the caller may not read."""
+        return replace(self, playlist=tuple(entry for entry in self.playlist if caller.may("read", entry.ladder)))
 
 
 def read(store: Store, ladder: int, numbers: Sequence[int], now: int, until: int | None = None) -> dict[int, Status]:

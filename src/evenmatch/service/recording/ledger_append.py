@@ -11,8 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from evenmatch.errors import InputError
-from evenmatch.history import Columns, Floats, History, Integers, Times, fill_duration
+from evenmatch.history import Columns, Flags, Floats, History, Integers, Times, fill_duration
 from evenmatch.ledger.block_rating import Block, Rated, advance
 from evenmatch.ledger.codec import Ids, PackedMatches, digests, pack, pack_players, seal_of
 from evenmatch.ledger.events import Kind
@@ -139,6 +138,7 @@ def append(
 
     plan   of the live generation
     live   None in an import: receipts show no standing
+    A match in which two names belong to one player is stored as unrated, whatever the report requested.
     Raises RatingRangeError if a rating leaves the range of its system; the caller must then roll back.
     """
     history = batch.history
@@ -147,10 +147,10 @@ def append(
     known, names = player_identities.admit(store, reported) if live is None else live.draft.admit(store, reported)
     ids = np.zeros(len(batch.names), np.int64)
     ids[present] = [known[name] for name in reported]
-    _refuse_twice(batch, ids)
+    requested = np.array(batch.rated, np.bool_) & ~_name_twice(history, ids)
     positions = head.position + 1 + np.arange(len(batch), dtype=np.int64)
     slot_ids = ids[history.columns.player]
-    block = Block(positions, batch.played_at, history.columns, slot_ids, np.array(batch.rated, np.bool_))
+    block = Block(positions, batch.played_at, history.columns, slot_ids, requested)
     rules, members = plan.last_rules, np.unique(slot_ids)
     roster = (
         player_states.read_roster(store, head, rules, members)
@@ -166,7 +166,7 @@ def append(
     p = batch.packed
     kind, recorded_at, generation = repeat(Kind.MATCH.value), repeat(now), repeat(head.generation)
     event = (repeat(head.ladder), positions.tolist(), batch.ids, kind, batch.digests, recorded_at)
-    content = (p.played_at, p.duration, list(map(int, batch.rated)), p.teams, players, p.slots)
+    content = (p.played_at, p.duration, requested.astype(int).tolist(), p.teams, players, p.slots)
     seals = map(seal_of, positions.tolist(), batch.ids, *content, batch.digests)
     rows = zip(*event, *content, batch.labels, generation, lines, seals, strict=False)  # repeat has no end
     with store.together(len(slot_ids)):
@@ -187,16 +187,14 @@ def _starts(sizes: list[int]) -> Integers:
     return starts
 
 
-def _refuse_twice(batch: Batch, ids: Ids) -> None:
-    """Raise InputError if two names in one match belong to the same player."""
-    c = batch.history.columns
-    pair = np.stack((batch.history.slot_match.astype(np.int64), ids[c.player]), axis=1)
+def _name_twice(history: History, ids: Ids) -> Flags:
+    """Mask of the matches in which two names belong to one player; `ids` of the history's players."""
+    pair = np.stack((history.slot_match.astype(np.int64), ids[history.columns.player]), axis=1)
     order = np.lexsort((pair[:, 1], pair[:, 0]))
-    again = np.flatnonzero((pair[order][1:] == pair[order][:-1]).all(axis=1))
-    if len(again):
-        one, other = (batch.names[c.player[order[index]]] for index in (again[0], again[0] + 1))
-        match_id = batch.ids[int(pair[order[again[0]], 0])]
-        raise InputError(f"match {match_id!r}: {one!r} and {other!r} are the same player, who can appear only once")
+    again = order[1:][(pair[order][1:] == pair[order][:-1]).all(axis=1)]
+    twice = np.zeros(len(history), np.bool_)
+    twice[history.slot_match[again]] = True
+    return twice
 
 
 def _show(show: Show, block: Block, rated: Rated, roster: Roster) -> None:

@@ -111,7 +111,7 @@ class MatchReceipt:
     """The result of recording a match.
 
     position  in the ladder's ledger
-    rated     False: it changed no rating (it was sent as unrated, or is void)
+    rated     False: it changed no rating (it was sent as unrated, is void, or names a player twice)
     source    the lines of this match and others;  starts  index of each team's first line in it, then the end
     """
 

@@ -15,6 +15,7 @@ from evenmatch.ledger.plan import Plan
 from evenmatch.ledger.store import Head, Store
 from evenmatch.ledger.tables import checkpoints, corrections, events, player_identities, player_states
 from evenmatch.service.group_commit import GroupCommit
+from evenmatch.service.name_rule import NameRule
 from evenmatch.service.queries.standings import DIVIDE, StandingsCache, View, divide, take
 from evenmatch.service.recording.ledger_append import Batch, ReceiptDisplay, append, wrong_time
 from evenmatch.service.recording.player_state_cache import PlayerStateCache, StateTransaction
@@ -117,6 +118,9 @@ def record(
     if new and view.settings.archived:
         outcomes |= dict.fromkeys(new, archived(head.name))
         new = []
+    objections = _name_objections(store, head, view.settings, batch, new)
+    outcomes |= {index: _refused(batch.ids[index], reason) for index, reason in objections.items()}
+    new = [index for index in new if index not in objections]
     if new:
         divisions = [division.name for division in view.settings.standings.divisions]
         chosen = batch.take(new)
@@ -134,6 +138,7 @@ def _classify(
 ) -> tuple[list[int], list[int], dict[int, Outcome]]:
     """Indices of new matches, indices of repeated ones with the same content, and errors of rejected ones by index."""
     known = events.find(store, head, batch.ids)
+    scrubbed = _with_erased(store, head, list(known))
     refused: dict[int, str] = {}
     for number, reason in plan.last_rules.system.refusals(batch.history.columns, plan.last_rules.parameters):
         refused.setdefault(number, reason)
@@ -141,7 +146,9 @@ def _classify(
     first: dict[str, int] = {}
     again = []
     for index, (match_id, digest) in enumerate(zip(batch.ids, batch.digests, strict=True)):
-        if match_id in known or match_id in first:
+        if match_id in scrubbed:
+            outcomes[index] = _incomparable(match_id, head.name)
+        elif match_id in known or match_id in first:
             recorded = known[match_id][1] if match_id in known else batch.digests[first[match_id]]
             if recorded == digest:
                 again.append(index)
@@ -150,15 +157,49 @@ def _classify(
         elif wrong := wrong_time(int(batch.played_at[index]), now):
             outcomes[index] = InputError(f"match {match_id!r}: {wrong}")
         elif index in refused and batch.rated[index]:
-            outcomes[index] = BadRowsError("the match", [RowProblem(None, match_id, refused[index])])
+            outcomes[index] = _refused(match_id, refused[index])
         else:
             first[match_id] = index
     return list(first.values()), again, outcomes
 
 
+def _name_objections(store: Store, head: Head, settings: Settings, batch: Batch, new: Sequence[int]) -> dict[int, str]:
+    """Why the ladder's rule about names refuses these matches, by index."""
+    if settings.names != "refuse" or not new:
+        return {}
+    slots, players = batch.history.match_slots, batch.history.columns.player.tolist()
+    names = {index: [batch.names[player] for player in players[slots[index] : slots[index + 1]]] for index in new}
+    rule = NameRule(store, head, settings, [name for listed in names.values() for name in listed])
+    judged = {index: rule.objection(listed) for index, listed in names.items()}
+    return {index: objection for index, objection in judged.items() if objection is not None}
+
+
+def _refused(match_id: str, reason: str) -> BadRowsError:
+    return BadRowsError("the match", [RowProblem(None, match_id, reason)])
+
+
 def _conflict(match_id: str, ladder: str) -> ConflictError:
     taken = f"match {match_id!r} is on ladder {ladder!r} already, with other content"
     return ConflictError(f"{taken}; send the same content, or choose another id")
+
+
+def _with_erased(store: Store, head: Head, ids: Sequence[str]) -> set[str]:
+    """Those of these recorded matches in which an erased player took part."""
+    if not ids:
+        return set()
+    players = {row[0]: block.ids.tolist() for block, row in events.read_matches(store, head.ladder, ids)}
+    erased = player_identities.erased_among(
+        store, sorted({player for of_match in players.values() for player in of_match})
+    )
+    return {match_id for match_id, of_match in players.items() if not erased.isdisjoint(of_match)}
+
+
+def _incomparable(match_id: str, ladder: str) -> ConflictError:
+    """The same answer to any content: a receipt, or a conflict, would tell whether an erased player had a name."""
+    return ConflictError(
+        f"match {match_id!r} is on ladder {ladder!r} already, with a player who was erased since, so it is not "
+        "compared with reports any more; if you send it again, nothing is missing; for another match choose another id"
+    )
 
 
 def first_receipts(store: Store, head: Head, ids: Sequence[str]) -> dict[str, MatchReceipt]:

@@ -106,9 +106,15 @@ def begin(store: Store, head: Head, plan: Plan, since: int) -> Roster:
 
 
 def appearance_sums(block: Block) -> NDArray[np.int64]:
-    """The number of slots and the sums of their players and positions, as a checksum for the table of appearances."""
+    """The number of appearances and the sums of their players and positions, as a checksum for their table."""
     sizes = np.diff(block.columns.slot_start[block.columns.team_start])
-    return np.array([len(block.ids), block.ids.sum(), (block.positions * sizes).sum()], np.int64)
+    sums = np.array([len(block.ids), block.ids.sum(), (block.positions * sizes).sum()], np.int64)
+    if not block.rated.all():  # only in these can a player be named twice, who appeared once
+        unrated = np.repeat(~block.rated, sizes)
+        pairs = np.stack((block.ids[unrated], np.repeat(block.positions, sizes)[unrated]), axis=1)
+        once = np.unique(pairs, axis=0)
+        sums -= np.array([len(pairs) - len(once), *(pairs.sum(axis=0) - once.sum(axis=0))], np.int64)
+    return sums
 
 
 def unchanged(step: ReplayStep, now: list[bytes], systems: Mapping[int, str], plan: Plan) -> Flags:

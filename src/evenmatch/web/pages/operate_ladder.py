@@ -1,18 +1,16 @@
-"""The operator pages of one ladder: rules, settings, corrections with a preview, seasons, archive and jobs."""
+"""The operator pages of one ladder: rules, settings, seasons, archive and jobs."""
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Mapping
-from datetime import UTC, datetime
 
 from starlette.responses import Response
 
 from evenmatch.errors import ConflictError, UsageError
-from evenmatch.service.callers.audit_entry import Correcting, correcting
-from evenmatch.service.corrections import Ban, Reinstate, Unvoid, Void
+from evenmatch.service.callers.audit_entry import correcting
 from evenmatch.service.daily_decay import DailyDecay
 from evenmatch.service.ladders import ChangeRules, Ladder
+from evenmatch.service.name_rule import odd_names
 from evenmatch.service.queries import correction_log
 from evenmatch.service.replay.ledger_replay import Progress
 from evenmatch.service.settings import reset_factor
@@ -20,17 +18,15 @@ from evenmatch.standings.rules import RATING
 from evenmatch.systems.system import Rules
 from evenmatch.web.forms import CONFIRM, about
 from evenmatch.web.page_request import PageRequest, address
+from evenmatch.web.pages.operate_corrections import MOVES, event_id_of, new_id
 from evenmatch.web.rules_form import base_rules, chosen_rules, rules_form
 from evenmatch.web.settings_form import settings_fields, settings_of
 from evenmatch.web.view_models import LadderShown
 
 JOBS = 6  # latest jobs listed
 RULINGS = 25  # latest voids, bans and other corrections listed
-MOVES = 30  # rating changes that a preview lists
 MOST_DAYS = 366  # ahead of now, of a preview of falls by inactivity
 LEADERS = 3  # players named on the page that ends a season
-LONGEST_ID = 200
-WHATS = ("void", "unvoid", "ban", "reinstate")
 
 
 async def ladder(visit: PageRequest) -> Response:
@@ -48,7 +44,10 @@ def _ladder(visit: PageRequest) -> Mapping[str, object]:
         }
     jobs = site.jobs.page(name, None, JOBS)
     view = visit.reading.view(name)
+    odd, more = odd_names(site.service, name, "", RULINGS)
     return corrections | {
+        "odd_names": odd,
+        "more_odd_names": more is not None,
         "ladder": LadderShown.of(view),
         "view": view,
         "told": visit.reading.described(name),
@@ -58,88 +57,6 @@ def _ladder(visit: PageRequest) -> Mapping[str, object]:
         "form": visit.form_at("ladders", name, "operate", "settings"),
         "settings": settings_fields(view.settings),
     }
-
-
-def _new_id() -> str:
-    """A random event id: a form that is submitted twice is applied once."""
-    return f"page:{secrets.token_hex(8)}"
-
-
-# corrections
-
-
-async def correction(visit: PageRequest) -> Response:
-    """Show the form of a correction and a preview of its rating changes."""
-    return await visit.show("correct", lambda: _correction(visit))
-
-
-def _correction(visit: PageRequest) -> Mapping[str, object]:
-    typed, preview = visit.typed, None
-    what = typed.get("what", "void")
-    if what not in WHATS:
-        raise UsageError(f"what is {what[:20]!r}; expected {', '.join(WHATS)}")
-    if visit.refused is None:
-        with visit.previewing():
-            request = _correction_of(typed)
-            with about("match" if what in ("void", "unvoid") else "player"):
-                preview = None if request is None else visit.site.service.preview(visit.ladder, request)
-    return {
-        "ladder": LadderShown.of(visit.reading.view(visit.ladder)),
-        "form": visit.form_here(),
-        "what": what,
-        "seen": preview,
-        "moves": [] if preview is None else preview.moves[:MOVES],
-        "id": _new_id(),
-    }
-
-
-async def correct(visit: PageRequest) -> Response:
-    """Apply the correction."""
-    form = await visit.form()
-    caller, request = visit.check("admin", visit.ladder), _correction_of(form)
-    field = "match" if form.get("what", "void") in ("void", "unvoid") else "player"
-    with about(field):
-        if request is None:
-            raise UsageError(f"enter a {field}")
-        service = visit.site.service.noting(correcting(caller, visit.ladder, request, visit.request_id))
-        applied = await visit.site.work(service.correct, visit.ladder, request, None, _event_id(form), within=None)
-    notice = "It was done already." if applied is None else f"Done: {applied.told}."
-    return visit.go(address("ladders", visit.ladder, "operate"), notice)
-
-
-def _event_id(form: Mapping[str, str]) -> str | None:
-    text = form.get("id", "")
-    if len(text) > LONGEST_ID:
-        raise UsageError(f"the id has {len(text)} characters; it must have at most {LONGEST_ID}")
-    return text or None
-
-
-def _correction_of(typed: Mapping[str, str]) -> Correcting | None:
-    """The correction that a form describes; None if its match or player is empty."""
-    what, reason = typed.get("what", "void"), typed.get("reason", "").strip() or None
-    match_id, player = typed.get("match", "").strip(), typed.get("player", "").strip()
-    match what:
-        case "void":
-            return Void(match_id, reason) if match_id else None
-        case "unvoid":
-            return Unvoid(match_id, reason) if match_id else None
-        case "ban":
-            with about("since"):
-                since = _since(typed.get("since", ""))
-            return Ban(player, typed.get("rule") or "void", since, reason) if player else None
-        case "reinstate":
-            return Reinstate(player, reason) if player else None
-    raise UsageError(f"what is {what[:20]!r}; expected {', '.join(WHATS)}")
-
-
-def _since(text: str) -> int | None:
-    if not text.strip():
-        return None
-    try:
-        day = datetime.fromisoformat(text.strip())
-    except ValueError:
-        raise UsageError(f"expected a day such as 2026-11-21, or an empty field for all, got {text[:40]!r}") from None
-    return int((day if day.tzinfo else day.replace(tzinfo=UTC)).timestamp() * 1e6)
 
 
 # rules and settings
@@ -175,7 +92,7 @@ def _rules(visit: PageRequest, sent: Mapping[str, str]) -> Mapping[str, object]:
         "is_same": is_same,
         "seen": preview,
         "moves": [] if preview is None else preview.moves[:MOVES],
-        "id": _new_id(),
+        "id": new_id(),
     }
 
 
@@ -201,7 +118,7 @@ async def change_rules(visit: PageRequest) -> Response:
                 start=request.start,
                 skip_bad=request.skip_bad,
                 progress=progress,
-                event_id=_event_id(form),
+                event_id=event_id_of(form),
             )
             if rebuilt is None:
                 return {}
@@ -253,7 +170,7 @@ def _season_to_open(visit: PageRequest) -> Mapping[str, object]:
         "moves": preview.moves[:MOVES],
         "settings": settings,
         "empties": reset_factor(settings.reset, settings.factor) != 1,
-        "id": _new_id(),
+        "id": new_id(),
     }
 
 
@@ -264,7 +181,7 @@ async def season(visit: PageRequest) -> Response:
     title = form.get("title", "").strip() or None
     entry = visit.audit_entry("season.opened", visit.ladder, body={"title": title})
     opened = await visit.site.work(
-        lambda: visit.site.service.noting(entry).open_season(visit.ladder, title=title, event_id=_event_id(form)),
+        lambda: visit.site.service.noting(entry).open_season(visit.ladder, title=title, event_id=event_id_of(form)),
         within=None,
     )
     return visit.go(address("ladders", visit.ladder, "operate"), f"{opened.title} is open.")

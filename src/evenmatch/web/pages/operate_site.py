@@ -310,12 +310,13 @@ async def redeliver(visit: PageRequest) -> Response:
 
 
 def _hook(visit: PageRequest) -> Webhook:
-    """The webhook in the URL. Raises UnknownNameError, AccessError, ForbiddenError."""
+    """The webhook in the URL. Raises AccessError; UnknownNameError, also for a webhook of another ladder."""
     text = visit.part("webhook")
     if not text.isdecimal() or len(text) > 18:
         raise UnknownNameError("webhook", text[:40], ())
     if visit.session is None:
         raise AccessError("this page is for operators; log in with a key that has the scope admin")
     hook = visit.site.webhooks.get(int(text))
-    visit.check("admin", hook.ladder)
+    if not visit.may("admin", hook.ladder):
+        raise UnknownNameError("webhook", text, ())
     return hook

@@ -11,6 +11,7 @@ from starlette.responses import Response
 from evenmatch.attributes import EQUAL, Attribute
 from evenmatch.errors import ForbiddenError, InputError, UnknownNameError
 from evenmatch.http.site import Site
+from evenmatch.service.callers.access import ANYONE
 from evenmatch.service.queue_filter import QueueFilter
 from evenmatch.service.queues import requests
 from evenmatch.service.queues.ticket_status import Status
@@ -137,12 +138,7 @@ def _kept(visit: PageRequest) -> QueueFilter:
 
 def _own_ticket(site: Site, visit: PageRequest) -> int | None:
     """The number of the visitor's ticket; None if they neither wait nor play."""
-    if visit.me is None:
-        return None
-    try:
-        slot = site.queue_service.seat(visit.ladder, visit.me)
-    except UnknownNameError:
-        return None
+    slot = None if visit.me is None else site.queue_service.seat(visit.ladder, visit.me)
     return None if slot is None else slot.ticket
 
 
@@ -173,7 +169,8 @@ async def join(visit: PageRequest) -> Response:
     )
     party = (first, *(requests.QueuedPlayer(name=member) for member in names if member != name))
     playlist = await visit.site.work(_playlist, visit, sent)
-    wish = requests.Join(members=party, queues=queues, playlist=playlist)
+    readable = (visit.caller or ANYONE).ladders
+    wish = requests.Join(members=party, queues=queues, playlist=playlist, readable=readable)
     joined = await visit.site.wishes.one(visit.ladder, wish)
     response = visit.go(address("ladders", visit.ladder, "queue", "tickets", joined.ticket))
     visit.remember(response, name)
@@ -279,4 +276,4 @@ async def _own_status(visit: PageRequest) -> Status:
     status = await visit.site.status_reads.one(visit.ladder, int(text))
     if visit.me not in status.players and (visit.session is None or visit.is_player):
         raise ForbiddenError(f"ticket {text} belongs to another party")
-    return status
+    return status.seen_by(visit.caller or ANYONE)

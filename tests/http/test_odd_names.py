@@ -1,0 +1,127 @@
+"""Names that pass as another player's: operators see them, and a ladder's rule refuses them."""
+
+import pytest
+
+from evenmatch.ledger.name_skeletons import oddities_of, skeleton_of
+from ledger.sample_matches import duel
+
+CYRILLIC = "p\u0430ypal"  # with U+0430
+ALIKE = [  # of confusables.txt of Unicode TR 39
+    ("paypal", CYRILLIC),
+    ("paypal", "paypa1"),
+    ("paypal", "paypaI"),
+    ("Ober", "0ber"),
+    ("mike", "rnike"),
+    ("ann", "Ann"),
+    ("ann", "\uff41nn"),  # full width
+    ("ann", "a\u200bnn"),
+    ("ann", "\u202eann"),
+    ("ann", "ann\u00ad"),
+    ("scope", "\u0455\u0441\u043e\u0440\u0435"),  # wholly Cyrillic
+]
+UNSEEN = ["a\u200bnn", "\u202eann", "ann\u00ad", "ann\u3164", "ann\ufeff", "ann\x1b", "a\u2060nn", "ann\U000e0041"]
+PLAIN = [
+    *("ann", "x/y <b>", "Zo\u00eb", "\u0410\u043d\u043d\u0430", "\u30bf\u30ed\u30a6bot", "\u65e5\u672c\u8a9e\u30c6"),
+    *("\ud55c\uad6d abc", "\U0001f469\u200d\U0001f680", "\u0639\u0644\u064a", "e\u0301mile"),
+]
+
+
+@pytest.fixture
+def database_url(either_database):
+    return either_database
+
+
+@pytest.fixture
+def ladder(admin, service):
+    """A ladder that refuses odd names, and another one, with players of their own."""
+    for name, rule in (("strict", "refuse"), ("free", "warn")):
+        settings = {"names": rule, "placement": 0}
+        created = admin.post("/v1/ladders", json={"name": name, "system": "elo", "settings": settings})
+        assert created.status_code == 201, created.text
+    service.record(duel(1, "paypal", "mike", "strict"))
+    service.record(duel(1, "zebra", "bob", "free"))
+    return admin
+
+
+def report(asking, match_id, *names, ladder="strict"):
+    teams = [{"place": place, "players": [{"player": name}]} for place, name in enumerate(names, 1)]
+    body = {"id": match_id, "played_at": "2026-01-09T12:00:00Z", "teams": teams}
+    return asking.post(f"/v1/ladders/{ladder}/matches", json=body)
+
+
+def odd(asking, ladder, **query):
+    answer = asking.get(f"/v1/ladders/{ladder}/odd-names", params=query)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+@pytest.mark.parametrize(("name", "other"), ALIKE)
+def test_names_that_look_alike_have_one_skeleton(name, other):
+    assert skeleton_of(name) == skeleton_of(other)
+
+
+def test_names_that_look_different_have_skeletons_of_their_own():
+    names = ["ann", "anna", "bob", "b0b1", "Zo\u00eb", "\u65e5\u672c", "\u200b", "\u2060"]
+    assert len({skeleton_of(name) for name in names}) == len(names)
+
+
+def test_unseen_characters_and_mixed_scripts_are_odd_and_nothing_else():
+    assert [oddities_of(name)[:1] for name in UNSEEN] == [["invisible"]] * len(UNSEEN)
+    assert oddities_of(CYRILLIC) == ["mixed-scripts"]
+    assert [oddities_of(name) for name in PLAIN] == [[]] * len(PLAIN)
+
+
+@pytest.mark.parametrize("name", [CYRILLIC, "PaypaI", "rnike", "new\u200b", "new\u202e", "n\u0435w"])
+def test_a_strict_ladder_refuses_odd_names_in_reports_and_joins(ladder, service, name):
+    ladder.put("/v1/ladders/strict/queues/main", json={"policy": {"team_size": 1}})
+    players = service.search("", 100)
+    refused = report(ladder, "m2", "zoe", name)
+    assert refused.status_code == 422
+    assert any(reason in refused.text for reason in ("looks like", "nobody sees", "several scripts"))
+    join = {"members": [{"player": name}], "queues": ["main"]}
+    assert ladder.post("/v1/ladders/strict/tickets", json=join).status_code == 422
+    live = {"teams": [{"players": [name]}, {"players": ["zoe"]}]}
+    assert ladder.put("/v1/ladders/strict/live/l1", json=live).status_code == 422
+    assert service.search("", 100) == players
+    assert report(ladder, "m3", "paypal", "mike").status_code == 200
+    assert report(ladder, "m2", "zoe", name, ladder="free").status_code == 200
+
+
+def test_of_two_new_names_that_look_alike_the_second_is_refused(ladder):
+    assert report(ladder, "m2", "n00b", "nOOb").status_code == 422
+    body = {"played_at": "2026-01-09T12:00:00Z"}
+    sides = [("n00b", "zoe"), ("eve", "nOOb"), ("eve", "joe")]
+    matches = [
+        {
+            **body,
+            "id": f"b{at}",
+            "teams": [{"place": 1, "players": [{"player": a}]}, {"place": 2, "players": [{"player": b}]}],
+        }
+        for at, (a, b) in enumerate(sides)
+    ]
+    outcomes = ladder.post("/v1/ladders/strict/matches/batch", json={"matches": matches}).json()["outcomes"]
+    assert ["receipt" in outcome for outcome in outcomes] == [True, False, True]
+    assert "looks like 'n00b'" in outcomes[1]["problem"]["detail"]
+
+
+def test_operators_are_told_of_odd_names_on_their_ladder_alone(ladder, service):
+    report(ladder, "m2", "z\u0435bra", "rnike", ladder="free")  # mike is on the other ladder
+    assert odd(ladder, "free")["items"] == [
+        {"name": "z\u0435bra", "player": "z\u0435bra", "oddities": ["look-alike", "mixed-scripts"], "like": ["zebra"]}
+    ]
+    assert odd(ladder, "strict")["items"] == []
+    report(ladder, "m3", "mike", "zebra", ladder="free")
+    listed = odd(ladder, "free")["items"]
+    assert [(row["name"], row["like"]) for row in listed] == [("rnike", ["mike"]), ("z\u0435bra", ["zebra"])]
+    first = odd(ladder, "free", limit=1)
+    assert odd(ladder, "free", limit=1, cursor=first["next"])["items"] == listed[1:]
+    service.merge("rnike", "bob")
+    assert [row["player"] for row in odd(ladder, "free")["items"]] == ["bob", "z\u0435bra"]
+    service.erase("z\u0435bra")
+    assert [row["name"] for row in odd(ladder, "free")["items"]] == ["rnike"]
+    ladder.patch("/v1/ladders/free", json={"names": "any"})
+    assert odd(ladder, "free")["items"] == []
+
+
+def test_a_name_that_another_ladder_has_alone_is_no_look_alike(ladder):
+    assert report(ladder, "m2", "zebrA", "zoe").status_code == 200

@@ -1,0 +1,75 @@
+"""The pages show operators and players of one ladder nothing of another."""
+
+import re
+
+import pytest
+
+from evenmatch.http.app import application
+from evenmatch.http.options import Options
+from evenmatch.web.app import pages
+from evenmatch.web.pages import PAGES
+from two_ladders import HIDDEN, make_two_ladders
+from web_client import Browsing, words
+
+STREAMS = ("/ladders/{ladder:text}/pulse",)
+OWN = {"ladder": "alpha", "season": "1", "match": "m1", "webhook": "999", "key": "em_aaaaaaaaaa"}
+
+ON = "/ladders/{ladder:text}"
+QUERIES = {  # names that are much like those of the other ladder
+    f"{ON}/standings": ("?search=quilt", "?around=quilt-1"),
+    f"{ON}/me": ("?player=quilt-1",),
+    f"{ON}/matches": ("?player=quilt-1",),
+    f"{ON}/operate/correct": ("?what=ban&player=quilt-1", "?what=void&match=z-match-1"),
+    "/operate/audit": ("?ladder=alpha", "?ladder=zeta-hiden"),
+}
+
+
+@pytest.fixture
+def options():
+    fast = {"rate": 1e5, "burst": 100_000, "player_rate": 1e5, "player_burst": 100_000}
+    return Options(matchmaker=False, open_reads=False, **fast)
+
+
+@pytest.fixture
+def hidden(service, site):
+    text = site.keys.create("all", ["admin"], None, None)[1]
+    operator = Browsing(application(site), headers={"Authorization": f"Bearer {text}"})
+    yield make_two_ladders(service, operator)
+    operator.close()
+
+
+@pytest.fixture(params=["operator", "player"])
+def visitor(request, site, hidden):
+    """Logged in with an admin key of alpha, or with a player's token for alpha."""
+    _, key = site.keys.create("alpha", ["queue", "admin"], ["alpha"], None)
+    caller = site.keys.authenticate(key)
+    browsing = Browsing(application(site, pages=pages))
+    text = key if request.param == "operator" else site.tokens.issue(caller, "nomad").text
+    assert browsing.submit("/login", on="/login", key=text).status_code == 303
+    yield browsing
+    browsing.close()
+
+
+def test_no_page_tells_a_visitor_of_one_ladder_about_another(visitor, hidden):
+    seen = 0
+    for page in PAGES:
+        if "GET" not in page.methods or page.path in STREAMS:
+            continue
+        for player in ("quilt-1", "ann", "rover", "nomad") if "{player" in page.path else ("quilt-1",):
+            values = {**OWN, "ticket": str(hidden["ticket"]), "player": player}
+            path = re.sub(r"{(\w+)(:text)?}", lambda part, values=values: values[part[1]], page.path)
+            for query in ("", *QUERIES.get(page.path, ())):
+                answer = visitor.get(path + query)
+                assert answer.status_code < 500, (path, query)
+                assert not HIDDEN.search(f"{answer.text} {answer.headers}".replace("zeta-hiden", "")), (path, query)
+                seen += answer.status_code == 200
+    assert seen > 20
+
+
+def test_webhooks_of_another_ladder_are_answered_like_unknown_ones(visitor, hidden):
+    for action in ("", "/remove", "/redeliver"):
+        known, unknown = (
+            words(visitor.get(f"/operate/webhooks/{number}{action}").text).replace(f"'{number}'", "N")
+            for number in (hidden["webhook"], 998)
+        )
+        assert known.replace(f"/{hidden['webhook']}/", "/N/") == unknown.replace("/998/", "/N/")
