@@ -16,6 +16,7 @@ from evenmatch.cli import (
     demo,
     explain,
     export,
+    head,
     importing,
     key,
     ladder,
@@ -99,7 +100,7 @@ panels: dict[str, dict[str, Callable[..., None]]] = {
         "ban": ban.command,
         "reinstate": reinstate.command,
     },
-    KEEPING: {"rebuild": rebuild.command, "verify": verify.command, "backup": backup.command},
+    KEEPING: {"rebuild": rebuild.command, "verify": verify.command, "head": head.command, "backup": backup.command},
     SERVICE: {"serve": serve.command, "demo": demo.command},
 }
 for panel, commands in panels.items():
