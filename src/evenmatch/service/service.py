@@ -198,7 +198,7 @@ class Service(Transacting):
         return rebuilt
 
     def verify(self, ladder: str, progress: Progress | None = None, kept: LadderHead | None = None) -> Verification:
-        """Check a ladder's events and compare ratings and journal with a replay, bit for bit; see verification.verify."""
+        """Check a ladder's events and compare what follows with a replay, bit for bit; see verification.verify."""
         return verification.verify(self.database, ladder, progress, kept)
 
     # standings

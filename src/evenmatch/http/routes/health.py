@@ -5,7 +5,6 @@ from __future__ import annotations
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from evenmatch.errors import StoreError
 from evenmatch.http.access import Watcher
 from evenmatch.http.models.health import Health
 from evenmatch.http.problems import OTHERS, STARTING, make_problem, respond
@@ -22,8 +21,9 @@ async def health() -> Health:
 
 @router.get("/readyz", operation_id="ready", responses={503: {"description": "The process cannot serve requests now."}})
 async def ready(request: Request) -> Response:
-    """The process can serve: the database answers, rating systems and matchmaker are loaded, it is not stopping.
+    """The process can serve: the database takes writes, rating systems and matchmaker are loaded, it is not stopping.
 
+    The write of one row is tested at most every five seconds; in between, its result is answered.
     The first start after an installation compiles them, which takes about a minute.
     """
     site = site_of(request)
@@ -31,10 +31,9 @@ async def ready(request: Request) -> Response:
         return respond(make_problem(OTHERS[503], "the process was asked to stop"))
     if not site.kernels.ready.is_set():
         return _not_loaded()
-    try:
-        await site.work(site.service.database.version)
-    except StoreError:
-        return respond(make_problem(OTHERS[503], "the database does not answer"))
+    problem = await site.readiness.problem()
+    if problem is not None:
+        return respond(make_problem(OTHERS[503], f"the database takes no writes: {problem}"))
     return Response(Health(status="ok").model_dump_json(), media_type="application/json")
 
 

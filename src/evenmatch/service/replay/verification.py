@@ -97,8 +97,8 @@ def verify(
             differences.append("the divisions of players are not as they were recorded")
         same_engine = head.engine == engine_of(plan.last_rules.system)
         states, more = _compare_states(store, head, plan, roster, has_moves=same_engine)
-        sizes, damage = (head.position, matches, len(roster)), (*more, *names.damage)
-        return Verification(ladder, *sizes, (*differences, *states), head.due, same_engine, damage)
+        sizes, found = (head.position, matches, len(roster)), (*differences, *states)
+        return Verification(ladder, *sizes, found, head.due, same_engine, (*more, *names.damage))
 
 
 def _merged(store: Store, head: Head) -> Mapping[int, int] | None:

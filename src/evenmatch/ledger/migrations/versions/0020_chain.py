@@ -10,6 +10,7 @@ import json
 import math
 import struct
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import sqlalchemy as sa
@@ -104,7 +105,7 @@ def _check_divisions(connection: sa.Connection, ladder: int) -> None:
     )
 
 
-def _former(row: sa.Row[tuple[object, ...]]) -> bytes:
+def _former(row: Sequence[Any]) -> bytes:
     """The seal by which an event was sealed before."""
     position, event_id, kind, _, played_at, duration, rated, teams, players, slots, digest, _, body = row
     if kind == MATCH:
@@ -116,7 +117,7 @@ def _former(row: sa.Row[tuple[object, ...]]) -> bytes:
     return hashlib.blake2b(whole, digest_size=16).digest()
 
 
-def _seal(previous: bytes, row: sa.Row[tuple[object, ...]]) -> bytes:
+def _seal(previous: bytes, row: Sequence[Any]) -> bytes:
     position, event_id, kind, recorded_at, played_at, duration, rated, teams, players, slots, digest, _, body = row
     name = event_id.encode()
     if kind == MATCH:
