@@ -14,7 +14,6 @@ from evenmatch.service.write_test import public_reason, write_test
 EVERY = 5.0  # seconds between two tests
 LATEST = 10.0  # seconds after which a test without a result counts as failed
 PATIENCE = 1.0  # seconds to wait for a new result where there is a former one
-SLOW = "the database has not taken a write within 10 s"
 
 
 class Readiness:
@@ -22,11 +21,12 @@ class Readiness:
 
     While a test runs, the last result holds, so that a long transaction of another writer does not fail it at once.
 
-    clock  returns seconds, monotonic
+    clock   returns seconds, monotonic
+    latest  seconds after which a test without a result counts as failed
     """
 
-    def __init__(self, service: Service, clock: Callable[[], float] = time.monotonic) -> None:
-        self._service, self._clock = service, clock
+    def __init__(self, service: Service, clock: Callable[[], float] = time.monotonic, latest: float = LATEST) -> None:
+        self._service, self._clock, self._latest = service, clock, latest
         self._begun: float | None = None
         self._test: asyncio.Task[str | None] | None = None
         self._result: str | None = None
@@ -39,13 +39,13 @@ class Readiness:
             self._begun, self._test = now, asyncio.create_task(asyncio.to_thread(self._write))
         test = self._test
         if test is not None and self._begun is not None:
-            left = LATEST - (now - self._begun)
+            left = self._latest - (now - self._begun)
             wait = min(left, PATIENCE) if self._has_result else left
             await asyncio.wait({test}, timeout=max(wait, 0.0))
             if test.done():
                 self._keep(test)
-            elif self._clock() - self._begun >= LATEST:
-                return SLOW
+            elif wait >= left:
+                return f"it has not taken one within {self._latest:g} s"
         return self._result
 
     def _keep(self, test: asyncio.Task[str | None]) -> None:

@@ -64,7 +64,7 @@ def _check_postgres(database: Database) -> DatabaseCheck:
         except StoreError as error:
             if "permission denied" in str(error):
                 return DatabaseCheck(tuple(damage), (f"PostgreSQL's indexes were not all checked: {error}",))
-            damage.append(f"{subject}: {error}")
+            damage.append(f"{subject}: {str(error).removeprefix(f'{database.shown}: ')}")
     return DatabaseCheck(tuple(damage))
 
 
