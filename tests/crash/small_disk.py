@@ -10,9 +10,13 @@ import sys
 from pathlib import Path
 from random import Random
 
+from asgi_client import Asking
 from crash.child_tasks import SYSTEM, correct_player, refusal_of
 from crash.numbered_matches import LADDER, numbered_matches
 from evenmatch import rules, tables
+from evenmatch.http.app import application
+from evenmatch.http.options import Options
+from evenmatch.http.server import site_over
 from evenmatch.service.service import Service
 from postgres import Postgres
 
@@ -54,16 +58,29 @@ def fill_and_go_on(url: str, ballast: Path) -> Told:
         told["import"] = refusal_of(lambda: service.import_matches(LADDER, many))
         # Every line anew: a rebuild that changes none is so small that SQLite may have room for it in its log.
         told["rebuild"] = refusal_of(lambda: service.change_rules(LADDER, SYSTEM, rules(SYSTEM, start=1400.0)))
+        told["ready"] = readiness_of(service)
         told["standings"] = len(service.view(LADDER).snapshot.board)
         told["differences"] = list(service.verify(LADDER).differences)
         told["kept"] = service.ladder(LADDER).matches
         ballast.unlink()
+        told["ready after"] = readiness_of(service)
         service.record_many(LADDER, numbered_matches(acknowledged - 50, acknowledged + 50))
         correct_player(service, "player 1", Random(1))
     with Service.open(url) as service:
         told["equal"] = service.verify(LADDER).is_equal
         told["kept after"] = service.ladder(LADDER).matches
     return {**told, "acknowledged": acknowledged}
+
+
+def readiness_of(service: Service) -> list[object]:
+    """Status and detail that /readyz answers."""
+    site = site_over(service, Options(matchmaker=False))
+    site.kernels.ready.set()
+    asking = Asking(application(site))
+    answer = asking.get("/readyz")
+    asking.close()
+    site.threads.shutdown(wait=True)
+    return [answer.status_code, answer.json().get("detail")]
 
 
 SCENES = {scene.__name__: scene for scene in (full_disk, full_server)}

@@ -51,7 +51,7 @@ def play_scene(scene: str, size: str, folder: Path) -> dict[str, object]:
             check=False,
         )
     assert run.returncode == 0, run.stderr
-    told = json.loads(run.stdout)
+    told = json.loads(run.stdout.splitlines()[-1])  # after lines of the log
     assert isinstance(told, dict)
     return told
 
@@ -65,6 +65,8 @@ def test_a_full_disk_is_named_and_writing_goes_on_when_there_is_room(scene: str,
         told = play_scene(scene, size, Path(folder))
     for act in ("record", "import", "rebuild"):
         assert FULL in str(told[act])
+    assert told["ready"] == [503, "the database takes no writes: the disk is full"]
+    assert told["ready after"] == [200, None]
     assert told["kept"] == told["acknowledged"]
     assert int(str(told["acknowledged"])) >= 100
     assert told["standings"] == 40

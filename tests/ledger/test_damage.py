@@ -7,7 +7,9 @@ import sqlalchemy as sa
 
 from evenmatch import rules
 from evenmatch.errors import StoreError
+from evenmatch.ledger.tables import events
 from evenmatch.service.corrections import Ban, Void
+from evenmatch.service.ladder_heads import present_head
 from ledger.sample_matches import duel, ratings
 
 
@@ -45,7 +47,13 @@ LEDGER = {
     "a lost match": ("DELETE FROM event WHERE position = 5", "positions 5 to 5 have no event"),
     "the last one lost": ("DELETE FROM event WHERE position = 9", "positions 9 to 9 have no event"),
     "a correction that is not listed": ("DELETE FROM correction WHERE position = 8", "the table of corrections"),
-    "settings": ("UPDATE ladder SET settings = 'x'", "the settings of a ladder are damaged"),
+    "the first one lost": ("DELETE FROM event WHERE position = 1", "positions 1 to 1 have no event"),
+    "another parameter in the first one": (
+        "UPDATE event SET body = REPLACE(body, '\"k\"', '\"q\"') WHERE position = 1",
+        "ladder-changed 'ladder:default' at position 1 is not as it was recorded",
+    ),
+    "recorded at another time": ("UPDATE event SET recorded_at = 5 WHERE position = 9", "player-banned"),
+    "a last position too low": ("UPDATE ladder SET position = 8", "there are events up to 9"),
 }
 
 
@@ -56,7 +64,8 @@ def test_an_event_that_is_not_as_it_was_written_is_named(kept, how):
     run_sql(kept, statement)
     found = kept.verify("default")
     assert not found.is_equal
-    assert len(found.damage) == (2 if how == "the last one lost" else 1)  # it is missing in the list of corrections
+    listed = how in ("the last one lost", "the first one lost")  # missing in the list of corrections, too
+    assert len(found.damage) == (2 if listed else 1)
     assert told in found.damage[0]
     assert found.differences == ()
 
@@ -65,6 +74,11 @@ TORN = {
     "a match": ("UPDATE event SET teams = SUBSTR(teams, 1, 5) WHERE position = 4", "positions 2 to 7 is damaged"),
     "a correction": ("UPDATE event SET body = '{' WHERE position = 1", "at position 1 is damaged"),
     "settings": ("UPDATE ladder SET settings = 'x'", "settings of a ladder are damaged"),
+    "a parameter": (
+        "UPDATE event SET body = REPLACE(body, '\"k\"', '\"q\"') WHERE position = 1",
+        "the event ladder-changed at position 1 is damaged",
+    ),
+    "no first event": ("DELETE FROM event WHERE position = 1", "first event, which has its rules, is missing"),
 }
 
 
@@ -84,7 +98,134 @@ FOLLOWS = {
     "lines": "UPDATE event SET told = (SELECT told FROM event WHERE position = 4) WHERE position = 2",
     "who appeared": "DELETE FROM appearance WHERE player = 1",
     "who did not appear": "INSERT INTO appearance (ladder, player, position) VALUES (1, 4, 2)",
+    "unreadable settings": "UPDATE ladder SET settings = 'x'",
+    "another title": 'UPDATE ladder SET settings = REPLACE(settings, \'"title": ""\', \'"title": "x"\')',
+    "a division": "UPDATE division SET division = division + 1 WHERE player = 1",
+    "whose division": "UPDATE division SET player = 9 WHERE player = 1",
 }
+
+
+CUT = "UPDATE ladder SET position = 8"
+UNLISTED = "DELETE FROM correction WHERE position = 9"
+UNKNOWN = ("UPDATE ladder SET corrected = 8", "UPDATE generation SET planned = 8")
+SEALED = "UPDATE ladder SET seal = (SELECT seal FROM event WHERE position = 8)"
+# The last event removed, and with it more and more of what tells of it
+TAILS = {
+    "the position": ((CUT,), "is not the one that the ladder's row has as its last"),
+    "the position and the seal": ((CUT, SEALED), "events after position 8 were removed: the table of corrections"),
+    "all but what the ratings include": (
+        (CUT, SEALED, UNLISTED, UNKNOWN[0]),
+        "removed: the corrections that the ratings include knew an event at position 9",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", TAILS)
+def test_a_last_event_that_was_removed_is_damage_and_nothing_to_rebuild(kept, what):
+    statements, told = TAILS[what]
+    run_sql(kept, "DELETE FROM event WHERE position = 9", *statements)
+    found = kept.verify("default")
+    assert any(told in line for line in found.damage)
+    assert not found.differences
+
+
+def test_a_last_match_that_was_removed_with_its_traces_is_seen_by_the_ratings(service, ladder):
+    service.record(duel(1, "a", "b"))
+    service.record(duel(2, "a", "b"))
+    seal = "UPDATE ladder SET position = 2, seal = (SELECT seal FROM event WHERE position = 2)"
+    run_sql(service, "DELETE FROM event WHERE position = 3", "DELETE FROM appearance WHERE position = 3", seal)
+    assert "its last events may have been removed" in service.verify("default").damage[0]
+
+
+def test_a_tail_that_was_cut_with_all_its_traces_is_seen_by_a_head_that_was_kept(kept):
+    head = present_head(kept, "default")
+    assert kept.verify("default", kept=head).is_equal
+    run_sql(kept, "DELETE FROM event WHERE position = 9", CUT, SEALED, UNLISTED, *UNKNOWN)
+    kept.rebuild("default", whole=True)
+    assert kept.verify("default").is_equal
+    assert "before the kept head at position 9" in kept.verify("default", kept=head).damage[0]
+    kept.correct("default", Ban("c"))
+    assert "at position 9 is not the one of the kept head" in kept.verify("default", kept=head).damage[0]
+
+
+def test_a_head_stays_a_part_of_the_chain_while_the_ladder_goes_on(kept):
+    head = present_head(kept, "default")
+    assert (head.ladder, head.position, len(head.seal)) == ("default", 9, 32)
+    kept.record(duel(8, "a", "d"))
+    kept.erase("b")
+    kept.rename("a", "aa")
+    assert kept.verify("default", kept=head).is_equal
+    assert present_head(kept, "default").seal != head.seal
+
+
+def test_events_that_changed_places_are_named(kept):
+    places = ((99, 3), (3, 4), (4, 99))
+    run_sql(kept, *(f"UPDATE event SET position = {place} WHERE position = {old}" for place, old in places))
+    found = kept.verify("default").damage
+    for position, line in zip((3, 4, 5), found, strict=True):
+        assert f"at position {position} is not as it was recorded" in line
+
+
+def test_an_event_that_was_altered_and_sealed_again_does_not_fit_to_the_next(kept):
+    with kept.database.read() as store:
+        (batch,) = events.read(store, store.head("default"))
+    forged = batch[3]._replace(played_at=5)
+    seal = literal(kept, forged.seal_after(batch[2].seal))
+    run_sql(kept, f"UPDATE event SET played_at = 5, seal = {seal} WHERE position = 4")
+    chain, digest = kept.verify("default").damage
+    assert chain == "match 'm4' at position 5 is not as it was recorded, or the event before it is another one"
+    assert digest == "match 'm3' at position 4 was reported with other names"
+
+
+def literal(service, value):
+    return f"x'{value.hex()}'" if service.database.url.get_backend_name() == "sqlite" else f"'\\x{value.hex()}'::bytea"
+
+
+NAMES = {
+    "a link to another player": (
+        ("UPDATE name SET player = 2 WHERE name = 'a'",),
+        "'a', which is none of their names: e",
+    ),
+    "exchanged links": (
+        (
+            "UPDATE name SET player = 7 - player WHERE name IN ('c', 'd')",
+            "UPDATE player SET name = CASE name WHEN 'c' THEN 'd' ELSE 'c' END WHERE name IN ('c', 'd')",
+            "UPDATE player SET folded = name",
+        ),
+        "was reported with other names",
+    ),
+    "a name lost": (("DELETE FROM name WHERE name = 'b'",), "no name leads to player 'b'"),
+    "a shown name": (("UPDATE player SET name = 'z' WHERE name = 'a'",), "is shown as 'z', which is none of their"),
+    "a searched name": (("UPDATE player SET folded = 'z' WHERE name = 'a'",), "player 'a' is searched as 'z'"),
+    "a merge that nobody made": (
+        ("UPDATE player SET merged_into = 2 WHERE name = 'a'",),
+        "player 'a' is merged into player #2; the ledger says nobody",
+    ),
+    "a merge undone": (
+        ("UPDATE player SET merged_into = NULL WHERE name = 'e'",),
+        "player 'e' is merged into nobody; the ledger says player #",
+    ),
+    "a player lost": (("DELETE FROM player WHERE name = 'a'",), "is not in the table of players"),
+}
+
+
+@pytest.mark.parametrize("what", NAMES)
+def test_names_that_are_not_those_of_the_ledger_are_damage_that_a_rebuild_leaves(kept, what):
+    statements, told = NAMES[what]
+    kept.record(duel(7, "e", "b"))
+    kept.merge("e", "a")
+    kept.record(duel(8, "e", "b"))
+    kept.rename("b", "bb")
+    kept.record(duel(9, "c", "bb"))
+    kept.record(duel(10, "b", "c"))
+    assert kept.verify("default").is_equal
+    if what == "a name lost":
+        statements = ("DELETE FROM name WHERE name IN ('b', 'bb')",)
+        told = "no name leads to player 'bb'"
+    run_sql(kept, *statements)
+    assert any(told in line for line in kept.verify("default").damage)
+    kept.rebuild("default", whole=True)
+    assert kept.verify("default").damage
 
 
 @pytest.mark.parametrize("what", FOLLOWS)

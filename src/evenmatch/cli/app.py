@@ -14,8 +14,10 @@ from evenmatch.cli import (
     backup,
     ban,
     demo,
+    drill,
     explain,
     export,
+    head,
     importing,
     key,
     ladder,
@@ -100,7 +102,13 @@ panels: dict[str, dict[str, Callable[..., None]]] = {
         "ban": ban.command,
         "reinstate": reinstate.command,
     },
-    KEEPING: {"rebuild": rebuild.command, "verify": verify.command, "backup": backup.command},
+    KEEPING: {
+        "rebuild": rebuild.command,
+        "verify": verify.command,
+        "head": head.command,
+        "backup": backup.command,
+        "drill": drill.command,
+    },
     SERVICE: {"serve": serve.command, "demo": demo.command},
 }
 for panel, commands in panels.items():

@@ -29,18 +29,20 @@ def command(
 
     evenmatch rebuild --ladder duel --whole
     """
+    from evenmatch.service.ladder_heads import positions_of
+
     results: list[dict[str, object]] = []
     with opened(db) as service:
-        ladders = service.ladders() if ladder is None else [service.ladder(ladder)]
-        for current in ladders:
-            with working(f"rating {current.name} again", current.position) as progress:
-                rebuilt = service.rebuild(current.name, whole=whole, progress=progress)
+        positions = positions_of(service)
+        for name in positions if ladder is None else [ladder]:
+            with working(f"rating {name} again", positions.get(name, 0)) as progress:
+                rebuilt = service.rebuild(name, whole=whole, progress=progress)
             done = (
                 None
                 if rebuilt is None
                 else {"from": rebuilt.since, "matches": rebuilt.matches, "changed": rebuilt.changed}
             )
-            results.append({"ladder": current.name, "rebuilt": done})
+            results.append({"ladder": name, "rebuilt": done})
             if not json:
                 summary = (
                     "no rebuild was due"
@@ -48,6 +50,6 @@ def command(
                     else f"{counted(rebuilt.matches, 'match', 'matches')} rated again; {rebuilt.changed:,} changed "
                     "ratings by other amounts than when they were recorded"
                 )
-                print(printable(f"ladder {current.name}: {summary}"))
+                print(printable(f"ladder {name}: {summary}"))
     if json:
         print_json({"ladders": results})

@@ -1,7 +1,9 @@
-"""evenmatch verify: compare ratings with a replay of the ledger, bit for bit."""
+"""evenmatch verify: check the ledger, and compare ratings with a replay of it, bit for bit."""
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -9,8 +11,11 @@ import typer
 from evenmatch.cli.shared import options
 from evenmatch.cli.shared.database_options import DATABASE, Db, counted, opened, typed
 from evenmatch.cli.shared.output import print_json, printable, working
+from evenmatch.errors import UsageError
 
 if TYPE_CHECKING:
+    from evenmatch.service.database_check import DatabaseCheck
+    from evenmatch.service.ladder_heads import LadderHead
     from evenmatch.service.replay.verification import Verification
 
 SHOWN = 20
@@ -20,35 +25,80 @@ def command(
     ladder: Annotated[
         str | None, typer.Option("--ladder", "-l", metavar="L", help="One ladder; otherwise all.")
     ] = None,
+    head: Annotated[
+        str | None,
+        typer.Option("--head", metavar="FILE", help="Heads kept elsewhere: a file of them, or a line or JSON as text."),
+    ] = None,
     db: Db = DATABASE,
     json: options.Json = False,
 ) -> None:
-    """Replay ladders from the first event and compare every rating and every change, bit for bit.
+    """Check the database's files and the chain of events, replay ladders, and compare every rating bit for bit.
 
-    The exit code is 0 if all is equal, and 1 if something differs or a rebuild is due. If the ledger itself is damaged,
-    the output says what is missing; only a backup can repair that.
+    Also compared: players' names with what was reported, merges, settings, divisions, and indexes with rows. The exit
+    code is 0 if all is equal, and 1 if something differs or a rebuild is due. The output says what a rebuild repairs
+    and what only a backup repairs.
 
     [bold]Examples[/bold]
 
     evenmatch verify
 
-    evenmatch verify --ladder duel --json
+    evenmatch verify --ladder duel --head heads.txt --json
     """
+    from evenmatch.service.database_check import check_database
+    from evenmatch.service.ladder_heads import positions_of
+
     results: list[Verification] = []
     with opened(db) as service:
-        for current in service.ladders() if ladder is None else [service.ladder(ladder)]:
-            with working(f"verifying {current.name}", current.position) as progress:
-                results.append(service.verify(current.name, progress))
+        kept = {} if head is None else _kept(head)
+        with working("checking the database's files"):
+            check = check_database(service.database)
+        if not json:
+            _print_check(check)
+        positions = positions_of(service)
+        missing = [name for name in kept if name not in positions] if ladder is None else []
+        for name in positions if ladder is None else [ladder]:
+            with working(f"verifying {name}", positions.get(name, 0)) as progress:
+                results.append(service.verify(name, progress, kept.get(name)))
             if not json:
                 _print(results[-1], db)
+    is_equal = not (check.damage or missing) and all(result.is_equal for result in results)
     if json:
         print_json(
-            {"equal": all(result.is_equal for result in results), "ladders": [_document(result) for result in results]}
+            {
+                "equal": is_equal,
+                "database": {"damage": list(check.damage), "unchecked": list(check.unchecked)},
+                "missing_ladders": missing,
+                "ladders": [_document(result) for result in results],
+            }
         )
-    elif not results:
-        print("there is no ladder to verify")
-    if not all(result.is_equal for result in results):
+    else:
+        for name in missing:
+            print(printable(f"ladder {name}: is not in the database, but there is a head of it; restore a backup"))
+        if not results:
+            print("there is no ladder to verify")
+    if not is_equal:
         raise typer.Exit(1)
+
+
+def _kept(head: str) -> dict[str, LadderHead]:
+    """The latest head of each ladder in a file or text."""
+    from evenmatch.service.ladder_heads import parse_heads
+
+    try:
+        text = Path(head).read_text(encoding="utf-8") if Path(head).is_file() else head
+    except (OSError, ValueError) as error:
+        raise UsageError(f"--head {head}: cannot be read ({error}); expected a text file") from error
+    return {one.ladder: one for one in sorted(parse_heads(text), key=lambda one: one.position)}
+
+
+def _print_check(check: DatabaseCheck) -> None:
+    for line in check.unchecked:
+        print(printable(line), file=sys.stderr)
+    if check.damage:
+        print("the database's files are damaged")
+        for line in check.damage[:SHOWN]:
+            print(printable(f"  {line}"))
+        print("  a rebuild cannot repair that; restore a backup from before the damage")
 
 
 def _print(result: Verification, db: str) -> None:

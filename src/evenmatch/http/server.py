@@ -78,13 +78,14 @@ def workers(site: Site) -> list[Worker]:
 
 
 def matchmaking(site: Site) -> list[Worker]:
-    """The workers for tasks that one process does for all: matches, webhooks, expired matches, decay, fits."""
+    """The workers for tasks that one process does for all: matches, webhooks, expired matches, decay, fits, checks."""
     return [
         ("matchmaker", service_metrics.TimedMatchmaker(site.queue_service, site.metrics).run),
         ("webhooks", Deliverer(site.webhooks).run),
         ("expiry", site.running.run),
         ("decay", DailyDecay(site.service).run),
         ("policies", AutoPolicies(site.queue_service, site.jobs).run),
+        ("check", site.daily_check.run),
     ]
 
 

@@ -14,7 +14,7 @@ from prometheus_client.registry import Collector
 from evenmatch import __version__
 from evenmatch.errors import StoreError
 from evenmatch.http.logs import log
-from evenmatch.http.metrics import HttpMetrics
+from evenmatch.http.metrics import HttpMetrics, Sample
 from evenmatch.http.site import Site
 from evenmatch.service.queries.activity import ActivityReader, ServiceActivity
 from evenmatch.service.queues.matchmaker import Matchmaker
@@ -29,9 +29,16 @@ def watch(site: Site) -> None:
     site.metrics.registry.register(Figures(ActivityReader(site.queue_service)))
     waiting = "Requests that wait for a change of a ticket: long polls and streams."
     site.metrics.watch("evenmatch_waiting_requests", waiting, (), lambda: [((), float(len(site.ticket_notifications)))])
+    findings = "Findings of the last daily check of the database's file by this process; no value before it."
+    site.metrics.watch("evenmatch_database_findings", findings, (), lambda: _findings(site))
     backend = site.service.database.url.get_backend_name()
     build = "The version of evenmatch and the kind of database; the value is always 1."
     site.metrics.watch("evenmatch_build", build, ("version", "database"), lambda: [((__version__, backend), 1.0)])
+
+
+def _findings(site: Site) -> list[Sample]:
+    found = site.daily_check.findings
+    return [] if found is None else [((), float(found))]
 
 
 class TimedMatchmaker(Matchmaker):

@@ -16,6 +16,7 @@ from evenmatch.http.logs import log
 from evenmatch.http.metrics import HttpMetrics
 from evenmatch.http.options import Options
 from evenmatch.http.rate_limits import RateLimit
+from evenmatch.http.readiness import Readiness
 from evenmatch.http.ticket_notifications import TicketNotifications
 from evenmatch.http.view_cache import ViewCache
 from evenmatch.service.callers.access import Caller
@@ -32,6 +33,7 @@ from evenmatch.service.callers.seen_signatures import SeenSignatures
 from evenmatch.service.callers.sessions import Sessions
 from evenmatch.service.callers.signing import SignedRequest
 from evenmatch.service.callers.tokens import Tokens
+from evenmatch.service.database_check import DailyCheck
 from evenmatch.service.group_commit import GroupCommit
 from evenmatch.service.jobs import Jobs
 from evenmatch.service.kernels import Kernels
@@ -81,6 +83,8 @@ class Site:
         self.sessions = Sessions(self.service.database, self.service.clock, self.keys, self.tokens)
         self.seen_signatures = SeenSignatures(self.service.database, self.service.clock)
         self.idempotent_requests = IdempotentRequests(self.service.database, self.service.clock)
+        self.readiness = Readiness(self.service)
+        self.daily_check = DailyCheck(self.service.database, self.queue_service.leases)
         self.views = ViewCache(self.service, self.threads, self.answers)
         start = self.threads.submit
         self.reports: GroupCommit[ReportBatch, list[Outcome]] = GroupCommit(

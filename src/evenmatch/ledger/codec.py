@@ -8,8 +8,6 @@ was recorded. The journal lines of a match: one record of `line_type` per slot.
 from __future__ import annotations
 
 import hashlib
-import math
-import struct
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -26,7 +24,6 @@ SLOT = np.dtype(
     [("score", "<f8"), ("seconds", "<f8"), ("performance", "<f8"), ("quit", "u1"), ("keep", "u1"), ("", "V6")]
 )
 ID = np.dtype("<i8")
-_SEALED = struct.Struct("<qqdB")
 UNSHOWN = -1  # percentile or division that was not shown to the player
 Ids = NDArray[np.int64]
 
@@ -149,21 +146,13 @@ def digests(
     return result
 
 
-def seal_of(
-    position: int,
-    event_id: str,
-    played_at: int,
-    duration: float | None,
-    rated: int,
-    teams: bytes,
-    players: bytes,
-    slots: bytes,
-    digest: bytes,
-) -> bytes:
-    """Integrity checksum of a stored match, 16 bytes; without names and labels, which may be erased."""
-    head = _SEALED.pack(position, played_at, math.nan if duration is None else duration, rated)
-    whole = b"\0".join((head, event_id.encode(), teams, players, slots, digest))
-    return hashlib.blake2b(whole, digest_size=16).digest()
+def division_checksums(ladder: int, players: Ids, divisions: NDArray[np.integer]) -> Ids:
+    """A checksum of each row of table `division`: the row mixed by the finalizer of MurmurHash3, int64."""
+    mixed = players.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) + divisions.astype(np.uint64)
+    mixed += np.uint64(ladder << 32)
+    for factor in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53):
+        mixed = (mixed ^ (mixed >> np.uint64(33))) * np.uint64(factor)
+    return (mixed ^ (mixed >> np.uint64(33))).view(np.int64)
 
 
 def line_type(system: System) -> np.dtype[np.void]:

@@ -26,7 +26,7 @@ from evenmatch.ledger.store import Store
 if TYPE_CHECKING:
     import psycopg
 
-VERSION = "0013"  # of the schema that this code reads and writes: the last script in migrations/versions
+VERSION = "0014"  # of the schema that this code reads and writes: the last script in migrations/versions
 SEALED = "0010"  # the version from which on the secrets of a database are sealed
 IDLE = 1.0  # seconds without use after which a connection is tested before it is used again
 PATIENCE = 60.0  # seconds to wait for another writer
@@ -320,6 +320,7 @@ def _explained(error: BaseException) -> str:
     causes = {
         ("disk is full", "no space left", "disk full", "could not extend file"): "the disk is full; nothing was "
         "saved. Free some space and try again",
+        ("read-only transaction",): "the server takes no writes now: it is a standby, or set to read-only",
         ("readonly", "read-only"): "the file or its folder is not writable; allow writing and try again",
         ("database is locked",): f"another process has been writing for {PATIENCE:.0f} s; nothing was saved, try again",
         ("not a database", "malformed"): "the file is not an evenmatch database, or it is damaged",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import struct
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import NamedTuple
@@ -12,7 +13,8 @@ import numpy as np
 
 from evenmatch.errors import StoreError
 from evenmatch.history import Floats
-from evenmatch.ledger.codec import ID, Ids, seal_of
+from evenmatch.ledger.codec import ID, Ids
+from evenmatch.ledger.seals import correction_seal, match_seal
 
 Body = Mapping[str, object]
 NO_IDS: Ids = np.empty(0, np.int64)
@@ -58,12 +60,6 @@ def correction_digest(kind: Kind, body: Body, ids: Ids, ratings: Floats) -> byte
     return hashlib.blake2b(whole, digest_size=16).digest()
 
 
-def correction_seal(position: int, event_id: str, kind: str, body: str, ids: Ids, ratings: Floats) -> bytes:
-    """Integrity checksum of a stored correction, 16 bytes."""
-    whole = f"{position}\0{event_id}\0{kind}\0{body}".encode() + ids.tobytes() + ratings.tobytes()
-    return hashlib.blake2b(whole, digest_size=16).digest()
-
-
 def correction_of(
     ladder: str, position: int, kind: str, body: str, players: bytes | None, ratings: bytes | None
 ) -> Correction:
@@ -83,6 +79,7 @@ class Event(NamedTuple):
     position: int
     id: str
     kind: str
+    recorded_at: int
     played_at: int | None
     duration: float | None
     rated: int | None
@@ -93,18 +90,29 @@ class Event(NamedTuple):
     seal: bytes | None
     body: str | None
 
-    def is_whole(self) -> bool:
-        """Whether the stored event is intact."""
-        if self.kind == Kind.MATCH:
-            fields = (self.played_at, self.duration, self.rated, self.teams, self.players, self.slots, self.digest)
-            return self.seal == seal_of(self.position, self.id, *fields)  # type: ignore[arg-type]
+    def is_whole(self, previous: bytes) -> bool:
+        """Whether the stored event is intact and was recorded after the event with the seal `previous`."""
         try:
-            ids = NO_IDS if self.players is None else np.frombuffer(self.players, ID).astype(np.int64)
-            ratings = NO_RATINGS if self.slots is None else np.frombuffer(self.slots, "<f8").astype(np.float64)
-            body = str(self.body)
-            sealed = correction_seal(self.position, self.id, self.kind, body, ids, ratings)
-            return self.seal == sealed and self.digest == correction_digest(
-                Kind(self.kind), json.loads(body), ids, ratings
-            )
-        except ValueError:
+            return self.seal is not None and self.seal == self.seal_after(previous)
+        except (TypeError, ValueError, struct.error):  # a field is missing, torn or out of range
             return False
+
+    def seal_after(self, previous: bytes) -> bytes | None:
+        """The seal of the event after one with the seal `previous`; None if its digest is not that of its content.
+
+        Raises TypeError, ValueError or struct.error for a torn event.
+        """
+        return self._match_seal(previous) if self.kind == Kind.MATCH else self._correction_seal(previous)
+
+    def _match_seal(self, previous: bytes) -> bytes:
+        content = (self.played_at, self.duration, self.rated, self.teams, self.players, self.slots, self.digest)
+        return match_seal(previous, self.position, self.id, self.recorded_at, *content)  # type: ignore[arg-type]
+
+    def _correction_seal(self, previous: bytes) -> bytes | None:  # which leaves out the reason, unlike the digest
+        ids = NO_IDS if self.players is None else np.frombuffer(self.players, ID).astype(np.int64)
+        ratings = NO_RATINGS if self.slots is None else np.frombuffer(self.slots, "<f8").astype(np.float64)
+        body = str(self.body)
+        content = json.loads(body)
+        if write_body(content) != body or self.digest != correction_digest(Kind(self.kind), content, ids, ratings):
+            return None
+        return correction_seal(previous, self.position, self.id, self.recorded_at, self.kind, body, ids, ratings)

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from evenmatch import systems
+from evenmatch.errors import BadParameterError, StoreError, UnknownNameError
 from evenmatch.history import Flags, Floats
 from evenmatch.ledger.codec import Ids
 from evenmatch.ledger.events import Body, Correction, Kind
@@ -103,42 +104,86 @@ class Plan:
 
 
 def plan_of(corrections: Iterable[Correction]) -> Plan:
-    """Build the plan from corrections in order of position; the first one has the ladder's initial rules."""
-    rules: list[tuple[int, Rules]] = []
-    turns: list[Turn] = []
-    void: set[int] = set()
-    bans: dict[int, PlannedBan] = {}
-    merged: dict[int, int] = {}
-    upto = 0
-    for position, kind, body, ids, ratings in corrections:
-        upto = position
+    """Build the plan from corrections in order of position; the first one has the ladder's initial rules.
+
+    Raises StoreError if a correction is not as any version writes it, UnknownNameError if a system is not installed.
+    """
+    draft = _Draft()
+    for correction in corrections:
+        try:
+            draft.add(correction)
+        except (KeyError, TypeError, ValueError, AttributeError, AssertionError, BadParameterError) as error:
+            raise _damaged(correction, error) from error
+        except UnknownNameError as error:
+            if draft.is_installed(correction):
+                raise _damaged(correction, error) from error
+            raise
+    if not draft.rules:
+        raise StoreError(
+            "the ladder's first event, which has its rules, is missing; `evenmatch verify` shows what is damaged"
+        )
+    return draft.plan()
+
+
+def _damaged(correction: Correction, error: Exception) -> StoreError:
+    reason = str(error) or type(error).__name__
+    return StoreError(
+        f"the event {correction.kind} at position {correction.position} is damaged, or of a newer evenmatch "
+        f"({reason}); `evenmatch verify` shows which, restore it from a backup"
+    )
+
+
+@dataclass
+class _Draft:
+    """A plan while corrections are added to it, in order."""
+
+    upto: int = 0
+    rules: list[tuple[int, Rules]] = field(default_factory=list)
+    turns: list[Turn] = field(default_factory=list)
+    void: set[int] = field(default_factory=set)
+    bans: dict[int, PlannedBan] = field(default_factory=dict)
+    merged: dict[int, int] = field(default_factory=dict)
+
+    def add(self, correction: Correction) -> None:
+        position, kind, body, ids, ratings = correction
+        self.upto = position
         if kind == Kind.CHANGED and body.get("system") is not None:
             changed = read_rules(body)
-            rules = [(0, changed)] if body["start"] else [*rules, (position, changed)]
+            self.rules = [(0, changed)] if body["start"] else [*self.rules, (position, changed)]
         elif kind == Kind.VOIDED:
-            void.add(_integer(body, "match"))
+            self.void.add(_integer(body, "match"))
         elif kind == Kind.UNVOIDED:
-            void.discard(_integer(body, "match"))
+            self.void.discard(_integer(body, "match"))
         elif kind == Kind.BANNED:
             since = body["since"]
             assert since is None or isinstance(since, int)
-            bans[_integer(body, "player")] = PlannedBan(since, body["rule"] == "refund")
+            self.bans[_integer(body, "player")] = PlannedBan(since, body["rule"] == "refund")
         elif kind == Kind.REINSTATED:
-            bans.pop(_integer(body, "player"), None)
+            self.bans.pop(_integer(body, "player"), None)
         elif kind == Kind.MERGED:
             old, new = _integer(body, "player"), _integer(body, "into")
-            merged = {source: new if target == old else target for source, target in merged.items()} | {old: new}
+            self.merged = {source: new if to == old else to for source, to in self.merged.items()} | {old: new}
         elif kind == Kind.SEASON:
             factor = body["factor"]
             assert isinstance(factor, int | float)
-            turns.append(PlannedSeason(position, float(factor)))
+            self.turns.append(PlannedSeason(position, float(factor)))
         elif kind == Kind.STARTED:
-            turns.append(PlannedStart(position, str(body["system"]), ids, ratings))
+            self.turns.append(PlannedStart(position, str(body["system"]), ids, ratings))
         elif kind == Kind.DECAYED:
-            turns.append(read_decay(position, body))
-    system = rules[-1][1].system.name
-    turns = [turn for turn in turns if isinstance(turn, PlannedSeason) or turn.system == system]
-    return Plan(upto, tuple(rules), tuple(turns), frozenset(void), bans, merged)
+            self.turns.append(read_decay(position, body))
+
+    def is_installed(self, correction: Correction) -> bool:
+        """Whether the system of these rules is installed, so that it is another name that is unknown."""
+        try:
+            systems.find(str(correction.body["system"]))
+        except UnknownNameError:
+            return False
+        return True
+
+    def plan(self) -> Plan:
+        system = self.rules[-1][1].system.name
+        turns = [turn for turn in self.turns if isinstance(turn, PlannedSeason) or turn.system == system]
+        return Plan(self.upto, tuple(self.rules), tuple(turns), frozenset(self.void), self.bans, self.merged)
 
 
 def _integer(body: Body, name: str) -> int:

@@ -72,7 +72,7 @@ name_check = table(
 )
 
 # position: of the last event; generation: the current one; corrected: position of the last correction;
-# due: a rebuild is needed from this position; settings: presentation, as JSON.
+# due: a rebuild is needed from this position; settings: presentation, as JSON; seal: of the last event.
 ladder = table(
     "ladder",
     sa.Column("ladder", WHOLE, sa.Identity(), primary_key=True),
@@ -84,6 +84,7 @@ ladder = table(
     column("settings", TEXT),
     column("created_at"),
     column("divided_at"),
+    column("seal", BYTES, empty=True),
     sa.UniqueConstraint("name", name="uq_ladder_name"),
 )
 # planned: the last correction included in its ratings; time: the effective time of its last match;
@@ -103,7 +104,7 @@ generation = table(
     column("learned", BYTES, empty=True),
 )
 # body: the content of a correction, as JSON; teams, players, slots, labels: a match; told: the journal lines first
-# returned for it, of `generation`; seal: checksum with which `verify` detects damage.
+# returned for it, of `generation`; seal: checksum of the event and the seal before it, see seals.py.
 event = table(
     "event",
     key("ladder"),
@@ -157,8 +158,10 @@ checkpoint = table(
     column("states", BYTES),
 )
 
-# The division last shown to a player; presentation, never replayed.
-division = table("division", key("ladder"), key("player"), column("division"), clustered=True)
+# The division last shown to a player; presentation, never replayed. checksum: see codec.division_checksums.
+division = table(
+    "division", key("ladder"), key("player"), column("division"), column("checksum", empty=True), clustered=True
+)
 # Seasons, and the final standings of the seasons before the present one.
 season = table(
     "season",

@@ -25,6 +25,7 @@ class Head(NamedTuple):
     engine     fingerprint of the kernels that started the generation
     sample     of the ratings of the season's players, packed; None: none was taken
     learned    the system's records of the ladder, packed; None: as before the first match
+    seal       of the last event, see seals.py; None: there is no event yet
     """
 
     ladder: int
@@ -42,12 +43,13 @@ class Head(NamedTuple):
     names: int
     sample: bytes | None = None
     learned: bytes | None = None
+    seal: bytes | None = None
 
 
 _HEAD = (
     "SELECT l.ladder, l.name, l.position, l.generation, l.corrected, l.due, l.settings, l.divided_at, "
     "g.system, g.engine, g.planned, g.time, COALESCE((SELECT value FROM counter WHERE name = 'names'), 0), g.sample, "
-    "g.learned "
+    "g.learned, l.seal "
     "FROM ladder l JOIN generation g ON g.ladder = l.ladder AND g.generation = l.generation"
 )
 

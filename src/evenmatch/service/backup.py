@@ -13,9 +13,11 @@ from evenmatch.whole_file import whole_file
 
 
 def backup(database: Database, path: Path, *, replace: bool = False) -> int:
-    """Copy an SQLite database as of now into a file, atomically. Return the size of the copy in bytes.
+    """Copy an SQLite database as of now into a file, and read it back. Return the size of the copy in bytes.
 
     replace  overwrite an existing file
+    The file has its name only when the copy is complete, on the disk and equal to the database. Raises StoreError if it
+    is not.
     Raises UsageError for a path that cannot be written, and for PostgreSQL, which has its own tool (pg_dump).
     """
     if database.url.get_backend_name() != "sqlite":
@@ -23,15 +25,24 @@ def backup(database: Database, path: Path, *, replace: bool = False) -> int:
     _check(database, path, replace)
     with whole_file(path) as draft:
         try:
-            sqlite_copy.copy_to(database, draft, path)
-            with draft.open("rb") as file:
-                os.fsync(file.fileno())
+            contents = sqlite_copy.copy_to(database, draft, path)
+            sqlite_copy.check_copy(draft, path, contents)
         except OSError as error:
             raise StoreError(f"{path}: the copy could not be written: {error.strerror}") from error
         finally:
             for suffix in ("-journal", "-wal", "-shm"):
                 Path(f"{draft}{suffix}").unlink(missing_ok=True)
+    _flush_name(path.parent)
     return path.stat().st_size
+
+
+def _flush_name(folder: Path) -> None:
+    """Flush a folder to the disk, so that a new name in it is kept after a loss of power."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def _check(database: Database, path: Path, replace: bool) -> None:

@@ -16,6 +16,7 @@ from evenmatch.match import Match
 from evenmatch.service import corrections, ladders, players, seasons
 from evenmatch.service.clock import Clock
 from evenmatch.service.corrections import Preview
+from evenmatch.service.ladder_heads import LadderHead
 from evenmatch.service.ladders import ChangeRules, CorrectionRequest, Ladder, PlannedCorrection, is_done
 from evenmatch.service.queries.standings import StandingsCache, View, divide, take
 from evenmatch.service.recording import imports
@@ -192,9 +193,9 @@ class Service(Transacting):
             self.divide(ladder)
         return rebuilt
 
-    def verify(self, ladder: str, progress: Progress | None = None) -> Verification:
-        """Compare a ladder's ratings and journal, bit for bit, with a replay from the first event."""
-        return verification.verify(self.database, ladder, progress)
+    def verify(self, ladder: str, progress: Progress | None = None, kept: LadderHead | None = None) -> Verification:
+        """Check a ladder's events and compare what follows with a replay, bit for bit; see verification.verify."""
+        return verification.verify(self.database, ladder, progress, kept)
 
     # standings
 
@@ -270,8 +271,7 @@ class Service(Transacting):
         with self.settled(ladder) as (store, head):
             settings = Settings.read(head.settings)
             settings.check_open(ladder)
-            share = _reset_factor(settings, reset, factor)
-            now = self.clock()
+            share, now = _reset_factor(settings, reset, factor), self.clock()
             season = seasons.open_season(store, head, take(store, ladder, now), title, share, season_id, now)
             self.note(store)
         self._boards.forget(ladder)

@@ -18,6 +18,7 @@ from evenmatch.http.models.ladder_changes import (
     StartingRatingsSet,
 )
 from evenmatch.http.models.ladders import (
+    HeadOut,
     LadderDetails,
     LadderRules,
     LaddersPage,
@@ -45,6 +46,11 @@ class Ladders:
     def ladder_rules(self, ladder: str) -> Call[LadderRules]:
         """The rules in words for players: what a match changes and why, who is listed, where divisions begin."""
         return get(LadderRules, at("ladders", ladder, "rules"))
+
+    @operation
+    def ladder_head(self, ladder: str) -> Call[HeadOut]:
+        """The last event of a ladder's ledger, with the seal over all its events."""
+        return get(HeadOut, at("ladders", ladder, "head"))
 
     @operation
     def learned_of_ladder(self, ladder: str) -> Call[LearnedPage]:

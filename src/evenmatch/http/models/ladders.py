@@ -50,6 +50,12 @@ SETTINGS: JsonDict = {
     "rating_stop": "Gold",
     "archived": False,
 }
+HEAD: JsonDict = {
+    "ladder": "arena",
+    "position": 4711,
+    "seal": "9f86d081884c7d659a2feaa0c55ad015",
+    "time": "2026-11-21T18:30:00Z",
+}
 LEARNED: JsonDict = {
     "name": "side",
     "meaning": "advantage of the team that is listed first",
@@ -110,6 +116,17 @@ class SeasonOut(ResponseModel):
     position: int = Field(description="Ledger position of the event that opened the season.")
     opened_at: Moment
     closed_at: Moment | None
+
+
+class HeadOut(ResponseModel):
+    """The last event of a ladder's ledger. time: when it was recorded."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [HEAD]})
+
+    ladder: str
+    position: int
+    seal: str = Field(description="Over this event and all before it: 32 hexadecimal digits.")
+    time: Moment
 
 
 class LearnedOut(ResponseModel):

@@ -25,8 +25,9 @@ async def health() -> Health:
 
 @router.get("/readyz", operation_id="ready", responses={503: {"description": "The process cannot serve requests now."}})
 async def ready(request: Request) -> Response:
-    """The process can serve: the database answers, rating systems and matchmaker are loaded, it is not stopping.
+    """The process can serve: the database takes writes, rating systems and matchmaker are loaded, it is not stopping.
 
+    The write of one row is tested at most every five seconds; in between, its result is answered.
     The first start after an installation compiles them, which takes about a minute.
     """
     site = site_of(request)
@@ -34,6 +35,9 @@ async def ready(request: Request) -> Response:
         return respond(make_problem(OTHERS[503], "the process was asked to stop"))
     if not site.kernels.ready.is_set():
         return _not_loaded()
+    problem = await site.readiness.problem()
+    if problem is not None:
+        return respond(make_problem(OTHERS[503], f"the database takes no writes: {problem}"))
     try:
         has_secret = await site.work(is_current, site.service.database, within=READY_LIMIT)
     except SecretError:

@@ -14,6 +14,7 @@ from evenmatch.http.access import Reader
 from evenmatch.http.cursors import read_cursor, write_cursor
 from evenmatch.http.models.base import moment
 from evenmatch.http.models.ladders import (
+    HeadOut,
     LadderDetails,
     LadderRules,
     LaddersPage,
@@ -30,6 +31,7 @@ from evenmatch.http.responses import encoded, read
 from evenmatch.http.routes.ladder_changes import ladder_out
 from evenmatch.http.site import site_of
 from evenmatch.service.callers.access import Caller
+from evenmatch.service.ladder_heads import present_head
 from evenmatch.service.ladders import Ladder
 from evenmatch.service.queries.descriptions import options_as_data, policies_as_data, rules_as_data, system_as_data
 from evenmatch.service.seasons import Season
@@ -75,6 +77,15 @@ async def list_seasons(ladder: str, request: Request, _: Reader) -> Response:
     site = site_of(request)
     seasons = await site.work(site.service.seasons, ladder)
     return read(request, SeasonsPage(items=[_season(season) for season in seasons], next=None))
+
+
+@router.get(f"{LADDER}/head", response_model=HeadOut, operation_id="ladder_head")
+async def ladder_head(ladder: str, request: Request, _: Reader) -> Response:
+    """The last event of a ladder's ledger, with the seal over all its events. Kept elsewhere, it shows later
+    whether events were removed."""
+    site = site_of(request)
+    head = await site.work(present_head, site.service, ladder)
+    return read(request, HeadOut.model_validate(head.document()))
 
 
 @router.get(f"{LADDER}/learned", response_model=LearnedPage, operation_id="learned_of_ladder")

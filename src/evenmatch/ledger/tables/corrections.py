@@ -9,6 +9,7 @@ from evenmatch.ledger import schema
 from evenmatch.ledger.codec import Ids
 from evenmatch.ledger.events import Correction, Kind, correction_of
 from evenmatch.ledger.plan import Plan, plan_of
+from evenmatch.ledger.seals import FIRST, correction_seal
 from evenmatch.ledger.store import Head, Store
 from evenmatch.ledger.tables import events, generations, ladders
 from evenmatch.systems.system import Rules
@@ -66,7 +67,8 @@ def append(
 ) -> int:
     """Append a correction to a ladder's events and return its position."""
     position = head.position + 1
-    events.insert_correction(store, head.ladder, position, kind, event_id, digest, body, now, ids, ratings)
+    seal = correction_seal(head.seal or FIRST, position, event_id, now, kind.value, body, ids, ratings)
+    events.insert_correction(store, head.ladder, position, kind, event_id, digest, body, now, ids, ratings, seal)
     store.insert(schema.correction, ("ladder", "position"), [(head.ladder, position)])
-    ladders.set_corrected(store, head.ladder, position)
+    ladders.set_corrected(store, head.ladder, position, seal)
     return position

@@ -11,7 +11,7 @@ from evenmatch.history import Floats
 from evenmatch.ledger import schema
 from evenmatch.ledger.block_rating import Block
 from evenmatch.ledger.codec import ID, Ids, unpack
-from evenmatch.ledger.events import Body, Correction, Event, Kind, correction_digest, correction_seal, write_body
+from evenmatch.ledger.events import Body, Correction, Event, Kind, correction_digest, write_body
 from evenmatch.ledger.rows import Row
 from evenmatch.ledger.store import Head, Store
 
@@ -32,15 +32,15 @@ def find(store: Store, head: Head, ids: Sequence[str]) -> dict[str, tuple[int, b
     return {row[0]: (row[1], bytes(row[2])) for row in store.among(sql, (head.ladder,), ids)}
 
 
-def read(store: Store, head: Head) -> Iterator[Event]:
-    """All events as stored, in order."""
+def read(store: Store, head: Head) -> Iterator[list[Event]]:
+    """All events as stored, in order, in batches."""
     after = 0
     while True:
         rows = store.all(
             f"SELECT {', '.join(Event._fields)} FROM event WHERE ladder = ? AND position > ? ORDER BY position LIMIT ?",
             *(head.ladder, after, BATCH),
         )
-        yield from (Event(*row) for row in rows)
+        yield [Event(*row) for row in rows]
         if len(rows) < BATCH:
             return
         after = rows[-1][0]
@@ -56,6 +56,14 @@ def read_id(store: Store, ladder: int, position: int) -> str:
     """The id of the event at a position."""
     event_id: str = store.all("SELECT id FROM event WHERE ladder = ? AND position = ?", ladder, position)[0][0]
     return event_id
+
+
+def read_seal(store: Store, ladder: int, position: int) -> tuple[bytes, int]:
+    """(seal, recorded_at) of the event at a position. Raises StoreError if there is none or it has no seal."""
+    rows = store.all("SELECT seal, recorded_at FROM event WHERE ladder = ? AND position = ?", ladder, position)
+    if not rows or rows[0][0] is None:
+        raise StoreError(f"the event at position {position} is missing; `evenmatch verify` shows what is damaged")
+    return bytes(rows[0][0]), rows[0][1]
 
 
 # matches
@@ -168,22 +176,21 @@ def insert_correction(
     now: int,
     ids: Ids,
     ratings: Floats,
+    seal: bytes,
 ) -> None:
     """Insert a correction event; `tables.corrections` records its position."""
     columns = ("ladder", "position", "id", "kind", "digest", "recorded_at", "body", "players", "slots", "seal")
     packed = (ids.astype(ID).tobytes(), ratings.astype("<f8").tobytes()) if len(ids) else (None, None)
-    seal = correction_seal(position, event_id, kind.value, body, ids, ratings)
     store.insert(schema.event, columns, [(ladder, position, event_id, kind.value, digest, now, body, *packed, seal)])
 
 
 def replace_body(store: Store, ladder: int, correction: Correction, body: Body) -> None:
-    """Replace the body of a correction, to erase a name."""
+    """Replace the reason in the body of a correction, to erase a name; the seal does not cover it."""
     position, kind, _, ids, ratings = correction
     digest = correction_digest(kind, body, ids, ratings)
-    seal = correction_seal(position, read_id(store, ladder, position), kind.value, write_body(body), ids, ratings)
     store.run(
-        "UPDATE event SET body = ?, digest = ?, seal = ? WHERE ladder = ? AND position = ?",
-        *(write_body(body), digest, seal, ladder, position),
+        "UPDATE event SET body = ?, digest = ? WHERE ladder = ? AND position = ?",
+        *(write_body(body), digest, ladder, position),
     )
 
 

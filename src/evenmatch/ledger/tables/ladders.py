@@ -26,14 +26,15 @@ def insert(store: Store, name: str, settings: str, now: int) -> int:
     return ladder
 
 
-def set_position(store: Store, ladder: int, position: int) -> None:
-    """Set the position of the last event, a match."""
-    store.run("UPDATE ladder SET position = ? WHERE ladder = ?", position, ladder)
+def set_position(store: Store, ladder: int, position: int, seal: bytes) -> None:
+    """Set the position and the seal of the last event, a match."""
+    store.run("UPDATE ladder SET position = ?, seal = ? WHERE ladder = ?", position, seal, ladder)
 
 
-def set_corrected(store: Store, ladder: int, position: int) -> None:
-    """Set the position of the last event, a correction."""
-    store.run("UPDATE ladder SET position = ?, corrected = ? WHERE ladder = ?", position, position, ladder)
+def set_corrected(store: Store, ladder: int, position: int, seal: bytes) -> None:
+    """Set the position and the seal of the last event, a correction."""
+    sql = "UPDATE ladder SET position = ?, corrected = ?, seal = ? WHERE ladder = ?"
+    store.run(sql, position, position, seal, ladder)
 
 
 def set_due(store: Store, ladder: int, position: int) -> None:

@@ -38,6 +38,15 @@ def take(store: Store, name: str, owner: str, held_at: int, known: tuple[str, in
     return rows[0][0] if rows else None
 
 
+def write_test(store: Store, name: str, held_at: int) -> None:
+    """Write a row that nobody holds, to see whether the database takes it."""
+    sql = (
+        "INSERT INTO lease (name, owner, beat, held_at) VALUES (?, ?, 1, ?) "
+        "ON CONFLICT (name) DO UPDATE SET beat = lease.beat + 1, held_at = excluded.held_at"
+    )
+    store.run(sql, name, NOBODY, held_at)
+
+
 def release(store: Store, name: str, owner: str) -> None:
     """Give the lease to NOBODY, if this owner has it."""
     store.run("UPDATE lease SET owner = ? WHERE name = ? AND owner = ?", NOBODY, name, owner)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,6 +22,15 @@ from evenmatch.ledger.text import check_texts
 
 LAST = "\U0010ffff"  # sorts after every other character
 BEGINNING, SIMILAR = 3, 3  # least common prefix of similar names, and number of suggestions
+
+
+class Identity(NamedTuple):
+    """A player as stored. merged_into: the player that they belong to now;  erased_at: microseconds; None: neither."""
+
+    name: str
+    folded: str
+    merged_into: int | None
+    erased_at: int | None
 
 
 def ids_of(store: Store, names: Sequence[str]) -> dict[str, int]:
@@ -140,6 +150,20 @@ def names_of(store: Store, ids: Sequence[int]) -> dict[int, str]:
 def aliases(store: Store, player: int) -> list[str]:
     """All names of a player, including the present one."""
     return [row[0] for row in store.all("SELECT name FROM name WHERE player = ? ORDER BY name", player)]
+
+
+def read_aliases(store: Store, players: Sequence[int]) -> dict[int, list[str]]:
+    """All names of each of these players, including the present one."""
+    names: dict[int, list[str]] = {}
+    for player, name in store.among("SELECT player, name FROM name WHERE player IN ({})", (), players):
+        names.setdefault(player, []).append(name)
+    return names
+
+
+def read_identities(store: Store, players: Sequence[int]) -> dict[int, Identity]:
+    """The stored identity of each of these players that has one, by id."""
+    sql = "SELECT player, name, folded, merged_into, erased_at FROM player WHERE player IN ({})"
+    return {row[0]: Identity(*row[1:]) for row in store.among(sql, (), players)}
 
 
 def _note_change(store: Store) -> None:

@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 
 from evenmatch.history import Columns, Flags, Floats, History, Integers, Times, fill_duration
 from evenmatch.ledger.block_rating import Block, Rated, advance
-from evenmatch.ledger.codec import Ids, PackedMatches, digests, pack, pack_players, seal_of
+from evenmatch.ledger.codec import Ids, PackedMatches, digests, pack, pack_players
 from evenmatch.ledger.events import Kind
 from evenmatch.ledger.plan import Plan
 from evenmatch.ledger.roster import Roster
+from evenmatch.ledger.seals import FIRST, match_seal
 from evenmatch.ledger.store import Head, Store
 from evenmatch.ledger.tables import appearances, events, generations, ladders, player_identities, player_states
 from evenmatch.ledger.text import check_texts
@@ -167,13 +168,17 @@ def append(
     kind, recorded_at, generation = repeat(Kind.MATCH.value), repeat(now), repeat(head.generation)
     event = (repeat(head.ladder), positions.tolist(), batch.ids, kind, batch.digests, recorded_at)
     content = (p.played_at, p.duration, requested.astype(int).tolist(), p.teams, players, p.slots)
-    seals = map(seal_of, positions.tolist(), batch.ids, *content, batch.digests)
+    seals: list[bytes] = []
+    seal = head.seal or FIRST
+    for position, match_id, *fields in zip(positions.tolist(), batch.ids, *content, batch.digests, strict=True):
+        seal = match_seal(seal, position, match_id, now, *fields)
+        seals.append(seal)
     rows = zip(*event, *content, batch.labels, generation, lines, seals, strict=False)  # repeat has no end
     with store.together(len(slot_ids)):
         events.insert_matches(store, list(rows))
         appearances.insert(store, head.ladder, slot_ids, np.repeat(positions, np.diff(history.match_slots)))
         player_states.put(store, head.ladder, head.generation, roster)
-        ladders.set_position(store, head.ladder, int(positions[-1]))
+        ladders.set_position(store, head.ladder, int(positions[-1]), seal)
         learned = roster.ladders.tobytes()
         generations.set_rated(store, head.ladder, head.generation, time=roster.time, learned=learned)
         if roster.sample is not before:

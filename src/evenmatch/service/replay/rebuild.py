@@ -16,10 +16,8 @@ from evenmatch.ledger.plan import Plan, plan_of
 from evenmatch.ledger.roster import Roster
 from evenmatch.ledger.store import Head, Store
 from evenmatch.ledger.tables import (
-    appearances,
     checkpoints,
     corrections,
-    events,
     generations,
     journal_lines,
     ladders,
@@ -30,11 +28,11 @@ from evenmatch.service.replay.ledger_replay import (
     Progress,
     ReplayStep,
     ReplayTally,
-    appearance_sums,
     begin,
     replay,
     unchanged,
 )
+from evenmatch.service.replay.repair import repair
 
 AT_ONCE = 20_000  # rows per transaction, so that others can write in between
 FEW = 2000  # new events at most that are left for the swap, unless they arrive faster than they are rated
@@ -77,23 +75,8 @@ def rebuild(
             build = _open(database, store, head, plan, 1 if whole else None, clock())
         if build.finish(progress, clock):
             if whole:
-                mend_appearances(database, ladder)
+                repair(database, ladder)
             return build.result()
-
-
-def mend_appearances(database: Database, ladder: str) -> None:
-    """Recreate the table of appearances (which player is in which match) if it does not agree with the matches."""
-    with database.write(patient=True) as store:
-        head = store.lock(ladder)
-        sums = np.zeros(3, np.int64)
-        for block, _ in events.read_blocks(store, head, 0, head.position):
-            sums += appearance_sums(block)
-        if appearances.checksum(store, head.ladder) == tuple(sums.tolist()):
-            return
-        appearances.delete(store, head.ladder)
-        for block, _ in events.read_blocks(store, head, 0, head.position):
-            sizes = np.diff(block.columns.slot_start[block.columns.team_start])
-            appearances.insert(store, head.ladder, block.ids, np.repeat(block.positions, sizes))
 
 
 def correct_and_rebuild(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +11,6 @@ from evenmatch.errors import StoreError
 from evenmatch.ledger.block_rating import engine_of
 from evenmatch.ledger.codec import line_type, same_bits
 from evenmatch.ledger.database import Database
-from evenmatch.ledger.events import Kind
 from evenmatch.ledger.plan import Plan
 from evenmatch.ledger.roster import MOVES, Roster
 from evenmatch.ledger.store import Head, Store
@@ -19,11 +18,13 @@ from evenmatch.ledger.tables import (
     appearances,
     checkpoints,
     corrections,
-    events,
+    divisions,
     generations,
     journal_lines,
     player_states,
 )
+from evenmatch.service.ladder_heads import LadderHead, cut_of
+from evenmatch.service.replay.ledger_damage import damage_of
 from evenmatch.service.replay.ledger_replay import (
     Progress,
     ReplayStep,
@@ -33,15 +34,17 @@ from evenmatch.service.replay.ledger_replay import (
     replay,
     same_lines,
 )
-from evenmatch.service.settings import Settings
+from evenmatch.service.replay.name_check import NameCheck
+from evenmatch.service.replay.repair import settings_difference
 
 
 @dataclass(frozen=True)
 class Verification:
     """The result of comparing a ladder with a replay of its ledger.
 
-    damage       sentences: where the ledger itself was altered; only a backup repairs that, a rebuild does not
-    differences  sentences: what differs from a replay; empty if nothing does, or if damage prevents a replay
+    damage       sentences: where events, or names of players, were altered; only a backup repairs that
+    differences  sentences: what differs from a replay; empty if nothing does, or if damage prevents a replay. A whole
+                 rebuild repairs that, unless there is damage too
     due          a correction awaits a rebuild from this position on; None: none
     same_engine  False: the ratings come from other kernels than this version's; a rebuild updates them
     """
@@ -61,13 +64,21 @@ class Verification:
         return not self.damage and not self.differences and self.due is None and self.same_engine
 
 
-def verify(database: Database, ladder: str, progress: Progress | None = None) -> Verification:
-    """Check the digest of every event, replay all events, and compare every line and state bit for bit."""
+def verify(
+    database: Database, ladder: str, progress: Progress | None = None, kept: LadderHead | None = None
+) -> Verification:
+    """Check the chain of events and the names, replay all events, and compare every line and state bit for bit.
+
+    kept  a head of the ladder that was exported before: the chain must go through it
+    """
     with database.read() as store:
         head = store.head(ladder)
-        damage = tuple(damage_of(store, head))
+        names = NameCheck(store, _merged(store, head))
+        damage = [*damage_of(store, head, names.add_matches)]
+        if not damage and kept is not None:
+            damage += filter(None, [cut_of(store, head, kept)])
         if damage:
-            return Verification(ladder, head.position, 0, 0, (), head.due, True, damage)
+            return Verification(ladder, head.position, 0, 0, (), head.due, True, (*damage, *names.damage))
         plan = corrections.read_plan(store, head, head.planned)
         roster = Roster.empty(plan.rules_at(1))
         differences: list[str] = []
@@ -81,32 +92,21 @@ def verify(database: Database, ladder: str, progress: Progress | None = None) ->
                 differences += _compare_checkpoint(store, head, plan, roster)
         if appearances.checksum(store, head.ladder) != tuple(slots.tolist()):
             differences.append("the table of appearances does not agree with the matches")
+        differences += filter(None, [settings_difference(store, head)])
+        if divisions.read_damaged(store, head.ladder):
+            differences.append("the divisions of players are not as they were recorded")
         same_engine = head.engine == engine_of(plan.last_rules.system)
-        differences += _compare_states(store, head, plan, roster, has_moves=same_engine)
-        return Verification(ladder, head.position, matches, len(roster), tuple(differences), head.due, same_engine)
+        states, more = _compare_states(store, head, plan, roster, has_moves=same_engine)
+        sizes, found = (head.position, matches, len(roster)), (*differences, *states)
+        return Verification(ladder, *sizes, found, head.due, same_engine, (*more, *names.damage))
 
 
-def damage_of(store: Store, head: Head) -> Iterator[str]:
-    """Find missing and altered events of a ladder; yields a sentence for each."""
-    expected = 1
-    correction_positions = []
-    for event in events.read(store, head):
-        if event.position != expected:
-            yield f"positions {expected} to {event.position - 1} have no event"
-        expected = event.position + 1
-        if event.kind != Kind.MATCH:
-            correction_positions.append(event.position)
-        if not event.is_whole():
-            subject = f"match {event.id!r}" if event.kind == Kind.MATCH else f"{event.kind} {event.id!r}"
-            yield f"{subject} at position {event.position} is not as it was recorded"
-    if expected <= head.position:
-        yield f"positions {expected} to {head.position} have no event"
-    if corrections.read_positions(store, head.ladder) != correction_positions:
-        yield "the table of corrections does not agree with the events"
+def _merged(store: Store, head: Head) -> Mapping[int, int] | None:
+    """Who was merged into whom by the ladder's corrections; None: they cannot be read."""
     try:
-        Settings.read(head.settings)
-    except StoreError as error:
-        yield str(error)
+        return corrections.read_plan(store, head, head.corrected).merged
+    except StoreError:
+        return None
 
 
 def _compare_lines(store: Store, head: Head, plan: Plan, step: ReplayStep, systems: Mapping[int, str]) -> list[str]:
@@ -134,16 +134,22 @@ def _compare_checkpoint(store: Store, head: Head, plan: Plan, roster: Roster) ->
     return [] if same else [difference]
 
 
-def _compare_states(store: Store, head: Head, plan: Plan, roster: Roster, *, has_moves: bool) -> list[str]:
-    """Differences of players' states. has_moves: False for states of a version that kept no expected moves."""
+def _compare_states(
+    store: Store, head: Head, plan: Plan, roster: Roster, *, has_moves: bool
+) -> tuple[list[str], list[str]]:
+    """Differences of players' states, and damage: signs that the states knew events that the ledger does not have.
+
+    has_moves  False for states of a version that kept no expected moves
+    """
     try:
         live = player_states.read_roster(store, head, plan.last_rules)
     except StoreError as error:
-        return [str(error)]
+        return [str(error)], []
+    damage = _later_states(live, roster)
     if not np.array_equal(live.ids, roster.ids):
         alone = [repr(name_of(store, player)) for player in np.setxor1d(live.ids, roster.ids).tolist()]
         more = f" and {len(alone) - 5:,} more" if len(alone) > 5 else ""
-        return [f"only the ladder or only the replay has a state of {', '.join(alone[:5])}{more}"]
+        return [f"only the ladder or only the replay has a state of {', '.join(alone[:5])}{more}"], damage
     if not has_moves:
         live.sample = roster.sample
         for name in MOVES:
@@ -159,4 +165,16 @@ def _compare_states(store: Store, head: Head, plan: Plan, roster: Roster, *, has
         differences.append("what was learned of the ladder is not what a replay gives")
     if live.sample.pack() != roster.sample.pack():
         differences.append("the sample of ratings is not what a replay gives")
-    return differences
+    return differences, damage
+
+
+def _later_states(live: Roster, roster: Roster) -> list[str]:
+    """Signs that the live states include matches that the ledger does not have any more."""
+    played, replayed = (int(one.tally["matches"].sum()) for one in (live, roster))
+    is_later = live.time is not None and (roster.time is None or live.time > roster.time)
+    if played <= replayed and not is_later:
+        return []
+    return [
+        f"the ratings are of {played:,} appearances in matches and the ledger has {replayed:,}: its last events may "
+        "have been removed, which a rebuild would hide; compare it with a backup, or with a head kept elsewhere"
+    ]

@@ -1,0 +1,64 @@
+"""Whether the database takes writes, tested at most every few seconds however often that is asked."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+
+from evenmatch.errors import StoreError
+from evenmatch.http.logs import log
+from evenmatch.service.service import Service
+from evenmatch.service.write_test import public_reason, write_test
+
+EVERY = 5.0  # seconds between two tests
+LATEST = 10.0  # seconds after which a test without a result counts as failed
+PATIENCE = 1.0  # seconds to wait for a new result where there is a former one
+
+
+class Readiness:
+    """Tests writes and keeps the last result; for one event loop.
+
+    While a test runs, the last result holds, so that a long transaction of another writer does not fail it at once.
+
+    clock   returns seconds, monotonic
+    latest  seconds after which a test without a result counts as failed
+    """
+
+    def __init__(self, service: Service, clock: Callable[[], float] = time.monotonic, latest: float = LATEST) -> None:
+        self._service, self._clock, self._latest = service, clock, latest
+        self._begun: float | None = None
+        self._test: asyncio.Task[str | None] | None = None
+        self._result: str | None = None
+        self._has_result = False
+
+    async def problem(self) -> str | None:
+        """Why the database takes no writes; None: it does."""
+        now = self._clock()
+        if self._test is None and (self._begun is None or now - self._begun >= EVERY):
+            self._begun, self._test = now, asyncio.create_task(asyncio.to_thread(self._write))
+        test = self._test
+        if test is not None and self._begun is not None:
+            left = self._latest - (now - self._begun)
+            wait = min(left, PATIENCE) if self._has_result else left
+            await asyncio.wait({test}, timeout=max(wait, 0.0))
+            if test.done():
+                self._keep(test)
+            elif wait >= left:
+                return f"it has not taken one within {self._latest:g} s"
+        return self._result
+
+    def _keep(self, test: asyncio.Task[str | None]) -> None:
+        if self._test is not test:  # another request has kept its result
+            return
+        result = test.result()
+        if result != self._result:
+            log.warning("write test", problem=result or "none any more")
+        self._result, self._has_result, self._test = result, True, None
+
+    def _write(self) -> str | None:
+        try:
+            write_test(self._service.database, self._service.clock)
+        except StoreError as error:
+            return public_reason(self._service.database, error)
+        return None

@@ -1,0 +1,72 @@
+"""The database's own check of its files: pages, and indexes against the rows of their tables."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from evenmatch.errors import StoreError
+from evenmatch.ledger.database import Database
+from evenmatch.ledger.schema import METADATA
+
+MOST = 20  # findings that SQLite lists
+NO_AMCHECK = (
+    "PostgreSQL's pages and indexes were not checked: expected the extension amcheck, which a superuser adds by "
+    "CREATE EXTENSION amcheck"
+)
+
+
+class DatabaseCheck(NamedTuple):
+    """The result of a check. damage: a sentence for each finding; unchecked: what could not be checked, and why."""
+
+    damage: tuple[str, ...]
+    unchecked: tuple[str, ...] = ()
+
+
+def check_database(database: Database, *, quick: bool = False) -> DatabaseCheck:
+    """Check all pages of the database, and its indexes against the rows.
+
+    quick  without the comparison of SQLite's indexes with rows, which takes most of the time
+    Other processes may read and write meanwhile.
+    """
+    if database.url.get_backend_name() == "sqlite":
+        return DatabaseCheck(_check_sqlite(database, "quick_check" if quick else "integrity_check"))
+    return _check_postgres(database)
+
+
+def _check_sqlite(database: Database, pragma: str) -> tuple[str, ...]:
+    try:
+        with database.read() as store:
+            found = [str(row[0]) for row in store.all(f"PRAGMA {pragma}({MOST})")]
+    except StoreError as error:  # too damaged to be read
+        return (str(error),)
+    lines = [line for text in found for line in text.splitlines() if not line.startswith("*** in database")]
+    return () if lines == ["ok"] else tuple(f"{database.shown}: {line}" for line in lines)
+
+
+def _check_postgres(database: Database) -> DatabaseCheck:
+    with database.read() as store:
+        if not store.all("SELECT 1 FROM pg_extension WHERE extname = 'amcheck'"):
+            return DatabaseCheck((), (NO_AMCHECK,))
+        listed = store.all(
+            "SELECT t.relname, i.relname, i.oid::bigint FROM pg_index x JOIN pg_class i ON i.oid = x.indexrelid "
+            "JOIN pg_class t ON t.oid = x.indrelid JOIN pg_am a ON a.oid = i.relam "
+            "WHERE t.relname = ANY(?) AND t.relnamespace = current_schema()::regnamespace AND a.amname = 'btree' "
+            "ORDER BY t.relname, i.relname",
+            list(METADATA.tables),
+        )
+    damage: list[str] = []
+    checks = [(f"index {index} of table {name}", _INDEX, oid) for name, index, oid in listed]
+    checks += [(f"table {name}", _TABLE, name) for name in dict.fromkeys(row[0] for row in listed)]
+    for subject, sql, target in checks:
+        try:
+            with database.read() as store:  # a finding ends the transaction
+                damage += [f"{subject}: {row[0]}" for row in store.all(sql, target) if row[0]]
+        except StoreError as error:
+            if "permission denied" in str(error):
+                return DatabaseCheck(tuple(damage), (f"PostgreSQL's indexes were not all checked: {error}",))
+            damage.append(f"{subject}: {str(error).removeprefix(f'{database.shown}: ')}")
+    return DatabaseCheck(tuple(damage))
+
+
+_INDEX = "SELECT bt_index_check(?::oid, true)::text"
+_TABLE = "SELECT msg FROM verify_heapam(?::text::regclass)"

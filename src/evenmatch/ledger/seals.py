@@ -1,0 +1,60 @@
+"""Seals of events: each covers the event and the seal of the event before it, so that a ladder's events form a chain.
+
+An event that was altered, removed, inserted or moved does not fit to the seals beside it; the last seal, together with
+its position, stands for the whole ledger up to there. Without the names of players: they may be erased, so labels of
+teams and reasons of corrections are not covered; a match's digest covers the names as they were reported.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import struct
+
+from evenmatch.history import Floats
+from evenmatch.ledger.codec import Ids
+
+FIRST = bytes(16)  # in the place of the seal before the first event
+_MATCH = struct.Struct("<16sqqqdBIIII")
+_CORRECTION = struct.Struct("<16sqqIIII")
+
+
+def match_seal(
+    previous: bytes,
+    position: int,
+    event_id: str,
+    recorded_at: int,
+    played_at: int,
+    duration: float | None,
+    rated: int,
+    teams: bytes,
+    players: bytes,
+    slots: bytes,
+    digest: bytes,
+) -> bytes:
+    """The seal of a match, 16 bytes. previous: the seal of the event before it, FIRST if there is none."""
+    name = event_id.encode()
+    length = math.nan if duration is None else duration
+    sizes = (len(name), len(teams), len(players), len(slots))
+    head = _MATCH.pack(previous, position, recorded_at, played_at, length, rated, *sizes)
+    whole = b"".join((head, name, teams, players, slots, digest))
+    return hashlib.blake2b(whole, digest_size=16, person=b"match").digest()
+
+
+def correction_seal(
+    previous: bytes, position: int, event_id: str, recorded_at: int, kind: str, body: str, ids: Ids, ratings: Floats
+) -> bytes:
+    """The seal of a correction, 16 bytes; `body` is JSON, of which the reason is not covered.
+
+    Raises ValueError if the body is not an object in JSON.
+    """
+    content = json.loads(body)
+    if not isinstance(content, dict):
+        raise ValueError("the body is not an object")  # noqa: TRY004 - a damaged row, not a caller's mistake
+    content.pop("reason", None)
+    kept = json.dumps(content, sort_keys=True, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    parts = [text.encode() for text in (event_id, kind, kept)]
+    head = _CORRECTION.pack(previous, position, recorded_at, *map(len, parts), len(ids))
+    whole = b"".join((head, *parts, ids.tobytes(), ratings.tobytes()))
+    return hashlib.blake2b(whole, digest_size=16, person=b"correction").digest()

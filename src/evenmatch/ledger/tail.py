@@ -1,0 +1,23 @@
+"""Traces of a ladder's last events outside the table of events, by which removed events are noticed."""
+
+from __future__ import annotations
+
+from evenmatch.ledger.store import Head, Store
+
+# The last event that each of these knows of; each is written in the transaction of that event or after it.
+_TRACES = {
+    "the table of appearances": "SELECT MAX(position) FROM appearance WHERE ladder = ?",
+    "the table of corrections": "SELECT MAX(position) FROM correction WHERE ladder = ?",
+    "the last correction in the ladder's row": "SELECT corrected FROM ladder WHERE ladder = ?",
+    "the corrections that the ratings include": "SELECT MAX(planned) FROM generation WHERE ladder = ?",
+    "the journal": "SELECT MAX(position) FROM journal WHERE ladder = ?",
+    "the checkpoints": "SELECT MAX(position) FROM checkpoint WHERE ladder = ?",
+    "the seasons": "SELECT MAX(position) FROM season WHERE ladder = ?",
+    "the deliveries to webhooks": "SELECT MAX(position) FROM told WHERE ladder = ?",
+}
+
+
+def read_traces(store: Store, head: Head) -> dict[str, int]:
+    """The last position that each table knows of, by the name of the table in words; only those that know one."""
+    found = {trace: store.all(sql, head.ladder)[0][0] for trace, sql in _TRACES.items()}
+    return {trace: int(position) for trace, position in found.items() if position is not None}

@@ -1,0 +1,70 @@
+"""Restore what follows from a ladder's events beside its ratings: appearances, settings, divisions."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from evenmatch.errors import StoreError
+from evenmatch.ledger.database import Database
+from evenmatch.ledger.events import write_body
+from evenmatch.ledger.store import Head, Store
+from evenmatch.ledger.tables import appearances, corrections, divisions, events, ladders
+from evenmatch.service.replay.ledger_replay import appearance_sums
+from evenmatch.service.settings import Settings
+
+
+def repair(database: Database, ladder: str) -> None:
+    """Restore the settings, the table of appearances and the divisions where they do not agree with the events.
+
+    A division that was altered is deleted: the player's percentile alone decides on the next one.
+    """
+    with database.write(patient=True) as store:
+        head = store.lock(ladder)
+        repair_settings(store, head)
+        _repair_appearances(store, head)
+        divisions.delete_some(store, head.ladder, divisions.read_damaged(store, head.ladder))
+
+
+def last_settings(store: Store, head: Head) -> tuple[int, Settings] | None:
+    """The position and the settings of the last event that has settings; None: they are of a later version."""
+    for correction in reversed(corrections.read(store, head, head.corrected)):
+        settings = correction.body.get("settings")
+        if isinstance(settings, dict):
+            try:
+                return correction.position, Settings.read(write_body(settings))
+            except StoreError:
+                return None
+    return None
+
+
+def settings_difference(store: Store, head: Head) -> str | None:
+    """Why the settings in the ladder's row are not those of its last event with settings; None: they are."""
+    recorded = last_settings(store, head)
+    if recorded is None:
+        return None
+    position, settings = recorded
+    try:
+        if Settings.read(head.settings) == settings:
+            return None
+    except StoreError:
+        pass
+    return f"the settings in the ladder's row are not those of the event at position {position}"
+
+
+def repair_settings(store: Store, head: Head) -> None:
+    """Write the settings of the last event that has settings into the ladder's row, if they differ."""
+    recorded = last_settings(store, head)
+    if recorded is not None and settings_difference(store, head) is not None:
+        ladders.set_settings(store, head.ladder, recorded[1].write())
+
+
+def _repair_appearances(store: Store, head: Head) -> None:
+    sums = np.zeros(3, np.int64)
+    for block, _ in events.read_blocks(store, head, 0, head.position):
+        sums += appearance_sums(block)
+    if appearances.checksum(store, head.ladder) == tuple(sums.tolist()):
+        return
+    appearances.delete(store, head.ladder)
+    for block, _ in events.read_blocks(store, head, 0, head.position):
+        sizes = np.diff(block.columns.slot_start[block.columns.team_start])
+        appearances.insert(store, head.ladder, block.ids, np.repeat(block.positions, sizes))

@@ -1,0 +1,104 @@
+"""GET /readyz tests a write of the database, now and then, and says why it fails."""
+
+import threading
+
+import pytest
+import sqlalchemy as sa
+
+from evenmatch.http.readiness import EVERY, Readiness
+from evenmatch.service import write_test
+
+
+@pytest.fixture
+def database_url(either_database):
+    return either_database
+
+
+@pytest.fixture
+def seconds(site):
+    """The clock of the tests, as a list of one number."""
+    now = [100.0]
+    site.readiness = Readiness(site.service, lambda: now[0], latest=0.3)
+    site.kernels.ready.set()
+    return now
+
+
+def refuse_writes(service):
+    """Make the database read-only, as a standby is. Returns what undoes it."""
+    database = service.database
+    if database.url.get_backend_name() == "sqlite":
+
+        def read_only(connection, *_):
+            connection.execute("PRAGMA query_only = 1")
+
+        sa.event.listen(database._engine, "checkout", read_only)
+
+        def undo():
+            sa.event.remove(database._engine, "checkout", read_only)
+            database._engine.dispose()
+
+        return undo
+
+    def set_read_only(value):
+        with database.write() as store:
+            store.connection.exec_driver_sql("SET TRANSACTION READ WRITE")
+            name = store.connection.exec_driver_sql("SELECT current_database()").scalar()
+            store.connection.exec_driver_sql(f"ALTER DATABASE {name} SET default_transaction_read_only = {value}")
+        database._engine.dispose()
+
+    set_read_only("on")
+    return lambda: set_read_only("off")
+
+
+def test_a_database_that_takes_no_writes_is_not_ready_and_is_again_when_it_does(client, site, seconds):
+    assert client.get("/readyz").status_code == 200
+    undo = refuse_writes(site.service)
+    assert client.get("/readyz").status_code == 200  # the last test was just now
+    seconds[0] += EVERY
+    told = client.get("/readyz")
+    assert told.status_code == 503
+    assert told.json()["detail"].startswith("the database takes no writes: the ")
+    assert "evenmatch.db" not in told.text
+    assert "postgres" not in told.text
+    undo()
+    assert client.get("/readyz").status_code == 503
+    seconds[0] += EVERY
+    assert client.get("/readyz").status_code == 200
+
+
+def test_a_disk_with_less_than_a_megabyte_is_full(client, site, seconds, monkeypatch):
+    if site.service.database.url.get_backend_name() != "sqlite":
+        pytest.skip("the disk of a server is not seen from here")
+    monkeypatch.setattr(write_test, "LEAST", 2**62)
+    told = client.get("/readyz")
+    assert (told.status_code, told.json()["detail"]) == (503, "the database takes no writes: the disk is full")
+
+
+def test_many_requests_share_one_write(client, site, seconds, monkeypatch):
+    calls = []
+    monkeypatch.setattr("evenmatch.http.readiness.write_test", lambda *_: calls.append(1))
+    for _ in range(20):
+        assert client.get("/readyz").status_code == 200
+    assert len(calls) == 1
+
+
+def test_a_write_that_does_not_end_is_answered_meanwhile_and_fails_later(client, site, seconds, monkeypatch):
+    ended = threading.Event()
+    monkeypatch.setattr("evenmatch.http.readiness.write_test", lambda *_: ended.wait(10))
+    told = client.get("/readyz")
+    assert (told.status_code, told.json()["detail"]) == (
+        503,
+        "the database takes no writes: it has not taken one within 0.3 s",
+    )
+    ended.set()
+    seconds[0] += EVERY
+    assert client.get("/readyz").status_code == 200
+
+
+def test_the_head_of_a_ladder_is_read_by_who_may_read_it(client, reader, admin):
+    assert admin.post("/v1/ladders", json={"name": "arena", "system": "elo"}).status_code == 201
+    told = reader.get("/v1/ladders/arena/head").json()
+    assert (told["ladder"], told["position"], len(told["seal"])) == ("arena", 1, 32)
+    assert told["time"].endswith("Z")
+    assert reader.get("/v1/ladders/nowhere/head").status_code == 404
+    assert client.get("/v1/ladders/arena/head").status_code == 401
