@@ -11,7 +11,7 @@ from evenmatch import Appearance, Match, Team, rules
 from evenmatch.durations import DAY, HOUR, SECOND
 from evenmatch.errors import InputError
 from evenmatch.ledger.database import Database
-from evenmatch.service.clock import Clock
+from evenmatch.service.clock import DatabaseClock
 from evenmatch.service.service import Service
 from postgres import postgres  # noqa: F401
 
@@ -23,7 +23,7 @@ class Clocks:
 
     def __init__(self) -> None:
         self.reference, self.uptime = 1_800_000_000 * SECOND, 7 * SECOND
-        self.clock = Clock(lambda: self.reference, lambda: self.uptime)
+        self.clock = DatabaseClock(lambda: self.reference, lambda: self.uptime)
 
     def pass_by(self, duration: int, *, step: int = 0) -> None:
         self.uptime += duration

@@ -26,7 +26,7 @@ from evenmatch.service import master_secret
 from evenmatch.service.callers.audit_trail import Audit
 from evenmatch.service.callers.keys import Keys
 from evenmatch.service.callers.tokens import Tokens
-from evenmatch.service.clock import Clock
+from evenmatch.service.clock import DatabaseClock
 from evenmatch.service.daily_decay import DailyDecay
 from evenmatch.service.kernels import Compilation, Kernels
 from evenmatch.service.live_matches.live_match_service import Running
@@ -72,7 +72,7 @@ def workers(site: Site) -> list[Worker]:
     clock = site.service.clock
     return [
         ("hearing", site.queue_service.hear),
-        *([("clock", clock.run)] if isinstance(clock, Clock) else []),
+        *([("clock", clock.run)] if isinstance(clock, DatabaseClock) else []),
         *(matchmaking(site) if site.options.matchmaker else ()),
     ]
 

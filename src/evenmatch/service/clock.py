@@ -24,7 +24,7 @@ def uptime() -> int:
     return time.monotonic_ns() // 1000
 
 
-class Clock:
+class DatabaseClock:
     """Microseconds since the epoch: the reference's time when it was created, and the uptime since then.
 
     Processes on one PostgreSQL database agree on the time this way, even if the system clock of one is wrong.

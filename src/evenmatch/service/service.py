@@ -14,7 +14,7 @@ from evenmatch.ledger.tables import player_identities
 from evenmatch.ledger.tables import seasons as season_rows
 from evenmatch.match import Match
 from evenmatch.service import corrections, ladders, players, seasons
-from evenmatch.service.clock import Clock
+from evenmatch.service.clock import DatabaseClock
 from evenmatch.service.corrections import Preview
 from evenmatch.service.ladder_heads import LadderHead
 from evenmatch.service.ladders import ChangeRules, CorrectionRequest, Ladder, PlannedCorrection, is_done
@@ -54,10 +54,10 @@ class Service(Transacting):
     def open(cls, url: str = DATABASE, clock: Callable[[], int] | None = None) -> Service:
         """Open the database at a path (SQLite) or URL (postgresql://…); create it if it does not exist.
 
-        clock  returns microseconds since the epoch; None: the time of the database, see clock.Clock
+        clock  returns microseconds since the epoch; None: the time of the database, see clock.DatabaseClock
         """
         database = Database.open(url)
-        return cls(database, Clock(database.time) if clock is None else clock)
+        return cls(database, DatabaseClock(database.time) if clock is None else clock)
 
     def close(self) -> None:
         """Wait for views that are being computed, then close the connections."""
