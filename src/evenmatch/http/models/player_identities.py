@@ -69,7 +69,7 @@ class OddNameOut(ResponseModel):
     player: str = Field(description="The present name of its player.")
     oddities: list[Literal["look-alike", "invisible", "mixed-scripts"]] = Field(
         description="look-alike: it looks like the names in `like`; invisible: it has control, zero-width or other "
-        "characters that nobody sees; mixed-scripts: letters of scripts that are not written together."
+        "unseen characters; mixed-scripts: letters of scripts that are not written together."
     )
     like: list[str]
 
