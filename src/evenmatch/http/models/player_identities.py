@@ -51,7 +51,7 @@ class PlayersMerged(ResponseModel):
 
     player: str
     ladders: list[str]
-    note: str = Field(description="What becomes of a match that is reported with two names of the player, in words.")
+    note: str = Field(description="The rule for matches reported with two names of the player, in words.")
 
 
 class PlayerErased(ResponseModel):
