@@ -143,16 +143,8 @@ THIRD_PARTY = {
     "online": ["numpy"],
     "matchmaking": ["numpy", "numba"],
     "lab": ["numpy", "numba", "pyarrow", "matplotlib", "optuna", "plotly", "jinja2"],
-    "ledger": [
-        "numpy",
-        "numba",
-        "llvmlite",
-        "sqlalchemy",
-        "alembic",
-        "psycopg",
-        "cryptography",
-        "disarm",
-    ],  # compilers: for their versions
+    # compilers: for their versions
+    "ledger": ["numpy", "numba", "llvmlite", "sqlalchemy", "alembic", "psycopg", "cryptography", "disarm"],
     "service": ["httpx", "jwt", "numpy", "pyarrow"],
     "http": [
         *(

@@ -8,6 +8,7 @@ from evenmatch.http.app import application
 from evenmatch.http.options import Options
 from evenmatch.web.app import pages
 from evenmatch.web.pages import PAGES
+from ledger.sample_matches import duel
 from two_ladders import HIDDEN, make_two_ladders
 from web_client import Browsing, words
 
@@ -73,3 +74,11 @@ def test_webhooks_of_another_ladder_are_answered_like_unknown_ones(visitor, hidd
             for number in (hidden["webhook"], 998)
         )
         assert known.replace(f"/{hidden['webhook']}/", "/N/") == unknown.replace("/998/", "/N/")
+
+
+def test_the_operators_page_tells_of_names_that_look_alike_on_the_ladder(service, visitor):
+    service.record(duel(7, "ann", "Bоb", "alpha"))
+    page = visitor.get("/ladders/alpha/operate")
+    if page.status_code == 200:  # not for players
+        assert "looks like bob" in words(page.text)
+        assert "mixes scripts" in words(page.text)

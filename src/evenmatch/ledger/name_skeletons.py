@@ -1,4 +1,4 @@
-"""What a name looks like: its skeleton by Unicode TR 39, and properties by which a name passes as another one."""
+"""The appearance of names: skeletons by Unicode TR 39, and properties by which a name passes as another one."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import unicodedata
 import disarm
 
 ZERO_WIDTH_JOINER = "\u200d"  # part of many emoji; elsewhere disarm reports it
-HIDDEN = {"invisible", "bidi", "smuggled", "control"}  # kinds of anomalies of characters that nobody sees
+HIDDEN = {"invisible", "bidi", "smuggled", "control"}  # kinds of anomalies of unseen characters
 WRITTEN_TOGETHER = {"Latin", "Han", "Hiragana", "Katakana", "Hangul", "Bopomofo"}  # UTS 39: highly restrictive
 LOOK_ALIKE, INVISIBLE, MIXED_SCRIPTS = "look-alike", "invisible", "mixed-scripts"
 

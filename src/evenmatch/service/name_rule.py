@@ -13,7 +13,7 @@ from evenmatch.service.settings import Settings
 from evenmatch.service.transactions import Transacting
 
 REASONS = {
-    INVISIBLE: "has characters that nobody sees; expected a name without control and zero-width characters",
+    INVISIBLE: "has unseen characters; expected a name without control and zero-width characters",
     MIXED_SCRIPTS: "mixes letters of several scripts; expected a name in one script",
 }
 

@@ -23,7 +23,7 @@ from evenmatch.standings.activity import NEVER
 
 NAMED_TWICE = (
     "a match that is reported with two of the player's names from now on is recorded, but not rated: "
-    "nobody plays twice in a match"
+    "a player cannot play twice in a match"
 )
 
 

@@ -64,7 +64,7 @@ class Settings(Checked):
         "warn",
         ("any", "warn", "refuse"),
         "New names that look like another player's, mix scripts or have unseen characters: any, not looked for; warn, "
-        "operators are told; or refuse, in reports and joins too.",
+        "operators see them; or refuse, in reports and joins too.",
     )
     archived: bool = flag(False, "The ladder is read-only: nothing can be added.", separate=True)
 

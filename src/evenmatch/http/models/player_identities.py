@@ -51,7 +51,7 @@ class PlayersMerged(ResponseModel):
 
     player: str
     ladders: list[str]
-    note: str = Field(description="What becomes of a match that is reported with two names of the player, in words.")
+    note: str = Field(description="The rule for matches reported with two names of the player, in words.")
 
 
 class PlayerErased(ResponseModel):
@@ -69,7 +69,7 @@ class OddNameOut(ResponseModel):
     player: str = Field(description="The present name of its player.")
     oddities: list[Literal["look-alike", "invisible", "mixed-scripts"]] = Field(
         description="look-alike: it looks like the names in `like`; invisible: it has control, zero-width or other "
-        "characters that nobody sees; mixed-scripts: letters of scripts that are not written together."
+        "unseen characters; mixed-scripts: letters of scripts that are not written together."
     )
     like: list[str]
 

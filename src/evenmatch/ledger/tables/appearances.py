@@ -12,7 +12,7 @@ from evenmatch.ledger.store import Store
 
 
 def insert(store: Store, ladder: int, ids: Ids, positions: Ids) -> None:
-    """Insert which player appeared in which match; a player whom a match names twice appeared once."""
+    """Insert which player appeared in which match; a player named twice in a match appeared once."""
     order = np.lexsort((positions, ids))
     ids, positions = ids[order], positions[order]
     once = np.ones(len(ids), np.bool_)

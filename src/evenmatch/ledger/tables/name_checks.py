@@ -1,4 +1,4 @@
-"""Rows of table `name_check`: what each name looks like, judged when it came into being.
+"""Rows of table `name_check`: the appearance of each name, judged when it came into being.
 
 skeleton  equal for names that look alike, see ledger.name_skeletons
 oddities  reasons to look at it, separated by commas; NULL: none
@@ -52,10 +52,10 @@ def delete_of(store: Store, player: int) -> None:
 def like_on(store: Store, head: Head, skeletons: Sequence[str]) -> dict[str, list[tuple[str, int]]]:
     """(name, player id) of the names on a ladder with these skeletons, by skeleton."""
     sql = f"SELECT c.skeleton, c.name, n.player FROM name_check c {_ON_LADDER} WHERE c.skeleton IN ({{}})"
-    found: dict[str, list[tuple[str, int]]] = {}
+    by_skeleton: dict[str, list[tuple[str, int]]] = {}
     for skeleton, name, player in sorted(store.among(sql, (head.ladder, head.generation), skeletons)):
-        found.setdefault(skeleton, []).append((name, player))
-    return found
+        by_skeleton.setdefault(skeleton, []).append((name, player))
+    return by_skeleton
 
 
 def read_odd(store: Store, head: Head, after: str, limit: int) -> tuple[list[OddName], str | None]:

@@ -1,4 +1,4 @@
-"""What names look like, to find those that may pass as another one."""
+"""Skeletons of names, by which names that may pass as another one are noticed."""
 
 from __future__ import annotations
 
