@@ -197,13 +197,13 @@ NAMES = {
     "a name lost": (("DELETE FROM name WHERE name = 'b'",), "no name leads to player 'b'"),
     "a shown name": (("UPDATE player SET name = 'z' WHERE name = 'a'",), "is shown as 'z', which is none of their"),
     "a searched name": (("UPDATE player SET folded = 'z' WHERE name = 'a'",), "player 'a' is searched as 'z'"),
-    "a merge that nobody made": (
+    "a merge that was not made": (
         ("UPDATE player SET merged_into = 2 WHERE name = 'a'",),
-        "player 'a' is merged into player #2; the ledger says nobody",
+        "player 'a' is merged into player #2; the ledger says no player",
     ),
     "a merge undone": (
         ("UPDATE player SET merged_into = NULL WHERE name = 'e'",),
-        "player 'e' is merged into nobody; the ledger says player #",
+        "player 'e' is merged into no player; the ledger says player #",
     ),
     "a player lost": (("DELETE FROM player WHERE name = 'a'",), "is not in the table of players"),
 }

@@ -59,13 +59,13 @@ def _print(result: Drill, live: str | None) -> None:
     for line in result.problems[:SHOWN]:
         print(printable(f"  {line}"))
     for ladder in result.ladders:
-        found = [*ladder.damage, *ladder.differences]
+        findings = [*ladder.damage, *ladder.differences]
         size = f"{ladder.events:,} events, {ladder.matches:,} matches, {ladder.players:,} players"
-        state = f"{size}, all is equal" if not found else "is damaged" if ladder.damage else f"{size}, not equal"
-        if not found and (ladder.due is not None or not ladder.same_engine):
+        state = f"{size}, all is equal" if not findings else "is damaged" if ladder.damage else f"{size}, not equal"
+        if not findings and (ladder.due is not None or not ladder.same_engine):
             state += ", a rebuild is due"
         print(printable(f"  ladder {ladder.ladder}: {state}"))
-        for line in found[:SHOWN]:
+        for line in findings[:SHOWN]:
             print(printable(f"    {line}"))
     if live is not None and result.is_sound:
         print("  the live database goes on from it")

@@ -88,7 +88,7 @@ def _kept(head: str) -> dict[str, LadderHead]:
         text = Path(head).read_text(encoding="utf-8") if Path(head).is_file() else head
     except (OSError, ValueError) as error:
         raise UsageError(f"--head {head}: cannot be read ({error}); expected a text file") from error
-    return {one.ladder: one for one in sorted(parse_heads(text), key=lambda one: one.position)}
+    return {kept.ladder: kept for kept in sorted(parse_heads(text), key=lambda kept: kept.position)}
 
 
 def _print_check(check: DatabaseCheck) -> None:

@@ -37,8 +37,8 @@ def watch(site: Site) -> None:
 
 
 def _findings(site: Site) -> list[Sample]:
-    found = site.daily_check.findings
-    return [] if found is None else [((), float(found))]
+    findings = site.daily_check.findings
+    return [] if findings is None else [((), float(findings))]
 
 
 class TimedMatchmaker(Matchmaker):

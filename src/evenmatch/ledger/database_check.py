@@ -36,10 +36,10 @@ def check_database(database: Database, *, quick: bool = False) -> DatabaseCheck:
 def _check_sqlite(database: Database, pragma: str) -> tuple[str, ...]:
     try:
         with database.read() as store:
-            found = [str(row[0]) for row in store.all(f"PRAGMA {pragma}({MOST})")]
+            listed = [str(row[0]) for row in store.all(f"PRAGMA {pragma}({MOST})")]
     except StoreError as error:  # too damaged to be read
         return (str(error),)
-    lines = [line for text in found for line in text.splitlines() if not line.startswith("*** in database")]
+    lines = [line for text in listed for line in text.splitlines() if not line.startswith("*** in database")]
     return () if lines == ["ok"] else tuple(f"{database.shown}: {line}" for line in lines)
 
 

@@ -45,7 +45,7 @@ def match_seal(
 def correction_seal(
     previous: bytes, position: int, event_id: str, recorded_at: int, kind: str, body: str, ids: Ids, ratings: Floats
 ) -> bytes:
-    """The seal of a correction, 16 bytes; `body` is JSON, of which the reason is not covered.
+    """The seal of a correction, 16 bytes; `body` is JSON; its reason is not covered.
 
     Raises ValueError if the body is not an object in JSON.
     """

@@ -15,7 +15,7 @@ from evenmatch.ledger.schema import METADATA
 
 
 class Contents(NamedTuple):
-    """What a database contains, for comparison with a copy.
+    """The contents of a database, for comparison with a copy.
 
     rows   by table;  heads  (ladder, last position, its seal, seal of its last event) of every ladder
     """
@@ -51,9 +51,9 @@ def check_copy(file: Path, shown: Path, expected: Contents) -> None:
     """Read a copy back: its pages and indexes, rows and heads. Raises StoreError if it is not what was copied."""
     try:
         with closing(sqlite3.connect(f"file:{quote(str(file.resolve()))}?mode=ro&immutable=1", uri=True)) as copy:
-            found = [row[0] for row in copy.execute("PRAGMA integrity_check(5)")]
-            if found != ["ok"]:
-                raise StoreError(f"{shown}: the copy is damaged: {found[0]}")
+            findings = [row[0] for row in copy.execute("PRAGMA integrity_check(5)")]
+            if findings != ["ok"]:
+                raise StoreError(f"{shown}: the copy is damaged: {findings[0]}")
             contents = _contents(copy)
     except sqlite3.Error as error:
         raise StoreError(f"{shown}: the copy cannot be read back: {error}") from error

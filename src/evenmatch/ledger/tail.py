@@ -19,5 +19,5 @@ _TRACES = {
 
 def read_traces(store: Store, head: Head) -> dict[str, int]:
     """The last position that each table knows of, by the name of the table in words; only those that know one."""
-    found = {trace: store.all(sql, head.ladder)[0][0] for trace, sql in _TRACES.items()}
-    return {trace: int(position) for trace, position in found.items() if position is not None}
+    positions = {trace: store.all(sql, head.ladder)[0][0] for trace, sql in _TRACES.items()}
+    return {trace: int(position) for trace, position in positions.items() if position is not None}

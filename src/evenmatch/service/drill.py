@@ -38,7 +38,7 @@ class Drill:
     @property
     def is_sound(self) -> bool:
         """Whether the backup can be restored, all in it is equal, and the live database goes on from it."""
-        return not self.problems and all(one.is_equal or _is_only_old(one) for one in self.ladders)
+        return not self.problems and all(ladder.is_equal or _is_only_old(ladder) for ladder in self.ladders)
 
 
 def _is_only_old(result: Verification) -> bool:
@@ -95,7 +95,7 @@ def drill(place: Path, live: str | None = None, starting: Callable[[str, int], N
 
 
 def _damage(file: Path, restored: Path) -> list[str]:
-    """What is wrong with the restored file itself, in words of the backup."""
+    """Sentences: faults of the restored file itself, under the name of the backup."""
     if not _is_sqlite(restored):
         return [f"{file}: is not an SQLite file, or its beginning is lost"]
     database = Database(parse_url(str(restored)))

@@ -39,7 +39,7 @@ def take(store: Store, name: str, owner: str, held_at: int, known: tuple[str, in
 
 
 def write_test(store: Store, name: str, held_at: int) -> None:
-    """Write a row that nobody holds, to see whether the database takes it."""
+    """Write a row that no process holds, to see whether the database takes it."""
     sql = (
         "INSERT INTO lease (name, owner, beat, held_at) VALUES (?, ?, 1, ?) "
         "ON CONFLICT (name) DO UPDATE SET beat = lease.beat + 1, held_at = excluded.held_at"

@@ -23,7 +23,7 @@ MOST = 2000  # combinations of names tried for a match whose players have severa
 class NameCheck:
     """Collects, event by event, what is wrong with the names of a ladder's players.
 
-    merged  by id of a merged player: whom they belong to now, as the ladder's corrections say; None: not known
+    merged  the present player of each merged one, as the ladder's corrections say; None: not known
     """
 
     def __init__(self, store: Store, merged: Mapping[int, int] | None) -> None:
@@ -53,8 +53,9 @@ class NameCheck:
         name, folded, merged_into, _ = identity
         target = merged_into if self._merged is None else self._merged.get(player)
         if merged_into != target:
-            by_table = "nobody" if merged_into is None else f"player #{merged_into}"
-            by_ledger = "nobody" if target is None else f"player #{target}"
+            by_table, by_ledger = (
+                f"player #{into}" if into is not None else "no player" for into in (merged_into, target)
+            )
             return f"player {name!r} is merged into {by_table}; the ledger says {by_ledger}"
         if not names:
             return f"no name leads to player {name!r}"
@@ -64,9 +65,9 @@ class NameCheck:
             return f"player {name!r} is searched as {folded!r}"
         return None
 
-    def add_matches(self, found: Sequence[Event]) -> None:
+    def add_matches(self, events: Sequence[Event]) -> None:
         """Check the names of the players of these events, which are whole."""
-        matches = [event for event in found if event.kind == Kind.MATCH]
+        matches = [event for event in events if event.kind == Kind.MATCH]
         if not matches:
             return
         packed = [bytes(event.players or b"") for event in matches]

@@ -97,12 +97,12 @@ def verify(
             differences.append("the divisions of players are not as they were recorded")
         same_engine = head.engine == engine_of(plan.last_rules.system)
         states, more = _compare_states(store, head, plan, roster, has_moves=same_engine)
-        sizes, found = (head.position, matches, len(roster)), (*differences, *states)
-        return Verification(ladder, *sizes, found, head.due, same_engine, (*more, *names.damage))
+        sizes, different = (head.position, matches, len(roster)), (*differences, *states)
+        return Verification(ladder, *sizes, different, head.due, same_engine, (*more, *names.damage))
 
 
 def _merged(store: Store, head: Head) -> Mapping[int, int] | None:
-    """Who was merged into whom by the ladder's corrections; None: they cannot be read."""
+    """The present player of each merged one by the ladder's corrections; None: they cannot be read."""
     try:
         return corrections.read_plan(store, head, head.corrected).merged
     except StoreError:
@@ -170,7 +170,7 @@ def _compare_states(
 
 def _later_states(live: Roster, roster: Roster) -> list[str]:
     """Signs that the live states include matches that the ledger does not have any more."""
-    played, replayed = (int(one.tally["matches"].sum()) for one in (live, roster))
+    played, replayed = (int(states.tally["matches"].sum()) for states in (live, roster))
     is_later = live.time is not None and (roster.time is None or live.time > roster.time)
     if played <= replayed and not is_later:
         return []
