@@ -13,7 +13,7 @@ class Asking:
     """
 
     def __init__(self, app, headers=None):
-        self._loop = asyncio.new_event_loop()
+        self.loop = self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
         transport = httpx.ASGITransport(app, raise_app_exceptions=False)

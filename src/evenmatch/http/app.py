@@ -19,6 +19,8 @@ from evenmatch.http.middleware.error_boundary import ErrorBoundary
 from evenmatch.http.middleware.fast_path import FastPath
 from evenmatch.http.middleware.request_lifecycle import RequestLifecycle
 from evenmatch.http.middleware.response_cache import ResponseCache
+from evenmatch.http.models.ladder_changes import StartingRatings
+from evenmatch.http.models.matches import BatchReport, MatchReport
 from evenmatch.http.models.problems import Fault, Problem
 from evenmatch.http.problems import MEDIA_TYPE, OTHERS, ProblemKind, make_problem, refusal, respond
 from evenmatch.http.request_context import context_of
@@ -32,6 +34,7 @@ TOLD = """Ratings, standings and even matches for competitive games.
 
 Send your key as `Authorization: Bearer em_…`. Times are ISO 8601 in UTC. Lists come in pages: send `next` back as
 `cursor`. Errors are `application/problem+json`. Reads have an `ETag`. Names in an address are percent-encoded."""
+READ_BY_ENDPOINTS = (MatchReport, BatchReport, StartingRatings)  # bodies, which FastAPI does not know
 ANSWERS: dict[int | str, dict[str, Any]] = {
     status: {"description": title, "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}}
     for status, title in (
@@ -101,16 +104,17 @@ def endpoints(site: Site, lifespan: Lifespan | None = None) -> FastAPI:
 
 
 def _describe_problems(app: FastAPI) -> None:
-    """Add the schema of problems to the OpenAPI document."""
+    """Add the schemas of problems, and of bodies that endpoints read themselves, to the OpenAPI document."""
     generate = app.openapi
 
     def document() -> dict[str, Any]:
         if app.openapi_schema is None:
             generated = generate()
             schemas = generated.setdefault("components", {}).setdefault("schemas", {})
-            schema = Problem.model_json_schema(ref_template="#/components/schemas/{model}")
-            schemas.update(schema.pop("$defs", {}))
-            schemas["Problem"] = schema
+            for model in (Problem, *READ_BY_ENDPOINTS):
+                schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
+                schemas.update(schema.pop("$defs", {}))
+                schemas[model.__name__] = schema
             for unused in ("HTTPValidationError", "ValidationError"):
                 schemas.pop(unused, None)
         return app.openapi_schema or generated

@@ -31,6 +31,12 @@ class Options(BaseSettings):
     open_burst: int = Field(100, ge=1, description="As `burst`, for each client address without a key.")
     body_limit: int = Field(8 * MEGABYTE, ge=1024, description="Largest request body, in bytes.")
     batch_limit: int = Field(1000, ge=1, le=10_000, description="Most matches in one batch report.")
+    team_limit: int = Field(
+        10_000, ge=2, description="Most teams in one match, on any ladder; the setting team_limit of a ladder is lower."
+    )
+    player_limit: int = Field(
+        10_000, ge=2, description="Most players in one match, on any ladder; see the setting player_limit of a ladder."
+    )
     cors_origins: tuple[str, ...] = Field(
         (), description='Origins whose pages may read responses (CORS), as a JSON list: ["https://game.example"].'
     )

@@ -28,6 +28,7 @@ from evenmatch.service.callers.tokens import Tokens
 from evenmatch.service.daily_decay import DailyDecay
 from evenmatch.service.kernels import Compilation, Kernels
 from evenmatch.service.live_matches.live_match_service import Running
+from evenmatch.service.match_limits import MatchLimits
 from evenmatch.service.queues.auto_policies import AutoPolicies
 from evenmatch.service.queues.queue_service import QueueService
 from evenmatch.service.service import Service
@@ -50,6 +51,7 @@ def site_over(service: Service, options: Options, compilation: Compilation | Non
         lambda parts: log.info("compiling", parts=list(parts), once="per installation"),
         lambda error: log.warning("kernels", error=str(error)),
     )
+    service.match_limits = MatchLimits(options.team_limit, options.player_limit)
     site = Site(
         service=service,
         options=options,

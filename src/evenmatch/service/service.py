@@ -17,6 +17,7 @@ from evenmatch.match import Match
 from evenmatch.service import corrections, ladders, players, seasons
 from evenmatch.service.corrections import Preview
 from evenmatch.service.ladders import ChangeRules, CorrectionRequest, Ladder, PlannedCorrection, is_done
+from evenmatch.service.match_limits import MatchLimits
 from evenmatch.service.queries.standings import StandingsCache, View, divide, take
 from evenmatch.service.recording import imports
 from evenmatch.service.recording.imports import ImportResult
@@ -118,6 +119,15 @@ class Service(Transacting):
 
     # matches
 
+    @property
+    def match_limits(self) -> MatchLimits:
+        """The largest match, whatever its ladder allows."""
+        return self._recorder.limits
+
+    @match_limits.setter
+    def match_limits(self, limits: MatchLimits) -> None:
+        self._recorder.limits = limits
+
     def record(self, match: Match, *, rated: bool = True) -> MatchReceipt:
         """Record a match on its ladder and rate it; the match is durable when this returns.
 
@@ -151,7 +161,11 @@ class Service(Transacting):
     ) -> ImportResult:
         """Add past matches from a table; see recording.imports.import_matches."""
         imported = imports.import_matches(
-            self.database, ladder, matches, self.clock, rated=rated, skip_bad=skip_bad, progress=progress
+            *(self.database, ladder, matches, self.clock),
+            rated=rated,
+            skip_bad=skip_bad,
+            progress=progress,
+            limits=self.match_limits,
         )
         self.divide(ladder)
         return imported

@@ -74,6 +74,10 @@ class Running:
         queue       the queue whose rules penalize players who leave; None: no penalties
         """
         with self._write(ladder) as (store, head):
+            limits = self._service.match_limits.on(ladder, Settings.read(head.settings))
+            reason = limits.refusal(len(teams), sum(map(len, teams)))
+            if reason is not None:
+                raise InputError(f"match {match_id!r} {reason}")
             match = announce(store, head, match_id, teams, started_at, expires_in, queue, self._clock())
             return status_of(store, ladder, match)
 
