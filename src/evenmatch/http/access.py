@@ -8,7 +8,8 @@ from fastapi import Depends, Request
 from fastapi.security import HTTPBearer
 from starlette.types import Scope
 
-from evenmatch.errors import AccessError, StoreError, UnknownNameError, UsageError
+from evenmatch.errors import AccessError, RateLimitError, StoreError, UnknownNameError, UsageError
+from evenmatch.http.connections import Connection, client_address
 from evenmatch.http.path_text import is_text
 from evenmatch.http.request_context import context_of
 from evenmatch.http.site import Site, site_of
@@ -56,8 +57,7 @@ def _may_somewhere(caller: Caller, scope: str) -> bool:
 
 
 async def _authenticate(site: Site, request: Request) -> Caller:
-    """The caller. A wrong key counts against the limit of its client address, which slows down guessing."""
-    context = context_of(request.scope)
+    """The caller. A wrong key counts against the limit of wrong keys of its client address."""
     text = request.headers.get("authorization")
     if text is None:
         allow(site, request.scope, ANYONE)
@@ -65,10 +65,16 @@ async def _authenticate(site: Site, request: Request) -> Caller:
     try:
         caller = await _verified(site, request, text)
     except AccessError:
-        context.actor, context.allowance = "(unknown)", site.open_limit.take(_address(request.scope))
+        _count_wrong_key(site, request.scope)
         raise
     allow(site, request.scope, caller)
     return caller
+
+
+def _count_wrong_key(site: Site, scope: Scope) -> None:
+    """Count a wrong key, apart from requests without a key, which are no fault. Raises RateLimitError."""
+    context = context_of(scope)
+    context.actor, context.allowance = "(unknown)", site.wrong_key_limit.take(client_of(scope))
 
 
 def recalled(site: Site, scope: Scope) -> Caller | None:
@@ -95,12 +101,36 @@ async def identified(site: Site, scope: Scope) -> Caller | None:
         return None
 
 
+async def sender_in_head(site: Site, scope: Scope) -> Caller:
+    """The caller that the head of a request names, before its body is read; a signature cannot be checked then.
+
+    Raises AccessError for strangers, whose request is counted; StoreError.
+    """
+    text = next((value.decode("latin-1") for name, value in scope["headers"] if name == b"authorization"), None)
+    if text is None:
+        allow(site, scope, ANYONE)
+        raise AccessError(f"no key was sent; {ACCEPTED}")
+    try:
+        caller = await identified(site, scope)
+        if caller is not None:
+            return caller
+        refused = context_of(scope).refused
+        if refused is not None:
+            raise refused
+        return await site.work(site.keys.caller, signing.read(text).key)
+    except AccessError:
+        _count_wrong_key(site, scope)
+        raise
+
+
 def allow(site: Site, scope: Scope, caller: Caller) -> None:
     """Count a request against its caller's rate limit. Raises RateLimitError, without counting, if exceeded."""
     context = context_of(scope)
     context.actor = caller.actor
+    if caller is not ANYONE:
+        recognise(scope)
     if caller is ANYONE:
-        context.allowance = site.open_limit.take(_address(scope))
+        context.allowance = site.open_limit.take(client_of(scope))
     elif caller.player is None:
         context.allowance = site.key_limit.take(caller.key)
     else:
@@ -135,13 +165,19 @@ async def _verified(site: Site, request: Request, text: str) -> Caller:
 
 async def _looked_up(site: Site, scope: Scope, text: str) -> Caller | None:
     """The caller of a key or token, from the database; None for other credentials. Raises AccessError."""
-    site.open_limit.check(_address(scope))  # no database query for an address that sent many wrong keys
     scheme, _, credentials = text.partition(" ")
     if scheme.lower() != "bearer":
         return None
     credentials = credentials.strip()
-    verify = site.keys.authenticate if credentials.startswith("em_") else site.tokens.verify
-    return await site.work(verify, credentials)
+    is_key = credentials.startswith("em_")
+    try:
+        site.wrong_key_limit.check(client_of(scope))
+    except RateLimitError:  # no query for each further wrong key, but good keys of that address are let in
+        caller = await site.work(site.keys.authenticate_known if is_key else site.tokens.verify_known, credentials)
+        if caller is None:
+            raise
+        return caller
+    return await site.work(site.keys.authenticate if is_key else site.tokens.verify, credentials)
 
 
 def _target(scope: Scope) -> str:
@@ -150,9 +186,17 @@ def _target(scope: Scope) -> str:
     return f"{scope['path']}?{query}" if query else str(scope["path"])
 
 
-def _address(scope: Scope) -> str:
+def client_of(scope: Scope) -> str:
+    """The client address that limits count, as a trusted load balancer told it."""
     client = scope.get("client")
-    return client[0] if client else "?"
+    return client_address(client[0]) if client else "?"
+
+
+def recognise(scope: Scope) -> None:
+    """Note that the caller is known, so that the connection is not closed for others'."""
+    connection: Connection | None = scope.get("evenmatch.connection")
+    if connection is not None and not connection.is_known:
+        connection.recognise()
 
 
 Reader = Annotated[Caller, Depends(RequireScope("read", open_read=True))]

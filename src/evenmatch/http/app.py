@@ -22,14 +22,14 @@ from evenmatch.http.middleware.response_cache import ResponseCache
 from evenmatch.http.models.ladder_changes import StartingRatings
 from evenmatch.http.models.matches import BatchReport, MatchReport
 from evenmatch.http.models.problems import Fault, Problem
+from evenmatch.http.path_text import is_api
 from evenmatch.http.problems import MEDIA_TYPE, OTHERS, ProblemKind, make_problem, refusal, respond
-from evenmatch.http.request_context import context_of
+from evenmatch.http.request_context import BodyRefusedError, context_of
 from evenmatch.http.routes import ROUTERS
 from evenmatch.http.site import Site
 
 Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[None]]
 Pages = Callable[[Site], ASGIApp]  # creates the web site
-OURS = ("/v1/", "/healthz", "/readyz", "/metrics")  # paths of the API; all others belong to the web site
 TOLD = """Ratings, standings and even matches for competitive games.
 
 Send your key as `Authorization: Bearer em_…`. Times are ISO 8601 in UTC. Lists come in pages: send `next` back as
@@ -63,14 +63,14 @@ def application(site: Site, lifespan: Lifespan | None = None, pages: Pages | Non
             allow_headers=["Authorization", "Content-Type", "If-None-Match", "X-Request-Id"],
             expose_headers=["ETag", "X-Request-Id", "RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"],
         )
-    return RequestLifecycle(app, site.metrics, site.options.body_limit)
+    return RequestLifecycle(app, site)
 
 
 def _with_pages(api: ASGIApp, pages: ASGIApp) -> ASGIApp:
     """The API at its own paths, and the web site at all others."""
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        is_page = scope["type"] == "http" and not scope["path"].startswith(OURS)
+        is_page = scope["type"] == "http" and not is_api(scope["path"])
         await (pages if is_page else api)(scope, receive, send)
 
     return app
@@ -154,6 +154,8 @@ def _reason(error: dict[str, Any]) -> str:
 
 async def _http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
+    if isinstance(error, BodyRefusedError):
+        return respond(error.problem)
     kind = OTHERS.get(error.status_code, ProblemKind(error.status_code, "http", str(error.detail)))
     response = _respond(request, kind, f"{request.method} {request.url.path[:200]}: {error.detail}")
     response.headers.update(error.headers or {})

@@ -65,11 +65,14 @@ OTHERS = {
     400: ProblemKind(400, "malformed", "The request cannot be read"),
     404: ProblemKind(404, "unknown-address", "Nothing exists at this address"),
     405: ProblemKind(405, "method", "This address does not support the method"),
+    408: ProblemKind(408, "timeout", "The request did not arrive in time"),
     413: ProblemKind(413, "too-large", "The body is too large"),
     422: ProblemKind(422, "bad-value", "A value is not accepted"),
+    431: ProblemKind(431, "large-head", "The head of the request is too large"),
     500: ProblemKind(500, "internal", "Internal server error"),
     503: ProblemKind(503, "stopping", "This process is about to stop"),
 }
+BUSY = ProblemKind(503, "busy", "This process has too much to do")
 STARTING = ProblemKind(503, "starting", "This process is getting ready")
 DATABASE_AGAIN = 1  # seconds after which to retry a request that failed because the database did not answer
 
@@ -121,12 +124,17 @@ def make_problem(
 
 def refusal(error: EvenmatchError, request_id: str) -> Response:
     """The response for an EvenmatchError; details of a database error go only to the log."""
+    return respond(refused_problem(error, request_id))
+
+
+def refused_problem(error: EvenmatchError, request_id: str) -> Problem:
+    """The problem of that response."""
     if isinstance(error, StoreError):
         log.error("database", request=request_id, error=str(error))
         error = StoreError(
             "the database does not answer; nothing was partly stored: send the request again with the same id"
         )
-    return respond(problem_of(error, request_id))
+    return problem_of(error, request_id)
 
 
 def respond(problem: Problem) -> Response:

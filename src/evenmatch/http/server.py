@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import logging
 import os
 import signal
 import socket
@@ -19,9 +20,14 @@ from fastapi import FastAPI
 from evenmatch.errors import EvenmatchError, UsageError
 from evenmatch.http import service_metrics
 from evenmatch.http.app import Pages, application
+from evenmatch.http.connections import Connections
+from evenmatch.http.http_protocol import ProtocolLimits, limited_protocol
 from evenmatch.http.logs import log
+from evenmatch.http.open_files import choose_limits
 from evenmatch.http.options import Options
+from evenmatch.http.repeated_log import RepeatedWarnings, repeated
 from evenmatch.http.site import Site
+from evenmatch.http.trusted_proxies import TrustedProxies
 from evenmatch.service.callers.audit_trail import Audit
 from evenmatch.service.callers.keys import Keys
 from evenmatch.service.callers.tokens import Tokens
@@ -38,6 +44,7 @@ from evenmatch.service.webhooks.subscriptions import Webhooks
 Worker = tuple[str, Callable[[threading.Event], None]]
 INTERRUPTED = 130  # the exit code
 AGAIN = 1.0  # seconds until a worker that failed with a bug is restarted
+FLUSH = 5.0  # seconds between two looks at what was only counted for the log
 PATIENCE = 10.0  # seconds that a background worker has to stop
 
 
@@ -62,6 +69,7 @@ def site_over(service: Service, options: Options, compilation: Compilation | Non
         running=Running(service),
         webhooks=Webhooks(service, allow_private=options.private_webhooks),
         kernels=kernels,
+        connections=Connections(choose_limits(options), TrustedProxies(options.trusted_proxies)),
     )
     service_metrics.watch(site)
     return site
@@ -96,16 +104,26 @@ async def beside(site: Site) -> AsyncIterator[None]:
         thread.start()
     site.kernels.begin()
     _tune_interpreter()
+    flushing = asyncio.create_task(_flush_log())
     try:
         yield
     finally:
         site.stopping.set()
         stop.set()
+        flushing.cancel()
+        repeated.flush(everything=True)
         await asyncio.to_thread(site.kernels.stop)
         await asyncio.to_thread(site.jobs.stop, PATIENCE)
         for thread in threads:
             await asyncio.to_thread(thread.join, PATIENCE)
         site.threads.shutdown(wait=True)
+
+
+async def _flush_log() -> None:
+    """Log what was only counted since the last minute."""
+    while True:
+        await asyncio.sleep(FLUSH)
+        repeated.flush()
 
 
 def _tune_interpreter() -> None:
@@ -202,13 +220,23 @@ def serve(
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         async with beside(site):
-            log.info("serving", address=address_of(listening), database=service.database.shown)
+            log.info(
+                "serving",
+                address=address_of(listening),
+                database=service.database.shown,
+                connections=site.connections.limits.total,
+            )
             ready()
             yield
         log.info("stopped")
 
+    protocol_limits = ProtocolLimits(options.head_within, float(options.body_rate))
     config = uvicorn.Config(
         application(site, lifespan, pages),
+        http=limited_protocol(site.connections, protocol_limits, site.metrics.count_refused_connection),
+        ws="none",
+        proxy_headers=bool(options.trusted_proxies),
+        forwarded_allow_ips=list(options.trusted_proxies),
         lifespan="on",
         log_config=None,
         access_log=False,
@@ -217,8 +245,9 @@ def serve(
         timeout_graceful_shutdown=options.stop_within,
         timeout_keep_alive=75,
         backlog=2048,
-        h11_max_incomplete_event_size=64 * 1024,
     )
+    for library in ("uvicorn.error", "asyncio"):
+        logging.getLogger(library).addFilter(RepeatedWarnings())
     server = _Server(config, site)
     server.run([listening])
     if not server.started:

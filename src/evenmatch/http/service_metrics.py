@@ -27,11 +27,19 @@ TICKS = (0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 def watch(site: Site) -> None:
     """Add these metrics to those of the process."""
     site.metrics.registry.register(Figures(ActivityReader(site.queue_service)))
-    waiting = "Requests that wait for a change of a ticket: long polls and streams."
-    site.metrics.watch("evenmatch_waiting_requests", waiting, (), lambda: [((), float(len(site.ticket_notifications)))])
+    waiting = "Requests that wait for a change: long polls and streams."
+    site.metrics.watch("evenmatch_waiting_requests", waiting, (), lambda: [((), float(len(site.waiting)))])
+    opened = "Open connections, and the most that may be open."
+    site.metrics.watch("evenmatch_connections", opened, ("which",), lambda: _connections(site))
+    held = "Bytes of request bodies in memory."
+    site.metrics.watch("evenmatch_body_bytes", held, (), lambda: [((), float(site.bodies.total))])
     backend = site.service.database.url.get_backend_name()
     build = "The version of evenmatch and the kind of database; the value is always 1."
     site.metrics.watch("evenmatch_build", build, ("version", "database"), lambda: [((__version__, backend), 1.0)])
+
+
+def _connections(site: Site) -> list[tuple[tuple[str, ...], float]]:
+    return [(("open",), float(len(site.connections))), (("most",), float(site.connections.limits.total))]
 
 
 class TimedMatchmaker(Matchmaker):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from urllib.parse import urlencode
 
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Match, Route, Router
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -15,7 +15,7 @@ from evenmatch.errors import AccessError, EvenmatchError, ForbiddenError, Unknow
 from evenmatch.http import path_text
 from evenmatch.http.logs import log
 from evenmatch.http.problems import kind_of
-from evenmatch.http.request_context import context_of
+from evenmatch.http.request_context import BodyRefusedError, context_of
 from evenmatch.http.site import Site
 from evenmatch.service.callers.sessions import Session
 from evenmatch.service.queries.visibility import Visibility
@@ -71,6 +71,11 @@ async def _respond(shared: SharedState, request: Request, page: PageRoute) -> Re
         return await page.handler(visit)
     except EvenmatchError as error:
         return await _error_response(visit, page, error)
+    except BodyRefusedError as error:
+        told = {"title": error.problem.title, "told": f"{error.problem.detail}.", "meant": None}
+        return await visit.show("error", told, error.problem.status)
+    except ClientDisconnect:
+        raise  # nobody waits for a page
     except Exception as error:
         log.error("bug", request=visit.request_id, method=request.method, path=request.url.path, exc_info=error)
         message = f"This is a bug in evenmatch. The server log has the details under {visit.request_id}."

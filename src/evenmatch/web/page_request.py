@@ -19,6 +19,7 @@ from evenmatch.http.request_context import context_of
 from evenmatch.http.site import Site
 from evenmatch.service.callers.access import ANYONE, Caller
 from evenmatch.service.callers.audit_entry import AuditEntry
+from evenmatch.service.callers.credential_checks import Credential
 from evenmatch.service.callers.sessions import LASTS, Session
 from evenmatch.service.queries.ladder_queries import LadderQueries
 from evenmatch.web import assets
@@ -95,6 +96,12 @@ class PageRequest:
         if self.session is not None:
             return self.session.caller
         return ANYONE if self.site.options.open_reads else None
+
+    @property
+    def credential(self) -> Credential | None:
+        """What the visitor was let in by; None: not logged in."""
+        session = self.session
+        return None if session is None else Credential(session.caller.issuer, session.until, session=session.name)
 
     @cached_property
     def ladder(self) -> str:

@@ -18,7 +18,7 @@ from evenmatch.http.access import allow, identified
 from evenmatch.http.path_text import as_meant, is_text
 from evenmatch.http.problems import refusal
 from evenmatch.http.request_bodies import QUICK
-from evenmatch.http.request_context import BodyTooLargeError, context_of
+from evenmatch.http.request_context import context_of
 from evenmatch.http.responses import encoded, send_at_once
 from evenmatch.http.routes.tickets import check_join, done
 from evenmatch.http.site import Site
@@ -123,21 +123,16 @@ class FastPath:
 
 
 class _ReplayableBody:
-    """The messages of a body, which can be received again from the first one, including a final error."""
+    """The messages of a body, which can be received again from the first one."""
 
     def __init__(self, receive: Receive) -> None:
         self._receive = receive
         self._read: list[Message] = []
-        self._error: BodyTooLargeError | None = None
 
     async def whole(self) -> bytes | None:
-        """Read the whole body; None if the client disconnected or the body is too large."""
+        """Read the whole body; None if the client disconnected. Raises BodyRefusedError."""
         while True:
-            try:
-                message = await self._receive()
-            except BodyTooLargeError as error:
-                self._error = error
-                return None
+            message = await self._receive()
             self._read.append(message)
             if message["type"] != "http.request":
                 return None
@@ -148,6 +143,4 @@ class _ReplayableBody:
         """The next message, as ASGI `receive`."""
         if self._read:
             return self._read.pop(0)
-        if self._error is not None:
-            raise self._error
         return await self._receive()
