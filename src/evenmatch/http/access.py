@@ -8,7 +8,7 @@ from fastapi import Depends, Request
 from fastapi.security import HTTPBearer
 from starlette.types import Scope
 
-from evenmatch.errors import AccessError, RateLimitError, StoreError, UnknownNameError, UsageError
+from evenmatch.errors import AccessError, HostError, RateLimitError, StoreError, UnknownNameError, UsageError
 from evenmatch.http.connections import Connection, client_address
 from evenmatch.http.path_text import is_text
 from evenmatch.http.request_context import context_of
@@ -60,6 +60,8 @@ async def _authenticate(site: Site, request: Request) -> Caller:
     """The caller. A wrong key counts against the limit of wrong keys of its client address."""
     text = request.headers.get("authorization")
     if text is None:
+        if site.options.open_reads:
+            check_host(site, request.scope)
         allow(site, request.scope, ANYONE)
         return ANYONE
     try:
@@ -81,7 +83,7 @@ def recalled(site: Site, scope: Scope) -> Caller | None:
     """The caller, if known without a database query; None: the endpoint authenticates, or reports the error."""
     header = next((value for name, value in scope["headers"] if name == b"authorization"), None)
     if header is None:
-        return ANYONE if site.options.open_reads else None
+        return ANYONE if site.options.open_reads and _has_allowed_host(site, scope) else None
     try:
         return _remembered(site, header.decode("latin-1"))
     except AccessError:
@@ -187,9 +189,21 @@ def _target(scope: Scope) -> str:
 
 
 def client_of(scope: Scope) -> str:
-    """The client address that limits count, as a trusted load balancer told it."""
+    """The client address that limits count, from a trusted load balancer if there is one."""
     client = scope.get("client")
     return client_address(client[0]) if client else "?"
+
+
+def check_host(site: Site, scope: Scope) -> None:
+    """Raise HostError for a request under a name that is not allowed; without a key it may be a browser's."""
+    if not _has_allowed_host(site, scope):
+        hosts = [value.decode("latin-1") for name, value in scope["headers"] if name == b"host"]
+        raise HostError(", ".join(hosts))
+
+
+def _has_allowed_host(site: Site, scope: Scope) -> bool:
+    hosts = [value for name, value in scope["headers"] if name == b"host"]
+    return len(hosts) == 1 and hosts[0].decode("latin-1") in site.hosts
 
 
 def recognise(scope: Scope) -> None:

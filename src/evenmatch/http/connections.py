@@ -1,7 +1,7 @@
 """The open connections of a process: how many there are, of each address and in all, and which to close for a new one.
 
 A connection is idle until a request has arrived completely, and between two requests. Where the limit is reached, the
-connection that has been idle for longest is closed, unless its caller is known; so silent connections keep nobody out.
+connection that has been idle for longest is closed, unless its caller is known; silent ones exclude no client.
 Some connections are kept for addresses from which a known caller has asked.
 """
 

@@ -143,7 +143,7 @@ class LimitedProtocol(HttpToolsProtocol):
             self._wait_for_head()  # there were only blank lines
 
     def _check_unfinished(self, size: int) -> None:
-        """Check a request of which these bytes were not the last."""
+        """Check a request whose last bytes are still to come."""
         if self.transport.is_closing() or self._is_lingering:
             return
         self._partial_bytes += 0 if self._has_progress else size
@@ -170,7 +170,7 @@ class LimitedProtocol(HttpToolsProtocol):
         super().on_url(url)
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Add a header. Those after a body, which nobody needs, are left out."""
+        """Add a header. Those after a body are not needed and left out."""
         self._count_head(len(name) + len(value), 1)
         if self._in_head:
             super().on_header(name, value)
@@ -216,7 +216,7 @@ class LimitedProtocol(HttpToolsProtocol):
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
-        """Go on with the next request, unless the client still sends a body that nobody reads."""
+        """Go on with the next request, unless the client still sends a body that is not read."""
         is_unread = self._in_body
         super().on_response_complete()
         if is_unread:

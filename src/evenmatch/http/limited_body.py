@@ -92,7 +92,7 @@ class LimitedBody:
             raise self._problem(OTHERS[413], detail)
 
     def _take(self, size: int) -> None:
-        """Hold at least so many bytes for this request, of those that this process may hold."""
+        """Hold at least this number of bytes for this request, out of those that this process may hold."""
         assert self._sender is not None
         more = size - self._held
         if more > 0:

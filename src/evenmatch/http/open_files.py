@@ -24,7 +24,7 @@ def choose_limits(options: Options) -> ConnectionLimits:
     open_files = _open_files()
     room = open_files - RESERVED
     if room < FEWEST:
-        expected = f"expected at least {RESERVED + FEWEST}, of which {RESERVED} are kept for the database and files"
+        expected = f"expected at least {RESERVED + FEWEST}: {RESERVED} are kept for the database and files"
         raise UsageError(f"this process may open {open_files} files; {expected}: {RAISE}")
     if options.connections is not None and options.connections > room:
         expected = f"expected at most {room:,}, since this process may open {open_files:,} files"

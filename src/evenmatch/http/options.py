@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
 
 from evenmatch.errors import UsageError
+from evenmatch.http.allowed_hosts import AllowedHosts
+from evenmatch.http.trusted_proxies import TrustedProxies
 
 MEGABYTE = 2**20
 
@@ -87,6 +89,17 @@ class Options(BaseSettings):
     stop_within: int = Field(
         30, ge=1, description="Seconds that running requests have to finish when the process is asked to stop."
     )
+
+    @field_validator("trusted_proxies")
+    @classmethod
+    def _check_proxies(cls, entries: tuple[str, ...]) -> tuple[str, ...]:
+        return TrustedProxies(entries).entries
+
+    @field_validator("hosts")
+    @classmethod
+    def _check_hosts(cls, entries: tuple[str, ...]) -> tuple[str, ...]:
+        AllowedHosts(entries, "")
+        return entries
 
 
 def read_options(given: Mapping[str, object]) -> Options:

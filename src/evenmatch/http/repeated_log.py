@@ -15,7 +15,7 @@ EVERY = 60.0  # seconds between two lines of an event
 
 @dataclass
 class _Repeated:
-    """What has happened since the last line of an event: how often, and the fields of the last time."""
+    """The repetitions of an event since its last line: their number, and the fields of the last one."""
 
     since: float
     count: int

@@ -248,6 +248,8 @@ def serve(
     )
     for library in ("uvicorn.error", "asyncio"):
         logging.getLogger(library).addFilter(RepeatedWarnings())
+    if "FORWARDED_ALLOW_IPS" in os.environ:
+        log.warning("FORWARDED_ALLOW_IPS is not read", instead="EVENMATCH_TRUSTED_PROXIES")
     server = _Server(config, site)
     server.run([listening])
     if not server.started:

@@ -12,6 +12,7 @@ from typing import TypeVar
 from starlette.requests import Request
 
 from evenmatch.errors import EvenmatchError, UnknownNameError
+from evenmatch.http.allowed_hosts import AllowedHosts
 from evenmatch.http.body_memory import BodyMemory
 from evenmatch.http.cached_responses import CachedResponses
 from evenmatch.http.connections import Connections
@@ -87,6 +88,7 @@ class Site:
         self.open_limit = RateLimit(options.open_rate, options.open_burst)
         self.wrong_key_limit = RateLimit(options.open_rate, options.open_burst)
         self.bodies = BodyMemory(options.body_memory)
+        self.hosts = AllowedHosts(options.hosts, options.host)
 
     def reading(self, caller: Caller) -> LadderQueries:
         """The queries on ladders, with the results that this caller may see."""

@@ -25,7 +25,7 @@ CheckEnded = Callable[[Collection[Credential]], Awaitable[set[Credential]]]
 
 
 class Waiter:
-    """A request that waits. is_over: nobody waits for its response any more, or nobody may have it.
+    """A request that waits. is_over: the client has hung up, or its access has ended.
 
     wake  is called by whoever has news
     """
@@ -141,7 +141,7 @@ class WaitingRequests:
 
 
 def credential_of(request: Request, caller: Caller) -> Credential | None:
-    """What a request of the API was let in by; None: reads are open to all."""
+    """The credential of a request of the API; None: reads are open to all."""
     if caller is ANYONE:
         return None
     text = request.headers.get("authorization", "").partition(" ")[2].strip()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from evenmatch.errors import InputError
 from evenmatch.service.settings import Settings
 
 
@@ -32,6 +33,12 @@ class MatchLimits(NamedTuple):
             f"has {teams:,} teams with {players:,} players; expected at most {self.teams:,} teams and "
             f"{self.players:,} players, which are the limits {self.whose}"
         )
+
+    def check(self, what: str, teams: int, players: int) -> None:
+        """Raise InputError, which names `what`, for a match of this size that is refused."""
+        reason = self.refusal(teams, players)
+        if reason is not None:
+            raise InputError(f"{what} {reason}")
 
 
 LARGEST = MatchLimits()

@@ -17,10 +17,9 @@ from evenmatch.match import Match
 from evenmatch.service import corrections, ladders, players, seasons
 from evenmatch.service.corrections import Preview
 from evenmatch.service.ladders import ChangeRules, CorrectionRequest, Ladder, PlannedCorrection, is_done
-from evenmatch.service.match_limits import MatchLimits
+from evenmatch.service.match_limits import LARGEST
 from evenmatch.service.queries.standings import StandingsCache, View, divide, take
 from evenmatch.service.recording import imports
-from evenmatch.service.recording.imports import ImportResult
 from evenmatch.service.recording.receipts import MatchReceipt
 from evenmatch.service.recording.recorder import Outcome, Recorder
 from evenmatch.service.recording.report_batch import ReportBatch
@@ -53,7 +52,8 @@ class Service(Transacting):
     def __init__(self, database: Database, clock: Callable[[], int] = microseconds) -> None:
         super().__init__(database, clock)
         self._boards = StandingsCache(database)
-        self._recorder = Recorder(database, self._boards, clock)
+        self.match_limits = LARGEST
+        self._recorder = Recorder(database, self._boards, clock, lambda: self.match_limits)
 
     @classmethod
     def open(cls, url: str = DATABASE, clock: Callable[[], int] = microseconds) -> Service:
@@ -119,15 +119,6 @@ class Service(Transacting):
 
     # matches
 
-    @property
-    def match_limits(self) -> MatchLimits:
-        """The largest match, whatever its ladder allows."""
-        return self._recorder.limits
-
-    @match_limits.setter
-    def match_limits(self, limits: MatchLimits) -> None:
-        self._recorder.limits = limits
-
     def record(self, match: Match, *, rated: bool = True) -> MatchReceipt:
         """Record a match on its ladder and rate it; the match is durable when this returns.
 
@@ -158,15 +149,10 @@ class Service(Transacting):
         rated: bool = True,
         skip_bad: bool = False,
         progress: Progress | None = None,
-    ) -> ImportResult:
+    ) -> imports.ImportResult:
         """Add past matches from a table; see recording.imports.import_matches."""
-        imported = imports.import_matches(
-            *(self.database, ladder, matches, self.clock),
-            rated=rated,
-            skip_bad=skip_bad,
-            progress=progress,
-            limits=self.match_limits,
-        )
+        target = (self.database, ladder, matches, self.clock, self.match_limits)
+        imported = imports.import_matches(*target, rated=rated, skip_bad=skip_bad, progress=progress)
         self.divide(ladder)
         return imported
 

@@ -25,7 +25,7 @@ class ErrorBoundary:
         try:
             await self._app(scope, receive, send)
         except ClientDisconnect:
-            return  # nobody waits for a response
+            return  # the client has hung up
         except BodyRefusedError as error:
             if context.status:
                 raise

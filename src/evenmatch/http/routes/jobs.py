@@ -75,10 +75,10 @@ async def get_job(job: str, request: Request, caller: AnyAdmin, wait: Wait = 0.0
 
     if wait > 0:
         async with site.waiting.poll(request, caller) as waiter:
-            found = await until(look, lambda current: current.state != "running", wait, waiter)
+            status = await until(look, lambda current: current.state != "running", wait, waiter)
     else:
-        found = await look()
-    return read(request, job_out(found))
+        status = await look()
+    return read(request, job_out(status))
 
 
 @router.get("/jobs", response_model=JobsPage, operation_id="list_jobs")

@@ -12,7 +12,7 @@ from evenmatch.service.callers.tokens import Tokens
 
 
 class Credential(NamedTuple):
-    """What a request was let in by.
+    """The credential of a request.
 
     key         the id of the API key, or of the key that issued the token or began the session
     expires_at  of the token or session, in microseconds since the epoch; None: the key's expiry alone counts
@@ -52,7 +52,7 @@ class CredentialChecks:
         """Those whose token is signed by neither secret any more; looked for only after a secret was replaced."""
         secrets = self._tokens.secrets_digest()
         before, self._secrets = self._secrets, secrets
-        return set() if before == secrets else {one for one in credentials if one.token and not self._is_good(one)}
+        return set() if before == secrets else {each for each in credentials if each.token and not self._is_good(each)}
 
     def _is_good(self, credential: Credential) -> bool:
         try:

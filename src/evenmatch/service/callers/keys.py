@@ -184,8 +184,8 @@ class Keys:
         """Those of the keys with these ids that are unknown, revoked or expired, as the database says now."""
         now = self._clock()
         with self._database.read() as store:
-            found = {key: api_keys.read(store, key) for key in sorted(set(keys))}
-        return {key for key, stored in found.items() if stored is None or stored[0].state(now) != "good"}
+            stored_keys = {key: api_keys.read(store, key) for key in sorted(set(keys))}
+        return {key for key, stored in stored_keys.items() if stored is None or stored[0].state(now) != "good"}
 
     def is_remembered(self, key: str) -> bool:
         """Whether the key of this id can be checked without reading the database."""

@@ -75,9 +75,7 @@ class Running:
         """
         with self._write(ladder) as (store, head):
             limits = self._service.match_limits.on(ladder, Settings.read(head.settings))
-            reason = limits.refusal(len(teams), sum(map(len, teams)))
-            if reason is not None:
-                raise InputError(f"match {match_id!r} {reason}")
+            limits.check(f"match {match_id!r}", len(teams), sum(map(len, teams)))
             match = announce(store, head, match_id, teams, started_at, expires_in, queue, self._clock())
             return status_of(store, ladder, match)
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from evenmatch.errors import InputError, UnknownNameError
+from evenmatch.errors import UnknownNameError
 from evenmatch.ledger.store import Head, Store
 from evenmatch.ledger.tables import appearances, corrections, player_identities, player_states, seasons
 from evenmatch.service import ladders, stored_queues
@@ -323,9 +323,7 @@ class LadderQueries(Transacting):
         with self._read(ladder) as (store, head):
             self._visibility(head).check("odds", ladder)
             limits = self.service.match_limits.on(ladder, Settings.read(head.settings))
-            reason = limits.refusal(len(teams), sum(map(len, teams)))
-            if reason is not None:
-                raise InputError(f"the line-up {reason}")
+            limits.check("the line-up", len(teams), sum(map(len, teams)))
             return prospects(store, head, self.clock(), teams, query)
 
     def _matches(self, store: Store, head: Head, positions: Sequence[int]) -> list[MatchProfile]:

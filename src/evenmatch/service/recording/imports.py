@@ -44,18 +44,18 @@ def import_matches(
     ladder: str,
     matches: MatchTable,
     clock: Callable[[], int],
+    limits: MatchLimits = LARGEST,
     *,
     rated: bool = True,
     skip_bad: bool = False,
     progress: Progress | None = None,
-    limits: MatchLimits = LARGEST,
 ) -> ImportResult:
     """Add matches, in order of time, to the end of a ladder.
 
+    limits    the largest match, whatever the ladder allows
     rated     False: they are recorded and change no rating
     skip_bad  skip matches that are too large, that the ladder's system cannot rate, that two names of one player appear
               in, that end in the future, or whose id has other content
-    limits    the largest match, whatever the ladder allows
     Raises BadRowsError with every such match, unless skip_bad, before anything is added.
     """
     with database.read() as store:
@@ -99,8 +99,8 @@ def _without_large(matches: MatchTable, limits: MatchLimits, *, skip_bad: bool) 
     large = np.flatnonzero((teams > limits.teams) | (players > limits.players)).tolist()
     if not large:
         return matches
-    told = [(index, limits.refusal(int(teams[index]), int(players[index])) or "") for index in large]
-    return without(matches, told, skip_bad=skip_bad)
+    refusals = [(index, limits.refusal(int(teams[index]), int(players[index])) or "") for index in large]
+    return without(matches, refusals, skip_bad=skip_bad)
 
 
 def _checkpoint(store: Store, ladder: str) -> None:

@@ -14,7 +14,7 @@ from evenmatch.ledger.plan import Plan
 from evenmatch.ledger.store import Head, Store
 from evenmatch.ledger.tables import checkpoints, corrections, events, player_identities, player_states
 from evenmatch.service.group_commit import GroupCommit
-from evenmatch.service.match_limits import LARGEST, MatchLimits
+from evenmatch.service.match_limits import MatchLimits
 from evenmatch.service.queries.standings import DIVIDE, StandingsCache, View, divide, take
 from evenmatch.service.recording.ledger_append import AHEAD, Batch, ReceiptDisplay, append, to_come
 from evenmatch.service.recording.player_state_cache import PlayerStateCache, StateTransaction
@@ -33,14 +33,19 @@ class Recorder:
     """Records matches, a batch in one transaction. Threads may share it; the database's locks keep them apart.
 
     together  the group commit of callers in threads
-    limits    the largest match, whatever its ladder allows
+    limits    returns the largest match, whatever its ladder allows
     """
 
-    def __init__(self, database: Database, boards: StandingsCache, clock: Callable[[], int]) -> None:
-        self._database, self._boards, self._clock = database, boards, clock
+    def __init__(
+        self,
+        database: Database,
+        boards: StandingsCache,
+        clock: Callable[[], int],
+        limits: Callable[[], MatchLimits],
+    ) -> None:
+        self._database, self._boards, self._clock, self._limits = database, boards, clock, limits
         self._memory = PlayerStateCache()
         self._plans: dict[str, tuple[tuple[int, int], Plan]] = {}
-        self.limits = LARGEST
         self.together: GroupCommit[ReportBatch, list[Outcome]] = GroupCommit(self._record_each, weigh=len)
 
     def record(self, ladder: str, reports: ReportBatch) -> list[Outcome]:
@@ -53,10 +58,10 @@ class Recorder:
             return []
         now = self._clock()
         view = self._boards.young(ladder, now) or self._boards.view(ladder, now, fresh=False)
-        refused = _too_large(reports, self.limits.on(ladder, view.settings))
+        refused = _too_large(reports, self._limits().on(ladder, view.settings))
         if refused:  # by settings that may be some seconds old
             view = self._boards.view(ladder, now)
-            refused = _too_large(reports, self.limits.on(ladder, view.settings))
+            refused = _too_large(reports, self._limits().on(ladder, view.settings))
         outcomes: list[Outcome | None] = [refused.get(index) for index in range(len(reports))]
         spans = list(_spans(reports, refused))
         for (first, end), part in zip(spans, reports.parts(spans), strict=True):

@@ -96,7 +96,7 @@ def _check_ladder_name(name: str) -> None:
 async def keys(visit: PageRequest) -> Response:
     """Show the keys; the text of one just created is shown once."""
     response = await visit.show("keys", lambda: _keys(visit), kept=visit.once is None)
-    visit.taken(response, KEYS)
+    visit.taken(response)
     return response
 
 
@@ -219,7 +219,7 @@ def _audit(visit: PageRequest) -> Mapping[str, object]:
 async def webhooks(visit: PageRequest) -> Response:
     """Show the webhooks and their failures."""
     response = await visit.show("webhooks", lambda: _webhooks(visit), kept=visit.once is None)
-    visit.taken(response, WEBHOOKS)
+    visit.taken(response)
     return response
 
 
