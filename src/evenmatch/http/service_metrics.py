@@ -140,6 +140,7 @@ class _Families:
         self.deliveries = _gauge(
             "webhook_deliveries", "Deliveries that wait to be sent or have finally failed (dead).", ("state",)
         )
+        self.paused = _gauge("webhooks_paused", "Webhooks paused because their receivers keep failing.", ())
         self.offers = CounterMetricFamily(
             "evenmatch_offers", "Match offers by outcome; `made` counts all of them.", labels=(*by_queue, "outcome")
         )
@@ -178,6 +179,7 @@ class _Families:
                 _add_known(self.apart, labels, asdict(compared.difference))
         self.deliveries.add_metric(("waiting",), read.waiting)
         self.deliveries.add_metric(("dead",), read.dead)
+        self.paused.add_metric((), read.paused)
         for labels, number in read.offers.items():
             self.offers.add_metric(labels, number)
 

@@ -25,7 +25,7 @@ from evenmatch.ledger.store import Store
 if TYPE_CHECKING:
     import psycopg
 
-VERSION = "0009"  # of the schema that this code reads and writes: the last script in migrations/versions
+VERSION = "0012"  # of the schema that this code reads and writes: the last script in migrations/versions
 IDLE = 1.0  # seconds without use after which a connection is tested before it is used again
 PATIENCE = 60.0  # seconds to wait for another writer
 PASSWORD = re.compile(r"(?<=://)([^:/]*:)[^@]*(?=@)|([?&]\w*password=)[^&]*")
