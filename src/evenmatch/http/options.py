@@ -87,7 +87,9 @@ class Options(BaseSettings):
     log_format: Literal["json", "text"] = Field("json", description="How log lines are written to standard error.")
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="Lowest level that is logged.")
     stop_within: int = Field(
-        30, ge=1, description="Seconds that running requests have to finish when the process is asked to stop."
+        10,
+        ge=1,
+        description="Seconds from the request to stop (SIGTERM) to the end of the process, at most; half for requests.",
     )
 
     @field_validator("trusted_proxies")

@@ -27,6 +27,7 @@ from evenmatch.http.open_files import choose_limits
 from evenmatch.http.options import Options
 from evenmatch.http.repeated_log import RepeatedWarnings, repeated
 from evenmatch.http.site import Site
+from evenmatch.http.stop_deadline import BACKGROUND, REQUESTS, StopDeadline
 from evenmatch.http.trusted_proxies import TrustedProxies
 from evenmatch.service.callers.audit_trail import Audit
 from evenmatch.service.callers.keys import Keys
@@ -45,7 +46,6 @@ Worker = tuple[str, Callable[[threading.Event], None]]
 INTERRUPTED = 130  # the exit code
 AGAIN = 1.0  # seconds until a worker that failed with a bug is restarted
 FLUSH = 5.0  # seconds between two looks at what was only counted for the log
-PATIENCE = 10.0  # seconds that a background worker has to stop
 
 
 def site_over(service: Service, options: Options, compilation: Compilation | None = None) -> Site:
@@ -92,8 +92,8 @@ def matchmaking(site: Site) -> list[Worker]:
 
 
 @asynccontextmanager
-async def beside(site: Site) -> AsyncIterator[None]:
-    """Run the background workers while the block runs."""
+async def beside(site: Site, deadline: StopDeadline) -> AsyncIterator[None]:
+    """Run the background workers while the block runs; end them within their share of the time to stop."""
     stop = threading.Event()
     threads = [
         threading.Thread(target=guarded, args=(name, run, stop), name=f"evenmatch-{name}", daemon=True)
@@ -113,9 +113,9 @@ async def beside(site: Site) -> AsyncIterator[None]:
         flushing.cancel()
         repeated.flush(everything=True)
         await asyncio.to_thread(site.kernels.stop)
-        await asyncio.to_thread(site.jobs.stop, PATIENCE)
         for thread in threads:
-            await asyncio.to_thread(thread.join, PATIENCE)
+            await asyncio.to_thread(thread.join, deadline.left(BACKGROUND))
+        await asyncio.to_thread(site.jobs.stop, deadline.left(BACKGROUND))
         site.threads.shutdown(wait=True)
 
 
@@ -153,14 +153,15 @@ def guarded(name: str, run: Callable[[threading.Event], None], stop: threading.E
 class _Server(uvicorn.Server):
     """A uvicorn server that, asked to stop, ends long polls and streams at once and finishes other requests."""
 
-    def __init__(self, config: uvicorn.Config, site: Site) -> None:
+    def __init__(self, config: uvicorn.Config, site: Site, deadline: StopDeadline) -> None:
         super().__init__(config)
-        self._site = site
+        self._site, self._deadline = site, deadline
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Begin to stop the process; a second Ctrl-C ends it at once."""
         if self.should_exit and sig == signal.SIGINT:
             os._exit(INTERRUPTED)
+        self._deadline.ask()
         self._site.stopping.set()
         self.should_exit = True
 
@@ -176,6 +177,12 @@ class _Server(uvicorn.Server):
         finally:
             for number, handler in previous.items():
                 signal.signal(number, handler)
+
+
+def _note_cut(site: Site) -> None:
+    """Log what the end of the process cuts off."""
+    running = [thread.name for thread in threading.enumerate() if thread is not threading.current_thread()]
+    log.warning("cut off", after=f"{site.options.stop_within} s to stop", threads=sorted(running)[:20])
 
 
 def listen(options: Options) -> socket.socket:
@@ -209,17 +216,18 @@ def serve(
     pages: Pages | None = None,
     compilation: Compilation | None = None,
 ) -> None:
-    """Serve until Ctrl-C or SIGTERM; accepted requests are finished first.
+    """Serve until Ctrl-C or SIGTERM; accepted requests are finished first, as far as `stop_within` allows.
 
     ready  called as soon as requests are answered
     pages  the web site; None: serve only the API
     compilation  the compilation of the kernels, if it was started before
     """
     site = site_over(service, options, compilation)
+    deadline = StopDeadline(options.stop_within, site.jobs.ask_to_stop, lambda: _note_cut(site))
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        async with beside(site):
+        async with beside(site, deadline):
             log.info(
                 "serving",
                 address=address_of(listening),
@@ -242,7 +250,7 @@ def serve(
         access_log=False,
         server_header=False,
         date_header=True,
-        timeout_graceful_shutdown=options.stop_within,
+        timeout_graceful_shutdown=max(1, round(REQUESTS * options.stop_within)),
         timeout_keep_alive=75,
         backlog=2048,
     )
@@ -250,7 +258,8 @@ def serve(
         logging.getLogger(library).addFilter(RepeatedWarnings())
     if "FORWARDED_ALLOW_IPS" in os.environ:
         log.warning("FORWARDED_ALLOW_IPS is not read", instead="EVENMATCH_TRUSTED_PROXIES")
-    server = _Server(config, site)
+    server = _Server(config, site, deadline)
+    deadline.start()
     server.run([listening])
     if not server.started:
         raise EvenmatchError("the service could not start; see the log")
