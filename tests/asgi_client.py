@@ -13,11 +13,11 @@ class Asking:
     """
 
     def __init__(self, app, headers=None):
-        self._loop = asyncio.new_event_loop()
+        self.loop = self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
         transport = httpx.ASGITransport(app, raise_app_exceptions=False)
-        self._client = httpx.AsyncClient(transport=transport, base_url="http://testserver", headers=headers)
+        self._client = httpx.AsyncClient(transport=transport, base_url="http://localhost", headers=headers)
 
     def request(self, method, address, **fields):
         """Any request, with what httpx takes beside it: json, content, params, headers."""

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Self
 
 import httpx
+import psutil
 
 COMMAND = (sys.executable, "-m", "evenmatch", "serve", "--port", "0", "--db")
 SLOWEST = 60.0  # seconds in which a process must be there, or gone
@@ -18,8 +19,9 @@ SLOWEST = 60.0  # seconds in which a process must be there, or gone
 class Served:
     """`evenmatch serve` over a database, on a free port; begun anew as often as a test wishes."""
 
-    def __init__(self, db: str, folder: Path, **environment: str) -> None:
-        self._db, self._log = db, folder / "log"
+    def __init__(self, db: str, folder: Path, *, open_files: int | None = None, **environment: str) -> None:
+        """open_files: how many files the process may have open; None: as many as this one."""
+        self._db, self._log, self._open_files = db, folder / "log", open_files
         self._environment = {**os.environ, "EVENMATCH_STOP_WITHIN": "5", **environment}
         self.address = ""
         self._process: subprocess.Popen[str] | None = None
@@ -35,8 +37,9 @@ class Served:
     def launch(self) -> None:
         """Start the process, and do not wait."""
         with self._log.open("ab") as log:
+            limit = [] if self._open_files is None else ["prlimit", f"--nofile={self._open_files}"]
             self._process = subprocess.Popen(
-                [*COMMAND, self._db], stdout=subprocess.PIPE, stderr=log, text=True, env=self._environment
+                [*limit, *COMMAND, self._db], stdout=subprocess.PIPE, stderr=log, text=True, env=self._environment
             )
 
     def wait_for_address(self) -> None:
@@ -66,6 +69,12 @@ class Served:
         code = self._process.wait(SLOWEST)
         self._process.stdout.close()
         return code
+
+    @property
+    def memory(self) -> float:
+        """Megabytes that it has in memory."""
+        assert self._process is not None
+        return psutil.Process(self._process.pid).memory_info().rss / 2**20
 
     def told(self) -> str:
         """What it wrote to standard error."""

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from evenmatch import Appearance, Match, Team, from_matches
 from evenmatch.errors import InputError
-from evenmatch.history import Columns, History, fill_duration, ranges
+from evenmatch.history import Columns, History, fill_duration, ranges, team_results
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 NAN = float("nan")
@@ -240,3 +240,25 @@ def test_a_player_on_two_ladders_has_two_numbers():
     teams = Team.of("ann", place=1), Team.of("bob", place=2)
     table = from_matches([made_match(0, *teams, ladder="x"), made_match(1, *teams, ladder="y")])
     assert table.history.columns.player.tolist() == [0, 1, 2, 3]
+
+
+@given(
+    st.lists(st.lists(st.integers(1, 2**31 - 1) | st.integers(1, 3), min_size=2, max_size=9), min_size=1, max_size=5)
+)
+def test_a_result_is_the_mean_over_the_rivals_of_ahead_level_and_behind(places):
+    team_start = np.concatenate(([0], np.cumsum([len(of_match) for of_match in places])))
+    told = team_results(team_start, np.array([place for of_match in places for place in of_match], np.int32))
+    expected = []
+    for of_match in places:
+        for at, own in enumerate(of_match):
+            rivals = of_match[:at] + of_match[at + 1 :]
+            points = [1.0 if place > own else 0.5 if place == own else 0.0 for place in rivals]
+            expected.append(sum(points) / len(rivals))
+    assert told.tolist() == expected
+
+
+def test_results_of_a_hundred_thousand_teams_take_no_pair_of_them():
+    """Pair by pair it would take hours."""
+    count = 100_000
+    told = team_results(np.array([0, count], np.int32), np.arange(1, count + 1, dtype=np.int32))
+    assert (told[0], told[-1], told[count // 2]) == (1.0, 0.0, (count - 1 - count // 2) / (count - 1))

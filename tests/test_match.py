@@ -124,3 +124,9 @@ def test_a_match_cannot_be_changed():
     ):
         with pytest.raises(dataclasses.FrozenInstanceError):
             setattr(record, name, None)
+
+
+def test_places_of_a_hundred_thousand_scores_take_no_pair_of_them():
+    scores = [at % 50_000 for at in range(100_000)]
+    places = places_by_score(scores)
+    assert (places[49_999], places[0], places[50_000]) == (1, 99_999, 99_999)

@@ -188,6 +188,16 @@ class ForbiddenError(AccessError):
     """The caller is authenticated but lacks the permission."""
 
 
+class HostError(AccessError):
+    """A request of a browser under a name that is not one of the service."""
+
+    def __init__(self, host: str) -> None:
+        super().__init__(
+            f"this service does not answer browsers under the name {host[:100]!r}; use its address, or have its "
+            "operator add the name to EVENMATCH_HOSTS"
+        )
+
+
 class RateLimitError(AccessError):
     """Too many requests. `retry_after`: seconds until the next request is allowed."""
 

@@ -218,6 +218,21 @@ def fill_duration(duration: Floats, seconds: Floats, match_slots: Integers) -> F
     return np.where(np.isnan(duration), longest, duration)
 
 
+def team_results(team_start: Integers, place: Integers) -> Floats:
+    """The result of every team: the mean over its rivals of 1 for finishing ahead, 0.5 for a draw, 0 for behind.
+
+    team_start  (M + 1,)  first team of each match;  place  (T,)  1 is best
+    By sorting, O(T log T): free-for-alls have thousands of teams.
+    """
+    teams = np.diff(team_start)
+    key = np.repeat(np.arange(len(teams), dtype=np.int64) << 32, teams) + place  # by match, then by place
+    ordered = np.sort(key)
+    first, end = np.searchsorted(ordered, key), np.searchsorted(ordered, key, side="right")
+    behind = np.repeat(team_start[1:], teams) - end
+    results: Floats = (behind + 0.5 * (end - first - 1)) / np.repeat(teams - 1, teams)
+    return results
+
+
 def ranges(start: NDArray[np.integer], chosen: NDArray[np.integer]) -> NDArray[np.int64]:
     """Indices of the members of the chosen groups; group g has the members start[g] up to start[g + 1]."""
     first = start[chosen].astype(np.int64)

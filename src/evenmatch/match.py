@@ -114,7 +114,10 @@ class Match:
 def places_by_score(scores: Iterable[float]) -> tuple[int, ...]:
     """Places for these team scores, higher is better: (3, 5, 3) gives (2, 1, 2)."""
     listed = list(scores)
-    return tuple(1 + sum(other > score for other in listed) for score in listed)
+    places: dict[float, int] = {}
+    for ahead, score in enumerate(sorted(listed, reverse=True)):
+        places.setdefault(score, ahead + 1)
+    return tuple(places[score] for score in listed)
 
 
 def _places(match_id: str, teams: tuple[Team, ...]) -> tuple[int, ...]:

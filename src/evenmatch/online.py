@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -165,7 +166,7 @@ def check_line_up(by: Rules, teams: Sequence[Sequence[str]]) -> list[str]:
         expected = f"{exact or 'two or more'} teams of at least one player"
         raise InputError(f"the line-up has teams of {[len(team) for team in teams]} players; expected {expected}")
     if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
+        twice = next(name for name, count in Counter(names).items() if count > 1)
         raise InputError(f"player {twice!r} is in the line-up more than once; expected once")
     return names
 

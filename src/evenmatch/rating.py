@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from evenmatch import systems
 from evenmatch.compile_notice import load_kernels
 from evenmatch.errors import BadRowsError, InputError, RatingRangeError, RowProblem, UsageError
-from evenmatch.history import Floats, History
+from evenmatch.history import Floats, History, team_results
 from evenmatch.standings.activity import Activity
 from evenmatch.standings.division import DIVISIONS, Division
 from evenmatch.standings.hysteresis import division_of
@@ -187,15 +187,20 @@ def rate(
 
 def rateable(matches: MatchTable, by: Rules, *, skip_bad: bool = False) -> MatchTable:
     """Check the matches, or drop those the system cannot rate if `skip_bad`; raises BadRowsError like `rate`."""
-    problems = matches.problems(by.system.refusals(matches.history.columns, by.parameters))
+    return without(matches, by.system.refusals(matches.history.columns, by.parameters), skip_bad=skip_bad)
+
+
+def without(matches: MatchTable, refused: Iterable[tuple[int, str]], *, skip_bad: bool) -> MatchTable:
+    """The matches without the refused ones, given as (index, reason); raises BadRowsError unless `skip_bad`."""
+    problems = matches.problems(iter(refused))
     if not problems:
         return matches
-    refused = {problem.match_id for problem in problems}
-    if not skip_bad or len(refused) == len(matches):
-        raise BadRowsError(matches.source.name, problems, all_bad=len(refused) == len(matches))
-    good = np.array([match_id not in refused for match_id in matches.match_id.to_pylist()])
+    bad = {problem.match_id for problem in problems}
+    if not skip_bad or len(bad) == len(matches):
+        raise BadRowsError(matches.source.name, problems, all_bad=len(bad) == len(matches))
+    good = np.array([match_id not in bad for match_id in matches.match_id.to_pylist()])
     skipped: tuple[RowProblem, ...] = (*matches.skipped, *problems)
-    return replace(matches.take(good), skipped=skipped, skipped_matches=matches.skipped_matches + len(refused))
+    return replace(matches.take(good), skipped=skipped, skipped_matches=matches.skipped_matches + len(bad))
 
 
 def check_range(
@@ -227,12 +232,11 @@ def changes(
     slots = slice(starts[0], starts[-1])
     before, after = journal.before[slots].tolist(), journal.after[slots].tolist()
     players, factors = c.player[slots].tolist(), by.system.name_factors(journal.factors[slots].tolist())
-    places, predicted = c.place[first:end].tolist(), expected[first:end].tolist()
+    results = team_results(np.array([0, end - first], np.int32), c.place[first:end]).tolist()
+    predicted = expected[first:end].tolist()
     listed: list[list[Change]] = []
     first_slot = 0
-    for team, place in enumerate(places):
-        result = sum((other > place) + 0.5 * (other == place) for other in places) - 0.5
-        result /= end - first - 1
+    for team, result in enumerate(results):
         size = starts[team + 1] - starts[team]
         listed.append([])
         for slot in range(first_slot, first_slot + size):

@@ -4,9 +4,12 @@ import json
 import os
 import re
 import shutil
+import socket
 import subprocess
+import time
 from pathlib import Path
 
+import httpx
 import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
@@ -157,6 +160,54 @@ def test_nginx_accepts_the_configuration_of_the_load_balancer(tmp_path, tls):
         file.write_text(re.sub(r"listen 8080 [^\n]*", lambda _: lines, file.read_text()))
     told = subprocess.run([NGINX_BINARY, "-t", "-c", file], capture_output=True, text=True, check=False)
     assert told.returncode == 0, told.stderr
+
+
+@pytest.fixture(scope="module")
+def balancer(tmp_path_factory):
+    """nginx with this configuration, before a process that is not there: its URL."""
+    folder = tmp_path_factory.mktemp("balancer")
+    shutil.copytree(DEPLOY, folder / "deploy")
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    file = folder / "deploy" / "nginx.conf"
+    text = NGINX.replace("listen 8080 ", f"listen 127.0.0.1:{port} ").replace("/var/tmp", str(folder))
+    file.write_text(text.replace("worker_processes auto", "worker_processes 1"))
+    (folder / "deploy" / "upstream.conf").write_text("server 127.0.0.1:1;")
+    user = " user root;" if os.geteuid() == 0 else ""  # else it writes as nobody, who may not reach the folder
+    command = [NGINX_BINARY, "-g", f"daemon off;{user}", "-c", file]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    url, deadline = f"http://127.0.0.1:{port}", time.monotonic() + 20
+    while True:
+        try:
+            httpx.get(url)
+            break
+        except httpx.TransportError:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+    yield url
+    process.terminate()
+    process.wait(20)
+
+
+@pytest.mark.skipif(NGINX_BINARY is None, reason="nginx is not installed")
+@pytest.mark.parametrize(
+    ("headers", "size", "status"),
+    [
+        ({}, 100, 502),  # to the processes, which are not there
+        ({}, 200_000, 401),
+        ({}, None, 401),
+        ({"Authorization": "Bearer em_x"}, 200_000, 502),
+        ({"Authorization": "Bearer em_x"}, 10_000_000, 413),
+        ({"X-Many": "a" * 20_000}, 100, 400),
+    ],
+)
+def test_the_load_balancer_refuses_what_strangers_could_fill_it_with(balancer, headers, size, status):
+    body = iter([b"x" * 1000]) if size is None else b"x" * size
+    answer = httpx.post(f"{balancer}/v1/ladders/duel/matches", content=body, headers=headers)
+    assert answer.status_code == status
+    if status != 400:
+        assert answer.headers["content-type"] == "application/problem+json"
+        assert answer.json()["status"] == status
 
 
 def test_the_load_balancer_lets_larger_bodies_through_than_the_service():

@@ -266,7 +266,7 @@ class Wire:
 
     def ask(self, method, target, body=b"", *headers, key=None):
         """The same of a whole request; each header is bytes."""
-        more = [b"Host: x", b"Connection: close", b"Content-Length: %d" % len(body), *headers]
+        more = [b"Host: localhost", b"Connection: close", b"Content-Length: %d" % len(body), *headers]
         if key != "":
             more.append(f"Authorization: Bearer {self.key if key is None else key}".encode())
         return self.send(b"%s %s HTTP/1.1\r\n%s\r\n\r\n" % (method, target, b"\r\n".join(more)), body)

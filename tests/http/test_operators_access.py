@@ -2,6 +2,8 @@
 
 import pytest
 
+from evenmatch.ledger.tables import webhook_failures
+from evenmatch.ledger.tables.webhook_failures import WebhookFailures
 from evenmatch.service.callers.access import SCOPES
 
 
@@ -125,6 +127,23 @@ def test_a_webhook_that_is_sent_nothing_is_refused(admin, ladder, change, words)
     assert words in told.json()["detail"]
 
 
+def test_a_paused_webhook_is_shown_and_resumed(admin, service, ladder):
+    number = admin.post("/v1/webhooks", json=HOOK).json()["webhook"]
+    with service.database.write() as store:
+        webhook_failures.put(store, number, WebhookFailures(12, 0, 1_000_000, 61_000_000))
+    (paused,) = admin.get("/v1/webhooks").json()["items"]
+    assert (paused["failures"], paused["paused_at"], paused["probe_at"]) == (
+        12,
+        "1970-01-01T00:00:01Z",
+        "1970-01-01T00:01:01Z",
+    )
+    resumed = admin.post(f"/v1/webhooks/{number}/resume").json()
+    assert (resumed["failures"], resumed["paused_at"], resumed["probe_at"]) == (0, None, None)
+    assert admin.get("/v1/webhooks").json()["items"] == [resumed]
+    assert admin.get("/v1/audit").json()["items"][0]["action"] == "webhook.resumed"
+    assert admin.post("/v1/webhooks/99/resume").status_code == 404
+
+
 def test_a_dead_delivery_is_found_and_sent_again(admin, service, ladder):
     number = admin.post("/v1/webhooks", json=HOOK).json()["webhook"]
     sql = "INSERT INTO delivery (webhook, event, body, made_at, attempts, error) VALUES (?, ?, ?, ?, ?, ?)"
@@ -143,5 +162,6 @@ def test_an_admin_of_one_ladder_keeps_the_webhooks_of_that_one(asking, admin, si
     whole = admin.post("/v1/webhooks", json={**HOOK, "ladder": None}).json()["webhook"]
     mine = asking.post("/v1/webhooks", json=HOOK, headers=own).json()["webhook"]
     assert asking.post("/v1/webhooks", json={**HOOK, "ladder": None}, headers=own).status_code == 403
-    assert asking.delete(f"/v1/webhooks/{whole}", headers=own).status_code == 404  # as if there were none
+    assert asking.post(f"/v1/webhooks/{whole}/resume", headers=own).status_code == 404  # as if there were none
+    assert asking.delete(f"/v1/webhooks/{whole}", headers=own).status_code == 404
     assert asking.delete(f"/v1/webhooks/{mine}", headers=own).status_code == 200

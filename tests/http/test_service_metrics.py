@@ -8,8 +8,9 @@ from evenmatch import rules
 from evenmatch.errors import StoreError
 from evenmatch.http.metrics import HttpMetrics
 from evenmatch.http.service_metrics import Figures, TimedMatchmaker
-from evenmatch.ledger.tables import formed_matches
+from evenmatch.ledger.tables import formed_matches, webhook_failures
 from evenmatch.ledger.tables.formed_matches import FormedMatch
+from evenmatch.ledger.tables.webhook_failures import WebhookFailures
 from evenmatch.service.queries.activity import ActivityReader
 from evenmatch.service.queue_rules import QueueRules
 from evenmatch.service.queues.leases import Leases
@@ -139,6 +140,11 @@ def test_deliveries_that_wait_and_that_are_dead_are_told_apart(queue_service, se
             )
     told = figures()
     assert (told["webhook_deliveries", "waiting"], told["webhook_deliveries", "dead"]) == (2, 1)
+    assert told["webhooks_paused",] == 0
+    with service.database.write() as store:
+        webhook_failures.put(store, 1, WebhookFailures(12, 1, 2, 3))
+        webhook_failures.put(store, 2, WebhookFailures(2, 1))
+    assert figures()["webhooks_paused",] == 1
 
 
 def test_where_the_database_does_not_answer_that_alone_is_told(queue_service, service, figures, monkeypatch):

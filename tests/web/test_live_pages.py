@@ -2,6 +2,7 @@
 
 import asyncio
 
+from evenmatch.http.waiting_requests import Waiter
 from evenmatch.service.queues.requests import Join, QueuedPlayer
 from evenmatch.web.change_stream import ChangeStream
 from evenmatch.web.pages import change_stream
@@ -14,7 +15,7 @@ async def heard(site, league, seen, audit_entries):
     change_stream, told = ChangeStream(site), []
 
     async def listen():
-        async for what in change_stream.of(league, seen):
+        async for what in change_stream.of(league, seen, Waiter(None)):
             told.append(what)  # noqa: PERF401 - what was told is needed where this is cancelled
 
     listening = asyncio.create_task(listen())
@@ -66,7 +67,7 @@ def test_one_address_holds_so_many_streams_and_no_more(anyone, site, league, mon
 def test_streams_are_counted_by_address_while_they_are_open(site, league, service):
     async def count():
         change_stream = ChangeStream(site)
-        stream = change_stream.of(league, "other", "1.2.3.4")
+        stream = change_stream.of(league, "other", Waiter(None), "1.2.3.4")
         assert await anext(stream) == "ladder"
         during = change_stream.count("1.2.3.4"), change_stream.count("5.6.7.8")
         await stream.aclose()

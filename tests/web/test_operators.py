@@ -9,6 +9,8 @@ import pytest
 from evenmatch import rules
 from evenmatch.errors import ConflictError
 from evenmatch.http.app import application
+from evenmatch.ledger.tables import webhook_failures
+from evenmatch.ledger.tables.webhook_failures import WebhookFailures
 from evenmatch.service.queues.requests import Join, QueuedPlayer
 from evenmatch.service.settings import Settings
 from evenmatch.service.webhooks.deliveries import Deliverer
@@ -286,6 +288,19 @@ def test_webhooks_are_added_and_their_failures_shown(operator, admin_key, site, 
     assert "failed" in words(operator.page(f"/operate/webhooks/{number}?state=dead"))
     operator.submit(f"/operate/webhooks/{number}/remove", on="/operate/webhooks")
     assert "There are no webhooks yet" in words(operator.page("/operate/webhooks"))
+
+
+def test_a_paused_webhook_is_shown_and_resumed(operator, site, league, service, clock):
+    site.webhooks.allow_private = True
+    hook, _ = site.webhooks.add("http://127.0.0.1:9/hook", ["match.rated"], league)
+    with service.database.write() as store:
+        webhook_failures.put(store, hook.webhook, WebhookFailures(12, clock.now, clock.now, clock.now))
+    assert "1 paused: their receivers keep failing" in words(operator.page("/operate"))
+    assert "after 12 failures" in words(operator.page("/operate/webhooks"))
+    operator.submit(f"/operate/webhooks/{hook.webhook}/resume", on="/operate/webhooks")
+    assert "paused" not in words(operator.page("/operate"))
+    assert "after 12 failures" not in words(operator.page("/operate/webhooks"))
+    assert site.audit.page()[0].action == "webhook.resumed"
 
 
 def test_who_operates_one_ladder_sees_and_changes_no_other(site, league, service):

@@ -148,7 +148,7 @@ def test_a_form_of_another_site_is_refused(anyone, admin_key, headers):
 
 
 def test_a_form_of_this_site_is_taken_whatever_its_name(anyone, admin_key):
-    same = {"origin": "http://testserver", "sec-fetch-site": "same-origin"}
+    same = {"origin": "http://localhost", "sec-fetch-site": "same-origin"}
     assert anyone.post("/login", data={"key": admin_key}, headers=same).status_code == 303
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
+from collections import Counter
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
@@ -174,7 +175,7 @@ def parse_teams(text: str) -> list[list[str]]:
     if len(teams) < 2 or not all(team and all(team) for team in teams):
         raise UsageError(f"--teams {text}: {expected}")
     names = [name for team in teams for name in team]
-    duplicate = next((name for name in names if names.count(name) > 1), None)
+    duplicate = next((name for name, count in Counter(names).items() if count > 1), None)
     if duplicate is not None:
         raise UsageError(f"--teams {text}: {duplicate!r} is in it more than once")
     return teams

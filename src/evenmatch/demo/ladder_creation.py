@@ -65,7 +65,7 @@ def make_ladder(path: Path, game: Game, matches: Sequence[Match]) -> None:
     ends = matches[-1].played_at
     clock = Clock(ends - timedelta(days=DAYS + 1))
     turn = ends - timedelta(days=SEASON_ENDED)
-    settings = Settings(game.title, StandingsRules(placement=game.placement), game.team_size, "soft", 0.7)
+    settings = Settings(game.title, StandingsRules(placement=game.placement), game.team_size, reset="soft", factor=0.7)
     with Service.open(str(path), clock) as service:
         service.create_ladder(game.ladder, game.system, rating.rules(game.system, None, **game.parameters), settings)
         clock.now = turn

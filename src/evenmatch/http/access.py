@@ -9,7 +9,8 @@ from fastapi import Depends, Request
 from fastapi.security import HTTPBearer
 from starlette.types import Scope
 
-from evenmatch.errors import AccessError, StoreError, UnknownNameError, UsageError
+from evenmatch.errors import AccessError, HostError, RateLimitError, StoreError, UnknownNameError, UsageError
+from evenmatch.http.connections import Connection, client_address
 from evenmatch.http.path_text import is_text
 from evenmatch.http.request_context import context_of
 from evenmatch.http.site import ALL, Site, site_of
@@ -68,20 +69,22 @@ def _may_somewhere(caller: Caller, scope: str) -> bool:
 async def authenticated(site: Site, scope: Scope, body: Body) -> Caller:
     """The caller of a request, counted against their rate limit; of a signed write, that it was not seen before.
 
-    A wrong key counts against the limit of its client address, which slows down guessing.
-    Raises AccessError or RateLimitError.
+    A wrong key counts against the limit of wrong keys of its client address, which slows down guessing.
+    Raises AccessError, HostError or RateLimitError.
     """
     context = context_of(scope)
     if context.caller is not None:
         return context.caller
     text = header(scope, b"authorization")
     if text is None:
+        if site.options.open_reads:
+            check_host(site, scope)
         allow(site, scope, ANYONE)
         return ANYONE
     try:
         caller, signed = await _verified(site, scope, text, body)
     except AccessError:
-        context.actor, context.allowance = "(unknown)", site.open_limit.take(_address(scope))
+        _count_wrong_key(site, scope)
         raise
     allow(site, scope, caller)
     if signed is not None and scope["method"] not in READS:
@@ -104,11 +107,17 @@ def header(scope: Scope, name: bytes) -> str | None:
     return next((value.decode("latin-1") for key, value in scope["headers"] if key == name), None)
 
 
+def _count_wrong_key(site: Site, scope: Scope) -> None:
+    """Count a wrong key, apart from requests without a key, which are no fault. Raises RateLimitError."""
+    context = context_of(scope)
+    context.actor, context.allowance = "(unknown)", site.wrong_key_limit.take(client_of(scope))
+
+
 def recalled(site: Site, scope: Scope) -> Caller | None:
     """The caller, if known without a database query; None: the endpoint authenticates, or reports the error."""
     text = header(scope, b"authorization")
     if text is None:
-        return ANYONE if site.options.open_reads else None
+        return ANYONE if site.options.open_reads and _has_allowed_host(site, scope) else None
     try:
         return _remembered(site, text)
     except AccessError:
@@ -132,14 +141,38 @@ async def identified(site: Site, scope: Scope, body: bytes) -> Caller | None:
         return None
 
 
+async def sender_in_head(site: Site, scope: Scope) -> Caller:
+    """The caller that the head of a request names, before its body is read; a signature cannot be checked then.
+
+    Raises AccessError for strangers, whose request is counted; StoreError.
+    """
+    text = header(scope, b"authorization")
+    if text is None:
+        allow(site, scope, ANYONE)
+        raise AccessError(f"no key was sent; {ACCEPTED}")
+    try:
+        if _is_signed(text):
+            return await site.work(site.keys.caller, signing.read(text).key)
+        caller = recalled(site, scope) or await _looked_up(site, scope, text)
+    except AccessError:
+        _count_wrong_key(site, scope)
+        raise
+    if caller is None:
+        _count_wrong_key(site, scope)
+        raise _unknown_scheme(text)
+    return caller
+
+
 def allow(site: Site, scope: Scope, caller: Caller) -> None:
     """Count a request against its caller's rate limit, once. Raises RateLimitError, without counting, if exceeded."""
     context = context_of(scope)
     if context.caller is not None:
         return
     context.actor, context.ladders = caller.actor, caller.ladders
+    if caller is not ANYONE:
+        recognise(scope)
     if caller is ANYONE:
-        context.allowance = site.open_limit.take(_address(scope))
+        context.allowance = site.open_limit.take(client_of(scope))
     elif caller.player is None:
         context.allowance = site.key_limit.take(caller.key)
     else:
@@ -167,12 +200,16 @@ async def _verified(site: Site, scope: Scope, text: str, body: Body) -> tuple[Ca
     if caller is not None:
         return caller, None
     if not _is_signed(text):
-        raise AccessError(f"unknown authorization scheme {text.partition(' ')[0][:20]!r}; {ACCEPTED}")
+        raise _unknown_scheme(text)
     signed, content = signing.read(text), await body()
     verify, request = site.keys.authenticate_signed, (signed, scope["method"], _target(scope), content)
     if len(content) <= SMALL and site.keys.is_remembered(signed.key):
         return verify(*request), signed
     return await site.work(verify, *request), signed
+
+
+def _unknown_scheme(text: str) -> AccessError:
+    return AccessError(f"unknown authorization scheme {text.partition(' ')[0][:20]!r}; {ACCEPTED}")
 
 
 def _is_signed(text: str) -> bool:
@@ -181,13 +218,19 @@ def _is_signed(text: str) -> bool:
 
 async def _looked_up(site: Site, scope: Scope, text: str) -> Caller | None:
     """The caller of a key or token, from the database; None for other credentials. Raises AccessError."""
-    site.open_limit.check(_address(scope))  # no database query for an address that sent many wrong keys
     scheme, _, credentials = text.partition(" ")
     if scheme.lower() != "bearer":
         return None
     credentials = credentials.strip()
-    verify = site.keys.authenticate if credentials.startswith("em_") else site.tokens.verify
-    return await site.work(verify, credentials)
+    is_key = credentials.startswith("em_")
+    try:
+        site.wrong_key_limit.check(client_of(scope))
+    except RateLimitError:  # no query for each further wrong key, but good keys of that address are let in
+        caller = await site.work(site.keys.authenticate_known if is_key else site.tokens.verify_known, credentials)
+        if caller is None:
+            raise
+        return caller
+    return await site.work(site.keys.authenticate if is_key else site.tokens.verify, credentials)
 
 
 def _target(scope: Scope) -> str:
@@ -196,9 +239,29 @@ def _target(scope: Scope) -> str:
     return f"{scope['path']}?{query}" if query else str(scope["path"])
 
 
-def _address(scope: Scope) -> str:
+def client_of(scope: Scope) -> str:
+    """The client address that limits count, from a trusted load balancer if there is one."""
     client = scope.get("client")
-    return client[0] if client else "?"
+    return client_address(client[0]) if client else "?"
+
+
+def check_host(site: Site, scope: Scope) -> None:
+    """Raise HostError for a request under a name that is not allowed; without a key it may be a browser's."""
+    if not _has_allowed_host(site, scope):
+        hosts = [value.decode("latin-1") for name, value in scope["headers"] if name == b"host"]
+        raise HostError(", ".join(hosts))
+
+
+def _has_allowed_host(site: Site, scope: Scope) -> bool:
+    hosts = [value for name, value in scope["headers"] if name == b"host"]
+    return len(hosts) == 1 and hosts[0].decode("latin-1") in site.hosts
+
+
+def recognise(scope: Scope) -> None:
+    """Note that the caller is known, so that the connection is not closed for others'."""
+    connection: Connection | None = scope.get("evenmatch.connection")
+    if connection is not None and not connection.is_known:
+        connection.recognise()
 
 
 Reader = Annotated[Caller, Depends(RequireScope("read", open_read=True))]

@@ -21,20 +21,23 @@ from evenmatch.http.middleware.fast_path import FastPath
 from evenmatch.http.middleware.idempotency import HEADER, LONGEST, OF_API, REPEATED, Idempotency
 from evenmatch.http.middleware.request_lifecycle import RequestLifecycle
 from evenmatch.http.middleware.response_cache import ResponseCache
+from evenmatch.http.models.ladder_changes import StartingRatings
+from evenmatch.http.models.matches import BatchReport, MatchReport
 from evenmatch.http.models.problems import Fault, Problem
+from evenmatch.http.path_text import is_api
 from evenmatch.http.problems import MEDIA_TYPE, OTHERS, ProblemKind, make_problem, refusal, respond
-from evenmatch.http.request_context import context_of
+from evenmatch.http.request_context import BodyRefusedError, context_of
 from evenmatch.http.routes import ROUTERS
 from evenmatch.http.site import Site
 
 Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[None]]
 Pages = Callable[[Site], ASGIApp]  # creates the web site
-OURS = ("/v1/", "/healthz", "/readyz", "/metrics")  # paths of the API; all others belong to the web site
 TOLD = """Ratings, standings and even matches for competitive games.
 
 Send your key as `Authorization: Bearer em_…`. Times are ISO 8601 in UTC. Lists come in pages: send `next` back as
 `cursor`. Errors are `application/problem+json`. Reads have an `ETag`, writes take an `Idempotency-Key`. Names in an
 address are percent-encoded."""
+READ_BY_ENDPOINTS = (MatchReport, BatchReport, StartingRatings)  # bodies, which FastAPI does not know
 ANSWERS: dict[int | str, dict[str, Any]] = {
     status: {"description": title, "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}}
     for status, title in (
@@ -77,14 +80,14 @@ def application(site: Site, lifespan: Lifespan | None = None, pages: Pages | Non
                 *("RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"),
             ],
         )
-    return RequestLifecycle(app, site.metrics, site.options.body_limit)
+    return RequestLifecycle(app, site)
 
 
 def _with_pages(api: ASGIApp, pages: ASGIApp) -> ASGIApp:
     """The API at its own paths, and the web site at all others."""
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        is_page = scope["type"] == "http" and not scope["path"].startswith(OURS)
+        is_page = scope["type"] == "http" and not is_api(scope["path"])
         await (pages if is_page else api)(scope, receive, send)
 
     return app
@@ -118,16 +121,17 @@ def endpoints(site: Site, lifespan: Lifespan | None = None) -> FastAPI:
 
 
 def _describe(app: FastAPI) -> None:
-    """Add the schema of problems and the header Idempotency-Key to the OpenAPI document."""
+    """Add what FastAPI does not know: schemas of problems and of bodies that endpoints read, and Idempotency-Key."""
     generate = app.openapi
 
     def document() -> dict[str, Any]:
         if app.openapi_schema is None:
             generated = generate()
             schemas = generated.setdefault("components", {}).setdefault("schemas", {})
-            schema = Problem.model_json_schema(ref_template="#/components/schemas/{model}")
-            schemas.update(schema.pop("$defs", {}))
-            schemas["Problem"] = schema
+            for model in (Problem, *READ_BY_ENDPOINTS):
+                schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
+                schemas.update(schema.pop("$defs", {}))
+                schemas[model.__name__] = schema
             for unused in ("HTTPValidationError", "ValidationError"):
                 schemas.pop(unused, None)
             for path, methods in generated["paths"].items():
@@ -171,6 +175,8 @@ def _reason(error: dict[str, Any]) -> str:
 
 async def _http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
+    if isinstance(error, BodyRefusedError):
+        return respond(error.problem)
     kind = OTHERS.get(error.status_code, ProblemKind(error.status_code, "http", str(error.detail)))
     response = _respond(request, kind, f"{request.method} {request.url.path[:200]}: {error.detail}")
     response.headers.update(error.headers or {})

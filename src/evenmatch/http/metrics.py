@@ -36,6 +36,12 @@ class HttpMetrics:
         self.tickets = Counter(
             "evenmatch_tickets", "Queue requests by outcome.", ("ladder", "outcome"), registry=self.registry
         )
+        self.refused_connections = Counter(
+            "evenmatch_connections_refused",
+            "Connections closed for a limit, by reason.",
+            ("reason",),
+            registry=self.registry,
+        )
         self.running = 0
         meaning = "Requests in progress."
         Gauge("evenmatch_requests_running", meaning, registry=self.registry).set_function(lambda: self.running)
@@ -53,6 +59,10 @@ class HttpMetrics:
             if time is None:
                 time = self._times[route] = self.seconds.labels(route)
             time.observe(seconds)
+
+    def count_refused_connection(self, reason: str) -> None:
+        """Count a connection that was refused or closed for a limit."""
+        self.refused_connections.labels(reason).inc()
 
     def watch(self, name: str, told: str, labels: tuple[str, ...], read: Callable[[], Iterable[Sample]]) -> None:
         """Add a gauge whose values are read at each scrape."""

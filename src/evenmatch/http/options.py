@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
 
 from evenmatch.errors import UsageError
+from evenmatch.http.allowed_hosts import AllowedHosts
+from evenmatch.http.trusted_proxies import TrustedProxies
 
 MEGABYTE = 2**20
 
@@ -29,8 +31,48 @@ class Options(BaseSettings):
     player_burst: int = Field(60, ge=1, description="As `burst`, for each player's token.")
     open_rate: float = Field(20.0, gt=0, description="As `rate`, for each client address without a key.")
     open_burst: int = Field(100, ge=1, description="As `burst`, for each client address without a key.")
-    body_limit: int = Field(8 * MEGABYTE, ge=1024, description="Largest request body, in bytes.")
+    body_limit: int = Field(
+        8 * MEGABYTE,
+        ge=1024,
+        description="Largest body of match reports and starting ratings, in bytes; others: 128 KiB.",
+    )
+    body_memory: int = Field(
+        128 * MEGABYTE, ge=1024, description="Bytes of request bodies that this process holds at once; more get 503."
+    )
+    body_rate: int = Field(
+        8 * 1024,
+        ge=1,
+        description="Fewest bytes per second at which a body must arrive, beside the seconds of head_within.",
+    )
+    head_within: float = Field(
+        10.0, gt=0, le=600, description="Seconds within which the head of a request, or of a connection, must arrive."
+    )
+    connections: int | None = Field(
+        None,
+        ge=1,
+        description="Most open connections; default: by the limit of open files, 50,000 at most. An eighth of them is "
+        "kept for addresses whose key or token was good in the last ten minutes.",
+    )
+    address_connections: int | None = Field(
+        None, ge=1, description="Most open connections of one client address; default: a quarter of all."
+    )
+    trusted_proxies: tuple[str, ...] = Field(
+        (),
+        description="Load balancers whose X-Forwarded-For and X-Forwarded-Proto are believed, and that may open any "
+        'number of connections, as a JSON list of addresses and networks: ["10.0.0.0/8"]; ["*"]: everybody.',
+    )
+    hosts: tuple[str, ...] = Field(
+        (),
+        description="Names at which browsers may ask for pages, and anybody without a key for data, as a JSON list: "
+        '["rank.example"]; "*.rank.example" for all below, "*" for any. Addresses and localhost are always allowed.',
+    )
     batch_limit: int = Field(1000, ge=1, le=10_000, description="Most matches in one batch report.")
+    team_limit: int = Field(
+        10_000, ge=2, description="Most teams in one match, on any ladder; the setting team_limit of a ladder is lower."
+    )
+    player_limit: int = Field(
+        10_000, ge=2, description="Most players in one match, on any ladder; see the setting player_limit of a ladder."
+    )
     cors_origins: tuple[str, ...] = Field(
         (), description='Origins whose pages may read responses (CORS), as a JSON list: ["https://game.example"].'
     )
@@ -45,8 +87,21 @@ class Options(BaseSettings):
     log_format: Literal["json", "text"] = Field("json", description="How log lines are written to standard error.")
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="Lowest level that is logged.")
     stop_within: int = Field(
-        30, ge=1, description="Seconds that running requests have to finish when the process is asked to stop."
+        10,
+        ge=1,
+        description="Seconds from the request to stop (SIGTERM) to the end of the process, at most; half for requests.",
     )
+
+    @field_validator("trusted_proxies")
+    @classmethod
+    def _check_proxies(cls, entries: tuple[str, ...]) -> tuple[str, ...]:
+        return TrustedProxies(entries).entries
+
+    @field_validator("hosts")
+    @classmethod
+    def _check_hosts(cls, entries: tuple[str, ...]) -> tuple[str, ...]:
+        AllowedHosts(entries, "")
+        return entries
 
 
 def read_options(given: Mapping[str, object]) -> Options:

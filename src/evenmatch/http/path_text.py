@@ -1,10 +1,17 @@
-"""Any text as one percent-encoded segment of a path: the route converter `text`."""
+"""Paths: which belong to the API, and any text as one percent-encoded segment, the route converter `text`."""
 
 from __future__ import annotations
 
 from urllib.parse import unquote
 
 from starlette.convertors import Convertor, register_url_convertor
+
+API = ("/v1/", "/healthz", "/readyz", "/metrics")  # beginnings of paths; all others belong to the web site
+
+
+def is_api(path: str) -> bool:
+    """Whether a path belongs to the API, and not to the web site."""
+    return path.startswith(API)
 
 
 def as_meant(part: str) -> str:

@@ -15,6 +15,7 @@ from evenmatch.errors import (
     ConflictError,
     EvenmatchError,
     ForbiddenError,
+    HostError,
     InputError,
     NotYetError,
     RateLimitError,
@@ -49,6 +50,7 @@ TABLE: Sequence[tuple[type[EvenmatchError], ProblemKind]] = (
     (ConflictError, ProblemKind(409, "conflict", "This conflicts with existing data")),
     (InputError, ProblemKind(422, "bad-value", "A value is not accepted")),
     (ForbiddenError, ProblemKind(403, "forbidden", "The key does not allow this")),
+    (HostError, ProblemKind(421, "misdirected", "This name is not one of the service")),
     (RateLimitError, ProblemKind(429, "too-many-requests", "Too many requests")),
     (AccessError, ProblemKind(401, "unauthorized", "A valid key or token is needed")),
     (StoreError, ProblemKind(503, "database", "The database does not answer")),
@@ -69,11 +71,14 @@ OTHERS = {
     400: ProblemKind(400, "malformed", "The request cannot be read"),
     404: ProblemKind(404, "unknown-address", "Nothing exists at this address"),
     405: ProblemKind(405, "method", "This address does not support the method"),
+    408: ProblemKind(408, "timeout", "The request did not arrive in time"),
     413: ProblemKind(413, "too-large", "The body is too large"),
     422: ProblemKind(422, "bad-value", "A value is not accepted"),
+    431: ProblemKind(431, "large-head", "The head of the request is too large"),
     500: ProblemKind(500, "internal", "Internal server error"),
     503: ProblemKind(503, "stopping", "This process is about to stop"),
 }
+BUSY = ProblemKind(503, "busy", "This process has too much to do")
 STARTING = ProblemKind(503, "starting", "This process is getting ready")
 DATABASE_AGAIN = 1  # seconds after which to retry a request that failed because the database did not answer
 
@@ -132,12 +137,17 @@ def make_problem(
 
 def refusal(error: EvenmatchError, context: RequestContext) -> Response:
     """The response for an EvenmatchError to a request; details of a database error go only to the log."""
+    return respond(refused_problem(error, context))
+
+
+def refused_problem(error: EvenmatchError, context: RequestContext) -> Problem:
+    """The problem of that response."""
     if isinstance(error, StoreError):
         log.error("database", request=context.id, error=str(error))
         error = StoreError(
             "the database does not answer; nothing was partly stored: send the request again with the same id"
         )
-    return respond(problem_of(within(context.ladders, error), context.id))
+    return problem_of(within(context.ladders, error), context.id)
 
 
 def respond(problem: Problem) -> Response:

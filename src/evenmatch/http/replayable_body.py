@@ -4,25 +4,18 @@ from __future__ import annotations
 
 from starlette.types import Message, Receive
 
-from evenmatch.http.request_context import BodyTooLargeError
-
 
 class ReplayableBody:
-    """The messages of a body, which can be received again from the first one, including a final error."""
+    """The messages of a body, which can be received again from the first one."""
 
     def __init__(self, receive: Receive) -> None:
         self._receive = receive
         self._read: list[Message] = []
-        self._error: BodyTooLargeError | None = None
 
     async def whole(self) -> bytes | None:
-        """Read the whole body; None if the client disconnected or the body is too large."""
+        """Read the whole body; None if the client disconnected. Raises BodyRefusedError."""
         while True:
-            try:
-                message = await self._receive()
-            except BodyTooLargeError as error:
-                self._error = error
-                return None
+            message = await self._receive()
             self._read.append(message)
             if message["type"] != "http.request":
                 return None
@@ -33,6 +26,4 @@ class ReplayableBody:
         """The next message, as ASGI `receive`."""
         if self._read:
             return self._read.pop(0)
-        if self._error is not None:
-            raise self._error
         return await self._receive()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+
+import msgspec
 
 from evenmatch.errors import EvenmatchError, UsageError
 from evenmatch.http.models.matches import Outcome
@@ -12,13 +14,16 @@ from evenmatch.http.site import Site
 from evenmatch.service.recording.receipts import MatchReceipt
 from evenmatch.service.recording.report_batch import ReportBatch
 
+PLAYERS = 100_000  # in the matches of one batch: each has a line in the response
+AT_ONCE = 500  # players whose lines are encoded in the event loop, within a few milliseconds
+
 
 async def report(site: Site, ladder: str, reports: ReportBatch) -> bytes:
     """Record the only match of a batch and return its receipt as JSON. Raises the error that refused it."""
     (outcome,) = await site.reports.one(ladder, reports)
     if isinstance(outcome, EvenmatchError):
         raise outcome
-    return encoded(rendered(outcome))
+    return await _rendered(site, len(reports.player), lambda: encoded(rendered(outcome)))
 
 
 async def report_all(
@@ -27,18 +32,30 @@ async def report_all(
     """Record the matches of a batch and return the outcome of each as JSON.
 
     refused  invalid matches by their index in the batch: id and error
-    Raises UsageError if the batch has more matches than allowed.
+    Raises UsageError if the batch has more matches or players than allowed.
     """
     limit = site.options.batch_limit
-    count = len(reports) + len(refused or ())
+    count, players = len(reports) + len(refused or ()), len(reports.player)
     if count > limit:
         raise UsageError(f"{count:,} matches in one batch; the limit is {limit:,}")
+    if players > PLAYERS:
+        raise UsageError(f"{players:,} players in the matches of one batch; the limit is {PLAYERS:,}")
     outcomes = await site.reports.one(ladder, reports) if len(reports) else []
     pairs: list[tuple[str, MatchReceipt | EvenmatchError]] = list(zip(reports.ids, outcomes, strict=True))
     for index, pair in sorted((refused or {}).items()):
         pairs.insert(index, pair)
     failed = sum(isinstance(outcome, EvenmatchError) for _, outcome in pairs)
-    return encoded(Outcomes(count - failed, failed, [_line(*pair) for pair in pairs]))
+
+    def render() -> bytes:
+        lines = [msgspec.Raw(encoded(_line(*pair))) for pair in pairs]  # one by one, so that other threads get a turn
+        return encoded(Outcomes(count - failed, failed, lines))
+
+    return await _rendered(site, players, render)
+
+
+async def _rendered(site: Site, players: int, render: Callable[[], bytes]) -> bytes:
+    """The result of `render`, in a worker thread if there are many players."""
+    return render() if players <= AT_ONCE else await site.work(render)
 
 
 def _line(match_id: str, outcome: MatchReceipt | EvenmatchError) -> Outcome:

@@ -8,6 +8,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import Scope
 
 from evenmatch.errors import EvenmatchError
+from evenmatch.http.models.problems import Problem
 from evenmatch.http.rate_limits import Allowance
 from evenmatch.service.callers.access import Caller
 
@@ -33,11 +34,12 @@ class RequestContext:
     refused: EvenmatchError | None = None
 
 
-class BodyTooLargeError(HTTPException):
-    """The body exceeds the limit. An HTTPException, since the framework would report others as an unreadable body."""
+class BodyRefusedError(HTTPException):
+    """A body that is not read. An HTTPException, since the framework would report others as an unreadable body."""
 
-    def __init__(self, limit: int) -> None:
-        super().__init__(413, f"the body is larger than the limit of {limit:,} bytes; split it into several requests")
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        super().__init__(problem.status, problem.detail)
 
 
 def context_of(scope: Scope) -> RequestContext:

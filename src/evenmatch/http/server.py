@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import logging
 import os
 import signal
 import socket
@@ -19,9 +20,15 @@ from fastapi import FastAPI
 from evenmatch.errors import EvenmatchError, UsageError
 from evenmatch.http import service_metrics
 from evenmatch.http.app import Pages, application
+from evenmatch.http.connections import Connections
+from evenmatch.http.http_protocol import ProtocolLimits, limited_protocol
 from evenmatch.http.logs import log
+from evenmatch.http.open_files import choose_limits
 from evenmatch.http.options import Options
+from evenmatch.http.repeated_log import RepeatedWarnings, repeated
 from evenmatch.http.site import Site
+from evenmatch.http.stop_deadline import BACKGROUND, REQUESTS, StopDeadline
+from evenmatch.http.trusted_proxies import TrustedProxies
 from evenmatch.service import master_secret
 from evenmatch.service.callers.audit_trail import Audit
 from evenmatch.service.callers.keys import Keys
@@ -30,6 +37,7 @@ from evenmatch.service.clock import DatabaseClock
 from evenmatch.service.daily_decay import DailyDecay
 from evenmatch.service.kernels import Compilation, Kernels
 from evenmatch.service.live_matches.live_match_service import Running
+from evenmatch.service.match_limits import MatchLimits
 from evenmatch.service.queues.auto_policies import AutoPolicies
 from evenmatch.service.queues.queue_service import QueueService
 from evenmatch.service.service import Service
@@ -39,7 +47,7 @@ from evenmatch.service.webhooks.subscriptions import Webhooks
 Worker = tuple[str, Callable[[threading.Event], None]]
 INTERRUPTED = 130  # the exit code
 AGAIN = 1.0  # seconds until a worker that failed with a bug is restarted
-PATIENCE = 10.0  # seconds that a background worker has to stop
+FLUSH = 5.0  # seconds between two looks at what was only counted for the log
 
 
 def site_over(service: Service, options: Options, compilation: Compilation | None = None) -> Site:
@@ -52,6 +60,7 @@ def site_over(service: Service, options: Options, compilation: Compilation | Non
         lambda parts: log.info("compiling", parts=list(parts), once="per installation"),
         lambda error: log.warning("kernels", error=str(error)),
     )
+    service.match_limits = MatchLimits(options.team_limit, options.player_limit)
     site = Site(
         service=service,
         options=options,
@@ -62,6 +71,7 @@ def site_over(service: Service, options: Options, compilation: Compilation | Non
         running=Running(service),
         webhooks=Webhooks(service, allow_private=options.private_webhooks),
         kernels=kernels,
+        connections=Connections(choose_limits(options), TrustedProxies(options.trusted_proxies)),
     )
     service_metrics.watch(site)
     return site
@@ -90,8 +100,8 @@ def matchmaking(site: Site) -> list[Worker]:
 
 
 @asynccontextmanager
-async def beside(site: Site) -> AsyncIterator[None]:
-    """Run the background workers while the block runs."""
+async def beside(site: Site, deadline: StopDeadline) -> AsyncIterator[None]:
+    """Run the background workers while the block runs; end them within their share of the time to stop."""
     stop = threading.Event()
     threads = [
         threading.Thread(target=guarded, args=(name, run, stop), name=f"evenmatch-{name}", daemon=True)
@@ -102,16 +112,26 @@ async def beside(site: Site) -> AsyncIterator[None]:
         thread.start()
     site.kernels.begin()
     _tune_interpreter()
+    flushing = asyncio.create_task(_flush_log())
     try:
         yield
     finally:
         site.stopping.set()
         stop.set()
+        flushing.cancel()
+        repeated.flush(everything=True)
         await asyncio.to_thread(site.kernels.stop)
-        await asyncio.to_thread(site.jobs.stop, PATIENCE)
         for thread in threads:
-            await asyncio.to_thread(thread.join, PATIENCE)
+            await asyncio.to_thread(thread.join, deadline.left(BACKGROUND))
+        await asyncio.to_thread(site.jobs.stop, deadline.left(BACKGROUND))
         site.threads.shutdown(wait=True)
+
+
+async def _flush_log() -> None:
+    """Log what was only counted since the last minute."""
+    while True:
+        await asyncio.sleep(FLUSH)
+        repeated.flush()
 
 
 def _tune_interpreter() -> None:
@@ -141,14 +161,15 @@ def guarded(name: str, run: Callable[[threading.Event], None], stop: threading.E
 class _Server(uvicorn.Server):
     """A uvicorn server that, asked to stop, ends long polls and streams at once and finishes other requests."""
 
-    def __init__(self, config: uvicorn.Config, site: Site) -> None:
+    def __init__(self, config: uvicorn.Config, site: Site, deadline: StopDeadline) -> None:
         super().__init__(config)
-        self._site = site
+        self._site, self._deadline = site, deadline
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Begin to stop the process; a second Ctrl-C ends it at once."""
         if self.should_exit and sig == signal.SIGINT:
             os._exit(INTERRUPTED)
+        self._deadline.ask()
         self._site.stopping.set()
         self.should_exit = True
 
@@ -164,6 +185,12 @@ class _Server(uvicorn.Server):
         finally:
             for number, handler in previous.items():
                 signal.signal(number, handler)
+
+
+def _note_cut(site: Site) -> None:
+    """Log what the end of the process cuts off."""
+    running = [thread.name for thread in threading.enumerate() if thread is not threading.current_thread()]
+    log.warning("cut off", after=f"{site.options.stop_within} s to stop", threads=sorted(running)[:20])
 
 
 def listen(options: Options) -> socket.socket:
@@ -197,7 +224,7 @@ def serve(
     pages: Pages | None = None,
     compilation: Compilation | None = None,
 ) -> None:
-    """Serve until Ctrl-C or SIGTERM; accepted requests are finished first.
+    """Serve until Ctrl-C or SIGTERM; accepted requests are finished first, as far as `stop_within` allows.
 
     ready  called as soon as requests are answered
     pages  the web site; None: serve only the API
@@ -206,28 +233,43 @@ def serve(
     """
     master_secret.confirm(service.database)
     site = site_over(service, options, compilation)
+    deadline = StopDeadline(options.stop_within, site.jobs.ask_to_stop, lambda: _note_cut(site))
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        async with beside(site):
-            log.info("serving", address=address_of(listening), database=service.database.shown)
+        async with beside(site, deadline):
+            log.info(
+                "serving",
+                address=address_of(listening),
+                database=service.database.shown,
+                connections=site.connections.limits.total,
+            )
             ready()
             yield
         log.info("stopped")
 
+    protocol_limits = ProtocolLimits(options.head_within, float(options.body_rate))
     config = uvicorn.Config(
         application(site, lifespan, pages),
+        http=limited_protocol(site.connections, protocol_limits, site.metrics.count_refused_connection),
+        ws="none",
+        proxy_headers=bool(options.trusted_proxies),
+        forwarded_allow_ips=list(options.trusted_proxies),
         lifespan="on",
         log_config=None,
         access_log=False,
         server_header=False,
         date_header=True,
-        timeout_graceful_shutdown=options.stop_within,
+        timeout_graceful_shutdown=max(1, round(REQUESTS * options.stop_within)),
         timeout_keep_alive=75,
         backlog=2048,
-        h11_max_incomplete_event_size=64 * 1024,
     )
-    server = _Server(config, site)
+    for library in ("uvicorn.error", "asyncio"):
+        logging.getLogger(library).addFilter(RepeatedWarnings())
+    if "FORWARDED_ALLOW_IPS" in os.environ:
+        log.warning("FORWARDED_ALLOW_IPS is not read", instead="EVENMATCH_TRUSTED_PROXIES")
+    server = _Server(config, site, deadline)
+    deadline.start()
     server.run([listening])
     if not server.started:
         raise EvenmatchError("the service could not start; see the log")

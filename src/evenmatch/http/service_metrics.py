@@ -27,8 +27,12 @@ TICKS = (0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 def watch(site: Site) -> None:
     """Add these metrics to those of the process."""
     site.metrics.registry.register(Figures(ActivityReader(site.queue_service)))
-    waiting = "Requests that wait for a change of a ticket: long polls and streams."
-    site.metrics.watch("evenmatch_waiting_requests", waiting, (), lambda: [((), float(len(site.ticket_notifications)))])
+    waiting = "Requests that wait for a change: long polls and streams."
+    site.metrics.watch("evenmatch_waiting_requests", waiting, (), lambda: [((), float(len(site.waiting)))])
+    opened = "Open connections, and the most that may be open."
+    site.metrics.watch("evenmatch_connections", opened, ("which",), lambda: _connections(site))
+    held = "Bytes of request bodies in memory."
+    site.metrics.watch("evenmatch_body_bytes", held, (), lambda: [((), float(site.bodies.total))])
     findings = "Findings of the last daily check of the database's file by this process; no value before it."
     site.metrics.watch("evenmatch_database_findings", findings, (), lambda: _findings(site))
     backend = site.service.database.url.get_backend_name()
@@ -39,6 +43,10 @@ def watch(site: Site) -> None:
 def _findings(site: Site) -> list[Sample]:
     findings = site.daily_check.findings
     return [] if findings is None else [((), float(findings))]
+
+
+def _connections(site: Site) -> list[tuple[tuple[str, ...], float]]:
+    return [(("open",), float(len(site.connections))), (("most",), float(site.connections.limits.total))]
 
 
 class TimedMatchmaker(Matchmaker):
@@ -139,6 +147,7 @@ class _Families:
         self.deliveries = _gauge(
             "webhook_deliveries", "Deliveries that wait to be sent or have finally failed (dead).", ("state",)
         )
+        self.paused = _gauge("webhooks_paused", "Webhooks paused because their receivers keep failing.", ())
         self.offers = CounterMetricFamily(
             "evenmatch_offers", "Match offers by outcome; `made` counts all of them.", labels=(*by_queue, "outcome")
         )
@@ -177,6 +186,7 @@ class _Families:
                 _add_known(self.apart, labels, asdict(compared.difference))
         self.deliveries.add_metric(("waiting",), read.waiting)
         self.deliveries.add_metric(("dead",), read.dead)
+        self.paused.add_metric((), read.paused)
         for labels, number in read.offers.items():
             self.offers.add_metric(labels, number)
 

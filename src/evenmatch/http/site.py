@@ -6,21 +6,27 @@ import asyncio
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TypeVar
 
 from starlette.requests import Request
 
 from evenmatch.errors import AccessError, EvenmatchError, StoreError, UnknownNameError
+from evenmatch.http.allowed_hosts import AllowedHosts
+from evenmatch.http.body_memory import BodyMemory
 from evenmatch.http.cached_responses import CachedResponses
+from evenmatch.http.connections import Connections
 from evenmatch.http.logs import log
 from evenmatch.http.metrics import HttpMetrics
 from evenmatch.http.options import Options
 from evenmatch.http.rate_limits import RateLimit
 from evenmatch.http.readiness import Readiness
 from evenmatch.http.ticket_notifications import TicketNotifications
-from evenmatch.http.view_cache import ViewCache
+from evenmatch.http.view_cache import SharedComputation, ViewCache
+from evenmatch.http.waiting_requests import WaitingRequests
 from evenmatch.service.callers.access import Caller
 from evenmatch.service.callers.audit_trail import Audit
+from evenmatch.service.callers.credential_checks import CredentialChecks
 from evenmatch.service.callers.idempotent_requests import (
     Answer,
     Attempt,
@@ -38,6 +44,7 @@ from evenmatch.service.group_commit import GroupCommit
 from evenmatch.service.jobs import Jobs
 from evenmatch.service.kernels import Kernels
 from evenmatch.service.live_matches.live_match_service import Running
+from evenmatch.service.live_matches.match_status import MatchStatus
 from evenmatch.service.queries.ladder_queries import LadderQueries
 from evenmatch.service.queries.visibility import Visibility
 from evenmatch.service.queues.queue_service import QueueService
@@ -71,6 +78,7 @@ class Site:
     running: Running
     webhooks: Webhooks
     kernels: Kernels
+    connections: Connections
     metrics: HttpMetrics = field(default_factory=HttpMetrics)
     threads: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(THREADS, "evenmatch"))
     answers: CachedResponses = field(default_factory=CachedResponses)
@@ -85,6 +93,9 @@ class Site:
         self.idempotent_requests = IdempotentRequests(self.service.database, self.service.clock)
         self.readiness = Readiness(self.service)
         self.daily_check = DailyCheck(self.service.database, self.queue_service.leases)
+        checks = CredentialChecks(self.keys, self.tokens, self.sessions, self.service.clock)
+        self.waiting = WaitingRequests(partial(self.work, checks.ended), self.stopping)
+        self.live_statuses: SharedComputation[MatchStatus] = SharedComputation(self.threads)
         self.views = ViewCache(self.service, self.threads, self.answers)
         start = self.threads.submit
         self.reports: GroupCommit[ReportBatch, list[Outcome]] = GroupCommit(
@@ -106,6 +117,9 @@ class Site:
         self.key_limit = RateLimit(options.rate, options.burst)
         self.player_limit = RateLimit(options.player_rate, options.player_burst)
         self.open_limit = RateLimit(options.open_rate, options.open_burst)
+        self.wrong_key_limit = RateLimit(options.open_rate, options.open_burst)
+        self.bodies = BodyMemory(options.body_memory)
+        self.hosts = AllowedHosts(options.hosts, options.host)
 
     def reading(self, caller: Caller) -> LadderQueries:
         """The queries on ladders, with the results that this caller may see."""

@@ -26,7 +26,7 @@ from evenmatch.ledger.store import Store
 if TYPE_CHECKING:
     import psycopg
 
-VERSION = "0014"  # of the schema that this code reads and writes: the last script in migrations/versions
+VERSION = "0015"  # of the schema that this code reads and writes: the last script in migrations/versions
 SEALED = "0010"  # the version from which on the secrets of a database are sealed
 IDLE = 1.0  # seconds without use after which a connection is tested before it is used again
 PATIENCE = 60.0  # seconds to wait for another writer

@@ -181,6 +181,16 @@ webhook = table(
     column("created_at"),
     column("removed_at", empty=True),
 )
+# Webhooks whose last attempt failed. failures: failed attempts since the last success, the first of them at failed_at;
+# paused_at: since when deliveries wait; probe_at: when the next one is sent nevertheless; null if not paused.
+webhook_failure = table(
+    "webhook_failure",
+    key("webhook"),
+    column("failures"),
+    column("failed_at"),
+    column("paused_at", empty=True),
+    column("probe_at", empty=True),
+)
 # The last event of a ladder's ledger, and the last change of its queues, with deliveries created for a webhook.
 told = table("told", key("ladder"), key("webhook"), column("position"), column("change"), clustered=True)
 # next_at: time of the next attempt; null if delivered (delivered_at is set) or given up (dead).

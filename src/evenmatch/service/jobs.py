@@ -23,6 +23,7 @@ TICK = 0.5  # seconds between two writes of progress
 BEAT = 10.0  # seconds between two heartbeats of a job whose progress does not change
 SILENT = 60_000_000  # microseconds without a heartbeat after which the process counts as dead
 SHOWN = 100  # matches that are listed at most when some cannot be rated
+STOPPED = "the process that ran this job was stopped; request the job again"
 ENDED = "the process that ran this job has ended; request it again"
 
 Work = Callable[[Progress], Mapping[str, object]]
@@ -66,7 +67,7 @@ class Jobs:
         self._database, self._clock = database, clock
         self._turns = {sort: threading.Semaphore(count) for sort, count in AT_ONCE.items()}
         self._stopping = threading.Event()
-        self._threads: set[threading.Thread] = set()
+        self._threads: dict[threading.Thread, _Running] = {}
 
     def begin(
         self, kind: str, ladder: str, work: Work, audit_entry: AuditEntry | None = None, *, sort: str = "operators"
@@ -111,12 +112,19 @@ class Jobs:
             rows = jobs.read_page(store, ladder, before, limit)
         return [self._job(row) for row in rows]
 
-    def stop(self, within: float) -> None:
-        """Ask the running jobs to stop, and wait at most `within` seconds; a stopped job is stored as failed."""
+    def ask_to_stop(self) -> None:
+        """Ask the running jobs to stop; a stopped job is stored as failed."""
         self._stopping.set()
+
+    def stop(self, within: float) -> None:
+        """Ask the running jobs to stop, and wait at most `within` seconds; those that go on are stored as failed."""
+        self.ask_to_stop()
         until = time.monotonic() + within
         for thread in list(self._threads):
             thread.join(max(0.0, until - time.monotonic()))
+        for running in list(self._threads.values()):
+            running.ended.set()  # so that its heartbeat does not say that it is running
+            self._write(running, "failed", {"told": STOPPED})
 
     def _job(self, row: JobRow) -> Job:
         job, ladder, kind, state, done, total, text, begun_at, changed_at = row
@@ -139,10 +147,10 @@ class Jobs:
                 running.ended.set()
                 beat.join()
             self._end(running, state, content)
-            self._threads.discard(thread)
+            self._threads.pop(thread, None)
 
         thread = threading.Thread(target=run, name=running.job, daemon=True)
-        self._threads.add(thread)
+        self._threads[thread] = running
         thread.start()
 
     def _do(self, running: _Running, work: Work) -> tuple[str, dict[str, object]]:
@@ -167,7 +175,7 @@ class Jobs:
 
     def _check_stopping(self) -> None:
         if self._stopping.is_set():
-            raise ConflictError("the process that ran this job was stopped; request the job again")
+            raise ConflictError(STOPPED)
 
     def _beat(self, running: _Running) -> None:
         """Write the progress from a separate thread, since the work itself runs inside transactions."""

@@ -18,9 +18,9 @@ from evenmatch.service.clock import DatabaseClock
 from evenmatch.service.corrections import Preview
 from evenmatch.service.ladder_heads import LadderHead
 from evenmatch.service.ladders import ChangeRules, CorrectionRequest, Ladder, PlannedCorrection, is_done
+from evenmatch.service.match_limits import LARGEST
 from evenmatch.service.queries.standings import StandingsCache, View, divide, take
 from evenmatch.service.recording import imports
-from evenmatch.service.recording.imports import ImportResult
 from evenmatch.service.recording.receipts import MatchReceipt
 from evenmatch.service.recording.recorder import Outcome, Recorder
 from evenmatch.service.recording.report_batch import ReportBatch
@@ -48,7 +48,8 @@ class Service(Transacting):
     def __init__(self, database: Database, clock: Callable[[], int]) -> None:
         super().__init__(database, clock)
         self._boards = StandingsCache(database)
-        self._recorder = Recorder(database, self._boards, clock)
+        self.match_limits = LARGEST
+        self._recorder = Recorder(database, self._boards, clock, lambda: self.match_limits)
 
     @classmethod
     def open(cls, url: str = DATABASE, clock: Callable[[], int] | None = None) -> Service:
@@ -145,11 +146,10 @@ class Service(Transacting):
         rated: bool = True,
         skip_bad: bool = False,
         progress: Progress | None = None,
-    ) -> ImportResult:
+    ) -> imports.ImportResult:
         """Add past matches from a table; see recording.imports.import_matches."""
-        imported = imports.import_matches(
-            self.database, ladder, matches, self.clock, rated=rated, skip_bad=skip_bad, progress=progress
-        )
+        target = (self.database, ladder, matches, self.clock, self.match_limits)
+        imported = imports.import_matches(*target, rated=rated, skip_bad=skip_bad, progress=progress)
         self.divide(ladder)
         return imported
 

@@ -6,22 +6,24 @@ from collections.abc import Sequence
 from contextlib import suppress
 from urllib.parse import urlencode
 
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Match, Route, Router
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from evenmatch.errors import AccessError, EvenmatchError, ForbiddenError, UnknownNameError
+from evenmatch.errors import AccessError, EvenmatchError, ForbiddenError, HostError, UnknownNameError
 from evenmatch.http import path_text
+from evenmatch.http.access import check_host
 from evenmatch.http.logs import log
 from evenmatch.http.problems import kind_of
-from evenmatch.http.request_context import context_of
+from evenmatch.http.request_context import BodyRefusedError, context_of
 from evenmatch.http.site import Site
 from evenmatch.service.callers.sessions import Session
 from evenmatch.service.queries.visibility import Visibility
 from evenmatch.web.assets import send_asset
+from evenmatch.web.cookies import SESSION, Cookies
 from evenmatch.web.forms import FieldError, refused
-from evenmatch.web.page_request import SESSION, PageRequest, address
+from evenmatch.web.page_request import PageRequest, address
 from evenmatch.web.page_route import PageRoute
 from evenmatch.web.pages import PAGES
 from evenmatch.web.shared_state import SharedState
@@ -64,6 +66,7 @@ async def _respond(shared: SharedState, request: Request, page: PageRoute) -> Re
     """Call the handler of a page; turn every exception into an error page or the refused form."""
     visit = PageRequest(request, shared)
     try:
+        check_host(shared.site, request.scope)
         visit = PageRequest(request, shared, await _session(shared.site, request))
         context_of(request.scope).actor = None if visit.session is None else visit.session.caller.actor
         visit.allow()
@@ -71,6 +74,11 @@ async def _respond(shared: SharedState, request: Request, page: PageRoute) -> Re
         return await page.handler(visit)
     except EvenmatchError as error:
         return await _error_response(visit, page, error)
+    except BodyRefusedError as error:
+        refused_body = {"title": error.problem.title, "told": f"{error.problem.detail}.", "meant": None}
+        return await visit.show("error", refused_body, error.problem.status)
+    except ClientDisconnect:
+        raise  # the client has hung up
     except Exception as error:
         log.error("bug", request=visit.request_id, method=request.method, path=request.url.path, exc_info=error)
         message = f"This is a bug in evenmatch. The server log has the details under {visit.request_id}."
@@ -101,7 +109,7 @@ def _check_whole(visit: PageRequest) -> None:
 
 
 async def _session(site: Site, request: Request) -> Session | None:
-    cookie = request.cookies.get(SESSION)
+    cookie = Cookies(request).read(SESSION)
     return None if cookie is None else await site.work(site.sessions.find, cookie)
 
 
@@ -137,6 +145,8 @@ async def error_page(visit: PageRequest, error: EvenmatchError, page: PageRoute 
     """Return the error page; redirect a GET that requires a login to the login page."""
     error = error.error if isinstance(error, FieldError) else error
     kind = kind_of(error)
+    if isinstance(error, HostError):  # the page shows nothing of the site
+        return await visit.show("error", {"title": kind.title, "told": str(error), "meant": None}, kind.status)
     meant = _suggestion(visit, error)
     if isinstance(error, UnknownNameError) and error.kind == "ladder" and visit.request.method == "GET":
         corrected = await visit.site.work(_corrected_case, visit, error.name)
@@ -217,6 +227,7 @@ class _NotFound:
             return
         message = f"There is no page at {path_text.as_meant(scope['path'])[:200]!r}."
         try:
+            check_host(self._shared.site, scope)
             visit.allow()
             response = await visit.show("error", {"title": "Nothing is here", "told": message, "meant": None}, 404)
         except EvenmatchError as error:

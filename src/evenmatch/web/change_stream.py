@@ -10,6 +10,7 @@ from typing import NamedTuple
 from evenmatch.errors import EvenmatchError
 from evenmatch.http.logs import log
 from evenmatch.http.site import Site
+from evenmatch.http.waiting_requests import Waiter
 from evenmatch.web.view_models import seen_of
 
 EVERY = 1.0  # seconds between two polls of a ladder that has open streams
@@ -32,12 +33,20 @@ class Changes(NamedTuple):
 _FIELD = {"ladder": "standings", "queue": "queue"}
 
 
+class _Listener:
+    """An open stream, and the events that it has not sent yet."""
+
+    def __init__(self, waiter: Waiter) -> None:
+        self.waiter = waiter
+        self.unread: list[str] = []
+
+
 class ChangeStream:
     """The open streams by ladder, with one polling task per ladder. Use it in the event loop's thread only."""
 
     def __init__(self, site: Site) -> None:
         self._site = site
-        self._listeners: dict[str, set[asyncio.Queue[str]]] = {}
+        self._listeners: dict[str, set[_Listener]] = {}
         self._by_client: Counter[str] = Counter()  # streams by client address
         self._pollers: dict[str, asyncio.Task[None]] = {}
 
@@ -48,30 +57,30 @@ class ChangeStream:
         """The number of open streams of a client address."""
         return self._by_client[who]
 
-    async def of(self, ladder: str, seen: str, who: str = "") -> AsyncIterator[str]:
+    async def of(self, ladder: str, seen: str, waiter: Waiter, who: str = "") -> AsyncIterator[str]:
         """Yield `ladder` or `queue` after each change, and "" as a sign of life; `seen`: the state the page shows."""
-        events: asyncio.Queue[str] = asyncio.Queue(8)
-        self._listeners.setdefault(ladder, set()).add(events)
+        listener = _Listener(waiter)
+        self._listeners.setdefault(ladder, set()).add(listener)
         self._by_client[who] += 1
         if ladder not in self._pollers:
             self._pollers[ladder] = asyncio.create_task(self._poll(ladder))
         try:
             if await self._site.work(lambda: seen_of(self._site.service.shown_view(ladder))) != seen:
                 yield "ladder"
-            while not self._site.stopping.is_set():
-                try:
-                    yield await asyncio.wait_for(events.get(), STILL)
-                except TimeoutError:
+            while not waiter.is_over and not self._site.stopping.is_set():
+                if not await waiter.news(STILL):
                     yield ""
+                while listener.unread:
+                    yield listener.unread.pop(0)
         finally:
-            self._remove(ladder, events)
+            self._remove(ladder, listener)
             self._by_client[who] -= 1
             if not self._by_client[who]:
                 del self._by_client[who]
 
-    def _remove(self, ladder: str, events: asyncio.Queue[str]) -> None:
+    def _remove(self, ladder: str, listener: _Listener) -> None:
         listeners = self._listeners[ladder]
-        listeners.discard(events)
+        listeners.discard(listener)
         if not listeners:
             del self._listeners[ladder]
             self._pollers.pop(ladder).cancel()
@@ -91,12 +100,12 @@ class ChangeStream:
                 await asyncio.wait_for(self._site.stopping.wait(), EVERY)
             except TimeoutError:
                 continue
-        self._send(ladder, "")  # wakes all streams, so that they end
 
     def _send(self, ladder: str, event: str) -> None:
-        for events in self._listeners.get(ladder, ()):
-            if not events.full():  # a listener with unread events reloads everything anyway
-                events.put_nowait(event)
+        for listener in self._listeners.get(ladder, ()):
+            if event not in listener.unread:
+                listener.unread.append(event)
+                listener.waiter.wake()
 
     def _read_changes(self, ladder: str) -> Changes:
         view = self._site.service.shown_view(ladder)

@@ -14,21 +14,21 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from evenmatch.errors import AccessError, EvenmatchError, ForbiddenError, StoreError, UsageError
 from evenmatch.http.access import allow
-from evenmatch.http.path_text import as_meant, is_text
+from evenmatch.http.path_text import is_text
 from evenmatch.http.problems import within
 from evenmatch.http.request_context import context_of
 from evenmatch.http.site import Site
 from evenmatch.service.callers.access import ANYONE, Caller
 from evenmatch.service.callers.audit_entry import AuditEntry
-from evenmatch.service.callers.sessions import LASTS, Session
+from evenmatch.service.callers.credential_checks import Credential
+from evenmatch.service.callers.sessions import Session
 from evenmatch.service.queries.ladder_queries import LadderQueries
 from evenmatch.web import assets
+from evenmatch.web.cookies import ME, NOTICE, ONCE, SESSION, Cookies
 from evenmatch.web.forms import CONFIRM, FieldError, Fields, Form, refused
 from evenmatch.web.shared_state import SharedState
 from evenmatch.web.templates import Values, render
 
-SESSION, ME, NOTICE, ONCE = "evenmatch-session", "evenmatch-me", "evenmatch-notice", "evenmatch-once"  # cookies
-YEAR = 365 * 86_400
 LONGEST_NAME = 200
 
 
@@ -97,6 +97,17 @@ class PageRequest:
             return self.session.caller
         return ANYONE if self.site.options.open_reads else None
 
+    @property
+    def credential(self) -> Credential | None:
+        """The credential of the visitor; None: not logged in."""
+        session = self.session
+        return None if session is None else Credential(session.caller.issuer, session.until, session=session.name)
+
+    @cached_property
+    def cookies(self) -> Cookies:
+        """The cookies of this request, and of its response."""
+        return Cookies(self.request)
+
     @cached_property
     def ladder(self) -> str:
         """The ladder name in the URL. Raises UsageError if it is not valid UTF-8."""
@@ -107,9 +118,8 @@ class PageRequest:
         """The player who is logged in with a token; else the name that this visitor gave, which proves nothing."""
         if self.session is not None and self.session.caller.player is not None:
             return self.session.caller.player
-        cookie = self.request.cookies.get(ME)
-        name = None if cookie is None else as_meant(cookie)
-        return name if name and is_text(name) and len(name) <= LONGEST_NAME else None
+        name = self.cookies.text(ME)
+        return name if 0 < len(name) <= LONGEST_NAME else None
 
     @property
     def is_player(self) -> bool:
@@ -272,52 +282,41 @@ class PageRequest:
         response = HTMLResponse(await self.site.work(page, within=None), status)
         if not kept:
             response.headers["Cache-Control"] = "no-store"
-        if NOTICE in self.request.cookies:
-            response.delete_cookie(NOTICE, httponly=True, samesite="lax")
+        self.cookies.delete(response, NOTICE)
         return response
 
     def go(self, to: str, notice: str | None = None, *, is_good: bool = True) -> Response:
         """Redirect to another page, which shows this notice."""
         response = RedirectResponse(to, 303)
         if notice is not None:
-            text = quote(f"{'+' if is_good else '-'}{notice[:1000]}", safe="")
-            response.set_cookie(NOTICE, text, max_age=60, httponly=True, samesite="lax", secure=self.is_secure)
+            self.cookies.write_text(response, NOTICE, f"{'+' if is_good else '-'}{notice[:1000]}")
         return response
 
     @property
     def notice(self) -> Notice | None:
         """The notice that the previous request left for this page."""
-        cookie = self.request.cookies.get(NOTICE)
-        text = "" if cookie is None else as_meant(cookie)
-        return Notice(text[1:], text[0] == "+") if len(text) > 1 and is_text(text) else None
+        text = self.cookies.text(NOTICE)
+        return Notice(text[1:], text[0] == "+") if len(text) > 1 else None
 
     def show_once(self, answer: Response, text: str, path: str) -> None:
         """Store a secret in a cookie for the next page at this path, which shows it once: a reload does not."""
-        encoded = quote(text, safe="")
-        answer.set_cookie(ONCE, encoded, 60, path=path, httponly=True, samesite="strict", secure=self.is_secure)
+        self.cookies.write_text(answer, ONCE, f"{path}\n{text}")
 
-    def taken(self, answer: Response, path: str) -> None:
-        """Delete the cookie that `show_once` has set."""
-        if ONCE in self.request.cookies:
-            answer.delete_cookie(ONCE, path=path, httponly=True, samesite="strict")
+    def taken(self, answer: Response) -> None:
+        """Delete the cookie that `show_once` has set for this page."""
+        if self.once is not None:
+            self.cookies.delete(answer, ONCE)
 
     @property
     def once(self) -> str | None:
         """The text that `show_once` has stored for this page."""
-        cookie = self.request.cookies.get(ONCE)
-        text = "" if cookie is None else as_meant(cookie)
-        return text if text and is_text(text) else None
-
-    @property
-    def is_secure(self) -> bool:
-        """Whether cookies are restricted to https."""
-        return self.request.url.scheme == "https"
+        path, _, text = self.cookies.text(ONCE).partition("\n")
+        return text if text and path == self.request.scope["path"] else None
 
     def remember(self, answer: Response, name: str) -> None:
         """Store the visitor's player name in a cookie for a year."""
-        encoded = quote(name, safe="")
-        answer.set_cookie(ME, encoded, max_age=YEAR, httponly=True, samesite="lax", secure=self.is_secure)
+        self.cookies.write_text(answer, ME, name)
 
     def log_in(self, answer: Response, session: str) -> None:
         """Set the session cookie."""
-        answer.set_cookie(SESSION, session, max_age=LASTS, httponly=True, samesite="lax", secure=self.is_secure)
+        self.cookies.write(answer, SESSION, session)

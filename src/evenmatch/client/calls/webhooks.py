@@ -37,6 +37,11 @@ class WebhookCalls:
         return delete(WebhookOut, at("webhooks", webhook))
 
     @operation
+    def resume_webhook(self, webhook: int) -> Call[WebhookOut]:
+        """End the pause of a webhook whose receiver kept failing, so that its deliveries are sent."""
+        return post(WebhookOut, at("webhooks", webhook, "resume"))
+
+    @operation
     def list_deliveries(
         self,
         webhook: int,

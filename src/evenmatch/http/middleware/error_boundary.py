@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from evenmatch.http.logs import log
 from evenmatch.http.problems import OTHERS, make_problem, respond
-from evenmatch.http.request_context import BodyTooLargeError, context_of
+from evenmatch.http.request_context import BodyRefusedError, context_of
 
 
 class ErrorBoundary:
-    """Answer exceptions with 413 or 500; if the response has already begun, raise again, which aborts it."""
+    """Answer exceptions with what they say or 500; if the response has already begun, raise again, which aborts it."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -23,10 +24,12 @@ class ErrorBoundary:
         context = context_of(scope)
         try:
             await self._app(scope, receive, send)
-        except BodyTooLargeError as error:
+        except ClientDisconnect:
+            return  # the client has hung up
+        except BodyRefusedError as error:
             if context.status:
                 raise
-            await respond(make_problem(OTHERS[413], error.detail, context.id))(scope, receive, send)
+            await respond(error.problem)(scope, receive, send)
         except Exception as error:
             log.error("bug", request=context.id, method=scope["method"], path=scope["path"], exc_info=error)
             if context.status:

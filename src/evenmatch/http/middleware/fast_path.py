@@ -18,6 +18,7 @@ from evenmatch.http.access import allow, identified
 from evenmatch.http.path_text import as_meant, is_text
 from evenmatch.http.problems import refusal
 from evenmatch.http.replayable_body import ReplayableBody
+from evenmatch.http.request_bodies import QUICK
 from evenmatch.http.request_context import context_of
 from evenmatch.http.responses import encoded, send_at_once
 from evenmatch.http.routes.tickets import done, permitted
@@ -112,7 +113,10 @@ class FastPath:
         caller = None if body is None or not is_text(ladder) else await identified(self._site, scope, body)
         if body is None or caller is None or not caller.may(route.scope, ladder):
             return None
-        answer = route.read(self._site, ladder, caller, body)
+        if len(body) <= QUICK:
+            answer = route.read(self._site, ladder, caller, body)
+        else:
+            answer = await self._site.work(route.read, self._site, ladder, caller, body)
         if answer is not None:
             try:
                 allow(self._site, scope, caller)

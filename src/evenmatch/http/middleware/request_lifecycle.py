@@ -8,12 +8,16 @@ import time
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from evenmatch.http.connections import Connection
+from evenmatch.http.limited_body import LimitedBody
 from evenmatch.http.logs import log
-from evenmatch.http.metrics import HttpMetrics
 from evenmatch.http.middleware.error_boundary import ErrorBoundary
-from evenmatch.http.request_context import BodyTooLargeError, RequestContext
+from evenmatch.http.repeated_log import repeated
+from evenmatch.http.request_context import RequestContext
+from evenmatch.http.site import Site
 
 REQUEST_ID = re.compile(rb"[A-Za-z0-9_.:-]{1,64}")
+TOO_MANY = 429  # refused with this status, requests are counted in the log, and not listed
 QUIET = {"/healthz", "/readyz", "/metrics"}  # requested very often, so logged only at level debug
 
 
@@ -22,28 +26,11 @@ def _as_json(headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
     return [(name, b"application/json" if name == b"content-type" else value) for name, value in headers]
 
 
-class _LimitedBody:
-    """The body of a request up to a size limit; nothing is read if its declared length exceeds the limit."""
-
-    def __init__(self, receive: Receive, limit: int, declared: int) -> None:
-        self._receive, self._limit, self._size = receive, limit, 0
-        self._too_long = declared > limit
-
-    async def __call__(self) -> Message:
-        """The next message, as ASGI `receive`. Raises BodyTooLargeError."""
-        if self._too_long:
-            raise BodyTooLargeError(self._limit)
-        message = await self._receive()
-        self._size += len(message.get("body", b""))
-        if self._size > self._limit:
-            raise BodyTooLargeError(self._limit)
-        return message
-
-
 class _ResponseHeaders:
     """Adds the headers that all responses have."""
 
-    def __init__(self, send: Send, context: RequestContext) -> None:
+    def __init__(self, scope: Scope, send: Send, context: RequestContext) -> None:
+        self._connection: Connection | None = scope.get("evenmatch.connection")
         self._send, self._context = send, context
 
     async def __call__(self, message: Message) -> None:
@@ -53,6 +40,8 @@ class _ResponseHeaders:
             extra = [(b"x-request-id", self._context.id.encode())]
             if self._context.allowance is not None:
                 extra += self._context.allowance.headers()
+            if self._connection is not None and self._connection.is_receiving:
+                extra.append((b"connection", b"close"))  # the rest of the body is not read
             message["headers"] = [*message.get("headers", []), *extra]
         await self._send(message)
 
@@ -60,8 +49,8 @@ class _ResponseHeaders:
 class RequestLifecycle:
     """The outermost middleware of the application."""
 
-    def __init__(self, app: ASGIApp, metrics: HttpMetrics, body_limit: int) -> None:
-        self._app, self._metrics, self._limit = ErrorBoundary(app), metrics, body_limit
+    def __init__(self, app: ASGIApp, site: Site) -> None:
+        self._app, self._site, self._metrics = ErrorBoundary(app), site, site.metrics
         self._log = log.bind()  # bound once, which is faster than for each request
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -77,13 +66,14 @@ class RequestLifecycle:
         # names may contain an encoded slash, so routing splits the raw path and decodes each segment
         scope["path"] = scope["raw_path"].decode("latin-1") if scope.get("raw_path") else scope["path"]
         scope["headers"] = _as_json(scope["headers"])
-        declared = headers.get(b"content-length", b"0")
-        body = _LimitedBody(receive, self._limit, int(declared) if declared.isdigit() else 0)
+        length = headers.get(b"content-length", b"")
+        body = LimitedBody(self._site, scope, receive, int(length) if length.isdigit() else 0)
         self._metrics.running += 1
         try:
-            await self._app(scope, body, _ResponseHeaders(send, context))
+            await self._app(scope, body, _ResponseHeaders(scope, send, context))
         finally:
             self._metrics.running -= 1
+            body.release()
             self._record(scope, context, time.perf_counter() - begin)
 
     def _record(self, scope: Scope, context: RequestContext, seconds: float) -> None:
@@ -91,6 +81,9 @@ class RequestLifecycle:
         route = getattr(scope.get("route"), "path_format", "(none)")
         method = scope["method"] if route != "(none)" else ""
         self._metrics.answered(method, route, context.status, None if context.waits else seconds)
+        if context.status == TOO_MANY:
+            repeated.warning("too many requests", method=scope["method"], path=scope["path"], actor=context.actor)
+            return
         write = self._log.debug if scope["path"] in QUIET else self._log.info
         write(
             "request",

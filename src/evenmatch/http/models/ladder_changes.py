@@ -128,6 +128,8 @@ class LadderOut(ResponseModel):
                         "rating_floor": None,
                         "rating_stop": "Gold",
                         "team_size": 6,
+                        "team_limit": 500,
+                        "player_limit": 1000,
                         "reset": "soft",
                         "factor": 0.5,
                         "stomp_margin": 4.0,

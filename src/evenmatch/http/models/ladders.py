@@ -29,6 +29,8 @@ RULES: JsonDict = {
 SETTINGS: JsonDict = {
     "title": "Arena 6v6",
     "team_size": 6,
+    "team_limit": 500,
+    "player_limit": 1000,
     "reset": "soft",
     "factor": 0.5,
     "show": "rating",

@@ -14,7 +14,7 @@ WHEN = "2026-11-21T18:20:00Z"
 class LiveTeam(RequestModel):
     """The players of a team, by name; it may be empty if players join later."""
 
-    players: list[Name]
+    players: list[Name] = Field(max_length=256)
 
 
 class Announce(RequestModel):
@@ -47,7 +47,7 @@ class AttendanceReport(RequestModel):
 
     model_config = examples({"players": [{"player": "joe"}]})
 
-    players: list[AttendanceChange] = Field(min_length=1)
+    players: list[AttendanceChange] = Field(min_length=1, max_length=1000)
 
 
 class Backfill(RequestModel):
@@ -56,7 +56,7 @@ class Backfill(RequestModel):
     model_config = examples({"seats": [0, 1]})
 
     seats: list[Annotated[int, Field(ge=0, le=256)]] | None = Field(
-        default=None, description="Number of missing players in each team; null withdraws the request."
+        default=None, max_length=256, description="Number of missing players in each team; null withdraws the request."
     )
     queue: Name | None = Field(default=None, description="Default: the queue of the match.")
 
@@ -81,7 +81,7 @@ class Close(RequestModel):
 
     model_config = examples({"teams": [{"score": 7}, {"score": 4}], "players": {"ann": {"score": 12}}})
 
-    teams: list[TeamResult] = Field(min_length=2, description="In the order of the announcement.")
+    teams: list[TeamResult] = Field(min_length=2, max_length=256, description="In the order of the announcement.")
     players: dict[Name, PlayerResult] = Field(default_factory=dict, description="By player name.")
     ended_at: Moment | None = Field(default=None, description="Default: now.")
     duration: Seconds | None = Field(default=None, description="Seconds; default: the time from start to end.")

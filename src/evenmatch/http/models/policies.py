@@ -11,25 +11,26 @@ from evenmatch.http.models.options import OptionsRequest, OptionsResponse, passe
 from evenmatch.options import options_of
 from evenmatch.policy import Policy
 
+Texts = Annotated[list[str], Field(max_length=256)]
 Step = Annotated[list[float], Field(min_length=2, max_length=2)]
 
 
-@passed_fields(options_of(Attribute), values=list[str])
+@passed_fields(options_of(Attribute), values=Texts)
 class AttributeOptions(OptionsRequest):
     """An attribute on which all players of a match agree."""
 
 
-@response_fields(options_of(Attribute), values=list[str])
+@response_fields(options_of(Attribute), values=Texts)
 class QueueAttribute(OptionsResponse):
     """An attribute on which all players of a match agree."""
 
 
 @passed_fields(
     options_of(Policy),
-    steps=list[Step],
+    steps=Annotated[list[Step], Field(max_length=256)],
     roles=dict[str, int],
     attributes=dict[str, AttributeOptions],
-    maps=list[str],
+    maps=Texts,
 )
 class PolicyOptions(OptionsRequest):
     """Options of a policy; omitted ones are those of the preset, and an omitted team size is that of the ladder."""
@@ -46,10 +47,10 @@ class PolicyOptions(OptionsRequest):
 
 @response_fields(
     options_of(Policy),
-    steps=list[Step],
+    steps=Annotated[list[Step], Field(max_length=256)],
     roles=dict[str, int],
     attributes=dict[str, QueueAttribute],
-    maps=list[str],
+    maps=Texts,
 )
 class QueuePolicy(OptionsResponse):
     """All options of a queue's policy."""

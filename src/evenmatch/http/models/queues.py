@@ -20,6 +20,7 @@ from evenmatch.options import options_of
 from evenmatch.service.queue_filter import QueueFilter
 from evenmatch.service.queue_rules import QueueRules
 
+Names = Annotated[list[Name], Field(max_length=64)]
 Ping = Annotated[float, Field(ge=0, le=1e9, description="Milliseconds.")]
 
 
@@ -245,7 +246,7 @@ class QueueRulesIn(OptionsRequest):
     """Time limits of a queue, in seconds; omitted ones have their defaults."""
 
 
-@checked_fields(options_of(QueueFilter), regions=list[Name], attributes=dict[Name, list[Name]], vetoes=list[Name])
+@checked_fields(options_of(QueueFilter), regions=Names, attributes=dict[Name, Names], vetoes=Names)
 class FilterChange(OptionsRequest):
     """A filter to keep; omitted values get their defaults."""
 

@@ -15,6 +15,9 @@ HOOK: dict[str, JsonValue] = {
     "events": ["match.rated", "season.closed"],
     "ladder": "arena",
     "created_at": "2026-11-21T18:30:00Z",
+    "failures": 0,
+    "paused_at": None,
+    "probe_at": None,
 }
 DELIVERY: dict[str, JsonValue] = {
     "delivery": 71,
@@ -54,6 +57,13 @@ class WebhookOut(ResponseModel):
     events: list[str]
     ladder: str | None
     created_at: Moment
+    failures: int = Field(description="Failed attempts since the last one that succeeded.")
+    paused_at: Moment | None = Field(
+        description="Since when deliveries wait because the receiver kept failing; null: they do not."
+    )
+    probe_at: Moment | None = Field(
+        description="When one delivery is sent nevertheless; if it arrives, the pause is over."
+    )
 
 
 class WebhookCreated(WebhookOut):

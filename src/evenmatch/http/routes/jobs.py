@@ -19,7 +19,7 @@ from evenmatch.http.page_parameters import Cursor, Limit
 from evenmatch.http.request_context import context_of
 from evenmatch.http.responses import read, written
 from evenmatch.http.site import Site, site_of
-from evenmatch.http.ticket_notifications import until
+from evenmatch.http.waiting_requests import until
 from evenmatch.service.callers.audit_entry import AuditEntry
 from evenmatch.service.jobs import Job, Work
 from evenmatch.service.replay.ledger_replay import Progress
@@ -74,7 +74,12 @@ async def get_job(job: str, request: Request, caller: AnyAdmin, wait: Wait = 0.0
             raise UnknownNameError("job", job, ())
         return current
 
-    return read(request, job_out(await until(look, lambda current: current.state != "running", wait, site.stopping)))
+    if wait > 0:
+        async with site.waiting.poll(request, caller) as waiter:
+            status = await until(look, lambda current: current.state != "running", wait, waiter)
+    else:
+        status = await look()
+    return read(request, job_out(status))
 
 
 @router.get("/jobs", response_model=JobsPage, operation_id="list_jobs")

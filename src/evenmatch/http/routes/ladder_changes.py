@@ -26,6 +26,7 @@ from evenmatch.http.models.ladder_changes import (
     StartingRatings,
     StartingRatingsSet,
 )
+from evenmatch.http.request_bodies import body_schema, read_body
 from evenmatch.http.responses import read, written
 from evenmatch.http.routes.corrections import NOTHING, preview_out
 from evenmatch.http.routes.jobs import accepted, plain_rebuilt
@@ -151,10 +152,15 @@ async def open_season(ladder: str, asked: SeasonCreate, request: Request, caller
     return written(await site.work(open_next, within=None))
 
 
-@router.post(f"{LADDER}/start-ratings", response_model=StartingRatingsSet, operation_id="start_ratings")
-async def start_ratings(ladder: str, asked: StartingRatings, request: Request, caller: Admin) -> Response:
+@router.post(
+    f"{LADDER}/start-ratings",
+    response_model=StartingRatingsSet,
+    operation_id="start_ratings",
+    openapi_extra=body_schema(StartingRatings),
+)
+async def start_ratings(ladder: str, request: Request, caller: Admin) -> Response:
     """Set starting ratings from elsewhere, for players who have not played on the ladder."""
-    site = site_of(request)
+    site, asked = site_of(request), await read_body(request, StartingRatings, lambda asked: asked)
     body = {"players": len(asked.ratings), "id": asked.id}
     entry = audit_entry(request, caller, "ratings.started", ladder, body=body)
     count = await site.work(site.service.noting(entry).start_ratings, ladder, asked.ratings, asked.id, within=None)

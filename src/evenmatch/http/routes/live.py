@@ -26,7 +26,7 @@ from evenmatch.http.receipt_json import encoded, rendered
 from evenmatch.http.request_context import context_of
 from evenmatch.http.responses import read, written
 from evenmatch.http.site import Site, site_of
-from evenmatch.http.ticket_notifications import until
+from evenmatch.http.waiting_requests import until
 from evenmatch.service.callers.access import Caller
 from evenmatch.service.live_matches.attendance import Ending, PlayerEnd, Presence, TeamEnd
 from evenmatch.service.live_matches.match_status import MatchStatus
@@ -52,13 +52,19 @@ async def live_match(
 ) -> Response:
     """A running match, or one that has ended; with `after` and `wait`, return when it has changed."""
     site = site_of(request)
-    if wait and after is not None:
-        context_of(request.scope).waits = True
+
+    def find() -> MatchStatus:
+        return site.running.status(ladder, match_id)
 
     async def look() -> MatchStatus:
-        return await site.work(site.running.status, ladder, match_id)
+        return await site.live_statuses.get((ladder, match_id), find)  # one query for all that wait
 
-    status = await until(look, lambda status: after is None or status.change > after, wait, site.stopping)
+    if wait > 0 and after is not None:
+        context_of(request.scope).waits = True
+        async with site.waiting.poll(request, caller) as waiter:
+            status = await until(look, lambda status: status.change > after, wait, waiter)
+    else:
+        status = await site.work(find)
     seen = await site.visibility(caller, ladder)
     return read(request, live_match_out(seen.live(status)))
 

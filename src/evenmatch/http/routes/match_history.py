@@ -24,7 +24,7 @@ from evenmatch.http.models.matches import (
     TeamOut,
 )
 from evenmatch.http.page_parameters import Cursor, Limit
-from evenmatch.http.responses import read, written
+from evenmatch.http.responses import encoded, read, written
 from evenmatch.http.shown_stakes import player_stakes_out
 from evenmatch.http.site import site_of
 from evenmatch.options import options_of
@@ -66,18 +66,22 @@ async def list_matches(
         since=None if since is None else micros(since),
         until=None if until is None else micros(until),
     )
-    system, matches, position = await site.work(find)
-    following = None if position is None else write_cursor(position)
-    items = [_match(ladder, system, match) for match in matches]
-    return read(request, MatchesPage(ladder=ladder, items=items, next=following))
+
+    def page() -> bytes:
+        system, matches, position = find()
+        following = None if position is None else write_cursor(position)
+        items = [_match(ladder, system, match) for match in matches]
+        return encoded(MatchesPage(ladder=ladder, items=items, next=following))
+
+    return read(request, await site.work(page))
 
 
 @router.get("/matches/{match_id:text}", response_model=MatchOut, operation_id="get_match")
 async def get_match(ladder: str, match_id: str, request: Request, caller: Reader) -> Response:
     """A recorded match: the odds before it, each player's rating change with factors, and the reasons in sentences."""
     site = site_of(request)
-    system, match = await site.work(site.reading(caller).match, ladder, match_id)
-    return read(request, _match(ladder, system, match))
+    find = site.reading(caller).match
+    return read(request, await site.work(lambda: encoded(_match(ladder, *find(ladder, match_id)))))
 
 
 @router.post("/odds", response_model=OddsOut, operation_id="get_odds")
@@ -91,7 +95,8 @@ async def get_odds(ladder: str, line_up: LineUp, request: Request, caller: Reade
     site = site_of(request)
     teams = [team.players for team in line_up.teams]
     query = None if line_up.stakes is None else _stakes_query(line_up.stakes)
-    return written(_odds(ladder, await site.work(site.reading(caller).prospects, ladder, teams, query)))
+    find = site.reading(caller).prospects
+    return written(await site.work(lambda: encoded(_odds(ladder, find(ladder, teams, query)))))
 
 
 def _match(ladder: str, system: str, match: MatchProfile) -> MatchOut:

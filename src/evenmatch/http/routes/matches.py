@@ -12,6 +12,7 @@ from evenmatch.errors import EvenmatchError
 from evenmatch.http import report_recording
 from evenmatch.http.access import Reporter
 from evenmatch.http.models.matches import BatchOutcome, BatchReport, MatchReport, ReceiptOut
+from evenmatch.http.request_bodies import body_schema, read_body
 from evenmatch.http.responses import written
 from evenmatch.http.site import site_of
 from evenmatch.match import Appearance, Match, Team
@@ -20,20 +21,30 @@ from evenmatch.service.recording.report_batch import ReportBatch
 router = APIRouter(prefix="/v1/ladders/{ladder:text}/matches", tags=["matches"])
 
 
-@router.post("", response_model=ReceiptOut, operation_id="report_match")
-async def report_match(ladder: str, match: MatchReport, request: Request, _: Reporter) -> Response:
+@router.post("", response_model=ReceiptOut, operation_id="report_match", openapi_extra=body_schema(MatchReport))
+async def report_match(ladder: str, request: Request, _: Reporter) -> Response:
     """Report a finished match; returns each player's rating change with factors, percentile and division.
 
     The match is durably stored before the response is sent. Repeating the report changes nothing and returns the same
     receipt; the same id with other content is a conflict.
     """
-    reports = ReportBatch.of([match_of(ladder, match)], [match.rated])
+    reports = await read_body(
+        request, MatchReport, lambda match: ReportBatch.of([match_of(ladder, match)], [match.rated])
+    )
     return written(await report_recording.report(site_of(request), ladder, reports))
 
 
-@router.post("/batch", response_model=BatchOutcome, operation_id="report_matches")
-async def report_matches(ladder: str, batch: BatchReport, request: Request, _: Reporter) -> Response:
+@router.post(
+    "/batch", response_model=BatchOutcome, operation_id="report_matches", openapi_extra=body_schema(BatchReport)
+)
+async def report_matches(ladder: str, request: Request, _: Reporter) -> Response:
     """Report several finished matches, up to 1,000, in the order in which they ended; each is accepted separately."""
+    reports, refused = await read_body(request, BatchReport, lambda batch: _sorted_out(ladder, batch))
+    return written(await report_recording.report_all(site_of(request), ladder, reports, refused))
+
+
+def _sorted_out(ladder: str, batch: BatchReport) -> tuple[ReportBatch, dict[int, tuple[str, EvenmatchError]]]:
+    """The valid matches of a batch, and id and error of the others by index."""
     valid: list[tuple[Match, bool]] = []
     refused: dict[int, tuple[str, EvenmatchError]] = {}
     for index, match in enumerate(batch.matches):
@@ -41,8 +52,7 @@ async def report_matches(ladder: str, batch: BatchReport, request: Request, _: R
             valid.append((match_of(ladder, match), match.rated))
         except EvenmatchError as error:
             refused[index] = match.id, error
-    reports = ReportBatch.of([match for match, _ in valid], [rated for _, rated in valid])
-    return written(await report_recording.report_all(site_of(request), ladder, reports, refused))
+    return ReportBatch.of([match for match, _ in valid], [rated for _, rated in valid]), refused
 
 
 def match_of(ladder: str, report: MatchReport) -> Match:

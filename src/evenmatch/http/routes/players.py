@@ -22,7 +22,7 @@ from evenmatch.http.models.players import (
     PlayersFound,
 )
 from evenmatch.http.page_parameters import Cursor, Limit
-from evenmatch.http.responses import read
+from evenmatch.http.responses import encoded, read
 from evenmatch.http.routes.ladders import readable
 from evenmatch.http.routes.standings import standing_out
 from evenmatch.http.site import Site, site_of
@@ -69,10 +69,14 @@ async def player_matches(
     site = site_of(request)
     _check_own(site, caller, player)
     before = None if cursor is None else int(read_cursor(cursor, int)[0])
-    name, matches, position = await site.work(site.reading(caller).played, ladder, player, before, limit)
-    items = [_match(match, name) for match in matches]
-    following = None if position is None else write_cursor(position)
-    return read(request, PlayerMatches(ladder=ladder, player=name, items=items, next=following))
+
+    def page() -> bytes:
+        name, matches, position = site.reading(caller).played(ladder, player, before, limit)
+        items = [_match(match, name) for match in matches]
+        following = None if position is None else write_cursor(position)
+        return encoded(PlayerMatches(ladder=ladder, player=name, items=items, next=following))
+
+    return read(request, await site.work(page))
 
 
 @router.get(f"{PLAYER}/path", response_model=PlayerPath, operation_id="player_path")

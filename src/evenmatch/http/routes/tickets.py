@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request
@@ -31,7 +32,7 @@ from evenmatch.http.request_context import context_of
 from evenmatch.http.responses import read, written
 from evenmatch.http.shown_stakes import player_stakes_out
 from evenmatch.http.site import Site, site_of
-from evenmatch.http.ticket_notifications import until
+from evenmatch.http.waiting_requests import credential_of, until
 from evenmatch.matchmaking import Waiting
 from evenmatch.service.callers.access import Caller
 from evenmatch.service.queries.match_explanations import known_number
@@ -65,15 +66,14 @@ async def ticket(
 ) -> Response:
     """A ticket and its search state; with `after` and `wait`, return when it has changed. Counts as a heartbeat."""
     site = site_of(request)
-    context_of(request.scope).waits = wait > 0 and after is not None
-    with site.ticket_notifications.wait(ladder, ticket) as waiter:
-        status = await until(
-            lambda: _status(site, caller, ladder, ticket),
-            lambda status: after is None or status.change > after,
-            wait,
-            site.stopping,
-            waiter,
-        )
+    if wait > 0 and after is not None:
+        context_of(request.scope).waits = True
+        async with site.waiting.poll(request, caller) as waiter:
+            with site.ticket_notifications.telling(ladder, ticket, waiter):
+                look = partial(_status, site, caller, ladder, ticket)
+                status = await until(look, lambda status: status.change > after, wait, waiter)
+    else:
+        status = await _status(site, caller, ladder, ticket)
     seen = await site.visibility(caller, ladder)
     return read(request, ticket_out(ladder, seen.ticket(status)))
 
@@ -82,23 +82,28 @@ async def ticket(
 async def ticket_events(ladder: str, ticket: Number, request: Request, caller: Queuer) -> StreamingResponse:
     """A ticket as server-sent events: one `ticket` now, one at each change, and one every five seconds.
 
-    The stream ends when the ticket no longer waits. Reading it counts as a heartbeat.
+    The stream ends when the ticket no longer waits, and when the key or token is revoked or expires. Reading it counts
+    as a heartbeat.
     """
     site = site_of(request)
     context_of(request.scope).waits = True
+    site.waiting.check_room(caller)
     first = await _status(site, caller, ladder, ticket)
 
     async def events() -> AsyncIterator[bytes]:
         status = first
-        with site.ticket_notifications.wait(ladder, ticket) as waiter:
-            while True:
-                seen = await site.visibility(caller, ladder)
-                body = to_json(ticket_out(ladder, seen.ticket(status))).decode()
-                yield f"id: {status.change}\nevent: ticket\ndata: {body}\n\n".encode()
-                if status.state in {"matched", "gone"} or site.stopping.is_set():
-                    return
-                await waiter.news(FRESH, site.stopping)
-                status = await _status(site, caller, ladder, ticket)
+        async with site.waiting.stream(caller, credential_of(request, caller)) as waiter:
+            with site.ticket_notifications.telling(ladder, ticket, waiter):
+                while True:
+                    seen = await site.visibility(caller, ladder)
+                    body = to_json(ticket_out(ladder, seen.ticket(status))).decode()
+                    yield f"id: {status.change}\nevent: ticket\ndata: {body}\n\n".encode()
+                    if status.state in {"matched", "gone"} or site.stopping.is_set():
+                        return
+                    await waiter.news(FRESH)
+                    if waiter.is_over:
+                        return
+                    status = await _status(site, caller, ladder, ticket)
 
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     return StreamingResponse(events(), headers=headers, media_type="text/event-stream")

@@ -24,7 +24,7 @@ from evenmatch.http.page_parameters import Cursor, Limit
 from evenmatch.http.responses import read, written
 from evenmatch.http.site import Site, site_of
 from evenmatch.service.callers.access import Caller
-from evenmatch.service.webhooks.subscriptions import Delivery, Webhook
+from evenmatch.service.webhooks.subscriptions import Delivery, Webhook, WebhookFailures
 
 router = APIRouter(prefix="/v1", tags=["webhooks"])
 Number = Annotated[int, Path(ge=1, le=2**62)]
@@ -55,7 +55,8 @@ async def list_webhooks(
         for hook in await site.work(site.webhooks.list)
         if hook.webhook > begin and (ladder is None or hook.ladder == ladder)
     ]
-    page = [WebhookOut.model_validate(_plain(hook)) for hook in webhooks[:limit]]
+    failures = await site.work(site.webhooks.failures)
+    page = [WebhookOut.model_validate(_plain(hook, failures.get(hook.webhook))) for hook in webhooks[:limit]]
     after = write_cursor(page[-1].webhook) if len(webhooks) > limit else None
     return read(request, WebhooksPage(items=page, next=after))
 
@@ -68,6 +69,16 @@ async def remove_webhook(webhook: Number, request: Request, caller: AnyAdmin) ->
     entry = audit_entry(request, caller, "webhook.removed", current.ladder, str(webhook))
     removed = await site.work(site.webhooks.noting(entry).remove, webhook)
     return written(WebhookOut.model_validate(_plain(removed)))
+
+
+@router.post("/webhooks/{webhook}/resume", response_model=WebhookOut, operation_id="resume_webhook")
+async def resume_webhook(webhook: Number, request: Request, caller: AnyAdmin) -> Response:
+    """End the pause of a webhook whose receiver kept failing, so that its deliveries are sent."""
+    site = site_of(request)
+    current = await site.work(_find, site, webhook, caller)
+    entry = audit_entry(request, caller, "webhook.resumed", current.ladder, str(webhook))
+    resumed = await site.work(site.webhooks.noting(entry).resume, webhook)
+    return written(WebhookOut.model_validate(_plain(resumed)))
 
 
 @router.get("/webhooks/{webhook}/deliveries", response_model=DeliveriesPage, operation_id="list_deliveries")
@@ -104,13 +115,17 @@ def _find(site: Site, webhook: int, caller: Caller) -> Webhook:
     return hook
 
 
-def _plain(webhook: Webhook) -> dict[str, object]:
+def _plain(webhook: Webhook, failures: WebhookFailures | None = None) -> dict[str, object]:
+    paused_at, probe_at = (None, None) if failures is None else (failures.paused_at, failures.probe_at)
     return {
         "webhook": webhook.webhook,
         "url": webhook.url,
         "events": list(webhook.events),
         "ladder": webhook.ladder,
         "created_at": moment(webhook.created_at),
+        "failures": 0 if failures is None else failures.failures,
+        "paused_at": None if paused_at is None else moment(paused_at),
+        "probe_at": None if probe_at is None else moment(probe_at),
     }
 
 

@@ -79,13 +79,14 @@ def read_page(store: Store, webhook: int, state: str | None, before: int, limit:
     return [Delivery(*row) for row in store.all(f"{where} ORDER BY delivery DESC LIMIT ?", webhook, before, limit)]
 
 
-def read_due(store: Store, now: int, each: int, most: int) -> list[DueDelivery]:
-    """Due deliveries, oldest first: at most `each` of one webhook and `most` in total."""
+def read_due(store: Store, now: int, without: Sequence[int], each: int, most: int) -> list[DueDelivery]:
+    """Due deliveries, oldest first, without those of some webhooks: at most `each` of one and `most` in total."""
+    others = f" AND webhook NOT IN ({', '.join('?' * len(without))})" if without else ""
     sql = (
         "SELECT delivery FROM (SELECT delivery, ROW_NUMBER() OVER (PARTITION BY webhook ORDER BY delivery) AS turn "
-        "FROM delivery WHERE next_at <= ?) AS due WHERE turn <= ? ORDER BY turn, delivery LIMIT ?"
+        f"FROM delivery WHERE next_at <= ?{others}) AS due WHERE turn <= ? ORDER BY turn, delivery LIMIT ?"
     )
-    chosen = [row[0] for row in store.all(sql, now, each, most)]
+    chosen = [row[0] for row in store.all(sql, now, *without, each, most)]
     wanted = "SELECT delivery, webhook, event, body, attempts FROM delivery WHERE delivery IN ({})"
     return sorted(DueDelivery(*row) for row in store.among(wanted, (), chosen))
 
@@ -141,6 +142,14 @@ def restart(store: Store, delivery: int, next_at: int) -> None:
 def cancel_pending(store: Store, webhook: int, error: str) -> None:
     """Make the pending deliveries of a webhook dead, with this error."""
     store.run("UPDATE delivery SET next_at = NULL, error = ? WHERE webhook = ? AND next_at IS NOT NULL", error, webhook)
+
+
+def give_up(store: Store, webhook: int, before: int, error: str) -> None:
+    """Make the pending deliveries of a webhook that were created before this time dead, with this error."""
+    store.run(
+        "UPDATE delivery SET next_at = NULL, error = ? WHERE webhook = ? AND next_at IS NOT NULL AND made_at < ?",
+        *(error, webhook, before),
+    )
 
 
 def delete(store: Store, deliveries: Sequence[int]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from evenmatch.ledger import live_schema
 from evenmatch.ledger.store import Store
 
@@ -9,6 +11,11 @@ from evenmatch.ledger.store import Store
 def contains(store: Store, session: str) -> bool:
     """Whether the session with this id was ended."""
     return bool(store.all("SELECT 1 FROM ended_session WHERE session = ?", session))
+
+
+def among(store: Store, sessions: Sequence[str]) -> set[str]:
+    """Those of the sessions with these ids that were ended."""
+    return {row[0] for row in store.among("SELECT session FROM ended_session WHERE session IN ({})", (), sessions)}
 
 
 def put(store: Store, session: str, until: int) -> None:

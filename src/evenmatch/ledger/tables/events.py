@@ -151,6 +151,12 @@ def positions_within(
     return [position for position in positions if position in within]
 
 
+def player_counts(store: Store, ladder: int, positions: Sequence[int]) -> dict[int, int]:
+    """The number of players of the matches at these positions, by position."""
+    sql = "SELECT position, LENGTH(players) FROM event WHERE ladder = ? AND position IN ({})"
+    return {position: length // np.dtype(ID).itemsize for position, length in store.among(sql, (ladder,), positions)}
+
+
 def _bounds(since: int | None, until: int | None) -> tuple[str, list[int]]:
     bounds = [(" AND played_at >= ?", since), (" AND played_at < ?", until)]
     given = [(sql, value) for sql, value in bounds if value is not None]

@@ -25,6 +25,7 @@ class Caller:
     ladders  the ladders they may act on; None: all, including ladders created later
     player   the only player they may act for; None: not limited to one player
     key      identifies the caller for rate limiting
+    expires_at  of a player's token, in microseconds since the epoch; None: it ends with its key
     """
 
     actor: str
@@ -32,6 +33,12 @@ class Caller:
     ladders: frozenset[str] | None = None
     player: str | None = None
     key: str = ""
+    expires_at: int | None = None
+
+    @property
+    def issuer(self) -> str:
+        """The id of the caller's API key, or of the key that issued the player's token."""
+        return self.key if self.player is None else self.key.removesuffix(f"/{self.player}")
 
     def may(self, scope: str, ladder: str | None = None) -> bool:
         """Whether `check` would pass."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 import jwt
@@ -101,6 +101,11 @@ class Sessions:
                 return None
         proof = hmac.new(self._signing(), f"proof {session}".encode(), hashlib.sha256).hexdigest()
         return Session(caller, proof, session, claims["exp"] * SECOND)
+
+    def ended(self, sessions: Iterable[str]) -> set[str]:
+        """Those of the sessions with these ids that were ended early, as the database says now."""
+        with self._database.read() as store:
+            return ended_sessions.among(store, sorted(sessions))
 
     def end(self, session: Session) -> None:
         """End a session: its cookie text is not valid any more."""

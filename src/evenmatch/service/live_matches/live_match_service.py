@@ -76,6 +76,8 @@ class Running:
         everywhere  False: the caller is limited to some ladders, so the players cannot queue on this ladder alone
         """
         with self._write(ladder) as (store, head):
+            limits = self._service.match_limits.on(ladder, Settings.read(head.settings))
+            limits.check(f"match {match_id!r}", len(teams), sum(map(len, teams)))
             now = self._clock()
             match = announce(store, head, match_id, teams, started_at, expires_in, queue, now, everywhere=everywhere)
             return status_of(store, ladder, match)

@@ -334,6 +334,8 @@ class LadderQueries(Transacting):
         """
         with self._read(ladder) as (store, head):
             self._visibility(head).check("odds", ladder)
+            limits = self.service.match_limits.on(ladder, Settings.read(head.settings))
+            limits.check("the line-up", len(teams), sum(map(len, teams)))
             return prospects(store, head, self.clock(), teams, query)
 
     def _matches(self, store: Store, head: Head, positions: Sequence[int]) -> list[MatchProfile]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -58,8 +59,8 @@ def ids_of(store: Store, names: Sequence[str]) -> list[int | None]:
     """The ids of these players, None for unknown ones. Raises InputError if two names belong to one player."""
     known = player_identities.ids_of(store, names)
     if len(set(known.values())) < len(known):
-        ids = list(known.values())
-        twice = next(name for name, player in known.items() if ids.count(player) > 1)
+        times = Counter(known.values())
+        twice = next(name for name, player in known.items() if times[player] > 1)
         raise InputError(f"{twice!r} and another name in the line-up belong to the same player")
     return [known.get(name) for name in names]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -25,6 +26,7 @@ from evenmatch.service.settings import Settings
 from evenmatch.systems.system import Change
 
 SCAN = 50_000  # events that one query with times may read
+PLAYERS = 10_000  # on a page of matches
 State = Literal["rated", "unrated", "void", "waits"]
 
 
@@ -176,6 +178,7 @@ def positions_of(
 ) -> tuple[list[int], int | None]:
     """The positions of up to `limit` matches, latest first, and the value of `before` for the next page (None: none).
 
+    A page ends before its matches have more than PLAYERS players, unless it is a single match.
     player  only their matches;  since, until  only matches that ended at or after, and before (microseconds)
     With times, one call reads at most SCAN events: a page may have fewer matches than the limit, or none, although
     there are further ones.
@@ -195,9 +198,17 @@ def positions_of(
     else:
         lowest = 1 if since is until is None else max(1, first - SCAN)
         positions = events.read_match_positions(store, head.ladder, lowest, first, limit + 1, since, until)
-    if len(positions) > limit:
-        return positions[:limit], positions[limit - 1]
+    end = _page_end(store, head, positions[:limit])
+    if len(positions) > end:
+        return positions[:end], positions[end - 1]
     return positions, lowest if lowest > 1 else None
+
+
+def _page_end(store: Store, head: Head, positions: Sequence[int]) -> int:
+    """How many of these matches, of any size, make a page."""
+    counts = events.player_counts(store, head.ladder, positions)
+    totals = accumulate(counts[position] for position in positions)
+    return max(1, sum(total <= PLAYERS for total in totals))
 
 
 def _reach(limit: int, since: int | None, until: int | None) -> int:
@@ -221,8 +232,9 @@ def _profiles(
     shown = [line if state == "rated" else b"" for line, (state, _) in zip(match_lines, states, strict=True)]
     ids = [row[0] for row in rows]
     block_receipts = receipts(head.name, ids, RatedBlock(verdicts.plan.last_rules, now, shown, names, divisions))
+    slot_names = [names[player] for player in now.ids.tolist()]
     for match, (receipt, (state, reason)) in enumerate(zip(block_receipts, states, strict=True)):
-        sides = _sides(now.columns, match, [names[player] for player in now.ids.tolist()], rows[match][3], receipt)
+        sides = _sides(now.columns, match, slot_names, rows[match][3], receipt)
         yield MatchProfile(
             receipt.match_id,
             receipt.position,

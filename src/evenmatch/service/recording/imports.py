@@ -16,7 +16,8 @@ from evenmatch.history import History
 from evenmatch.ledger.database import Database
 from evenmatch.ledger.store import Store
 from evenmatch.ledger.tables import checkpoints, corrections, events, player_identities, player_states
-from evenmatch.rating import rateable
+from evenmatch.rating import rateable, without
+from evenmatch.service.match_limits import LARGEST, MatchLimits
 from evenmatch.service.recording.ledger_append import AHEAD, EARLIEST, Batch, append, labels_of, wrong_time
 from evenmatch.service.replay.ledger_replay import Progress
 from evenmatch.service.replay.rebuild import APART
@@ -44,6 +45,7 @@ def import_matches(
     ladder: str,
     matches: MatchTable,
     clock: Callable[[], int],
+    limits: MatchLimits = LARGEST,
     *,
     rated: bool = True,
     skip_bad: bool = False,
@@ -51,20 +53,22 @@ def import_matches(
 ) -> ImportResult:
     """Add matches, in order of time, to the end of a ladder.
 
+    limits    the largest match, whatever the ladder allows
     rated     False: they are recorded and change no rating
-    skip_bad  skip matches that the ladder's system cannot rate, that two names of one player appear in, that end in the
-              future, or whose id has other content
+    skip_bad  skip matches that are too large, that the ladder's system cannot rate, that two names of one player appear
+              in, that end in the future, or whose id has other content
     Raises BadRowsError with every such match, unless skip_bad, before anything is added.
     """
     with database.read() as store:
-        refused = tuple[RowProblem, ...]()
         head = store.head(ladder)
-        Settings.read(head.settings).check_open(ladder)
+        settings = Settings.read(head.settings)
+        settings.check_open(ladder)
         rules = corrections.read_plan(store, head, head.planned).last_rules
+        read = len(matches.skipped)
+        matches = _without_large(matches, limits.on(ladder, settings), skip_bad=skip_bad)
         if rated:
-            read = len(matches.skipped)
             matches = rateable(matches, rules, skip_bad=skip_bad)
-            refused = matches.skipped[read:]
+        refused = matches.skipped[read:]
         conflicts = [
             *_conflicts(store, ladder, matches, rated),
             *_twice(store, matches),
@@ -93,6 +97,17 @@ def import_matches(
         if progress:
             progress(done)
     return ImportResult(added, known, position, (*refused, *conflicts))
+
+
+def _without_large(matches: MatchTable, limits: MatchLimits, *, skip_bad: bool) -> MatchTable:
+    """The table without matches that have too many teams or players. Raises BadRowsError with all, unless skip_bad."""
+    c = matches.history.columns
+    teams, players = np.diff(c.team_start), np.diff(matches.history.match_slots)
+    large = np.flatnonzero((teams > limits.teams) | (players > limits.players)).tolist()
+    if not large:
+        return matches
+    refusals = [(index, limits.refusal(int(teams[index]), int(players[index])) or "") for index in large]
+    return without(matches, refusals, skip_bad=skip_bad)
 
 
 def _checkpoint(store: Store, ladder: str) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evenmatch.history import Floats
+from evenmatch.history import Floats, team_results
 from evenmatch.ledger.block_rating import Block
 from evenmatch.ledger.codec import line_type
 from evenmatch.systems.system import Change, Records, Rules
@@ -73,7 +73,7 @@ class RatedBlock:
     def result(self) -> Floats:
         """The result of every slot's team: the mean over its rivals of 1 ahead, 0.5 draw, 0 behind."""
         c = self.block.columns
-        return np.repeat(_results(c.team_start.tolist(), c.place.tolist()), np.diff(c.slot_start))
+        return np.repeat(team_results(c.team_start, c.place), np.diff(c.slot_start))
 
     @property
     def percentile(self) -> list[int | None]:
@@ -154,14 +154,3 @@ def receipts(ladder: str, match_ids: Sequence[str], source: RatedBlock) -> list[
             match_ids, source.block.positions.tolist(), source.told, pairwise(team_start), strict=True
         )
     ]
-
-
-def _results(team_start: list[int], place: list[int]) -> list[float]:
-    """The result of every team: the mean over its rivals of 1 for finishing ahead, 0.5 for a draw, 0 for behind."""
-    results: list[float] = []
-    for first, end in pairwise(team_start):
-        places = place[first:end]
-        for own in places:
-            ahead = sum((other > own) + 0.5 * (other == own) for other in places) - 0.5
-            results.append(ahead / (end - first - 1))
-    return results

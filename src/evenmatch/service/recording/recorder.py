@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from evenmatch.ledger.plan import Plan
 from evenmatch.ledger.store import Head, Store
 from evenmatch.ledger.tables import checkpoints, corrections, events, player_identities, player_states
 from evenmatch.service.group_commit import GroupCommit
+from evenmatch.service.match_limits import MatchLimits
 from evenmatch.service.name_rule import NameRule
 from evenmatch.service.queries.standings import DIVIDE, StandingsCache, View, divide, take
 from evenmatch.service.recording.ledger_append import Batch, ReceiptDisplay, append, wrong_time
@@ -25,6 +26,8 @@ from evenmatch.service.settings import Settings, archived
 
 CHECKPOINT = 50_000  # events between two checkpoints at least; also at least four times the number of players
 
+PAIRS = 2_000_000  # pairs of teams that one transaction rates at most, unless a single match has more: about 0.3 s
+
 Outcome = MatchReceipt | EvenmatchError
 
 
@@ -32,10 +35,17 @@ class Recorder:
     """Records matches, a batch in one transaction. Threads may share it; the database's locks keep them apart.
 
     together  the group commit of callers in threads
+    limits    returns the largest match, whatever its ladder allows
     """
 
-    def __init__(self, database: Database, boards: StandingsCache, clock: Callable[[], int]) -> None:
-        self._database, self._boards, self._clock = database, boards, clock
+    def __init__(
+        self,
+        database: Database,
+        boards: StandingsCache,
+        clock: Callable[[], int],
+        limits: Callable[[], MatchLimits],
+    ) -> None:
+        self._database, self._boards, self._clock, self._limits = database, boards, clock, limits
         self._memory = PlayerStateCache()
         self._plans: dict[str, tuple[tuple[int, int], Plan]] = {}
         self.together: GroupCommit[ReportBatch, list[Outcome]] = GroupCommit(self._record_each, weigh=len)
@@ -43,6 +53,7 @@ class Recorder:
     def record(self, ladder: str, reports: ReportBatch) -> list[Outcome]:
         """Record matches. Return for each its receipt, or the error that rejected it.
 
+        Other ladders may write between matches of many teams, which take long to rate.
         Raises UnknownNameError for an unknown ladder, StoreError if it is unknown whether the matches were stored.
         """
         if not len(reports):
@@ -51,7 +62,15 @@ class Recorder:
             self._prepare(ladder)
         now = self._clock()
         view = self._boards.young(ladder, now) or self._boards.view(ladder, now, fresh=False)
-        return self._record(ladder, view, reports)
+        refused = _too_large(reports, self._limits().on(ladder, view.settings))
+        if refused:  # by settings that may be some seconds old
+            view = self._boards.view(ladder, now)
+            refused = _too_large(reports, self._limits().on(ladder, view.settings))
+        outcomes: list[Outcome | None] = [refused.get(index) for index in range(len(reports))]
+        spans = list(_spans(reports, refused))
+        for (first, end), part in zip(spans, reports.parts(spans), strict=True):
+            outcomes[first:end] = self._record(ladder, view, part)
+        return [outcome for outcome in outcomes if outcome is not None]
 
     def _record_each(self, ladder: str, batches: Sequence[ReportBatch]) -> list[list[Outcome]]:
         return ReportBatch.shares(batches, self.record(ladder, ReportBatch.joined(batches)))
@@ -100,6 +119,32 @@ class Recorder:
             plan = corrections.read_plan(store, head, head.planned)
             self._plans[head.name] = (key, plan)
         return plan
+
+
+def _too_large(reports: ReportBatch, limits: MatchLimits) -> dict[int, InputError]:
+    """The errors of matches with more teams or players than allowed, by index; nothing else was looked at."""
+    if max(reports.teams) <= limits.teams and len(reports.player) <= limits.players:  # of nearly all batches
+        return {}
+    errors: dict[int, InputError] = {}
+    for index, (teams, players) in enumerate(zip(reports.teams, reports.players(), strict=True)):
+        reason = limits.refusal(teams, players)
+        if reason is not None:
+            errors[index] = BadRowsError("the match", [RowProblem(None, reports.ids[index], reason)])
+    return errors
+
+
+def _spans(reports: ReportBatch, refused: Mapping[int, InputError]) -> Iterator[tuple[int, int]]:
+    """(first, end) of consecutive matches without the refused ones, each with about PAIRS pairs of teams."""
+    first, pairs = 0, 0
+    for index, teams in enumerate(reports.teams):
+        own = 0 if index in refused else teams * (teams - 1) // 2
+        if index in refused or pairs + own > PAIRS:
+            if index > first:
+                yield first, index
+            first, pairs = index + (index in refused), 0
+        pairs += own
+    if first < len(reports):
+        yield first, len(reports)
 
 
 def record(

@@ -83,12 +83,24 @@ class ReportBatch:
 
     def part(self, first: int, end: int) -> ReportBatch:
         """The matches from index `first` up to, but not including, `end`."""
+        return self.parts([(first, end)])[0]
+
+    def parts(self, spans: Iterable[tuple[int, int]]) -> list[ReportBatch]:
+        """For each (first, end) the matches from index `first` up to, but not including, `end`."""
         team = [0, *accumulate(self.teams)]
         slot = [0, *accumulate(self.sizes)]
-        matches, teams = slice(first, end), slice(team[first], team[end])
-        slots = slice(slot[teams.start], slot[teams.stop])
-        spans = [matches] * 5 + [teams] * 3 + [slots] * 6
-        return ReportBatch(*(getattr(self, name)[span] for name, span in zip(_COLUMNS, spans, strict=True)))
+        batches = []
+        for first, end in spans:
+            matches, teams = slice(first, end), slice(team[first], team[end])
+            slots = slice(slot[teams.start], slot[teams.stop])
+            rows = [matches] * 5 + [teams] * 3 + [slots] * 6
+            batches.append(ReportBatch(*(getattr(self, name)[row] for name, row in zip(_COLUMNS, rows, strict=True))))
+        return batches
+
+    def players(self) -> list[int]:
+        """The number of players of each match."""
+        slot = [0, *accumulate(self.sizes)]
+        return [slot[end] - slot[first] for first, end in pairwise([0, *accumulate(self.teams)])]
 
     def quitters(self, matches: Iterable[int]) -> dict[str, list[str]]:
         """The players who quit each of these matches (given by index), by match id; without matches nobody quit."""

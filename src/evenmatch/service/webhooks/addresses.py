@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from urllib.parse import SplitResult, urlsplit
 
 from evenmatch.errors import InputError
@@ -56,14 +56,48 @@ def refusal(addresses: list[str]) -> str | None:
 
 
 def _is_public(address: Address) -> bool:
-    inner: Address | None = None
-    if isinstance(address, ipaddress.IPv6Address):
-        inner = address.ipv4_mapped or address.sixtofour
-        if inner is None and address in _NAT64:
-            inner = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
-    if inner is not None:
-        return _is_public(inner)
-    return address.is_global and not address.is_multicast
+    """Whether an address belongs to the public Internet, and so does the IPv4 address that it contains, if any."""
+    if isinstance(address, ipaddress.IPv4Address):
+        return address.is_global and not address.is_multicast and not _is_in(address, _SPECIAL_4)
+    if address.ipv4_mapped is not None:
+        return _is_public(address.ipv4_mapped)
+    if address in _NAT64:
+        return _is_public(_contained(address))
+    if address not in _GLOBAL_UNICAST or not address.is_global or _is_in(address, _SPECIAL_6):
+        return False
+    return (int(address) >> 32) & 0xFDFFFFFF != _ISATAP or _is_public(_contained(address))
 
 
-_NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
+def _contained(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address:
+    """The IPv4 address in the last 32 bits."""
+    return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+
+
+def _is_in(address: Address, networks: Iterable[ipaddress.IPv4Network | ipaddress.IPv6Network]) -> bool:
+    return any(address in network for network in networks)
+
+
+_GLOBAL_UNICAST = ipaddress.IPv6Network("2000::/3")  # all others are reserved, local, or contain IPv4 addresses
+_NAT64 = ipaddress.IPv6Network("64:ff9b::/96")  # how a network of IPv6 alone reaches IPv4
+_ISATAP = 0x00005EFE  # the third quarter of an IPv6 address that contains an IPv4 address (RFC 5214), without bit u
+# Special-purpose networks of RFC 6890 and its registries that `is_global` of this or an older Python lets through.
+_SPECIAL_4 = [
+    ipaddress.IPv4Network(text)
+    for text in (
+        "192.0.0.0/24",  # protocol assignments
+        "192.31.196.0/24",  # AS112
+        "192.52.193.0/24",  # AMT relays
+        "192.88.99.0/24",  # 6to4 relays
+        "192.175.48.0/24",  # AS112
+    )
+]
+_SPECIAL_6 = [
+    ipaddress.IPv6Network(text)
+    for text in (
+        "2001::/23",  # protocol assignments: Teredo, benchmarking, ORCHID and others
+        "2001:db8::/32",  # documentation
+        "2002::/16",  # 6to4
+        "2620:4f:8000::/48",  # AS112
+        "3fff::/20",  # documentation
+    )
+]

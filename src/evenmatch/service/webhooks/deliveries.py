@@ -6,29 +6,29 @@ import logging
 import os
 import secrets
 import threading
-from collections import Counter
 from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 
 from evenmatch.durations import SECOND
 from evenmatch.errors import StoreError
 from evenmatch.ledger.store import Head, Store
-from evenmatch.ledger.tables import change_locks, deliveries, webhook_cursors, webhooks
+from evenmatch.ledger.tables import change_locks, deliveries, webhook_cursors, webhook_failures, webhooks
 from evenmatch.ledger.tables.deliveries import DueDelivery
 from evenmatch.ledger.tables.webhook_cursors import Cursor
 from evenmatch.ledger.tables.webhooks import Webhook
 from evenmatch.service.queues.leases import Leases
-from evenmatch.service.webhooks import outbox
+from evenmatch.service.webhooks import outbox, pauses
 from evenmatch.service.webhooks.http_sender import Sender
 from evenmatch.service.webhooks.outbox import DeliveryOutcome
 from evenmatch.service.webhooks.payloads import NewEvents, news
+from evenmatch.service.webhooks.slots import AT_ONCE, RECEIVER, Slots
 from evenmatch.service.webhooks.subscriptions import REMOVED, Webhooks
 
-AT_ONCE, EACH = 8, 4  # deliveries in flight, in all and to one webhook
 ROUNDS = 10  # rounds of payloads.TOGETHER events each before sending
 PAUSE = 0.5  # seconds between two polls
 LEASE = "webhooks"
 PRUNE_EVERY = 60 * SECOND
+STOPPING = 2.0  # seconds that deliveries in flight have to finish when the process stops
 
 log = logging.getLogger(__name__)
 
@@ -47,15 +47,20 @@ class Deliverer:
         self._clock = webhooks.service.clock if clock is None else clock
         self._leases = leases or Leases(self._database, f"{os.getpid()}-{secrets.token_hex(8)}")
         self._sender = Sender(webhooks.find, allow_private=webhooks.allow_private)
-        self._pool = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="webhooks")
-        self._in_flight: dict[Future[DeliveryOutcome], DueDelivery] = {}
+        self._slots = Slots()
+        self._in_flight: dict[Future[DeliveryOutcome], tuple[DueDelivery, Webhook]] = {}
         self._pruned_at = 0
 
-    def close(self) -> None:
-        """Wait for the deliveries in flight, record their outcome, and close all connections."""
-        self.finish()
-        self._pool.shutdown()
-        self._sender.close()
+    def close(self, within: float | None = None) -> None:
+        """Wait for the deliveries in flight, record their outcome, and close all connections.
+
+        within  seconds to wait at most; deliveries that take longer are cancelled, and sent again by the next sender
+        """
+        wait(self._in_flight, timeout=within)
+        try:
+            self._record_finished()
+        finally:
+            self._sender.close()
 
     def make(self, now: int | None = None) -> int:
         """Create deliveries of new events, some thousands at most; return their number. Safe to run concurrently."""
@@ -98,25 +103,35 @@ class Deliverer:
         """Record finished deliveries and start due ones, up to the limit in flight; return the number started."""
         self._record_finished()
         time, started = self._now(now), 0
-        with self._database.read() as store:
-            hooks = {hook.webhook: hook for hook in webhooks.read_all(store)}
-            due = deliveries.read_due(store, time, EACH + len(self._in_flight), 4 * AT_ONCE)
+        hooks, due = self._due(time)
         self._sender.keep(set(hooks))
-        in_flight = {delivery.delivery for delivery in self._in_flight.values()}
-        busy = Counter(delivery.webhook for delivery in self._in_flight.values())
+        in_flight = {delivery.delivery for delivery, _ in self._in_flight.values()}
         for delivery in (delivery for delivery in due if delivery.delivery not in in_flight):
-            if len(self._in_flight) == AT_ONCE:
-                break
-            if delivery.webhook not in hooks:
-                self._write([(delivery, DeliveryOutcome(REMOVED, is_final=True))])
-            elif busy[delivery.webhook] < EACH:
-                busy[delivery.webhook] += 1
-                hook = hooks[delivery.webhook]
+            hook = hooks.get(delivery.webhook)
+            if hook is None:
+                self._write([(delivery, None, DeliveryOutcome(REMOVED, is_final=True))])
+            elif self._slots.has_room(hook):
+                self._slots.take(hook)
                 secret = hook.secret(self._database.master.sealer())
                 arguments = (hook, secret, delivery.delivery, delivery.event, delivery.body, time // SECOND)
-                self._in_flight[self._pool.submit(self._sender.send, *arguments)] = delivery
+                self._in_flight[self._sender.send(*arguments)] = delivery, hook
                 started += 1
         return started
+
+    def _due(self, time: int) -> tuple[dict[int, Webhook], list[DueDelivery]]:
+        """All webhooks, and the due deliveries of those that have a free slot."""
+        with self._database.read() as store:
+            hooks = {hook.webhook: hook for hook in webhooks.read_all(store)}
+            failures = webhook_failures.read_all(store)
+            self._slots.set_failing(hook for number, hook in hooks.items() if number in failures)
+            if self._slots.is_full:
+                return hooks, []
+            without = [
+                number
+                for number, hook in hooks.items()
+                if pauses.waits(failures.get(number), time) or not self._slots.has_room(hook)
+            ]
+            return hooks, deliveries.read_due(store, time, without, 2 * RECEIVER, 4 * AT_ONCE)
 
     def finish(self) -> int:
         """Wait for all deliveries in flight and record their outcome; return the number delivered."""
@@ -126,22 +141,27 @@ class Deliverer:
     def _record_finished(self) -> int:
         """Record the outcome of finished deliveries; return the number delivered."""
         done = [future for future in self._in_flight if future.done()]
-        outcomes = [(self._in_flight[future], _outcome(future)) for future in done]
+        outcomes = [(*self._in_flight[future], _outcome(future)) for future in done]
         if outcomes:
             self._write(outcomes)
         for future in done:
-            del self._in_flight[future]
-        return sum(outcome.error is None for _, outcome in outcomes)
+            self._slots.free(self._in_flight.pop(future)[1])
+        return sum(outcome.error is None for *_, outcome in outcomes)
 
-    def _write(self, outcomes: Sequence[tuple[DueDelivery, DeliveryOutcome]]) -> None:
+    def _write(self, outcomes: Sequence[tuple[DueDelivery, Webhook | None, DeliveryOutcome]]) -> None:
         now = self._clock()
         with self._database.write() as store:
-            for delivery, outcome in outcomes:
-                outbox.note(store, delivery, outcome, now)
+            for delivery, hook, outcome in outcomes:
+                outbox.note(store, delivery, hook, outcome, now)
 
     def prune(self, now: int | None = None) -> int:
-        """Delete deliveries a week after they were delivered, dead ones after a month; return their number."""
+        """Delete deliveries a week after they were delivered, dead ones after a month; return their number.
+
+        Those that wait for a paused webhook are given up after a day.
+        """
         time, count = self._now(now), 0
+        with self._database.write() as store:
+            outbox.give_up_paused(store, time)
         after: int | None = 0
         while after is not None:
             with self._database.write() as store:
@@ -162,7 +182,7 @@ class Deliverer:
             else:
                 stop.wait(PAUSE)
         try:
-            self.close()
+            self.close(STOPPING)
             self._leases.release(LEASE)
         except StoreError as error:
             log.warning("the last webhook deliveries could not be recorded: %s", error)

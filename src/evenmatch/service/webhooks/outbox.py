@@ -6,10 +6,11 @@ from typing import NamedTuple
 
 from evenmatch.durations import SECOND
 from evenmatch.ledger.store import Store
-from evenmatch.ledger.tables import deliveries, webhook_cursors, webhooks
+from evenmatch.ledger.tables import deliveries, webhook_cursors, webhook_failures, webhooks
 from evenmatch.ledger.tables.deliveries import DueDelivery
 from evenmatch.ledger.tables.webhook_cursors import Cursor
 from evenmatch.ledger.tables.webhooks import Webhook
+from evenmatch.service.webhooks import pauses
 from evenmatch.service.webhooks.payloads import NewEvents
 
 BACKOFF = (5, 30, 120, 600, 3_600, 21_600)  # seconds until a failed delivery is tried again, by attempt
@@ -36,8 +37,10 @@ def keep(store: Store, ladder: int, hook: Webhook, before: Cursor, found: NewEve
     return len(wanted)
 
 
-def note(store: Store, due: DueDelivery, outcome: DeliveryOutcome, now: int) -> None:
-    """Record the outcome of an attempt."""
+def note(store: Store, due: DueDelivery, hook: Webhook | None, outcome: DeliveryOutcome, now: int) -> None:
+    """Record the outcome of an attempt. hook: the webhook of the delivery; None: it was removed."""
+    if hook is not None and webhooks.read(store, hook.webhook) is not None:
+        pauses.count(store, hook, outcome.error, now)
     next_at = None
     if outcome.error is not None and not outcome.is_final:
         next_at = retry_at(due.delivery, due.attempts + 1, now)
@@ -54,6 +57,13 @@ def retry_at(delivery: int, attempts: int, now: int) -> int | None:
         return None
     spread = delivery * 0x9E3779B1 % 2**32 / 2**32
     return now + round(BACKOFF[attempts - 1] * (1 + JITTER * spread) * SECOND)
+
+
+def give_up_paused(store: Store, now: int) -> None:
+    """Make the deliveries that have waited for a paused webhook for a day dead."""
+    for webhook, failures in webhook_failures.read_all(store).items():
+        if failures.paused_at is not None:
+            deliveries.give_up(store, webhook, now - pauses.KEPT, pauses.GIVEN_UP)
 
 
 def prune(store: Store, after: int, now: int) -> tuple[int, int | None]:

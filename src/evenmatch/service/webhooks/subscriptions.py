@@ -8,18 +8,20 @@ from dataclasses import replace
 
 from evenmatch.errors import ConflictError, InputError, UnknownNameError
 from evenmatch.ledger.store import Store
-from evenmatch.ledger.tables import change_locks, deliveries, webhook_cursors, webhooks
+from evenmatch.ledger.tables import change_locks, deliveries, webhook_cursors, webhook_failures, webhooks
 from evenmatch.ledger.tables.deliveries import Delivery
 from evenmatch.ledger.tables.webhook_cursors import Cursor
+from evenmatch.ledger.tables.webhook_failures import WebhookFailures
 from evenmatch.ledger.tables.webhooks import Webhook
 from evenmatch.service.callers.audit_entry import AuditEntry
 from evenmatch.service.service import Service
 from evenmatch.service.webhooks.addresses import Resolve, check_url, refusal, resolve
 
-__all__ = ["EVENTS", "Delivery", "Webhook", "Webhooks"]
+__all__ = ["EVENTS", "Delivery", "Webhook", "WebhookFailures", "Webhooks"]
 
 EVENTS = ("match.rated", "proposal.made", "match.made", "season.opened", "season.closed", "ratings.decayed")
 MOST = 500  # deliveries returned at once
+HOOKS = 100  # webhooks of a ladder, and of those for all ladders
 
 
 class Webhooks:
@@ -57,6 +59,8 @@ class Webhooks:
         database = self.service.database
         with database.write() as store:
             heads = store.heads() if ladder is None else [store.head(ladder)]
+            if sum(hook.ladder == ladder for hook in webhooks.read_all(store)) >= HOOKS:
+                raise InputError(f"there are {HOOKS} webhooks for {ladder or 'all ladders'} already; remove one first")
             number = webhooks.insert(store, ladder, url, shown.encode(), chosen, now)
             changes = change_locks.last_changes(store)
             cursors = {head.ladder: Cursor(head.position, changes.get(head.ladder, 0)) for head in heads}
@@ -83,9 +87,23 @@ class Webhooks:
             removed = _find(store, webhook)
             webhooks.set_removed_at(store, webhook, now)
             webhook_cursors.delete(store, webhook)
+            webhook_failures.delete(store, webhook)
             deliveries.cancel_pending(store, webhook, REMOVED)
             self.service.note(store)
         return removed
+
+    def failures(self) -> dict[int, WebhookFailures]:
+        """The failures of all webhooks whose last attempt failed, and their pauses."""
+        with self.service.database.read() as store:
+            return webhook_failures.read_all(store)
+
+    def resume(self, webhook: int) -> Webhook:
+        """End the pause of a webhook, so that its deliveries are sent; return it. Raises UnknownNameError."""
+        with self.service.database.write() as store:
+            resumed = _find(store, webhook)
+            webhook_failures.delete(store, webhook)
+            self.service.note(store)
+        return resumed
 
     def deliveries(
         self, webhook: int, state: str | None = None, before: int | None = None, limit: int = 50

@@ -83,6 +83,7 @@ OPERATORS = (
     PageRoute("/operate/webhooks", operate_site.add_webhook, scope=None, methods=POST, form="/operate/webhooks"),
     PageRoute("/operate/webhooks/{webhook}", operate_site.deliveries, scope=None),
     PageRoute("/operate/webhooks/{webhook}/remove", operate_site.remove_webhook, scope=None, methods=POST),
+    PageRoute("/operate/webhooks/{webhook}/resume", operate_site.resume_webhook, scope=None, methods=POST),
     PageRoute("/operate/webhooks/{webhook}/redeliver", operate_site.redeliver, scope=None, methods=POST),
     PageRoute(OPERATE, operate_ladder.ladder, ADMIN),
     PageRoute(f"{OPERATE}/correct", operate_corrections.correction, ADMIN),

@@ -11,6 +11,7 @@ from evenmatch.errors import EvenmatchError, UnknownNameError, UsageError
 from evenmatch.service.queries.standings import View
 from evenmatch.service.queries.unlisted_reasons import why_nobody
 from evenmatch.standings.board import Standing
+from evenmatch.web.cookies import ME
 from evenmatch.web.page_request import LONGEST_NAME, PageRequest, address
 from evenmatch.web.view_models import LadderShown
 
@@ -140,5 +141,5 @@ async def forget_me(visit: PageRequest) -> Response:
     """Delete the cookie with the visitor's player name."""
     await visit.form()
     response = visit.go("/", "This site has forgotten your name.")
-    response.delete_cookie("evenmatch-me", httponly=True, samesite="lax")
+    visit.cookies.delete(response, ME)
     return response

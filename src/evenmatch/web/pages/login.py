@@ -5,7 +5,8 @@ from __future__ import annotations
 from starlette.responses import Response
 
 from evenmatch.errors import AccessError
-from evenmatch.web.page_request import SESSION, PageRequest
+from evenmatch.web.cookies import SESSION
+from evenmatch.web.page_request import PageRequest
 
 
 def _local(to: str) -> str:
@@ -39,5 +40,5 @@ async def logout(visit: PageRequest) -> Response:
     if visit.session is not None:
         await visit.site.work(visit.site.sessions.end, visit.session)
     response = visit.go("/", "You are logged out.")
-    response.delete_cookie(SESSION, httponly=True, samesite="lax")
+    visit.cookies.delete(response, SESSION)
     return response

@@ -53,10 +53,18 @@ def _operate(visit: PageRequest) -> Mapping[str, object]:
         "rows": rows,
         "jobs": jobs[:JOBS],
         "runs": any(job.state == "running" for job in jobs),
+        "paused": _count_paused(visit),
         "systems": system_names(),
         "all": visit.may("admin"),
         "form": visit.form_at("operate", "ladders"),
     }
+
+
+def _count_paused(visit: PageRequest) -> int:
+    """The number of paused webhooks that the visitor may administer."""
+    failures = visit.site.webhooks.failures()
+    paused = {webhook for webhook, each in failures.items() if each.paused_at is not None}
+    return sum(hook.webhook in paused and visit.may("admin", hook.ladder) for hook in visit.site.webhooks.list())
 
 
 async def create_ladder(visit: PageRequest) -> Response:
@@ -96,7 +104,7 @@ def _check_ladder_name(name: str) -> None:
 async def keys(visit: PageRequest) -> Response:
     """Show the keys; the text of one just created is shown once."""
     response = await visit.show("keys", lambda: _keys(visit), kept=visit.once is None)
-    visit.taken(response, KEYS)
+    visit.taken(response)
     return response
 
 
@@ -219,16 +227,18 @@ def _audit(visit: PageRequest) -> Mapping[str, object]:
 async def webhooks(visit: PageRequest) -> Response:
     """Show the webhooks and their failures."""
     response = await visit.show("webhooks", lambda: _webhooks(visit), kept=visit.once is None)
-    visit.taken(response, WEBHOOKS)
+    visit.taken(response)
     return response
 
 
 def _webhooks(visit: PageRequest) -> Mapping[str, object]:
     own = _ladders(visit)
     hooks = [hook for hook in visit.site.webhooks.list() if visit.may("admin", hook.ladder)]
+    failures = visit.site.webhooks.failures()
     rows = [
         {
             "hook": hook,
+            "failures": failures.get(hook.webhook),
             "dead": len(visit.site.webhooks.deliveries(hook.webhook, "dead", None, 100)),
             "pending": len(visit.site.webhooks.deliveries(hook.webhook, "pending", None, 100)),
             "last": next(iter(visit.site.webhooks.deliveries(hook.webhook, None, None, 1)), None),
@@ -273,6 +283,15 @@ async def remove_webhook(visit: PageRequest) -> Response:
     entry = visit.audit_entry("webhook.removed", hook.ladder, str(hook.webhook))
     await visit.site.work(visit.site.webhooks.noting(entry).remove, hook.webhook)
     return visit.go("/operate/webhooks", f"The webhook {hook.url[:100]} is removed.")
+
+
+async def resume_webhook(visit: PageRequest) -> Response:
+    """End the pause of a webhook."""
+    await visit.form()
+    hook = await visit.site.work(_hook, visit)
+    entry = visit.audit_entry("webhook.resumed", hook.ladder, str(hook.webhook))
+    await visit.site.work(visit.site.webhooks.noting(entry).resume, hook.webhook)
+    return visit.go(WEBHOOKS, f"Deliveries to {hook.url[:100]} are sent again.")
 
 
 async def deliveries(visit: PageRequest) -> Response:

@@ -1,0 +1,57 @@
+"""The names under which the service answers browsers.
+
+A page of another site can be made to ask a service that its visitor reaches and it does not, by a name of its own that
+leads to the service's address (DNS rebinding). Its requests carry that name, so names without permission are refused.
+An address in place of a name cannot be such a trick.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+import socket
+from collections.abc import Sequence
+
+ANY = "*"
+BELOW = "*."  # begins an entry for all names below another one
+LOCAL = "localhost"
+ENTRY = re.compile(r"(\*\.)?[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?|\*")
+
+
+class AllowedHosts:
+    """A set of names: `host in hosts`, where `host` is the value of a Host header.
+
+    named  entries of the setting;  bound  the name or address that the process listens on
+    Raises ValueError for an entry that is no name.
+    """
+
+    def __init__(self, named: Sequence[str], bound: str) -> None:
+        entries = [entry.lower().rstrip(".") for entry in named]
+        for entry in entries:
+            if not ENTRY.fullmatch(entry):
+                raise ValueError(f"{entry!r} is not a name such as rank.example, *.rank.example or *, without a port")
+        own = socket.gethostname().lower()
+        self._any = ANY in entries
+        self._names = {*entries, LOCAL, bound.lower(), own, f"{own.partition('.')[0]}.local"}
+        self._endings = (f".{LOCAL}", *(entry[1:] for entry in entries if entry.startswith(BELOW)))
+
+    def __contains__(self, host: str) -> bool:
+        if self._any:
+            return True
+        name = _name(host)
+        return name in self._names or name.endswith(self._endings) or _is_address(name)
+
+
+def _name(host: str) -> str:
+    """The name or address of a Host header, without its port."""
+    if host.startswith("["):
+        return host[1:].partition("]")[0]
+    return host.rpartition(":")[0].lower().rstrip(".") if ":" in host else host.lower().rstrip(".")
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True

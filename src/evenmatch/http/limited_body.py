@@ -1,0 +1,111 @@
+"""The body of a request, read within limits: strangers send little, and a process holds a bounded number of bytes.
+
+The sender of a large or slow body is identified by the head, before more of it is read. The endpoint authenticates the
+caller again when the whole body is there: a key may be revoked during a slow upload.
+"""
+
+from __future__ import annotations
+
+import re
+
+from starlette.types import Message, Receive, Scope
+
+from evenmatch.errors import EvenmatchError, RateLimitError
+from evenmatch.http.access import allow, client_of, sender_in_head
+from evenmatch.http.body_memory import STRANGERS
+from evenmatch.http.connections import Connection
+from evenmatch.http.path_text import is_api
+from evenmatch.http.problems import BUSY, OTHERS, ProblemKind, make_problem, refused_problem
+from evenmatch.http.request_context import BodyRefusedError, context_of
+from evenmatch.http.site import Site
+from evenmatch.service.callers.access import Caller
+
+LARGE = re.compile(r"/v1/ladders/[^/]+/(matches|matches/batch|start-ratings)")  # paths of bodies up to the body limit
+OTHER = 128 * 1024  # bytes of all other bodies
+SMALL = 64 * 1024  # bytes of a body that arrived with its head; of pages, whose forms strangers fill in
+MESSAGE = 256  # bytes that a piece of a body costs beside its own
+
+
+class LimitedBody:
+    """ASGI `receive` of a request within the limits. `release` must be called when the request has ended."""
+
+    def __init__(self, site: Site, scope: Scope, receive: Receive, declared: int) -> None:
+        """declared: the length that the head says, 0 if it says none."""
+        self._site, self._scope, self._receive, self._declared = site, scope, receive, declared
+        self._connection: Connection | None = scope.get("evenmatch.connection")
+        self._caller: Caller | None = None
+        self._sender: str | None = None  # None: not yet known
+        self._size = self._held = 0
+        self._small = min(SMALL, site.options.body_limit)
+
+    async def __call__(self) -> Message:
+        """The next message. Raises BodyRefusedError."""
+        if self._sender is None and self._is_large_or_slow():
+            await self._identify()
+            self._check_size(self._declared)
+            self._take(self._declared)
+        message = await self._receive()
+        size = len(message.get("body", b""))
+        self._size += size
+        is_whole = not message.get("more_body", False)
+        if self._sender is None and (not is_whole or size > self._small) and message["type"] == "http.request":
+            await self._identify()
+        if self._sender is not None:
+            self._check_size(self._size)
+            self._take(self._size + MESSAGE)
+        return message
+
+    def _is_large_or_slow(self) -> bool:
+        """Whether there is more to come than what arrived with the head."""
+        return self._declared > self._small or (self._connection is not None and self._connection.is_receiving)
+
+    def release(self) -> None:
+        """Give back the memory of the body."""
+        if self._held and self._sender is not None:
+            self._site.bodies.give_back(self._sender, self._held)
+            self._held = 0
+
+    async def _identify(self) -> None:
+        """Find out who sends the body. Raises BodyRefusedError for a stranger at an endpoint of the API."""
+        if not is_api(self._scope["path"]):
+            is_stranger = self._connection is None or not self._connection.is_known
+            self._sender = STRANGERS if is_stranger else f"address {client_of(self._scope)}"
+            return
+        try:
+            caller = await sender_in_head(self._site, self._scope)
+        except EvenmatchError as error:
+            raise self._refused(error) from None
+        self._caller, self._sender = caller, caller.key or caller.actor
+
+    def _refused(self, error: EvenmatchError) -> BodyRefusedError:
+        return BodyRefusedError(refused_problem(error, context_of(self._scope)))
+
+    def _check_size(self, size: int) -> None:
+        path, options = self._scope["path"], self._site.options
+        limit = options.body_limit
+        if not is_api(path):
+            limit = min(limit, SMALL)
+        elif not LARGE.fullmatch(path):
+            limit = min(limit, OTHER)
+        if size > limit:
+            detail = f"the body is larger than the limit of {limit:,} bytes; split it into several requests"
+            raise self._problem(OTHERS[413], detail)
+
+    def _take(self, size: int) -> None:
+        """Hold at least this number of bytes for this request, out of those that this process may hold."""
+        assert self._sender is not None
+        more = size - self._held
+        if more > 0:
+            if not self._site.bodies.take(self._sender, more):
+                detail = "too many large bodies arrive at this moment; nothing of this one was read: send it again"
+                raise self._problem(BUSY, detail, retry_after=1.0)
+            self._held += more
+
+    def _problem(self, kind: ProblemKind, detail: str, retry_after: float | None = None) -> BodyRefusedError:
+        context = context_of(self._scope)
+        if context.allowance is None and self._caller is not None:  # not counted yet
+            try:
+                allow(self._site, self._scope, self._caller)
+            except RateLimitError as error:
+                return self._refused(error)
+        return BodyRefusedError(make_problem(kind, detail, context.id, retry_after=retry_after))

@@ -1,0 +1,172 @@
+"""Requests that wait for a change, long polls and streams, which end with their client, their key and the process."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection
+from typing import TypeVar
+
+from starlette.requests import ClientDisconnect, Request
+from starlette.types import Receive
+
+from evenmatch.errors import AccessError, RateLimitError, StoreError
+from evenmatch.http.repeated_log import repeated
+from evenmatch.service.callers.access import ANYONE, Caller
+from evenmatch.service.callers.credential_checks import Credential
+
+EVERY = 1.0  # seconds between two checks of the credentials of all that wait: a revocation holds within two
+NET = 1.0  # seconds after which a waiting request looks again, even without a notification
+EACH_PLAYER = 8  # requests of one player's token that wait at once
+AGAIN = 1.0  # seconds after which a player with too many may try again
+T = TypeVar("T")
+CheckEnded = Callable[[Collection[Credential]], Awaitable[set[Credential]]]
+
+
+class Waiter:
+    """A request that waits. is_over: the client has hung up, or its access has ended.
+
+    wake  is called by whoever has news
+    """
+
+    def __init__(self, credential: Credential | None) -> None:
+        self.credential = credential
+        self.is_gone, self.is_revoked, self.is_stopping = False, False, False
+        self._woken = asyncio.Event()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether a stream must end."""
+        return self.is_gone or self.is_revoked or self.is_stopping
+
+    def wake(self) -> None:
+        """End the present call of `news`, or the next one."""
+        self._woken.set()
+
+    async def news(self, timeout: float) -> bool:
+        """Wait until `wake` is called, at most `timeout` seconds; return whether it was."""
+        if not self._woken.is_set():
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._woken.wait(), timeout)
+        was_woken = self._woken.is_set()
+        self._woken.clear()
+        return was_woken
+
+    def check(self) -> None:
+        """Raise ClientDisconnect if the client has hung up, AccessError if the caller is not good any more."""
+        if self.is_gone:
+            raise ClientDisconnect
+        if self.is_revoked:
+            raise AccessError("the key, token or session of this request was revoked or has expired; use another one")
+
+
+class WaitingRequests:
+    """The requests of a process that wait. Use it in the event loop's thread only.
+
+    check_ended  returns those of some credentials that are not good any more
+    stopping     set when the process is asked to stop
+    """
+
+    def __init__(self, check_ended: CheckEnded, stopping: asyncio.Event) -> None:
+        self._check_ended, self._stopping = check_ended, stopping
+        self._waiters: set[Waiter] = set()
+        self._by_player: Counter[str] = Counter()
+        self._watching: asyncio.Task[None] | None = None
+
+    def __len__(self) -> int:
+        return len(self._waiters)
+
+    def check_room(self, caller: Caller) -> None:
+        """Raise RateLimitError if very many requests of a player wait already."""
+        if caller.player is not None and self._by_player[caller.key] >= EACH_PLAYER:
+            raise RateLimitError(f"{EACH_PLAYER} requests of this player wait already; end one first", AGAIN)
+
+    @contextlib.asynccontextmanager
+    async def poll(self, request: Request, caller: Caller) -> AsyncIterator[Waiter]:
+        """A long poll: it notices that its client hangs up. Raises RateLimitError as `check_room` does."""
+        self.check_room(caller)
+        async with self.stream(caller, credential_of(request, caller)) as waiter:
+            listening = asyncio.create_task(_hang_up(request.receive, waiter))
+            try:
+                yield waiter
+            finally:
+                listening.cancel()
+
+    @contextlib.asynccontextmanager
+    async def stream(self, caller: Caller, credential: Credential | None) -> AsyncIterator[Waiter]:
+        """A stream, which the framework ends when its client hangs up."""
+        if caller.player is not None:
+            self._by_player[caller.key] += 1
+        waiter = Waiter(credential)
+        self._waiters.add(waiter)
+        if self._watching is None:
+            self._watching = asyncio.create_task(self._watch())
+        try:
+            yield waiter
+        finally:
+            self._waiters.discard(waiter)
+            if not self._waiters and self._watching is not None:
+                self._watching.cancel()
+                self._watching = None
+            if caller.player is not None:
+                self._by_player[caller.key] -= 1
+                if not self._by_player[caller.key]:
+                    del self._by_player[caller.key]
+
+    async def _watch(self) -> None:
+        """Check the credentials of all that wait, until the process stops; cancelled when none waits any more."""
+        while not self._stopping.is_set():
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._stopping.wait(), EVERY)
+            await self._end_revoked()
+        for waiter in self._waiters:
+            waiter.is_stopping = True
+            waiter.wake()
+        self._watching = None
+
+    async def _end_revoked(self) -> None:
+        credentials = {waiter.credential for waiter in self._waiters if waiter.credential is not None}
+        if not credentials:
+            return
+        try:
+            ended = await self._check_ended(credentials)
+        except StoreError as error:
+            repeated.warning("the keys of waiting requests cannot be checked", error=str(error))
+            return
+        for waiter in self._waiters:
+            if waiter.credential in ended:
+                waiter.is_revoked = True
+                waiter.wake()
+
+
+def credential_of(request: Request, caller: Caller) -> Credential | None:
+    """The credential of a request of the API; None: reads are open to all."""
+    if caller is ANYONE:
+        return None
+    text = request.headers.get("authorization", "").partition(" ")[2].strip()
+    return Credential(caller.issuer, caller.expires_at, None if caller.player is None else text)
+
+
+async def _hang_up(receive: Receive, waiter: Waiter) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+    waiter.is_gone = True
+    waiter.wake()
+
+
+async def until(look: Callable[[], Awaitable[T]], is_news: Callable[[T], bool], wait: float, waiter: Waiter) -> T:
+    """The result of `look` once `is_news` holds, or the latest after `wait` seconds or when the process stops.
+
+    Raises ClientDisconnect and AccessError as Waiter.check does.
+    """
+    loop = asyncio.get_running_loop()
+    end = loop.time() + wait
+    while True:
+        result = await look()
+        left = end - loop.time()
+        if left <= 0 or is_news(result) or waiter.is_stopping:
+            return result
+        waiter.check()
+        await waiter.news(min(left, NET))
+        waiter.check()

@@ -1,0 +1,111 @@
+"""Whose requests count for whom: keys, strangers and wrong keys of one address do not use up each other's allowance."""
+
+import pytest
+
+from evenmatch import rules
+from evenmatch.http.access import client_of
+from evenmatch.http.options import Options
+from evenmatch.ledger.tables import api_keys
+
+LADDERS = "/v1/ladders"
+FEW = 5
+
+
+@pytest.fixture
+def options():
+    return Options(matchmaker=False, open_reads=True, open_rate=0.001, open_burst=FEW, rate=0.001, burst=50)
+
+
+@pytest.fixture
+def database_url(either_database):
+    return either_database
+
+
+@pytest.fixture
+def ladder(service):
+    service.create_ladder("duel", "elo", rules("elo"))
+    return "duel"
+
+
+def statuses(client, count, **fields):
+    return [client.get(LADDERS, **fields).status_code for _ in range(count)]
+
+
+def bearer(text):
+    return {"Authorization": f"Bearer {text}"}
+
+
+@pytest.fixture
+def key(site):
+    """A key that this process has not seen yet."""
+    return site.keys.create("good", ["queue"], None, None)[1]
+
+
+def wrong(at):
+    return bearer(f"em_{'a' * 9}{'abcdefghijklmnopqrstuvwxyz'[at]}_{'x' * 43}")
+
+
+@pytest.fixture
+def token(site, key):
+    return site.tokens.issue(site.keys.authenticate(key), "ann").text
+
+
+def test_reads_without_a_key_leave_the_keys_of_their_address_alone(client, clock, key, token):
+    assert statuses(client, FEW + 2) == [200] * FEW + [429] * 2
+    clock.move(seconds=10)  # what the process remembered of the key is old
+    assert statuses(client, 1, headers=bearer(key)) == [200]
+    clock.move(seconds=10)
+    assert statuses(client, 1, headers=bearer(token)) == [200]
+
+
+def test_a_key_leaves_reads_without_one_alone(client, key):
+    assert statuses(client, 20, headers=bearer(key)) == [200] * 20
+    assert statuses(client, FEW + 1) == [200] * FEW + [429]
+
+
+def test_wrong_keys_leave_good_keys_and_reads_of_their_address_alone(client, clock, key, token):
+    assert [client.get(LADDERS, headers=wrong(at)).status_code for at in range(FEW + 3)] == [401] * FEW + [429] * 3
+    clock.move(seconds=10)
+    for text in (key, token):
+        assert statuses(client, 1, headers=bearer(text)) == [200]
+        clock.move(seconds=10)
+    assert statuses(client, FEW + 1) == [200] * FEW + [429]
+
+
+def test_wrong_tokens_count_as_wrong_keys_do(client, clock, token):
+    forged = f"{token[:-10]}{'A' * 10}"
+    assert statuses(client, FEW + 2, headers=bearer(forged)) == [401] * FEW + [429] * 2
+    clock.move(seconds=10)
+    assert statuses(client, 1, headers=bearer(token)) == [200]
+
+
+def test_very_many_wrong_keys_are_not_looked_for_in_the_database(client, key, monkeypatch):
+    asked = []
+    real = api_keys.read
+    monkeypatch.setattr(api_keys, "read", lambda store, key: asked.append(key) or real(store, key))
+    for at in range(FEW + 15):
+        client.get(LADDERS, headers=wrong(at))
+    assert len(asked) == FEW
+    assert statuses(client, 1, headers=bearer(key)) == [200]
+    assert statuses(client, 1, headers=bearer(f"{key[:-1]}_")) == [429]
+
+
+def test_a_revoked_key_counts_as_a_wrong_one(client, clock, site, key):
+    site.keys.revoke(key)
+    clock.move(seconds=10)
+    assert statuses(client, FEW + 1, headers=bearer(key)) == [401] * FEW + [429]
+
+
+@pytest.mark.parametrize(
+    ("host", "counted"),
+    [
+        ("192.0.2.7", "192.0.2.7"),
+        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
+        ("2001:db8:1:2::9%eth0", "2001:db8:1:2::/64"),
+        ("::ffff:192.0.2.7", "192.0.2.7"),
+        ("unix", "unix"),
+    ],
+)
+def test_an_ipv6_network_counts_as_one_client(host, counted):
+    """A site has 2^64 addresses of its own."""
+    assert client_of({"client": (host, 1)}) == counted

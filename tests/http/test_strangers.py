@@ -1,0 +1,236 @@
+"""Whoever has no key holds nothing for long: neither connections nor memory nor the allowance of those who have one."""
+
+import json
+import shutil
+import socket
+import time
+from contextlib import ExitStack
+
+import httpx
+import pytest
+
+from evenmatch.errors import UsageError
+from evenmatch.http import open_files
+from evenmatch.http.body_memory import STRANGERS, BodyMemory
+from evenmatch.http.limited_body import OTHER, SMALL
+from evenmatch.http.options import Options
+from evenmatch.service.callers.keys import Keys
+from evenmatch.service.service import Service
+from loop_lag import BUSY, ServedLag
+from protocol_server import received, wait_for
+from server_process import Served
+
+FILES = 256
+MATCHES = "/v1/ladders/duel/matches"
+LARGE = 7_900_000  # bytes
+REPORT = {
+    "id": "m-1",
+    "played_at": "2026-01-01T12:00:00Z",
+    "teams": [{"place": 1, "players": [{"player": "ann"}]}, {"place": 2, "players": [{"player": "bob"}]}],
+}
+
+
+class Wire:
+    """A process that may open few files, and two keys for it."""
+
+    def __init__(self, served, keys):
+        self.served, self.keys = served, keys
+        host, port = served.address.removeprefix("http://").split(":")
+        self.address = host, int(port)
+
+    def connect(self, source="127.0.0.1"):
+        return socket.create_connection(self.address, 30, source_address=(source, 0))
+
+    def client(self, key=None):
+        return self.served.client(self.keys[0] if key is None else key)
+
+    def head(self, size, path=f"{MATCHES}/batch", key=None):
+        """The head of a request with a body of this size; key "": a stranger's."""
+        authorization = "" if key == "" else f"Authorization: Bearer {key or self.keys[0]}\r\n"
+        return f"POST {path} HTTP/1.1\r\nHost: x\r\n{authorization}Content-Length: {size}\r\n\r\n".encode()
+
+
+@pytest.fixture(scope="module")
+def wire(empty_file, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("strangers")
+    path = shutil.copy(empty_file, folder / "evenmatch.db")
+    with Service.open(str(path)) as service:
+        keys = [Keys(service.database, service.clock).create(f"key {at}", ["admin"])[1] for at in range(2)]
+    settings = {"EVENMATCH_HEAD_WITHIN": "2", "EVENMATCH_BODY_MEMORY": "20000000", "EVENMATCH_OPEN_BURST": "500"}
+    with Served(str(path), folder, open_files=FILES, **settings) as served:
+        made = Wire(served, keys)
+        with made.client() as client:
+            assert client.post("/v1/ladders", json={"name": "duel", "system": "elo"}).status_code == 201
+            assert client.post(MATCHES, json=REPORT).status_code == 200
+        yield made
+
+
+def status_of(text):
+    return int(text.split()[1]) if text else 0
+
+
+def first_status(connection):
+    return status_of(connection.recv(1 << 16))
+
+
+# connections
+
+
+def test_the_start_says_how_many_connections_there_may_be(wire):
+    line = next(line for line in wire.served.told().splitlines() if '"serving"' in line)
+    assert json.loads(line)["connections"] == FILES - open_files.RESERVED
+
+
+def test_four_hundred_silent_connections_keep_nobody_out(wire):
+    with ExitStack() as stack, wire.client() as known:
+        for at in range(400):
+            stack.enter_context(wire.connect(f"127.0.1.{at % 200 + 1}"))
+        begun = time.monotonic()
+        assert httpx.get(f"{wire.served.address}/healthz").status_code == 200
+        assert known.get("/v1/ladders").status_code == 200
+        assert known.post(MATCHES, json={**REPORT, "id": "m-2"}).status_code == 200
+        with wire.connect("127.0.2.1") as other:
+            other.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert first_status(other) == 200
+        assert time.monotonic() - begun < 5
+    assert "Too many open files" not in wire.served.told()
+
+
+@pytest.mark.parametrize(
+    ("files", "options", "connections"),
+    [
+        (256, {}, 128),
+        (1024, {}, 896),
+        (1_000_000, {}, 50_000),
+        (256, {"connections": 100}, 100),
+    ],
+)
+def test_the_limit_of_open_files_says_how_many_connections_there_are(monkeypatch, files, options, connections):
+    monkeypatch.setattr(open_files, "_open_files", lambda: files)
+    limits = open_files.choose_limits(Options(**options))
+    assert limits == (connections, max(32, connections // 4), connections // 8)
+
+
+@pytest.mark.parametrize(("files", "options", "word"), [(150, {}, "at least 192"), (256, {"connections": 200}, "128")])
+def test_a_limit_that_does_not_suffice_is_told_with_what_to_do(monkeypatch, files, options, word):
+    monkeypatch.setattr(open_files, "_open_files", lambda: files)
+    with pytest.raises(UsageError, match=word) as told:
+        open_files.choose_limits(Options(**options))
+    assert "ulimit -n" in str(told.value)
+
+
+# heads
+
+
+def test_two_million_headers_take_no_memory(wire):
+    before = wire.served.memory
+    with wire.connect() as connection:
+        try:
+            connection.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n")
+            for _ in range(2000):
+                connection.sendall(b"X: y\r\n" * 1000)
+        except OSError:
+            pass
+        assert status_of(received(connection)) in (0, 431)
+    assert wire.served.memory < before + 10
+    with wire.client() as known:
+        refused = 'evenmatch_connections_refused_total{reason="large-head"}'
+        assert refused in known.get("/metrics").text
+
+
+# bodies
+
+
+def test_a_stranger_is_refused_before_the_body_is_read(wire):
+    before = wire.served.memory
+    with ExitStack() as stack, ServedLag(wire.served.address) as lag:
+        uploads = [stack.enter_context(wire.connect(f"127.0.3.{at + 1}")) for at in range(60)]
+        for upload in uploads:
+            upload.sendall(wire.head(LARGE, key=""))
+        assert [first_status(upload) for upload in uploads] == [401] * 60
+        assert wire.served.memory < before + 30
+    assert lag.worst < BUSY
+
+
+def test_a_wrong_key_is_as_good_as_none(wire):
+    with wire.connect() as connection:
+        connection.sendall(wire.head(LARGE, key=f"{wire.keys[0][:-1]}_"))
+        assert first_status(connection) == 401
+    for header in ("Evenmatch-HMAC-SHA256 key=em_aaaaaaaaaa, timestamp=1, signature=" + "0" * 64, "Basic YTpi"):
+        with wire.connect() as connection:
+            head = wire.head(LARGE, key="").replace(b"Host", f"Authorization: {header}\r\nHost".encode())
+            connection.sendall(head)
+            assert first_status(connection) == 401
+
+
+def test_a_small_body_of_a_stranger_that_does_not_come_is_not_waited_for(wire):
+    with wire.connect() as connection:
+        connection.sendall(wire.head(500, path=MATCHES, key=""))
+        assert first_status(connection) == 401
+
+
+def test_one_key_cannot_hold_all_the_memory_for_bodies(wire):
+    """Of 20 MB a key may hold half: one such body, and another key's beside it."""
+    with ExitStack() as stack:
+        connections = [stack.enter_context(wire.connect()) for _ in range(3)]
+        for connection, key in zip(connections, [wire.keys[0], wire.keys[0], wire.keys[1]], strict=True):
+            connection.sendall(wire.head(LARGE, key=key) + b"{" * 100_000)
+            time.sleep(0.2)
+        text = connections[1].recv(1 << 16)
+        assert (status_of(text), b"retry-after: 1" in text) == (503, True)
+        for connection in (connections[0], connections[2]):
+            connection.settimeout(0.2)
+            with pytest.raises(TimeoutError):
+                connection.recv(1)
+    with wire.client() as known:
+        wait_for(lambda: "evenmatch_body_bytes 0.0" in known.get("/metrics").text)
+
+
+def test_bodies_that_are_not_of_matches_are_small(wire):
+    with wire.client() as known:
+        for path, most in (("/v1/ladders", OTHER), ("/v1/keys", OTHER), ("/login", SMALL)):
+            told = known.post(path, content=b" " * (most + 1))
+            assert (told.status_code, f"{most:,} bytes" in told.text) == (413, True), told.text
+
+
+def test_a_key_that_is_revoked_during_a_slow_upload_reports_nothing(wire):
+    body = json.dumps({"matches": [{**REPORT, "id": f"late-{at}"} for at in range(1000)]}).encode()
+    with wire.client() as admin, wire.connect() as connection:
+        made = admin.post("/v1/keys", json={"name": "leaver", "scopes": ["report"]}).json()
+        connection.sendall(wire.head(len(body), key=made["text"]) + body[:100_000])
+        time.sleep(0.3)
+        assert admin.delete(f"/v1/keys/{made['key']}").status_code == 200
+        connection.sendall(body[100_000:])
+        assert first_status(connection) == 401
+        assert admin.get(f"{MATCHES}/late-0").status_code == 404
+
+
+def test_memory_for_bodies_is_shared_and_given_back():
+    memory = BodyMemory(800)
+    assert memory.take(STRANGERS, 100)
+    assert not memory.take(STRANGERS, 1)
+    assert memory.take("em_a", 400)
+    assert not memory.take("em_a", 1)
+    assert memory.take("em_b", 300)
+    assert not memory.take("em_c", 1)
+    memory.give_back("em_a", 400)
+    assert memory.take("em_c", 400)
+    assert memory.total == 800
+
+
+# the log
+
+
+def test_what_repeats_is_counted_in_the_log(wire):
+    before = len(wire.served.told().splitlines())
+    for _ in range(200):
+        with wire.connect() as connection:
+            connection.sendall(b"no HTTP at all\r\n\r\n")
+            received(connection)
+    with httpx.Client(base_url=wire.served.address) as stranger:
+        statuses = [stranger.get("/v1/ladders").status_code for _ in range(700)]
+    assert statuses.count(429) > 100
+    lines = wire.served.told().splitlines()[before:]
+    assert len([line for line in lines if "connection refused" in line or "Invalid HTTP" in line]) <= 4
+    assert len([line for line in lines if "too many requests" in line]) == 1
+    assert not [line for line in lines if '"status": 429' in line]

@@ -1,0 +1,221 @@
+"""Long polls and streams end with their client, with their key, token or session, and with the process."""
+
+import json
+import shutil
+import socket
+import threading
+import time
+from contextlib import ExitStack, contextmanager
+
+import pytest
+
+from evenmatch import rules
+from evenmatch.http.waiting_requests import EACH_PLAYER
+from evenmatch.service.callers.keys import Keys
+from evenmatch.service.callers.tokens import Tokens
+from evenmatch.service.service import Service
+from protocol_server import wait_for
+from server_process import Served
+
+REVOKED_WITHIN = 2.0  # seconds, as promised
+SLACK = 2.0  # seconds, on a busy machine
+TICKETS = "/v1/ladders/duel/tickets"
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def served(request, empty_file, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("waiting")
+    if request.param == "sqlite":
+        url = str(shutil.copy(empty_file, folder / "evenmatch.db"))
+    else:
+        url = request.getfixturevalue("postgres").fresh_database()
+    with Service.open(url) as service:
+        service.create_ladder("duel", "elo", rules("elo"))
+        key = Keys(service.database, service.clock).create("operator", ["admin"])[1]
+    with Served(url, folder, EVENMATCH_MATCHMAKER="false") as process, process.client(key) as admin:
+        assert admin.put("/v1/ladders/duel/queues/main", json={"policy": {"team_size": 1}}).status_code == 200
+        process.url = url
+        yield process, admin
+
+
+@pytest.fixture
+def queued(served):
+    """A function that queues a player and returns their ticket."""
+    _, admin = served
+    tickets = []
+
+    def join(player):
+        told = admin.post(TICKETS, json={"queues": ["main"], "members": [{"player": player}]})
+        assert told.status_code == 201, told.text
+        tickets.append(told.json()["ticket"])
+        return told.json()
+
+    yield join
+    for ticket in tickets:
+        admin.delete(f"{TICKETS}/{ticket}")
+
+
+def new_key(admin, scope="queue"):
+    return admin.post("/v1/keys", json={"name": "for a moment", "scopes": [scope]}).json()
+
+
+class Following:
+    """A request that waits, in a thread; `ended` says after how long, in seconds since `begin` was called."""
+
+    def __init__(self, process, key, path):
+        self.process, self.key, self.path = process, key, path
+        self.text, self.status, self.ended_at = "", None, None
+        self._thread = threading.Thread(target=self._read, daemon=True)
+        self._thread.start()
+
+    def _read(self):
+        with self.process.client(self.key) as client, client.stream("GET", self.path) as response:
+            self.status = response.status_code
+            for piece in response.iter_text():
+                self.text += piece
+        self.ended_at = time.monotonic()
+
+    def ends_within(self, seconds, since):
+        self._thread.join(seconds + SLACK)
+        assert self.ended_at is not None, "it goes on"
+        assert self.ended_at - since < seconds + SLACK
+
+
+@pytest.mark.parametrize("kind", ["key", "token"])
+def test_a_stream_ends_when_its_key_is_revoked(served, queued, kind):
+    process, admin = served
+    made = new_key(admin)
+    ticket = queued("ann")["ticket"]
+    text = made["text"]
+    if kind == "token":
+        with process.client(text) as backend:
+            text = backend.post("/v1/tokens", json={"player": "ann"}).json()["token"]
+    stream = Following(process, text, f"{TICKETS}/{ticket}/events")
+    wait_for(lambda: "event: ticket" in stream.text)
+    revoked_at = time.monotonic()
+    assert admin.delete(f"/v1/keys/{made['key']}").status_code == 200
+    stream.ends_within(REVOKED_WITHIN, revoked_at)
+
+
+def test_a_stream_ends_when_its_key_is_revoked_in_another_process(served, queued):
+    process, admin = served
+    made = new_key(admin)
+    stream = Following(process, made["text"], f"{TICKETS}/{queued('ann')['ticket']}/events")
+    wait_for(lambda: "event: ticket" in stream.text)
+    with Service.open(process.url) as service:
+        revoked_at = time.monotonic()
+        Keys(service.database, service.clock).revoke(made["key"])
+    stream.ends_within(REVOKED_WITHIN, revoked_at)
+
+
+def test_a_stream_ends_when_its_token_expires(served, queued):
+    process, admin = served
+    ticket = queued("ann")["ticket"]
+    token = admin.post("/v1/tokens", json={"player": "ann", "expires_in": 2}).json()["token"]
+    begun = time.monotonic()
+    stream = Following(process, token, f"{TICKETS}/{ticket}/events")
+    wait_for(lambda: "event: ticket" in stream.text)
+    stream.ends_within(2 + REVOKED_WITHIN, begun)
+
+
+def test_a_stream_ends_when_no_secret_signs_its_token_any_more(served, queued):
+    process, admin = served
+    ticket = queued("ann")["ticket"]
+    stream = Following(
+        process, admin.post("/v1/tokens", json={"player": "ann"}).json()["token"], f"{TICKETS}/{ticket}/events"
+    )
+    other = Following(process, new_key(admin)["text"], f"{TICKETS}/{ticket}/events")
+    wait_for(lambda: "event: ticket" in stream.text and "event: ticket" in other.text)
+    time.sleep(1.5)  # one round of checks, after which the secrets of this moment are known
+    with Service.open(process.url) as service:
+        tokens = Tokens(service.database, service.clock, Keys(service.database, service.clock))
+        tokens.rotate()
+        tokens.rotate()
+    stream.ends_within(REVOKED_WITHIN, time.monotonic())
+    assert other.ended_at is None
+
+
+@pytest.mark.parametrize(
+    "path", ["{tickets}/{ticket}?after={change}&wait=30", "/v1/ladders/duel/live/m-1?after=9999&wait=30"]
+)
+def test_a_long_poll_is_refused_when_its_key_is_revoked(served, queued, path):
+    process, admin = served
+    made, joined = new_key(admin), queued("ann")
+    teams = [{"players": ["eve"]}, {"players": ["joe"]}]
+    assert admin.put("/v1/ladders/duel/live/m-1", json={"teams": teams}).status_code == 200
+    poll = Following(process, made["text"], path.format(tickets=TICKETS, **joined))
+    wait_for(lambda: waiting(admin) == 1)
+    revoked_at = time.monotonic()
+    admin.delete(f"/v1/keys/{made['key']}")
+    poll.ends_within(REVOKED_WITHIN, revoked_at)
+    assert (poll.status, json.loads(poll.text)["type"]) == (401, "urn:evenmatch:problem:unauthorized")
+    admin.request("DELETE", "/v1/ladders/duel/live/m-1")
+
+
+def waiting(admin):
+    """How many requests wait, by the metrics of the process."""
+    lines = admin.get("/metrics").text.splitlines()
+    return float(next(line for line in lines if line.startswith("evenmatch_waiting_requests ")).split()[1])
+
+
+@contextmanager
+def hung_up(process, requests):
+    """Connections that have sent these requests; they are closed at the end."""
+    host, port = process.address.removeprefix("http://").split(":")
+    with ExitStack() as stack:
+        for request in requests:
+            connection = stack.enter_context(socket.create_connection((host, int(port)), 30))
+            connection.sendall(request)
+        yield
+
+
+def test_a_long_poll_whose_client_hangs_up_ends_at_once(served, queued):
+    process, admin = served
+    joined = queued("ann")
+    head = f" HTTP/1.1\r\nHost: x\r\nAuthorization: {admin.headers['authorization']}\r\n\r\n"
+    paths = [
+        f"{TICKETS}/{joined['ticket']}?after={joined['change']}&wait=60",
+        f"{TICKETS}/{joined['ticket']}/events",
+    ] * 50
+    with hung_up(process, [f"GET {path}{head}".encode() for path in paths]):
+        wait_for(lambda: waiting(admin) == 100)
+    closed_at = time.monotonic()
+    wait_for(lambda: waiting(admin) == 0)
+    assert time.monotonic() - closed_at < SLACK
+    assert '"bug"' not in process.told()
+
+
+def test_a_player_waits_with_few_requests_at_once(served, queued):
+    process, admin = served
+    joined = queued("ann")
+    token = admin.post("/v1/tokens", json={"player": "ann"}).json()["token"]
+    path = f"{TICKETS}/{joined['ticket']}?after={joined['change']}&wait=60"
+    head = f"GET {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\n\r\n".encode()
+    with hung_up(process, [head] * EACH_PLAYER), process.client(token) as player:
+        wait_for(lambda: waiting(admin) == EACH_PLAYER)
+        told = player.get(path)
+        assert (told.status_code, told.headers["retry-after"]) == (429, "1")
+        assert player.get(f"{TICKETS}/{joined['ticket']}").status_code == 200
+        assert player.get(f"{TICKETS}/{joined['ticket']}/events").status_code == 429
+
+
+@pytest.mark.parametrize("end", ["log out", "revoke"])
+def test_the_stream_of_a_page_ends_with_its_session(served, end):
+    process, admin = served
+    made = new_key(admin, "read")
+    with process.client("none") as visitor:
+        del visitor.headers["Authorization"]
+        assert visitor.post("/login", data={"key": made["text"]}).status_code == 303
+        cookies = "; ".join(f"{name}={value}" for name, value in visitor.cookies.items())
+        head = f"GET /ladders/duel/pulse HTTP/1.1\r\nHost: {process.address[7:]}\r\nCookie: {cookies}\r\n\r\n"
+        with hung_up(process, [head.encode()]):
+            wait_for(lambda: waiting(admin) == 1)
+            if end == "revoke":
+                admin.delete(f"/v1/keys/{made['key']}")
+            else:
+                page = visitor.get("/")
+                proof = page.text.partition('name="proof" value="')[2].partition('"')[0]
+                assert visitor.post("/logout", data={"proof": proof}).status_code == 303
+            ended_at = time.monotonic()
+            wait_for(lambda: waiting(admin) == 0)
+            assert time.monotonic() - ended_at < REVOKED_WITHIN + SLACK
