@@ -5,6 +5,8 @@ import sys
 
 import pytest
 
+from evenmatch.service.players import NAMED_TWICE
+
 
 def player_json(run, name, *options):
     return json.loads(run("player", "show", name, *options, "--json").out)
@@ -55,7 +57,8 @@ def test_a_renamed_player_is_reached_by_both_names(run, league, season_file):
 
 def test_two_who_never_met_become_one(run, league):
     ended = run("player", "merge", "f", "--into", "b", "--yes")
-    assert (ended.code, ended.out) == (0, "f and b are now one player, b; rated again: duel\n")
+    assert (ended.code, ended.out.splitlines()[0]) == (0, "f and b are now one player, b; rated again: duel")
+    assert "two of the player's names from now on is recorded, but not rated" in ended.out
     (on,) = player_json(run, "f")["ladders"]
     assert [row["match_id"] for row in on["matches"]] == ["d11", "d07", "d06", "d05", "d01"]
     assert on["standing"]["matches"] == 5
@@ -129,6 +132,7 @@ def test_every_command_on_players_prints_one_document_with_json(run, league):
         "player": "b",
         "merged": "f",
         "ladders": ["duel"],
+        "note": NAMED_TWICE,
     }
     told = json.loads(run("player", "export", "a", "--out", "a.json", "--json").out)
     assert told == {"player": "Ann", "file": "a.json", "bytes": (league.parent / "a.json").stat().st_size}
