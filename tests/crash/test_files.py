@@ -47,7 +47,7 @@ def play_scene(scene: str, size: str, folder: Path) -> dict[str, object]:
             [*alone, "sh", "-c", MOUNT, size, str(folder), sys.executable, str(script), scene, str(folder)],
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=240,
             check=False,
         )
     assert run.returncode == 0, run.stderr
@@ -65,6 +65,7 @@ def test_a_full_disk_is_named_and_writing_goes_on_when_there_is_room(scene: str,
         told = play_scene(scene, size, Path(folder))
     for act in ("record", "import", "rebuild"):
         assert FULL in str(told[act])
+    assert told["ready before"] == [200, None]
     assert told["ready"] == [503, "the database takes no writes: the disk is full"]
     assert told["ready after"] == [200, None]
     assert told["kept"] == told["acknowledged"]

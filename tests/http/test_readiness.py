@@ -6,7 +6,7 @@ import pytest
 import sqlalchemy as sa
 
 from evenmatch.http.readiness import EVERY, Readiness
-from evenmatch.service import write_test
+from evenmatch.ledger import disk_room
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ def test_a_database_that_takes_no_writes_is_not_ready_and_is_again_when_it_does(
 def test_a_disk_with_less_than_a_megabyte_is_full(client, site, seconds, monkeypatch):
     if site.service.database.url.get_backend_name() != "sqlite":
         pytest.skip("the disk of a server is not seen from here")
-    monkeypatch.setattr(write_test, "LEAST", 2**62)
+    monkeypatch.setattr(disk_room, "LEAST", 2**62)
     told = client.get("/readyz")
     assert (told.status_code, told.json()["detail"]) == (503, "the database takes no writes: the disk is full")
 

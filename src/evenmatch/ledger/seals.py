@@ -16,8 +16,9 @@ from evenmatch.history import Floats
 from evenmatch.ledger.codec import Ids
 
 FIRST = bytes(16)  # in the place of the seal before the first event
-_MATCH = struct.Struct("<16sqqqdBIIII")
-_CORRECTION = struct.Struct("<16sqqIIII")
+# The letter tells matches from corrections; the lengths of the parts after it make their borders unmistakable.
+_MATCH = struct.Struct("<c16sqqqdBIIII")
+_CORRECTION = struct.Struct("<c16sqqIIII")
 
 
 def match_seal(
@@ -35,11 +36,21 @@ def match_seal(
 ) -> bytes:
     """The seal of a match, 16 bytes. previous: the seal of the event before it, FIRST if there is none."""
     name = event_id.encode()
-    length = math.nan if duration is None else duration
-    sizes = (len(name), len(teams), len(players), len(slots))
-    head = _MATCH.pack(previous, position, recorded_at, played_at, length, rated, *sizes)
+    head = _MATCH.pack(
+        b"m",
+        previous,
+        position,
+        recorded_at,
+        played_at,
+        math.nan if duration is None else duration,
+        rated,
+        len(name),
+        len(teams),
+        len(players),
+        len(slots),
+    )
     whole = b"".join((head, name, teams, players, slots, digest))
-    return hashlib.blake2b(whole, digest_size=16, person=b"match").digest()
+    return hashlib.blake2b(whole, digest_size=16).digest()
 
 
 def correction_seal(
@@ -55,6 +66,6 @@ def correction_seal(
     content.pop("reason", None)
     kept = json.dumps(content, sort_keys=True, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     parts = [text.encode() for text in (event_id, kind, kept)]
-    head = _CORRECTION.pack(previous, position, recorded_at, *map(len, parts), len(ids))
+    head = _CORRECTION.pack(b"c", previous, position, recorded_at, *map(len, parts), len(ids))
     whole = b"".join((head, *parts, ids.tobytes(), ratings.tobytes()))
-    return hashlib.blake2b(whole, digest_size=16, person=b"correction").digest()
+    return hashlib.blake2b(whole, digest_size=16).digest()

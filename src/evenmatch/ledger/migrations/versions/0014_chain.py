@@ -27,8 +27,8 @@ MATCH = "match-recorded"
 FIRST = bytes(16)
 # As in codec.py and seals.py when this was written; a migration stands by itself, so that it does the same for ever.
 FORMER = struct.Struct("<qqdB")
-MATCH_HEAD = struct.Struct("<16sqqqdBIIII")
-CORRECTION_HEAD = struct.Struct("<16sqqIIII")
+MATCH_HEAD = struct.Struct("<c16sqqqdBIIII")
+CORRECTION_HEAD = struct.Struct("<c16sqqIIII")
 FIELDS = "position, id, kind, recorded_at, played_at, duration, rated, teams, players, slots, digest, seal, body"
 
 
@@ -123,13 +123,13 @@ def _seal(previous: bytes, row: Sequence[Any]) -> bytes:
     if kind == MATCH:
         length = math.nan if duration is None else duration
         sizes = (len(name), len(teams), len(players), len(slots))
-        head = MATCH_HEAD.pack(previous, position, recorded_at, played_at, length, rated, *sizes)
+        head = MATCH_HEAD.pack(b"m", previous, position, recorded_at, played_at, length, rated, *sizes)
         whole = b"".join((head, name, bytes(teams), bytes(players), bytes(slots), bytes(digest)))
-        return hashlib.blake2b(whole, digest_size=16, person=b"match").digest()
+        return hashlib.blake2b(whole, digest_size=16).digest()
     content = json.loads(body)
     content.pop("reason", None)
     kept = json.dumps(content, sort_keys=True, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     texts = (name, kind.encode(), kept.encode())
     parts = [b"" if part is None else bytes(part) for part in (players, slots)]
-    head = CORRECTION_HEAD.pack(previous, position, recorded_at, *map(len, texts), len(parts[0]) // 8)
-    return hashlib.blake2b(b"".join((head, *texts, *parts)), digest_size=16, person=b"correction").digest()
+    head = CORRECTION_HEAD.pack(b"c", previous, position, recorded_at, *map(len, texts), len(parts[0]) // 8)
+    return hashlib.blake2b(b"".join((head, *texts, *parts)), digest_size=16).digest()
