@@ -10,7 +10,16 @@ from difflib import get_close_matches
 
 
 class EvenmatchError(Exception):
-    """Base class of all evenmatch errors."""
+    """Base class of all evenmatch errors. Instances can be pickled, whatever their constructors take."""
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _restored, (type(self), self.args, self.__dict__)
+
+
+def _restored(kind: type[EvenmatchError], arguments: tuple[object, ...], state: dict[str, object]) -> EvenmatchError:
+    error = kind.__new__(kind, *arguments)
+    error.__dict__.update(state)
+    return error
 
 
 class UsageError(EvenmatchError):
@@ -164,6 +173,10 @@ class ConflictError(InputError):
     """An id reused with different content, or a correction that contradicts the ledger. Nothing was changed."""
 
 
+class JobCancelledError(ConflictError):
+    """A job was cancelled before it changed anything."""
+
+
 class NotYetError(ConflictError):
     """Not allowed yet: the player has a penalty or is in a match. `until`: microseconds since the epoch."""
 
@@ -182,6 +195,14 @@ class ForbiddenError(AccessError):
 
 class RateLimitError(AccessError):
     """Too many requests. `retry_after`: seconds until the next request is allowed."""
+
+    def __init__(self, message: str, retry_after: float) -> None:
+        self.retry_after = retry_after
+        super().__init__(message)
+
+
+class BusyError(EvenmatchError):
+    """Too much work of this sort waits already. `retry_after`: seconds until another attempt is worthwhile."""
 
     def __init__(self, message: str, retry_after: float) -> None:
         self.retry_after = retry_after

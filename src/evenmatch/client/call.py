@@ -25,6 +25,7 @@ class Call(Generic[T_co]):
 
     path   begins with a slash; its segments are percent-encoded
     read   parses the body of a successful response
+    of_job the part of the result of a job that the response would have had, if the service may answer by a job (202)
     again  whether the request is idempotent, so that it may be retried
     wait   seconds of long polling: the service may delay its response for this long
     """
@@ -36,6 +37,7 @@ class Call(Generic[T_co]):
     body: RequestModel | None = None
     again: bool = False
     wait: float = 0.0
+    of_job: Callable[[Mapping[str, object]], object] | None = None
 
     def __str__(self) -> str:
         return f"{self.method} {self.path}"
@@ -88,9 +90,10 @@ def post(
     query: Mapping[str, Value] | None = None,
     *,
     again: bool = False,
+    of_job: Callable[[Mapping[str, object]], object] | None = None,
 ) -> Call[Model]:
-    """A POST call; retried only if `again` is true."""
-    return Call("POST", path, answer.model_validate_json, {} if query is None else query, body, again)
+    """A POST call; retried only if `again` is true. of_job: see Call."""
+    return Call("POST", path, answer.model_validate_json, {} if query is None else query, body, again, of_job=of_job)
 
 
 def put(answer: type[Model], path: str, body: RequestModel) -> Call[Model]:
@@ -98,9 +101,20 @@ def put(answer: type[Model], path: str, body: RequestModel) -> Call[Model]:
     return Call("PUT", path, answer.model_validate_json, body=body, again=True)
 
 
-def delete(answer: type[Model], path: str, query: Mapping[str, Value] | None = None) -> Call[Model]:
-    """A DELETE call; may be retried."""
-    return Call("DELETE", path, answer.model_validate_json, {} if query is None else query, again=True)
+def delete(
+    answer: type[Model],
+    path: str,
+    query: Mapping[str, Value] | None = None,
+    *,
+    of_job: Callable[[Mapping[str, object]], object] | None = None,
+) -> Call[Model]:
+    """A DELETE call; may be retried. of_job: see Call."""
+    return Call("DELETE", path, answer.model_validate_json, {} if query is None else query, again=True, of_job=of_job)
+
+
+def whole(result: Mapping[str, object]) -> Mapping[str, object]:
+    """The whole result of a job, for `of_job`."""
+    return result
 
 
 def nothing(_: bytes) -> None:

@@ -12,6 +12,7 @@ from starlette.responses import Response
 from evenmatch.errors import (
     AccessError,
     BadRowsError,
+    BusyError,
     ConflictError,
     EvenmatchError,
     ForbiddenError,
@@ -48,6 +49,7 @@ TABLE: Sequence[tuple[type[EvenmatchError], ProblemKind]] = (
     (ForbiddenError, ProblemKind(403, "forbidden", "The key does not allow this")),
     (RateLimitError, ProblemKind(429, "too-many-requests", "Too many requests")),
     (AccessError, ProblemKind(401, "unauthorized", "A valid key or token is needed")),
+    (BusyError, ProblemKind(503, "busy", "Too much of this waits already")),
     (StoreError, ProblemKind(503, "database", "The database does not answer")),
     (EvenmatchError, ProblemKind(500, "error", "Something went wrong")),
 )
@@ -89,7 +91,7 @@ def problem_of(error: EvenmatchError, request_id: str | None = None) -> Problem:
         faults = [Fault(where=row.match_id or "", reason=row.reason) for row in error.problems]
         detail = f"{error.source}: {error.problems[0].reason}" if len(faults) == 1 else f"{error.source}: {error.count}"
     retry = None
-    if isinstance(error, RateLimitError):
+    if isinstance(error, RateLimitError | BusyError):
         retry = error.retry_after
     elif isinstance(error, StoreError):
         retry = DATABASE_AGAIN

@@ -103,7 +103,7 @@ async def beside(site: Site) -> AsyncIterator[None]:
         await asyncio.to_thread(site.jobs.stop, PATIENCE)
         for thread in threads:
             await asyncio.to_thread(thread.join, PATIENCE)
-        site.threads.shutdown(wait=True)
+        site.close()
 
 
 def _tune_interpreter() -> None:

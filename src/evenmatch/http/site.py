@@ -12,6 +12,7 @@ from starlette.requests import Request
 
 from evenmatch.errors import EvenmatchError, UnknownNameError
 from evenmatch.http.cached_responses import CachedResponses
+from evenmatch.http.ladder_threads import LadderThreads
 from evenmatch.http.logs import log
 from evenmatch.http.metrics import HttpMetrics
 from evenmatch.http.options import Options
@@ -36,6 +37,7 @@ from evenmatch.service.recording.recorder import Outcome
 from evenmatch.service.recording.report_batch import ReportBatch
 from evenmatch.service.service import Service
 from evenmatch.service.webhooks.subscriptions import Webhooks
+from evenmatch.service.work.ladder_work import LadderWork
 
 T = TypeVar("T")
 THREADS = 16  # for blocking calls; the connection pool keeps eight connections open and adds more under load
@@ -59,13 +61,15 @@ class Site:
     kernels: Kernels
     metrics: HttpMetrics = field(default_factory=HttpMetrics)
     threads: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(THREADS, "evenmatch"))
+    ladder_threads: LadderThreads = field(default_factory=LadderThreads)
     answers: CachedResponses = field(default_factory=CachedResponses)
     ticket_notifications: TicketNotifications = field(default_factory=TicketNotifications)
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
 
     def __post_init__(self) -> None:
         options = self.options
-        self.jobs = Jobs(self.service.database, self.service.clock)
+        self.jobs = Jobs(self.service.database, self.service.clock, options.jobs_at_once)
+        self.ladder_work = LadderWork(self.service, self.jobs)
         self.sessions = Sessions(self.service.database, self.service.clock, self.keys, self.tokens)
         self.views = ViewCache(self.service, self.threads, self.answers)
         start = self.threads.submit
@@ -90,6 +94,18 @@ class Site:
     async def work(self, function: Callable[..., T], *arguments: object) -> T:
         """Call a blocking function in a worker thread and return its result."""
         return await asyncio.get_running_loop().run_in_executor(self.threads, function, *arguments)
+
+    async def change(self, ladder: str, function: Callable[..., T], *arguments: object) -> T:
+        """Call a blocking function that may wait for the lock of a ladder. Raises BusyError if too many wait for it.
+
+        ladder  empty: the names of players, which all ladders share
+        """
+        return await self.ladder_threads.work(ladder, function, *arguments)
+
+    def close(self) -> None:
+        """Wait for the calls in worker threads."""
+        self.ladder_threads.shutdown()
+        self.threads.shutdown(wait=True)
 
     def _record(self, ladder: str, batches: Sequence[ReportBatch]) -> list[list[Outcome]]:
         joined = ReportBatch.joined(batches)

@@ -37,6 +37,7 @@ class Preview(NamedTuple):
     players   on the ladder;  matches  that would be rated again
     left_out  matches that would stay unrated, since the new rules cannot rate them
     done      it is already in the ledger under the given id
+    unlisted  further rating moves, smaller than those of `moves`
     """
 
     told: str
@@ -45,6 +46,12 @@ class Preview(NamedTuple):
     matches: int
     left_out: int
     done: bool = False
+    unlisted: int = 0
+
+    @property
+    def moved(self) -> int:
+        """The number of players whose rating would change."""
+        return len(self.moves) + self.unlisted
 
 
 @dataclass(frozen=True)

@@ -156,6 +156,10 @@ class Service(Transacting):
         self.divide(ladder)
         return imported
 
+    def forget(self, ladder: str) -> None:
+        """Discard the cached standings of a ladder, after another process has changed its ratings."""
+        self._boards.forget(ladder)
+
     # corrections
 
     def correct(
@@ -320,8 +324,11 @@ class Service(Transacting):
                 self.note(store)
             return renamed
 
-    def merge(self, name: str, into: str) -> list[str]:
-        """Merge one player into another and rebuild their ladders. Return the names of these ladders."""
+    def merge(self, name: str, into: str, *, rebuild: bool = True) -> list[str]:
+        """Merge one player into another and rebuild their ladders. Return the names of these ladders.
+
+        rebuild  False: the caller rebuilds the ladders, which show the ratings from before until then
+        """
         with self._reading() as store:
             players.foresee_merge(store, name, into)
         with self._writing() as store:
@@ -329,7 +336,8 @@ class Service(Transacting):
             self.note(store)
         for ladder in touched:
             self._boards.forget(ladder)
-            self.rebuild(ladder)
+            if rebuild:
+                self.rebuild(ladder)
         return touched
 
     def start_ratings(self, ladder: str, ratings: Mapping[str, float], event_id: str | None = None) -> int:

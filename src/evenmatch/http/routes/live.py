@@ -65,7 +65,7 @@ async def live_match(
 async def announce_match(ladder: str, match_id: str, match: Announce, request: Request, _: Reporter) -> Response:
     """Announce a match that begins, or confirm one that a queue made. Repeating it changes nothing."""
     site = site_of(request)
-    status = await site.work(_announce, site, ladder, match_id, match)
+    status = await site.change(ladder, _announce, site, ladder, match_id, match)
     return written(live_match_out(status))
 
 
@@ -88,7 +88,9 @@ async def tell_presence(ladder: str, match_id: str, body: AttendanceReport, requ
         for change in body.players
     ]
     return written(
-        live_match_out(await site_of(request).work(site_of(request).running.leaves, ladder, match_id, changes))
+        live_match_out(
+            await site_of(request).change(ladder, site_of(request).running.leaves, ladder, match_id, changes)
+        )
     )
 
 
@@ -97,7 +99,9 @@ async def request_backfill(ladder: str, match_id: str, body: Backfill, request: 
     """Request players from a queue to fill open slots; players who accept the offer join the match."""
     running = site_of(request).running
     return written(
-        live_match_out(await site_of(request).work(running.openings, ladder, match_id, body.queue, body.seats))
+        live_match_out(
+            await site_of(request).change(ladder, running.openings, ladder, match_id, body.queue, body.seats)
+        )
     )
 
 
@@ -114,7 +118,7 @@ async def close_match(ladder: str, match_id: str, body: Close, request: Request,
         duration=body.duration,
         rated=body.rated,
     )
-    receipt = await site_of(request).work(site_of(request).running.close, ladder, match_id, ending)
+    receipt = await site_of(request).change(ladder, site_of(request).running.close, ladder, match_id, ending)
     return written(encoded(rendered(receipt)))
 
 
@@ -122,7 +126,9 @@ async def close_match(ladder: str, match_id: str, body: Close, request: Request,
 async def cancel_match(ladder: str, match_id: str, body: Cancel, request: Request, _: Reporter) -> Response:
     """Cancel a match: it is not rated, nobody gets a penalty, and its players may queue again."""
     return written(
-        live_match_out(await site_of(request).work(site_of(request).running.cancel, ladder, match_id, body.reason))
+        live_match_out(
+            await site_of(request).change(ladder, site_of(request).running.cancel, ladder, match_id, body.reason)
+        )
     )
 
 

@@ -5,28 +5,31 @@ from __future__ import annotations
 import secrets
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from typing import cast
 
 from starlette.responses import Response
 
-from evenmatch.errors import ConflictError, UsageError
+from evenmatch.errors import UnknownNameError, UsageError
+from evenmatch.http.task_outcomes import outcome
 from evenmatch.service.callers.audit_entry import Correcting, correcting
-from evenmatch.service.corrections import Ban, Reinstate, Unvoid, Void
+from evenmatch.service.corrections import Ban, Preview, Reinstate, Unvoid, Void
 from evenmatch.service.daily_decay import DailyDecay
+from evenmatch.service.jobs import Job
 from evenmatch.service.ladders import ChangeRules, Ladder
 from evenmatch.service.queries import correction_log
-from evenmatch.service.replay.ledger_replay import Progress
 from evenmatch.service.settings import reset_factor
+from evenmatch.service.work.tasks import CorrectionTask, RebuildTask, RulesTask, SeasonTask, Task, VerifyTask
 from evenmatch.standings.rules import RATING
 from evenmatch.systems.system import Rules
 from evenmatch.web.forms import CONFIRM, about
 from evenmatch.web.page_request import PageRequest, address
+from evenmatch.web.preview_job import FOLLOWED, MOVES, following_address, preview_values, previewed
 from evenmatch.web.rules_form import base_rules, chosen_rules, rules_form
 from evenmatch.web.settings_form import settings_fields, settings_of
 from evenmatch.web.view_models import LadderShown
 
 JOBS = 6  # latest jobs listed
 RULINGS = 25  # latest voids, bans and other corrections listed
-MOVES = 30  # rating changes that a preview lists
 MOST_DAYS = 366  # ahead of now, of a preview of falls by inactivity
 LEADERS = 3  # players named on the page that ends a season
 LONGEST_ID = 200
@@ -70,27 +73,24 @@ def _new_id() -> str:
 
 async def correction(visit: PageRequest) -> Response:
     """Show the form of a correction and a preview of its rating changes."""
-    return await visit.show("correct", lambda: _correction(visit))
-
-
-def _correction(visit: PageRequest) -> Mapping[str, object]:
-    typed, preview = visit.typed, None
+    typed = visit.typed
     what = typed.get("what", "void")
     if what not in WHATS:
         raise UsageError(f"what is {what[:20]!r}; expected {', '.join(WHATS)}")
+    foreseen: Preview | Job | None = None
     if visit.refused is None:
         with visit.previewing():
             request = _correction_of(typed)
             with about("match" if what in ("void", "unvoid") else "player"):
-                preview = None if request is None else visit.site.service.preview(visit.ladder, request)
-    return {
-        "ladder": LadderShown.of(visit.reading.view(visit.ladder)),
-        "form": visit.form_here(),
-        "what": what,
-        "seen": preview,
-        "moves": [] if preview is None else preview.moves[:MOVES],
-        "id": _new_id(),
-    }
+                foreseen = None if request is None else await previewed(visit, request)
+    if isinstance(foreseen, Job) and not visit.asked(FOLLOWED):
+        return visit.go(following_address(visit, foreseen))
+    values = {"what": what, **preview_values(foreseen), "id": _new_id()}
+    return await visit.show("correct", lambda: _ladder_and_form(visit) | values)
+
+
+def _ladder_and_form(visit: PageRequest) -> dict[str, object]:
+    return {"ladder": LadderShown.of(visit.reading.view(visit.ladder)), "form": visit.form_here()}
 
 
 async def correct(visit: PageRequest) -> Response:
@@ -101,9 +101,12 @@ async def correct(visit: PageRequest) -> Response:
     with about(field):
         if request is None:
             raise UsageError(f"enter a {field}")
-        service = visit.site.service.noting(correcting(caller, visit.ladder, request, visit.request_id))
-        applied = await visit.site.work(service.correct, visit.ladder, request, None, _event_id(form))
-    notice = "It was done already." if applied is None else f"Done: {applied.told}."
+        entry = correcting(caller, visit.ladder, request, visit.request_id)
+        done = await outcome(visit.site, CorrectionTask(visit.ladder, request, _event_id(form), entry))
+    if isinstance(done, Job):
+        notice = "The correction is being applied; the progress is shown below."
+    else:
+        notice = "It was done already." if done["there_already"] else f"Done: {done['told']}."
     return visit.go(address("ladders", visit.ladder, "operate"), notice)
 
 
@@ -147,12 +150,10 @@ def _since(text: str) -> int | None:
 
 async def rules(visit: PageRequest) -> Response:
     """Show the form of other rules and a preview of their rating changes."""
-    return await visit.show("operate_rules", lambda: _rules(visit, visit.typed))
-
-
-def _rules(visit: PageRequest, sent: Mapping[str, str]) -> Mapping[str, object]:
-    present = visit.reading.described(visit.ladder)
-    chosen, preview = base_rules(sent, present.rules), None
+    sent = visit.typed
+    present = await visit.site.work(visit.reading.described, visit.ladder)
+    chosen = base_rules(sent, present.rules)
+    foreseen: Preview | Job | None = None
     with visit.previewing():
         chosen = chosen_rules(sent, present.rules)
     start = sent.get("begin", "start") == "start" or chosen.system.name != present.rules.system.name
@@ -165,18 +166,18 @@ def _rules(visit: PageRequest, sent: Mapping[str, str]) -> Mapping[str, object]:
     if not is_same and start and sent.get("look") and visit.refused is None:
         with visit.previewing():
             request = ChangeRules(_system_reference(present, chosen), chosen, start, skip_bad)
-            preview = visit.site.service.preview(visit.ladder, request)
-    return {
-        "ladder": LadderShown.of(visit.reading.view(visit.ladder)),
-        "form": visit.form_here(),
+            foreseen = await previewed(visit, request)
+    if isinstance(foreseen, Job) and not visit.asked(FOLLOWED):
+        return visit.go(following_address(visit, foreseen))
+    values = {
         "rules": rules_form(chosen, sent),
         "start": start,
         "skip_bad": skip_bad,
         "is_same": is_same,
-        "seen": preview,
-        "moves": [] if preview is None else preview.moves[:MOVES],
+        **preview_values(foreseen),
         "id": _new_id(),
     }
+    return await visit.show("operate_rules", lambda: _ladder_and_form(visit) | values)
 
 
 def _system_reference(present: Ladder, chosen: Rules) -> str:
@@ -188,31 +189,15 @@ async def change_rules(visit: PageRequest) -> Response:
     """Start a job that changes the rules."""
     form, caller = await visit.form(), visit.check("admin", visit.ladder)
 
-    def begin() -> str:
+    def begin() -> None:
         present = visit.reading.described(visit.ladder)
         chosen = chosen_rules(form, present.rules)
         start = form.get("begin", "start") == "start"
         request = ChangeRules(_system_reference(present, chosen), chosen, start, bool(form.get("skip_bad")))
-        service = visit.site.service.noting(correcting(caller, visit.ladder, request, visit.request_id))
+        entry = correcting(caller, visit.ladder, request, visit.request_id)
+        visit.site.ladder_work.begin(RulesTask(visit.ladder, request, _event_id(form), entry), alone=True)
 
-        def change(progress: Progress) -> Mapping[str, object]:
-            rebuilt = service.change_rules(
-                *(visit.ladder, request.system, request.rules),
-                start=request.start,
-                skip_bad=request.skip_bad,
-                progress=progress,
-                event_id=_event_id(form),
-            )
-            if rebuilt is None:
-                return {}
-            return {"since": rebuilt.since, "matches": rebuilt.matches, "changed": rebuilt.changed}
-
-        job, begun = visit.site.jobs.begin("rules", visit.ladder, change)
-        if not begun:
-            raise ConflictError(f"job {job.job} is changing the rules; try again when it has ended")
-        return job.job
-
-    await visit.site.work(begin)
+    await visit.site.change(visit.ladder, begin)
     return visit.go(
         address("ladders", visit.ladder, "operate"), "The rules are being changed; the progress is shown below."
     )
@@ -231,7 +216,7 @@ async def settings(visit: PageRequest) -> Response:
         visit.site.service.noting(entry).change_settings(visit.ladder, changes)
         return "The settings are changed."
 
-    return visit.go(address("ladders", visit.ladder, "operate"), await visit.site.work(change))
+    return visit.go(address("ladders", visit.ladder, "operate"), await visit.site.change(visit.ladder, change))
 
 
 async def season_to_open(visit: PageRequest) -> Response:
@@ -263,10 +248,11 @@ async def season(visit: PageRequest) -> Response:
     _confirm(form, visit.ladder)
     title = form.get("title", "").strip() or None
     entry = visit.audit_entry("season.opened", visit.ladder, body={"title": title})
-    opened = await visit.site.work(
-        lambda: visit.site.service.noting(entry).open_season(visit.ladder, title=title, event_id=_event_id(form))
+    done = await outcome(visit.site, SeasonTask(visit.ladder, title, None, None, _event_id(form), entry))
+    notice = "The season is being closed; the progress is shown below." if isinstance(done, Job) else None
+    return visit.go(
+        address("ladders", visit.ladder, "operate"), notice or f"{cast('dict[str, str]', done)['title']} is open."
     )
-    return visit.go(address("ladders", visit.ladder, "operate"), f"{opened.title} is open.")
 
 
 async def decay_to_apply(visit: PageRequest) -> Response:
@@ -288,7 +274,7 @@ async def decay(visit: PageRequest) -> Response:
     """Lower the ratings of inactive players that fall now."""
     await visit.form()
     service = visit.site.service.noting(visit.audit_entry("ratings.decayed", visit.ladder))
-    result = await visit.site.work(DailyDecay(service).apply, visit.ladder)
+    result = await visit.site.change(visit.ladder, DailyDecay(service).apply, visit.ladder)
     players = 0 if result is None else result.players
     notice = f"{players:,} rating{' has' if players == 1 else 's have'} fallen by inactivity."
     return visit.go(
@@ -329,7 +315,7 @@ async def archive(visit: PageRequest) -> Response:
         _confirm(form, visit.ladder)
     changes: dict[str, object] = {"archived": archived}
     service = visit.site.service.noting(visit.audit_entry("settings.changed", visit.ladder, body=changes))
-    await visit.site.work(service.change_settings, visit.ladder, changes)
+    await visit.site.change(visit.ladder, service.change_settings, visit.ladder, changes)
     notice = "The ladder is archived." if archived else "The ladder is open again."
     return visit.go(address("ladders", visit.ladder, "operate"), notice)
 
@@ -338,20 +324,29 @@ async def job(visit: PageRequest) -> Response:
     """Start a job that rebuilds or verifies the ratings."""
     form = await visit.form()
     kind = form.get("kind", "")
-    service, name = visit.site.service, visit.ladder
-
-    def rebuild(progress: Progress) -> Mapping[str, object]:
-        rebuilt = service.rebuild(name, whole=True, progress=progress)
-        return {} if rebuilt is None else {"matches": rebuilt.matches, "changed": rebuilt.changed}
-
-    def verify(progress: Progress) -> Mapping[str, object]:
-        result = service.verify(name, progress)
-        return {"equal": result.is_equal, "matches": result.matches, "players": result.players}
-
-    works = {"rebuild": (rebuild, "ladder.rebuilt"), "verify": (verify, "ladder.verified")}
-    if kind not in works:
-        raise UsageError(f"kind is {kind[:20]!r}; expected {' or '.join(works)}")
-    work, action = works[kind]
-    _, begun = await visit.site.work(visit.site.jobs.begin, kind, name, work, visit.audit_entry(action, name))
+    tasks: Mapping[str, tuple[Task, str]] = {
+        "rebuild": (RebuildTask(visit.ladder), "ladder.rebuilt"),
+        "verify": (VerifyTask(visit.ladder), "ladder.verified"),
+    }
+    if kind not in tasks:
+        raise UsageError(f"kind is {kind[:20]!r}; expected {' or '.join(tasks)}")
+    task, action = tasks[kind]
+    entry = visit.audit_entry(action, visit.ladder)
+    _, begun = await visit.site.change(visit.ladder, visit.site.ladder_work.begin, task, entry)
     notice = f"The {kind} {'has started' if begun else 'is already running'}."
-    return visit.go(address("ladders", name, "operate"), notice)
+    return visit.go(address("ladders", visit.ladder, "operate"), notice)
+
+
+async def cancel_job(visit: PageRequest) -> Response:
+    """Cancel a running job."""
+    form = await visit.form()
+    name = form.get("job", "")
+
+    def cancel() -> None:
+        current = visit.site.jobs.find(name)
+        if current.ladder != visit.ladder:
+            raise UnknownNameError(f"job of ladder {visit.ladder!r}", name, ())
+        visit.site.jobs.cancel(name, visit.audit_entry("job.cancelled", visit.ladder, name))
+
+    await visit.site.work(cancel)
+    return visit.go(address("ladders", visit.ladder, "operate"), "The job is being cancelled.")
