@@ -194,7 +194,7 @@ def _preview(
 ) -> Preview:
     roster = begin(store, head, plan, since)
     tally = ReplayTally(head.name, plan, correction)
-    for step in replay(store, head, plan, roster, progress):
+    for step in replay(store, head, plan, roster, progress, lines=False):
         tally.add(step)
     tally.check()
     current = player_states.read_roster(store, head, corrections.read_plan(store, head, head.planned).last_rules)

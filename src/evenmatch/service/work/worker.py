@@ -7,6 +7,7 @@ standard input ends it at once, so it never outlives its parent, even if that is
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -28,6 +29,7 @@ CANCELLED = "the job was cancelled; nothing was changed"
 
 def main() -> None:
     """Do the task that the parent sends."""
+    gc.disable()  # a task makes millions of rows and few cycles; the process ends with it
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole terminal; the parent decides
     with suppress(OSError, AttributeError):
         os.nice(NICE)
