@@ -10,8 +10,9 @@ from difflib import get_close_matches
 
 
 class EvenmatchError(Exception):
-    """Base class of all evenmatch errors. Instances can be pickled, whatever their constructors take."""
+    """Base class of all evenmatch errors."""
 
+    # Exceptions are pickled as a call of their class with `args`, which are not what these constructors take.
     def __reduce__(self) -> tuple[object, ...]:
         return _restored, (type(self), self.args, self.__dict__)
 

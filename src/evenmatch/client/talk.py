@@ -12,15 +12,15 @@ from collections.abc import Callable, Generator
 from typing import NamedTuple, TypeVar
 
 import httpx
-from pydantic import ValidationError
-from pydantic_core import to_json
+from pydantic import TypeAdapter, ValidationError
 
-from evenmatch.client.call import Call, at, get
+from evenmatch.client.call import Call, get
 from evenmatch.client.errors import ProblemError, UnreachableError, problem_of, unreachable
 from evenmatch.http.models.jobs import JobOut
 from evenmatch.http.models.problems import Problem
 
 T = TypeVar("T")
+JSON: TypeAdapter[object] = TypeAdapter(object)
 LONG, WATCHED = 30.0, 2.0  # seconds of one long poll for a job: usually, and if its progress is shown
 FIRST, LONGEST = 0.1, 5.0  # seconds before a retry: doubled each time up to LONGEST
 
@@ -72,7 +72,7 @@ def ask(call: Call[T], patience: float, on_job: Callable[[JobOut], None] | None 
         if isinstance(outcome, httpx.Response) and outcome.is_success:
             if outcome.status_code == httpx.codes.ACCEPTED and call.of_job is not None:
                 begun = _read(str(call), JobOut.model_validate_json, outcome)
-                return call.read(to_json(call.of_job((yield from _result_of(begun.job, patience, on_job)))))
+                return call.read(JSON.dump_json(call.of_job((yield from _result_of(begun.job, patience, on_job)))))
             return _read(str(call), call.read, outcome)
         yield retries.pause(failure(str(call), outcome))
 
@@ -81,7 +81,7 @@ def follow_job(job: str, patience: float, on_job: Callable[[JobOut], None] | Non
     """Wait until a job has ended and return it. on_job: called with it while it runs, every few seconds."""
     wait = LONG if on_job is None else WATCHED
     while True:
-        current = yield from ask(get(JobOut, at("jobs", job), {"wait": wait}, wait=wait), patience)
+        current = yield from ask(get(JobOut, f"/v1/jobs/{job}", {"wait": wait}, wait=wait), patience)
         if on_job is not None:
             on_job(current)
         if current.state != "running":

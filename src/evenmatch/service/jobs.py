@@ -66,7 +66,7 @@ class Job(NamedTuple):
 
 
 class JobRequest(NamedTuple):
-    """What a job is asked for; a job that does the same already is joined instead.
+    """A requested job; one that does the same already is joined instead.
 
     request  equal for equal requests of a kind on a ladder; empty: all requests of the kind are equal
     as_of    what the result depends on: a finished job with the same value is reused; None: none is
@@ -213,20 +213,20 @@ class Jobs:
     def _job(self, row: JobRow) -> Job:
         job, ladder, kind, state, done, total, text, begun_at, changed_at = row
         content = json.loads(text)
-        told, ahead = content.get("told"), content.get("ahead", 0)
+        reason, ahead = content.get("told"), content.get("ahead", 0)
         if state in LIVE:
-            told = CALLED_OFF if state == CANCELLING else told
+            reason = CALLED_OFF if state == CANCELLING else reason
             state = RUNNING
             running = self._running.get(job)
             if running is not None:
                 done, ahead = running.done, self._lines[running.sort].ahead(job)
             elif self._clock() - changed_at > SILENT:
-                state, told = "failed", ENDED
+                state, reason = "failed", ENDED
         else:
             ahead = 0
         problems = tuple((match, reason) for match, reason in content.get("problems", ()))
         result = content.get("result")
-        return Job(job, ladder, kind, state, done, total, begun_at, changed_at, told, result, problems, ahead)
+        return Job(job, ladder, kind, state, done, total, begun_at, changed_at, reason, result, problems, ahead)
 
     # running them
 
@@ -272,9 +272,8 @@ class Jobs:
             return "failed", {"told": str(error)}
         except Exception:
             logging.getLogger("evenmatch.jobs").exception("job %s failed by a bug", running.job)
-            told = f"internal error; the server log describes it under {running.job}"
-            running.error = StoreError(told)
-            return "failed", {"told": told}
+            running.error = StoreError(f"internal error; the server log describes it under {running.job}")
+            return "failed", {"told": str(running.error)}
 
     def _check(self, running: _Running) -> None:
         """Raise JobCancelledError if the job was cancelled, ConflictError if the process stops."""

@@ -56,10 +56,7 @@ class Service(Transacting):
 
     @classmethod
     def open(cls, url: str = DATABASE, clock: Callable[[], int] = microseconds) -> Service:
-        """Open the database at a path (SQLite) or URL (postgresql://…); create it if it does not exist.
-
-        clock  returns microseconds since the epoch; tests pass their own
-        """
+        """Open the database at a path (SQLite) or URL (postgresql://…); create it if it does not exist."""
         return cls(Database.open(url), clock)
 
     def close(self) -> None:
@@ -175,9 +172,8 @@ class Service(Transacting):
     def _correct(
         self, ladder: str, request: CorrectionRequest, progress: Progress | None, event_id: str | None
     ) -> tuple[PlannedCorrection | None, RebuildResult | None]:
-        correction_id = event_id or _id("correction")
         result = rebuild.correct_and_rebuild(
-            self.database, ladder, self.clock, request, correction_id, progress, self.note
+            self.database, ladder, self.clock, request, event_id or _id("correction"), progress, self.note
         )
         self._boards.forget(ladder)
         self.divide(ladder)
@@ -243,10 +239,9 @@ class Service(Transacting):
         view, now = self.view(ladder), self.clock()
         with self._write(ladder) as (store, _):
             changed = divide(store, view, now)
-        if changed is None:
-            return 0
-        self._boards.divided(view, now)
-        return changed
+        if changed is not None:
+            self._boards.divided(view, now)
+        return 0 if changed is None else changed
 
     def player(self, name: str) -> int:
         """The id of the player with this name. Raises UnknownNameError."""
@@ -325,10 +320,7 @@ class Service(Transacting):
             return renamed
 
     def merge(self, name: str, into: str, *, rebuild: bool = True) -> list[str]:
-        """Merge one player into another and rebuild their ladders. Return the names of these ladders.
-
-        rebuild  False: the caller rebuilds the ladders, which show the ratings from before until then
-        """
+        """Merge one player into another, rebuild their ladders (or leave that to the caller), and return their names."""
         with self._reading() as store:
             players.foresee_merge(store, name, into)
         with self._writing() as store:

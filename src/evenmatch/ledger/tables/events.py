@@ -26,7 +26,7 @@ _MATCH = f"SELECT {_CONTENT}, id, generation, told, labels FROM event"
 
 
 class StoredMatches(NamedTuple):
-    """What is stored of the matches of a block beside their content.
+    """Columns of the matches of a block beside their content.
 
     told  the journal lines first returned, of `generations`; both empty if they were not read
     """

@@ -69,16 +69,16 @@ Read = Callable[[int], tuple[Block, StoredMatches] | None]  # the first block af
 
 
 def _blocks(read: Read, after: int) -> Iterator[tuple[Block, StoredMatches]]:
-    while (found := read(after)) is not None:
-        after = int(found[0].positions[-1])
-        yield found
+    while (block := read(after)) is not None:
+        after = int(block[0].positions[-1])
+        yield block
 
 
 def _read_ahead(reader: ThreadPoolExecutor, read: Read, after: int) -> Iterator[tuple[Block, StoredMatches]]:
     waiting = reader.submit(read, after)
-    while (found := waiting.result()) is not None:
-        waiting = reader.submit(read, int(found[0].positions[-1]))
-        yield found
+    while (block := waiting.result()) is not None:
+        waiting = reader.submit(read, int(block[0].positions[-1]))
+        yield block
 
 
 def _replay(
@@ -179,16 +179,16 @@ def unchanged(step: ReplayStep, systems: Mapping[int, str], plan: Plan) -> Flags
     return same_lines(step.stored.told, step.rated, np.isin(np.array(step.stored.generations), own))
 
 
-def same_lines(told: Sequence[bytes], rated: Rated, ours: Flags) -> Flags:
-    """A mask of the matches whose lines are equal in `told` and `rated`.
+def same_lines(recorded: Sequence[bytes], rated: Rated, ours: Flags) -> Flags:
+    """A mask of the matches whose lines are equal in `recorded` and `rated`.
 
     ours  False for lines told by another system, which are never equal
     """
     sizes, kind = rated.sizes, rated.lines.dtype
-    same: Flags = ours & (np.fromiter(map(len, told), np.int64, len(told)) == sizes)
+    same: Flags = ours & (np.fromiter(map(len, recorded), np.int64, len(recorded)) == sizes)
     both = same & (sizes > 0)
     if both.any():
-        recorded = np.frombuffer(b"".join(compress(told, both.tolist())), kind)
+        before = np.frombuffer(b"".join(compress(recorded, both.tolist())), kind)
         starts = np.concatenate(([0], np.cumsum(sizes[both] // kind.itemsize)[:-1]))
-        same[both] = np.logical_and.reduceat(same_ratings(recorded, rated.lines_of(both)), starts)
+        same[both] = np.logical_and.reduceat(same_ratings(before, rated.lines_of(both)), starts)
     return same

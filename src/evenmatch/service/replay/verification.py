@@ -116,7 +116,7 @@ def _compare_lines(store: Store, head: Head, plan: Plan, step: ReplayStep, syste
     stored = step.stored
     own = [generation for generation, name in systems.items() if name == system.name]
     ours = np.isin(np.array(stored.generations), own) | np.isin(step.block.positions, list(journal))
-    live = [journal.get(position, told) for position, told in zip(positions, stored.told, strict=True)]
+    live = [journal.get(position, first) for position, first in zip(positions, stored.told, strict=True)]
     same = same_lines(live, step.rated, ours)
     return [
         f"match {stored.ids[match]!r} at position {positions[match]} has another line than a replay"

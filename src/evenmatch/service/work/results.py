@@ -14,8 +14,8 @@ MOST = 200  # rating moves listed in a preview
 
 def correction_result(planned: PlannedCorrection | None, event_id: str | None) -> dict[str, object]:
     """The result of a correction; None: it was already there under this id."""
-    told = f"{event_id!r} was already applied" if planned is None else planned.told
-    return {"told": told, "there_already": planned is None, "preview": False, "foreseen": None}
+    summary = f"{event_id!r} was already applied" if planned is None else planned.told
+    return {"told": summary, "there_already": planned is None, "preview": False, "foreseen": None}
 
 
 def preview_result(preview: Preview) -> dict[str, object]:

@@ -24,7 +24,7 @@ SHOWN = 100  # differences listed in the result of a verification
 
 
 class Outline(NamedTuple):
-    """What a task will do, known before it begins.
+    """The size of a task and the requests that equal it, known before it begins.
 
     size     events to replay and states to write
     request  equal for equal requests of a kind, whose running job is joined; empty: all of the kind are equal
@@ -210,16 +210,16 @@ class VerifyTask:
 
     def run(self, service: Service, progress: Progress) -> Mapping[str, object]:
         """Verify."""
-        found = service.verify(self.ladder, progress)
+        verification = service.verify(self.ladder, progress)
         return {
-            "equal": found.is_equal,
-            "events": found.events,
-            "matches": found.matches,
-            "players": found.players,
-            "damage": list(found.damage[:SHOWN]),
-            "differences": list(found.differences[:SHOWN]),
-            "rebuild_due_from": found.due,
-            "same_engine": found.same_engine,
+            "equal": verification.is_equal,
+            "events": verification.events,
+            "matches": verification.matches,
+            "players": verification.players,
+            "damage": list(verification.damage[:SHOWN]),
+            "differences": list(verification.differences[:SHOWN]),
+            "rebuild_due_from": verification.due,
+            "same_engine": verification.same_engine,
         }
 
 
