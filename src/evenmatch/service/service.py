@@ -320,7 +320,7 @@ class Service(Transacting):
             return renamed
 
     def merge(self, name: str, into: str, *, rebuild: bool = True) -> list[str]:
-        """Merge one player into another, rebuild their ladders (or leave that to the caller), and return their names."""
+        """Merge one player into another, rebuild their ladders unless the caller does, and return their names."""
         with self._reading() as store:
             players.foresee_merge(store, name, into)
         with self._writing() as store:

@@ -1,4 +1,4 @@
-"""A ladder that another process has locked: its operators wait, and other ladders are answered as usual."""
+"""Ladders on PostgreSQL that others work on: a worker process, or one that has locked a ladder and stands still."""
 
 import threading
 import time
@@ -6,7 +6,7 @@ import time
 import pytest
 
 from evenmatch.ledger.database import Database
-from ledger.sample_matches import duel
+from ledger.sample_matches import duel, ratings
 
 CALLS = 60  # more than the process has threads
 SLOWEST = 30.0
@@ -53,3 +53,17 @@ def test_voids_on_a_locked_ladder_do_not_hold_up_the_reports_of_another(admin, s
         thread.join(60)
     assert answers.count(200) == 1  # all others were refused: voided already, or too many at once
     assert set(answers) == {200, 409, 503}
+
+
+def test_a_worker_voids_a_match_while_reports_arrive(admin, service, site):
+    admin.post("/v1/ladders", json={"name": "duel", "system": "elo"})
+    service.record_many("duel", [duel(1, "ann", "bob", "duel"), duel(2, "eve", "ann", "duel")])
+    site.ladder_work.small = -1
+    begun = admin.post("/v1/ladders/duel/voids", json={"match_id": "m1", "id": "v1"})
+    service.record(duel(3, "joe", "bob", "duel"))
+    deadline = time.monotonic() + 120
+    while begun.status_code == 202 and (job := admin.get(begun.headers["location"]).json())["state"] == "running":
+        assert time.monotonic() < deadline, job
+        time.sleep(0.1)
+    assert ratings(service, "duel") == {"eve": 1516.0, "ann": 1484.0, "joe": 1516.0, "bob": 1484.0}
+    assert service.verify("duel").is_equal
