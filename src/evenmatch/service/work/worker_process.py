@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import pickle
 import subprocess
@@ -11,13 +12,13 @@ from collections.abc import Mapping
 from contextlib import suppress
 from multiprocessing.connection import Connection
 
-from evenmatch.errors import EvenmatchError, StoreError
+from evenmatch.errors import EvenmatchError, JobCancelledError, StoreError
 from evenmatch.service.replay.ledger_replay import Progress
 from evenmatch.service.work.tasks import Task
 
 COMMAND = (sys.executable, "-m", "evenmatch.service.work.worker")
 LOOK = 0.1  # seconds between two checks whether the task shall go on
-GRACE = 4.0  # seconds that a worker has to stop by itself
+GRACE = 4.0  # seconds that a worker has to end by itself when the service stops
 
 
 def run_in_process(url: str, task: Task, progress: Progress) -> Mapping[str, object]:
@@ -56,8 +57,9 @@ def _followed(
     while True:
         try:
             progress(position)
-        except EvenmatchError:
-            result = _stopped(requests, reports)
+        except EvenmatchError as error:
+            # Killed while it stores the result, nobody would know what it did: a cancelled one is waited for.
+            result = _stopped(child, requests, reports, math.inf if isinstance(error, JobCancelledError) else GRACE)
             if result is None:
                 raise
             return result
@@ -70,17 +72,21 @@ def _followed(
             return _result(kind, content)
 
 
-def _stopped(requests: Connection, reports: Connection) -> Mapping[str, object] | None:
-    """Ask a worker to stop; the result if it has ended its task nevertheless."""
-    until = time.monotonic() + GRACE
-    with suppress(EOFError, OSError):
+def _stopped(
+    child: subprocess.Popen[bytes], requests: Connection, reports: Connection, grace: float
+) -> Mapping[str, object] | None:
+    """Ask a worker to stop; the result if it has ended its task nevertheless. grace: seconds to wait for it."""
+    until = time.monotonic() + grace
+    with suppress(OSError):
         requests.send_bytes(b"stop")
-        while reports.poll(max(0.0, until - time.monotonic())):
-            kind, content = reports.recv()
-            if kind == "done":
-                return _result(kind, content)
-            if kind != "progress":
-                return None
+    while time.monotonic() < until:
+        if not reports.poll(LOOK):
+            continue
+        kind, content = _received(child, reports)
+        if kind == "done":
+            return _result(kind, content)
+        if kind != "progress":
+            return None
     return None
 
 
