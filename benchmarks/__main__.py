@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from benchmarks import (
     contests,
+    corrections,
     fronts,
     lab,
     ledger,
@@ -32,6 +33,7 @@ BENCHMARKS: dict[str, Callable[[], Section]] = {
     "online": online.run,
     "standings": standings.run,
     "ledger": ledger.run,
+    "corrections": corrections.run,
     "matchmaking": matchmaking.run,
     "fronts": fronts.run,
     "serve": serve.run,

@@ -51,6 +51,12 @@ class Served:
         assert line.startswith("serving at "), self.told()
         self.address = line.split()[2]
 
+    @property
+    def process_id(self) -> int:
+        """The id of the process."""
+        assert self._process is not None
+        return self._process.pid
+
     def stop(self) -> int:
         """Ask it to stop; its exit code."""
         assert self._process is not None

@@ -12,6 +12,16 @@ from difflib import get_close_matches
 class EvenmatchError(Exception):
     """Base class of all evenmatch errors."""
 
+    # Exceptions are pickled as a call of their class with `args`, which are not what these constructors take.
+    def __reduce__(self) -> tuple[object, ...]:
+        return _restored, (type(self), self.args, self.__dict__)
+
+
+def _restored(kind: type[EvenmatchError], arguments: tuple[object, ...], state: dict[str, object]) -> EvenmatchError:
+    error = kind.__new__(kind, *arguments)
+    error.__dict__.update(state)
+    return error
+
 
 class UsageError(EvenmatchError):
     """An invalid name, option or value; the command line exits with status 2."""
@@ -172,6 +182,10 @@ class StillRunningError(ConflictError):
         super().__init__(message)
 
 
+class JobCancelledError(ConflictError):
+    """A job was cancelled before it changed anything."""
+
+
 class NotYetError(ConflictError):
     """Not allowed yet: the player has a penalty or is in a match. `until`: microseconds since the epoch."""
 
@@ -200,6 +214,14 @@ class HostError(AccessError):
 
 class RateLimitError(AccessError):
     """Too many requests. `retry_after`: seconds until the next request is allowed."""
+
+    def __init__(self, message: str, retry_after: float) -> None:
+        self.retry_after = retry_after
+        super().__init__(message)
+
+
+class BusyError(EvenmatchError):
+    """Too much work of this sort waits already. `retry_after`: seconds until another attempt is worthwhile."""
 
     def __init__(self, message: str, retry_after: float) -> None:
         self.retry_after = retry_after

@@ -111,7 +111,9 @@ def test_every_method_takes_and_returns_the_models_of_the_document(operations):
         _, _, operation = operations[name]
         hints = typing.get_type_hints(describing_method(name))
         (answer,) = typing.get_args(hints["return"])
-        (told,) = (one for status, one in operation["responses"].items() if status.startswith("2"))
+        good = {status: one for status, one in operation["responses"].items() if status.startswith("2")}
+        told = good.pop(min(good))
+        assert list(good) in ([], ["202"]), name  # 202: a job whose result is this answer
         schema = told["content"]["application/json"]["schema"] if "content" in told else {}
         assert answer.__name__ == (named(schema) or "NoneType"), name
         for body in parameters_of(name)[0]:

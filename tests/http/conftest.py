@@ -88,7 +88,7 @@ def site(service, options):
     made.kernels.matchmaker_loaded.set()
     yield made
     made.jobs.stop(10)
-    made.threads.shutdown(wait=True)
+    made.close()
 
 
 @pytest.fixture

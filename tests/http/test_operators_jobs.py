@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from evenmatch.errors import ConflictError
-from evenmatch.service.jobs import Jobs
+from evenmatch.service.jobs import OF_LADDER, Jobs
 from ledger.sample_matches import duel
 
 
@@ -109,6 +109,61 @@ def test_a_process_that_stops_ends_its_jobs_and_says_so(site, service, played_la
     jobs.stop(10)
     found = site.jobs.find(job.job)
     assert (found.state, found.told) == ("failed", "the process that ran this job was stopped; request the job again")
+
+
+def test_a_job_is_cancelled_by_whichever_process_is_asked(admin, site, service, played_ladder):
+    elsewhere, begun = Jobs(service.database, service.clock), threading.Event()
+
+    def work(progress):
+        while True:
+            progress(1)
+            begun.wait(0.01)
+
+    for jobs in (site.jobs, elsewhere):
+        job, _ = jobs.begin("rebuild", "duel", work)
+        asked = admin.delete(f"/v1/jobs/{job.job}")
+        assert (asked.status_code, asked.json()["told"]) == (202, "is being cancelled")
+        found = admin.get(f"/v1/jobs/{job.job}", params={"wait": 30}).json()
+        assert (found["state"], found["told"]) == ("cancelled", "cancelled; nothing was changed")
+    assert admin.delete(f"/v1/jobs/{job.job}").json()["state"] == "cancelled"
+    noted = [entry for entry in admin.get("/v1/audit").json()["items"] if entry["action"] == "job.cancelled"]
+    assert len(noted) == 2
+
+
+def test_a_job_that_is_done_before_it_notices_is_done(admin, site, played_ladder):
+    go = threading.Event()
+    job, _ = site.jobs.begin("rebuild", "duel", lambda _: go.wait(20) and {"well": True})
+    admin.delete(f"/v1/jobs/{job.job}")
+    go.set()
+    found = admin.get(f"/v1/jobs/{job.job}", params={"wait": 30}).json()
+    assert (found["state"], found["result"]) == ("done", {"well": True})
+
+
+def test_a_waiting_job_says_how_many_are_before_it(admin, site, played_ladder):
+    go = threading.Event()
+    site.jobs.begin("rebuild", "duel", lambda _: go.wait(20) and {})
+    second = admin.post("/v1/ladders/duel/verify").json()
+    assert second["ahead"] == 1
+    go.set()
+    found = admin.get(f"/v1/jobs/{second['job']}", params={"wait": 30}).json()
+    assert (found["state"], found["ahead"]) == ("done", 0)
+
+
+def test_too_many_waiting_jobs_are_refused_for_a_while(admin, site, played_ladder):
+    go = threading.Event()
+
+    def begin(number):
+        return site.jobs.begin("rebuild", "duel", lambda _: go.wait(20) and {}, request=str(number))[0]
+
+    held = threading.Event()
+    site.jobs.begin("rebuild", "duel", lambda _: held.set() or (go.wait(20) and {}))
+    assert held.wait(20)
+    for number in range(OF_LADDER):
+        begin(number)
+    refused = admin.post("/v1/ladders/duel/verify")
+    go.set()
+    assert refused.status_code == 503
+    assert int(refused.headers["retry-after"]) > 0
 
 
 def test_an_error_is_told_and_a_bug_is_told_without_its_insides(admin, site, played_ladder):

@@ -57,7 +57,7 @@ def site(tmp_path_factory):
         Matchmaker(made.queue_service).step("6v6")
         yield made
         made.jobs.stop(10)
-        made.threads.shutdown(wait=True)
+        made.close()
 
 
 @pytest.fixture(scope="module")

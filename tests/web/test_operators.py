@@ -1,6 +1,7 @@
 """What operators do on the pages, and that it is done: to the ledger, to keys, to webhooks, in the audit trail."""
 
 import re
+import threading
 import time
 from pathlib import Path
 
@@ -426,3 +427,38 @@ def test_falls_by_inactivity_are_previewed_and_applied_once(operator, admin_key,
     refused = operator.submit(at, on="/ladders/idle/operate")
     assert refused.status_code == 409
     assert "expected inactivity=rating" in words(refused.text)
+
+
+def test_a_preview_that_takes_long_is_followed_on_its_page_and_cancelled_there(operator, site, league, service):
+    held, go = threading.Event(), threading.Event()
+    site.jobs.begin("rebuild", league, lambda _: held.set() or (go.wait(60) and {}))
+    assert held.wait(20)
+    site.ladder_work.small = -1
+    at = f"/ladders/{league}/operate/correct?what=void&match=m2"
+    began = operator.get(at)
+    assert began.status_code == 303
+    following = began.headers["location"]
+    page = operator.page(following)
+    assert re.search(r'id="preview" data-every="1"', page)
+    assert "waiting for 1 job before it" in words(page)
+    name = re.search(r"job=(job_\w+)", following)[1]
+    answer = operator.submit(f"/ladders/{league}/operate/jobs/cancel", on=f"/ladders/{league}/operate", job=name)
+    assert answer.status_code == 303
+    go.set()
+    deadline = time.monotonic() + 20
+    while site.jobs.find(name).state == "running" and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert site.jobs.find(name).state == "cancelled"
+    assert "There is no preview" in words(operator.page(following))
+
+
+def test_a_job_is_cancelled_on_the_pages_of_its_own_ladder_alone(operator, site, league, service):
+    service.create_ladder("other", "elo", rules("elo"))
+    go = threading.Event()
+    job, _ = site.jobs.begin("rebuild", "other", lambda _: go.wait(20) and {})
+    operator.submit(f"/ladders/{league}/operate/jobs/cancel", on=f"/ladders/{league}/operate", job=job.job)
+    go.set()
+    deadline = time.monotonic() + 20
+    while site.jobs.find(job.job).state == "running" and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert site.jobs.find(job.job).state == "done"

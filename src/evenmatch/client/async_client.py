@@ -18,6 +18,7 @@ from evenmatch.client.pages import Page, check_moment
 from evenmatch.client.streams import Events, events_of
 from evenmatch.client.talk import Outcome, Patience, RetryPause, Step, Talk
 from evenmatch.client.wire import auth_of, check_url, from_environment, request_of
+from evenmatch.http.models.jobs import JobOut
 from evenmatch.http.models.queues import TicketOut
 
 P = ParamSpec("P")
@@ -41,9 +42,10 @@ class AsyncClient(Calls, AwaitingCaller):
         signed: bool = False,
         patience: float = 30.0,
         timeout: float = 10.0,
+        on_job: Callable[[JobOut], None] | None = None,
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
-        self.patience, self._timeout = patience, timeout
+        self.patience, self._timeout, self.on_job = patience, timeout, on_job
         self._http = httpx.AsyncClient(base_url=check_url(url), auth=auth_of(key, signed=signed), transport=transport)
 
     @classmethod

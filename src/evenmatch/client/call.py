@@ -27,6 +27,7 @@ class Call(Generic[T_co]):
     path   begins with a slash; its segments are percent-encoded
     read   parses the body of a successful response
     once   whether the request is not retried
+    of_job the part of the result of a job that the response would have had, if the service may answer by a job (202)
     wait   seconds of long polling: the service may delay its response for this long
     idempotency_key  by which the service recognizes the request if it is retried; None: a read, or a write that is
            harmless to repeat, for example since it contains an id of its own
@@ -40,6 +41,7 @@ class Call(Generic[T_co]):
     once: bool = False
     wait: float = 0.0
     idempotency_key: str | None = None
+    of_job: Callable[[Mapping[str, object]], object] | None = None
 
     def __str__(self) -> str:
         return f"{self.method} {self.path}"
@@ -92,11 +94,12 @@ def post(
     query: Mapping[str, Value] | None = None,
     *,
     again: bool = False,
+    of_job: Callable[[Mapping[str, object]], object] | None = None,
 ) -> Call[Model]:
-    """A POST call. again: whether it is harmless to repeat, so that it needs no Idempotency-Key."""
+    """A POST call. again: whether it is harmless to repeat, so that it needs no Idempotency-Key. of_job: see Call."""
     key = None if again else new_key()
     values = {} if query is None else query
-    return Call("POST", path, answer.model_validate_json, values, body, idempotency_key=key)
+    return Call("POST", path, answer.model_validate_json, values, body, idempotency_key=key, of_job=of_job)
 
 
 def put(answer: type[Model], path: str, body: RequestModel) -> Call[Model]:
@@ -104,15 +107,26 @@ def put(answer: type[Model], path: str, body: RequestModel) -> Call[Model]:
     return Call("PUT", path, answer.model_validate_json, body=body, idempotency_key=new_key())
 
 
-def delete(answer: type[Model], path: str, query: Mapping[str, Value] | None = None) -> Call[Model]:
-    """A DELETE call."""
+def delete(
+    answer: type[Model],
+    path: str,
+    query: Mapping[str, Value] | None = None,
+    *,
+    of_job: Callable[[Mapping[str, object]], object] | None = None,
+) -> Call[Model]:
+    """A DELETE call. of_job: see Call."""
     values = {} if query is None else query
-    return Call("DELETE", path, answer.model_validate_json, values, idempotency_key=new_key())
+    return Call("DELETE", path, answer.model_validate_json, values, idempotency_key=new_key(), of_job=of_job)
 
 
 def new_key() -> str:
     """A new Idempotency-Key."""
     return secrets.token_hex(16)
+
+
+def whole(result: Mapping[str, object]) -> Mapping[str, object]:
+    """The whole result of a job, for `of_job`."""
+    return result
 
 
 def nothing(_: bytes) -> None:

@@ -18,6 +18,7 @@ from evenmatch.client.pages import Page, check_moment
 from evenmatch.client.streams import Events, events_of
 from evenmatch.client.talk import Outcome, Patience, RetryPause, Step, Talk
 from evenmatch.client.wire import auth_of, check_url, from_environment, request_of
+from evenmatch.http.models.jobs import JobOut
 from evenmatch.http.models.queues import TicketOut
 
 P = ParamSpec("P")
@@ -32,6 +33,7 @@ class Client(Calls, BlockingCaller):
     signed    sign each request with the key instead of sending the key
     patience  seconds during which a failed request is retried, with growing pauses
     timeout   seconds without data after which one attempt fails; a requested long poll adds its `wait`
+    on_job    called every few seconds with the job that a method waits for, to show its progress
 
     Methods raise ProblemError if the service refuses the request, UnreachableError if there is no valid response.
 
@@ -48,9 +50,10 @@ class Client(Calls, BlockingCaller):
         signed: bool = False,
         patience: float = 30.0,
         timeout: float = 10.0,
+        on_job: Callable[[JobOut], None] | None = None,
         transport: httpx.BaseTransport | None = None,
     ) -> None:
-        self.patience, self._timeout = patience, timeout
+        self.patience, self._timeout, self.on_job = patience, timeout, on_job
         self._http = httpx.Client(base_url=check_url(url), auth=auth_of(key, signed=signed), transport=transport)
 
     @classmethod

@@ -10,6 +10,7 @@ from typing import Concatenate, ParamSpec, Protocol, TypeVar, cast, overload
 
 from evenmatch.client.call import Call
 from evenmatch.client.talk import Talk, ask
+from evenmatch.http.models.jobs import JobOut
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -21,6 +22,7 @@ class BlockingCaller(ABC):
     """A client whose methods block until the response has arrived."""
 
     patience: float
+    on_job: Callable[[JobOut], None] | None
 
     @abstractmethod
     def run(self, talk: Talk[T]) -> T:
@@ -31,6 +33,7 @@ class AwaitingCaller(ABC):
     """A client whose methods are coroutines."""
 
     patience: float
+    on_job: Callable[[JobOut], None] | None
 
     @abstractmethod
     def run(self, talk: Talk[T]) -> Coroutine[object, None, T]:
@@ -38,9 +41,13 @@ class AwaitingCaller(ABC):
 
 
 class Patient(Protocol):
-    """Either client, as `conversation` functions use it. patience: seconds during which failed requests are retried."""
+    """Either client, as `conversation` functions use it.
+
+    patience  seconds during which failed requests are retried;  on_job  is called with the job that is waited for
+    """
 
     patience: float
+    on_job: Callable[[JobOut], None] | None
 
 
 class Operation(Protocol[P, T_co]):
@@ -63,7 +70,7 @@ def operation(describe: Callable[Concatenate[Own, P], Call[T]]) -> Operation[P, 
 
     @wraps(describe)
     def method(self: BlockingCaller, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return self.run(ask(describe(cast("Own", self), *args, **kwargs), self.patience))
+        return self.run(ask(describe(cast("Own", self), *args, **kwargs), self.patience, self.on_job))
 
     return _with_signature(method, describe)
 

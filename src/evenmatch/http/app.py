@@ -49,7 +49,7 @@ ANSWERS: dict[int | str, dict[str, Any]] = {
         (413, "The body is too large"),
         (422, "A value is not accepted"),
         (429, "Too many requests"),
-        (503, "The database does not answer"),
+        (503, "The database does not answer, or too much waits already"),
     )
 }
 

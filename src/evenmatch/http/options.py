@@ -84,6 +84,12 @@ class Options(BaseSettings):
         False, description="Send webhooks to loopback, private and link-local addresses too."
     )
     matchmaker: bool = Field(True, description="Run matchmakers for ladders that have none in another process.")
+    jobs_at_once: int = Field(
+        1,
+        ge=1,
+        le=64,
+        description="Worker processes that correct, preview, rebuild or verify large ladders at a time; others wait.",
+    )
     log_format: Literal["json", "text"] = Field("json", description="How log lines are written to standard error.")
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="Lowest level that is logged.")
     stop_within: int = Field(

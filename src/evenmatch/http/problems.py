@@ -12,6 +12,7 @@ from starlette.responses import Response
 from evenmatch.errors import (
     AccessError,
     BadRowsError,
+    BusyError,
     ConflictError,
     EvenmatchError,
     ForbiddenError,
@@ -53,6 +54,7 @@ TABLE: Sequence[tuple[type[EvenmatchError], ProblemKind]] = (
     (HostError, ProblemKind(421, "misdirected", "This name is not one of the service")),
     (RateLimitError, ProblemKind(429, "too-many-requests", "Too many requests")),
     (AccessError, ProblemKind(401, "unauthorized", "A valid key or token is needed")),
+    (BusyError, ProblemKind(503, "busy", "Too much of this waits already")),
     (StoreError, ProblemKind(503, "database", "The database does not answer")),
     (EvenmatchError, ProblemKind(500, "error", "Something went wrong")),
 )
@@ -105,7 +107,7 @@ def problem_of(error: EvenmatchError, request_id: str | None = None) -> Problem:
         faults = [Fault(where=row.match_id or "", reason=row.reason) for row in error.problems]
         detail = f"{error.source}: {error.problems[0].reason}" if len(faults) == 1 else f"{error.source}: {error.count}"
     retry = None
-    if isinstance(error, RateLimitError | StillRunningError):
+    if isinstance(error, RateLimitError | StillRunningError | BusyError):
         retry = error.retry_after
     elif isinstance(error, StoreError):
         retry = DATABASE_AGAIN

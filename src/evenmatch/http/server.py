@@ -124,7 +124,7 @@ async def beside(site: Site, deadline: StopDeadline) -> AsyncIterator[None]:
         for thread in threads:
             await asyncio.to_thread(thread.join, deadline.left(BACKGROUND))
         await asyncio.to_thread(site.jobs.stop, deadline.left(BACKGROUND))
-        site.threads.shutdown(wait=True)
+        site.close()
 
 
 async def _flush_log() -> None:

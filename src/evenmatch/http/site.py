@@ -16,6 +16,7 @@ from evenmatch.http.allowed_hosts import AllowedHosts
 from evenmatch.http.body_memory import BodyMemory
 from evenmatch.http.cached_responses import CachedResponses
 from evenmatch.http.connections import Connections
+from evenmatch.http.ladder_threads import LadderThreads
 from evenmatch.http.logs import log
 from evenmatch.http.metrics import HttpMetrics
 from evenmatch.http.options import Options
@@ -54,6 +55,7 @@ from evenmatch.service.recording.recorder import Outcome
 from evenmatch.service.recording.report_batch import ReportBatch
 from evenmatch.service.service import Service
 from evenmatch.service.webhooks.subscriptions import Webhooks
+from evenmatch.service.work.ladder_work import LadderWork
 
 T = TypeVar("T")
 REPORT_LIMIT = 15.0  # seconds after which a report, or a request to a queue, is answered with an error
@@ -81,13 +83,15 @@ class Site:
     connections: Connections
     metrics: HttpMetrics = field(default_factory=HttpMetrics)
     threads: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(THREADS, "evenmatch"))
+    ladder_threads: LadderThreads = field(default_factory=LadderThreads)
     answers: CachedResponses = field(default_factory=CachedResponses)
     ticket_notifications: TicketNotifications = field(default_factory=TicketNotifications)
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
 
     def __post_init__(self) -> None:
         options = self.options
-        self.jobs = Jobs(self.service.database, self.service.clock)
+        self.jobs = Jobs(self.service.database, self.service.clock, options.jobs_at_once)
+        self.ladder_work = LadderWork(self.service, self.jobs)
         self.sessions = Sessions(self.service.database, self.service.clock, self.keys, self.tokens)
         self.seen_signatures = SeenSignatures(self.service.database, self.service.clock)
         self.idempotent_requests = IdempotentRequests(self.service.database, self.service.clock)
@@ -146,6 +150,18 @@ class Site:
             raise StoreError(
                 f"this was not answered within {within:g} s; a change may have been made: read before you repeat it"
             ) from None
+
+    async def change(self, ladder: str, function: Callable[..., T], *arguments: object) -> T:
+        """Call a blocking function that may wait for the lock of a ladder. Raises BusyError if too many wait for it.
+
+        ladder  empty: the names of players, which all ladders share
+        """
+        return await self.ladder_threads.work(ladder, function, *arguments)
+
+    def close(self) -> None:
+        """Wait for the calls in worker threads."""
+        self.ladder_threads.shutdown()
+        self.threads.shutdown(wait=True)
 
     def _record(self, ladder: str, batches: Sequence[ReportBatch]) -> list[list[Outcome]]:
         joined = ReportBatch.joined(batches)

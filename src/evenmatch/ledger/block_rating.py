@@ -60,6 +60,20 @@ class Rated:
     lines: Records
     ends: NDArray[np.int64]
 
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """The number of bytes of the journal lines of every match of the block; 0: it was not rated."""
+        sizes = np.zeros(len(self.counted), np.int64)
+        sizes[self.counted] = np.diff(self.ends) * self.lines.dtype.itemsize
+        return sizes
+
+    def lines_of(self, matches: Flags) -> Records:
+        """The journal lines of the counted matches among these, joined."""
+        if matches[self.counted].all():
+            return self.lines
+        chosen: Records = self.lines[np.repeat(matches[self.counted], np.diff(self.ends))]
+        return chosen
+
     def journal_lines(self) -> list[bytes]:
         """The journal lines of every match of the block; empty bytes for a match that was not rated."""
         width = self.lines.dtype.itemsize
@@ -197,7 +211,12 @@ def _rate(
         part = whole.take(chosen)
     if not len(chosen):
         return np.zeros(0, line_type(rules.system)), np.zeros(0, np.int64)
-    slots = np.isin(np.repeat(np.arange(len(block)), np.diff(whole.match_slots)), chosen)
+    if len(chosen) == len(block):
+        slots = np.ones(len(block.ids), np.bool_)
+    else:
+        among = np.zeros(len(block), np.bool_)
+        among[chosen] = True
+        slots = np.repeat(among, np.diff(whole.match_slots))
     ids = plan.identity(block.ids[slots])
     rows = roster.admit(ids, rules)
     time = np.maximum.accumulate(block.played_at[chosen])

@@ -83,9 +83,9 @@ def unpack(
     reported = np.array(played_at, np.int64)
     team = np.frombuffer(b"".join(teams), TEAM)
     ids = np.frombuffer(b"".join(players), ID)
-    sizes = np.array([len(ids_of_match) // ID.itemsize for ids_of_match in players], np.int64)
+    sizes = _lengths(players) // ID.itemsize
     slot = _slots(slots, sizes)
-    counts = np.array([len(teams_of_match) // TEAM.itemsize for teams_of_match in teams], np.int64)
+    counts = _lengths(teams) // TEAM.itemsize
     team_start = _offsets(counts)
     whole = len(team) == counts.sum() and len(ids) == sizes.sum() and counts.all()
     if len(reported) and not (whole and np.array_equal(np.add.reduceat(team["size"], team_start[:-1]), sizes)):
@@ -101,10 +101,14 @@ def unpack(
         seconds=np.ascontiguousarray(slot["seconds"], np.float64),
         performance=np.ascontiguousarray(slot["performance"], np.float64),
         quit=slot["quit"].astype(np.bool_),
-        duration=np.array([np.nan if value is None else value for value in duration], np.float64),
+        duration=np.array(duration, np.float64),  # None becomes NaN
         keep=slot["keep"].astype(np.bool_),
     )
     return reported, columns, ids.astype(np.int64)
+
+
+def _lengths(texts: Sequence[bytes]) -> NDArray[np.int64]:
+    return np.fromiter(map(len, texts), np.int64, len(texts))
 
 
 def _slots(slots: Sequence[bytes], sizes: NDArray[np.int64]) -> NDArray[np.void]:

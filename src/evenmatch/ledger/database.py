@@ -35,6 +35,8 @@ MIGRATING = 0x6576656E  # key of the advisory lock held during a migration
 EXPECTED = (
     "expected a file such as evenmatch.db, or a URL such as sqlite:///evenmatch.db or postgresql://user@host/name"
 )
+TURN = 0.002  # seconds between two attempts to become the only writer of an SQLite file
+YIELD = 0.005  # seconds after a write transaction in which other processes can begin theirs
 DURABLE = ("journal_mode=WAL", "synchronous=FULL", "wal_autocheckpoint=8192", "cache_size=-131072")
 
 # Of a client: seconds, but milliseconds for tcp_user_timeout, until a server that cannot be reached counts as lost.
@@ -62,11 +64,13 @@ WRITING_PATIENTLY = {"idle_in_transaction_session_timeout": f"{PATIENT_IDLE_LIMI
 class Database:
     """One SQLite file or PostgreSQL database with the ledger's schema. Safe to share between threads.
 
-    master  the master secret, with which some columns are sealed; loaded when it is first needed
+    master    the master secret, with which some columns are sealed; loaded when it is first needed
+    yielding  pause after every write transaction, so that the writers of other processes come first
     """
 
-    def __init__(self, url: URL) -> None:
+    def __init__(self, url: URL, *, yielding: bool = False) -> None:
         self.url = url
+        self._pause = YIELD if yielding else 0.0
         self._sqlite = url.get_backend_name() == "sqlite"
         self.shown = str(url.database) if self._sqlite else shown_url(url)
         self.rows: Rows = SqliteRows() if self._sqlite else PostgresRows()
@@ -76,13 +80,13 @@ class Database:
         self._engine = _sqlite_engine(url) if self._sqlite else _postgres_engine(url)
 
     @classmethod
-    def open(cls, text: str) -> Database:
+    def open(cls, text: str, *, yielding: bool = False) -> Database:
         """Open the database at a path or URL; create or migrate its schema if necessary.
 
         Raises UsageError for an invalid path or URL, StoreError if it cannot be opened or contains other data,
         SecretError if secrets of an earlier version must be sealed and there is no master secret.
         """
-        database = cls(parse_url(text))
+        database = cls(parse_url(text), yielding=yielding)
         try:
             database._migrate()
         except BaseException:
@@ -119,6 +123,13 @@ class Database:
                     limits = WRITING_PATIENTLY if patient else WRITING
                     _set_locally(connection, limits if durable else limits | {"synchronous_commit": "off"})
                 yield Store(connection, self.rows, self.master)
+        if self._pause:
+            time.sleep(self._pause)
+
+    @property
+    def address(self) -> str:
+        """The URL with its password, from which another process can open the database. Not for messages."""
+        return self.url.render_as_string(hide_password=False)
 
     @contextmanager
     def _translated_errors(self) -> Iterator[None]:
@@ -269,9 +280,32 @@ def _sqlite_engine(url: URL) -> sa.Engine:
         if is_writable and connection.info.get("durable", True) is not durable:
             connection.exec_driver_sql(f"PRAGMA synchronous={'FULL' if durable else 'NORMAL'}")
             connection.info["durable"] = durable
-        connection.exec_driver_sql("BEGIN IMMEDIATE" if options.get("immediate", False) else "BEGIN")
+        driver = connection.connection.driver_connection
+        assert isinstance(driver, sqlite3.Connection)
+        if options.get("immediate", False):
+            _begin_writing(driver)
+        else:
+            driver.execute("BEGIN")
 
     return engine
+
+
+def _begin_writing(driver: sqlite3.Connection) -> None:
+    """Become the only writer. SQLite's own waiting sleeps up to 0.1 s, in which a busy process would come first."""
+    until = time.monotonic() + PATIENCE
+    driver.execute("PRAGMA busy_timeout = 0")
+    try:
+        while True:
+            try:
+                driver.execute("BEGIN IMMEDIATE")
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > until:
+                    raise
+                time.sleep(TURN)
+            else:
+                return
+    finally:
+        driver.execute(f"PRAGMA busy_timeout = {PATIENCE * 1000:.0f}")
 
 
 def _postgres_engine(url: URL) -> sa.Engine:

@@ -72,6 +72,9 @@ class Roster:
 
     def admit(self, ids: Ids, rules: Rules) -> NDArray[np.int64]:
         """Return the row of each of these players; unknown players are added as newcomers."""
+        rows = np.searchsorted(self.ids, ids)
+        if len(self.ids) and np.array_equal(self.ids[np.minimum(rows, len(self.ids) - 1)], ids):
+            return rows
         wanted = np.unique(ids)
         rows = np.searchsorted(self.ids, wanted)
         present = rows < len(self.ids)

@@ -37,6 +37,7 @@ class Preview(NamedTuple):
     players   on the ladder;  matches  that would be rated again
     left_out  matches that would stay unrated, since the new rules cannot rate them
     done      it is already in the ledger under the given id
+    unlisted  further rating moves, smaller than those of `moves`
     """
 
     told: str
@@ -45,6 +46,12 @@ class Preview(NamedTuple):
     matches: int
     left_out: int
     done: bool = False
+    unlisted: int = 0
+
+    @property
+    def moved(self) -> int:
+        """The number of players whose rating would change."""
+        return len(self.moves) + self.unlisted
 
 
 @dataclass(frozen=True)
@@ -187,7 +194,7 @@ def _preview(
 ) -> Preview:
     roster = begin(store, head, plan, since)
     tally = ReplayTally(head.name, plan, correction)
-    for step in replay(store, head, plan, roster, progress):
+    for step in replay(store, head, plan, roster, progress, lines=False):
         tally.add(step)
     tally.check()
     current = player_states.read_roster(store, head, corrections.read_plan(store, head, head.planned).last_rules)

@@ -8,23 +8,38 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from evenmatch.errors import BadRowsError, ConflictError, EvenmatchError, StoreError, UnknownNameError
+from evenmatch.errors import (
+    BadRowsError,
+    ConflictError,
+    EvenmatchError,
+    JobCancelledError,
+    StoreError,
+    UnknownNameError,
+)
 from evenmatch.ledger.database import Database
+from evenmatch.ledger.store import Store
 from evenmatch.ledger.tables import jobs
-from evenmatch.ledger.tables.jobs import RUNNING, JobRow
+from evenmatch.ledger.tables.jobs import CANCELLING, LIVE, RUNNING, JobRow
 from evenmatch.service.callers.audit_entry import AuditEntry
 from evenmatch.service.replay.ledger_replay import Progress
+from evenmatch.service.work.job_line import JobLine
 
-AT_ONCE = {"operators": 2, "lab": 1}  # jobs that one process runs at a time, by sort; others of the sort wait
+SORTS = ("operators", "lab")  # each has a line of its own
+LONGEST, OF_LADDER = 64, 16  # jobs that may wait in a line, of all ladders and of one
 TICK = 0.5  # seconds between two writes of progress
 BEAT = 10.0  # seconds between two heartbeats of a job whose progress does not change
 SILENT = 60_000_000  # microseconds without a heartbeat after which the process counts as dead
 SHOWN = 100  # matches that are listed at most when some cannot be rated
 STOPPED = "the process that ran this job was stopped; request the job again"
 ENDED = "the process that ran this job has ended; request it again"
+CANCELLED = "cancelled; nothing was changed"
+CALLED_OFF = "is being cancelled"
+REUSED = 20  # latest results among which a reusable one is looked for
+KEPT = 86_400_000_000  # microseconds for which reusable results are stored
 
 Work = Callable[[Progress], Mapping[str, object]]
 
@@ -32,8 +47,9 @@ Work = Callable[[Progress], Mapping[str, object]]
 class Job(NamedTuple):
     """The state and progress of a job.
 
-    state   running, done or failed;  done, total  events of the ladder's ledger
+    state   running, done, failed or cancelled;  done, total  events of the ladder's ledger
     told    why it failed;  result  as JSON values;  problems  (match, reason) of each match that cannot be rated
+    ahead   jobs that run or wait before it; 0: it has begun
     """
 
     job: str
@@ -47,50 +63,104 @@ class Job(NamedTuple):
     told: str | None = None
     result: Mapping[str, object] | None = None
     problems: tuple[tuple[str, str], ...] = ()
+    ahead: int = 0
+
+
+class JobRequest(NamedTuple):
+    """A requested job; one that does the same already is joined instead.
+
+    request  equal for equal requests of a kind on a ladder; empty: all requests of the kind are equal
+    as_of    what the result depends on: a finished job with the same value is reused; None: none is
+    """
+
+    kind: str
+    ladder: str
+    request: str = ""
+    as_of: str | None = None
 
 
 @dataclass
 class _Running:
-    """A job that this process runs."""
+    """A job that this process runs, or that waits here for its turn."""
 
     job: str
     total: int
     sort: str
+    about: Mapping[str, object]
     done: int = 0
+    cancelled: threading.Event = field(default_factory=threading.Event)
     ended: threading.Event = field(default_factory=threading.Event)
+    stored: Future[EvenmatchError | None] = field(default_factory=Future)
+    error: EvenmatchError | None = None
 
 
 class Jobs:
-    """The jobs of a database. Threads may share one instance."""
+    """The jobs of a database. Threads may share one instance.
 
-    def __init__(self, database: Database, clock: Callable[[], int]) -> None:
+    at_once  jobs of operators that this process runs at a time; the lab has one at a time of its own
+    """
+
+    def __init__(self, database: Database, clock: Callable[[], int], at_once: int = 1) -> None:
         self._database, self._clock = database, clock
-        self._turns = {sort: threading.Semaphore(count) for sort, count in AT_ONCE.items()}
+        self._lines = {sort: JobLine(at_once if sort == "operators" else 1, LONGEST, OF_LADDER) for sort in SORTS}
         self._stopping = threading.Event()
-        self._threads: dict[threading.Thread, _Running] = {}
+        self._threads: set[threading.Thread] = set()
+        self._running: dict[str, _Running] = {}
 
     def begin(
-        self, kind: str, ladder: str, work: Work, audit_entry: AuditEntry | None = None, *, sort: str = "operators"
+        self,
+        kind: str,
+        ladder: str,
+        work: Work,
+        audit_entry: AuditEntry | None = None,
+        *,
+        sort: str = "operators",
+        request: str = "",
+        as_of: str | None = None,
     ) -> tuple[Job, bool]:
-        """Start a job on a ladder and return it with True, or return the running job of this kind with False.
+        """Start a job on a ladder and return it with True, or return the job that does the same with False.
 
-        work  called with a function that reports the position reached; returns the result as JSON values
-        sort  key of AT_ONCE: jobs of the lab do not delay those of operators
-        Raises UnknownNameError for an unknown ladder.
+        work     called with a function that reports the position reached; returns the result as JSON values
+        sort     of SORTS: jobs of the lab do not delay those of operators
+        request, as_of  see JobRequest
+        Raises UnknownNameError for an unknown ladder, BusyError if too many jobs wait.
         """
-        now = self._clock()
+        now, wanted = self._clock(), JobRequest(kind, ladder, request, as_of)
         with self._database.write() as store:
             head = store.lock(ladder)  # so that only one such job starts
-            stored = map(self._job, jobs.read_running(store, ladder, kind))
-            alive = [job for job in stored if job.state == RUNNING]
-            if alive:
-                return alive[0], False
-            row = JobRow(f"job_{secrets.token_hex(8)}", ladder, kind, RUNNING, 0, head.position, "{}", now, now)
+            same = self._same(store, wanted)
+            if same is not None:
+                return same, False
+            self._lines[sort].check(ladder)
+            about = {"request": request, "as_of": as_of} if request else {}
+            row = JobRow(f"job_{secrets.token_hex(8)}", ladder, kind, RUNNING, 0, head.position, _text(about), now, now)
+            if as_of is not None:
+                jobs.delete_before(store, ladder, kind, now - KEPT)
             jobs.insert(store, row)
             if audit_entry is not None:
                 audit_entry.note(store, now, row.job)
-        self._start(_Running(row.job, head.position, sort), work)
+        self._start(_Running(row.job, head.position, sort, about), ladder, work)
         return self._job(row), True
+
+    def _same(self, store: Store, wanted: JobRequest) -> Job | None:
+        """The job that does what is wanted: one that runs, or one whose result still holds."""
+        for row in jobs.read_running(store, wanted.ladder, wanted.kind):
+            content, job = json.loads(row.content), self._job(row)
+            is_same = content.get("request", "") == wanted.request
+            is_current = content.get("as_of") == wanted.as_of or not self._has_begun(job.job)
+            if job.state == RUNNING and row.state != CANCELLING and is_same and is_current:
+                return job
+        if wanted.as_of is not None:
+            for row in jobs.read_done(store, wanted.ladder, wanted.kind, REUSED):
+                content = json.loads(row.content)
+                if (content.get("request"), content.get("as_of")) == (wanted.request, wanted.as_of):
+                    return self._job(row)
+        return None
+
+    def _has_begun(self, job: str) -> bool:
+        """Whether a job has begun, as far as this process knows; one that waits will see the ladder as it is then."""
+        running = self._running.get(job)
+        return running is None or self._lines[running.sort].has_begun(job)
 
     def find(self, job: str) -> Job:
         """The job with this name. Raises UnknownNameError."""
@@ -112,6 +182,28 @@ class Jobs:
             rows = jobs.read_page(store, ladder, before, limit)
         return [self._job(row) for row in rows]
 
+    def ending(self, job: str) -> Future[EvenmatchError | None] | None:
+        """The error of a job of this process once its end is stored; None if another process runs it, or none does."""
+        running = self._running.get(job)
+        return None if running is None else running.stored
+
+    def cancel(self, job: str, audit_entry: AuditEntry | None = None) -> Job:
+        """Ask a job to end without a result, whichever process runs it, and return it; one that has ended stays so.
+
+        A job that is done before it notices is done. Raises UnknownNameError.
+        """
+        current = self.find(job)
+        if current.state != RUNNING:
+            return current
+        with self._database.write() as store:
+            jobs.request_end(store, job)
+            if audit_entry is not None:
+                audit_entry.note(store, self._clock(), job)
+        running = self._running.get(job)
+        if running is not None:
+            running.cancelled.set()
+        return self.find(job)
+
     def ask_to_stop(self) -> None:
         """Ask the running jobs to stop; a stopped job is stored as failed."""
         self._stopping.set()
@@ -122,22 +214,31 @@ class Jobs:
         until = time.monotonic() + within
         for thread in list(self._threads):
             thread.join(max(0.0, until - time.monotonic()))
-        for running in list(self._threads.values()):
+        for running in list(self._running.values()):
             running.ended.set()  # so that its heartbeat does not say that it is running
             self._write(running, "failed", {"told": STOPPED})
 
     def _job(self, row: JobRow) -> Job:
         job, ladder, kind, state, done, total, text, begun_at, changed_at = row
         content = json.loads(text)
-        told = content.get("told")
-        if state == RUNNING and self._clock() - changed_at > SILENT:
-            state, told = "failed", ENDED
+        reason, ahead = content.get("told"), content.get("ahead", 0)
+        if state in LIVE:
+            reason = CALLED_OFF if state == CANCELLING else reason
+            state = RUNNING
+            running = self._running.get(job)
+            if running is not None:
+                done, ahead = running.done, self._lines[running.sort].ahead(job)
+            elif self._clock() - changed_at > SILENT:
+                state, reason = "failed", ENDED
+        else:
+            ahead = 0
         problems = tuple((match, reason) for match, reason in content.get("problems", ()))
-        return Job(job, ladder, kind, state, done, total, begun_at, changed_at, told, content.get("result"), problems)
+        result = content.get("result")
+        return Job(job, ladder, kind, state, done, total, begun_at, changed_at, reason, result, problems, ahead)
 
     # running them
 
-    def _start(self, running: _Running, work: Work) -> None:
+    def _start(self, running: _Running, ladder: str, work: Work) -> None:
         def run() -> None:
             beat = threading.Thread(target=self._beat, args=(running,), name=f"beat-{running.job}", daemon=True)
             beat.start()
@@ -147,44 +248,67 @@ class Jobs:
                 running.ended.set()
                 beat.join()
             self._end(running, state, content)
-            self._threads.pop(thread, None)
+            self._running.pop(running.job, None)
+            running.stored.set_result(running.error)
+            self._threads.discard(thread)
 
         thread = threading.Thread(target=run, name=running.job, daemon=True)
-        self._threads[thread] = running
+        self._lines[running.sort].join(running.job, ladder)
+        self._running[running.job] = running
+        self._threads.add(thread)
         thread.start()
 
     def _do(self, running: _Running, work: Work) -> tuple[str, dict[str, object]]:
         def progress(position: int) -> None:
             running.done = min(position, running.total)
-            self._check_stopping()
+            self._check(running)
 
         try:
-            with self._turns[running.sort]:
-                self._check_stopping()
+            with self._lines[running.sort].turn(running.job, lambda: self._check(running)):
                 result = work(progress)
             running.done = running.total
             return "done", {"result": dict(result)}
+        except JobCancelledError as error:
+            running.error = error
+            return "cancelled", {"told": CANCELLED}
         except BadRowsError as error:
+            running.error = error
             listed = [(problem.match_id or "", problem.reason) for problem in error.problems[:SHOWN]]
             return "failed", {"told": f"{error.source}: {error.count}; {error.outcome}", "problems": listed}
         except EvenmatchError as error:
+            running.error = error
             return "failed", {"told": str(error)}
         except Exception:
             logging.getLogger("evenmatch.jobs").exception("job %s failed by a bug", running.job)
-            return "failed", {"told": f"internal error; the server log describes it under {running.job}"}
+            running.error = StoreError(f"internal error; the server log describes it under {running.job}")
+            return "failed", {"told": str(running.error)}
 
-    def _check_stopping(self) -> None:
+    def _check(self, running: _Running) -> None:
+        """Raise JobCancelledError if the job was cancelled, ConflictError if the process stops."""
+        if running.cancelled.is_set():
+            raise JobCancelledError(f"{running.job} was cancelled; nothing was changed")
         if self._stopping.is_set():
             raise ConflictError(STOPPED)
 
     def _beat(self, running: _Running) -> None:
         """Write the progress from a separate thread, since the work itself runs inside transactions."""
-        written, written_at = 0, time.monotonic()
+        written, written_at = (0, 0), time.monotonic()
         while not running.ended.wait(TICK):
-            if running.done == written and time.monotonic() - written_at < BEAT:
+            self._look_for_end(running)
+            current = (running.done, self._lines[running.sort].ahead(running.job))
+            if current == written and time.monotonic() - written_at < BEAT:
                 continue
-            written, written_at = running.done, time.monotonic()
-            self._write(running, RUNNING, {})
+            written, written_at = current, time.monotonic()
+            self._write(running, None, {"ahead": current[1]})
+
+    def _look_for_end(self, running: _Running) -> None:
+        """Notice that another process has asked this job to end."""
+        try:
+            with self._database.read() as store:
+                if jobs.read_state(store, running.job) == CANCELLING:
+                    running.cancelled.set()
+        except StoreError:
+            pass  # the next look comes soon
 
     def _end(self, running: _Running, state: str, content: dict[str, object]) -> None:
         for wait in (0.5, 1.0, 2.0, 4.0, 8.0):
@@ -192,13 +316,21 @@ class Jobs:
                 return
             self._stopping.wait(wait)
 
-    def _write(self, running: _Running, state: str, content: dict[str, object]) -> bool:
-        text = json.dumps(content, ensure_ascii=False, sort_keys=True)
+    def _write(self, running: _Running, state: str | None, content: dict[str, object]) -> bool:
+        """Store the progress (state: None) or the end of a job; False if the database fails."""
+        text = _text({**running.about, **content})
         try:
             with self._database.write() as store:
                 now = self._clock()
-                jobs.set_progress(store, running.job, state=state, done=running.done, content=text, now=now)
+                if state is None:
+                    jobs.set_progress(store, running.job, done=running.done, content=text, now=now)
+                else:
+                    jobs.set_end(store, running.job, state=state, done=running.done, content=text, now=now)
         except StoreError as error:
             logging.getLogger("evenmatch.jobs").warning("job %s: cannot store its progress: %s", running.job, error)
             return False
         return True
+
+
+def _text(content: Mapping[str, object]) -> str:
+    return json.dumps(content, ensure_ascii=False, sort_keys=True)

@@ -13,7 +13,7 @@ import numpy as np
 from evenmatch.errors import ConflictError, InputError
 from evenmatch.ledger.block_rating import engine_of
 from evenmatch.ledger.events import NO_IDS, NO_RATINGS, Body, Kind, correction_digest, write_body
-from evenmatch.ledger.plan import plan_of, write_rules
+from evenmatch.ledger.plan import plan_of, read_rules, write_rules
 from evenmatch.ledger.store import Head, Store
 from evenmatch.ledger.tables import (
     corrections,
@@ -200,6 +200,10 @@ class ChangeRules:
 
     kind: ClassVar[Kind] = Kind.CHANGED
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickle the names and values of the rules; their kernels are those of the process that reads them."""
+        return _read_change, (write_rules(self.rules, lasting(self.system)), self.start, self.skip_bad)
+
     def body(self, store: Store, head: Head) -> Body:
         """The rules with every parameter, and the ladder's current settings."""
         rules = write_rules(self.rules, lasting(self.system))
@@ -214,6 +218,10 @@ class ChangeRules:
         effect = f"ladder {head.name!r} is rated by {self.rules.system.name} {when}"
         since = 1 if self.start else None
         return PlannedCorrection(self.kind, self.body(store, head), since, effect, not self.skip_bad)
+
+
+def _read_change(rules: Body, start: bool, skip_bad: bool) -> ChangeRules:
+    return ChangeRules(str(rules["system"]), read_rules(rules), start, skip_bad)
 
 
 def lasting(system: str) -> str:

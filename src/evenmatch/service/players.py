@@ -185,7 +185,11 @@ def _scrub_jobs(store: Store, head: Head, names: set[str], pseudonym: str) -> No
             return {key: scrubbed(item) for key, item in value.items()}
         if isinstance(value, list):
             return [scrubbed(item) for item in value]
-        return pseudonym if isinstance(value, str) and value in names else value
+        if not isinstance(value, str):
+            return value
+        for name in names:  # in sentences, names stand in quotation marks
+            value = pseudonym if value == name else value.replace(repr(name), repr(pseudonym))
+        return value
 
     for job, stored in jobs.read_contents(store, head.name):
         content = json.loads(stored)

@@ -153,6 +153,10 @@ class Service(Transacting):
         self.divide(ladder)
         return imported
 
+    def forget(self, ladder: str) -> None:
+        """Discard the cached standings of a ladder, after another process has changed its ratings."""
+        self._boards.forget(ladder)
+
     # corrections
 
     def correct(
@@ -168,9 +172,8 @@ class Service(Transacting):
     def _correct(
         self, ladder: str, request: CorrectionRequest, progress: Progress | None, event_id: str | None
     ) -> tuple[PlannedCorrection | None, RebuildResult | None]:
-        correction_id = event_id or _id("correction")
         result = rebuild.correct_and_rebuild(
-            self.database, ladder, self.clock, request, correction_id, progress, self.note
+            self.database, ladder, self.clock, request, event_id or _id("correction"), progress, self.note
         )
         self._boards.forget(ladder)
         self.divide(ladder)
@@ -236,10 +239,9 @@ class Service(Transacting):
         view, now = self.view(ladder), self.clock()
         with self._write(ladder) as (store, _):
             changed = divide(store, view, now)
-        if changed is None:
-            return 0
-        self._boards.divided(view, now)
-        return changed
+        if changed is not None:
+            self._boards.divided(view, now)
+        return 0 if changed is None else changed
 
     def player(self, name: str) -> int:
         """The id of the player with this name. Raises UnknownNameError."""
@@ -316,8 +318,8 @@ class Service(Transacting):
                 self.note(store)
             return renamed
 
-    def merge(self, name: str, into: str) -> list[str]:
-        """Merge one player into another and rebuild their ladders. Return the names of these ladders."""
+    def merge(self, name: str, into: str, *, rebuild: bool = True) -> list[str]:
+        """Merge one player into another, rebuild their ladders unless the caller does, and return their names."""
         with self._reading() as store:
             players.foresee_merge(store, name, into)
         with self._writing() as store:
@@ -325,7 +327,8 @@ class Service(Transacting):
             self.note(store)
         for ladder in touched:
             self._boards.forget(ladder)
-            self.rebuild(ladder)
+            if rebuild:
+                self.rebuild(ladder)
         return touched
 
     def start_ratings(self, ladder: str, ratings: Mapping[str, float], event_id: str | None = None) -> int:

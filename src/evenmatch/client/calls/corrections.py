@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from evenmatch.client.call import Call, at, delete, get, post
+from evenmatch.client.call import Call, at, delete, get, post, whole
 from evenmatch.client.operation import operation
 from evenmatch.http.models.corrections import BanRequest, CorrectionResult, CorrectionsPage, VoidRequest
 
 
 class Corrections:
-    """Corrections by operators."""
+    """Corrections by operators.
+
+    On a large ladder a job does the work: these methods wait for it, and the `on_job` of the client sees its progress.
+    """
 
     @operation
     def void_match(self, ladder: str, void: VoidRequest, *, preview: bool = False) -> Call[CorrectionResult]:
@@ -22,6 +25,7 @@ class Corrections:
             void,
             {"preview": preview},
             again=void.id is not None or preview,
+            of_job=whole,
         )
 
     @operation
@@ -36,7 +40,7 @@ class Corrections:
     ) -> Call[CorrectionResult]:
         """Restore a voided match, so that it counts again."""
         query = {"reason": reason, "id": id, "preview": preview}
-        return delete(CorrectionResult, at("ladders", ladder, "voids", match_id), query)
+        return delete(CorrectionResult, at("ladders", ladder, "voids", match_id), query, of_job=whole)
 
     @operation
     def ban_player(self, ladder: str, ban: BanRequest, *, preview: bool = False) -> Call[CorrectionResult]:
@@ -47,6 +51,7 @@ class Corrections:
             ban,
             {"preview": preview},
             again=ban.id is not None or preview,
+            of_job=whole,
         )
 
     @operation
@@ -61,7 +66,7 @@ class Corrections:
     ) -> Call[CorrectionResult]:
         """Lift a ban; ratings become what they would be without it."""
         query = {"reason": reason, "id": id, "preview": preview}
-        return delete(CorrectionResult, at("ladders", ladder, "bans", player), query)
+        return delete(CorrectionResult, at("ladders", ladder, "bans", player), query, of_job=whole)
 
     @operation
     def list_voids(self, ladder: str, *, limit: int = 50, cursor: str | None = None) -> Call[CorrectionsPage]:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from evenmatch.client.call import Call, at, get, post
+from evenmatch.client.call import Call, at, delete, get, post
 from evenmatch.client.operation import Patient, conversation, operation
-from evenmatch.client.talk import Talk, ask
+from evenmatch.client.talk import Talk, follow_job
 from evenmatch.http.models.jobs import JobOut, JobsPage
-
-LONG = 30.0  # seconds of one long poll
 
 
 class JobCalls:
@@ -29,6 +27,11 @@ class JobCalls:
         return get(JobOut, at("jobs", job), {"wait": wait}, wait=wait)
 
     @operation
+    def cancel_job(self, job: str) -> Call[JobOut]:
+        """Cancel a running job; it ends soon and changes nothing, unless it was done just before."""
+        return delete(JobOut, at("jobs", job))
+
+    @operation
     def list_jobs(self, *, ladder: str | None = None, limit: int = 50, cursor: str | None = None) -> Call[JobsPage]:
         """A page of the jobs of one ladder or of all, newest first."""
         return get(JobsPage, at("jobs"), {"ladder": ladder, "limit": limit, "cursor": cursor})
@@ -40,7 +43,4 @@ class JobCalls:
         >>> client.wait_for_job(client.rebuild_ladder("arena").job).state
         'done'
         """
-        while True:
-            job_state = yield from ask(get(JobOut, at("jobs", job), {"wait": LONG}, wait=LONG), self.patience)
-            if job_state.state != "running":
-                return job_state
+        return (yield from follow_job(job, self.patience, self.on_job))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from evenmatch.client.call import Call, at, get, new_key, post, put
+from collections.abc import Mapping
+
+from evenmatch.client.call import Call, at, get, new_key, post, put, whole
 from evenmatch.client.operation import operation
 from evenmatch.http.models.corrections import CorrectionPreview
 from evenmatch.http.models.jobs import JobOut
@@ -99,12 +101,12 @@ class Ladders:
     @operation
     def preview_rules(self, ladder: str, rules: RulesChange) -> Call[CorrectionPreview]:
         """The rating changes that other rules would cause; nothing is changed."""
-        return post(CorrectionPreview, at("ladders", ladder, "rules", "preview"), rules, again=True)
+        return post(CorrectionPreview, at("ladders", ladder, "rules", "preview"), rules, again=True, of_job=_foreseen)
 
     @operation
     def open_season(self, ladder: str, season: SeasonCreate) -> Call[SeasonOpened]:
         """End the current season, store its final standings and open the next."""
-        return post(SeasonOpened, at("ladders", ladder, "seasons"), season, again=season.id is not None)
+        return post(SeasonOpened, at("ladders", ladder, "seasons"), season, again=season.id is not None, of_job=whole)
 
     @operation
     def start_ratings(self, ladder: str, start: StartingRatings) -> Call[StartingRatingsSet]:
@@ -123,3 +125,7 @@ class Ladders:
         >>> client.preview_decay("arena", days=3).moves  # to tell them in time
         """
         return get(CorrectionPreview, at("ladders", ladder, "decay", "preview"), {"days": days})
+
+
+def _foreseen(result: Mapping[str, object]) -> object:
+    return result["foreseen"]

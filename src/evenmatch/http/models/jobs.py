@@ -21,6 +21,7 @@ JOB: dict[str, JsonValue] = {
     "told": None,
     "result": {"since": 1, "matches": 1288, "changed": 0},
     "problems": [],
+    "ahead": 0,
 }
 
 
@@ -32,16 +33,20 @@ class JobOut(ResponseModel):
     job: str
     ladder: str
     kind: str = Field(
-        description="rebuild, verify or rules; policy of …: fit of a queue; in the lab: backtest, tuning or what-if."
+        description="preview, correction, rules, season, rebuild, verify or update; policy of …: fit of a queue; "
+        "in the lab: backtest, tuning or what-if."
     )
-    state: Literal["running", "done", "failed"]
+    state: Literal["running", "done", "failed", "cancelled"]
     done: int = Field(description="Ledger events processed so far.")
     total: int
     begun_at: Moment
     changed_at: Moment
-    told: str | None = Field(description="Why the job failed.")
-    result: dict[str, object] | None = Field(description="The result, when the job is done.")
+    told: str | None = Field(description="Why the job failed, or that it is being cancelled.")
+    result: dict[str, object] | None = Field(
+        description="The result, when the job is done; of a request that was answered 202, what it would have answered."
+    )
     problems: list[Fault] = Field(description="Matches that cannot be rated, if the job failed for that reason.")
+    ahead: int = Field(default=0, description="Jobs before it in the line; 0: it runs or has ended.")
 
 
 class JobsPage(ResponseModel):

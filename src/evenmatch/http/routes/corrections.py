@@ -13,26 +13,23 @@ from evenmatch.http.models.base import LONGEST, micros, moment
 from evenmatch.http.models.corrections import (
     BanRequest,
     CorrectionOut,
-    CorrectionPreview,
     CorrectionResult,
     CorrectionsPage,
-    RatingMoveOut,
     VoidRequest,
 )
 from evenmatch.http.page_parameters import Cursor, Limit
 from evenmatch.http.request_context import context_of
-from evenmatch.http.responses import read, written
+from evenmatch.http.responses import read
 from evenmatch.http.site import Site, site_of
+from evenmatch.http.task_outcomes import IN_LINE, respond
 from evenmatch.service.callers.access import Caller
 from evenmatch.service.callers.audit_entry import Correcting, correcting
-from evenmatch.service.corrections import Ban, Preview, RatingMove, Reinstate, Unvoid, Void
+from evenmatch.service.corrections import Ban, Reinstate, Unvoid, Void
 from evenmatch.service.queries import correction_log
 from evenmatch.service.queries.correction_log import CorrectionEntry
-from evenmatch.service.queries.match_explanations import RATING_DECIMALS, ShownRatingChange
+from evenmatch.service.work.tasks import CorrectionTask, PreviewTask
 
 router = APIRouter(prefix="/v1/ladders/{ladder:text}", tags=["corrections"])
-MOST = 200  # rating moves listed in a preview
-NOTHING = Preview("nothing would change", [], 0, 0, 0)
 Seen = Annotated[bool, Query(description="Only report whose rating would change; change nothing.")]
 Reason = Annotated[str | None, Query(max_length=2000, description="Reason for the correction.")]
 EventId = Annotated[
@@ -45,7 +42,7 @@ EventId = Annotated[
 ]
 
 
-@router.post("/voids", response_model=CorrectionResult, operation_id="void_match")
+@router.post("/voids", response_model=CorrectionResult, responses=IN_LINE, operation_id="void_match")
 async def void_match(
     ladder: str, asked: VoidRequest, request: Request, caller: Admin, preview: Seen = False
 ) -> Response:
@@ -53,7 +50,9 @@ async def void_match(
     return await _correct(request, caller, ladder, Void(asked.match_id, asked.reason), asked.id, preview)
 
 
-@router.delete("/voids/{match_id:text}", response_model=CorrectionResult, operation_id="unvoid_match")
+@router.delete(
+    "/voids/{match_id:text}", response_model=CorrectionResult, responses=IN_LINE, operation_id="unvoid_match"
+)
 async def unvoid_match(
     ladder: str,
     match_id: str,
@@ -67,7 +66,7 @@ async def unvoid_match(
     return await _correct(request, caller, ladder, Unvoid(match_id, reason), id, preview)
 
 
-@router.post("/bans", response_model=CorrectionResult, operation_id="ban_player")
+@router.post("/bans", response_model=CorrectionResult, responses=IN_LINE, operation_id="ban_player")
 async def ban_player(
     ladder: str, asked: BanRequest, request: Request, caller: Admin, preview: Seen = False
 ) -> Response:
@@ -77,7 +76,9 @@ async def ban_player(
     return await _correct(request, caller, ladder, ban, asked.id, preview)
 
 
-@router.delete("/bans/{player:text}", response_model=CorrectionResult, operation_id="reinstate_player")
+@router.delete(
+    "/bans/{player:text}", response_model=CorrectionResult, responses=IN_LINE, operation_id="reinstate_player"
+)
 async def reinstate_player(
     ladder: str,
     player: str,
@@ -118,31 +119,9 @@ async def _correct(
     if isinstance(correction, Ban | Reinstate):
         await site.work(site.reading(caller).check_known, ladder, correction.player)
     if preview:
-        effect = await site.work(site.service.preview, ladder, correction, None, event_id, within=None)
-        return written(
-            CorrectionResult(told=effect.told, there_already=effect.done, preview=True, foreseen=preview_out(effect))
-        )
-    service = site.service.noting(correcting(caller, ladder, correction, context_of(request.scope).id))
-    applied = await site.work(service.correct, ladder, correction, None, event_id, within=None)
-    summary = f"{event_id!r} was already applied" if applied is None else applied.told
-    return written(CorrectionResult(told=summary, there_already=applied is None, preview=False, foreseen=None))
-
-
-def preview_out(seen: Preview) -> CorrectionPreview:
-    """The response model of a preview."""
-    return CorrectionPreview(
-        players=seen.players,
-        matches=seen.matches,
-        left_out=seen.left_out,
-        moved=len(seen.moves),
-        moves=[_move(move) for move in seen.moves[:MOST]],
-    )
-
-
-def _move(move: RatingMove) -> RatingMoveOut:
-    before, after = (None if rating is None else round(rating, RATING_DECIMALS) for rating in (move.before, move.after))
-    change = None if before is None or after is None else ShownRatingChange.of(before, after).change
-    return RatingMoveOut(**move._replace(before=before, after=after)._asdict(), change=change)
+        return await respond(site, PreviewTask(ladder, correction, event_id), CorrectionResult)
+    entry = correcting(caller, ladder, correction, context_of(request.scope).id)
+    return await respond(site, CorrectionTask(ladder, correction, event_id, entry), CorrectionResult)
 
 
 async def _listed(request: Request, ladder: str, kind: str, limit: int, cursor: str | None) -> Response:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
@@ -28,19 +27,22 @@ from evenmatch.http.models.ladder_changes import (
 )
 from evenmatch.http.request_bodies import body_schema, read_body
 from evenmatch.http.responses import read, written
-from evenmatch.http.routes.corrections import NOTHING, preview_out
-from evenmatch.http.routes.jobs import accepted, plain_rebuilt
 from evenmatch.http.site import Site, site_of
+from evenmatch.http.task_outcomes import IN_LINE, accepted, respond
 from evenmatch.rating import rules
 from evenmatch.service.corrections import Preview
 from evenmatch.service.daily_decay import DailyDecay
+from evenmatch.service.jobs import Job
 from evenmatch.service.ladders import ChangeRules, Ladder
-from evenmatch.service.replay.ledger_replay import Progress
 from evenmatch.service.rule_overrides import check_installed, choose
 from evenmatch.service.settings import Settings
+from evenmatch.service.work import results
+from evenmatch.service.work.tasks import PreviewTask, RulesTask, SeasonTask
 
 router = APIRouter(prefix="/v1/ladders", tags=["ladders"])
 LADDER = "/{ladder:text}"
+NOTHING = Preview("nothing would change", [], 0, 0, 0)
+SAME_RULES = {"told": "the ladder already has these rules; nothing was changed"}
 
 Ahead = Annotated[float, Query(ge=0, le=366, description="Days from now; 0: what falls now.")]
 
@@ -76,7 +78,7 @@ async def change_settings(ladder: str, asked: SettingsChange, request: Request, 
             site.service.noting(entry).change_settings(ladder, asked.named())
         return site.service.ladder(ladder)
 
-    return written(ladder_out(await site.work(change)))
+    return written(ladder_out(await site.change(ladder, change)))
 
 
 @router.put(f"{LADDER}/rules", response_model=JobOut, status_code=202, operation_id="change_rules")
@@ -86,35 +88,33 @@ async def change_rules(ladder: str, asked: RulesChange, request: Request, caller
     If the new rules cannot rate some matches, the job fails and lists them, unless `skip_bad` leaves them unrated.
     """
     site = site_of(request)
-    change_of_rules = await site.work(_rules_change, site, ladder, asked, within=None)
     body = {**asked.model_dump(mode="json", by_alias=True, exclude_unset=True)}
-    service = site.service.noting(audit_entry(request, caller, "rules.changed", ladder, body=body))
+    entry = audit_entry(request, caller, "rules.changed", ladder, body=body)
 
-    def change(progress: Progress) -> Mapping[str, object]:
-        if change_of_rules is None:
-            return {"told": "the ladder already has these rules; nothing was changed"}
-        rebuilt = service.change_rules(
-            *(ladder, change_of_rules.system, change_of_rules.rules),
-            start=change_of_rules.start,
-            skip_bad=change_of_rules.skip_bad,
-            progress=progress,
-            event_id=asked.id,
-        )
-        return plain_rebuilt(rebuilt)
-
-    return await accepted(site, "rules", ladder, change, alone=True)
-
-
-@router.post(f"{LADDER}/rules/preview", response_model=CorrectionPreview, operation_id="preview_rules")
-async def preview_rules(ladder: str, asked: RulesChange, request: Request, _: Admin) -> Response:
-    """Preview whose rating would change under other rules; nothing is changed."""
-    site = site_of(request)
-
-    def look() -> Preview:
+    def begin() -> Job:
         change = _rules_change(site, ladder, asked)
-        return NOTHING if change is None else site.service.preview(ladder, change, event_id=asked.id)
+        if change is None:
+            return site.jobs.begin("rules", ladder, lambda _: SAME_RULES)[0]
+        return site.ladder_work.begin(RulesTask(ladder, change, asked.id, entry), alone=True)[0]
 
-    return written(preview_out(await site.work(look, within=None)))
+    return accepted(await site.change(ladder, begin))
+
+
+@router.post(
+    f"{LADDER}/rules/preview", response_model=CorrectionPreview, responses=IN_LINE, operation_id="preview_rules"
+)
+async def preview_rules(ladder: str, asked: RulesChange, request: Request, _: Admin) -> Response:
+    """Preview whose rating would change under other rules; nothing is changed.
+
+    The `result` of a job has the preview as `foreseen`.
+    """
+    site = site_of(request)
+    change = await site.change(ladder, _rules_change, site, ladder, asked)
+    if change is None:
+        return written(preview_out(NOTHING))
+    return await respond(
+        site, PreviewTask(ladder, change, asked.id), CorrectionPreview, lambda result: result["foreseen"]
+    )
 
 
 def _rules_change(site: Site, ladder: str, asked: RulesChange) -> ChangeRules | None:
@@ -129,27 +129,13 @@ def _rules_change(site: Site, ladder: str, asked: RulesChange) -> ChangeRules | 
     )
 
 
-@router.post(f"{LADDER}/seasons", response_model=SeasonOpened, operation_id="open_season")
+@router.post(f"{LADDER}/seasons", response_model=SeasonOpened, responses=IN_LINE, operation_id="open_season")
 async def open_season(ladder: str, asked: SeasonCreate, request: Request, caller: Admin) -> Response:
     """End the current season, store its final standings, and open the next season."""
-    site = site_of(request)
     body = asked.model_dump(mode="json", exclude_unset=True)
-    service = site.service.noting(audit_entry(request, caller, "season.opened", ladder, body=body))
-
-    def open_next() -> SeasonOpened:
-        season = service.open_season(
-            ladder, title=asked.title, reset=asked.reset, factor=asked.factor, event_id=asked.id
-        )
-        closed_at = None if season.closed_at is None else moment(season.closed_at)
-        return SeasonOpened(
-            number=season.number,
-            title=season.title,
-            position=season.position,
-            opened_at=moment(season.opened_at),
-            closed_at=closed_at,
-        )
-
-    return written(await site.work(open_next, within=None))
+    entry = audit_entry(request, caller, "season.opened", ladder, body=body)
+    task = SeasonTask(ladder, asked.title, asked.reset, asked.factor, asked.id, entry)
+    return await respond(site_of(request), task, SeasonOpened)
 
 
 @router.post(
@@ -163,7 +149,7 @@ async def start_ratings(ladder: str, request: Request, caller: Admin) -> Respons
     site, asked = site_of(request), await read_body(request, StartingRatings, lambda asked: asked)
     body = {"players": len(asked.ratings), "id": asked.id}
     entry = audit_entry(request, caller, "ratings.started", ladder, body=body)
-    count = await site.work(site.service.noting(entry).start_ratings, ladder, asked.ratings, asked.id, within=None)
+    count = await site.change(ladder, site.service.noting(entry).start_ratings, ladder, asked.ratings, asked.id)
     return written(StartingRatingsSet(players=count))
 
 
@@ -175,7 +161,7 @@ async def decay_ratings(ladder: str, request: Request, caller: Admin) -> Respons
     """
     site = site_of(request)
     service = site.service.noting(audit_entry(request, caller, "ratings.decayed", ladder))
-    result = await site.work(DailyDecay(service).apply, ladder, within=None)
+    result = await site.change(ladder, DailyDecay(service).apply, ladder)
     if result is None:
         return written(DecayOut(players=0, position=None, until=None))
     return written(DecayOut(players=result.players, position=result.position, until=moment(result.until)))
@@ -185,7 +171,12 @@ async def decay_ratings(ladder: str, request: Request, caller: Admin) -> Respons
 async def preview_decay(ladder: str, request: Request, _: Admin, days: Ahead = 0) -> Response:
     """Preview the ratings that would fall by inactivity after some days without matches; nothing is changed."""
     site = site_of(request)
-    return read(request, preview_out(await site.work(DailyDecay(site.service).preview, ladder, days, within=None)))
+    return read(request, preview_out(await site.change(ladder, DailyDecay(site.service).preview, ladder, days)))
+
+
+def preview_out(preview: Preview) -> CorrectionPreview:
+    """The response model of a preview."""
+    return CorrectionPreview.model_validate(results.foreseen(preview))
 
 
 def ladder_out(ladder: Ladder) -> LadderOut:

@@ -77,7 +77,7 @@ async def announce_match(ladder: str, match_id: str, match: Announce, request: R
     this one.
     """
     site = site_of(request)
-    status = await site.work(_announce, site, caller, ladder, match_id, match)
+    status = await site.change(ladder, _announce, site, caller, ladder, match_id, match)
     return written(live_match_out(status))
 
 
@@ -104,7 +104,7 @@ async def tell_presence(
         for change in body.players
     ]
     leaves = partial(site.running.leaves, ladder, match_id, changes, everywhere=caller.ladders is None)
-    return written(live_match_out(await site.work(leaves)))
+    return written(live_match_out(await site.change(ladder, leaves)))
 
 
 @router.put(f"{MATCH}/backfill", response_model=LiveMatch, operation_id="request_backfill")
@@ -112,7 +112,9 @@ async def request_backfill(ladder: str, match_id: str, body: Backfill, request: 
     """Request players from a queue to fill open slots; players who accept the offer join the match."""
     running = site_of(request).running
     return written(
-        live_match_out(await site_of(request).work(running.openings, ladder, match_id, body.queue, body.seats))
+        live_match_out(
+            await site_of(request).change(ladder, running.openings, ladder, match_id, body.queue, body.seats)
+        )
     )
 
 
@@ -129,7 +131,7 @@ async def close_match(ladder: str, match_id: str, body: Close, request: Request,
         duration=body.duration,
         rated=body.rated,
     )
-    receipt = await site_of(request).work(site_of(request).running.close, ladder, match_id, ending)
+    receipt = await site_of(request).change(ladder, site_of(request).running.close, ladder, match_id, ending)
     return written(encoded(rendered(receipt)))
 
 
@@ -137,7 +139,9 @@ async def close_match(ladder: str, match_id: str, body: Close, request: Request,
 async def cancel_match(ladder: str, match_id: str, body: Cancel, request: Request, _: Reporter) -> Response:
     """Cancel a match: it is not rated, nobody gets a penalty, and its players may queue again."""
     return written(
-        live_match_out(await site_of(request).work(site_of(request).running.cancel, ladder, match_id, body.reason))
+        live_match_out(
+            await site_of(request).change(ladder, site_of(request).running.cancel, ladder, match_id, body.reason)
+        )
     )
 
 

@@ -82,7 +82,7 @@ async def set_queue(ladder: str, queue: str, body: SetQueue, request: Request, c
     policy, rule_values = (part.model_dump(exclude_unset=True) for part in (body.policy, body.rules))
     rules = QueueRules.from_data(rule_values)
     entry = audit_entry(request, caller, "queue.set", ladder, queue, {"policy": policy, "rules": rule_values})
-    setup = await site.work(site.queue_service.noting(entry).set_queue, ladder, queue, policy, rules)
+    setup = await site.change(ladder, site.queue_service.noting(entry).set_queue, ladder, queue, policy, rules)
     seen = await site.visibility(caller, ladder)
     return written(await site.work(_queue, site, ladder, setup, seen))
 
@@ -98,7 +98,7 @@ async def start_experiment(ladder: str, queue: str, body: StartExperiment, reque
     policy = design.pop("policy", {})
     entry = audit_entry(request, caller, "experiment.started", ladder, queue, {"policy": policy, **design})
     queue_service = site.queue_service.noting(entry)
-    started = await site.work(queue_service.start_experiment, ladder, queue, policy, design)
+    started = await site.change(ladder, queue_service.start_experiment, ladder, queue, policy, design)
     return written(experiment_out(ladder, started))
 
 
@@ -107,7 +107,7 @@ async def stop_experiment(ladder: str, queue: str, request: Request, caller: Adm
     """Stop the queue's experiment: its own policy decides alone. The audit still compares its matches."""
     site = site_of(request)
     queue_service = site.queue_service.noting(audit_entry(request, caller, "experiment.stopped", ladder, queue))
-    return written(experiment_out(ladder, await site.work(queue_service.stop_experiment, ladder, queue)))
+    return written(experiment_out(ladder, await site.change(ladder, queue_service.stop_experiment, ladder, queue)))
 
 
 @router.delete("/queues/{queue:text}", status_code=204, operation_id="remove_queue")
@@ -117,7 +117,7 @@ async def remove_queue(ladder: str, queue: str, request: Request, caller: Admin,
     queue_service = site.queue_service.noting(
         audit_entry(request, caller, "queue.removed", ladder, queue, {"force": force})
     )
-    await site.work(lambda: queue_service.remove_queue(ladder, queue, force=force))
+    await site.change(ladder, lambda: queue_service.remove_queue(ladder, queue, force=force))
     return Response(status_code=204)
 
 
@@ -138,7 +138,7 @@ async def forgive(ladder: str, player: str, request: Request, caller: Admin) -> 
     """Remove a player's strikes, so that they may queue at once."""
     site = site_of(request)
     entry = audit_entry(request, caller, "penalty.forgiven", ladder, player)
-    await site.work(site.queue_service.noting(entry).forgive, ladder, player)
+    await site.change(ladder, site.queue_service.noting(entry).forgive, ladder, player)
     return Response(status_code=204)
 
 
@@ -156,7 +156,7 @@ async def set_filter(ladder: str, player: str, body: FilterChange, request: Requ
     caller.speaks_for(player)
     site = site_of(request)
     chosen = QueueFilter.from_data(body.model_dump(exclude_unset=True))
-    await site.work(site.queue_service.set_filter, ladder, player, chosen)
+    await site.change(ladder, site.queue_service.set_filter, ladder, player, chosen)
     return written(_filter(ladder, player, chosen))
 
 
@@ -165,7 +165,7 @@ async def forget_filter(ladder: str, player: str, request: Request, caller: Queu
     """Forget the filter that a player keeps on the ladder."""
     caller.speaks_for(player)
     site = site_of(request)
-    await site.work(site.queue_service.set_filter, ladder, player, None)
+    await site.change(ladder, site.queue_service.set_filter, ladder, player, None)
     return Response(status_code=204)
 
 

@@ -26,10 +26,11 @@ def read_last(store: Store, head: Head, before: int) -> tuple[int, int | None, b
     return (rows[0][0], rows[0][1], bytes(rows[0][2])) if rows else None
 
 
-def last_position(store: Store, head: Head) -> int:
-    """Position of the latest checkpoint; 0 if there is none."""
+def last_position(store: Store, head: Head, before: int | None = None) -> int:
+    """Position of the latest checkpoint, or of the latest one before a position; 0 if there is none."""
     sql = "SELECT MAX(position) FROM checkpoint WHERE ladder = ? AND generation = ?"
-    position: int | None = store.all(sql, head.ladder, head.generation)[0][0]
+    bound, values = ("", ()) if before is None else (" AND position < ?", (before,))
+    position: int | None = store.all(sql + bound, head.ladder, head.generation, *values)[0][0]
     return 0 if position is None else position
 
 

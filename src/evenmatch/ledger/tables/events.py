@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,7 +21,19 @@ MATCH_COLUMNS = (
     *("ladder", "position", "id", "kind", "digest", "recorded_at", "played_at", "duration", "rated"),
     *("teams", "players", "slots", "labels", "generation", "told", "seal"),
 )
-_MATCH = "SELECT position, played_at, duration, teams, players, slots, rated, id, generation, told, labels FROM event"
+_CONTENT = "position, played_at, duration, teams, players, slots, rated"
+_MATCH = f"SELECT {_CONTENT}, id, generation, told, labels FROM event"
+
+
+class StoredMatches(NamedTuple):
+    """Columns of the matches of a block beside their content.
+
+    told  the journal lines first returned, of `generations`; both empty if they were not read
+    """
+
+    ids: Sequence[str]
+    generations: Sequence[int] = ()
+    told: Sequence[bytes] = ()
 
 
 # all events
@@ -79,9 +92,28 @@ def read_blocks(store: Store, head: Head, after: int, upto: int) -> Iterator[tup
         if not rows:
             return
         after = rows[-1][0]
-        yield _block(head, rows), [row[7:] for row in rows]
+        yield _block(head, list(zip(*rows, strict=True))[:7]), [row[7:] for row in rows]
         if len(rows) < BATCH:
             return
+
+
+def read_stored(
+    store: Store, head: Head, after: int, upto: int, *, lines: bool = True
+) -> tuple[Block, StoredMatches] | None:
+    """The first block of BATCH matches after a position, and what is stored beside them; None: there is no match.
+
+    lines  False: leave out the journal lines, which is faster
+    """
+    columns = f"{_CONTENT}, id, generation, told" if lines else f"{_CONTENT}, id"
+    rows = store.all(
+        f"SELECT {columns} FROM event WHERE ladder = ? AND position > ? AND position <= ? AND kind = ? "
+        "ORDER BY position LIMIT ?",
+        *(head.ladder, after, upto, Kind.MATCH.value, BATCH),
+    )
+    if not rows:
+        return None
+    values = list(zip(*rows, strict=True))
+    return _block(head, values[:7]), StoredMatches(*values[7:])
 
 
 def read_blocks_at(store: Store, head: Head, positions: Sequence[int]) -> Iterator[tuple[Block, list[Row]]]:
@@ -90,29 +122,29 @@ def read_blocks_at(store: Store, head: Head, positions: Sequence[int]) -> Iterat
         chosen = [int(position) for position in positions[first : first + BATCH]]
         rows = sorted(store.among(f"{_MATCH} WHERE ladder = ? AND position IN ({{}})", (head.ladder,), chosen))
         if rows:
-            yield _block(head, rows), [row[7:] for row in rows]
+            yield _block(head, list(zip(*rows, strict=True))[:7]), [row[7:] for row in rows]
 
 
 def read_matches(store: Store, ladder: int, ids: Sequence[str]) -> list[tuple[Block, Row]]:
     """Each of the matches with these ids as a block, with (id, generation, told, labels), in no particular order."""
     rows = store.among(f"{_MATCH} WHERE ladder = ? AND kind = ? AND id IN ({{}})", (ladder, Kind.MATCH.value), ids)
-    return [(_block_of([row]), row[7:]) for row in rows]
+    return [(_block_of([(value,) for value in row[:7]]), row[7:]) for row in rows]
 
 
-def _block(head: Head, rows: list[Row]) -> Block:
+def _block(head: Head, columns: Sequence[Row]) -> Block:
     try:
-        return _block_of(rows)
+        return _block_of(columns)
     except ValueError as error:
-        first, last = rows[0][0], rows[-1][0]
+        first, last = columns[0][0], columns[0][-1]
         message = f"a match of ladder {head.name!r} at one of the positions {first} to {last} is damaged ({error})"
         raise StoreError(f"{message}; `evenmatch verify` shows which one, restore it from a backup") from error
 
 
-def _block_of(rows: Iterable[Row]) -> Block:
-    """Create a block from rows of position, played_at, duration, teams, players, slots, rated (and more)."""
-    position, played_at, duration, teams, players, slots, rated = list(zip(*rows, strict=True))[:7]
-    reported, columns, ids = unpack(played_at, duration, teams, players, slots)
-    return Block(np.array(position, np.int64), reported, columns, ids, np.array(rated, np.bool_))
+def _block_of(columns: Sequence[Row]) -> Block:
+    """Create a block from the columns of _CONTENT."""
+    position, played_at, duration, teams, players, slots, rated = columns
+    reported, unpacked, ids = unpack(played_at, duration, teams, players, slots)
+    return Block(np.array(position, np.int64), reported, unpacked, ids, np.array(rated, np.bool_))
 
 
 def find_match(store: Store, ladder: int, match_id: str) -> int | None:

@@ -7,14 +7,17 @@ from typing import NamedTuple
 from evenmatch.ledger import live_schema
 from evenmatch.ledger.store import Store
 
-RUNNING = "running"
+RUNNING, CANCELLING = "running", "cancelling"
+LIVE = (RUNNING, CANCELLING)
 
 
 class JobRow(NamedTuple):
     """A job as stored.
 
-    ladder   name of its ladder;  state  running, done or failed;  done, total  events of the ladder's ledger
-    content  result, error and problems, a JSON text;  begun_at, changed_at  microseconds since the epoch
+    ladder   name of its ladder;  state  running, cancelling, done, failed or cancelled
+    done, total  events of the ladder's ledger
+    content  request, place in line, result, error and problems, a JSON text
+    begun_at, changed_at  microseconds since the epoch
     """
 
     job: str
@@ -39,9 +42,21 @@ def read(store: Store, job: str) -> JobRow | None:
 
 
 def read_running(store: Store, ladder: str, kind: str) -> list[JobRow]:
-    """The jobs of this kind on a ladder that are stored as running, in no particular order."""
-    sql = f"{_READ} WHERE ladder_name = ? AND kind = ? AND state = ?"
-    return [JobRow(*row) for row in store.all(sql, ladder, kind, RUNNING)]
+    """The jobs of this kind on a ladder that are stored as running or cancelling, in no particular order."""
+    sql = f"{_READ} WHERE ladder_name = ? AND kind = ? AND state IN (?, ?)"
+    return [JobRow(*row) for row in store.all(sql, ladder, kind, *LIVE)]
+
+
+def read_state(store: Store, job: str) -> str | None:
+    """The state of a job; None if there is none with this name."""
+    rows = store.all("SELECT state FROM job WHERE job = ?", job)
+    return rows[0][0] if rows else None
+
+
+def read_done(store: Store, ladder: str, kind: str, limit: int) -> list[JobRow]:
+    """Up to `limit` jobs of this kind on a ladder that are done, latest first."""
+    sql = f"{_READ} WHERE ladder_name = ? AND kind = ? AND state = 'done' ORDER BY begun_at DESC, job DESC LIMIT ?"
+    return [JobRow(*row) for row in store.all(sql, ladder, kind, limit)]
 
 
 def read_latest(store: Store, ladder: str, kind: str) -> JobRow | None:
@@ -79,7 +94,25 @@ def insert(store: Store, job: JobRow) -> None:
     store.insert(live_schema.job, _COLUMNS, [job])
 
 
-def set_progress(store: Store, job: str, *, state: str, done: int, content: str, now: int) -> None:
+def set_progress(store: Store, job: str, *, done: int, content: str, now: int) -> None:
+    """Replace the progress and the content of a job that has not ended."""
+    store.run("UPDATE job SET done = ?, told = ?, changed_at = ? WHERE job = ?", done, content, now, job)
+
+
+def request_end(store: Store, job: str) -> None:
+    """Mark a running job as to be cancelled."""
+    store.run("UPDATE job SET state = ? WHERE job = ? AND state = ?", CANCELLING, job, RUNNING)
+
+
+def delete_before(store: Store, ladder: str, kind: str, begun_at: int) -> None:
+    """Delete the ended jobs of this kind on a ladder that were started before a time."""
+    store.run(
+        "DELETE FROM job WHERE ladder_name = ? AND kind = ? AND begun_at < ? AND state NOT IN (?, ?)",
+        *(ladder, kind, begun_at, *LIVE),
+    )
+
+
+def set_end(store: Store, job: str, *, state: str, done: int, content: str, now: int) -> None:
     """Replace the state, the progress and the content of a job."""
     store.run(
         "UPDATE job SET state = ?, done = ?, told = ?, changed_at = ? WHERE job = ?",

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import compress
 from typing import NamedTuple
 
 import numpy as np
@@ -13,34 +17,91 @@ from numpy.typing import NDArray
 from evenmatch.errors import BadRowsError, InputError, RowProblem, StoreError
 from evenmatch.history import Flags
 from evenmatch.ledger.block_rating import Block, Rated, advance, finish
-from evenmatch.ledger.codec import line_type, same_ratings
+from evenmatch.ledger.codec import same_ratings
+from evenmatch.ledger.database import Database
 from evenmatch.ledger.events import Kind
 from evenmatch.ledger.plan import Plan
 from evenmatch.ledger.roster import Roster
-from evenmatch.ledger.rows import Row
 from evenmatch.ledger.store import Head, Store
 from evenmatch.ledger.tables import checkpoints, events, player_identities
+from evenmatch.ledger.tables.events import StoredMatches
 from evenmatch.service.ladders import PlannedCorrection
 
 Progress = Callable[[int], None]
 
 
 class ReplayStep(NamedTuple):
-    """One block of a replay: its matches, a row (id, generation, told, …) of each, and their new ratings."""
+    """One block of a replay: its matches, what is stored beside them, and their new ratings."""
 
     block: Block
-    rows: list[Row]
+    stored: StoredMatches
     rated: Rated
 
 
 def replay(
-    store: Store, head: Head, plan: Plan, roster: Roster, progress: Progress | None = None
+    store: Store, head: Head, plan: Plan, roster: Roster, progress: Progress | None = None, *, lines: bool = True
 ) -> Iterator[ReplayStep]:
-    """Rate all matches after the roster's position up to the head, updating the roster in place."""
-    for block, rows in events.read_blocks(store, head, roster.position, head.position):
-        ids = dict(zip(block.positions.tolist(), [row[0] for row in rows], strict=True))
-        rated = advance(roster, plan, block, lambda player: name_of(store, player), ids.__getitem__)
-        yield ReplayStep(block, rows, rated)
+    """Rate all matches after the roster's position up to the head, updating the roster in place.
+
+    lines  whether the steps need the journal lines that are stored
+    """
+    read = partial(events.read_stored, store, head, upto=head.position, lines=lines)
+    yield from _replay(_blocks(read, roster.position), head, plan, roster, progress, lambda: nullcontext(store))
+
+
+def replay_apart(
+    database: Database, head: Head, plan: Plan, roster: Roster, progress: Progress | None = None
+) -> Iterator[ReplayStep]:
+    """Like `replay`, with a transaction for each block, so that none stays open while others write.
+
+    The next block is read by another thread meanwhile. Events are only added, so all blocks are of one ledger.
+    """
+
+    def read(after: int) -> tuple[Block, StoredMatches] | None:
+        with database.read() as store:
+            return events.read_stored(store, head, after, head.position)
+
+    with ThreadPoolExecutor(1, "evenmatch-replay") as reader:
+        yield from _replay(_read_ahead(reader, read, roster.position), head, plan, roster, progress, database.read)
+
+
+Read = Callable[[int], tuple[Block, StoredMatches] | None]  # the first block after a position
+
+
+def _blocks(read: Read, after: int) -> Iterator[tuple[Block, StoredMatches]]:
+    while (block := read(after)) is not None:
+        after = int(block[0].positions[-1])
+        yield block
+
+
+def _read_ahead(reader: ThreadPoolExecutor, read: Read, after: int) -> Iterator[tuple[Block, StoredMatches]]:
+    waiting = reader.submit(read, after)
+    while (block := waiting.result()) is not None:
+        waiting = reader.submit(read, int(block[0].positions[-1]))
+        yield block
+
+
+def _replay(
+    blocks: Iterator[tuple[Block, StoredMatches]],
+    head: Head,
+    plan: Plan,
+    roster: Roster,
+    progress: Progress | None,
+    reading: Callable[[], AbstractContextManager[Store]],
+) -> Iterator[ReplayStep]:
+    """Rate blocks. reading: opens a transaction in which to read a name for an error."""
+
+    def name(player: int) -> str:
+        with reading() as store:
+            return name_of(store, player)
+
+    for block, stored in blocks:
+
+        def match(position: int, block: Block = block, stored: StoredMatches = stored) -> str:
+            return stored.ids[int(np.searchsorted(block.positions, position))]
+
+        rated = advance(roster, plan, block, name, match)
+        yield ReplayStep(block, stored, rated)
         if progress:
             progress(roster.position)
     finish(roster, plan, head.position)
@@ -71,7 +132,7 @@ class ReplayTally:
             columns = step.block.columns._replace(player=np.zeros(len(step.block.ids), np.int32))
             reasons = dict(rules.system.refusals(columns, rules.parameters))
             refused = np.flatnonzero(step.rated.refused).tolist()
-            self.problems += [RowProblem(None, str(step.rows[index][0]), reasons[index]) for index in refused]
+            self.problems += [RowProblem(None, step.stored.ids[index], reasons[index]) for index in refused]
 
     def check(self) -> None:
         """Raise BadRowsError if a strict correction leaves matches unrated, InputError if new rules can rate none."""
@@ -117,22 +178,23 @@ def appearance_sums(block: Block) -> NDArray[np.int64]:
     return sums
 
 
-def unchanged(step: ReplayStep, now: list[bytes], systems: Mapping[int, str], plan: Plan) -> Flags:
+def unchanged(step: ReplayStep, systems: Mapping[int, str], plan: Plan) -> Flags:
     """A mask of the matches of a step whose ratings equal those first recorded (shown standings are not compared)."""
     system = plan.last_rules.system
-    recorded = [bytes(row[2]) for row in step.rows]
-    ours = [systems[row[1]] == system.name for row in step.rows]
-    return same_lines(line_type(system), recorded, now, ours)
+    own = [generation for generation, name in systems.items() if name == system.name]
+    return same_lines(step.stored.told, step.rated, np.isin(np.array(step.stored.generations), own))
 
 
-def same_lines(kind: np.dtype[np.void], told: list[bytes], now: list[bytes], ours: list[bool]) -> Flags:
-    """A mask of the matches whose lines are equal in `told` and `now`; False if told by another system (not `ours`)."""
-    same = np.array([len(a) == len(b) and own for a, b, own in zip(told, now, ours, strict=True)], np.bool_)
-    both = np.flatnonzero(same & np.array([len(lines) > 0 for lines in now], np.bool_))
-    if len(both):
-        chosen = both.tolist()
-        a, b = (np.frombuffer(b"".join([lines[match] for match in chosen]), kind) for lines in (told, now))
-        sizes = np.array([len(now[match]) // kind.itemsize for match in chosen])
-        starts = np.cumsum(sizes) - sizes
-        same[both] = np.logical_and.reduceat(same_ratings(a, b), starts)
+def same_lines(recorded: Sequence[bytes], rated: Rated, ours: Flags) -> Flags:
+    """A mask of the matches whose lines are equal in `recorded` and `rated`.
+
+    ours  False for lines told by another system, which are never equal
+    """
+    sizes, kind = rated.sizes, rated.lines.dtype
+    same: Flags = ours & (np.fromiter(map(len, recorded), np.int64, len(recorded)) == sizes)
+    both = same & (sizes > 0)
+    if both.any():
+        before = np.frombuffer(b"".join(compress(recorded, both.tolist())), kind)
+        starts = np.concatenate(([0], np.cumsum(sizes[both] // kind.itemsize)[:-1]))
+        same[both] = np.logical_and.reduceat(same_ratings(before, rated.lines_of(both)), starts)
     return same

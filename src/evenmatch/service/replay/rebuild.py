@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import compress
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ from evenmatch.ledger.database import Database
 from evenmatch.ledger.events import Correction, Kind
 from evenmatch.ledger.plan import Plan, plan_of
 from evenmatch.ledger.roster import Roster
+from evenmatch.ledger.rows import Row
 from evenmatch.ledger.store import Head, Store
 from evenmatch.ledger.tables import (
     checkpoints,
@@ -30,11 +32,13 @@ from evenmatch.service.replay.ledger_replay import (
     ReplayTally,
     begin,
     replay,
+    replay_apart,
     unchanged,
 )
 from evenmatch.service.replay.repair import repair
 
-AT_ONCE = 20_000  # rows per transaction, so that others can write in between
+AT_ONCE = 4000  # rows per transaction, so that others can write in between
+COPIED = 10_000  # positions per transaction whose lines are copied, which the database does by itself
 FEW = 2000  # new events at most that are left for the swap, unless they arrive faster than they are rated
 ROUNDS = 10  # attempts to catch up before the swap
 APART = 200_000  # events between two checkpoints of a replay, at least
@@ -189,22 +193,22 @@ class RebuildRun:
             self._systems = generations.read_systems(store, self.head.ladder)
             self.roster = begin(store, self.head, self.plan, self.since)
             self._kept = self.roster.position
-            self._write_to(store, self.head, progress)
+        self._write_to(self.head, progress)
         self.tally.check()
         for _ in range(ROUNDS):  # the swap blocks other writers, so little must be left for it
             with self.database.read() as store:
                 now = store.head(self.head.name)
-                if now.position - self.roster.position < FEW:
-                    break
-                self._write_to(store, now, progress)
-        self._copy_before()
+            if now.position - self.roster.position < FEW:
+                break
+            self._write_to(now, progress)
+        self._copy_before(progress)
         for part in _parts(self.roster):
             with self.database.write() as store:
                 player_states.put(store, self.head.ladder, self.generation, part, new=True)
 
-    def _write_to(self, store: Store, head: Head, progress: Progress | None) -> None:
+    def _write_to(self, head: Head, progress: Progress | None) -> None:
         """Write lines and checkpoints, from the roster's position up to a head."""
-        for step in replay(store, head, self.plan, self.roster, progress):
+        for step in replay_apart(self.database, head, self.plan, self.roster, progress):
             self.tally.add(step)
             self._put_lines(step)
             if self.roster.position - self._kept >= max(APART, 4 * len(self.roster)):
@@ -214,23 +218,30 @@ class RebuildRun:
 
     def _put_lines(self, step: ReplayStep) -> None:
         """Write the lines of a step that differ from those first recorded."""
-        lines = step.rated.journal_lines()
-        same = unchanged(step, lines, self._systems, self.plan)
-        positions = step.block.positions
-        changed = np.flatnonzero(~same & (positions >= self.since)).tolist()
-        self.changed += len(changed)
-        rows = [(self.head.ladder, self.generation, int(positions[match]), lines[match]) for match in changed]
+        rows = self._changed_lines(step)
+        self.changed += len(rows)
         for first in range(0, len(rows), AT_ONCE):
             with self.database.write() as store:
                 journal_lines.insert(store, rows[first : first + AT_ONCE])
 
-    def _copy_before(self) -> None:
+    def _changed_lines(self, step: ReplayStep) -> list[Row]:
+        """The rows of the lines of a step, from the first change on, that differ from those first recorded."""
+        changed = ~unchanged(step, self._systems, self.plan) & (step.block.positions >= self.since)
+        lines = compress(step.rated.journal_lines(), changed.tolist())
+        positions = step.block.positions[changed].tolist()
+        return [
+            (self.head.ladder, self.generation, position, line) for position, line in zip(positions, lines, strict=True)
+        ]
+
+    def _copy_before(self, progress: Progress | None) -> None:
         """Copy the lines and checkpoints of the live generation before the first change."""
-        for first in range(1, self.since, AT_ONCE):
-            last = min(first + AT_ONCE, self.since) - 1
-            for copy in (journal_lines.copy, checkpoints.copy):
-                with self.database.write() as store:
-                    copy(store, self.head, self.generation, first, last)
+        for first in range(1, self.since, COPIED):
+            if progress:
+                progress(self.roster.position)  # which may cancel the rebuild
+            last = min(first + COPIED, self.since) - 1
+            with self.database.write() as store:
+                journal_lines.copy(store, self.head, self.generation, first, last)
+                checkpoints.copy(store, self.head, self.generation, first, last)
 
     def swap(self, clock: Callable[[], int]) -> bool:
         """Rate what arrived meanwhile and make the new generation the live one; False if it is obsolete."""
@@ -266,13 +277,7 @@ class RebuildRun:
         touched = [np.empty(0, np.int64)]
         for step in replay(store, now, self.plan, self.roster):
             self.tally.add(step)
-            lines = step.rated.journal_lines()
-            same = unchanged(step, lines, self._systems, self.plan)
-            rows = [
-                (now.ladder, self.generation, int(step.block.positions[match]), lines[match])
-                for match in np.flatnonzero(~same).tolist()
-            ]
-            journal_lines.insert(store, rows)
+            journal_lines.insert(store, self._changed_lines(step))
             touched.append(step.block.ids)
         self.tally.check()
         ids = np.unique(self.plan.identity(np.concatenate(touched)))

@@ -9,7 +9,7 @@ import numpy as np
 
 from evenmatch.errors import StoreError
 from evenmatch.ledger.block_rating import engine_of
-from evenmatch.ledger.codec import line_type, same_bits
+from evenmatch.ledger.codec import same_bits
 from evenmatch.ledger.database import Database
 from evenmatch.ledger.plan import Plan
 from evenmatch.ledger.roster import MOVES, Roster
@@ -113,12 +113,15 @@ def _compare_lines(store: Store, head: Head, plan: Plan, step: ReplayStep, syste
     positions = step.block.positions.tolist()
     journal = journal_lines.read_changed(store, head, positions[0], positions[-1])
     system = plan.last_rules.system
-    listed = list(zip(positions, step.rows, strict=True))
-    live = [bytes(journal[position] if position in journal else row[2]) for position, row in listed]
-    ours = [position in journal or systems[row[1]] == system.name for position, row in listed]
-    same = same_lines(line_type(system), live, step.rated.journal_lines(), ours)
-    wrong = [listed[match] for match in np.flatnonzero(~same).tolist()]
-    return [f"match {row[0]!r} at position {position} has another line than a replay" for position, row in wrong]
+    stored = step.stored
+    own = [generation for generation, name in systems.items() if name == system.name]
+    ours = np.isin(np.array(stored.generations), own) | np.isin(step.block.positions, list(journal))
+    live = [journal.get(position, first) for position, first in zip(positions, stored.told, strict=True)]
+    same = same_lines(live, step.rated, ours)
+    return [
+        f"match {stored.ids[match]!r} at position {positions[match]} has another line than a replay"
+        for match in np.flatnonzero(~same).tolist()
+    ]
 
 
 def _compare_checkpoint(store: Store, head: Head, plan: Plan, roster: Roster) -> list[str]:

@@ -98,6 +98,7 @@ OPERATORS = (
     PageRoute(f"{OPERATE}/archive", operate_ladder.ladder_to_archive, ADMIN),
     PageRoute(f"{OPERATE}/archive", operate_ladder.archive, ADMIN, POST, form=f"{OPERATE}/archive"),
     PageRoute(f"{OPERATE}/jobs", operate_ladder.job, ADMIN, POST),
+    PageRoute(f"{OPERATE}/jobs/cancel", operate_ladder.cancel_job, ADMIN, POST),
 )
 
 PAGES = (*PLAYERS, *QUEUE, *OPERATORS, *LAB)

@@ -9,13 +9,16 @@ from datetime import UTC, datetime
 from starlette.responses import Response
 
 from evenmatch.errors import UsageError
+from evenmatch.http.task_outcomes import outcome
 from evenmatch.service.callers.audit_entry import Correcting, correcting
-from evenmatch.service.corrections import Ban, Reinstate, Unvoid, Void
+from evenmatch.service.corrections import Ban, Preview, Reinstate, Unvoid, Void
+from evenmatch.service.jobs import Job
+from evenmatch.service.work.tasks import CorrectionTask
 from evenmatch.web.forms import about
 from evenmatch.web.page_request import PageRequest, address
+from evenmatch.web.preview_job import FOLLOWED, following_address, preview_values, previewed
 from evenmatch.web.view_models import LadderShown
 
-MOVES = 30  # rating changes that a preview lists
 LONGEST_ID = 200
 WHATS = ("void", "unvoid", "ban", "reinstate")
 
@@ -27,28 +30,26 @@ def new_id() -> str:
 
 async def correction(visit: PageRequest) -> Response:
     """Show the form of a correction and a preview of its rating changes."""
-    return await visit.show("correct", lambda: _correction(visit))
-
-
-def _correction(visit: PageRequest) -> Mapping[str, object]:
-    typed, preview = visit.typed, None
+    typed = visit.typed
     what = typed.get("what", "void")
     if what not in WHATS:
         raise UsageError(f"what is {what[:20]!r}; expected {', '.join(WHATS)}")
+    foreseen: Preview | Job | None = None
     if visit.refused is None:
         with visit.previewing():
             request = _correction_of(typed)
             with about("match" if what in ("void", "unvoid") else "player"):
-                _check_known(visit, request)
-                preview = None if request is None else visit.site.service.preview(visit.ladder, request)
-    return {
-        "ladder": LadderShown.of(visit.reading.view(visit.ladder)),
-        "form": visit.form_here(),
-        "what": what,
-        "seen": preview,
-        "moves": [] if preview is None else preview.moves[:MOVES],
-        "id": new_id(),
-    }
+                await visit.site.work(_check_known, visit, request)
+                foreseen = None if request is None else await previewed(visit, request)
+    if isinstance(foreseen, Job) and not visit.asked(FOLLOWED):
+        return visit.go(following_address(visit, foreseen))
+    values = {"what": what, **preview_values(foreseen), "id": new_id()}
+    return await visit.show("correct", lambda: ladder_and_form(visit) | values)
+
+
+def ladder_and_form(visit: PageRequest) -> dict[str, object]:
+    """The template values of the ladder, and of the form of this page."""
+    return {"ladder": LadderShown.of(visit.reading.view(visit.ladder)), "form": visit.form_here()}
 
 
 async def correct(visit: PageRequest) -> Response:
@@ -60,9 +61,12 @@ async def correct(visit: PageRequest) -> Response:
         if request is None:
             raise UsageError(f"enter a {field}")
         await visit.site.work(_check_known, visit, request)
-        service = visit.site.service.noting(correcting(caller, visit.ladder, request, visit.request_id))
-        applied = await visit.site.work(service.correct, visit.ladder, request, None, event_id_of(form), within=None)
-    notice = "It was done already." if applied is None else f"Done: {applied.told}."
+        entry = correcting(caller, visit.ladder, request, visit.request_id)
+        done = await outcome(visit.site, CorrectionTask(visit.ladder, request, event_id_of(form), entry))
+    if isinstance(done, Job):
+        notice = "The correction is being applied; the progress is shown below."
+    else:
+        notice = "It was done already." if done["there_already"] else f"Done: {done['told']}."
     return visit.go(address("ladders", visit.ladder, "operate"), notice)
 
 

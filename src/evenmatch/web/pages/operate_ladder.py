@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import cast
 
 from starlette.responses import Response
 
-from evenmatch.errors import ConflictError, UsageError
+from evenmatch.errors import UnknownNameError, UsageError
+from evenmatch.http.task_outcomes import outcome
 from evenmatch.service.callers.audit_entry import correcting
+from evenmatch.service.corrections import Preview
 from evenmatch.service.daily_decay import DailyDecay
+from evenmatch.service.jobs import Job
 from evenmatch.service.ladders import ChangeRules, Ladder
 from evenmatch.service.name_rule import odd_names
 from evenmatch.service.queries import correction_log
-from evenmatch.service.replay.ledger_replay import Progress
 from evenmatch.service.settings import reset_factor
+from evenmatch.service.work.tasks import RebuildTask, RulesTask, SeasonTask, Task, VerifyTask
 from evenmatch.standings.rules import RATING
 from evenmatch.systems.system import Rules
 from evenmatch.web.forms import CONFIRM, about
 from evenmatch.web.page_request import PageRequest, address
-from evenmatch.web.pages.operate_corrections import MOVES, event_id_of, new_id
+from evenmatch.web.pages.operate_corrections import event_id_of, ladder_and_form, new_id
+from evenmatch.web.preview_job import FOLLOWED, MOVES, following_address, preview_values, previewed
 from evenmatch.web.rules_form import base_rules, chosen_rules, rules_form
 from evenmatch.web.settings_form import settings_fields, settings_of
 from evenmatch.web.view_models import LadderShown
@@ -64,12 +69,10 @@ def _ladder(visit: PageRequest) -> Mapping[str, object]:
 
 async def rules(visit: PageRequest) -> Response:
     """Show the form of other rules and a preview of their rating changes."""
-    return await visit.show("operate_rules", lambda: _rules(visit, visit.typed))
-
-
-def _rules(visit: PageRequest, sent: Mapping[str, str]) -> Mapping[str, object]:
-    present = visit.reading.described(visit.ladder)
-    chosen, preview = base_rules(sent, present.rules), None
+    sent = visit.typed
+    present = await visit.site.work(visit.reading.described, visit.ladder)
+    chosen = base_rules(sent, present.rules)
+    foreseen: Preview | Job | None = None
     with visit.previewing():
         chosen = chosen_rules(sent, present.rules)
     start = sent.get("begin", "start") == "start" or chosen.system.name != present.rules.system.name
@@ -82,18 +85,18 @@ def _rules(visit: PageRequest, sent: Mapping[str, str]) -> Mapping[str, object]:
     if not is_same and start and sent.get("look") and visit.refused is None:
         with visit.previewing():
             request = ChangeRules(_system_reference(present, chosen), chosen, start, skip_bad)
-            preview = visit.site.service.preview(visit.ladder, request)
-    return {
-        "ladder": LadderShown.of(visit.reading.view(visit.ladder)),
-        "form": visit.form_here(),
+            foreseen = await previewed(visit, request)
+    if isinstance(foreseen, Job) and not visit.asked(FOLLOWED):
+        return visit.go(following_address(visit, foreseen))
+    values = {
         "rules": rules_form(chosen, sent),
         "start": start,
         "skip_bad": skip_bad,
         "is_same": is_same,
-        "seen": preview,
-        "moves": [] if preview is None else preview.moves[:MOVES],
+        **preview_values(foreseen),
         "id": new_id(),
     }
+    return await visit.show("operate_rules", lambda: ladder_and_form(visit) | values)
 
 
 def _system_reference(present: Ladder, chosen: Rules) -> str:
@@ -105,31 +108,15 @@ async def change_rules(visit: PageRequest) -> Response:
     """Start a job that changes the rules."""
     form, caller = await visit.form(), visit.check("admin", visit.ladder)
 
-    def begin() -> str:
+    def begin() -> None:
         present = visit.reading.described(visit.ladder)
         chosen = chosen_rules(form, present.rules)
         start = form.get("begin", "start") == "start"
         request = ChangeRules(_system_reference(present, chosen), chosen, start, bool(form.get("skip_bad")))
-        service = visit.site.service.noting(correcting(caller, visit.ladder, request, visit.request_id))
+        entry = correcting(caller, visit.ladder, request, visit.request_id)
+        visit.site.ladder_work.begin(RulesTask(visit.ladder, request, event_id_of(form), entry), alone=True)
 
-        def change(progress: Progress) -> Mapping[str, object]:
-            rebuilt = service.change_rules(
-                *(visit.ladder, request.system, request.rules),
-                start=request.start,
-                skip_bad=request.skip_bad,
-                progress=progress,
-                event_id=event_id_of(form),
-            )
-            if rebuilt is None:
-                return {}
-            return {"since": rebuilt.since, "matches": rebuilt.matches, "changed": rebuilt.changed}
-
-        job, begun = visit.site.jobs.begin("rules", visit.ladder, change)
-        if not begun:
-            raise ConflictError(f"job {job.job} is changing the rules; try again when it has ended")
-        return job.job
-
-    await visit.site.work(begin)
+    await visit.site.change(visit.ladder, begin)
     return visit.go(
         address("ladders", visit.ladder, "operate"), "The rules are being changed; the progress is shown below."
     )
@@ -148,7 +135,7 @@ async def settings(visit: PageRequest) -> Response:
         visit.site.service.noting(entry).change_settings(visit.ladder, changes)
         return "The settings are changed."
 
-    return visit.go(address("ladders", visit.ladder, "operate"), await visit.site.work(change))
+    return visit.go(address("ladders", visit.ladder, "operate"), await visit.site.change(visit.ladder, change))
 
 
 async def season_to_open(visit: PageRequest) -> Response:
@@ -180,11 +167,11 @@ async def season(visit: PageRequest) -> Response:
     _confirm(form, visit.ladder)
     title = form.get("title", "").strip() or None
     entry = visit.audit_entry("season.opened", visit.ladder, body={"title": title})
-    opened = await visit.site.work(
-        lambda: visit.site.service.noting(entry).open_season(visit.ladder, title=title, event_id=event_id_of(form)),
-        within=None,
+    done = await outcome(visit.site, SeasonTask(visit.ladder, title, None, None, event_id_of(form), entry))
+    notice = "The season is being closed; the progress is shown below." if isinstance(done, Job) else None
+    return visit.go(
+        address("ladders", visit.ladder, "operate"), notice or f"{cast('dict[str, str]', done)['title']} is open."
     )
-    return visit.go(address("ladders", visit.ladder, "operate"), f"{opened.title} is open.")
 
 
 async def decay_to_apply(visit: PageRequest) -> Response:
@@ -206,7 +193,7 @@ async def decay(visit: PageRequest) -> Response:
     """Lower the ratings of inactive players that fall now."""
     await visit.form()
     service = visit.site.service.noting(visit.audit_entry("ratings.decayed", visit.ladder))
-    result = await visit.site.work(DailyDecay(service).apply, visit.ladder, within=None)
+    result = await visit.site.change(visit.ladder, DailyDecay(service).apply, visit.ladder)
     players = 0 if result is None else result.players
     notice = f"{players:,} rating{' has' if players == 1 else 's have'} fallen by inactivity."
     return visit.go(
@@ -247,7 +234,7 @@ async def archive(visit: PageRequest) -> Response:
         _confirm(form, visit.ladder)
     changes: dict[str, object] = {"archived": archived}
     service = visit.site.service.noting(visit.audit_entry("settings.changed", visit.ladder, body=changes))
-    await visit.site.work(service.change_settings, visit.ladder, changes)
+    await visit.site.change(visit.ladder, service.change_settings, visit.ladder, changes)
     notice = "The ladder is archived." if archived else "The ladder is open again."
     return visit.go(address("ladders", visit.ladder, "operate"), notice)
 
@@ -256,20 +243,29 @@ async def job(visit: PageRequest) -> Response:
     """Start a job that rebuilds or verifies the ratings."""
     form = await visit.form()
     kind = form.get("kind", "")
-    service, name = visit.site.service, visit.ladder
-
-    def rebuild(progress: Progress) -> Mapping[str, object]:
-        rebuilt = service.rebuild(name, whole=True, progress=progress)
-        return {} if rebuilt is None else {"matches": rebuilt.matches, "changed": rebuilt.changed}
-
-    def verify(progress: Progress) -> Mapping[str, object]:
-        result = service.verify(name, progress)
-        return {"equal": result.is_equal, "matches": result.matches, "players": result.players}
-
-    works = {"rebuild": (rebuild, "ladder.rebuilt"), "verify": (verify, "ladder.verified")}
-    if kind not in works:
-        raise UsageError(f"kind is {kind[:20]!r}; expected {' or '.join(works)}")
-    work, action = works[kind]
-    _, begun = await visit.site.work(visit.site.jobs.begin, kind, name, work, visit.audit_entry(action, name))
+    tasks: Mapping[str, tuple[Task, str]] = {
+        "rebuild": (RebuildTask(visit.ladder), "ladder.rebuilt"),
+        "verify": (VerifyTask(visit.ladder), "ladder.verified"),
+    }
+    if kind not in tasks:
+        raise UsageError(f"kind is {kind[:20]!r}; expected {' or '.join(tasks)}")
+    task, action = tasks[kind]
+    entry = visit.audit_entry(action, visit.ladder)
+    _, begun = await visit.site.change(visit.ladder, visit.site.ladder_work.begin, task, entry)
     notice = f"The {kind} {'has started' if begun else 'is already running'}."
-    return visit.go(address("ladders", name, "operate"), notice)
+    return visit.go(address("ladders", visit.ladder, "operate"), notice)
+
+
+async def cancel_job(visit: PageRequest) -> Response:
+    """Cancel a running job."""
+    form = await visit.form()
+    name = form.get("job", "")
+
+    def cancel() -> None:
+        current = visit.site.jobs.find(name)
+        if current.ladder != visit.ladder:
+            raise UnknownNameError(f"job of ladder {visit.ladder!r}", name, ())
+        visit.site.jobs.cancel(name, visit.audit_entry("job.cancelled", visit.ladder, name))
+
+    await visit.site.work(cancel)
+    return visit.go(address("ladders", visit.ladder, "operate"), "The job is being cancelled.")

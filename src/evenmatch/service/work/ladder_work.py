@@ -1,0 +1,72 @@
+"""Do the tasks on ladders: small ones at once, others as jobs in worker processes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from evenmatch.errors import ConflictError
+from evenmatch.service.callers.audit_entry import AuditEntry
+from evenmatch.service.jobs import Job, Jobs, Work
+from evenmatch.service.replay.ledger_replay import Progress
+from evenmatch.service.service import Service
+from evenmatch.service.work.tasks import Outline, Task
+from evenmatch.service.work.worker_process import run_in_process
+
+SMALL = 5000  # events to replay and states to write, for which a worker process is not worth its start
+
+
+class LadderWork:
+    """The tasks of one process. Safe to share between threads.
+
+    small  the largest size of a task that is done by a thread of this process
+    """
+
+    def __init__(self, service: Service, jobs: Jobs, small: int = SMALL) -> None:
+        self._service, self._jobs, self.small = service, jobs, small
+
+    def do(self, task: Task) -> Mapping[str, object] | Job:
+        """Do a small task and return its result; start a job for another one, or find the job that does the same.
+
+        Raises what the task raises for a wrong request, BusyError if too many jobs wait.
+        """
+        outline = self._outline(task)
+        if outline.size <= self.small:
+            return task.run(self._service, _no_progress)
+        return self._begin(task, outline, None)[0]
+
+    def begin(self, task: Task, audit_entry: AuditEntry | None = None, *, alone: bool = False) -> tuple[Job, bool]:
+        """Start a job for a task of any size and return it with True, or the job that does the same with False.
+
+        alone  raise ConflictError instead of returning another job of this kind
+        """
+        job, begun = self._begin(task, self._outline(task), audit_entry)
+        if alone and not begun:
+            message = f"{job.job} is changing the {task.kind} of ladder {task.ladder!r}; try again when it has ended"
+            raise ConflictError(message)
+        return job, begun
+
+    def _outline(self, task: Task) -> Outline:
+        with self._service.reading(task.ladder) as (store, head):
+            return task.outline(store, head)
+
+    def _begin(self, task: Task, outline: Outline, audit_entry: AuditEntry | None) -> tuple[Job, bool]:
+        work = self._work(task, outline)
+        return self._jobs.begin(
+            *(task.kind, task.ladder, work, audit_entry), request=outline.request, as_of=outline.as_of
+        )
+
+    def _work(self, task: Task, outline: Outline) -> Work:
+        def here(progress: Progress) -> Mapping[str, object]:
+            return task.run(self._service, progress)
+
+        def elsewhere(progress: Progress) -> Mapping[str, object]:
+            try:
+                return run_in_process(self._service.database.address, task, progress)
+            finally:
+                self._service.forget(task.ladder)
+
+        return here if outline.size <= self.small else elsewhere
+
+
+def _no_progress(_: int) -> None:
+    """Ignore the position of a small task."""

@@ -1,0 +1,252 @@
+"""Tasks on a ladder that may take long: values that can be sent to a worker process, which carries them out."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple, Protocol
+
+from evenmatch.ledger.events import write_body
+from evenmatch.ledger.store import Head, Store
+from evenmatch.ledger.tables import checkpoints, player_states
+from evenmatch.service.callers.audit_entry import AuditEntry, Correcting
+from evenmatch.service.ladders import ChangeRules, is_done
+from evenmatch.service.replay.ledger_replay import Progress
+from evenmatch.service.replay.rebuild import RebuildResult
+from evenmatch.service.service import Service
+from evenmatch.service.times import iso_time
+from evenmatch.service.work import results
+
+SHOWN = 100  # differences listed in the result of a verification
+
+
+class Outline(NamedTuple):
+    """The size of a task and the requests that equal it, known before it begins.
+
+    size     events to replay and states to write
+    request  equal for equal requests of a kind, whose running job is joined; empty: all of the kind are equal
+    as_of    the state of the ladder that the result depends on; None: the result is not for reuse
+    """
+
+    size: int
+    request: str = ""
+    as_of: str | None = None
+
+
+class Task(Protocol):
+    """Work on a ladder. Instances can be pickled."""
+
+    kind: ClassVar[str]
+
+    @property
+    def ladder(self) -> str:
+        """The name of the ladder."""
+        ...
+
+    def outline(self, store: Store, head: Head) -> Outline:
+        """Check the request and say what it will do. Raises what `run` would raise for a wrong request."""
+        ...
+
+    def run(self, service: Service, progress: Progress) -> Mapping[str, object]:
+        """Do the work and return the result as JSON values. progress: called with the position reached."""
+        ...
+
+
+@dataclass(frozen=True)
+class CorrectionTask:
+    """Apply a correction.
+
+    event_id  chosen by the caller;  audit_entry  is noted in the transaction that adds the event
+    """
+
+    ladder: str
+    correction: Correcting
+    event_id: str | None
+    audit_entry: AuditEntry
+
+    kind: ClassVar[str] = "correction"
+
+    def outline(self, store: Store, head: Head) -> Outline:
+        """The events to replay; requests with the same id are equal."""
+        size = _size(store, head, self.correction, self.event_id)
+        name = secrets.token_hex(8) if self.event_id is None else self.event_id
+        return Outline(size, _digest(store, head, self.correction, name))
+
+    def run(self, service: Service, progress: Progress) -> Mapping[str, object]:
+        """Apply the correction; the result is that of the endpoint."""
+        noting = service.noting(self.audit_entry)
+        planned = noting.correct(self.ladder, self.correction, progress, self.event_id)
+        return results.correction_result(planned, self.event_id)
+
+
+@dataclass(frozen=True)
+class PreviewTask:
+    """Compute what a correction would do."""
+
+    ladder: str
+    correction: Correcting
+    event_id: str | None
+
+    kind: ClassVar[str] = "preview"
+
+    def outline(self, store: Store, head: Head) -> Outline:
+        """The events to replay; a result holds for the last event, the generation and the names that it was made of."""
+        size = _size(store, head, self.correction, self.event_id)
+        as_of = f"{head.position}:{head.generation}:{head.names}"
+        return Outline(size, _digest(store, head, self.correction, self.event_id), as_of)
+
+    def run(self, service: Service, progress: Progress) -> Mapping[str, object]:
+        """Compute the preview; the result is that of the endpoint."""
+        return results.preview_result(service.preview(self.ladder, self.correction, progress, self.event_id))
+
+
+@dataclass(frozen=True)
+class RulesTask:
+    """Change the rules of a ladder."""
+
+    ladder: str
+    change: ChangeRules
+    event_id: str | None
+    audit_entry: AuditEntry
+
+    kind: ClassVar[str] = "rules"
+
+    def outline(self, store: Store, head: Head) -> Outline:
+        """The events to replay."""
+        return Outline(_size(store, head, self.change, self.event_id))
+
+    def run(self, service: Service, progress: Progress) -> Mapping[str, object]:
+        """Change the rules."""
+        change = self.change
+        rebuilt = service.noting(self.audit_entry).change_rules(
+            *(self.ladder, change.system, change.rules),
+            start=change.start,
+            skip_bad=change.skip_bad,
+            progress=progress,
+            event_id=self.event_id,
+        )
+        return rebuilt_result(rebuilt)
+
+
+@dataclass(frozen=True)
+class SeasonTask:
+    """End the season and open the next one; the values are those of `Service.open_season`."""
+
+    ladder: str
+    title: str | None
+    reset: str | None
+    factor: float | None
+    event_id: str | None
+    audit_entry: AuditEntry
+
+    kind: ClassVar[str] = "season"
+
+    def outline(self, store: Store, head: Head) -> Outline:
+        """The standings to store, and the replay that is due; requests with the same id are equal."""
+        name = secrets.token_hex(8) if self.event_id is None else self.event_id
+        replayed = 0 if head.due is None else head.position - checkpoints.last_position(store, head, before=head.due)
+        return Outline(replayed + player_states.count(store, head), name)
+
+    def run(self, service: Service, progress: Progress) -> Mapping[str, object]:
+        """Open the season; the result is that of the endpoint."""
+        season = service.noting(self.audit_entry).open_season(
+            self.ladder, title=self.title, reset=self.reset, factor=self.factor, event_id=self.event_id
+        )
+        closed_at = None if season.closed_at is None else iso_time(season.closed_at)
+        named = {"number": season.number, "title": season.title, "position": season.position}
+        return {**named, "opened_at": iso_time(season.opened_at), "closed_at": closed_at}
+
+
+@dataclass(frozen=True)
+class DueTask:
+    """Rebuild a ladder's ratings as far as that is due, after players were merged."""
+
+    ladder: str
+
+    kind: ClassVar[str] = "update"
+
+    def outline(self, store: Store, head: Head) -> Outline:
+        """The events to replay."""
+        if head.due is None:
+            return Outline(0)
+        return Outline(head.position - checkpoints.last_position(store, head, before=head.due))
+
+    def run(self, service: Service, progress: Progress) -> Mapping[str, object]:
+        """Rebuild."""
+        return rebuilt_result(service.rebuild(self.ladder, progress=progress))
+
+
+@dataclass(frozen=True)
+class RebuildTask:
+    """Rebuild a ladder's ratings from the first event."""
+
+    ladder: str
+
+    kind: ClassVar[str] = "rebuild"
+
+    def outline(self, store: Store, head: Head) -> Outline:
+        """The whole ladder."""
+        return _whole(store, head)
+
+    def run(self, service: Service, progress: Progress) -> Mapping[str, object]:
+        """Rebuild."""
+        return rebuilt_result(service.rebuild(self.ladder, whole=True, progress=progress))
+
+
+@dataclass(frozen=True)
+class VerifyTask:
+    """Compare a ladder's ratings with a replay of its ledger."""
+
+    ladder: str
+
+    kind: ClassVar[str] = "verify"
+
+    def outline(self, store: Store, head: Head) -> Outline:
+        """The whole ladder."""
+        return _whole(store, head)
+
+    def run(self, service: Service, progress: Progress) -> Mapping[str, object]:
+        """Verify."""
+        verification = service.verify(self.ladder, progress)
+        return {
+            "equal": verification.is_equal,
+            "events": verification.events,
+            "matches": verification.matches,
+            "players": verification.players,
+            "damage": list(verification.damage[:SHOWN]),
+            "differences": list(verification.differences[:SHOWN]),
+            "rebuild_due_from": verification.due,
+            "same_engine": verification.same_engine,
+        }
+
+
+def rebuilt_result(rebuilt: RebuildResult | None) -> dict[str, object]:
+    """The result of a rebuild as JSON values."""
+    if rebuilt is None:
+        return {"told": "no rating changed"}
+    return {"since": rebuilt.since, "matches": rebuilt.matches, "changed": rebuilt.changed}
+
+
+def _whole(store: Store, head: Head) -> Outline:
+    return Outline(head.position + player_states.count(store, head))
+
+
+def _size(store: Store, head: Head, correction: Correcting, event_id: str | None) -> int:
+    """The number of events that a correction replays and of states that it writes. Raises what planning it raises."""
+    if event_id is not None and is_done(store, head, correction, event_id):
+        return 0
+    planned = correction(store, head)
+    starts = [position for position in (planned.since, head.due) if position is not None]
+    if not starts:
+        return 0
+    replayed = head.position - checkpoints.last_position(store, head, before=min(starts))
+    return replayed + player_states.count(store, head)
+
+
+def _digest(store: Store, head: Head, correction: Correcting, name: str | None) -> str:
+    """A digest of the content of a correction and of the name of its event."""
+    content = json.dumps([correction.kind.value, write_body(correction.body(store, head)), name])
+    return hashlib.sha256(content.encode()).hexdigest()[:32]

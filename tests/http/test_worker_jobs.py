@@ -1,0 +1,132 @@
+"""Corrections of large ladders: a worker process does them, the request waits a moment, then its job is followed.
+
+Here every task counts as large.
+"""
+
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from ledger.sample_matches import duel, ratings
+
+LADDER = "/v1/ladders/duel"
+SLOWEST = 120.0  # a worker loads the whole package, and other tests have the processors, too
+
+
+@pytest.fixture
+def played(admin, service, site):
+    """Ann beat Bob, then Eve beat Ann."""
+    admin.post("/v1/ladders", json={"name": "duel", "system": "elo"})
+    service.record_many("duel", [duel(1, "ann", "bob", "duel"), duel(2, "eve", "ann", "duel")])
+    site.ladder_work.small = -1
+
+
+def ended(admin, answer):
+    """The job of an answer once it has ended."""
+    assert answer.status_code == 202, answer.text
+    job, deadline = {"state": "running"}, time.monotonic() + SLOWEST
+    while job["state"] == "running" and time.monotonic() < deadline:
+        job = admin.get(answer.headers["location"], params={"wait": 10}).json()
+    return job
+
+
+def result(admin, answer):
+    """What a request was answered, at once or by its job."""
+    return answer.json() if answer.status_code == 200 else ended(admin, answer)["result"]
+
+
+def workers():
+    """The ids of the worker processes of this process."""
+    tasks = Path(f"/proc/{os.getpid()}/task")
+    children = {child for task in tasks.iterdir() for child in (task / "children").read_text().split()}
+    return [int(child) for child in children if b"work.worker" in Path(f"/proc/{child}/cmdline").read_bytes()]
+
+
+def wait_until(holds):
+    deadline = time.monotonic() + SLOWEST
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def test_a_void_by_a_worker_is_that_of_a_request_and_noted_once(admin, service, played):
+    sent = {"match_id": "m1", "id": "v1"}
+    done = result(admin, admin.post(f"{LADDER}/voids", json=sent))
+    assert done == {"told": "match 'm1' is void", "there_already": False, "preview": False, "foreseen": None}
+    assert ratings(service, "duel") == {"eve": 1516.0, "ann": 1484.0}
+    assert service.verify("duel").is_equal
+    noted = [entry["action"] for entry in admin.get("/v1/audit").json()["items"]]
+    assert noted.count("match.voided") == 1
+    assert admin.post(f"{LADDER}/voids", json={"match_id": "m1", "id": "v2"}).status_code == 409
+    assert admin.post(f"{LADDER}/voids", json={"match_id": "m9"}).status_code == 404
+
+
+def test_equal_previews_share_a_job_and_its_result_until_the_ladder_changes(admin, service, site, played):
+    held, go = threading.Event(), threading.Event()
+
+    def hold(_):
+        held.set()
+        go.wait(SLOWEST)
+        return {}
+
+    site.jobs.begin("rebuild", "duel", hold)
+    assert held.wait(SLOWEST)
+    sent = {"match_id": "m1"}
+    first, second = (admin.post(f"{LADDER}/voids", json=sent, params={"preview": "true"}) for _ in range(2))
+    other = admin.post(f"{LADDER}/voids", json={"match_id": "m2"}, params={"preview": "true"})
+    assert first.json()["job"] == second.json()["job"] != other.json()["job"]
+    assert (first.json()["ahead"], other.json()["ahead"]) == (1, 2)
+    admin.delete(other.headers["location"])
+    go.set()
+    seen = ended(admin, first)["result"]
+    assert {move["player"]: move["after"] for move in seen["foreseen"]["moves"]}["eve"] == 1516.0
+    again = admin.post(f"{LADDER}/voids", json=sent, params={"preview": "true"})
+    assert (again.status_code, again.json()) == (200, seen)
+    service.record(duel(3, "bob", "eve", "duel"))
+    fresh = result(admin, admin.post(f"{LADDER}/voids", json=sent, params={"preview": "true"}))
+    assert (fresh["foreseen"]["matches"], seen["foreseen"]["matches"]) == (2, 1)
+
+
+def test_a_job_that_is_cancelled_while_its_worker_waits_changes_nothing(admin, service, site, played):
+    before = ratings(service, "duel")
+    waiting = admin.post(f"{LADDER}/voids", json={"match_id": "m1"})
+    if waiting.status_code == 202:  # else the worker was faster than the request waits, which is rare
+        cancelled = admin.delete(waiting.headers["location"])
+        assert cancelled.status_code == 202
+        job = ended(admin, waiting)
+        assert job["state"] in ("cancelled", "done")
+        assert (ratings(service, "duel") == before) == (job["state"] == "cancelled")
+    assert workers() == []
+    assert service.verify("duel").is_equal
+
+
+def test_a_job_whose_worker_is_killed_fails_and_can_be_asked_for_again(admin, service, played):
+    answers = []
+    thread = threading.Thread(
+        target=lambda: answers.append(admin.post(f"{LADDER}/bans", json={"player": "ann"})), daemon=True
+    )
+    thread.start()
+    wait_until(workers)
+    for worker in workers():
+        os.kill(worker, signal.SIGKILL)
+    thread.join(SLOWEST)
+    if answers[0].status_code == 202:
+        assert ended(admin, answers[0])["state"] == "failed"
+    else:
+        assert answers[0].status_code == 503
+    assert service.verify("duel").is_equal
+    assert result(admin, admin.post(f"{LADDER}/bans", json={"player": "ann"}))["told"].startswith("player 'ann'")
+
+
+def test_an_error_of_a_worker_is_that_of_the_task(admin, service, site, played):
+    site.ladder_work.small = 10
+    sent = {"player": "ann", "id": "ban"}
+    assert admin.post(f"{LADDER}/bans", json=sent).status_code == 200
+    site.ladder_work.small = -1
+    assert result(admin, admin.post(f"{LADDER}/bans", json=sent))["there_already"]
+    refused = admin.post(f"{LADDER}/bans", json={"player": "bob", "id": "ban"})
+    assert refused.status_code == 409
