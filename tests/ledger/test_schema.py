@@ -10,7 +10,8 @@ from alembic.migration import MigrationContext
 from evenmatch import rules
 from evenmatch.errors import StoreError, UsageError
 from evenmatch.ledger import live_schema  # noqa: F401 - its tables join the others
-from evenmatch.ledger.database import Database, parse_url
+from evenmatch.ledger.database import Database
+from evenmatch.ledger.database_url import parse_url
 from evenmatch.ledger.schema import METADATA
 from evenmatch.service.service import Service
 from ledger.sample_matches import duel, ratings

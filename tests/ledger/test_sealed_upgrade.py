@@ -13,7 +13,8 @@ import pytest
 import sqlalchemy as sa
 
 from evenmatch.errors import SecretError, StoreError
-from evenmatch.ledger.database import VERSION, Database, parse_url
+from evenmatch.ledger.database import VERSION, Database
+from evenmatch.ledger.database_url import parse_url
 from evenmatch.ledger.master_secret import VARIABLE
 from evenmatch.ledger.tables import webhooks
 from evenmatch.service.callers import signing

@@ -18,7 +18,8 @@ from alembic import command
 from alembic.config import Config
 
 from evenmatch.errors import ConflictError
-from evenmatch.ledger.database import VERSION, Database, parse_url
+from evenmatch.ledger.database import VERSION, Database
+from evenmatch.ledger.database_url import parse_url
 from evenmatch.ledger.migrations.versions import __file__ as scripts
 from evenmatch.service.corrections import Unvoid
 from evenmatch.service.service import Service

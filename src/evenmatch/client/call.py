@@ -67,7 +67,7 @@ def _texts(value: Given) -> list[str]:
     return list(value)
 
 
-def at(*parts: str | int) -> str:
+def path_of(*parts: str | int) -> str:
     """The path of these segments under /v1, each percent-encoded. Raises UsageError for an empty one."""
     return "/v1/" + "/".join(_segment(str(part)) for part in parts)
 

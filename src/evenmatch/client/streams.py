@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evenmatch.client.call import Call, at, nothing
+from evenmatch.client.call import Call, nothing, path_of
 from evenmatch.http.models.queues import TicketOut
 
 SILENCE = 20.0  # seconds without data; the service sends the ticket every 5 s
@@ -10,7 +10,7 @@ SILENCE = 20.0  # seconds without data; the service sends the ticket every 5 s
 
 def events_of(ladder: str, ticket: int) -> Call[None]:
     """The call that opens the event stream of a ticket."""
-    return Call("GET", at("ladders", ladder, "tickets", ticket, "events"), nothing, wait=SILENCE)
+    return Call("GET", path_of("ladders", ladder, "tickets", ticket, "events"), nothing, wait=SILENCE)
 
 
 class Events:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import sqlite3
 import threading
 import time
@@ -15,10 +14,11 @@ from urllib.parse import quote
 
 import sqlalchemy as sa
 from sqlalchemy import exc
-from sqlalchemy.engine import URL, make_url
+from sqlalchemy.engine import URL
 
 from evenmatch.errors import StoreError, UsageError, needing
 from evenmatch.ledger.arrays import teach
+from evenmatch.ledger.database_url import parse_url, shown_url
 from evenmatch.ledger.master_secret import MasterSecret
 from evenmatch.ledger.rows import PostgresRows, Rows, SqliteRows
 from evenmatch.ledger.store import Store
@@ -30,11 +30,7 @@ VERSION = "0015"  # of the schema that this code reads and writes: the last scri
 SEALED = "0010"  # the version from which on the secrets of a database are sealed
 IDLE = 1.0  # seconds without use after which a connection is tested before it is used again
 PATIENCE = 60.0  # seconds to wait for another writer
-PASSWORD = re.compile(r"(?<=://)([^:/]*:)[^@]*(?=@)|([?&]\w*password=)[^&]*")
 MIGRATING = 0x6576656E  # key of the advisory lock held during a migration
-EXPECTED = (
-    "expected a file such as evenmatch.db, or a URL such as sqlite:///evenmatch.db or postgresql://user@host/name"
-)
 TURN = 0.002  # seconds between two attempts to become the only writer of an SQLite file
 YIELD = 0.005  # seconds after a write transaction in which other processes can begin theirs
 DURABLE = ("journal_mode=WAL", "synchronous=FULL", "wal_autocheckpoint=8192", "cache_size=-131072")
@@ -224,38 +220,6 @@ class Database:
                     "erased; end it and open the database again"
                 )
             time.sleep(0.05)
-
-
-def parse_url(text: str) -> URL:
-    """Parse a database path (SQLite) or URL. Raises UsageError if it is neither."""
-    if not text.strip():
-        raise UsageError(f"the database name is empty; {EXPECTED}")
-    if "://" not in text:
-        url = URL.create("sqlite", database=text)
-    else:
-        try:
-            url = make_url(text)
-        except (exc.ArgumentError, ValueError):  # also for an invalid port
-            raise UsageError(f"{without_password(text)!r} is not a database; {EXPECTED}") from None
-    backend = url.get_backend_name()
-    if backend == "postgres":
-        backend = "postgresql"
-    drivers = {"sqlite": "sqlite+pysqlite", "postgresql": "postgresql+psycopg"}
-    if backend not in drivers:
-        raise UsageError(f"{url.render_as_string(hide_password=True)!r} is not a supported database; {EXPECTED}")
-    if backend == "sqlite" and (url.database in (None, "", ":memory:") or str(url.database).startswith("file:")):
-        raise UsageError(f"{text!r} is not a file; {EXPECTED}")
-    return url.set(drivername=drivers[backend])
-
-
-def shown_url(url: URL) -> str:
-    """The URL of a PostgreSQL database for messages, without driver and password."""
-    return without_password(url.set(drivername="postgresql").render_as_string(hide_password=True))
-
-
-def without_password(text: str) -> str:
-    """Remove the password from a URL, even from a malformed one."""
-    return PASSWORD.sub(r"\1\2***", text)
 
 
 def _sqlite_engine(url: URL) -> sa.Engine:

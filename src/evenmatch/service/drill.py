@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from evenmatch.errors import EvenmatchError, StoreError, UnknownNameError, UsageError
-from evenmatch.ledger.database import VERSION, Database, parse_url
+from evenmatch.ledger.database import VERSION, Database
 from evenmatch.ledger.database_check import check_database
+from evenmatch.ledger.database_url import parse_url
 from evenmatch.service.ladder_heads import LadderHead, cut_of, positions_of, present_head
 from evenmatch.service.replay.verification import Verification
 from evenmatch.service.service import Service

@@ -6,7 +6,7 @@ import shlex
 from pathlib import Path
 
 from evenmatch.errors import UsageError
-from evenmatch.ledger.database import parse_url, without_password
+from evenmatch.ledger.database_url import parse_url, without_password
 from evenmatch.service.service import Service
 
 __all__ = ("open_existing", "without_password")

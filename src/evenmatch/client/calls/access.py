@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evenmatch.client.call import Call, at, delete, get, post
+from evenmatch.client.call import Call, delete, get, path_of, post
 from evenmatch.client.operation import operation
 from evenmatch.http.models.keys import AuditPage, KeyCreate, KeyCreated, KeyOut, KeysPage, TokenOut, TokenRequest
 
@@ -13,17 +13,17 @@ class Access:
     @operation
     def create_key(self, key: KeyCreate) -> Call[KeyCreated]:
         """Create an API key. Its text is returned only this once, since it is not stored."""
-        return post(KeyCreated, at("keys"), key)
+        return post(KeyCreated, path_of("keys"), key)
 
     @operation
     def list_keys(self, *, limit: int = 50, cursor: str | None = None) -> Call[KeysPage]:
         """A page of the keys, including revoked and expired ones, without their text."""
-        return get(KeysPage, at("keys"), {"limit": limit, "cursor": cursor})
+        return get(KeysPage, path_of("keys"), {"limit": limit, "cursor": cursor})
 
     @operation
     def revoke_key(self, key: str) -> Call[KeyOut]:
         """Revoke a key by its id, and the player tokens it issued; all processes refuse it within 2 s."""
-        return delete(KeyOut, at("keys", key))
+        return delete(KeyOut, path_of("keys", key))
 
     @operation
     def issue_token(self, token: TokenRequest) -> Call[TokenOut]:
@@ -32,9 +32,9 @@ class Access:
         >>> client.issue_token(TokenRequest(player="ann", expires_in=900)).token
         'eyJ…'
         """
-        return post(TokenOut, at("tokens"), token, again=True)
+        return post(TokenOut, path_of("tokens"), token, again=True)
 
     @operation
     def read_audit(self, *, ladder: str | None = None, limit: int = 50, cursor: str | None = None) -> Call[AuditPage]:
         """A page of the audit trail of one ladder or of all, newest first."""
-        return get(AuditPage, at("audit"), {"ladder": ladder, "limit": limit, "cursor": cursor})
+        return get(AuditPage, path_of("audit"), {"ladder": ladder, "limit": limit, "cursor": cursor})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evenmatch.client.call import Call, at, delete, get, post, whole
+from evenmatch.client.call import Call, delete, get, path_of, post, whole
 from evenmatch.client.operation import operation
 from evenmatch.http.models.corrections import BanRequest, CorrectionResult, CorrectionsPage, VoidRequest
 
@@ -21,7 +21,7 @@ class Corrections:
         """
         return post(
             CorrectionResult,
-            at("ladders", ladder, "voids"),
+            path_of("ladders", ladder, "voids"),
             void,
             {"preview": preview},
             again=void.id is not None or preview,
@@ -40,14 +40,14 @@ class Corrections:
     ) -> Call[CorrectionResult]:
         """Restore a voided match, so that it counts again."""
         query = {"reason": reason, "id": id, "preview": preview}
-        return delete(CorrectionResult, at("ladders", ladder, "voids", match_id), query, of_job=whole)
+        return delete(CorrectionResult, path_of("ladders", ladder, "voids", match_id), query, of_job=whole)
 
     @operation
     def ban_player(self, ladder: str, ban: BanRequest, *, preview: bool = False) -> Call[CorrectionResult]:
         """Ban a player from a ladder and its standings; recalculate all ratings that their matches affected."""
         return post(
             CorrectionResult,
-            at("ladders", ladder, "bans"),
+            path_of("ladders", ladder, "bans"),
             ban,
             {"preview": preview},
             again=ban.id is not None or preview,
@@ -66,19 +66,19 @@ class Corrections:
     ) -> Call[CorrectionResult]:
         """Lift a ban; ratings become what they would be without it."""
         query = {"reason": reason, "id": id, "preview": preview}
-        return delete(CorrectionResult, at("ladders", ladder, "bans", player), query, of_job=whole)
+        return delete(CorrectionResult, path_of("ladders", ladder, "bans", player), query, of_job=whole)
 
     @operation
     def list_voids(self, ladder: str, *, limit: int = 50, cursor: str | None = None) -> Call[CorrectionsPage]:
         """A page of the currently void matches, each with the correction that voided it."""
-        return get(CorrectionsPage, at("ladders", ladder, "voids"), {"limit": limit, "cursor": cursor})
+        return get(CorrectionsPage, path_of("ladders", ladder, "voids"), {"limit": limit, "cursor": cursor})
 
     @operation
     def list_bans(self, ladder: str, *, limit: int = 50, cursor: str | None = None) -> Call[CorrectionsPage]:
         """A page of the currently banned players, each with the correction that banned them."""
-        return get(CorrectionsPage, at("ladders", ladder, "bans"), {"limit": limit, "cursor": cursor})
+        return get(CorrectionsPage, path_of("ladders", ladder, "bans"), {"limit": limit, "cursor": cursor})
 
     @operation
     def list_corrections(self, ladder: str, *, limit: int = 50, cursor: str | None = None) -> Call[CorrectionsPage]:
         """A page of all events of the ladder's ledger except matches."""
-        return get(CorrectionsPage, at("ladders", ladder, "corrections"), {"limit": limit, "cursor": cursor})
+        return get(CorrectionsPage, path_of("ladders", ladder, "corrections"), {"limit": limit, "cursor": cursor})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evenmatch.client.call import Call, at, delete, get, post
+from evenmatch.client.call import Call, delete, get, path_of, post
 from evenmatch.client.operation import Patient, conversation, operation
 from evenmatch.client.talk import Talk, follow_job
 from evenmatch.http.models.jobs import JobOut, JobsPage
@@ -14,27 +14,27 @@ class JobCalls:
     @operation
     def rebuild_ladder(self, ladder: str) -> Call[JobOut]:
         """Start a job that rebuilds a ladder's ratings from its ledger; returns the running one if any."""
-        return post(JobOut, at("ladders", ladder, "rebuild"))
+        return post(JobOut, path_of("ladders", ladder, "rebuild"))
 
     @operation
     def verify_ladder(self, ladder: str) -> Call[JobOut]:
         """Start a job that compares ratings bit for bit with a replay of the ledger; returns the running one if any."""
-        return post(JobOut, at("ladders", ladder, "verify"))
+        return post(JobOut, path_of("ladders", ladder, "verify"))
 
     @operation
     def get_job(self, job: str, *, wait: float = 0.0) -> Call[JobOut]:
         """The state and progress of a job; `wait`: seconds to wait for its end."""
-        return get(JobOut, at("jobs", job), {"wait": wait}, wait=wait)
+        return get(JobOut, path_of("jobs", job), {"wait": wait}, wait=wait)
 
     @operation
     def cancel_job(self, job: str) -> Call[JobOut]:
         """Cancel a running job; it ends soon and changes nothing, unless it was done just before."""
-        return delete(JobOut, at("jobs", job))
+        return delete(JobOut, path_of("jobs", job))
 
     @operation
     def list_jobs(self, *, ladder: str | None = None, limit: int = 50, cursor: str | None = None) -> Call[JobsPage]:
         """A page of the jobs of one ladder or of all, newest first."""
-        return get(JobsPage, at("jobs"), {"ladder": ladder, "limit": limit, "cursor": cursor})
+        return get(JobsPage, path_of("jobs"), {"ladder": ladder, "limit": limit, "cursor": cursor})
 
     @conversation
     def wait_for_job(self: Patient, job: str) -> Talk[JobOut]:

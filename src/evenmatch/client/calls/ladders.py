@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from evenmatch.client.call import Call, at, get, new_key, post, put, whole
+from evenmatch.client.call import Call, get, new_key, path_of, post, put, whole
 from evenmatch.client.operation import operation
 from evenmatch.http.models.corrections import CorrectionPreview
 from evenmatch.http.models.jobs import JobOut
@@ -37,42 +37,42 @@ class Ladders:
     @operation
     def list_ladders(self, *, limit: int = 50, cursor: str | None = None) -> Call[LaddersPage]:
         """A page of the ladders that the caller may read, sorted by name."""
-        return get(LaddersPage, at("ladders"), {"limit": limit, "cursor": cursor})
+        return get(LaddersPage, path_of("ladders"), {"limit": limit, "cursor": cursor})
 
     @operation
     def get_ladder(self, ladder: str) -> Call[LadderDetails]:
         """A ladder: system and parameters, settings, counts, and current season."""
-        return get(LadderDetails, at("ladders", ladder))
+        return get(LadderDetails, path_of("ladders", ladder))
 
     @operation
     def ladder_rules(self, ladder: str) -> Call[LadderRules]:
         """The rules in words for players: what a match changes and why, who is listed, where divisions begin."""
-        return get(LadderRules, at("ladders", ladder, "rules"))
+        return get(LadderRules, path_of("ladders", ladder, "rules"))
 
     @operation
     def ladder_head(self, ladder: str) -> Call[HeadOut]:
         """The last event of a ladder's ledger, with the seal over all its events."""
-        return get(HeadOut, at("ladders", ladder, "head"))
+        return get(HeadOut, path_of("ladders", ladder, "head"))
 
     @operation
     def learned_of_ladder(self, ladder: str) -> Call[LearnedPage]:
         """The numbers that the rating system has learned of a ladder; none for systems that learn nothing of it."""
-        return get(LearnedPage, at("ladders", ladder, "learned"))
+        return get(LearnedPage, path_of("ladders", ladder, "learned"))
 
     @operation
     def list_seasons(self, ladder: str) -> Call[SeasonsPage]:
         """All seasons of a ladder."""
-        return get(SeasonsPage, at("ladders", ladder, "seasons"))
+        return get(SeasonsPage, path_of("ladders", ladder, "seasons"))
 
     @operation
     def list_systems(self) -> Call[SystemsPage]:
         """The available rating systems: required data, parameters, presets and factors."""
-        return get(SystemsPage, at("systems"))
+        return get(SystemsPage, path_of("systems"))
 
     @operation
     def list_policies(self) -> Call[PoliciesPage]:
         """The available policies of the matchmaker, and what each option does."""
-        return get(PoliciesPage, at("policies"))
+        return get(PoliciesPage, path_of("policies"))
 
     @operation
     def create_ladder(self, ladder: LadderCreate) -> Call[LadderOut]:
@@ -80,12 +80,12 @@ class Ladders:
 
         >>> client.create_ladder(LadderCreate(name="arena", system="wager", settings=SettingsChange(placement=5)))
         """
-        return post(LadderOut, at("ladders"), ladder)
+        return post(LadderOut, path_of("ladders"), ladder)
 
     @operation
     def change_settings(self, ladder: str, settings: SettingsChange) -> Call[LadderOut]:
         """Change settings such as title, placement, divisions; omitted ones and all ratings stay unchanged."""
-        path, read = at("ladders", ladder), LadderOut.model_validate_json
+        path, read = path_of("ladders", ladder), LadderOut.model_validate_json
         return Call("PATCH", path, read, body=settings, idempotency_key=new_key())
 
     @operation
@@ -96,27 +96,31 @@ class Ladders:
         >>> client.wait_for_job(job.job).state
         'done'
         """
-        return put(JobOut, at("ladders", ladder, "rules"), rules)
+        return put(JobOut, path_of("ladders", ladder, "rules"), rules)
 
     @operation
     def preview_rules(self, ladder: str, rules: RulesChange) -> Call[CorrectionPreview]:
         """The rating changes that other rules would cause; nothing is changed."""
-        return post(CorrectionPreview, at("ladders", ladder, "rules", "preview"), rules, again=True, of_job=_foreseen)
+        return post(
+            CorrectionPreview, path_of("ladders", ladder, "rules", "preview"), rules, again=True, of_job=_foreseen
+        )
 
     @operation
     def open_season(self, ladder: str, season: SeasonCreate) -> Call[SeasonOpened]:
         """End the current season, store its final standings and open the next."""
-        return post(SeasonOpened, at("ladders", ladder, "seasons"), season, again=season.id is not None, of_job=whole)
+        return post(
+            SeasonOpened, path_of("ladders", ladder, "seasons"), season, again=season.id is not None, of_job=whole
+        )
 
     @operation
     def start_ratings(self, ladder: str, start: StartingRatings) -> Call[StartingRatingsSet]:
         """Set starting ratings of players who have not played on this ladder."""
-        return post(StartingRatingsSet, at("ladders", ladder, "start-ratings"), start, again=start.id is not None)
+        return post(StartingRatingsSet, path_of("ladders", ladder, "start-ratings"), start, again=start.id is not None)
 
     @operation
     def decay_ratings(self, ladder: str) -> Call[DecayOut]:
         """Lower the ratings of inactive players by the ladder's rule, as the service does by itself once a day."""
-        return post(DecayOut, at("ladders", ladder, "decay"), again=True)
+        return post(DecayOut, path_of("ladders", ladder, "decay"), again=True)
 
     @operation
     def preview_decay(self, ladder: str, *, days: float = 0) -> Call[CorrectionPreview]:
@@ -124,7 +128,7 @@ class Ladders:
 
         >>> client.preview_decay("arena", days=3).moves  # to tell them in time
         """
-        return get(CorrectionPreview, at("ladders", ladder, "decay", "preview"), {"days": days})
+        return get(CorrectionPreview, path_of("ladders", ladder, "decay", "preview"), {"days": days})
 
 
 def _foreseen(result: Mapping[str, object]) -> object:

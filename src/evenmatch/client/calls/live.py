@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evenmatch.client.call import Call, at, get, post, put
+from evenmatch.client.call import Call, get, path_of, post, put
 from evenmatch.client.operation import operation
 from evenmatch.http.models.live import Announce, AttendanceReport, Backfill, Cancel, Close, LiveMatch, LiveMatches
 from evenmatch.http.models.matches import ReceiptOut
@@ -14,13 +14,13 @@ class LiveMatchCalls:
     @operation
     def live_matches(self, ladder: str, *, queue: str | None = None) -> Call[LiveMatches]:
         """The running matches, including those from queues that still wait for a game server."""
-        return get(LiveMatches, at("ladders", ladder, "live"), {"queue": queue})
+        return get(LiveMatches, path_of("ladders", ladder, "live"), {"queue": queue})
 
     @operation
     def live_match(self, ladder: str, match_id: str, *, after: int | None = None, wait: float = 0.0) -> Call[LiveMatch]:
         """A running or ended match; `after` and `wait` (seconds): wait until its `change` exceeds `after`."""
         query = {"after": after, "wait": wait}
-        return get(LiveMatch, at("ladders", ladder, "live", match_id), query, wait=wait)
+        return get(LiveMatch, path_of("ladders", ladder, "live", match_id), query, wait=wait)
 
     @operation
     def announce_match(self, ladder: str, match_id: str, match: Announce) -> Call[LiveMatch]:
@@ -30,7 +30,7 @@ class LiveMatchCalls:
         >>> client.announce_match("arena", "m-2", Announce(teams=teams)).state
         'open'
         """
-        return put(LiveMatch, at("ladders", ladder, "live", match_id), match)
+        return put(LiveMatch, path_of("ladders", ladder, "live", match_id), match)
 
     @operation
     def tell_presence(self, ladder: str, match_id: str, presences: AttendanceReport) -> Call[LiveMatch]:
@@ -38,7 +38,7 @@ class LiveMatchCalls:
 
         >>> client.tell_presence("arena", "m-2", AttendanceReport(players=[AttendanceChange(player="joe")]))  # joe left
         """
-        return post(LiveMatch, at("ladders", ladder, "live", match_id, "presence"), presences)
+        return post(LiveMatch, path_of("ladders", ladder, "live", match_id, "presence"), presences)
 
     @operation
     def request_backfill(self, ladder: str, match_id: str, wish: Backfill) -> Call[LiveMatch]:
@@ -46,7 +46,7 @@ class LiveMatchCalls:
 
         >>> client.request_backfill("arena", "m-2", Backfill(seats=[0, 1]))  # the second team has one open slot
         """
-        return put(LiveMatch, at("ladders", ladder, "live", match_id, "backfill"), wish)
+        return put(LiveMatch, path_of("ladders", ladder, "live", match_id, "backfill"), wish)
 
     @operation
     def close_match(self, ladder: str, match_id: str, ending: Close) -> Call[ReceiptOut]:
@@ -57,9 +57,9 @@ class LiveMatchCalls:
         >>> client.close_match("arena", "m-2", Close(teams=[TeamResult(score=7), TeamResult(score=4)])).rated
         True
         """
-        return post(ReceiptOut, at("ladders", ladder, "live", match_id, "close"), ending, again=True)
+        return post(ReceiptOut, path_of("ladders", ladder, "live", match_id, "close"), ending, again=True)
 
     @operation
     def cancel_match(self, ladder: str, match_id: str, cancel: Cancel) -> Call[LiveMatch]:
         """Cancel a match: it is not rated, no player is penalised, and its players may queue again."""
-        return post(LiveMatch, at("ladders", ladder, "live", match_id, "cancel"), cancel)
+        return post(LiveMatch, path_of("ladders", ladder, "live", match_id, "cancel"), cancel)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from evenmatch.client.call import Call, at, get, post
+from evenmatch.client.call import Call, get, path_of, post
 from evenmatch.client.operation import operation
 from evenmatch.http.models.matches import (
     BatchOutcome,
@@ -34,7 +34,7 @@ class MatchCalls:
         >>> receipt.teams[0][0].change
         75.0
         """
-        return post(ReceiptOut, at("ladders", ladder, "matches"), match, again=True)
+        return post(ReceiptOut, path_of("ladders", ladder, "matches"), match, again=True)
 
     @operation
     def report_matches(self, ladder: str, batch: BatchReport) -> Call[BatchOutcome]:
@@ -44,7 +44,7 @@ class MatchCalls:
         >>> [outcome.problem for outcome in batch.outcomes if outcome.problem]
         []
         """
-        return post(BatchOutcome, at("ladders", ladder, "matches", "batch"), batch, again=True)
+        return post(BatchOutcome, path_of("ladders", ladder, "matches", "batch"), batch, again=True)
 
     @operation
     def list_matches(
@@ -63,12 +63,12 @@ class MatchCalls:
         ...     print(match.match_id, *match.sentences)
         """
         query = {"limit": limit, "cursor": cursor, "player": player, "since": since, "until": until}
-        return get(MatchesPage, at("ladders", ladder, "matches"), query)
+        return get(MatchesPage, path_of("ladders", ladder, "matches"), query)
 
     @operation
     def get_match(self, ladder: str, match_id: str) -> Call[MatchOut]:
         """A recorded match: the predicted odds, and each player's rating change with factors and reasons."""
-        return get(MatchOut, at("ladders", ladder, "matches", match_id))
+        return get(MatchOut, path_of("ladders", ladder, "matches", match_id))
 
     @operation
     def get_odds(self, ladder: str, line_up: LineUp) -> Call[OddsOut]:
@@ -81,4 +81,4 @@ class MatchCalls:
         >>> odds.teams[0].players[0].stakes.change.win
         75.0
         """
-        return post(OddsOut, at("ladders", ladder, "odds"), line_up, again=True)
+        return post(OddsOut, path_of("ladders", ladder, "odds"), line_up, again=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from evenmatch.client.call import Call, at, delete, get, new_key, nothing, put
+from evenmatch.client.call import Call, delete, get, new_key, nothing, path_of, put
 from evenmatch.client.operation import operation
 from evenmatch.http.models.experiments import ExperimentOut, StartExperiment
 from evenmatch.http.models.queue_audit import QueueAuditOut
@@ -17,12 +17,12 @@ class QueueCalls:
     @operation
     def queues(self, ladder: str) -> Call[QueuesPage]:
         """The queues of a ladder, and the players waiting in each."""
-        return get(QueuesPage, at("ladders", ladder, "queues"))
+        return get(QueuesPage, path_of("ladders", ladder, "queues"))
 
     @operation
     def queue(self, ladder: str, queue: str) -> Call[QueueOut]:
         """A queue, and its waiting players by percentile and region."""
-        return get(QueueOut, at("ladders", ladder, "queues", queue))
+        return get(QueueOut, path_of("ladders", ladder, "queues", queue))
 
     @operation
     def queue_audit(
@@ -30,7 +30,7 @@ class QueueCalls:
     ) -> Call[QueueAuditOut]:
         """Predictions of the matches that a queue formed in a period, compared with the reported results."""
         period = {"since": since, "until": until}
-        return get(QueueAuditOut, at("ladders", ladder, "queues", queue, "audit"), period)
+        return get(QueueAuditOut, path_of("ladders", ladder, "queues", queue, "audit"), period)
 
     @operation
     def set_queue(self, ladder: str, queue: str, setup: SetQueue) -> Call[QueueOut]:
@@ -38,7 +38,7 @@ class QueueCalls:
 
         >>> client.set_queue("arena", "main", SetQueue(policy={"preset": "balanced", "team_size": 6}))
         """
-        return put(QueueOut, at("ladders", ladder, "queues", queue), setup)
+        return put(QueueOut, path_of("ladders", ladder, "queues", queue), setup)
 
     @operation
     def start_experiment(self, ladder: str, queue: str, experiment: StartExperiment) -> Call[ExperimentOut]:
@@ -57,23 +57,23 @@ class QueueCalls:
     def remove_queue(self, ladder: str, queue: str, *, force: bool = False) -> Call[None]:
         """Remove a queue. Refused while players wait in it, unless `force` is true, which ends their tickets."""
         return Call(
-            "DELETE", at("ladders", ladder, "queues", queue), nothing, {"force": force}, idempotency_key=new_key()
+            "DELETE", path_of("ladders", ladder, "queues", queue), nothing, {"force": force}, idempotency_key=new_key()
         )
 
     @operation
     def penalty(self, ladder: str, player: str) -> Call[PenaltyOut]:
         """A player's queue penalty for declined or missed offers and quit matches."""
-        return get(PenaltyOut, at("ladders", ladder, "penalties", player))
+        return get(PenaltyOut, path_of("ladders", ladder, "penalties", player))
 
     @operation
     def forgive(self, ladder: str, player: str) -> Call[None]:
         """Remove a player's penalty, so that they may queue at once."""
-        return Call("DELETE", at("ladders", ladder, "penalties", player), nothing, idempotency_key=new_key())
+        return Call("DELETE", path_of("ladders", ladder, "penalties", player), nothing, idempotency_key=new_key())
 
     @operation
     def get_filter(self, ladder: str, player: str) -> Call[FilterOut]:
         """The filter that a player keeps on a ladder, used where a join names no value."""
-        return get(FilterOut, at("ladders", ladder, "players", player, "filter"))
+        return get(FilterOut, path_of("ladders", ladder, "players", player, "filter"))
 
     @operation
     def set_filter(self, ladder: str, player: str, chosen: FilterChange) -> Call[FilterOut]:
@@ -81,18 +81,20 @@ class QueueCalls:
 
         >>> client.set_filter("arena", "ann", FilterChange(within=5, loose=False, regions=["eu"]))
         """
-        return put(FilterOut, at("ladders", ladder, "players", player, "filter"), chosen)
+        return put(FilterOut, path_of("ladders", ladder, "players", player, "filter"), chosen)
 
     @operation
     def forget_filter(self, ladder: str, player: str) -> Call[None]:
         """Forget a player's filter."""
-        return Call("DELETE", at("ladders", ladder, "players", player, "filter"), nothing, idempotency_key=new_key())
+        return Call(
+            "DELETE", path_of("ladders", ladder, "players", player, "filter"), nothing, idempotency_key=new_key()
+        )
 
     @operation
     def ticket_of_player(self, ladder: str, player: str) -> Call[TicketOf]:
         """The ticket or match of a player, for a game client that was restarted."""
-        return get(TicketOf, at("ladders", ladder, "players", player, "ticket"))
+        return get(TicketOf, path_of("ladders", ladder, "players", player, "ticket"))
 
 
 def _experiment_path(ladder: str, queue: str) -> str:
-    return at("ladders", ladder, "queues", queue, "experiment")
+    return path_of("ladders", ladder, "queues", queue, "experiment")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from evenmatch.client.call import Call, at, get
+from evenmatch.client.call import Call, get, path_of
 from evenmatch.client.operation import operation
 from evenmatch.http.models.standings import DistributionOut, NeighboursOut, SelectedStandings, StandingsPage
 
@@ -22,13 +22,13 @@ class Standings:
         ...     print(row.rank, row.player, row.rating)
         """
         return get(
-            StandingsPage, at("ladders", ladder, "standings"), {"limit": limit, "cursor": cursor, "season": season}
+            StandingsPage, path_of("ladders", ladder, "standings"), {"limit": limit, "cursor": cursor, "season": season}
         )
 
     @operation
     def standings_around(self, ladder: str, player: str, *, each_side: int = 5) -> Call[NeighboursOut]:
         """A player with up to `each_side` players ranked above and below them."""
-        return get(NeighboursOut, at("ladders", ladder, "standings", "around", player), {"each_side": each_side})
+        return get(NeighboursOut, path_of("ladders", ladder, "standings", "around", player), {"each_side": each_side})
 
     @operation
     def standings_among(self, ladder: str, *, player: Sequence[str]) -> Call[SelectedStandings]:
@@ -37,9 +37,9 @@ class Standings:
         >>> client.standings_among("arena", player=["ann", "bob", "zoe"]).missing
         ['zoe']
         """
-        return get(SelectedStandings, at("ladders", ladder, "standings", "among"), {"player": player})
+        return get(SelectedStandings, path_of("ladders", ladder, "standings", "among"), {"player": player})
 
     @operation
     def rating_distribution(self, ladder: str, *, bins: int = 40) -> Call[DistributionOut]:
         """A histogram of the ratings of active players, and the ratings at which divisions begin."""
-        return get(DistributionOut, at("ladders", ladder, "distribution"), {"bins": bins})
+        return get(DistributionOut, path_of("ladders", ladder, "distribution"), {"bins": bins})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from evenmatch.client.call import Call, at, delete, get, nothing, post
+from evenmatch.client.call import Call, delete, get, nothing, path_of, post
 from evenmatch.client.operation import Patient, conversation, operation
 from evenmatch.client.talk import Talk, ask
 from evenmatch.http.models.queues import JoinRequest, OfferAnswer, TicketChange, TicketOut
@@ -24,7 +24,7 @@ class TicketCalls:
         >>> client.join_queue("arena", party).ticket
         12
         """
-        return post(TicketChange, at("ladders", ladder, "tickets"), party, again=party.request_id is not None)
+        return post(TicketChange, path_of("ladders", ladder, "tickets"), party, again=party.request_id is not None)
 
     @operation
     def ticket(self, ladder: str, ticket: int, *, after: int | None = None, wait: float = 0.0) -> Call[TicketOut]:
@@ -36,7 +36,7 @@ class TicketCalls:
         >>> ticket = client.ticket("arena", 12, after=ticket.change, wait=20)
         """
         query = {"after": after, "wait": wait}
-        return get(TicketOut, at("ladders", ladder, "tickets", ticket), query, wait=wait)
+        return get(TicketOut, path_of("ladders", ladder, "tickets", ticket), query, wait=wait)
 
     @operation
     def accept_offer(self, ladder: str, ticket: int, say: OfferAnswer) -> Call[TicketChange]:
@@ -44,22 +44,22 @@ class TicketCalls:
 
         >>> client.accept_offer("arena", 12, OfferAnswer(player="ann"))
         """
-        return post(TicketChange, at("ladders", ladder, "tickets", ticket, "accept"), say, again=True)
+        return post(TicketChange, path_of("ladders", ladder, "tickets", ticket, "accept"), say, again=True)
 
     @operation
     def decline_offer(self, ladder: str, ticket: int, say: OfferAnswer) -> Call[TicketChange]:
         """Decline the offered match: this ticket ends; the others wait again and keep their waiting time."""
-        return post(TicketChange, at("ladders", ladder, "tickets", ticket, "decline"), say)
+        return post(TicketChange, path_of("ladders", ladder, "tickets", ticket, "decline"), say)
 
     @operation
     def leave_queue(self, ladder: str, ticket: int) -> Call[TicketChange]:
         """Remove the party from its queues. If a match is offered, this declines it."""
-        return delete(TicketChange, at("ladders", ladder, "tickets", ticket))
+        return delete(TicketChange, path_of("ladders", ladder, "tickets", ticket))
 
     @operation
     def heartbeat(self, ladder: str, ticket: int) -> Call[None]:
         """Report that the party is still waiting. Reading the ticket has the same effect."""
-        return Call("POST", at("ladders", ladder, "tickets", ticket, "heartbeat"), nothing)
+        return Call("POST", path_of("ladders", ladder, "tickets", ticket, "heartbeat"), nothing)
 
     @conversation
     def wait_for_match(
@@ -99,8 +99,10 @@ def _followed(
 
 
 def _ticket(ladder: str, ticket: int, after: int | None = None, wait: float = 0.0) -> Call[TicketOut]:
-    return get(TicketOut, at("ladders", ladder, "tickets", ticket), {"after": after, "wait": wait}, wait=wait)
+    return get(TicketOut, path_of("ladders", ladder, "tickets", ticket), {"after": after, "wait": wait}, wait=wait)
 
 
 def _acceptance(ladder: str, ticket: int, offer: int) -> Call[TicketChange]:
-    return post(TicketChange, at("ladders", ladder, "tickets", ticket, "accept"), OfferAnswer(offer=offer), again=True)
+    return post(
+        TicketChange, path_of("ladders", ladder, "tickets", ticket, "accept"), OfferAnswer(offer=offer), again=True
+    )

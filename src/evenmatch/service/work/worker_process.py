@@ -58,7 +58,7 @@ def _followed(
         try:
             progress(position)
         except EvenmatchError as error:
-            # Killed while it stores the result, nobody would know what it did: a cancelled one is waited for.
+            # Killed while it stores the result, it would leave unknown what it did: a cancelled one is waited for.
             result = _stopped(child, requests, reports, math.inf if isinstance(error, JobCancelledError) else GRACE)
             if result is None:
                 raise
