@@ -2,6 +2,7 @@
 
 import json
 import re
+import time
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -10,7 +11,6 @@ from evenmatch.errors import AccessError
 from evenmatch.service.callers.access import Caller
 from evenmatch.service.callers.keys import Keys
 from evenmatch.service.open_database import open_existing
-from evenmatch.service.service import microseconds
 
 SHAPE = re.compile(r"em_[a-z2-7]{10}_[A-Za-z0-9_-]{43}\n")
 
@@ -18,7 +18,7 @@ SHAPE = re.compile(r"em_[a-z2-7]{10}_[A-Za-z0-9_-]{43}\n")
 def who(text):
     """Whom the service takes this key's holder for."""
     with open_existing("league.db") as service:
-        return Keys(service.database, microseconds).authenticate(text)
+        return Keys(service.database, lambda: time.time_ns() // 1000).authenticate(text)
 
 
 def listed(run):

@@ -51,6 +51,8 @@ def test_create_makes_the_file_and_show_tells_every_setting_and_parameter(run, t
     assert told["settings"] == {
         "title": "Arena 6v6",
         "team_size": 6,
+        "team_limit": 500,
+        "player_limit": 1000,
         "reset": "full",
         "factor": 0.25,
         "show": "percentile",

@@ -4,13 +4,13 @@ import base64
 import json
 import re
 import stat
+import time
 
 import pytest
 
 from evenmatch.ledger.database import Database
 from evenmatch.ledger.master_secret import FILE_VARIABLE, VARIABLE
 from evenmatch.service.callers.keys import Keys
-from evenmatch.service.service import microseconds
 from postgres import postgres  # noqa: F401
 
 OTHER = "another master secret, as long as this"
@@ -26,7 +26,7 @@ def environment(monkeypatch):
 def caller_of(db, text):
     database = Database.open(str(db))
     try:
-        return Keys(database, microseconds).authenticate(text)
+        return Keys(database, lambda: time.time_ns() // 1000).authenticate(text)
     finally:
         database.close()
 

@@ -111,7 +111,6 @@ BAD = {
     "conflict": (duel(1, "eve", "dan"), ConflictError),
     "NUL in a name": (duel(5, "ann\0", "bob"), InputError),
     "NUL in its id": (replace(duel(5, "ann", "bob"), id="m\0"), InputError),
-    "one player under two names": (duel(5, "ann", "ann's old name"), InputError),
 }
 
 

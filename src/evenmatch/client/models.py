@@ -48,6 +48,7 @@ from evenmatch.http.models.ladder_changes import (
 )
 from evenmatch.http.models.ladders import (
     FactorOut,
+    HeadOut,
     LadderDetails,
     LadderRules,
     LaddersPage,
@@ -212,6 +213,7 @@ __all__ = [
     "Fault",
     "FilterChange",
     "FilterOut",
+    "HeadOut",
     "Health",
     "InactivityOut",
     "JobOut",

@@ -136,6 +136,7 @@ class LadderOut(ResponseModel):
                         "side_counts": "time",
                         "switch_window": 60.0,
                         "show": "rating",
+                        "names": "warn",
                         "archived": False,
                     },
                     "events": 1,

@@ -50,6 +50,7 @@ SETTINGS: JsonDict = {
     "rating_decay": 0.05,
     "rating_floor": None,
     "rating_stop": "Gold",
+    "names": "warn",
     "archived": False,
 }
 HEAD: JsonDict = {

@@ -76,7 +76,7 @@ class NameCheck:
         ends = np.cumsum([0, *(len(players) // ID.itemsize for players in packed)])
         listed = ids.tolist()
         likely = [names[0] if (names := self._names[player]) else "" for player in listed]
-        given = _digests(matches, likely, ends)
+        given = _digests(matches, likely, ends, [bool(event.rated) for event in matches])
         for index, (event, digest) in enumerate(zip(matches, given, strict=True)):
             players = listed[ends[index] : ends[index + 1]]
             if digest != event.digest and all(self._names[player] for player in players):
@@ -85,8 +85,10 @@ class NameCheck:
     def _try_others(self, event: Event, players: Sequence[int]) -> None:
         """Look for the names under which the players of a match were reported."""
         ends = np.array([0, len(players)])
+        # A match with two names of one player was reported as rated, and is stored as unrated.
+        reported = [True, False] if not event.rated and len(set(players)) < len(players) else [bool(event.rated)]
         for names in islice(product(*(self._names[player] for player in players)), MOST):
-            if _digests([event], names, ends)[0] == event.digest:
+            if any(_digests([event], names, ends, [rated])[0] == event.digest for rated in reported):
                 for player, name in zip(players, names, strict=True):  # the same names are likely in the next match
                     self._names[player].sort(key=lambda other: other != name)
                 return
@@ -95,12 +97,12 @@ class NameCheck:
             self.damage.append(f"match {event.id!r} at position {event.position} was reported with other names")
 
 
-def _digests(matches: Sequence[Event], names: Sequence[str], ends: Ids) -> list[bytes]:
-    """The digests of matches with these names of every slot."""
+def _digests(matches: Sequence[Event], names: Sequence[str], ends: Ids, rated: Sequence[bool]) -> list[bytes]:
+    """The digests of matches with these names of every slot, reported as rated or not."""
     packed = PackedMatches(
         [event.played_at or 0 for event in matches],
         [event.duration for event in matches],
         [bytes(event.teams or b"") for event in matches],
         [bytes(event.slots or b"") for event in matches],
     )
-    return digests(packed, names, ends, [bool(event.rated) for event in matches])
+    return digests(packed, names, ends, rated)
