@@ -6,6 +6,8 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Self
 
@@ -62,6 +64,15 @@ class Served:
         assert self._process is not None
         self._process.send_signal(signal.SIGTERM)
         return self._ended()
+
+    @contextmanager
+    def frozen(self) -> Iterator[None]:
+        """While the block runs, the process does nothing at all."""
+        os.kill(self.process_id, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            os.kill(self.process_id, signal.SIGCONT)
 
     def kill(self) -> None:
         """End it by SIGKILL, if it is there."""

@@ -20,20 +20,22 @@ class Clients:
     reports    the answers to acknowledged reports, by the match's id;  tickets  the acknowledged ones
     """
 
-    def __init__(self, served: list[Served], key: str, seed: int) -> None:
+    def __init__(self, served: list[Served], key: str, seed: int, *, patience: float = PATIENCE) -> None:
+        """patience: seconds after which another process is asked."""
         self.reports: dict[str, Answer] = {}
         self.tickets: set[int] = set()
         self.cut = 0
         self.faults: list[BaseException] = []
-        self._served, self._key, self._seed = served, key, seed
+        self._served, self._key, self._seed, self._patience = served, key, seed, patience
         self._stop = threading.Event()
         self._threads: list[threading.Thread] = []
 
-    def begin(self, servers: int, players: int) -> None:
+    def begin(self, servers: int, players: int, readers: int = 0) -> None:
         """Start to ask."""
         work: list[tuple[Callable[[str, Random, httpx.Client], None], str]] = [
             *((self._report, f"s{at}") for at in range(servers)),
             *((self._play, f"player {at}") for at in range(players)),
+            *((self._read, f"reader {at}") for at in range(readers)),
         ]
         for run, name in work:
             self._threads.append(threading.Thread(target=self._guarded, args=(run, name), daemon=True))
@@ -55,7 +57,7 @@ class Clients:
     def _guarded(self, run: Callable[[str, Random, httpx.Client], None], name: str) -> None:
         try:
             headers = {"Authorization": f"Bearer {self._key}"}
-            with httpx.Client(headers=headers, timeout=PATIENCE) as client:
+            with httpx.Client(headers=headers, timeout=self._patience) as client:
                 run(name, Random(f"{self._seed} {name}"), client)
         except BaseException as error:
             self.faults.append(error)
@@ -75,6 +77,11 @@ class Clients:
                 assert time.monotonic() < deadline, "nobody answers"
                 time.sleep(0.05)
                 continue
+            if told.status_code == 503:  # the database does not answer in time: send it again
+                at += 1
+                assert time.monotonic() < deadline, told.text
+                time.sleep(0.2)
+                continue
             assert told.status_code in (200, 201, also), f"{method} {path}: {told.status_code} {told.text}"
             return told
 
@@ -87,6 +94,11 @@ class Clients:
             match = {"id": f"{name}-{number}", "played_at": "2026-01-01T12:00:00Z", "teams": teams}
             self.reports[f"{name}-{number}"] = self._ask(client, chance, "POST", "/matches", match).json()
             self._stop.wait(0.02)
+
+    def _read(self, _: str, chance: Random, client: httpx.Client) -> None:
+        while not self._stop.is_set():
+            assert self._ask(client, chance, "GET", "/standings?limit=5").json()["ladder"] == "arena"
+            self._stop.wait(0.1)
 
     def _play(self, name: str, chance: Random, client: httpx.Client) -> None:
         number = 0
