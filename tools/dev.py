@@ -288,6 +288,7 @@ def lock(*extra: str) -> None:
         "run": ("pyproject.toml", "--extra", "plot", "--extra", "lab", "--extra", "postgresql", "--extra", "serve"),
         "build": ("--group", "build", "-c", "requirements/run.txt"),
         "test": ("--group", "test", "-c", "requirements/run.txt", "-c", "requirements/build.txt"),
+        "sbom": ("--group", "sbom"),
         "uv": ("-",),
     }
     for name, source in sources.items():

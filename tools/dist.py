@@ -1,7 +1,8 @@
 """Build the wheel and the source archive into dist/, and try both: `make dist`.
 
 Checks that the version stands in CHANGELOG.md, that the wheel holds every file of the package and nothing else, that
-the source archive builds the same wheel, and that the wheel runs in an environment of its own with all extras.
+the source archive builds the same wheel, and that the wheel runs in an environment of its own with all extras. Lists
+what that environment consists of (SBOM).
 """
 
 from __future__ import annotations
@@ -85,6 +86,19 @@ def check_installed(wheel: Path, folder: Path) -> None:
         run(python.parent / "evenmatch", *command.split())
 
 
+def write_components(wheel: Path, folder: Path) -> Path:
+    """List what the installed wheel consists of, with versions and licences (SBOM, CycloneDX)."""
+    listing = DIST / f"evenmatch-{version_of(wheel)}.cdx.json"
+    run(BIN / "uv", "venv", "--quiet", "--python", sys.executable, folder / "tools")
+    install = (BIN / "uv", "pip", "install", "--quiet", "--python", folder / "tools" / "bin" / "python")
+    run(*install, "--require-hashes", "-r", "requirements/sbom.txt")
+    run(
+        *(folder / "tools" / "bin" / "cyclonedx-py", "environment", folder / "venv"),
+        *("--output-reproducible", "--of", "JSON", "-o", listing),
+    )
+    return listing
+
+
 def main() -> None:
     shutil.rmtree(DIST, ignore_errors=True)
     build(ROOT, DIST, "wheel", "sdist")
@@ -96,7 +110,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="evenmatch-dist-") as folder:
         check_source(archive, wheel, Path(folder))
         check_installed(wheel, Path(folder))
-    for made in (wheel, archive):
+        components = write_components(wheel, Path(folder))
+    for made in (wheel, archive, components):
         digest = hashlib.sha256(made.read_bytes()).hexdigest()
         print(f"{made.relative_to(ROOT)}  {made.stat().st_size / 1000:,.0f} kB  sha256 {digest}")
 
