@@ -93,7 +93,7 @@ wishes = st.tuples(
 def test_where_single_players_can_be_matched_some_are(name, declared):
     policy, outcomes = replace(EXACT[name], attributes=EXACTLY[declared], even_spread=100.0), set()
 
-    @settings(fuzz, max_examples=60)
+    @settings(fuzz, max_examples=100, derandomize=True)  # both outcomes must come up
     @given(st.lists(wishes, min_size=policy.teams, max_size=8))
     def check(drawn):
         tickets = [
