@@ -11,6 +11,7 @@ import ipaddress
 import re
 import socket
 from collections.abc import Sequence
+from functools import lru_cache
 
 ANY = "*"
 BELOW = "*."  # begins an entry for all names below another one
@@ -34,10 +35,12 @@ class AllowedHosts:
         self._any = ANY in entries
         self._names = {*entries, LOCAL, bound.lower(), own, f"{own.partition('.')[0]}.local"}
         self._endings = (f".{LOCAL}", *(entry[1:] for entry in entries if entry.startswith(BELOW)))
+        self._find = lru_cache(1024)(self._contains)
 
     def __contains__(self, host: str) -> bool:
-        if self._any:
-            return True
+        return self._any or self._find(host)
+
+    def _contains(self, host: str) -> bool:
         name = _name(host)
         return name in self._names or name.endswith(self._endings) or _is_address(name)
 
