@@ -323,7 +323,10 @@ def main() -> None:
     for line in sys.stdin:
         with suppress(EvenmatchError):
             compile_part(line.rstrip("\n"))
-        print(line, end="", flush=True)
+        try:
+            print(line, end="", flush=True)
+        except BrokenPipeError:  # the parent was killed
+            os._exit(1)
 
 
 if __name__ == "__main__":
