@@ -1,8 +1,10 @@
-"""A correction of a large ladder by a worker process, and what another ladder's reports and reads take meanwhile."""
+"""A large ladder: a correction by a worker process, other ladders' requests meanwhile, and the start after a kill."""
 
 from __future__ import annotations
 
 import os
+import signal
+import statistics
 import tempfile
 import threading
 import time
@@ -17,7 +19,8 @@ import numpy as np
 from benchmarks.figure import Figure, Section
 from benchmarks.ledger import table_of
 from benchmarks.matches import Season
-from benchmarks.serve import memory, served
+from benchmarks.serve import memory, running, served
+from benchmarks.start import import_seconds
 from evenmatch import rules
 from evenmatch.client import Client
 from evenmatch.client.models import VoidRequest
@@ -28,6 +31,7 @@ DUELS = Season(int(os.environ.get("EVENMATCH_BENCH_DUELS", "1000000")), 50_000, 
 LARGE, OTHER, FIRST = "large", "other", 3  # FIRST: the position of the match to void
 PAUSE = 0.02  # seconds between two requests of one sort
 PREVIEWS = 16
+KILLS = 3
 
 
 def run() -> Section:
@@ -37,11 +41,12 @@ def run() -> Section:
         match_id = seeded(db)
         with served(db) as (address, key, pid):
             figures = measured(address, key, pid, match_id)
+        figures.append(restart(db, key))
     notes = [
         f"SQLite, {DUELS.matches:,} duels of {DUELS.players:,} players by `elo`, an early one of which is voided; one "
         "report and one read of standings every 20 ms on another ladder, from one client each on the same cores. The "
         "reference is the same load without a correction. The void is from the request to the end of its job, which "
-        "yields to reports.",
+        "yields to reports. The first report after a kill of the process is one of the large ladder.",
     ]
     return Section("Corrections of a large ladder", figures, notes)
 
@@ -85,6 +90,28 @@ def measured(address: str, key: str, pid: int, match_id: str) -> list[Figure]:
             name = f"{what} of another ladder during {when}, 99 of 100 within"
             figures.append(Figure(name, p99(times[what]), "ms", aim, False, p99(alone[what]), "alone, ms"))
     return figures
+
+
+def restart(db: str, key: str) -> Figure:
+    """Seconds from a kill of the service to the first report that the next process answers."""
+    times = []
+    for _ in range(KILLS):
+        with running(db) as (address, pid):
+            first_report(address, key)
+            os.kill(pid, signal.SIGKILL)
+            begun = time.monotonic()
+            with running(db) as (again, _):
+                first_report(again, key)
+                times.append(time.monotonic() - begun)
+    imports = statistics.median(import_seconds("import evenmatch.http.server") for _ in range(KILLS))
+    return Figure("first report after a kill", statistics.median(times), "s", 5, False, imports, "its imports, s")
+
+
+def first_report(address: str, key: str) -> None:
+    """Report a duel of the large ladder."""
+    headers = {"Authorization": f"Bearer {key}"}
+    with httpx.Client(base_url=f"{address}/v1/ladders/{LARGE}", headers=headers, timeout=60) as client:
+        report(client, 0).raise_for_status()
 
 
 def p99(times: list[float]) -> float:

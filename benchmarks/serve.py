@@ -201,6 +201,13 @@ def served(db: str) -> Iterator[tuple[str, str, int]]:
     evenmatch("ladder", "create", LADDER, "--system", "wager", "--team-size", "6", "--placement", "1", db=db)
     evenmatch("queue", "set", LADDER, "main", "--policy", "balanced", db=db)
     key = json.loads(evenmatch("key", "create", "load", "--scope", "admin", "--json", db=db))["text"]
+    with running(db) as (address, pid):
+        yield address, key, pid
+
+
+@contextmanager
+def running(db: str) -> Iterator[tuple[str, int]]:
+    """`evenmatch serve` over a database: its address, and the id of the process, which may be killed meanwhile."""
     env = {**os.environ, **SECRET, **LIMITS}
     command = [sys.executable, "-m", "evenmatch", "serve", "--db", db, "--port", "0"]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=env, cwd=ROOT)
@@ -208,7 +215,7 @@ def served(db: str) -> Iterator[tuple[str, str, int]]:
         assert server.stdout is not None
         found = re.search(r"http://\S+", server.stdout.readline())
         assert found is not None
-        yield found[0], key, server.pid
+        yield found[0], server.pid
     finally:
         server.terminate()
         server.wait(60)

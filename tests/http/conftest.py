@@ -98,6 +98,12 @@ def keys(site):
     return {scope: {"Authorization": f"Bearer {text}"} for scope, text in made.items()}
 
 
+@pytest.fixture
+def operator(site):
+    """The text of a key that may do everything."""
+    return site.keys.create("operator", ["admin"])[1]
+
+
 class As:
     """Asks with these headers."""
 

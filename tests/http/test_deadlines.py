@@ -1,5 +1,7 @@
 """Requests that wait for the database are answered in time, whatever holds it, and can be sent again."""
 
+import asyncio
+import threading
 import time
 
 import pytest
@@ -7,6 +9,7 @@ import sqlalchemy as sa
 from sqlalchemy.pool import NullPool
 
 from evenmatch import rules
+from evenmatch.errors import StoreError
 from evenmatch.http import site as site_module
 from evenmatch.service.kernels import load_system
 
@@ -54,3 +57,11 @@ def test_a_report_that_waits_for_a_lock_is_answered_in_time_and_counted_once(adm
     assert again.status_code == 200
     assert again.json()["position"] == 3  # the ladder, the first match, this one once
     assert site.service.verify("duel").is_equal
+
+
+def test_a_read_that_waits_for_too_long_raises_an_error_and_one_that_may_take_long_does_not(site):
+    going = threading.Event()
+    with pytest.raises(StoreError, match=r"not answered within 0\.2 s"):
+        asyncio.run(site.work(going.wait, 60, within=0.2))
+    going.set()
+    assert asyncio.run(site.work(lambda: time.sleep(0.3) or "done", within=None)) == "done"

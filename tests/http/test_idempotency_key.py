@@ -30,12 +30,6 @@ def database_url(either_database):
 
 
 @pytest.fixture
-def operator(site):
-    """The text of a key that may do everything."""
-    return site.keys.create("operator", ["admin"])[1]
-
-
-@pytest.fixture
 def send(asking, operator):
     """Send a request with an Idempotency-Key, a new key by default."""
 

@@ -28,12 +28,6 @@ def database_url(either_database):
 
 
 @pytest.fixture
-def operator(site):
-    """The text of a key that may do everything."""
-    return site.keys.create("operator", ["admin"])[1]
-
-
-@pytest.fixture
 def sign(operator, clock):
     """The headers of a signed request."""
 

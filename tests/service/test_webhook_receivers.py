@@ -68,11 +68,6 @@ def receiving(*replies):
 
 
 @pytest.fixture
-def webhooks(service):
-    return Webhooks(service, allow_private=True, find=lambda host, port: ["127.0.0.1"])
-
-
-@pytest.fixture
 def deliverer(webhooks):
     opened = Deliverer(webhooks)
     yield opened
