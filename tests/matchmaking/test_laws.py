@@ -81,7 +81,7 @@ def test_no_proposal_breaks_a_rule(name):
 def test_a_match_wider_than_even_consists_of_neighbours(name):
     policy, wide = replace({**POLICIES, **EXACT}[name], overdue_after=None, even_spread=1.0), 0
 
-    @settings(fuzz, max_examples=25)
+    @settings(fuzz, max_examples=40, derandomize=True)  # the rule must come up, so the examples are always the same
     @given(seed=st.integers(0, 2**32 - 1), count=st.integers(30, 120))
     def check(seed, count):
         nonlocal wide

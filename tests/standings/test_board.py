@@ -17,6 +17,7 @@ from evenmatch.standings.board import Board, DivisionThreshold, Standing, snapsh
 from evenmatch.standings.distribution import Population
 from evenmatch.standings.division import DIVISIONS, FIFTY, Division
 from evenmatch.standings.hysteresis import settle
+from evenmatch.standings.percentile_decay import percentile_falls
 from evenmatch.standings.percentiles import percentiles, queue_percentiles
 from evenmatch.standings.rules import StandingsRules
 
@@ -97,7 +98,7 @@ class Slow:
         if self.rules.inactivity != "percentile":
             return percentile
         days = math.floor(Fraction(one.ago - round(self.rules.grace_days * DAY), DAY))
-        fall = math.floor(Fraction(self.rules.percentile_decay) * max(days, 0))
+        fall = math.floor(Fraction(str(self.rules.percentile_decay)) * max(days, 0))
         return (
             percentile
             if percentile <= self.rules.percentile_floor
@@ -203,6 +204,12 @@ def test_the_shown_percentile_of_idle_players_falls_and_their_ranks_stay(ago, sh
     assert [(one.percentile, one.division) for one in found.page(1, 9)] == shown
     assert [(one.player, one.rank) for one in found.page(1, 9)] == [(number, number + 1) for number in range(5)]
     assert found.percentile(99.0) == 76  # of the rating itself
+
+
+@pytest.mark.parametrize(("rate", "days", "fall"), [(0.3, 30, 9), (0.29, 100, 29), (0.57, 100, 57), (0.57, 99, 56)])
+def test_a_fall_is_the_decimal_product_of_rate_and_days_rounded_down(rate, days, fall):
+    rules = StandingsRules(inactivity="percentile", grace_days=0, percentile_decay=rate)
+    assert percentile_falls(np.array([NOW - days * DAY]), NOW, rules).tolist() == [fall]
 
 
 def test_only_the_idle_fall_and_come_back_with_their_next_match():

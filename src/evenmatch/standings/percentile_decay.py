@@ -11,6 +11,7 @@ from evenmatch.standings.activity import ALL_TIME
 from evenmatch.standings.rules import PERCENTILE, StandingsRules
 
 WHOLE = 100  # percentiles: no fall is greater
+DECIMALS = 9  # of a fall, before it is rounded down
 
 
 def percentile_falls(last_completed: Times, as_of: int, rules: StandingsRules) -> NDArray[np.int64]:
@@ -25,7 +26,8 @@ def percentile_falls(last_completed: Times, as_of: int, rules: StandingsRules) -
         last_completed, as_of - (ALL_TIME + WHOLE) * DAY, as_of
     )  # who never completed one, or ahead of time
     days = np.maximum(as_of - grace - ended, 0) // DAY
-    falls: NDArray[np.int64] = np.floor(np.minimum(days * rules.percentile_decay, WHOLE)).astype(np.int64)
+    product = np.round(days * rules.percentile_decay, DECIMALS)  # 0.29 a day are 29 after 100 days, not 28.999…
+    falls: NDArray[np.int64] = np.floor(np.minimum(product, WHOLE)).astype(np.int64)
     return falls
 
 
