@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import pairwise
+from threading import Lock
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -31,13 +32,15 @@ Outcomes: Callable[..., BatchOutcome] = struct_of(BatchOutcome)
 _LINES: WeakKeyDictionary[RatedBlock, list[PlayerChange]] = (
     WeakKeyDictionary()
 )  # shared by the receipts of a block while they are encoded
+_BUILDING = Lock()  # threads that encode receipts of the same block build its lines once
 
 
 def rendered(receipt: MatchReceipt) -> ReceiptOut:
     """A receipt in the form that `encoded` encodes."""
-    lines = _LINES.get(receipt.source)
-    if lines is None:
-        lines = _LINES[receipt.source] = _lines(receipt.source)
+    with _BUILDING:
+        lines = _LINES.get(receipt.source)
+        if lines is None:
+            lines = _LINES[receipt.source] = _lines(receipt.source)
     teams = [lines[begin:end] for begin, end in pairwise(receipt.starts)]
     return Rendered(receipt.match_id, receipt.ladder, receipt.position, receipt.rated, teams)
 

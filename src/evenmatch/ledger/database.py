@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -55,6 +56,7 @@ WRITING = {
     "statement_timeout": f"{STATEMENT_LIMIT:g}s",
 }
 WRITING_PATIENTLY = {"idle_in_transaction_session_timeout": f"{PATIENT_IDLE_LIMIT:g}s"}
+FAST = {"synchronous_commit": "off"}  # not durable at once
 
 
 class Database:
@@ -97,11 +99,10 @@ class Database:
     @contextmanager
     def read(self) -> Iterator[Store]:
         """Begin a read-only transaction with a consistent snapshot as of its first statement."""
-        options = {} if self._sqlite else {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
-        with self._translated_errors(), self._engine.connect() as plain:
-            connection = plain.execution_options(**options)
-            with connection.begin():
-                yield Store(connection, self.rows, self.master)
+        with self._translated_errors(), self._engine.connect() as connection, connection.begin():
+            if not self._sqlite:
+                _begin(connection, "REPEATABLE READ READ ONLY")
+            yield Store(connection, self.rows, self.master)
 
     @contextmanager
     def write(self, *, durable: bool = True, patient: bool = False) -> Iterator[Store]:
@@ -113,11 +114,11 @@ class Database:
         """
         options = {"immediate": True, "durable": durable} if self._sqlite else {}
         with self._translated_errors(), self._write_lock, self._engine.connect() as plain:
-            connection = plain.execution_options(**options)
+            connection = plain.execution_options(**options) if options else plain
             with connection.begin():
                 if not self._sqlite:
                     limits = WRITING_PATIENTLY if patient else WRITING
-                    _set_locally(connection, limits if durable else limits | {"synchronous_commit": "off"})
+                    _begin(connection, "READ COMMITTED READ WRITE", limits if durable else limits | FAST)
                 yield Store(connection, self.rows, self.master)
         if self._pause:
             time.sleep(self._pause)
@@ -204,9 +205,8 @@ class Database:
                 driver.execute("VACUUM")
                 self._empty_log(driver)
             else:
-                connection = plain.execution_options(isolation_level="AUTOCOMMIT")
                 for table in ("api_key", "secret", "webhook"):
-                    connection.exec_driver_sql(f"VACUUM (FULL) {table}")
+                    plain.exec_driver_sql(f"VACUUM (FULL) {table}")
 
     def _empty_log(self, driver: sqlite3.Connection) -> None:
         """Copy SQLite's write-ahead log into the database file and truncate it, unless another process upgrades it."""
@@ -276,7 +276,7 @@ def _postgres_engine(url: URL) -> sa.Engine:
     with needing("postgresql", "a PostgreSQL database"):
         engine = sa.create_engine(
             url,
-            isolation_level="READ COMMITTED",  # independent of the server's default
+            isolation_level="AUTOCOMMIT",  # of the driver: `_begin` begins transactions
             pool_size=8,
             max_overflow=24,
             connect_args=ALIVE,
@@ -287,11 +287,11 @@ def _postgres_engine(url: URL) -> sa.Engine:
     return engine
 
 
-def _set_locally(connection: sa.Connection, settings: Mapping[str, str]) -> None:
-    """Set these parameters of the server until the transaction ends."""
+def _begin(connection: sa.Connection, mode: str, settings: Mapping[str, str] = MappingProxyType({})) -> None:
+    """Begin a transaction of PostgreSQL with these parameters of the server, in one round trip."""
     driver: Any = connection.connection.driver_connection
-    calls = ", ".join(["set_config(%s, %s, true)"] * len(settings))
-    driver.execute(f"SELECT {calls}", [part for pair in settings.items() for part in pair])
+    local = (f"SET LOCAL {name} = '{value}'" for name, value in settings.items())
+    driver.execute("; ".join((f"BEGIN ISOLATION LEVEL {mode}", *local)), prepare=False)
 
 
 def _note_use(_: object, record: sa.pool.ConnectionPoolEntry) -> None:

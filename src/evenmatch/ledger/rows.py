@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from functools import cache
 from itertools import chain
 from typing import Any, Protocol
 
@@ -92,7 +93,7 @@ class SqliteRows:
         same: bool = False,
     ) -> None:
         """Use ON CONFLICT."""
-        self._insert(connection, table, columns, rows, _conflict(table, columns, same))
+        self._insert(connection, table, columns, rows, _conflict(table, tuple(columns), same))
 
     def _insert(
         self, connection: sa.Connection, table: sa.Table, columns: Sequence[str], rows: Sequence[Row], then: str
@@ -101,11 +102,9 @@ class SqliteRows:
 
         Only a few batch sizes are used, so that their statements stay prepared.
         """
-        into, row = f"INSERT INTO {table.name} ({', '.join(columns)}) VALUES ", f"({', '.join('?' * len(columns))})"
         driver: Any = connection.connection.driver_connection
         first = 0
-        for size in SIZES:
-            statement = into + ", ".join([row] * size) + then
+        for size, statement in _sqlite_inserts(table.name, tuple(columns), then):
             while len(rows) - first >= size:
                 driver.execute(statement, tuple(chain.from_iterable(rows[first : first + size])))
                 first += size
@@ -173,20 +172,15 @@ class PostgresRows:
         same: bool = False,
     ) -> None:
         """Use arrays and ON CONFLICT, in key order."""
-        then = f" ORDER BY {', '.join(column.name for column in table.primary_key)}{_conflict(table, columns, same)}"
+        then = f" ORDER BY {_key(table)}{_conflict(table, tuple(columns), same)}"
         for first in range(0, len(rows), AT_ONCE):
             self._insert(connection, table, columns, rows[first : first + AT_ONCE], then)
 
     def _insert(
         self, connection: sa.Connection, table: sa.Table, columns: Sequence[str], rows: Sequence[Row], then: str
     ) -> None:
-        listed, values = ", ".join(columns), ", ".join(["?"] * len(columns))
-        types = [_ARRAYS[type(table.c[column].type)] for column in columns]
-        self.run(
-            connection,
-            f"INSERT INTO {table.name} ({listed}) SELECT * FROM unnest({values}) AS new ({listed}){then}",
-            *map(arrays.pack, zip(*rows, strict=True), types),
-        )
+        statement, types = _postgres_insert(table, tuple(columns), then)
+        self.run(connection, statement, *map(arrays.pack, zip(*rows, strict=True), types))
 
     def _copy(
         self, connection: sa.Connection, into: str, columns: Sequence[sa.Column[Any]], rows: Sequence[Row]
@@ -295,9 +289,33 @@ _POSTGRES_TYPES: dict[type, str] = {
 }
 
 
-def _conflict(table: sa.Table, columns: Sequence[str], same: bool) -> str:
-    keys = [column.name for column in table.primary_key]
-    changed = [column for column in columns if column not in keys]
+# Statements are made once: SQLAlchemy takes longer to list the columns of a key than SQLite to insert a row.
+
+
+@cache
+def _sqlite_inserts(table: str, columns: tuple[str, ...], then: str) -> list[tuple[int, str]]:
+    """For each of SIZES the statement that inserts so many rows."""
+    into, row = f"INSERT INTO {table} ({', '.join(columns)}) VALUES ", f"({', '.join('?' * len(columns))})"
+    return [(size, into + ", ".join([row] * size) + then) for size in SIZES]
+
+
+@cache
+def _postgres_insert(table: sa.Table, columns: tuple[str, ...], then: str) -> tuple[str, list[tuple[int, int]]]:
+    """The statement that inserts rows given as one array per column, and the types of these arrays."""
+    listed, values = ", ".join(columns), ", ".join("?" * len(columns))
+    statement = f"INSERT INTO {table.name} ({listed}) SELECT * FROM unnest({values}) AS new ({listed}){then}"
+    return statement, [_ARRAYS[type(table.c[column].type)] for column in columns]
+
+
+@cache
+def _key(table: sa.Table) -> str:
+    return ", ".join(column.name for column in table.primary_key)
+
+
+@cache
+def _conflict(table: sa.Table, columns: tuple[str, ...], same: bool) -> str:
+    key = [column.name for column in table.primary_key]
+    changed = [column for column in columns if column not in key]
     if same or not changed:
-        return f" ON CONFLICT ({', '.join(keys)}) DO NOTHING"
-    return f" ON CONFLICT ({', '.join(keys)}) DO UPDATE SET {', '.join(f'{c} = excluded.{c}' for c in changed)}"
+        return f" ON CONFLICT ({_key(table)}) DO NOTHING"
+    return f" ON CONFLICT ({_key(table)}) DO UPDATE SET {', '.join(f'{c} = excluded.{c}' for c in changed)}"
