@@ -77,10 +77,9 @@ def median_in_turn(runs: Sequence[Callable[[], float]], rounds: int) -> list[flo
 
 
 def python(*arguments: str, **variables: str) -> str:
-    """What a fresh Python prints; it may write byte code, as one that is started by hand may."""
-    env = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    """What a fresh Python prints."""
     command = [sys.executable, *arguments]
-    done = subprocess.run(command, cwd=ROOT, env=env | variables, stdout=subprocess.PIPE, text=True, check=True)
+    done = subprocess.run(command, cwd=ROOT, env=os.environ | variables, stdout=subprocess.PIPE, text=True, check=True)
     return done.stdout
 
 

@@ -323,6 +323,7 @@ def main(name: str = "help", *extra: str) -> None:
         return
     if name not in COMMANDS:
         fail(f"no command {name!r}; there are {', '.join(COMMANDS)}, help.", 2)
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # half of the start of a process would be compiling byte code
     try:
         COMMANDS[name](*(extra[1:] if extra[:1] == ("--",) else extra))
     except OSError as error:
