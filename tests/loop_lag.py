@@ -24,7 +24,6 @@ class LoopLag:
         self._loop, self.worst, self._ended = loop, 0.0, threading.Event()
 
     def __enter__(self) -> Self:
-        gc.collect()
         gc.freeze()
         self._task = asyncio.run_coroutine_threadsafe(self._watch(), self._loop)
         return self

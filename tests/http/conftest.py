@@ -12,6 +12,7 @@ from evenmatch.ledger.database import Database
 from evenmatch.service.callers.access import SCOPES
 from evenmatch.service.service import Service
 from ledger.sample_matches import ManualClock
+from loop_lag import BUSY, LoopLag
 from postgres import postgres  # noqa: F401
 from run_command import run_command
 from server_process import Served
@@ -19,10 +20,12 @@ from server_process import Served
 
 @pytest.fixture
 def asking(site):
-    """Asks the application."""
+    """Asks the application, whose event loop no request may keep busy for long."""
     made = Asking(application(site))
-    yield made
+    with LoopLag(made.loop) as lag:
+        yield made
     made.close()
+    assert lag.worst < BUSY, "a request kept the event loop busy"
 
 
 @pytest.fixture

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
+from functools import cache
+from threading import Lock
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -102,7 +105,7 @@ def endpoints(site: Site, lifespan: Lifespan | None = None) -> FastAPI:
         lifespan=lifespan,
         docs_url=None,
         redoc_url=None,
-        openapi_url="/v1/openapi.json",
+        openapi_url=None,  # `_describe` serves it
         responses=ANSWERS,
         strict_content_type=False,
         redirect_slashes=False,
@@ -116,31 +119,45 @@ def endpoints(site: Site, lifespan: Lifespan | None = None) -> FastAPI:
     app.add_exception_handler(HTTPException, _http_error)
     app.add_exception_handler(RecursionError, _nested_too_deep)
     app.add_middleware(ErrorBoundary)  # inside the middleware that FastAPI adds around its endpoints
-    _describe(app)
+    _describe(app, site)
     return app
 
 
-def _describe(app: FastAPI) -> None:
-    """Add what FastAPI does not know: schemas of problems and of bodies that endpoints read, and Idempotency-Key."""
-    generate = app.openapi
+def _describe(app: FastAPI, site: Site) -> None:
+    """Serve the OpenAPI document, made once by a worker thread: it takes a second.
+
+    It has what FastAPI does not know: schemas of problems and of bodies that endpoints read, and Idempotency-Key.
+    """
+    generate, making = app.openapi, Lock()
 
     def document() -> dict[str, Any]:
-        if app.openapi_schema is None:
-            generated = generate()
-            schemas = generated.setdefault("components", {}).setdefault("schemas", {})
-            for model in (Problem, *READ_BY_ENDPOINTS):
-                schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
-                schemas.update(schema.pop("$defs", {}))
-                schemas[model.__name__] = schema
-            for unused in ("HTTPValidationError", "ValidationError"):
-                schemas.pop(unused, None)
-            for path, methods in generated["paths"].items():
-                for method, operation in methods.items():
-                    if path.startswith(OF_API) and method.upper() not in READS:
-                        operation["parameters"] = [*operation.get("parameters", []), IDEMPOTENCY_KEY]
-        return app.openapi_schema or generated
+        generated = generate()
+        schemas = generated.setdefault("components", {}).setdefault("schemas", {})
+        for model in (Problem, *READ_BY_ENDPOINTS):
+            schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
+            schemas.update(schema.pop("$defs", {}))
+            schemas[model.__name__] = schema
+        for unused in ("HTTPValidationError", "ValidationError"):
+            schemas.pop(unused, None)
+        for path, methods in generated["paths"].items():
+            for method, operation in methods.items():
+                if path.startswith(OF_API) and method.upper() not in READS:
+                    operation["parameters"] = [*operation.get("parameters", []), IDEMPOTENCY_KEY]
+        return generated
 
-    app.openapi = document  # type: ignore[method-assign]
+    @cache
+    def encoded() -> bytes:
+        return json.dumps(app.openapi(), ensure_ascii=False).encode()
+
+    def made_once() -> bytes:
+        with making:
+            return encoded()
+
+    async def openapi(_: Request) -> Response:
+        return Response(await site.work(made_once), media_type="application/json")
+
+    app.openapi = cache(document)  # type: ignore[method-assign]
+    app.add_route("/v1/openapi.json", openapi, include_in_schema=False)
 
 
 async def _evenmatch_error(request: Request, error: Exception) -> Response:

@@ -294,7 +294,7 @@ _POSTGRES_TYPES: dict[type, str] = {
 
 @cache
 def _sqlite_inserts(table: str, columns: tuple[str, ...], then: str) -> list[tuple[int, str]]:
-    """For each of SIZES the statement that inserts so many rows."""
+    """The statement that inserts each number of rows in SIZES."""
     into, row = f"INSERT INTO {table} ({', '.join(columns)}) VALUES ", f"({', '.join('?' * len(columns))})"
     return [(size, into + ", ".join([row] * size) + then) for size in SIZES]
 
