@@ -335,13 +335,20 @@ def warm_up() -> None:
         correct_match(service, "m3")
 
 
-def record_around_a_freeze(url: str, pipe: Connection) -> None:
-    """Take the ladder's lock, be frozen, and record what was interrupted again after waking up."""
+def record_around_a_freeze(url: str, pipe: Connection, writes: bool) -> None:
+    """Take the ladder's lock, be frozen, and record what was interrupted again after waking up.
+
+    writes  the freeze comes after writes of the transaction, which are pipelined
+    """
     with Service.open(url) as service:
         service.record(numbered_match(0))
         try:
             with service.database.write() as store:
                 store.lock(LADDER)
+                if writes:
+                    with store.together(2):
+                        store.run("UPDATE ladder SET divided_at = 7 WHERE name = ?", LADDER)
+                        store.run("UPDATE ladder SET position = 7 WHERE name = ?", LADDER)
                 pipe.send("locked")
                 while not pipe.poll(0.05):  # the freeze falls into this wait
                     pass

@@ -25,11 +25,12 @@ def url(request: pytest.FixtureRequest, postgres: Postgres) -> str:
     return emptied_on_server(request.config.stash, postgres)
 
 
-def test_others_record_within_five_seconds_while_a_writer_is_frozen(url: str):
+@pytest.mark.parametrize("writes", [False, True], ids=["locked", "written"])
+def test_others_record_within_five_seconds_while_a_writer_is_frozen(url: str, writes: bool):
     with Service.open(url) as service:
         service.create_ladder(LADDER, "elo", rules("elo"))
         service.record(numbered_match(3))  # with kernels loaded and connections open
-        with Child(record_around_a_freeze, url) as child:
+        with Child(record_around_a_freeze, url, writes) as child:
             assert child.next() == "locked"
             os.kill(child.process.pid, signal.SIGSTOP)
             try:

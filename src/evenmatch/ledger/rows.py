@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from functools import cache
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import cache, lru_cache
 from itertools import chain
 from typing import Any, Protocol
 
@@ -14,6 +15,7 @@ import sqlalchemy as sa
 from evenmatch.ledger import arrays
 
 Row = tuple[Any, ...]
+Statement = tuple[str, tuple[object, ...]]  # SQL with `?` placeholders, and their values
 
 
 class Rows(Protocol):
@@ -61,8 +63,9 @@ class Rows(Protocol):
         ...
 
     def together(self, connection: sa.Connection, most: int) -> AbstractContextManager[object]:
-        """Pipeline the writes inside the block: they are complete when the block ends.
+        """Collect the writes inside the block: they are executed when it ends.
 
+        Each of them may depend on the writes to its own table before it, not on those to other tables.
         most  the largest number of rows of one insert or upsert inside
         """
         ...
@@ -218,8 +221,7 @@ class PostgresRows:
     def lock(self, connection: sa.Connection, ladder: str, sql: str, *values: object) -> list[Row]:
         """Lock the ladder with FOR UPDATE and names with a shared advisory lock, in one round trip.
 
-        Not by a pipeline: psycopg ends one with a Flush message, after which the server no longer counts how long a
-        transaction is idle, and a process frozen while it holds these locks would stop all others.
+        Not by a pipeline: see `together`.
         """
         from psycopg import ClientCursor  # noqa: PLC0415 - the driver is an extra
 
@@ -241,12 +243,12 @@ class PostgresRows:
         self.run(connection, "SELECT pg_advisory_xact_lock_shared(?)", lock)
 
     def together(self, connection: sa.Connection, most: int) -> AbstractContextManager[object]:
-        """Use the pipeline mode of the protocol, which does not support COPY."""
-        if most > AT_ONCE:
-            return nullcontext()
-        driver: Any = connection.connection.driver_connection
-        pipeline: AbstractContextManager[object] = driver.pipeline()
-        return pipeline
+        """Send writes to different tables as one statement; COPY cannot be part of it.
+
+        Not by a pipeline: while one is open, and after the Flush message with which psycopg ends it, the server does
+        not count how long a transaction is idle, and a process that is frozen then would stop all others.
+        """
+        return nullcontext() if most > AT_ONCE else _collected(connection)
 
     def all(self, connection: sa.Connection, sql: str, *values: object) -> list[Row]:
         """Run the SELECT on the driver directly, with binary results."""
@@ -256,9 +258,13 @@ class PostgresRows:
             return rows
 
     def run(self, connection: sa.Connection, sql: str, *values: object) -> None:
-        """Run the statement on the driver directly."""
-        driver: Any = connection.connection.driver_connection
-        driver.execute(sql.replace("?", "%b"), values)
+        """Run the statement on the driver directly, unless it is collected."""
+        collected: list[Statement] | None = connection.info.get(COLLECTED)
+        if collected is None:
+            driver: Any = connection.connection.driver_connection
+            driver.execute(sql.replace("?", "%b"), values)
+        else:
+            collected.append((sql, values))
 
 
 def run_among(rows: Rows, connection: sa.Connection, sql: str, first: Sequence[object], numbers: Iterable[int]) -> None:
@@ -274,6 +280,8 @@ AT_ONCE = 5000  # rows per array statement
 NUMBERS = 50  # numbers per statement of run_among
 NAMES = 0x6E616D65  # key of the advisory lock on player names
 MASTER = 0x6D617374  # of that on the master secret
+COLLECTED = "collected"  # statements of a connection, in its `info`
+_WRITES = re.compile(r"(?:INSERT INTO|UPDATE|DELETE FROM) (\w+)")
 
 _ARRAYS: dict[type, tuple[int, int]] = {
     sa.BigInteger: arrays.INT8,
@@ -287,6 +295,50 @@ _POSTGRES_TYPES: dict[type, str] = {
     sa.Text: "text",
     sa.LargeBinary: "bytea",
 }
+
+
+@contextmanager
+def _collected(connection: sa.Connection) -> Iterator[None]:
+    """Collect the statements that are run inside the block, and execute them when it ends."""
+    collected: list[Statement] = []
+    connection.info[COLLECTED] = collected
+    try:
+        yield
+    finally:
+        del connection.info[COLLECTED]
+    driver: Any = connection.connection.driver_connection
+    for group in _groups(collected):
+        driver.execute(_as_one(tuple(sql for sql, _ in group)), [value for _, values in group for value in values])
+
+
+def _groups(statements: Sequence[Statement]) -> Iterator[list[Statement]]:
+    """Split statements into groups, in their order, in each of which all write to different tables."""
+    group: list[Statement] = []
+    tables: set[str] = set()
+    for statement in statements:
+        table = _table_of(statement[0])
+        if table in tables:
+            yield group
+            group, tables = [], set()
+        group.append(statement)
+        tables.add(table)
+    if group:
+        yield group
+
+
+def _table_of(sql: str) -> str:
+    """The table that a statement writes to."""
+    found = _WRITES.match(sql)
+    assert found is not None, sql
+    return found[1]
+
+
+@lru_cache(1000)
+def _as_one(statements: tuple[str, ...]) -> str:
+    """One statement of PostgreSQL that does what all of them do."""
+    *first, last = statements
+    parts = ", ".join(f"w{number} AS ({sql})" for number, sql in enumerate(first))
+    return (f"WITH {parts} {last}" if first else last).replace("?", "%b")
 
 
 # Statements are made once: SQLAlchemy takes longer to list the columns of a key than SQLite to insert a row.

@@ -86,7 +86,7 @@ class Store:
         self.rows.upsert(self.connection, table, columns, rows, same=same)
 
     def together(self, most: int) -> AbstractContextManager[object]:
-        """Pipeline the writes inside the block: see Rows.together."""
+        """Collect the writes inside the block: see Rows.together."""
         return self.rows.together(self.connection, most)
 
     def heads(self) -> list[Head]:
