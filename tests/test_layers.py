@@ -263,7 +263,13 @@ FROM_TABLE = re.compile(rf"\b(FROM|JOIN|INTO|UPDATE) ({TABLES})\b")
 WRITTEN = re.compile(r"\b(?:INSERT INTO|DELETE FROM|UPDATE) (?!SET\b)(\S+)")  # not `DO UPDATE SET`
 OF_STORE = {"all", "among", "run", "insert", "upsert"}
 OF_CONNECTION = {"execute", "executemany", "executescript", "exec_driver_sql"}
-BULK = {"rows.py", "generation_rows.py", "schema.py", "live_schema.py"}  # of ledger/: for any table, or its definition
+BULK = {
+    "rows.py",
+    "postgres_rows.py",
+    "generation_rows.py",
+    "schema.py",
+    "live_schema.py",
+}  # of ledger/: for any table, or its definition
 
 
 def texts_of(tree):

@@ -21,7 +21,8 @@ from evenmatch.errors import StoreError, UsageError, needing
 from evenmatch.ledger.arrays import teach
 from evenmatch.ledger.database_url import parse_url, shown_url
 from evenmatch.ledger.master_secret import MasterSecret
-from evenmatch.ledger.rows import PostgresRows, Rows, SqliteRows
+from evenmatch.ledger.postgres_rows import PostgresRows
+from evenmatch.ledger.rows import Rows, SqliteRows
 from evenmatch.ledger.store import Store
 
 if TYPE_CHECKING:

@@ -1,0 +1,199 @@
+"""Bulk statements and locks of PostgreSQL."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import cache, lru_cache
+from typing import Any
+
+import sqlalchemy as sa
+
+from evenmatch.ledger import arrays
+from evenmatch.ledger.rows import NAMES, Row, conflict, key_of
+
+Statement = tuple[str, tuple[object, ...]]  # SQL with `?` placeholders, and their values
+
+AT_ONCE = 5000  # rows per array statement
+COLLECTED = "collected"  # statements of a connection, in its `info`
+_WRITES = re.compile(r"(?:INSERT INTO|UPDATE|DELETE FROM) (\w+)")
+
+_ARRAYS: dict[type, tuple[int, int]] = {
+    sa.BigInteger: arrays.INT8,
+    sa.Double: arrays.FLOAT8,
+    sa.Text: arrays.TEXT,
+    sa.LargeBinary: arrays.BYTEA,
+}
+_POSTGRES_TYPES: dict[type, str] = {
+    sa.BigInteger: "int8",
+    sa.Double: "float8",
+    sa.Text: "text",
+    sa.LargeBinary: "bytea",
+}
+
+
+class PostgresRows:
+    """PostgreSQL: rows are sent as one array per column, or with COPY if there are many."""
+
+    def insert(self, connection: sa.Connection, table: sa.Table, columns: Sequence[str], rows: Sequence[Row]) -> None:
+        """Use arrays, or COPY for many rows, which is then twice as fast."""
+        if len(rows) > AT_ONCE:
+            self._copy(
+                connection, f"{table.name} ({', '.join(columns)})", [table.c[column] for column in columns], rows
+            )
+        elif rows:
+            self._insert(connection, table, columns, rows, "")
+
+    def upsert(
+        self,
+        connection: sa.Connection,
+        table: sa.Table,
+        columns: Sequence[str],
+        rows: Sequence[Row],
+        *,
+        same: bool = False,
+    ) -> None:
+        """Use arrays and ON CONFLICT, in key order."""
+        then = f" ORDER BY {key_of(table)}{conflict(table, tuple(columns), same)}"
+        for first in range(0, len(rows), AT_ONCE):
+            self._insert(connection, table, columns, rows[first : first + AT_ONCE], then)
+
+    def _insert(
+        self, connection: sa.Connection, table: sa.Table, columns: Sequence[str], rows: Sequence[Row], then: str
+    ) -> None:
+        statement, types = _postgres_insert(table, tuple(columns), then)
+        self.run(connection, statement, *map(arrays.pack, zip(*rows, strict=True), types))
+
+    def _copy(
+        self, connection: sa.Connection, into: str, columns: Sequence[sa.Column[Any]], rows: Sequence[Row]
+    ) -> None:
+        driver: Any = connection.connection.driver_connection
+        types = [_POSTGRES_TYPES[type(column.type)] for column in columns]
+        with driver.cursor() as cursor, cursor.copy(f"COPY {into} FROM STDIN (FORMAT BINARY)") as copy:
+            copy.set_types(types)
+            for row in rows:
+                copy.write_row(row)
+
+    def among(
+        self, connection: sa.Connection, sql: str, first: Sequence[object], values: Sequence[int] | Sequence[str]
+    ) -> list[Row]:
+        """Send the values as one array: `= ANY(?)` is an index lookup per value."""
+        if not values:
+            return []
+        kind = arrays.TEXT if isinstance(values[0], str) else arrays.INT8
+        return self.all(connection, sql.replace("IN ({})", "= ANY(?)"), *first, arrays.pack(values, kind))
+
+    def enrol(self, connection: sa.Connection, names: Sequence[str]) -> None:
+        """Insert names first: on a conflict the other writer's player wins and none is created."""
+        self.run(
+            connection,
+            "WITH wanted AS (SELECT name, folded, nextval(pg_get_serial_sequence('player', 'player')) AS player "
+            "FROM unnest(?::text[], ?::text[]) AS new (name, folded) ORDER BY name), "
+            "made AS (INSERT INTO name (name, player) SELECT name, player FROM wanted ORDER BY name "
+            "ON CONFLICT (name) DO NOTHING RETURNING name, player) "
+            "INSERT INTO player (player, name, folded) OVERRIDING SYSTEM VALUE "
+            "SELECT made.player, made.name, wanted.folded FROM made JOIN wanted ON wanted.name = made.name",
+            list(names),
+            [name.casefold() for name in names],
+        )
+
+    def lock(self, connection: sa.Connection, ladder: str, sql: str, *values: object) -> list[Row]:
+        """Lock the ladder with FOR UPDATE and names with a shared advisory lock, in one round trip.
+
+        Not by a pipeline: see `together`.
+        """
+        from psycopg import ClientCursor  # noqa: PLC0415 - the driver is an extra
+
+        driver: Any = connection.connection.driver_connection
+        with ClientCursor(driver) as cursor:
+            locking = "SELECT pg_advisory_xact_lock_shared(%s); SELECT 1 FROM ladder WHERE name = %s FOR UPDATE; "
+            cursor.execute(locking + sql.replace("?", "%s"), (NAMES, ladder, *values))
+            for _ in range(2):
+                cursor.nextset()
+            rows: list[Row] = cursor.fetchall()
+            return rows
+
+    def hold(self, connection: sa.Connection, lock: int) -> None:
+        """Take the advisory lock exclusively."""
+        self.run(connection, "SELECT pg_advisory_xact_lock(?)", lock)
+
+    def share(self, connection: sa.Connection, lock: int) -> None:
+        """Take the advisory lock shared."""
+        self.run(connection, "SELECT pg_advisory_xact_lock_shared(?)", lock)
+
+    def together(self, connection: sa.Connection, most: int) -> AbstractContextManager[object]:
+        """Send writes to different tables as one statement; COPY cannot be part of it.
+
+        Not by a pipeline: while one is open, and after the Flush message with which psycopg ends it, the server does
+        not count how long a transaction is idle, and a process that is frozen then would stop all others.
+        """
+        return nullcontext() if most > AT_ONCE else _collected(connection)
+
+    def all(self, connection: sa.Connection, sql: str, *values: object) -> list[Row]:
+        """Run the SELECT on the driver directly, with binary results."""
+        driver: Any = connection.connection.driver_connection
+        with driver.cursor(binary=True) as cursor:
+            rows: list[Row] = cursor.execute(sql.replace("?", "%b"), values).fetchall()
+            return rows
+
+    def run(self, connection: sa.Connection, sql: str, *values: object) -> None:
+        """Run the statement on the driver directly, unless it is collected."""
+        collected: list[Statement] | None = connection.info.get(COLLECTED)
+        if collected is None:
+            driver: Any = connection.connection.driver_connection
+            driver.execute(sql.replace("?", "%b"), values)
+        else:
+            collected.append((sql, values))
+
+
+@contextmanager
+def _collected(connection: sa.Connection) -> Iterator[None]:
+    """Collect the statements that are run inside the block, and execute them when it ends."""
+    collected: list[Statement] = []
+    connection.info[COLLECTED] = collected
+    try:
+        yield
+    finally:
+        del connection.info[COLLECTED]
+    driver: Any = connection.connection.driver_connection
+    for group in _groups(collected):
+        driver.execute(_as_one(tuple(sql for sql, _ in group)), [value for _, values in group for value in values])
+
+
+def _groups(statements: Sequence[Statement]) -> Iterator[list[Statement]]:
+    """Split statements into groups, in their order: those of a group write to different tables."""
+    group: list[Statement] = []
+    tables: set[str] = set()
+    for statement in statements:
+        table = _table_of(statement[0])
+        if table in tables:
+            yield group
+            group, tables = [], set()
+        group.append(statement)
+        tables.add(table)
+    if group:
+        yield group
+
+
+def _table_of(sql: str) -> str:
+    """The table that a statement writes to."""
+    target = _WRITES.match(sql)
+    assert target is not None, sql
+    return target[1]
+
+
+@lru_cache(1000)
+def _as_one(statements: tuple[str, ...]) -> str:
+    """One statement of PostgreSQL that does what all of them do."""
+    *first, last = statements
+    parts = ", ".join(f"w{number} AS ({sql})" for number, sql in enumerate(first))
+    return (f"WITH {parts} {last}" if first else last).replace("?", "%b")
+
+
+@cache
+def _postgres_insert(table: sa.Table, columns: tuple[str, ...], then: str) -> tuple[str, list[tuple[int, int]]]:
+    """The statement that inserts rows given as one array per column, and the types of these arrays."""
+    listed, values = ", ".join(columns), ", ".join("?" * len(columns))
+    statement = f"INSERT INTO {table.name} ({listed}) SELECT * FROM unnest({values}) AS new ({listed}){then}"
+    return statement, [_ARRAYS[type(table.c[column].type)] for column in columns]
