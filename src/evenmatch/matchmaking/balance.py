@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenmatch.history import Floats
-from evenmatch.matchmaking.kernel_options import compiled, lean
+from evenmatch.matchmaking.kernel_options import INT64, compiled, lean
 from evenmatch.matchmaking.records import KernelRules, QueueView
 from evenmatch.matchmaking.roles import covers
 from evenmatch.matchmaking.team_swaps import assign_teams
@@ -108,7 +108,8 @@ def _best_of_all(
         if cost < least:
             cost += rules.party_wait * _unlike(v, own, inside)
             if cost < least and (
-                not rules.roles or (covers(v, room, own, inside, 0, held) and covers(v, room, own, inside, 1, held))
+                not rules.roles
+                or (covers(v, room, own, inside, INT64(0), held) and covers(v, room, own, inside, INT64(1), held))
             ):
                 least, best = cost, mask
     if best < 0:

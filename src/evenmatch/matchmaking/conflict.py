@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from evenmatch.matchmaking.kernel_options import compiled, lean, merged
+from evenmatch.matchmaking.kernel_options import INT64, compiled, lean, merged
 from evenmatch.matchmaking.records import KernelRules, QueueView
 from evenmatch.matchmaking.tickets import FOREVER, Whole
 
@@ -122,7 +122,7 @@ def keep_apart(t: Any, members: Any, named: Any, now: int, rematch_wait: float, 
     Two tickets conflict while the longer wait of the two is less than their `worth`. Named players are found in a hash
     table (open addressing), so named players who are not waiting cost nothing.
     """
-    count = 0
+    count = INT64(0)
     for place in range(len(t)):
         count += t[place].named_count
     start, others = np.zeros(len(t) + 1, np.int64), np.empty(0, np.int64)

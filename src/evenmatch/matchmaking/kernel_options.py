@@ -15,6 +15,9 @@ from numba.core.dispatcher import Dispatcher
 
 F = TypeVar("F", bound=Callable[..., object])
 
+# Of a whole number that is passed to a kernel: numba compiles it again for the type of a literal.
+INT64 = cast("type[int]", np.int64)
+
 _OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy"}
 _LEAN: dict[str, Any] = {"_nrt": False}  # no allocation, so no reference counting: several times faster
 

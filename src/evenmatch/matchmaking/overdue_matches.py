@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 
 from evenmatch.durations import SECOND
@@ -41,7 +43,7 @@ def serve_overdue(tick: TickState) -> None:
     for first in _in_turn(by_age[overdue[by_age]], tick.now).tolist():
         if not tick.free[first] or search.create_match(first):
             continue
-        later, refused = search.together(t["last_lo"], t["last_hi"], search.soonest(first), first)
+        later, refused = search.together(*search.widest, search.soonest(first), first)
         if not len(later) and not refused and kept_for < KEPT_FOR:
             later = search.available(patient, first)
             kept_for += len(later) > 1
@@ -78,6 +80,12 @@ class _Search:
         self.rules = rules_of(tick.policy, tick.now, tick.policy.team_size)
         self.room = role_room(tick.policy, tick.policy.team_size)
         self.marked, self.mark = np.zeros(len(by_age), np.int64), 0
+
+    @cached_property
+    def widest(self) -> tuple[Floats, Floats]:
+        """The widest windows of all tickets, contiguous: a field of records has another type than `tick.windows`."""
+        t = self.tick.view.t
+        return np.ascontiguousarray(t["last_lo"]), np.ascontiguousarray(t["last_hi"])
 
     def create_match(self, first: int) -> bool:
         """Create a match with this ticket now, from the nearest tickets, else from the oldest; whether it succeeded."""
@@ -127,9 +135,9 @@ class _Search:
 
     def available(self, order: Whole, first: int) -> Whole:
         """The tickets of `order` compatible with this one at the widest windows, where most of them are."""
-        t, most = self.tick.view.t, np.empty(0, np.int64)
+        most = np.empty(0, np.int64)
         for region, cell in self._places(first):
-            found = self._gather(t["last_lo"], t["last_hi"], order, first, region, cell)
+            found = self._gather(*self.widest, order, first, region, cell)
             most = found if len(found) > len(most) else most
         return most
 

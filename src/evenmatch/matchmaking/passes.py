@@ -8,7 +8,7 @@ import numpy as np
 
 from evenmatch.history import Flags, Floats
 from evenmatch.matchmaking.disjoint_matches import find
-from evenmatch.matchmaking.kernel_options import compiled, lean
+from evenmatch.matchmaking.kernel_options import INT64, compiled, lean
 from evenmatch.matchmaking.records import KernelRules, QueueView
 from evenmatch.matchmaking.ticket_collection import Search, TargetMatch, work_for
 from evenmatch.matchmaking.tickets import Masks, Whole
@@ -156,7 +156,7 @@ def make_matches(
     """
     n = len(v.t)
     work = work_for(n, rules, room)
-    start, ticket, made = np.zeros(n // rules.teams + 2, np.int64), np.empty(n, np.int64), 0
+    start, ticket, made = np.zeros(n // rules.teams + 2, np.int64), np.empty(n, np.int64), INT64(0)
     left, at = np.flatnonzero(~taken), np.empty(n, np.int64)
     inside, accepts = np.empty(n, np.int64), np.empty(n, np.uint64)
     choosy = len(cells) > 0 and cells[0] > 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from evenmatch.matchmaking.kernel_options import compiled, lean
+from evenmatch.matchmaking.kernel_options import INT64, compiled, lean
 from evenmatch.matchmaking.records import QueueView
 from evenmatch.matchmaking.tickets import Whole
 
@@ -52,7 +52,7 @@ def covers(v: QueueView, room: Whole, own: Whole, team: Whole, number: int, held
     good = True
     for i in range(len(own)):
         if team[i] == number:
-            good = good and add_party(held, room, 1, v, own[i])
+            good = good and add_party(held, room, INT64(1), v, own[i])
     return good
 
 

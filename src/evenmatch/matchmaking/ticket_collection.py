@@ -8,7 +8,7 @@ import numpy as np
 
 from evenmatch.history import Flags, Floats
 from evenmatch.matchmaking.conflict import meets, mixes
-from evenmatch.matchmaking.kernel_options import compiled, lean, merged
+from evenmatch.matchmaking.kernel_options import INT64, compiled, lean, merged
 from evenmatch.matchmaking.pack import fills, has_room
 from evenmatch.matchmaking.records import KernelRules, QueueView
 from evenmatch.matchmaking.roles import add_party, take_back
@@ -106,7 +106,7 @@ def _begin(v: QueueView, hi: Floats, work: CollectionBuffers, first: int) -> Tic
     work.active[0] = first
     work.mark[0] += 1
     work.marked[first] = work.mark[0]
-    seats = t.size + np.int64(0)  # as wide as the sum will be
+    seats = t.size + INT64(0)  # as wide as the sum will be
     return TicketTotals(seats, hi[first], t.high, t.rating_low, t.rating_high, t.waited, t.spread)
 
 
@@ -128,7 +128,7 @@ def _with(s: TicketTotals, t: Any, end: float) -> TicketTotals:  # noqa: ANN401
 def _opens(v: QueueView, work: CollectionBuffers, first: int) -> bool:
     """Count the roles of the first ticket; False if a team has no room for them."""
     work.held[:] = 0
-    return add_party(work.held, work.room, 1, v, first)
+    return add_party(work.held, work.room, INT64(1), v, first)
 
 
 @lean
@@ -234,7 +234,7 @@ def collect(
     s = _begin(v, hi, work, first)
     if lo[first] > v.t[first].low or s.reach < s.top or (rules.roles and not _opens(v, work, first)):
         return 0, -1, False, s
-    bottom, count, gone, neighbours = v.t[first].low, 1, 0, True
+    bottom, count, gone, neighbours = v.t[first].low, INT64(1), 0, True
     for q in range(k + 1, min(len(at), k + SEEN * len(work.active) // AT_HAND)):
         j = at[q]
         t = v.t[j]

@@ -39,7 +39,7 @@ def view_of(queue: Queue, now: int, policy: Policy) -> tuple[QueueView, Whole]:
     check_number("now", now)
     check_policy(policy, "propose")
     order = queue.order()
-    longest = INFINITE if policy.max_wait is None else policy.max_wait
+    longest = INFINITE if policy.max_wait is None else float(policy.max_wait)
     t, expired = np.empty(len(order), WAITING), np.empty(len(order), np.int64)
     visible, given_up = fill_waiting(
         queue.tickets,
