@@ -1,7 +1,10 @@
 """Answers that are given again without the endpoint: always what the endpoint would answer, to nobody else."""
 
 import asyncio
+import gc
 import threading
+import weakref
+from itertools import pairwise
 
 import pytest
 
@@ -83,6 +86,30 @@ def test_standings_that_changed_are_not_answered_from_what_was(service, reader):
     service.record(duel(3, "bob", "ann", "duel"))
     service.view("duel")
     assert [row["player"] for row in reader.get(STANDINGS).json()["items"]] == ["bob", "ann"]
+
+
+@pytest.mark.usefixtures("ladder")
+def test_responses_keep_no_view_of_the_past(service, reader):
+    assert reader.get("/v1/ladders/duel/distribution?bins=7").status_code == 200
+    before = weakref.ref(service.view("duel"))
+    service.record(duel(2, "bob", "ann", "duel"))
+    service.view("duel")
+    assert reader.get("/v1/ladders/duel/distribution?bins=8").status_code == 200
+    gc.collect()
+    assert before() is None
+
+
+@pytest.mark.usefixtures("ladder", "still")
+def test_cached_responses_are_bounded_in_bytes(reader, site, routed):
+    size = len(reader.get(STANDINGS).content)
+    site.answers._most_bytes = 3 * size
+    for number in range(5):
+        assert reader.get(f"{STANDINGS}?number={number}").status_code == 200
+    again = [len(routed)]
+    for number in (4, 3, 2, 0):
+        reader.get(f"{STANDINGS}?number={number}")
+        again.append(len(routed))
+    assert [later - earlier for earlier, later in pairwise(again)] == [0, 0, 0, 1]
 
 
 @pytest.mark.usefixtures("ladder", "still")

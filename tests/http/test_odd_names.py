@@ -1,7 +1,11 @@
 """Names that pass as another player's: operators see them, and a ladder's rule refuses them."""
 
+from contextlib import contextmanager
+
+import disarm
 import pytest
 
+from evenmatch.ledger import name_skeletons
 from evenmatch.ledger.name_skeletons import oddities_of, skeleton_of
 from ledger.sample_matches import duel
 
@@ -13,6 +17,11 @@ ALIKE = [  # of confusables.txt of Unicode TR 39
     ("Ober", "0ber"),
     ("mike", "rnike"),
     ("ann", "Ann"),
+    ("official", "OFFICIAL"),
+    ("ian", "Ian"),
+    ("vip", "VIP"),
+    ("mike", "MIKE"),
+    ("FISH", "\ufb01sh"),  # the ligature
     ("ann", "\uff41nn"),  # full width
     ("ann", "a\u200bnn"),
     ("ann", "\u202eann"),
@@ -66,9 +75,47 @@ def test_names_that_look_different_have_skeletons_of_their_own():
 
 
 def test_unseen_characters_and_mixed_scripts_are_odd_and_nothing_else():
-    assert [oddities_of(name)[:1] for name in UNSEEN] == [["invisible"]] * len(UNSEEN)
-    assert oddities_of(CYRILLIC) == ["mixed-scripts"]
-    assert [oddities_of(name) for name in PLAIN] == [[]] * len(PLAIN)
+    assert [oddities_of(name)[:1] for name in UNSEEN] == [("invisible",)] * len(UNSEEN)
+    assert oddities_of(CYRILLIC) == ("mixed-scripts",)
+    assert [oddities_of(name) for name in PLAIN] == [()] * len(PLAIN)
+
+
+def test_many_emoji_are_judged_one_by_one_and_an_endless_one_is_odd():
+    family = "\U0001f468\u200d\U0001f469\U0001f3fd\u200d\U0001f467\u200d\U0001f466"
+    assert oddities_of(family * 30) == ()
+    assert oddities_of(family * 20 + "a\u200bb" + family * 5) == ("invisible",)
+    assert oddities_of("\u200d".join(["\U0001f468"] * 100)) == ("invisible",)
+
+
+def test_a_skeleton_is_no_longer_than_names_may_be():
+    names = ["\ufdfa" * 250 + end for end in "ab"]  # eighteen letters each
+    assert len(skeleton_of(names[0])) < 256
+    assert skeleton_of(names[0]) == skeleton_of(names[0].upper()) != skeleton_of(names[1])
+
+
+def test_names_are_judged_before_the_transaction(ladder, service, monkeypatch):
+    writing, during = [False], []
+
+    @contextmanager
+    def write(real=service.database.write, **options):
+        with real(**options) as store:
+            writing[0] = True
+            try:
+                yield store
+            finally:
+                writing[0] = False
+
+    def inspected(text, real=disarm.inspect_anomalies):
+        during.append(writing[0])
+        return real(text)
+
+    monkeypatch.setattr(service.database, "write", write)
+    monkeypatch.setattr(disarm, "inspect_anomalies", inspected)
+    monkeypatch.setattr(name_skeletons, "_JUDGED", name_skeletons._JudgedNames())
+    report(ladder, "m2", "\U0001f600" * 20, "\U0001f601" * 20)
+    report(ladder, "m3", "\U0001f602" * 20, "\U0001f603" * 20, ladder="free")
+    assert during
+    assert not any(during)
 
 
 @pytest.mark.parametrize("name", [CYRILLIC, "PaypaI", "rnike", "new\u200b", "new\u202e", "n\u0435w"])

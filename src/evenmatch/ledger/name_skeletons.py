@@ -2,33 +2,96 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
 import unicodedata
+from collections.abc import Iterable
+from typing import NamedTuple
 
 import disarm
 
 ZERO_WIDTH_JOINER = "\u200d"  # part of many emoji; elsewhere disarm reports it
 HIDDEN = {"invisible", "bidi", "smuggled", "control"}  # kinds of anomalies of unseen characters
+PIECES = re.compile(r"(?s).{1,16}(?:(?<=\u200d).|(?=\u200d).)*")
+LONGEST_PIECE = 40  # characters
+LONGEST = 512  # characters of a skeleton; the hash of a longer one takes its place
+REMEMBERED = 16_000_000  # characters of names and skeletons
 WRITTEN_TOGETHER = {"Latin", "Han", "Hiragana", "Katakana", "Hangul", "Bopomofo"}  # UTS 39: highly restrictive
 LOOK_ALIKE, INVISIBLE, MIXED_SCRIPTS = "look-alike", "invisible", "mixed-scripts"
+
+
+class JudgedName(NamedTuple):
+    """The skeleton of a name, and its oddities (INVISIBLE, MIXED_SCRIPTS)."""
+
+    skeleton: str
+    oddities: tuple[str, ...]
+
+
+class _JudgedNames:
+    """Names that are not ASCII and were judged before; all are forgotten when they take too much memory."""
+
+    def __init__(self) -> None:
+        self._names: dict[str, JudgedName] = {}
+        self._characters = 0
+
+    def find(self, name: str) -> JudgedName:
+        """The name judged, now or before."""
+        known = self._names.get(name)
+        if known is None:
+            known = JudgedName(skeleton_of(name), oddities_of(name))
+            if self._characters > REMEMBERED:
+                self._names, self._characters = {}, 0
+            self._names[name] = known
+            self._characters += len(name) + len(known.skeleton)
+        return known
+
+
+_JUDGED = _JudgedNames()
+
+
+def judged(name: str) -> JudgedName:
+    """Judge a name; the result is remembered if that takes long."""
+    return JudgedName(skeleton_of(name), ()) if _is_plain(name) else _JUDGED.find(name)
+
+
+def judge(names: Iterable[str]) -> None:
+    """Judge names before a transaction, in which others would wait: a name of many emoji takes a millisecond."""
+    for name in names:
+        if not name.isascii():
+            _JUDGED.find(name)
 
 
 def skeleton_of(name: str) -> str:
     """A text that is equal for names that look alike, whatever their case. Not for display.
 
-    As TR 39 has it, 0 and O, and 1, l and I are alike, and m is like rn.
+    As TR 39 has it, 0 and O, and 1, l and I are alike, and m is like rn; i is like I, its capital.
     """
-    return disarm.skeleton_key(name, digit_policy="tr39").replace("m", "rn") or name
+    skeleton = disarm.skeleton_key(name, digit_policy="tr39").replace("i", "l").replace("m", "rn") or name
+    return skeleton if len(skeleton) <= LONGEST else hashlib.blake2b(skeleton.encode(errors="replace")).hexdigest()
 
 
-def oddities_of(name: str) -> list[str]:
+def oddities_of(name: str) -> tuple[str, ...]:
     """INVISIBLE for control, zero-width and other unseen characters, MIXED_SCRIPTS for scripts not written together."""
-    if name.isascii() and name.isprintable():
-        return []
-    hidden = {character for character in name if unicodedata.category(character) in ("Cc", "Cf")}
-    oddities = []
-    if hidden - {ZERO_WIDTH_JOINER} or not HIDDEN.isdisjoint(disarm.inspect_anomalies(name).kinds):
-        oddities.append(INVISIBLE)
+    if _is_plain(name):
+        return ()
+    oddities = [INVISIBLE] if _has_unseen(name) else []
     scripts = {str(script.value) for script in disarm.detect_scripts(name)}
     if disarm.is_mixed_script(name) and not scripts <= WRITTEN_TOGETHER:
         oddities.append(MIXED_SCRIPTS)
-    return oddities
+    return tuple(oddities)
+
+
+def _is_plain(name: str) -> bool:
+    return name.isascii() and name.isprintable()
+
+
+def _has_unseen(name: str) -> bool:
+    """Whether a name has unseen characters, or characters joined by ZERO_WIDTH_JOINER that are no emoji."""
+    hidden = {character for character in name if unicodedata.category(character) in ("Cc", "Cf")}
+    if hidden - {ZERO_WIDTH_JOINER}:
+        return True
+    # disarm takes time by the square of the length. A piece ends where no joiner connects it with the next one.
+    pieces = PIECES.findall(name)
+    if max(map(len, pieces), default=0) > LONGEST_PIECE:  # no emoji has as many parts
+        return True
+    return any(not HIDDEN.isdisjoint(disarm.inspect_anomalies(piece).kinds) for piece in dict.fromkeys(pieces))

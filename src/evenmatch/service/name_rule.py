@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from evenmatch.errors import InputError
-from evenmatch.ledger.name_skeletons import INVISIBLE, MIXED_SCRIPTS, oddities_of, skeleton_of
+from evenmatch.ledger.name_skeletons import INVISIBLE, MIXED_SCRIPTS, judged
 from evenmatch.ledger.store import Head, Store
 from evenmatch.ledger.tables import name_checks, player_identities
 from evenmatch.ledger.tables.name_checks import OddName
@@ -28,10 +28,11 @@ class NameRule:
         if settings.names != "refuse":
             return
         known = player_identities.ids_of(store, sorted(set(names)))
-        self._skeletons = {name: skeleton_of(name) for name in set(names) if name not in known}
+        looks = {name: judged(name) for name in set(names) if name not in known}
+        self._skeletons = {name: look.skeleton for name, look in looks.items()}
         alike = name_checks.like_on(store, head, sorted(set(self._skeletons.values())))
         for name, skeleton in self._skeletons.items():
-            oddities = oddities_of(name)
+            oddities = looks[name].oddities
             if oddities:
                 self._objections[name] = f"player name {name!r} {REASONS[oddities[0]]}"
             elif skeleton in alike:

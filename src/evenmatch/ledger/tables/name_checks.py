@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from evenmatch.ledger import schema
-from evenmatch.ledger.name_skeletons import LOOK_ALIKE, oddities_of, skeleton_of
+from evenmatch.ledger.name_skeletons import LOOK_ALIKE, judged
 from evenmatch.ledger.store import Head, Store
 
 _ON_LADDER = "JOIN name n ON n.name = c.name JOIN state s ON s.ladder = ? AND s.generation = ? AND s.player = n.player"
@@ -32,12 +32,12 @@ class OddName(NamedTuple):
 
 def insert(store: Store, names: Sequence[str]) -> None:
     """Judge new names and insert a row for each; a name that another writer has just inserted keeps its row."""
-    skeletons = {name: skeleton_of(name) for name in names}
+    looks = {name: judged(name) for name in names}
     sql = "SELECT skeleton, name FROM name_check WHERE skeleton IN ({})"
-    seen = {row[0]: row[1] for row in store.among(sql, (), sorted(set(skeletons.values())))}
+    seen = {row[0]: row[1] for row in store.among(sql, (), sorted({look.skeleton for look in looks.values()}))}
     rows = []
-    for name, skeleton in skeletons.items():
-        oddities = oddities_of(name)
+    for name, (skeleton, own) in looks.items():
+        oddities = list(own)
         if seen.setdefault(skeleton, name) != name:
             oddities.insert(0, LOOK_ALIKE)
         rows.append((name, skeleton, ",".join(oddities) or None))

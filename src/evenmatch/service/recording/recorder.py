@@ -11,6 +11,7 @@ from evenmatch.compile_notice import load_kernels
 from evenmatch.errors import BadRowsError, ConflictError, EvenmatchError, InputError, RowProblem
 from evenmatch.ledger.database import Database
 from evenmatch.ledger.events import write_body
+from evenmatch.ledger.name_skeletons import judge
 from evenmatch.ledger.plan import Plan
 from evenmatch.ledger.store import Head, Store
 from evenmatch.ledger.tables import checkpoints, corrections, events, player_identities, player_states
@@ -60,6 +61,7 @@ class Recorder:
             return []
         if ladder not in self._plans:
             self._prepare(ladder)
+        judge(reports.player)
         now = self._clock()
         view = self._boards.young(ladder, now) or self._boards.view(ladder, now, fresh=False)
         refused = _too_large(reports, self._limits().on(ladder, view.settings))

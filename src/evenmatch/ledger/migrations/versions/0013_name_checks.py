@@ -43,7 +43,7 @@ def upgrade() -> None:
     while rows := connection.execute(sql, {"player": after[0], "name": after[1], "most": BATCH}).all():
         listed = []
         for _, name in rows:
-            skeleton, oddities = skeleton_of(name), oddities_of(name)
+            skeleton, oddities = skeleton_of(name), list(oddities_of(name))
             if skeleton in seen:
                 oddities.insert(0, LOOK_ALIKE)
             seen.add(skeleton)
