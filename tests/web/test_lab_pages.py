@@ -252,6 +252,16 @@ def test_only_who_is_logged_in_has_the_lab_work(anyone, designer, site):
     other.close()
 
 
+def test_players_start_no_lab_work_with_their_token(site):
+    backend = site.keys.authenticate(site.keys.create("backend", ["queue", "read"])[1])
+    player = Asking(application(site, pages=pages))
+    assert player.post("/login", data={"key": site.tokens.issue(backend, "ann").text}).status_code == 303
+    assert "Log in with a key" in page_text(player, f"{LADDER}/tuning")
+    told = sent(player, f"{LADDER}/tuning", {"system": "elo", "seconds": "20"})
+    assert (told.status_code, "requires a login with a key" in unescape(told.text)) == (403, True)
+    player.close()
+
+
 def test_a_result_is_shown_on_its_own_ladder_alone(anyone, site):
     job = next(one for one in site.jobs.page("6v6", None, 10) if one.kind == "backtest")
     assert anyone.get("/ladders/new/lab/results", params={"job": job.job}).status_code == 404

@@ -114,8 +114,8 @@ def _shared(visit: PageRequest) -> dict[str, object]:
 
 
 async def _begin(visit: PageRequest, kind: str, work: Callable[[Say], Work]) -> Response:
-    """Start a job, or redirect to the running one of this kind. Raises AccessError if not logged in."""
-    if visit.session is None:
+    """Start a job, or redirect to the running one of this kind. Raises AccessError if not logged in with a key."""
+    if visit.session is None or visit.is_player:  # it takes minutes of a processor
         raise AccessError("starting a job in the lab requires a login with a key")
     words, key = visit.shared.lab_cache.words, (visit.ladder, kind)
 
