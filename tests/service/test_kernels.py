@@ -4,6 +4,8 @@ import sys
 import threading
 
 import pytest
+from numba.core.dispatcher import Dispatcher
+from numba.core.types import IntegerLiteral
 
 from evenmatch import rules
 from evenmatch.compile_notice import is_cached
@@ -71,3 +73,19 @@ def test_what_another_processor_left_in_the_cache_does_not_count(monkeypatch):
     codegen = make_matches.targetctx.codegen()
     monkeypatch.setattr(type(codegen), "magic_tuple", lambda self: ("x86_64-unknown-linux-gnu", "i486", "+nothing"))
     assert not is_cached(make_matches)
+
+
+def test_no_kernel_of_the_matchmaker_is_compiled_for_literals_too():
+    load_matchmaker()
+    modules = [module for name, module in sys.modules.items() if name.startswith("evenmatch.matchmaking.")]
+    kernels_of = {
+        one.py_func: one for module in modules for one in vars(module).values() if isinstance(one, Dispatcher)
+    }
+    assert len(kernels_of) > 40
+    literals = {
+        kernel.py_func.__name__: str(signature)
+        for kernel in matchmaking
+        for signature in kernel.signatures
+        if any(isinstance(argument, IntegerLiteral) for argument in signature)
+    }
+    assert literals == {}
