@@ -1,6 +1,11 @@
 """evenmatch move: what it refuses, how it goes on after an interruption, and how it is given up."""
 
 import re
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import chain, count
 from pathlib import Path
@@ -14,6 +19,7 @@ from evenmatch.ledger import table_copy
 from evenmatch.ledger.database import Database
 from evenmatch.ledger.database_url import parse_url
 from evenmatch.ledger.master_secret import VARIABLE, new_secret
+from evenmatch.ledger.schema import METADATA
 from evenmatch.service import move
 from evenmatch.service.service import Service
 from ledger.sample_matches import duel
@@ -21,6 +27,8 @@ from postgres import postgres  # noqa: F401
 
 KINDS = ("sqlite", "postgresql")
 MATCHES = 30
+DEADLINE = 60  # seconds
+TABLES = METADATA.sorted_tables
 ROWS = "FROM event WHERE kind = 'match-recorded'"
 
 
@@ -109,6 +117,83 @@ def test_a_move_that_ends_at_any_transaction_goes_on(run, source, target):
     assert matches_in(target) == MATCHES
     assert record(target) is None
     assert "was moved" in str(record(source))
+
+
+SLOW_MOVE = """
+import time
+from evenmatch.cli import main
+from evenmatch.ledger import table_copy
+insert, table_copy.ROWS = table_copy.copy_rows, 3
+def slowly(source, target, table, counted):
+    insert(source, target, table, lambda rows: (counted(rows), time.sleep(0.02)))
+from evenmatch.service import move
+move.copy_rows = slowly
+main()
+"""
+
+
+def test_a_killed_move_goes_on(run, source, target):
+    """The processes of the other test end in good order; these get SIGKILL. Each takes a second to start."""
+    command = [sys.executable, "-c", SLOW_MOVE, "move", "--from", source, "--to", target]
+    for rows in (4, 60, 120):
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
+            deadline = time.monotonic() + DEADLINE
+            while rows_in(target) < rows:
+                assert process.poll() is None, process.stderr.read()
+                assert time.monotonic() < deadline
+                time.sleep(0.01)
+            process.send_signal(signal.SIGKILL)
+        assert process.returncode == -signal.SIGKILL
+        assert isinstance(record(source), MoveError)
+    ended = run("move", "--from", source, "--to", target)
+    assert ended.code == 0, ended.err
+    assert run("verify", "--db", target).code == 0
+    assert matches_in(target) == MATCHES
+
+
+def rows_in(url):
+    """The number of rows in all tables of a database into which a move copies."""
+    if "://" not in url and not Path(url).exists():
+        return 0
+    database = Database(parse_url(url))
+    try:
+        return 0 if database.version() is None else sum(table_copy.count_rows(database, table) for table in TABLES)
+    finally:
+        database.close()
+
+
+def test_reports_that_were_acknowledged_while_a_move_began_are_in_the_target_once(run, source, target):
+    acknowledged, refused = [], []
+
+    def report():
+        with Service.open(source) as service:
+            for number in range(2000, 2400):
+                try:
+                    service.record(duel(number, *names(number)))
+                    acknowledged.append(f"m{number}")
+                except MoveError:
+                    refused.append(number)
+                    return
+
+    with ThreadPoolExecutor(1) as pool:
+        reporting = pool.submit(report)
+        wait_until(lambda: len(acknowledged) > 5)
+        ended = run("move", "--from", source, "--to", target)
+        reporting.result()
+    assert ended.code == 0, ended.err
+    assert refused, "the move ended after the last report"
+    with Service.open(target) as service:
+        service.record(duel(refused[0], *names(refused[0])))  # sent again, to the new processes
+        with service.database.read() as store:
+            ids = [row[0] for row in store.all(f"SELECT id {ROWS} ORDER BY position")]
+    assert ids == [*(f"m{n}" for n in range(MATCHES)), *acknowledged, f"m{refused[0]}"]
+
+
+def wait_until(is_so):
+    deadline = time.monotonic() + DEADLINE
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
 
 
 @pytest.fixture
