@@ -135,7 +135,7 @@ main()
 def test_a_killed_move_goes_on(run, source, target):
     """The processes of the other test end in good order; these get SIGKILL. Each takes a second to start."""
     command = [sys.executable, "-c", SLOW_MOVE, "move", "--from", source, "--to", target]
-    for rows in (4, 60, 120):
+    for rows in (20, 120):
         with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
             deadline = time.monotonic() + DEADLINE
             while rows_in(target) < rows:
@@ -299,6 +299,48 @@ def test_what_cannot_be_moved_is_refused(run, tmp_path, source):
         assert said in refused.err
     assert not Path(tmp_path / "none.db").exists()
     assert record(source) is None
+
+
+def test_a_role_that_may_not_create_tables_is_refused_and_nothing_is_touched(run, postgres, tmp_path):  # noqa: F811
+    source = str(tmp_path / "old.db")
+    with Service.open(source) as service:
+        service.create_ladder("default", "elo", rules("elo"))
+    url = postgres.fresh_database()
+    database = Database(parse_url(url))
+    with database.write() as store:
+        store.run("REVOKE CREATE ON SCHEMA public FROM PUBLIC")
+        store.run("DROP ROLE IF EXISTS guest")
+        store.run("CREATE ROLE guest LOGIN")
+    database.close()
+    refused = run("move", "--from", source, "--to", url.replace("postgres@", "guest@"))
+    assert refused.code == 3
+    assert "permission denied" in refused.err
+    assert record(source) is None
+
+
+def test_a_move_that_finds_the_disk_full_goes_on_when_there_is_room(run, tmp_path):
+    source, target = str(tmp_path / "old.db"), str(tmp_path / "new.db")
+    with Service.open(source) as service:
+        service.create_ladder("default", "elo", rules("elo"))
+        service.record_many("default", [duel(n, *names(n)) for n in range(MATCHES)])
+    write = Database.write
+
+    @contextmanager
+    def written(database, **options):
+        with write(database, **options) as store:
+            if options.get("durable") is False:  # rows are copied
+                store.run("PRAGMA max_page_count = 1")  # SQLite takes the present size instead
+            yield store
+
+    Database.open(target).close()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Database, "write", written)
+        refused = run("move", "--from", source, "--to", target)
+    assert refused.code == 3
+    assert "the disk is full" in refused.err
+    assert "takes no writes meanwhile: type the same command again to go on" in refused.err
+    assert run("move", "--from", source, "--to", target).code == 0
+    assert matches_in(target) == MATCHES
 
 
 def test_a_database_of_another_version_is_upgraded_first(run, tmp_path):

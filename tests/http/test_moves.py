@@ -5,8 +5,10 @@ import shutil
 
 import pytest
 
+from asgi_client import Asking
 from evenmatch import rules
 from evenmatch.errors import MoveError
+from evenmatch.http.app import application
 from evenmatch.ledger.schema import METADATA
 from evenmatch.service.service import Service
 from full_database import empty_tables, fill
@@ -34,14 +36,21 @@ def target_url(request, tmp_path):
 
 
 @pytest.fixture
+def asking(site):
+    """Asks the application. Its event loop is not watched: what fills the database, and the move, run beside it."""
+    site.kernels.ready.set()
+    made = Asking(application(site))
+    yield made
+    made.close()
+
+
+@pytest.fixture
 def key(site, asking, monkeypatch):
     """The text of a key of the source, in which every table has rows then."""
     return fill(site, asking, monkeypatch)
 
 
-def test_a_full_database_arrives_whole_and_the_old_one_refuses_writes(
-    key, database_url, target_url, service, asking, options
-):
+def test_a_full_database_arrives_whole_and_the_old_one_refuses_writes(key, database_url, target_url, service, asking):
     assert empty_tables(service.database) == set()
     with service.database.write() as store:  # SQLite stores no sign of a zero
         store.run("UPDATE penalty SET strikes = CAST('-0' AS DOUBLE PRECISION)")
@@ -75,7 +84,9 @@ def check_refusals(service, asking, headers):
     assert refused.json()["type"] == "urn:evenmatch:problem:moving"
     assert "moved.db" not in refused.text
     assert asking.get("/v1/ladders", headers=headers).status_code == 200
-    assert asking.get("/readyz").status_code == 503
+    ready = asking.get("/readyz")
+    assert ready.status_code == 503
+    assert ready.json()["detail"] == "the database takes no writes: the database was moved"
 
 
 def rows_of(database):

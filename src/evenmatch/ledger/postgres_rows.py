@@ -137,11 +137,14 @@ class PostgresRows:
             rows: list[Row] = cursor.execute(sql.replace("?", "%b"), values).fetchall()
             return rows
 
-    def stream(self, connection: sa.Connection, sql: str, *values: object) -> Generator[Row, None, None]:
-        """Read the rows as the server sends them, instead of all of them first."""
+    def stream(self, connection: sa.Connection, sql: str, *values: object, at_once: int) -> Generator[Row, None, None]:
+        """Read the rows as the server sends them, instead of all of them first; before libpq 17 each by itself."""
+        from psycopg import capabilities  # noqa: PLC0415 - the driver is an extra
+
         driver: Any = connection.connection.driver_connection
+        size = at_once if capabilities.has_stream_chunked() else 1
         with driver.cursor(binary=True) as cursor:
-            yield from cursor.stream(sql.replace("?", "%b"), values)
+            yield from cursor.stream(sql.replace("?", "%b"), values, size=size)
 
     def run(self, connection: sa.Connection, sql: str, *values: object) -> None:
         """Run the statement on the driver directly, unless it is collected."""

@@ -70,8 +70,11 @@ class Rows(Protocol):
         """Run a SELECT with `?` placeholders and return its rows."""
         ...
 
-    def stream(self, connection: sa.Connection, sql: str, *values: object) -> Generator[Row, None, None]:
-        """Run a SELECT and return its rows one by one; the connection takes no other statement meanwhile."""
+    def stream(self, connection: sa.Connection, sql: str, *values: object, at_once: int) -> Generator[Row, None, None]:
+        """Run a SELECT and return its rows one by one; the connection takes no other statement meanwhile.
+
+        at_once  rows that may be in memory together
+        """
         ...
 
     def run(self, connection: sa.Connection, sql: str, *values: object) -> None:
@@ -148,7 +151,7 @@ class SqliteRows:
         rows: list[Row] = driver.execute(sql, values).fetchall()
         return rows
 
-    def stream(self, connection: sa.Connection, sql: str, *values: object) -> Generator[Row, None, None]:
+    def stream(self, connection: sa.Connection, sql: str, *values: object, at_once: int) -> Generator[Row, None, None]:
         """Read the rows as SQLite finds them."""
         driver: Any = connection.connection.driver_connection
         yield from driver.execute(sql, values)

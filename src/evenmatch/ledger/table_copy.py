@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
-from functools import partial
 
 import sqlalchemy as sa
 
@@ -21,6 +20,8 @@ from evenmatch.ledger.store import Store
 
 ROWS = 10_000  # of a batch at most
 LENGTH = 8_000_000  # of the texts and bytes of a batch; a single row may be longer
+AT_ONCE = 200  # rows that are read together
+LARGE = "checkpoint"  # the table whose rows are read one by one: each has the states of all players
 Counted = Callable[[int], None]  # called with the number of rows of each batch
 
 
@@ -98,7 +99,7 @@ def _rows_after(store: Store, table: sa.Table, key: Row | None) -> Generator[Row
     after = "" if key is None else f" WHERE ({keys}) > ({', '.join('?' * len(key))})"
     columns = ", ".join(column.name for column in table.columns)
     sql = f"SELECT {columns} FROM {table.name}{after} ORDER BY {keys}"
-    return store.rows.stream(store.connection, sql, *(key or ()))
+    return store.rows.stream(store.connection, sql, *(key or ()), at_once=1 if table.name == LARGE else AT_ONCE)
 
 
 def _batches(table: sa.Table, rows: Iterator[Row]) -> Iterator[list[Row]]:
@@ -108,17 +109,12 @@ def _batches(table: sa.Table, rows: Iterator[Row]) -> Iterator[list[Row]]:
     length = 0
     for row in rows:
         batch.append(row)
-        length += sum(map(partial(_length, row), sized))
+        length += sum([len(row[index]) for index in sized if row[index] is not None])
         if len(batch) == ROWS or length >= LENGTH:
             yield batch
             batch, length = [], 0
     if batch:
         yield batch
-
-
-def _length(row: Row, column: int) -> int:
-    value = row[column]
-    return 0 if value is None else len(value)
 
 
 def _keys(table: sa.Table) -> Sequence[str]:
