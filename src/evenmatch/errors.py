@@ -235,6 +235,10 @@ class StoreError(EvenmatchError):
     """
 
 
+class MoveError(StoreError):
+    """The database is being moved to another one or was moved, or a move into it is not finished."""
+
+
 class SecretError(StoreError):
     """The master secret is missing, too short, or not the one that the database was sealed with."""
 

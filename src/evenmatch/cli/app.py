@@ -22,6 +22,7 @@ from evenmatch.cli import (
     key,
     ladder,
     learned,
+    move,
     odds,
     player,
     policies,
@@ -108,6 +109,7 @@ panels: dict[str, dict[str, Callable[..., None]]] = {
         "head": head.command,
         "backup": backup.command,
         "drill": drill.command,
+        "move": move.command,
     },
     SERVICE: {"serve": serve.command, "demo": demo.command},
 }

@@ -62,12 +62,14 @@ def _serve(db: str, given: dict[str, object]) -> None:
         from evenmatch.http import logs
         from evenmatch.http.options import read_options
         from evenmatch.http.server import address_of, listen, serve
+        from evenmatch.service.move import check_served
         from evenmatch.service.service import Service
         from evenmatch.web.app import pages
 
     options = read_options(given)
     listening = listen(options)
     with listening, Service.open(db) as service:
+        check_served(service.database)
         logs.begin(options)
         _note_missing_key(service, db, open_reads=options.open_reads)
         serve(

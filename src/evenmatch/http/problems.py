@@ -18,6 +18,7 @@ from evenmatch.errors import (
     ForbiddenError,
     HostError,
     InputError,
+    MoveError,
     NotYetError,
     RateLimitError,
     StillRunningError,
@@ -55,6 +56,7 @@ TABLE: Sequence[tuple[type[EvenmatchError], ProblemKind]] = (
     (RateLimitError, ProblemKind(429, "too-many-requests", "Too many requests")),
     (AccessError, ProblemKind(401, "unauthorized", "A valid key or token is needed")),
     (BusyError, ProblemKind(503, "busy", "Too much of this waits already")),
+    (MoveError, ProblemKind(503, "moving", "The database is being moved")),
     (StoreError, ProblemKind(503, "database", "The database does not answer")),
     (EvenmatchError, ProblemKind(500, "error", "Something went wrong")),
 )
@@ -83,6 +85,7 @@ OTHERS = {
 BUSY = ProblemKind(503, "busy", "This process has too much to do")
 STARTING = ProblemKind(503, "starting", "This process is getting ready")
 DATABASE_AGAIN = 1  # seconds after which to retry a request that failed because the database did not answer
+MOVED_AGAIN = 10  # seconds, if it is being moved
 
 
 def kind_of(error: EvenmatchError) -> ProblemKind:
@@ -110,7 +113,7 @@ def problem_of(error: EvenmatchError, request_id: str | None = None) -> Problem:
     if isinstance(error, RateLimitError | StillRunningError | BusyError):
         retry = error.retry_after
     elif isinstance(error, StoreError):
-        retry = DATABASE_AGAIN
+        retry = MOVED_AGAIN if isinstance(error, MoveError) else DATABASE_AGAIN
     until = iso_time(error.until) if isinstance(error, NotYetError) else None
     return make_problem(kind, detail, request_id, problems=faults, retry_after=retry, until=until)
 
@@ -146,9 +149,15 @@ def refused_problem(error: EvenmatchError, context: RequestContext) -> Problem:
     """The problem of that response."""
     if isinstance(error, StoreError):
         log.error("database", request=context.id, error=str(error))
-        error = StoreError(
-            "the database does not answer; nothing was partly stored: send the request again with the same id"
-        )
+        if isinstance(error, MoveError):
+            error = MoveError(
+                "the database is being moved or was moved, and this process cannot write to it any more; nothing was "
+                "stored: send the request again with the same id"
+            )
+        else:
+            error = StoreError(
+                "the database does not answer; nothing was partly stored: send the request again with the same id"
+            )
     return problem_of(within(context.ladders, error), context.id)
 
 

@@ -17,7 +17,7 @@ import sqlalchemy as sa
 from sqlalchemy import exc
 from sqlalchemy.engine import URL
 
-from evenmatch.errors import StoreError, UsageError, needing
+from evenmatch.errors import MoveError, StoreError, UsageError, needing
 from evenmatch.ledger.arrays import teach
 from evenmatch.ledger.database_url import parse_url, shown_url
 from evenmatch.ledger.master_secret import MasterSecret
@@ -29,12 +29,14 @@ if TYPE_CHECKING:
     import psycopg
 
 VERSION = "0015"  # of the schema that this code reads and writes: the last script in migrations/versions
+UNFINISHED = "unfinished move"  # the version of a database into which a move copies: no process may open it
 SEALED = "0010"  # the version from which on the secrets of a database are sealed
 IDLE = 1.0  # seconds without use after which a connection is tested before it is used again
 PATIENCE = 60.0  # seconds to wait for another writer
 MIGRATING = 0x6576656E  # key of the advisory lock held during a migration
 TURN = 0.002  # seconds between two attempts to become the only writer of an SQLite file
 YIELD = 0.005  # seconds after a write transaction in which other processes can begin theirs
+MOVING, MOVED = "the database is being moved", "the database was moved"  # begin refusals, see move_marks.py
 DURABLE = ("journal_mode=WAL", "synchronous=FULL", "wal_autocheckpoint=8192", "cache_size=-131072")
 
 # Of a client: seconds, but milliseconds for tcp_user_timeout, until a server that cannot be reached counts as lost.
@@ -134,9 +136,9 @@ class Database:
         try:
             yield
         except exc.DBAPIError as error:
-            raise StoreError(f"{self.shown}: {_explained(error.orig or error)}") from error
+            raise _translated(self.shown, error.orig or error) from error
         except self._engine.dialect.loaded_dbapi.Error as error:  # of a statement executed on the driver directly
-            raise StoreError(f"{self.shown}: {_explained(error)}") from error
+            raise _translated(self.shown, error) from error
         except exc.TimeoutError as error:
             raise StoreError(f"{self.shown}: all connections are in use; try again") from error
 
@@ -167,6 +169,8 @@ class Database:
         version = self.version()
         if version == VERSION:
             return
+        if version == UNFINISHED:
+            raise MoveError(f"{self.shown}: a move into this database is not finished; type `evenmatch move` again")
         if version is not None and version <= SEALED:
             self._upgrade(SEALED)
             self._erase_deleted()  # the version stays SEALED until this is done
@@ -312,9 +316,17 @@ def _check_alive(connection: psycopg.Connection[object], record: sa.pool.Connect
         raise exc.DisconnectionError from error
 
 
+def _translated(shown: str, error: BaseException) -> StoreError:
+    """The error for one of the driver."""
+    text = _explained(error)
+    return (MoveError if text.startswith((MOVING, MOVED)) else StoreError)(f"{shown}: {text}")
+
+
 def _explained(error: BaseException) -> str:
     """Explain a driver error and what to do about it."""
     message = (str(error).strip() or type(error).__name__).splitlines()[0]
+    if message.startswith((MOVING, MOVED)):  # the name of the other database may look like a cause
+        return message
     lower = message.lower()
     causes = {
         ("disk is full", "no space left", "disk full", "could not extend file"): "the disk is full; nothing was "

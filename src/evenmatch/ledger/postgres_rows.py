@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache, lru_cache
 from typing import Any
@@ -19,7 +19,7 @@ AT_ONCE = 5000  # rows per array statement
 COLLECTED = "collected"  # statements of a connection, in its `info`
 _WRITES = re.compile(r"(?:INSERT INTO|UPDATE|DELETE FROM) (\w+)")
 
-_ARRAYS: dict[type, tuple[int, int]] = {
+ARRAYS: dict[type, tuple[int, int]] = {  # the array type of PostgreSQL of a column's type
     sa.BigInteger: arrays.INT8,
     sa.Double: arrays.FLOAT8,
     sa.Text: arrays.TEXT,
@@ -137,6 +137,15 @@ class PostgresRows:
             rows: list[Row] = cursor.execute(sql.replace("?", "%b"), values).fetchall()
             return rows
 
+    def stream(self, connection: sa.Connection, sql: str, *values: object, at_once: int) -> Generator[Row, None, None]:
+        """Read the rows as the server sends them, instead of all of them first; before libpq 17 each by itself."""
+        from psycopg import capabilities  # noqa: PLC0415 - the driver is an extra
+
+        driver: Any = connection.connection.driver_connection
+        size = at_once if capabilities.has_stream_chunked() else 1
+        with driver.cursor(binary=True) as cursor:
+            yield from cursor.stream(sql.replace("?", "%b"), values, size=size)
+
     def run(self, connection: sa.Connection, sql: str, *values: object) -> None:
         """Run the statement on the driver directly, unless it is collected."""
         collected: list[Statement] | None = connection.info.get(COLLECTED)
@@ -196,4 +205,4 @@ def _postgres_insert(table: sa.Table, columns: tuple[str, ...], then: str) -> tu
     """The statement that inserts rows given as one array per column, and the types of these arrays."""
     listed, values = ", ".join(columns), ", ".join("?" * len(columns))
     statement = f"INSERT INTO {table.name} ({listed}) SELECT * FROM unnest({values}) AS new ({listed}){then}"
-    return statement, [_ARRAYS[type(table.c[column].type)] for column in columns]
+    return statement, [ARRAYS[type(table.c[column].type)] for column in columns]

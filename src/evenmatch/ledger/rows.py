@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from itertools import chain
@@ -68,6 +68,13 @@ class Rows(Protocol):
 
     def all(self, connection: sa.Connection, sql: str, *values: object) -> list[Row]:
         """Run a SELECT with `?` placeholders and return its rows."""
+        ...
+
+    def stream(self, connection: sa.Connection, sql: str, *values: object, at_once: int) -> Generator[Row, None, None]:
+        """Run a SELECT and return its rows one by one; the connection takes no other statement meanwhile.
+
+        at_once  rows that may be in memory together
+        """
         ...
 
     def run(self, connection: sa.Connection, sql: str, *values: object) -> None:
@@ -143,6 +150,11 @@ class SqliteRows:
         driver: Any = connection.connection.driver_connection
         rows: list[Row] = driver.execute(sql, values).fetchall()
         return rows
+
+    def stream(self, connection: sa.Connection, sql: str, *values: object, at_once: int) -> Generator[Row, None, None]:
+        """Read the rows as SQLite finds them."""
+        driver: Any = connection.connection.driver_connection
+        yield from driver.execute(sql, values)
 
     def run(self, connection: sa.Connection, sql: str, *values: object) -> None:
         """Run the statement on the driver directly."""

@@ -1,0 +1,121 @@
+"""Copy the rows of a table from one database into another, and compare them, in batches of limited size.
+
+Rows are read in the order of the primary key, so that the last key in the target says how far the copy has come.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing
+
+import sqlalchemy as sa
+
+from evenmatch.ledger.arrays import FLOAT8, pack
+from evenmatch.ledger.database import Database
+from evenmatch.ledger.postgres_rows import ARRAYS
+from evenmatch.ledger.rows import Row
+from evenmatch.ledger.schema import METADATA
+from evenmatch.ledger.store import Store
+
+ROWS = 10_000  # of a batch at most
+LENGTH = 8_000_000  # of the texts and bytes of a batch; a single row may be longer
+AT_ONCE = 200  # rows that are read together
+LARGE = "checkpoint"  # the table whose rows are read one by one: each has the states of all players
+Counted = Callable[[int], None]  # called with the number of rows of each batch
+
+
+def count_rows(database: Database, table: sa.Table) -> int:
+    """The number of rows of a table."""
+    with database.read() as store:
+        count: int = store.all(f"SELECT COUNT(*) FROM {table.name}")[0][0]
+        return count
+
+
+def copy_rows(source: Database, target: Database, table: sa.Table, counted: Counted) -> None:
+    """Copy the rows after the last one that the target has; each batch is a transaction.
+
+    The batches are not durable at once: a later durable transaction of the target makes them so.
+    """
+    columns = [column.name for column in table.columns]
+    with source.read() as reading, closing(_rows_after(reading, table, _last_key(target, table))) as rows:
+        for batch in _batches(table, rows):
+            with target.write(durable=False, patient=True) as store:
+                store.insert(table, columns, batch)
+            counted(len(batch))
+
+
+def digest(database: Database, table: sa.Table, counted: Counted) -> str:
+    """A digest of all rows of a table, equal on both kinds of databases if all values are."""
+    columns = list(table.columns)
+    kinds = [ARRAYS[type(column.type)] for column in columns]
+    total = hashlib.blake2b(", ".join(column.name for column in columns).encode(), digest_size=16)
+    with database.read() as store, closing(_rows_after(store, table, None)) as rows:
+        for batch in _batches(table, rows):
+            for values, kind in zip(zip(*batch, strict=True), kinds, strict=True):
+                # SQLite stores -0.0 as 0.0
+                plain = [None if value is None else value + 0.0 for value in values] if kind == FLOAT8 else values
+                total.update(pack(plain, kind))
+            counted(len(batch))
+    return total.hexdigest()
+
+
+def continue_numbers(source: Database, target: Database, table: sa.Table) -> None:
+    """Let the numbers that the target gives to new rows of a table go on where those of the source ended.
+
+    SQLite needs nothing: it goes on after the highest number in the table.
+    """
+    column = next((column for column in table.columns if column.identity is not None), None)
+    if column is None or target.url.get_backend_name() == "sqlite":
+        return
+    with source.read() as store:
+        last: int = store.all(f"SELECT COALESCE(MAX({column.name}), 0) FROM {table.name}")[0][0]
+        if source.url.get_backend_name() != "sqlite":
+            sequence = store.all("SELECT pg_get_serial_sequence(?, ?)", table.name, column.name)[0][0]
+            given, is_used = store.all(f"SELECT last_value, is_called FROM {sequence}")[0]
+            last = max(last, given if is_used else 0)
+    if last:
+        with target.write() as store:
+            store.all("SELECT setval(pg_get_serial_sequence(?, ?), ?::bigint)", table.name, column.name, last)
+
+
+def analyze(database: Database) -> None:
+    """Let PostgreSQL count what is in its tables, without which it plans statements for empty ones."""
+    if database.url.get_backend_name() != "sqlite":
+        with database.write(patient=True) as store:
+            store.run(f"ANALYZE {', '.join(METADATA.tables)}")
+
+
+def _last_key(database: Database, table: sa.Table) -> Row | None:
+    keys = _keys(table)
+    backwards = ", ".join(f"{key} DESC" for key in keys)
+    with database.read() as store:
+        rows = store.all(f"SELECT {', '.join(keys)} FROM {table.name} ORDER BY {backwards} LIMIT 1")
+    return rows[0] if rows else None
+
+
+def _rows_after(store: Store, table: sa.Table, key: Row | None) -> Generator[Row, None, None]:
+    keys = ", ".join(_keys(table))
+    after = "" if key is None else f" WHERE ({keys}) > ({', '.join('?' * len(key))})"
+    columns = ", ".join(column.name for column in table.columns)
+    sql = f"SELECT {columns} FROM {table.name}{after} ORDER BY {keys}"
+    return store.rows.stream(store.connection, sql, *(key or ()), at_once=1 if table.name == LARGE else AT_ONCE)
+
+
+def _batches(table: sa.Table, rows: Iterator[Row]) -> Iterator[list[Row]]:
+    """Cut rows into batches, at the same rows for equal rows."""
+    sized = [index for index, column in enumerate(table.columns) if isinstance(column.type, sa.Text | sa.LargeBinary)]
+    batch: list[Row] = []
+    length = 0
+    for row in rows:
+        batch.append(row)
+        length += sum([len(row[index]) for index in sized if row[index] is not None])
+        if len(batch) == ROWS or length >= LENGTH:
+            yield batch
+            batch, length = [], 0
+    if batch:
+        yield batch
+
+
+def _keys(table: sa.Table) -> Sequence[str]:
+    return [column.name for column in table.primary_key]
