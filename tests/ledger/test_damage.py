@@ -240,6 +240,48 @@ def test_what_follows_from_the_events_is_mended_by_a_whole_rebuild(kept, what):
     assert ratings(kept) == before
 
 
+DERIVED = ("state", "journal", "checkpoint", "generation")
+
+
+def test_ratings_put_back_to_before_a_ban_differ_from_the_ledger_that_has_it(kept):
+    copies = [f"CREATE TABLE before_{table} AS SELECT * FROM {table}" for table in DERIVED]
+    live = "(SELECT MAX(generation) FROM generation)"
+    run_sql(kept, *copies)
+    kept.correct("default", Ban("c"))
+    banned = ratings(kept)
+    run_sql(
+        kept,
+        *(f"DELETE FROM {table}" for table in DERIVED),
+        *(f"INSERT INTO {table} SELECT * FROM before_{table}" for table in DERIVED),
+        *(f"DROP TABLE before_{table}" for table in DERIVED),
+        f"UPDATE ladder SET generation = {live}",
+    )
+    found = kept.verify("default")
+    assert found.differences == ("the ratings include corrections up to position 9; the last one is at position 10",)
+    assert not found.damage
+    kept.rebuild("default", whole=True)
+    assert kept.verify("default").is_equal
+    assert ratings(kept) == banned
+
+
+def test_earlier_settings_put_back_differ_though_the_last_correction_is_denied_too(kept):
+    earlier = kept.ladder("default").settings
+    kept.change_settings("default", {"title": "Late"})
+    run_sql(kept, "UPDATE ladder SET corrected = 9")
+    assert kept.verify("default").differences == (
+        "the ladder's row says that the last correction is at position 9; it is at position 10",
+    )
+    with kept.database.write() as store:
+        row = sa.text("UPDATE ladder SET settings = :settings")
+        store.connection.execute(row, {"settings": earlier.write()})
+    found = kept.verify("default")
+    assert "the settings in the ladder's row are not those of the event at position 10" in found.differences
+    assert not found.damage
+    kept.rebuild("default", whole=True)
+    assert kept.verify("default").is_equal
+    assert kept.ladder("default").settings.title == "Late"
+
+
 def test_a_torn_state_is_told_to_who_records(kept):
     run_sql(kept, FOLLOWS["a torn state"])
     with pytest.raises(StoreError, match="rebuild --whole"):

@@ -25,9 +25,21 @@ def repair(database: Database, ladder: str) -> None:
         divisions.delete_some(store, head.ladder, divisions.read_damaged(store, head.ladder))
 
 
+def repair_corrected(store: Store, head: Head) -> Head:
+    """Write the position of the last correction into the ladder's row, if it has another one; return the new head.
+
+    A position after the last event stays: it tells that events were removed.
+    """
+    last = corrections.read_last_position(store, head.ladder)
+    if head.corrected == last or head.corrected > head.position:
+        return head
+    ladders.set_corrected(store, head.ladder, last)
+    return head._replace(corrected=last)
+
+
 def last_settings(store: Store, head: Head) -> tuple[int, Settings] | None:
     """The position and the settings of the last event that has settings; None: they are of a later version."""
-    for correction in reversed(corrections.read(store, head, head.corrected)):
+    for correction in reversed(corrections.read(store, head, head.position)):
         settings = correction.body.get("settings")
         if isinstance(settings, dict):
             try:

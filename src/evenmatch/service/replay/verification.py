@@ -81,7 +81,7 @@ def verify(
             return Verification(ladder, head.position, 0, 0, (), head.due, True, (*damage, *names.damage))
         plan = corrections.read_plan(store, head, head.planned)
         roster = Roster.empty(plan.rules_at(1))
-        differences: list[str] = []
+        differences = _compare_corrections(store, head)
         systems, matches, slots = generations.read_systems(store, head.ladder), 0, np.zeros(3, np.int64)
         for stop in [*checkpoints.read_positions(store, head), head.position]:
             for step in replay(store, head._replace(position=stop), plan, roster, progress):
@@ -104,9 +104,24 @@ def verify(
 def _merged(store: Store, head: Head) -> Mapping[int, int] | None:
     """The present player of each merged one by the ladder's corrections; None: they cannot be read."""
     try:
-        return corrections.read_plan(store, head, head.corrected).merged
+        return corrections.read_plan(store, head, head.position).merged
     except StoreError:
         return None
+
+
+def _compare_corrections(store: Store, head: Head) -> list[str]:
+    """Differences between the last correction and the one that the ladder's row and its ratings have as the last."""
+    last = corrections.read_last_position(store, head.ladder)
+    differences = []
+    if head.corrected != last:
+        differences.append(
+            f"the ladder's row says that the last correction is at position {head.corrected}; it is at position {last}"
+        )
+    if head.due is None and head.planned != last:
+        differences.append(
+            f"the ratings include corrections up to position {head.planned}; the last one is at position {last}"
+        )
+    return differences
 
 
 def _compare_lines(store: Store, head: Head, plan: Plan, step: ReplayStep, systems: Mapping[int, str]) -> list[str]:
