@@ -10,7 +10,7 @@ from evenmatch.errors import StoreError
 from evenmatch.ledger.tables import events
 from evenmatch.service.corrections import Ban, Void
 from evenmatch.service.ladder_heads import present_head
-from ledger.sample_matches import duel, ratings
+from ledger.sample_matches import duel, ratings, team_match
 
 
 @pytest.fixture
@@ -226,6 +226,37 @@ def test_names_that_are_not_those_of_the_ledger_are_damage_that_a_rebuild_leaves
     assert any(told in line for line in kept.verify("default").damage)
     kept.rebuild("default", whole=True)
     assert kept.verify("default").damage
+
+
+def exchange(service, *players):
+    """Exchange all names of two players, each of whom has been renamed once."""
+    names = [(name, f"{name}-new") for name in players]
+    ids = [f"(SELECT player FROM name WHERE name = '{old}')" for old, _ in names]
+    shown = "UPDATE player SET name = '{0}', folded = '{0}' WHERE player = (SELECT player FROM name WHERE name = '{0}')"
+    run_sql(
+        service,
+        f"UPDATE name SET player = {ids[0]} + {ids[1]} - player WHERE player IN ({', '.join(ids)})",
+        *(shown.format(new) for _, new in names),
+    )
+
+
+@pytest.fixture(params=[6, 10])
+def renamed(request, service, ladder):
+    """Two teams who met, were renamed, and met again; a fifth of them were reported with their old names then."""
+    names = [f"p{number:02}" for number in range(2 * request.param)]
+    service.record(team_match(1, (1, *names[::2]), (2, *names[1::2])))
+    for name in names:
+        service.rename(name, f"{name}-new")
+    mixed = [name if number % 5 == 3 else f"{name}-new" for number, name in enumerate(names)]
+    service.record(team_match(2, (1, *mixed[::2]), (2, *mixed[1::2])))
+    return service
+
+
+def test_names_that_were_exchanged_are_damage_however_many_names_lead_to_the_players(renamed):
+    assert renamed.verify("default").is_equal
+    exchange(renamed, "p00", "p01")
+    found = renamed.verify("default").damage
+    assert any("'m1' at position 2" in line and "other names" in line for line in found)
 
 
 @pytest.mark.parametrize("what", FOLLOWS)

@@ -11,7 +11,7 @@ from evenmatch.errors import StoreError
 from evenmatch.ledger.block_rating import engine_of
 from evenmatch.ledger.codec import same_bits
 from evenmatch.ledger.database import Database
-from evenmatch.ledger.plan import Plan
+from evenmatch.ledger.plan import Plan, plan_of
 from evenmatch.ledger.roster import MOVES, Roster
 from evenmatch.ledger.store import Head, Store
 from evenmatch.ledger.tables import (
@@ -34,7 +34,7 @@ from evenmatch.service.replay.ledger_replay import (
     replay,
     same_lines,
 )
-from evenmatch.service.replay.name_check import NameCheck
+from evenmatch.service.replay.name_check import NameCheck, renames_of
 from evenmatch.service.replay.repair import settings_difference
 
 
@@ -73,8 +73,8 @@ def verify(
     """
     with database.read() as store:
         head = store.head(ladder)
-        names = NameCheck(store, _merged(store, head))
-        damage = [*damage_of(store, head, names.add_matches)]
+        names = _name_check(store, head)
+        damage = [*damage_of(store, head, names.add_events)]
         if not damage and kept is not None:
             damage += filter(None, [cut_of(store, head, kept)])
         if damage:
@@ -101,12 +101,13 @@ def verify(
         return Verification(ladder, *sizes, different, head.due, same_engine, (*more, *names.damage))
 
 
-def _merged(store: Store, head: Head) -> Mapping[int, int] | None:
-    """The present player of each merged one by the ladder's corrections; None: they cannot be read."""
+def _name_check(store: Store, head: Head) -> NameCheck:
+    """A check of names by the ladder's corrections, or without them if they cannot be read."""
     try:
-        return corrections.read_plan(store, head, head.position).merged
+        listed = corrections.read(store, head, head.position)
+        return NameCheck(store, plan_of(listed).merged, renames_of(listed))
     except StoreError:
-        return None
+        return NameCheck(store, None, {})
 
 
 def _compare_corrections(store: Store, head: Head) -> list[str]:
