@@ -98,6 +98,8 @@ FOLLOWS = {
     "lines": "UPDATE event SET told = (SELECT told FROM event WHERE position = 4) WHERE position = 2",
     "who appeared": "DELETE FROM appearance WHERE player = 1",
     "who did not appear": "INSERT INTO appearance (ladder, player, position) VALUES (1, 4, 2)",
+    "exchanged matches": "UPDATE appearance SET position = 11 - position "
+    "WHERE (player, position) IN (VALUES (2, 5), (3, 6))",
     "unreadable settings": "UPDATE ladder SET settings = 'x'",
     "another title": 'UPDATE ladder SET settings = REPLACE(settings, \'"title": ""\', \'"title": "x"\')',
     "a division": "UPDATE division SET division = division + 1 WHERE player = 1",
