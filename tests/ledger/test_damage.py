@@ -102,6 +102,12 @@ FOLLOWS = {
     "WHERE (player, position) IN (VALUES (2, 5), (3, 6))",
     "unreadable settings": "UPDATE ladder SET settings = 'x'",
     "another title": 'UPDATE ladder SET settings = REPLACE(settings, \'"title": ""\', \'"title": "x"\')',
+    "a season's title": "UPDATE season SET title = 'won by a'",
+    "a season's beginning": "UPDATE season SET opened_at = opened_at + 1",
+    "a season's place": "UPDATE season SET position = 2",
+    "a lost season": "DELETE FROM season",
+    "a season that nobody opened": "INSERT INTO season (ladder, season, title, position, opened_at) "
+    "VALUES (1, 2, 'x', 9, 5)",
     "a division": "UPDATE division SET division = division + 1 WHERE player = 1",
     "whose division": "UPDATE division SET player = 9 WHERE player = 1",
 }
@@ -313,6 +319,27 @@ def test_earlier_settings_put_back_differ_though_the_last_correction_is_denied_t
     kept.rebuild("default", whole=True)
     assert kept.verify("default").is_equal
     assert kept.ladder("default").settings.title == "Late"
+
+
+SEASONS = {
+    "another end": "UPDATE season SET closed_at = closed_at + 1 WHERE season = 1",
+    "an end taken back": "UPDATE season SET closed_at = NULL WHERE season = 1",
+    "the last one lost": "DELETE FROM season WHERE season = 2",
+    "another title": "UPDATE season SET title = 'x' WHERE season = 2",
+}
+
+
+@pytest.mark.parametrize("what", SEASONS)
+def test_seasons_that_are_not_as_they_were_opened_are_mended_by_a_whole_rebuild(kept, clock, what):
+    clock.move(days=1)
+    kept.open_season("default", title="Winter")
+    before = kept.seasons("default")
+    assert kept.verify("default").is_equal
+    run_sql(kept, SEASONS[what])
+    assert kept.verify("default").differences == ("the seasons are not those of the events that opened them",)
+    kept.rebuild("default", whole=True)
+    assert kept.verify("default").is_equal
+    assert kept.seasons("default") == before
 
 
 def test_a_torn_state_is_told_to_who_records(kept):

@@ -35,7 +35,7 @@ from evenmatch.service.replay.ledger_replay import (
     same_lines,
 )
 from evenmatch.service.replay.name_check import NameCheck, renames_of
-from evenmatch.service.replay.repair import settings_difference
+from evenmatch.service.replay.repair import seasons_difference, settings_difference
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ def verify(
                 differences += _compare_checkpoint(store, head, plan, roster)
         if appearances.checksum(store, head.ladder) != tuple(slots.tolist()):
             differences.append("the table of appearances does not agree with the matches")
-        differences += filter(None, [settings_difference(store, head)])
+        differences += filter(None, [settings_difference(store, head), seasons_difference(store, head)])
         if divisions.read_damaged(store, head.ladder):
             differences.append("the divisions of players are not as they were recorded")
         same_engine = head.engine == engine_of(plan.last_rules.system)
