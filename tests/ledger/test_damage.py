@@ -10,7 +10,7 @@ from evenmatch.errors import StoreError
 from evenmatch.ledger.tables import events
 from evenmatch.service.corrections import Ban, Void
 from evenmatch.service.ladder_heads import present_head
-from ledger.sample_matches import duel, ratings
+from ledger.sample_matches import duel, ratings, team_match
 
 
 @pytest.fixture
@@ -98,8 +98,16 @@ FOLLOWS = {
     "lines": "UPDATE event SET told = (SELECT told FROM event WHERE position = 4) WHERE position = 2",
     "who appeared": "DELETE FROM appearance WHERE player = 1",
     "who did not appear": "INSERT INTO appearance (ladder, player, position) VALUES (1, 4, 2)",
+    "exchanged matches": "UPDATE appearance SET position = 11 - position "
+    "WHERE (player, position) IN (VALUES (2, 5), (3, 6))",
     "unreadable settings": "UPDATE ladder SET settings = 'x'",
     "another title": 'UPDATE ladder SET settings = REPLACE(settings, \'"title": ""\', \'"title": "x"\')',
+    "a season's title": "UPDATE season SET title = 'won by a'",
+    "a season's beginning": "UPDATE season SET opened_at = opened_at + 1",
+    "a season's place": "UPDATE season SET position = 2",
+    "a lost season": "DELETE FROM season",
+    "a season that nobody opened": "INSERT INTO season (ladder, season, title, position, opened_at) "
+    "VALUES (1, 2, 'x', 9, 5)",
     "a division": "UPDATE division SET division = division + 1 WHERE player = 1",
     "whose division": "UPDATE division SET player = 9 WHERE player = 1",
 }
@@ -228,6 +236,37 @@ def test_names_that_are_not_those_of_the_ledger_are_damage_that_a_rebuild_leaves
     assert kept.verify("default").damage
 
 
+def exchange(service, *players):
+    """Exchange all names of two players, each of whom has been renamed once."""
+    names = [(name, f"{name}-new") for name in players]
+    ids = [f"(SELECT player FROM name WHERE name = '{old}')" for old, _ in names]
+    shown = "UPDATE player SET name = '{0}', folded = '{0}' WHERE player = (SELECT player FROM name WHERE name = '{0}')"
+    run_sql(
+        service,
+        f"UPDATE name SET player = {ids[0]} + {ids[1]} - player WHERE player IN ({', '.join(ids)})",
+        *(shown.format(new) for _, new in names),
+    )
+
+
+@pytest.fixture(params=[6, 10])
+def renamed(request, service, ladder):
+    """Two teams who met, were renamed, and met again; a fifth of them were reported with their old names then."""
+    names = [f"p{number:02}" for number in range(2 * request.param)]
+    service.record(team_match(1, (1, *names[::2]), (2, *names[1::2])))
+    for name in names:
+        service.rename(name, f"{name}-new")
+    mixed = [name if number % 5 == 3 else f"{name}-new" for number, name in enumerate(names)]
+    service.record(team_match(2, (1, *mixed[::2]), (2, *mixed[1::2])))
+    return service
+
+
+def test_names_that_were_exchanged_are_damage_however_many_names_lead_to_the_players(renamed):
+    assert renamed.verify("default").is_equal
+    exchange(renamed, "p00", "p01")
+    found = renamed.verify("default").damage
+    assert any("'m1' at position 2" in line and "other names" in line for line in found)
+
+
 @pytest.mark.parametrize("what", FOLLOWS)
 def test_what_follows_from_the_events_is_mended_by_a_whole_rebuild(kept, what):
     before = ratings(kept)
@@ -238,6 +277,69 @@ def test_what_follows_from_the_events_is_mended_by_a_whole_rebuild(kept, what):
     kept.rebuild("default", whole=True)
     assert kept.verify("default").is_equal
     assert ratings(kept) == before
+
+
+DERIVED = ("state", "journal", "checkpoint", "generation")
+
+
+def test_ratings_put_back_to_before_a_ban_differ_from_the_ledger_that_has_it(kept):
+    copies = [f"CREATE TABLE before_{table} AS SELECT * FROM {table}" for table in DERIVED]
+    live = "(SELECT MAX(generation) FROM generation)"
+    run_sql(kept, *copies)
+    kept.correct("default", Ban("c"))
+    banned = ratings(kept)
+    run_sql(
+        kept,
+        *(f"DELETE FROM {table}" for table in DERIVED),
+        *(f"INSERT INTO {table} SELECT * FROM before_{table}" for table in DERIVED),
+        *(f"DROP TABLE before_{table}" for table in DERIVED),
+        f"UPDATE ladder SET generation = {live}",
+    )
+    found = kept.verify("default")
+    assert found.differences == ("the ratings include corrections up to position 9; the last one is at position 10",)
+    assert not found.damage
+    kept.rebuild("default", whole=True)
+    assert kept.verify("default").is_equal
+    assert ratings(kept) == banned
+
+
+def test_earlier_settings_put_back_differ_though_the_last_correction_is_denied_too(kept):
+    earlier = kept.ladder("default").settings
+    kept.change_settings("default", {"title": "Late"})
+    run_sql(kept, "UPDATE ladder SET corrected = 9")
+    assert kept.verify("default").differences == (
+        "the ladder's row says that the last correction is at position 9; it is at position 10",
+    )
+    with kept.database.write() as store:
+        row = sa.text("UPDATE ladder SET settings = :settings")
+        store.connection.execute(row, {"settings": earlier.write()})
+    found = kept.verify("default")
+    assert "the settings in the ladder's row are not those of the event at position 10" in found.differences
+    assert not found.damage
+    kept.rebuild("default", whole=True)
+    assert kept.verify("default").is_equal
+    assert kept.ladder("default").settings.title == "Late"
+
+
+SEASONS = {
+    "another end": "UPDATE season SET closed_at = closed_at + 1 WHERE season = 1",
+    "an end taken back": "UPDATE season SET closed_at = NULL WHERE season = 1",
+    "the last one lost": "DELETE FROM season WHERE season = 2",
+    "another title": "UPDATE season SET title = 'x' WHERE season = 2",
+}
+
+
+@pytest.mark.parametrize("what", SEASONS)
+def test_seasons_that_are_not_as_they_were_opened_are_mended_by_a_whole_rebuild(kept, clock, what):
+    clock.move(days=1)
+    kept.open_season("default", title="Winter")
+    before = kept.seasons("default")
+    assert kept.verify("default").is_equal
+    run_sql(kept, SEASONS[what])
+    assert kept.verify("default").differences == ("the seasons are not those of the events that opened them",)
+    kept.rebuild("default", whole=True)
+    assert kept.verify("default").is_equal
+    assert kept.seasons("default") == before
 
 
 def test_a_torn_state_is_told_to_who_records(kept):

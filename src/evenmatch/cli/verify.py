@@ -34,9 +34,9 @@ def command(
 ) -> None:
     """Check the database's files and the chain of events, replay ladders, and compare every rating bit for bit.
 
-    Also compared: players' names with what was reported, merges, settings, divisions, and indexes with rows. The exit
-    code is 0 if all is equal, and 1 if something differs or a rebuild is due. The output says what a rebuild repairs
-    and what only a backup repairs.
+    Also compared: players' names with what was reported, merges, settings, seasons, divisions, and indexes with rows.
+    The exit code is 0 if all is equal, and 1 if something differs or a rebuild is due. The output says what a rebuild
+    repairs and what only a backup repairs.
 
     [bold]Examples[/bold]
 

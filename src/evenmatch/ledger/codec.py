@@ -137,17 +137,26 @@ def digests(
 
     names  of every slot;  slot_start  (M+1,) of each match
     """
-    result = []
-    offsets = slot_start.tolist()
+    bounds = pairwise(slot_start.tolist())
+    return [
+        digest_of(content, names[first:last])
+        for content, (first, last) in zip(contents(packed, rated), bounds, strict=True)
+    ]
+
+
+def contents(packed: PackedMatches, rated: Sequence[bool]) -> list[bytes]:
+    """The content of each match that its digest covers beside the names."""
     head = np.empty((len(rated), 3))
     head[:, 1] = [np.nan if value is None else value for value in packed.duration]
     head[:, 2] = rated
     head.view(np.int64)[:, 0] = packed.played_at
     heads = cut(head.tobytes(), np.arange(len(rated) + 1) * 24)
-    for index, (first, teams, slots) in enumerate(zip(heads, packed.teams, packed.slots, strict=True)):
-        listed = "\0".join(names[offsets[index] : offsets[index + 1]])
-        result.append(hashlib.blake2b(b"".join((first, teams, slots, listed.encode())), digest_size=16).digest())
-    return result
+    return [b"".join(parts) for parts in zip(heads, packed.teams, packed.slots, strict=True)]
+
+
+def digest_of(content: bytes, names: Sequence[str]) -> bytes:
+    """The content digest of a match with one of the `contents` and the names of its slots."""
+    return hashlib.blake2b(content + "\0".join(names).encode(), digest_size=16).digest()
 
 
 def division_checksums(ladder: int, players: Ids, divisions: NDArray[np.integer]) -> Ids:

@@ -134,7 +134,7 @@ class PostgresRows:
         """Run the SELECT on the driver directly, with binary results."""
         driver: Any = connection.connection.driver_connection
         with driver.cursor(binary=True) as cursor:
-            rows: list[Row] = cursor.execute(sql.replace("?", "%b"), values).fetchall()
+            rows: list[Row] = cursor.execute(_native(sql), values).fetchall()
             return rows
 
     def stream(self, connection: sa.Connection, sql: str, *values: object, at_once: int) -> Generator[Row, None, None]:
@@ -151,7 +151,7 @@ class PostgresRows:
         collected: list[Statement] | None = connection.info.get(COLLECTED)
         if collected is None:
             driver: Any = connection.connection.driver_connection
-            driver.execute(sql.replace("?", "%b"), values)
+            driver.execute(_native(sql), values)
         else:
             collected.append((sql, values))
 
@@ -197,7 +197,12 @@ def _as_one(statements: tuple[str, ...]) -> str:
     """One statement of PostgreSQL that does what all of them do."""
     *first, last = statements
     parts = ", ".join(f"w{number} AS ({sql})" for number, sql in enumerate(first))
-    return (f"WITH {parts} {last}" if first else last).replace("?", "%b")
+    return _native(f"WITH {parts} {last}" if first else last)
+
+
+def _native(sql: str) -> str:
+    """The statement with the placeholders of psycopg, to which a percent sign is the beginning of one."""
+    return sql.replace("%", "%%").replace("?", "%b")
 
 
 @cache

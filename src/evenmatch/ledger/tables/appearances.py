@@ -26,11 +26,27 @@ def delete(store: Store, ladder: int) -> None:
     store.run("DELETE FROM appearance WHERE ladder = ?", ladder)
 
 
-def checksum(store: Store, ladder: int) -> tuple[int, int, int]:
-    """The number of the appearances, and the sums of their players and positions."""
-    sql = "SELECT COUNT(*), COALESCE(SUM(player), 0), COALESCE(SUM(position), 0) FROM appearance WHERE ladder = ?"
-    count, players, positions = store.all(sql, ladder)[0]
-    return int(count), int(players), int(positions)
+PRIME = 2**31 - 1
+FACTORS = (1_103_515_245, 1_664_525_807)  # of the player, in the two sums of a checksum
+
+
+def checksum(store: Store, ladder: int) -> tuple[int, ...]:
+    """The checksum of a ladder's appearances, see `checksum_of`."""
+    linear = [f"(player % {PRIME} * {factor} + position) % {PRIME}" for factor in FACTORS]
+    cubes = [f"COALESCE(SUM({term} * {term} % {PRIME} * {term} % {PRIME}), 0)" for term in ("a", "b")]
+    terms = f"SELECT {linear[0]} AS a, {linear[1]} AS b FROM appearance WHERE ladder = ?"
+    return tuple(map(int, store.all(f"SELECT COUNT(*), {', '.join(cubes)} FROM ({terms}) terms", ladder)[0]))
+
+
+def checksum_of(ids: Ids, positions: Ids) -> Ids:
+    """The number of appearances, and two sums over them of a cube in a prime field of player and position.
+
+    Checksums of parts add up. No term exceeds 63 bits. Unlike with plain sums, it also matters which player is paired
+    with which position.
+    """
+    linear = [((ids % PRIME) * factor + positions) % PRIME for factor in FACTORS]
+    cubes = [term * term % PRIME * term % PRIME for term in linear]
+    return np.array([len(ids), *(cube.sum() for cube in cubes)], np.int64)
 
 
 def has_any(store: Store, ladder: int, players: Sequence[int]) -> bool:

@@ -62,6 +62,12 @@ def read_positions(store: Store, ladder: int) -> list[int]:
     return [row[0] for row in store.all("SELECT position FROM correction WHERE ladder = ? ORDER BY position", ladder)]
 
 
+def read_last_position(store: Store, ladder: int) -> int:
+    """The position of the last correction; 0: there is none."""
+    position: int = store.all("SELECT COALESCE(MAX(position), 0) FROM correction WHERE ladder = ?", ladder)[0][0]
+    return position
+
+
 def append(
     store: Store, head: Head, kind: Kind, event_id: str, digest: bytes, body: str, now: int, ids: Ids, ratings: Floats
 ) -> int:
@@ -70,5 +76,6 @@ def append(
     seal = correction_seal(head.seal or FIRST, position, event_id, now, kind.value, body, ids, ratings)
     events.insert_correction(store, head.ladder, position, kind, event_id, digest, body, now, ids, ratings, seal)
     store.insert(schema.correction, ("ladder", "position"), [(head.ladder, position)])
-    ladders.set_corrected(store, head.ladder, position, seal)
+    ladders.set_position(store, head.ladder, position, seal)
+    ladders.set_corrected(store, head.ladder, position)
     return position

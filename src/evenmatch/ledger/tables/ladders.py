@@ -27,14 +27,13 @@ def insert(store: Store, name: str, settings: str, now: int) -> int:
 
 
 def set_position(store: Store, ladder: int, position: int, seal: bytes) -> None:
-    """Set the position and the seal of the last event, a match."""
+    """Set the position and the seal of the last event."""
     store.run("UPDATE ladder SET position = ?, seal = ? WHERE ladder = ?", position, seal, ladder)
 
 
-def set_corrected(store: Store, ladder: int, position: int, seal: bytes) -> None:
-    """Set the position and the seal of the last event, a correction."""
-    sql = "UPDATE ladder SET position = ?, corrected = ?, seal = ? WHERE ladder = ?"
-    store.run(sql, position, position, seal, ladder)
+def set_corrected(store: Store, ladder: int, position: int) -> None:
+    """Set the position of the last correction."""
+    store.run("UPDATE ladder SET corrected = ? WHERE ladder = ?", position, ladder)
 
 
 def set_due(store: Store, ladder: int, position: int) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from evenmatch.ledger import schema
 from evenmatch.ledger.store import Store
+
+FIRST_TITLE = "Season 1"
 
 
 class Season(NamedTuple):
@@ -37,6 +40,13 @@ def insert(store: Store, ladder: int, season: int, title: str, *, position: int,
     """Insert a season that begins after the event at a position."""
     columns = ("ladder", "season", "title", "position", "opened_at")
     store.insert(schema.season, columns, [(ladder, season, title, position, now)])
+
+
+def replace(store: Store, ladder: int, seasons: Sequence[Season]) -> None:
+    """Replace all seasons of a ladder."""
+    store.run("DELETE FROM season WHERE ladder = ?", ladder)
+    columns = ("ladder", "season", "title", "position", "opened_at", "closed_at")
+    store.insert(schema.season, columns, [(ladder, *season) for season in seasons])
 
 
 def set_closed_at(store: Store, ladder: int, season: int, now: int) -> None:

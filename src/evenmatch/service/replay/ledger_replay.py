@@ -23,7 +23,7 @@ from evenmatch.ledger.events import Kind
 from evenmatch.ledger.plan import Plan
 from evenmatch.ledger.roster import Roster
 from evenmatch.ledger.store import Head, Store
-from evenmatch.ledger.tables import checkpoints, events, player_identities
+from evenmatch.ledger.tables import appearances, checkpoints, events, player_identities
 from evenmatch.ledger.tables.events import StoredMatches
 from evenmatch.service.ladders import PlannedCorrection
 
@@ -167,14 +167,14 @@ def begin(store: Store, head: Head, plan: Plan, since: int) -> Roster:
 
 
 def appearance_sums(block: Block) -> NDArray[np.int64]:
-    """The number of appearances and the sums of their players and positions, as a checksum for their table."""
+    """The checksum of the appearances in a block, see `appearances.checksum_of`."""
     sizes = np.diff(block.columns.slot_start[block.columns.team_start])
-    sums = np.array([len(block.ids), block.ids.sum(), (block.positions * sizes).sum()], np.int64)
-    if not block.rated.all():  # only in these can a player be named twice, who appeared once
-        unrated = np.repeat(~block.rated, sizes)
-        pairs = np.stack((block.ids[unrated], np.repeat(block.positions, sizes)[unrated]), axis=1)
-        once = np.unique(pairs, axis=0)
-        sums -= np.array([len(pairs) - len(once), *(pairs.sum(axis=0) - once.sum(axis=0))], np.int64)
+    positions = np.repeat(block.positions, sizes)
+    rated = np.repeat(block.rated, sizes)
+    sums = appearances.checksum_of(block.ids[rated], positions[rated])
+    if not rated.all():  # only in these can a player be named twice, who appeared once
+        once = np.unique(np.stack((block.ids[~rated], positions[~rated]), axis=1), axis=0)
+        sums += appearances.checksum_of(once[:, 0], once[:, 1])
     return sums
 
 

@@ -6,28 +6,33 @@ now must give the digest again.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from itertools import islice, product
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations, islice, product
 
 import numpy as np
 
-from evenmatch.ledger.codec import ID, Ids, PackedMatches, digests
-from evenmatch.ledger.events import Event, Kind
+from evenmatch.ledger.codec import ID, Ids, PackedMatches, contents, digest_of, digests
+from evenmatch.ledger.events import Correction, Event, Kind
 from evenmatch.ledger.store import Store
 from evenmatch.ledger.tables import player_identities
 from evenmatch.ledger.tables.player_identities import Identity
 
-MOST = 2000  # combinations of names tried for a match whose players have several
+MOST = 20_000  # combinations of names tried for a match whose players have several
 
 
 class NameCheck:
     """Collects, event by event, what is wrong with the names of a ladder's players.
 
-    merged  the present player of each merged one, as the ladder's corrections say; None: not known
+    merged   the present player of each merged one, as the ladder's corrections say; None: not known
+    renames  the player by the position of each event that renames one; it does not say to what
     """
 
-    def __init__(self, store: Store, merged: Mapping[int, int] | None) -> None:
-        self._store, self._merged = store, merged
+    def __init__(self, store: Store, merged: Mapping[int, int] | None, renames: Mapping[int, int]) -> None:
+        self._store, self._merged, self._renames = store, merged, renames
+        self._renames_left = Counter(renames.values())  # by player: those that are still to come
+        self._own: dict[int, str] = {}  # the names that players have now
         self._known: dict[int, Identity] = {}
         self._names: dict[int, list[str]] = {}  # by id: the names that lead to the player, the likeliest first
         self.damage: list[str] = []
@@ -44,8 +49,15 @@ class NameCheck:
             if finding is not None:
                 self.damage.append(finding)
             is_open = finding is None and known[player].erased_at is None  # the names of erased players are gone
-            own = known[player].name if is_open else ""
-            self._names[player] = sorted(names, key=lambda name: name != own) if is_open else []
+            self._names[player] = names if is_open else []
+            if is_open:
+                self._own[player] = known[player].name
+                self._sort(player)
+
+    def _sort(self, player: int) -> None:
+        """Put the name that a player has now first, or last while they are still to be renamed."""
+        is_renamed = self._renames_left[player] > 0
+        self._names[player].sort(key=lambda name: (name == self._own.get(player)) == is_renamed)
 
     def _finding(self, player: int, identity: Identity | None, names: Sequence[str]) -> str | None:
         if identity is None:
@@ -65,9 +77,22 @@ class NameCheck:
             return f"player {name!r} is searched as {folded!r}"
         return None
 
-    def add_matches(self, events: Sequence[Event]) -> None:
+    def add_events(self, events: Sequence[Event]) -> None:
         """Check the names of the players of these events, which are whole."""
-        matches = [event for event in events if event.kind == Kind.MATCH]
+        matches: list[Event] = []
+        for event in events:
+            if event.kind == Kind.MATCH:
+                matches.append(event)
+            elif event.position in self._renames:
+                self._add_matches(matches)
+                matches = []
+                player = self._renames[event.position]
+                self._renames_left[player] -= 1
+                if self._renames_left[player] == 0 and player in self._names:
+                    self._sort(player)
+        self._add_matches(matches)
+
+    def _add_matches(self, matches: Sequence[Event]) -> None:
         if not matches:
             return
         packed = [bytes(event.players or b"") for event in matches]
@@ -76,7 +101,7 @@ class NameCheck:
         ends = np.cumsum([0, *(len(players) // ID.itemsize for players in packed)])
         listed = ids.tolist()
         likely = [names[0] if (names := self._names[player]) else "" for player in listed]
-        given = _digests(matches, likely, ends, [bool(event.rated) for event in matches])
+        given = digests(_packed(matches), likely, ends, [bool(event.rated) for event in matches])
         for index, (event, digest) in enumerate(zip(matches, given, strict=True)):
             players = listed[ends[index] : ends[index + 1]]
             if digest != event.digest and all(self._names[player] for player in players):
@@ -84,25 +109,47 @@ class NameCheck:
 
     def _try_others(self, event: Event, players: Sequence[int]) -> None:
         """Look for the names under which the players of a match were reported."""
-        ends = np.array([0, len(players)])
         # A match with two names of one player was reported as rated, and is stored as unrated.
         reported = [True, False] if not event.rated and len(set(players)) < len(players) else [bool(event.rated)]
-        for names in islice(product(*(self._names[player] for player in players)), MOST):
-            if any(_digests([event], names, ends, [rated])[0] == event.digest for rated in reported):
+        tried = contents(_packed([event] * len(reported)), reported)
+        known = [self._names[player] for player in players]
+        for names in islice(_combinations(known), MOST):
+            if any(digest_of(content, names) == event.digest for content in tried):
                 for player, name in zip(players, names, strict=True):  # the same names are likely in the next match
                     self._names[player].sort(key=lambda other: other != name)
                 return
-        count = np.prod([float(len(self._names[player])) for player in players])
-        if count <= MOST:
-            self.damage.append(f"match {event.id!r} at position {event.position} was reported with other names")
+        subject = f"match {event.id!r} at position {event.position}"
+        if math.prod(map(len, known)) <= MOST:
+            self.damage.append(f"{subject} was reported with other names")
+        else:
+            self.damage.append(
+                f"{subject} was reported with none of the {MOST:,} likeliest combinations of its players' names, and "
+                "was possibly reported with other names"
+            )
 
 
-def _digests(matches: Sequence[Event], names: Sequence[str], ends: Ids, rated: Sequence[bool]) -> list[bytes]:
-    """The digests of matches with these names of every slot, reported as rated or not."""
-    packed = PackedMatches(
+def renames_of(corrections: Sequence[Correction]) -> dict[int, int]:
+    """The player by the position of each event that renames one."""
+    renamed = ((event.position, event.body.get("player")) for event in corrections if event.kind == Kind.RENAMED)
+    return {position: player for position, player in renamed if isinstance(player, int)}
+
+
+def _combinations(known: Sequence[Sequence[str]]) -> Iterator[list[str]]:
+    """Every choice of one of the names of each slot: first those with few names that are not the slot's first."""
+    several = [slot for slot, names in enumerate(known) if len(names) > 1]
+    for size in range(len(several) + 1):
+        for slots in combinations(several, size):
+            for others in product(*(known[slot][1:] for slot in slots)):
+                names = [listed[0] for listed in known]
+                for slot, name in zip(slots, others, strict=True):
+                    names[slot] = name
+                yield names
+
+
+def _packed(matches: Sequence[Event]) -> PackedMatches:
+    return PackedMatches(
         [event.played_at or 0 for event in matches],
         [event.duration for event in matches],
         [bytes(event.teams or b"") for event in matches],
         [bytes(event.slots or b"") for event in matches],
     )
-    return digests(packed, names, ends, rated)

@@ -35,7 +35,7 @@ from evenmatch.service.replay.ledger_replay import (
     replay_apart,
     unchanged,
 )
-from evenmatch.service.replay.repair import repair
+from evenmatch.service.replay.repair import repair, repair_corrected
 
 AT_ONCE = 4000  # rows per transaction, so that others can write in between
 COPIED = 10_000  # positions per transaction whose lines are copied, which the database does by itself
@@ -73,6 +73,8 @@ def rebuild(
     while True:
         with database.write() as store:
             head = store.lock(ladder)
+            if whole:
+                head = repair_corrected(store, head)
             plan = corrections.read_plan(store, head, head.corrected)
             if not whole and not is_due(head, plan):
                 return None

@@ -11,7 +11,7 @@ from evenmatch.errors import StoreError
 from evenmatch.ledger.block_rating import engine_of
 from evenmatch.ledger.codec import same_bits
 from evenmatch.ledger.database import Database
-from evenmatch.ledger.plan import Plan
+from evenmatch.ledger.plan import Plan, plan_of
 from evenmatch.ledger.roster import MOVES, Roster
 from evenmatch.ledger.store import Head, Store
 from evenmatch.ledger.tables import (
@@ -34,8 +34,8 @@ from evenmatch.service.replay.ledger_replay import (
     replay,
     same_lines,
 )
-from evenmatch.service.replay.name_check import NameCheck
-from evenmatch.service.replay.repair import settings_difference
+from evenmatch.service.replay.name_check import NameCheck, renames_of
+from evenmatch.service.replay.repair import seasons_difference, settings_difference
 
 
 @dataclass(frozen=True)
@@ -73,15 +73,15 @@ def verify(
     """
     with database.read() as store:
         head = store.head(ladder)
-        names = NameCheck(store, _merged(store, head))
-        damage = [*damage_of(store, head, names.add_matches)]
+        names = _name_check(store, head)
+        damage = [*damage_of(store, head, names.add_events)]
         if not damage and kept is not None:
             damage += filter(None, [cut_of(store, head, kept)])
         if damage:
             return Verification(ladder, head.position, 0, 0, (), head.due, True, (*damage, *names.damage))
         plan = corrections.read_plan(store, head, head.planned)
         roster = Roster.empty(plan.rules_at(1))
-        differences: list[str] = []
+        differences = _compare_corrections(store, head)
         systems, matches, slots = generations.read_systems(store, head.ladder), 0, np.zeros(3, np.int64)
         for stop in [*checkpoints.read_positions(store, head), head.position]:
             for step in replay(store, head._replace(position=stop), plan, roster, progress):
@@ -92,7 +92,7 @@ def verify(
                 differences += _compare_checkpoint(store, head, plan, roster)
         if appearances.checksum(store, head.ladder) != tuple(slots.tolist()):
             differences.append("the table of appearances does not agree with the matches")
-        differences += filter(None, [settings_difference(store, head)])
+        differences += filter(None, [settings_difference(store, head), seasons_difference(store, head)])
         if divisions.read_damaged(store, head.ladder):
             differences.append("the divisions of players are not as they were recorded")
         same_engine = head.engine == engine_of(plan.last_rules.system)
@@ -101,12 +101,28 @@ def verify(
         return Verification(ladder, *sizes, different, head.due, same_engine, (*more, *names.damage))
 
 
-def _merged(store: Store, head: Head) -> Mapping[int, int] | None:
-    """The present player of each merged one by the ladder's corrections; None: they cannot be read."""
+def _name_check(store: Store, head: Head) -> NameCheck:
+    """A check of names by the ladder's corrections, or without them if they cannot be read."""
     try:
-        return corrections.read_plan(store, head, head.corrected).merged
+        listed = corrections.read(store, head, head.position)
+        return NameCheck(store, plan_of(listed).merged, renames_of(listed))
     except StoreError:
-        return None
+        return NameCheck(store, None, {})
+
+
+def _compare_corrections(store: Store, head: Head) -> list[str]:
+    """Differences between the last correction and the one that the ladder's row and its ratings have as the last."""
+    last = corrections.read_last_position(store, head.ladder)
+    differences = []
+    if head.corrected != last:
+        differences.append(
+            f"the ladder's row says that the last correction is at position {head.corrected}; it is at position {last}"
+        )
+    if head.due is None and head.planned != last:
+        differences.append(
+            f"the ratings include corrections up to position {head.planned}; the last one is at position {last}"
+        )
+    return differences
 
 
 def _compare_lines(store: Store, head: Head, plan: Plan, step: ReplayStep, systems: Mapping[int, str]) -> list[str]:
