@@ -3,6 +3,7 @@
 import json
 import shutil
 import socket
+import struct
 import time
 from contextlib import ExitStack
 
@@ -234,3 +235,20 @@ def test_what_repeats_is_counted_in_the_log(wire):
     assert len([line for line in lines if "connection refused" in line or "Invalid HTTP" in line]) <= 4
     assert len([line for line in lines if "too many requests" in line]) == 1
     assert not [line for line in lines if '"status": 429' in line]
+
+
+def test_a_stranger_who_breaks_off_writes_no_traceback(wire):
+    before = len(wire.served.told().splitlines())
+    head = b"POST /login HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nZZ\r\n"
+    with ExitStack() as stack:
+        for path in (b"/readyz", b"/login", b"/v1/openapi.json"):
+            for second in (head, b"GET /login HTTP/1.1\r\nHost: x\r\n\r\n"):
+                for _ in range(5):
+                    connection = stack.enter_context(wire.connect())
+                    connection.sendall(b"GET " + path + b" HTTP/1.1\r\nHost: x\r\n\r\n" + second)
+                    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                    connection.close()
+    with wire.client() as known:
+        wait_for(lambda: 'evenmatch_connections{which="open"} 1.0' in known.get("/metrics").text)
+    lines = wire.served.told().splitlines()[before:]
+    assert [line for line in lines if "Traceback" in line or "Exception in ASGI" in line or '"bug"' in line] == []
