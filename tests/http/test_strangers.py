@@ -57,7 +57,12 @@ def wire(empty_file, tmp_path_factory):
     path = shutil.copy(empty_file, folder / "evenmatch.db")
     with Service.open(str(path)) as service:
         keys = [Keys(service.database, service.clock).create(f"key {at}", ["admin"])[1] for at in range(2)]
-    settings = {"EVENMATCH_HEAD_WITHIN": "2", "EVENMATCH_BODY_MEMORY": "20000000", "EVENMATCH_OPEN_BURST": "500"}
+    settings = {
+        "EVENMATCH_HEAD_WITHIN": "2",
+        "EVENMATCH_BODY_MEMORY": "20000000",
+        "EVENMATCH_OPEN_BURST": "500",
+        "EVENMATCH_OPEN_READS": "true",
+    }
     with Served(str(path), folder, open_files=FILES, **settings) as served:
         made = Wire(served, keys)
         with made.client() as client:
@@ -168,6 +173,32 @@ def test_a_small_body_of_a_stranger_that_does_not_come_is_not_waited_for(wire):
     with wire.connect() as connection:
         connection.sendall(wire.head(500, path=MATCHES, key=""))
         assert first_status(connection) == 401
+
+
+def ask_odds(wire, lines, pieces, pause):
+    """The response to a request for odds without a key, whose body is sent in pieces."""
+    head = b"POST /v1/ladders/duel/odds HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n" + lines + b"\r\n"
+    with wire.connect() as connection:
+        connection.sendall(head if pause else head + b"".join(pieces))
+        for piece in pieces if pause else ():
+            time.sleep(pause)
+            connection.sendall(piece)
+        return received(connection)
+
+
+@pytest.mark.parametrize("pause", [0, 0.05])
+def test_an_open_read_without_a_key_waits_for_its_small_body(wire, pause):
+    body = json.dumps({"teams": [{"players": ["ann"]}, {"players": ["bob"]}]}).encode()
+    declared, chunked = b"Content-Length: %d\r\n" % len(body), b"Transfer-Encoding: chunked\r\n"
+    assert status_of(ask_odds(wire, declared, [body[:9], body[9:]], pause)) == 200
+    assert status_of(ask_odds(wire, chunked, [b"%x\r\n" % len(body), body, b"\r\n0\r\n\r\n"], pause)) == 200
+    assert status_of(ask_odds(wire, declared + b"Authorization: Bearer em_x\r\n", [body], pause)) == 401
+
+
+def test_a_large_body_of_an_open_read_needs_a_key(wire):
+    assert status_of(ask_odds(wire, b"Content-Length: %d\r\n" % (SMALL + 1), [b"{"], 0.05)) == 401
+    chunk = b"%x\r\n" % (SMALL + 1) + b" " * (SMALL + 1) + b"\r\n"
+    assert status_of(ask_odds(wire, b"Transfer-Encoding: chunked\r\n", [chunk], 0.05)) == 413
 
 
 def test_one_key_cannot_hold_all_the_memory_for_bodies(wire):
