@@ -260,7 +260,7 @@ def test_what_repeats_is_counted_in_the_log(wire):
             connection.sendall(b"no HTTP at all\r\n\r\n")
             received(connection)
     with httpx.Client(base_url=wire.served.address) as stranger:
-        statuses = [stranger.get("/v1/ladders").status_code for _ in range(700)]
+        statuses = [stranger.get("/v1/keys").status_code for _ in range(700)]
     assert statuses.count(429) > 100
     lines = wire.served.told().splitlines()[before:]
     assert len([line for line in lines if "connection refused" in line or "Invalid HTTP" in line]) <= 4
