@@ -1,13 +1,16 @@
 """Limits of the HTTP protocol over real sockets: heads, bodies, slow clients, and how many connections there may be."""
 
+import asyncio
 import json
+import logging
+import threading
 import time
 
 import pytest
 
 from evenmatch.http import http_protocol
 from evenmatch.http.http_protocol import HEAD_BYTES, HEADERS, PIPELINED
-from protocol_server import ProtocolServer, echo, received, wait_for
+from protocol_server import ProtocolServer, answer, echo, received, wait_for
 
 GET = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 POST = b"POST / HTTP/1.1\r\nHost: x\r\n"
@@ -166,6 +169,88 @@ def test_a_client_that_sends_many_requests_at_once_is_cut_off(server):
     with server.connect() as connection:
         connection.sendall(GET.replace(b"/", b"/slow", 1) + GET * 10_000)
         assert received(connection) == b""
+
+
+# several requests at once
+
+CHUNKED = POST + b"Transfer-Encoding: chunked\r\n\r\n"
+
+
+class OneAtATime:
+    """Answers /held when it is released, /watched never, and others at once; `ended` lists what was done and why."""
+
+    def __init__(self):
+        self.begun, self.released, self.ended = threading.Event(), threading.Event(), []
+
+    async def __call__(self, scope, receive, send):
+        if scope["path"] == "/held":
+            message = await receive()
+            self.begun.set()
+            while not self.released.is_set():
+                await asyncio.sleep(0.01)
+            await answer(send, b"held")
+        elif scope["path"] == "/watched":
+            await receive()
+            self.begun.set()
+            message = await receive()
+        else:
+            message = await receive()
+            await answer(send, b"at once")
+        self.ended.append((scope["path"], message["type"]))
+
+
+@pytest.fixture
+def held(caplog):
+    """A server of such an application, in whose log there must not be an error."""
+    app = OneAtATime()
+    with caplog.at_level(logging.WARNING), ProtocolServer(app, head_within=60) as serving:
+        serving.app = app
+        yield serving
+    assert [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR] == []
+
+
+@pytest.mark.parametrize(
+    "second",
+    [CHUNKED + b"ZZ\r\n", b"no HTTP at all\r\n\r\n", b"GET http://[ HTTP/1.1\r\nHost: x\r\n\r\n"],
+    ids=["a bad chunk", "no HTTP", "a bad address"],
+)
+def test_the_refusal_of_a_request_is_never_the_response_to_the_one_before(held, second):
+    with held.connect() as connection:
+        connection.sendall(GET.replace(b"/", b"/held", 1))
+        assert held.app.begun.wait(5)
+        connection.sendall(second)
+        assert received(connection) == b""
+    held.app.released.set()
+    wait_for(lambda: held.app.ended == [("/held", "http.request")])
+
+
+def test_a_client_that_hangs_up_is_noticed_by_the_request_that_is_answered(held):
+    with held.connect() as connection:
+        connection.sendall(GET.replace(b"/", b"/watched", 1) + GET)
+        assert held.app.begun.wait(5)
+    wait_for(lambda: held.app.ended == [("/watched", "http.disconnect")])
+
+
+def test_a_response_to_a_client_that_has_hung_up_is_dropped(held):
+    with held.connect() as connection:
+        connection.sendall(GET.replace(b"/", b"/held", 1) + GET)
+        assert held.app.begun.wait(5)
+    wait_for(lambda: len(held.connections) == 0)
+    held.app.released.set()
+    wait_for(lambda: held.app.ended == [("/held", "http.request")])
+
+
+def test_a_second_body_may_arrive_after_the_first_response(held):
+    body = POST + b"Content-Length: 4\r\n\r\n"
+    with held.connect() as connection:
+        connection.sendall(GET.replace(b"/", b"/held", 1) + body + b"ab")
+        assert held.app.begun.wait(5)
+        held.app.released.set()
+        assert connection.recv(1 << 16).endswith(b"held")
+        connection.sendall(b"cd")
+        assert connection.recv(1 << 16).endswith(b"at once")
+        connection.sendall(GET)
+        assert connection.recv(1 << 16).endswith(b"at once")
 
 
 # bodies

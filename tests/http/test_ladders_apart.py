@@ -101,6 +101,7 @@ def test_another_ladder_is_answered_like_one_that_does_not_exist(asking, callers
 def test_jobs_and_webhooks_of_another_ladder_are_answered_like_unknown_ones(asking, callers, hidden):
     for path, method, there, nowhere in (
         ("/v1/jobs/{}", "GET", hidden["job"], "job_0123456789abcdef"),
+        ("/v1/jobs/{}", "DELETE", hidden["job"], "job_0123456789abcdef"),
         ("/v1/webhooks/{}", "DELETE", hidden["webhook"], 77),
         ("/v1/webhooks/{}/deliveries", "GET", hidden["webhook"], 77),
     ):

@@ -81,6 +81,7 @@ def test_a_process_ends_in_time_whatever_clients_and_receivers_do(empty_file, tm
             begun = time.monotonic()
             assert served.stop() == 0
             assert time.monotonic() - begun < WITHIN
+        assert "Exception in ASGI" not in served.told()
     with Service.open(path) as service:
         (sent,) = Webhooks(service).deliveries(1)
         assert (sent.state, sent.attempts) == ("pending", 0)

@@ -3,6 +3,7 @@
 import json
 import shutil
 import socket
+import struct
 import time
 from contextlib import ExitStack
 
@@ -56,7 +57,12 @@ def wire(empty_file, tmp_path_factory):
     path = shutil.copy(empty_file, folder / "evenmatch.db")
     with Service.open(str(path)) as service:
         keys = [Keys(service.database, service.clock).create(f"key {at}", ["admin"])[1] for at in range(2)]
-    settings = {"EVENMATCH_HEAD_WITHIN": "2", "EVENMATCH_BODY_MEMORY": "20000000", "EVENMATCH_OPEN_BURST": "500"}
+    settings = {
+        "EVENMATCH_HEAD_WITHIN": "2",
+        "EVENMATCH_BODY_MEMORY": "20000000",
+        "EVENMATCH_OPEN_BURST": "500",
+        "EVENMATCH_OPEN_READS": "true",
+    }
     with Served(str(path), folder, open_files=FILES, **settings) as served:
         made = Wire(served, keys)
         with made.client() as client:
@@ -169,6 +175,32 @@ def test_a_small_body_of_a_stranger_that_does_not_come_is_not_waited_for(wire):
         assert first_status(connection) == 401
 
 
+def ask_odds(wire, lines, pieces, pause):
+    """The response to a request for odds without a key, whose body is sent in pieces."""
+    head = b"POST /v1/ladders/duel/odds HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n" + lines + b"\r\n"
+    with wire.connect() as connection:
+        connection.sendall(head if pause else head + b"".join(pieces))
+        for piece in pieces if pause else ():
+            time.sleep(pause)
+            connection.sendall(piece)
+        return received(connection)
+
+
+@pytest.mark.parametrize("pause", [0, 0.05])
+def test_an_open_read_without_a_key_waits_for_its_small_body(wire, pause):
+    body = json.dumps({"teams": [{"players": ["ann"]}, {"players": ["bob"]}]}).encode()
+    declared, chunked = b"Content-Length: %d\r\n" % len(body), b"Transfer-Encoding: chunked\r\n"
+    assert status_of(ask_odds(wire, declared, [body[:9], body[9:]], pause)) == 200
+    assert status_of(ask_odds(wire, chunked, [b"%x\r\n" % len(body), body, b"\r\n0\r\n\r\n"], pause)) == 200
+    assert status_of(ask_odds(wire, declared + b"Authorization: Bearer em_x\r\n", [body], pause)) == 401
+
+
+def test_a_large_body_of_an_open_read_needs_a_key(wire):
+    assert status_of(ask_odds(wire, b"Content-Length: %d\r\n" % (SMALL + 1), [b"{"], 0.05)) == 401
+    chunk = b"%x\r\n" % (SMALL + 1) + b" " * (SMALL + 1) + b"\r\n"
+    assert status_of(ask_odds(wire, b"Transfer-Encoding: chunked\r\n", [chunk], 0.05)) == 413
+
+
 def test_one_key_cannot_hold_all_the_memory_for_bodies(wire):
     """Of 20 MB a key may hold half: one such body, and another key's beside it."""
     with ExitStack() as stack:
@@ -228,9 +260,26 @@ def test_what_repeats_is_counted_in_the_log(wire):
             connection.sendall(b"no HTTP at all\r\n\r\n")
             received(connection)
     with httpx.Client(base_url=wire.served.address) as stranger:
-        statuses = [stranger.get("/v1/ladders").status_code for _ in range(700)]
+        statuses = [stranger.get("/v1/keys").status_code for _ in range(700)]
     assert statuses.count(429) > 100
     lines = wire.served.told().splitlines()[before:]
     assert len([line for line in lines if "connection refused" in line or "Invalid HTTP" in line]) <= 4
     assert len([line for line in lines if "too many requests" in line]) == 1
     assert not [line for line in lines if '"status": 429' in line]
+
+
+def test_a_stranger_who_breaks_off_writes_no_traceback(wire):
+    before = len(wire.served.told().splitlines())
+    head = b"POST /login HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nZZ\r\n"
+    with ExitStack() as stack:
+        for path in (b"/readyz", b"/login", b"/v1/openapi.json"):
+            for second in (head, b"GET /login HTTP/1.1\r\nHost: x\r\n\r\n"):
+                for _ in range(5):
+                    connection = stack.enter_context(wire.connect())
+                    connection.sendall(b"GET " + path + b" HTTP/1.1\r\nHost: x\r\n\r\n" + second)
+                    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                    connection.close()
+    with wire.client() as known:
+        wait_for(lambda: 'evenmatch_connections{which="open"} 1.0' in known.get("/metrics").text)
+    lines = wire.served.told().splitlines()[before:]
+    assert [line for line in lines if "Traceback" in line or "Exception in ASGI" in line or '"bug"' in line] == []

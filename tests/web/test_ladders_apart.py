@@ -76,6 +76,18 @@ def test_webhooks_of_another_ladder_are_answered_like_unknown_ones(visitor, hidd
         assert known.replace(f"/{hidden['webhook']}/", "/N/") == unknown.replace("/998/", "/N/")
 
 
+def test_jobs_of_another_ladder_are_answered_like_unknown_ones(visitor, hidden):
+    job, unknown = hidden["job"], "job_0123456789abcdef"
+    lab = [visitor.get(f"/ladders/alpha/lab/results?job={name}") for name in (job, unknown)]
+    cancelled = [
+        visitor.submit("/ladders/alpha/operate/jobs/cancel", on="/ladders/alpha", job=name) for name in (job, unknown)
+    ]
+    for answers in (lab, cancelled):
+        assert answers[0].status_code == answers[1].status_code
+        assert answers[0].status_code in (403, 404)
+        assert words(answers[0].text).replace(job, "JOB") == words(answers[1].text).replace(unknown, "JOB")
+
+
 def test_the_operators_page_tells_of_names_that_look_alike_on_the_ladder(service, visitor):
     service.record(duel(7, "ann", "Bоb", "alpha"))
     page = visitor.get("/ladders/alpha/operate")

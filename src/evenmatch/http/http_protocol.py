@@ -7,21 +7,24 @@ head, for a body, and for a client that does not read.
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from uvicorn.config import Config
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
 from evenmatch.http.connections import Connection, Connections, NoRoomError
 from evenmatch.http.problems import BUSY, OTHERS, ProblemKind, make_problem, respond
 from evenmatch.http.repeated_log import repeated
+from evenmatch.http.request_transport import RequestTransport
 
 HEAD_BYTES, HEADERS = 64 * 1024, 100  # most bytes and lines of a head, and of the trailer of a body in chunks
 PIPELINED = 16  # requests that a client may send before the response to the first
 BODY_CHECKS = 2.0  # seconds between two checks of a slow body
 WRITE_WITHIN = 30.0  # seconds in which a client must read some of its response
+CUT_BEFORE = 0.3  # seconds before uvicorn cancels what still runs as it stops, which leaves a traceback for each
 LINGER = 2.0  # seconds in which a client may read the refusal of a body that it still sends
 LINGER_BYTES = 16 * 2**20  # of the body that are discarded meanwhile
 
@@ -56,9 +59,11 @@ class LimitedProtocol(HttpToolsProtocol):
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
         self._connection: Connection | None = None
+        self._unanswered: deque[RequestResponseCycle] = deque()  # the first is answered now
         self._timer: asyncio.TimerHandle | None = None  # until the head or the body must be there
         self._write_timer: asyncio.TimerHandle | None = None
         self._close_timer: asyncio.TimerHandle | None = None
+        self._stop_timer: asyncio.TimerHandle | None = None
         self._refusal = (400, "this is not valid HTTP/1.1")
         self._in_head, self._in_body, self._is_lingering = True, False, False
         self._has_progress = False  # whether a head began, or some of a body came, in the bytes that are being parsed
@@ -73,7 +78,7 @@ class LimitedProtocol(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in uvicorn
         """Admit the connection, or refuse it."""
         super().connection_made(transport)
-        self._end_of_response = _EndOfResponse(self)
+        self._request_transport = RequestTransport(transport, self.finish)
         try:
             self._connection = self.open_connections.open(self.client[0] if self.client else "?", transport.abort)
         except NoRoomError as error:
@@ -87,10 +92,11 @@ class LimitedProtocol(HttpToolsProtocol):
         """Free everything that the connection holds."""
         if self._connection is not None:
             self.open_connections.close(self._connection)
-        for timer in (self._timer, self._write_timer, self._close_timer):
+        for timer in (self._timer, self._write_timer, self._close_timer, self._stop_timer):
             if timer is not None:
                 timer.cancel()
         self._unset_keepalive_if_required()
+        self._disconnect()
         super().connection_lost(exc)
 
     def finish(self) -> None:
@@ -116,11 +122,17 @@ class LimitedProtocol(HttpToolsProtocol):
             self.transport.abort()
 
     def shutdown(self) -> None:
-        """End the connection, as the server stops: at once, or after the response to the present request."""
+        """End the connection, as the server stops: at once, or after the response to the present request.
+
+        A client that has not sent all of it, or not read the response, is cut off when the time for requests ends.
+        """
         if self.cycle is None or self.cycle.response_complete:
             self.finish()
-        else:
-            self.cycle.keep_alive = False
+            return
+        self.cycle.keep_alive = False
+        if self.config.timeout_graceful_shutdown is not None:
+            left = self.config.timeout_graceful_shutdown - CUT_BEFORE
+            self._stop_timer = self.loop.call_later(left, self.transport.abort)
 
     def timeout_keep_alive_handler(self) -> None:
         """Close a connection without a further request."""
@@ -199,7 +211,8 @@ class LimitedProtocol(HttpToolsProtocol):
             self._connection.is_receiving = True
             self.open_connections.work(self._connection)
         super().on_headers_complete()
-        self.cycle.transport = self._end_of_response  # type: ignore[assignment]
+        self.cycle.transport = self._request_transport  # type: ignore[assignment]
+        self._unanswered.append(self.cycle)
 
     def on_body(self, body: bytes) -> None:
         """Add to the body."""
@@ -217,7 +230,8 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def on_response_complete(self) -> None:
         """Go on with the next request, unless the client still sends a body that is not read."""
-        is_unread = self._in_body
+        self._unanswered.popleft()
+        is_unread = self._in_body and not self._unanswered
         super().on_response_complete()
         if is_unread:
             self.finish()
@@ -291,34 +305,26 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def refuse(self, status: int, detail: str) -> None:
         """Send a problem and close the connection; without a word where it could be taken for another's response."""
-        if self.cycle is not None and not self.cycle.response_complete:
-            if self.cycle.response_started or not self._in_body:
-                self.transport.abort()
-                return
-            self.cycle.disconnected = True
-            self.cycle.message_event.set()
+        is_answering = any(cycle.response_started or not cycle.more_body for cycle in self._unanswered)
+        self._disconnect()
+        if is_answering:
+            self.transport.abort()
+            return
         self.transport.write(_refusal(OTHERS[status], detail))
         self._in_body, self._discarded_most = True, HEAD_BYTES  # whatever still arrives is not read
         self.finish()
+
+    def _disconnect(self) -> None:
+        """Tell the application of each request, not only of the newest as uvicorn does, that the client has gone."""
+        for cycle in self._unanswered:
+            cycle.disconnected = True
+            cycle.message_event.set()
+        self._unanswered.clear()
 
     def note_refusal(self, reason: str) -> None:
         """Count a refusal in the metrics and, once a minute, in the log."""
         self.refused(reason)
         repeated.warning("connection refused", reason=reason, client=self.client[0] if self.client else "?")
-
-
-class _EndOfResponse:
-    """The transport as the end of a request sees it: closing it does not reset a connection that still receives."""
-
-    __slots__ = ("_protocol", "is_closing", "write")
-
-    def __init__(self, protocol: LimitedProtocol) -> None:
-        self._protocol = protocol
-        self.write, self.is_closing = protocol.transport.write, protocol.transport.is_closing
-
-    def close(self) -> None:
-        """Close the connection once the response is sent."""
-        self._protocol.finish()
 
 
 def limited_protocol(

@@ -11,7 +11,7 @@ import re
 from starlette.types import Message, Receive, Scope
 
 from evenmatch.errors import EvenmatchError, RateLimitError
-from evenmatch.http.access import allow, client_of, sender_in_head
+from evenmatch.http.access import allow, client_of, header, sender_in_head
 from evenmatch.http.body_memory import STRANGERS
 from evenmatch.http.connections import Connection
 from evenmatch.http.path_text import is_api
@@ -21,8 +21,9 @@ from evenmatch.http.site import Site
 from evenmatch.service.callers.access import Caller
 
 LARGE = re.compile(r"/v1/ladders/[^/]+/(matches|matches/batch|start-ratings)")  # paths of bodies up to the body limit
+OPEN = re.compile(r"/v1/ladders/[^/]+/odds")  # paths of bodies without a key, where everybody may read
 OTHER = 128 * 1024  # bytes of all other bodies
-SMALL = 64 * 1024  # bytes of a body that arrived with its head; of pages, whose forms strangers fill in
+SMALL = 64 * 1024  # bytes of a body that arrived with its head, and of one that strangers send: forms of pages, OPEN
 MESSAGE = 256  # bytes that a piece of a body costs beside its own
 
 
@@ -66,10 +67,13 @@ class LimitedBody:
             self._held = 0
 
     async def _identify(self) -> None:
-        """Find out who sends the body. Raises BodyRefusedError for a stranger at an endpoint of the API."""
+        """Find out who sends the body. Raises BodyRefusedError for a stranger where a key is required."""
         if not is_api(self._scope["path"]):
             is_stranger = self._connection is None or not self._connection.is_known
             self._sender = STRANGERS if is_stranger else f"address {client_of(self._scope)}"
+            return
+        if self._is_open():
+            self._sender = STRANGERS  # the endpoint counts the request
             return
         try:
             caller = await sender_in_head(self._site, self._scope)
@@ -77,13 +81,18 @@ class LimitedBody:
             raise self._refused(error) from None
         self._caller, self._sender = caller, caller.key or caller.actor
 
+    def _is_open(self) -> bool:
+        """Whether no key is sent, nor needed for this body. A large one needs a key."""
+        is_open = self._site.options.open_reads and OPEN.fullmatch(self._scope["path"]) is not None
+        return is_open and self._declared <= self._small and header(self._scope, b"authorization") is None
+
     def _refused(self, error: EvenmatchError) -> BodyRefusedError:
         return BodyRefusedError(refused_problem(error, context_of(self._scope)))
 
     def _check_size(self, size: int) -> None:
         path, options = self._scope["path"], self._site.options
         limit = options.body_limit
-        if not is_api(path):
+        if not is_api(path) or self._sender == STRANGERS:
             limit = min(limit, SMALL)
         elif not LARGE.fullmatch(path):
             limit = min(limit, OTHER)

@@ -170,6 +170,14 @@ class Jobs:
                 raise UnknownNameError("job", job, jobs.latest_names(store, 20))
         return self._job(row)
 
+    def find_on(self, ladder: str, job: str) -> Job:
+        """The job with this name on a ladder. Raises UnknownNameError, also for a job of another ladder."""
+        with self._database.read() as store:
+            row = jobs.read(store, job)
+        if row is None or row.ladder != ladder:
+            raise UnknownNameError(f"job of ladder {ladder!r}", job, ())
+        return self._job(row)
+
     def latest(self, ladder: str, kind: str) -> Job | None:
         """The job of this kind on a ladder that was started last; None if there is none."""
         with self._database.read() as store:

@@ -15,9 +15,10 @@ from evenmatch.http.models.jobs import JobOut, JobsPage
 from evenmatch.http.page_parameters import Cursor, Limit
 from evenmatch.http.request_context import context_of
 from evenmatch.http.responses import read
-from evenmatch.http.site import site_of
+from evenmatch.http.site import Site, site_of
 from evenmatch.http.task_outcomes import accepted, job_out
 from evenmatch.http.waiting_requests import until
+from evenmatch.service.callers.access import Caller
 from evenmatch.service.callers.audit_entry import AuditEntry
 from evenmatch.service.jobs import Job
 from evenmatch.service.work.tasks import RebuildTask, Task, VerifyTask
@@ -44,6 +45,14 @@ async def _begun(request: Request, task: Task, entry: AuditEntry) -> Response:
     return accepted(job)
 
 
+def _find(site: Site, caller: Caller, job: str) -> Job:
+    """The job with this name. Raises UnknownNameError, also for a job of a ladder that is not the caller's."""
+    current = site.jobs.find(job)
+    if not caller.may("admin", current.ladder):
+        raise UnknownNameError("job", job, ())
+    return current
+
+
 @router.delete("/jobs/{job}", response_model=JobOut, status_code=202, operation_id="cancel_job")
 async def cancel_job(job: str, request: Request, caller: AnyAdmin) -> Response:
     """Cancel a running job: it ends soon and changes nothing, unless it was done just before.
@@ -53,8 +62,7 @@ async def cancel_job(job: str, request: Request, caller: AnyAdmin) -> Response:
     site = site_of(request)
 
     def cancel() -> Job:
-        current = site.jobs.find(job)
-        caller.check("admin", current.ladder)
+        current = _find(site, caller, job)
         return site.jobs.cancel(job, audit_entry(request, caller, "job.cancelled", current.ladder, job))
 
     return accepted(await site.work(cancel))
@@ -67,10 +75,7 @@ async def get_job(job: str, request: Request, caller: AnyAdmin, wait: Wait = 0.0
     context_of(request.scope).waits = wait > 0
 
     async def look() -> Job:
-        current = await site.work(site.jobs.find, job)
-        if not caller.may("admin", current.ladder):  # answered like a job that does not exist
-            raise UnknownNameError("job", job, ())
-        return current
+        return await site.work(_find, site, caller, job)
 
     if wait > 0:
         async with site.waiting.poll(request, caller) as waiter:

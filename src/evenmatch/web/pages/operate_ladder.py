@@ -7,7 +7,7 @@ from typing import cast
 
 from starlette.responses import Response
 
-from evenmatch.errors import UnknownNameError, UsageError
+from evenmatch.errors import UsageError
 from evenmatch.http.task_outcomes import outcome
 from evenmatch.service.callers.audit_entry import correcting
 from evenmatch.service.corrections import Preview
@@ -262,10 +262,8 @@ async def cancel_job(visit: PageRequest) -> Response:
     name = form.get("job", "")
 
     def cancel() -> None:
-        current = visit.site.jobs.find(name)
-        if current.ladder != visit.ladder:
-            raise UnknownNameError(f"job of ladder {visit.ladder!r}", name, ())
-        visit.site.jobs.cancel(name, visit.audit_entry("job.cancelled", visit.ladder, name))
+        job = visit.site.jobs.find_on(visit.ladder, name)
+        visit.site.jobs.cancel(job.job, visit.audit_entry("job.cancelled", visit.ladder, name))
 
     await visit.site.work(cancel)
     return visit.go(address("ladders", visit.ladder, "operate"), "The job is being cancelled.")
