@@ -374,10 +374,12 @@ def test_addresses_of_known_callers_have_a_reserve():
         with server.connect("127.0.0.5") as known:
             assert ask(known, GET.replace(b"/", b"/known", 1)) == 200
         wait_for(lambda: len(server.connections) == 0)
-        strangers = [server.connect("127.0.0.2") for _ in range(5)]
-        for connection in strangers:
-            connection.sendall(slow)
-        time.sleep(0.2)
+        strangers = []
+        for number in range(1, 5):  # one after the other: a connection without a request would make room for the next
+            strangers.append(server.connect("127.0.0.2"))
+            strangers[-1].sendall(slow)
+            wait_for(lambda number=number: len(server.connections) == number and not server.connections._idle_strangers)
+        strangers.append(server.connect("127.0.0.2"))
         with server.connect("127.0.0.5") as known:
             assert ask(known) == 200
         assert [status_of(connection.recv(1 << 16)) for connection in strangers] == [200] * 4 + [503]

@@ -261,7 +261,7 @@ def test_what_repeats_is_counted_in_the_log(wire):
             received(connection)
     with httpx.Client(base_url=wire.served.address) as stranger:
         statuses = [stranger.get("/v1/keys").status_code for _ in range(700)]
-    assert statuses.count(429) > 100
+    assert statuses.count(429) > 30
     lines = wire.served.told().splitlines()[before:]
     assert len([line for line in lines if "connection refused" in line or "Invalid HTTP" in line]) <= 4
     assert len([line for line in lines if "too many requests" in line]) == 1
