@@ -99,6 +99,15 @@ def test_responses_keep_no_view_of_the_past(service, reader):
     assert before() is None
 
 
+@pytest.mark.usefixtures("ladder")
+def test_a_response_is_out_of_date_when_there_is_no_view_at_all(service, reader, routed):
+    for _ in range(2):
+        assert reader.get(STANDINGS).status_code == 200
+        service._boards.forget("duel")
+        gc.collect()
+    assert len(routed) == 2
+
+
 @pytest.mark.usefixtures("ladder", "still")
 def test_cached_responses_are_bounded_in_bytes(reader, site, routed):
     size = len(reader.get(STANDINGS).content)

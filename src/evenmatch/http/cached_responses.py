@@ -68,7 +68,8 @@ class CachedResponses:
         cached = self._cached.get(address)
         if cached is None:
             return None
-        if young(cached.ladder) is not cached.view():
+        view = cached.view()
+        if view is None or young(cached.ladder) is not view:  # both are None when neither is there any more
             self._remove(address)
             return None
         self._cached.move_to_end(address)
