@@ -61,6 +61,7 @@ def wire(empty_file, tmp_path_factory):
         "EVENMATCH_HEAD_WITHIN": "2",
         "EVENMATCH_BODY_MEMORY": "20000000",
         "EVENMATCH_OPEN_BURST": "500",
+        "EVENMATCH_OPEN_RATE": "1",  # so that a slow machine does not fill it up again between requests
         "EVENMATCH_OPEN_READS": "true",
     }
     with Served(str(path), folder, open_files=FILES, **settings) as served:
@@ -261,7 +262,7 @@ def test_what_repeats_is_counted_in_the_log(wire):
             received(connection)
     with httpx.Client(base_url=wire.served.address) as stranger:
         statuses = [stranger.get("/v1/keys").status_code for _ in range(700)]
-    assert statuses.count(429) > 30
+    assert statuses.count(429) > 100
     lines = wire.served.told().splitlines()[before:]
     assert len([line for line in lines if "connection refused" in line or "Invalid HTTP" in line]) <= 4
     assert len([line for line in lines if "too many requests" in line]) == 1

@@ -144,7 +144,7 @@ class PostgresRows:
         driver: Any = connection.connection.driver_connection
         size = at_once if capabilities.has_stream_chunked() else 1
         with driver.cursor(binary=True) as cursor:
-            yield from cursor.stream(sql.replace("?", "%b"), values, size=size)
+            yield from cursor.stream(_native(sql), values, size=size)
 
     def run(self, connection: sa.Connection, sql: str, *values: object) -> None:
         """Run the statement on the driver directly, unless it is collected."""
