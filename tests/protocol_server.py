@@ -73,6 +73,16 @@ def received(connection):
     return b"".join(pieces)
 
 
+def received_until(connection, ending):
+    """What a connection receives up to this ending, however many pieces it arrives in."""
+    text = b""
+    while not text.endswith(ending):
+        piece = connection.recv(1 << 16)
+        assert piece, text
+        text += piece
+    return text
+
+
 async def whole_body(receive):
     """The body of a request; None if the client hung up."""
     body = b""
