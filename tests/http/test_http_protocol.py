@@ -177,7 +177,7 @@ CHUNKED = POST + b"Transfer-Encoding: chunked\r\n\r\n"
 
 
 class OneAtATime:
-    """Answers /held when it is released, /watched never, and others at once; `ended` lists what was done and why."""
+    """Answers /held when it is released, /watched never, others once the body is read; `ended`: what ended, and why."""
 
     def __init__(self):
         self.begun, self.released, self.ended = threading.Event(), threading.Event(), []
@@ -194,7 +194,9 @@ class OneAtATime:
             self.begun.set()
             message = await receive()
         else:
-            message = await receive()
+            message = {"type": "http.request", "more_body": True}
+            while message.get("more_body", False):
+                message = await receive()
             await answer(send, b"at once")
         self.ended.append((scope["path"], message["type"]))
 
@@ -246,9 +248,12 @@ def test_a_second_body_may_arrive_after_the_first_response(held):
         connection.sendall(GET.replace(b"/", b"/held", 1) + body + b"ab")
         assert held.app.begun.wait(5)
         held.app.released.set()
-        assert received_until(connection, b"at once").count(b"held") == 1
+        assert received_until(connection, b"held").count(b"HTTP/1.1 200") == 1
         connection.sendall(b"cd" + GET)
-        assert received_until(connection, b"at once").count(b"HTTP/1.1 200") == 1
+        text = received_until(connection, b"at once")
+        if text.count(b"at once") == 1:
+            text += received_until(connection, b"at once")
+        assert text.count(b"HTTP/1.1 200") == text.count(b"at once") == 2
 
 
 # bodies
