@@ -2,6 +2,7 @@
 
 import os
 import signal
+import threading
 import time
 
 import pytest
@@ -12,7 +13,9 @@ from crash.numbered_matches import LADDER, numbered_match
 from crash.plain_sql import check_events
 from databases import emptied_on_server
 from evenmatch import rules
+from evenmatch.errors import StoreError
 from evenmatch.ledger.database import IDLE_LIMIT
+from evenmatch.ledger.tables import change_locks
 from evenmatch.service.service import Service
 from postgres import Postgres
 
@@ -45,3 +48,44 @@ def test_others_record_within_five_seconds_while_a_writer_is_frozen(url: str, wr
             assert child.next() == "recorded"
         assert check_events(url, {"m0", "m1", "m2", "m3"}).count("match-recorded") == 4
         assert service.verify(LADDER).is_equal
+
+
+@pytest.mark.parametrize(
+    "take", [lambda store: store.lock(LADDER), lambda store: change_locks.lock(store, 1)], ids=["ladder", "changes"]
+)
+def test_transactions_of_a_frozen_process_that_wait_for_one_lock_stop_others_for_five_seconds_in_all(url, take):
+    """Each gets the lock when the server ends the one before, and does no more than that: its process is frozen."""
+    with Service.open(url) as service:
+        service.create_ladder(LADDER, "elo", rules("elo"))
+        assert service.record(numbered_match(3)).rated
+        with service.database.write() as store:
+            change_locks.lock(store, 1)  # its row is there from now on
+        over, ended = threading.Event(), []
+
+        def wait_for_the_lock(begun):
+            try:
+                with service.database.write() as store:
+                    begun.set()
+                    take(store)
+                    over.wait(60)
+                    store.heads()
+            except StoreError as error:
+                ended.append(str(error))
+
+        threads = []
+        begin = time.monotonic()
+        for _ in range(3):
+            begun = threading.Event()
+            threads.append(threading.Thread(target=wait_for_the_lock, args=(begun,), daemon=True))
+            threads[-1].start()
+            assert begun.wait(10)
+            time.sleep(0.2)  # until it has the lock, or waits for it
+        with service.database.write() as store:
+            take(store)
+            took = time.monotonic() - begin
+        over.set()
+        for thread in threads:
+            thread.join(30)
+        assert IDLE_LIMIT - 1.0 < took < RECOVERY
+        assert len(ended) >= 2  # those that came before this one
+        assert all("sent again" in text for text in ended), ended

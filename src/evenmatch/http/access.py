@@ -13,7 +13,7 @@ from evenmatch.errors import AccessError, HostError, RateLimitError, StoreError,
 from evenmatch.http.connections import Connection, client_address
 from evenmatch.http.path_text import is_text
 from evenmatch.http.request_context import context_of
-from evenmatch.http.site import ALL, Site, site_of
+from evenmatch.http.site import ALL, Site, anonymous_client, site_of
 from evenmatch.service.callers import signing
 from evenmatch.service.callers.access import ANYONE, Caller
 from evenmatch.service.callers.signing import SignedRequest
@@ -172,7 +172,9 @@ def allow(site: Site, scope: Scope, caller: Caller) -> None:
     if caller is not ANYONE:
         recognise(scope)
     if caller is ANYONE:
-        context.allowance = site.open_limit.take(client_of(scope))
+        client = client_of(scope)
+        context.allowance = site.open_limit.take(client)
+        anonymous_client.set(client)
     elif caller.player is None:
         context.allowance = site.key_limit.take(caller.key)
     else:

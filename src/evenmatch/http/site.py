@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
@@ -16,7 +17,7 @@ from evenmatch.http.allowed_hosts import AllowedHosts
 from evenmatch.http.body_memory import BodyMemory
 from evenmatch.http.cached_responses import CachedResponses
 from evenmatch.http.connections import Connections
-from evenmatch.http.ladder_threads import LadderThreads
+from evenmatch.http.limited_threads import LimitedThreads
 from evenmatch.http.logs import log
 from evenmatch.http.metrics import HttpMetrics
 from evenmatch.http.options import Options
@@ -62,6 +63,8 @@ REPORT_LIMIT = 15.0  # seconds after which a report, or a request to a queue, is
 CALL_LIMIT = 60.0  # seconds after which any other request is, unless its work may take longer
 ALL = ""  # in place of a ladder, for requests of all ladders that share a transaction
 THREADS = 16  # for blocking calls; the connection pool keeps eight connections open and adds more under load
+anonymous_client: ContextVar[str | None] = ContextVar("anonymous_client", default=None)
+"""The client address of the request of this task; None: its caller has a key, a token or a session."""
 
 
 @dataclass
@@ -83,7 +86,8 @@ class Site:
     connections: Connections
     metrics: HttpMetrics = field(default_factory=HttpMetrics)
     threads: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(THREADS, "evenmatch"))
-    ladder_threads: LadderThreads = field(default_factory=LadderThreads)
+    ladder_threads: LimitedThreads = field(default_factory=lambda: LimitedThreads("ladder", THREADS, 2, 32))
+    anonymous_threads: LimitedThreads = field(default_factory=lambda: LimitedThreads("address", 4, 2, 64))
     answers: CachedResponses = field(default_factory=CachedResponses)
     ticket_notifications: TicketNotifications = field(default_factory=TicketNotifications)
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
@@ -139,10 +143,18 @@ class Site:
     async def work(self, function: Callable[..., T], *arguments: object, within: float | None = CALL_LIMIT) -> T:
         """Call a blocking function in a worker thread and return its result.
 
+        Anonymous requests have threads of their own, few for each address: they must not slow down all others.
+
         within  None: it may take as long as it needs
-        Raises StoreError if it takes longer; a call that has begun goes on.
+        Raises StoreError if it takes longer (a call that has begun goes on), BusyError if too many of an anonymous
+        client wait.
         """
-        running = asyncio.get_running_loop().run_in_executor(self.threads, function, *arguments)
+        client = anonymous_client.get()
+        running: Awaitable[T]
+        if client is None:
+            running = asyncio.get_running_loop().run_in_executor(self.threads, function, *arguments)
+        else:
+            running = self.anonymous_threads.work(client, function, *arguments)
         try:
             async with asyncio.timeout(within):
                 return await running
@@ -161,6 +173,7 @@ class Site:
     def close(self) -> None:
         """Wait for the calls in worker threads."""
         self.ladder_threads.shutdown()
+        self.anonymous_threads.shutdown()
         self.threads.shutdown(wait=True)
 
     def _record(self, ladder: str, batches: Sequence[ReportBatch]) -> list[list[Outcome]]:

@@ -17,6 +17,7 @@ Statement = tuple[str, tuple[object, ...]]  # SQL with `?` placeholders, and the
 
 AT_ONCE = 5000  # rows per array statement
 COLLECTED = "collected"  # statements of a connection, in its `info`
+_IDLE_LIMIT = "idle_in_transaction_session_timeout"
 _WRITES = re.compile(r"(?:INSERT INTO|UPDATE|DELETE FROM) (\w+)")
 
 ARRAYS: dict[type, tuple[int, int]] = {  # the array type of PostgreSQL of a column's type
@@ -35,6 +36,13 @@ _POSTGRES_TYPES: dict[type, str] = {
 
 class PostgresRows:
     """PostgreSQL: rows are sent as one array per column, or with COPY if there are many."""
+
+    # Several transactions of a frozen process may wait for one lock, which each then holds for the limit.
+    shorten_idle_limit = (
+        f"set_config('{_IDLE_LIMIT}', (1000 * extract(epoch FROM greatest("
+        f"current_setting('{_IDLE_LIMIT}')::interval - (clock_timestamp() - statement_timestamp()), "
+        f"current_setting('{_IDLE_LIMIT}')::interval / 6)))::bigint::text, true)"
+    )
 
     def insert(self, connection: sa.Connection, table: sa.Table, columns: Sequence[str], rows: Sequence[Row]) -> None:
         """Use arrays, or COPY for many rows, which is then twice as fast."""
@@ -108,8 +116,9 @@ class PostgresRows:
         driver: Any = connection.connection.driver_connection
         with ClientCursor(driver) as cursor:
             locking = "SELECT pg_advisory_xact_lock_shared(%s); SELECT 1 FROM ladder WHERE name = %s FOR UPDATE; "
-            cursor.execute(locking + sql.replace("?", "%s"), (NAMES, ladder, *values))
-            for _ in range(2):
+            selects = f"SELECT {self.shorten_idle_limit}; {sql}".replace("?", "%s")
+            cursor.execute(locking + selects, (NAMES, ladder, *values))
+            for _ in range(3):
                 cursor.nextset()
             rows: list[Row] = cursor.fetchall()
             return rows

@@ -15,7 +15,13 @@ Row = tuple[Any, ...]
 
 
 class Rows(Protocol):
-    """The operations that SQLite and PostgreSQL implement differently."""
+    """The operations that SQLite and PostgreSQL implement differently.
+
+    shorten_idle_limit  an SQL expression that shortens the server's limit on how long the transaction may be idle by
+                        the time that its statement has waited for a lock, to a sixth at most
+    """
+
+    shorten_idle_limit: str
 
     def insert(self, connection: sa.Connection, table: sa.Table, columns: Sequence[str], rows: Sequence[Row]) -> None:
         """Insert rows with these columns."""
@@ -84,6 +90,8 @@ class Rows(Protocol):
 
 class SqliteRows:
     """SQLite: small statements are cheap, and there is only one writing transaction at a time."""
+
+    shorten_idle_limit = "NULL"  # there is no server
 
     def insert(self, connection: sa.Connection, table: sa.Table, columns: Sequence[str], rows: Sequence[Row]) -> None:
         """Use prepared statements with several rows each."""

@@ -11,13 +11,13 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Match, Route, Router
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from evenmatch.errors import AccessError, EvenmatchError, ForbiddenError, HostError, UnknownNameError
+from evenmatch.errors import AccessError, BusyError, EvenmatchError, ForbiddenError, HostError, UnknownNameError
 from evenmatch.http import path_text
 from evenmatch.http.access import check_host
 from evenmatch.http.logs import log
 from evenmatch.http.problems import kind_of
 from evenmatch.http.request_context import BodyRefusedError, context_of
-from evenmatch.http.site import Site
+from evenmatch.http.site import Site, anonymous_client
 from evenmatch.service.callers.sessions import Session
 from evenmatch.service.queries.visibility import Visibility
 from evenmatch.web.assets import send_asset
@@ -145,6 +145,8 @@ async def error_page(visit: PageRequest, error: EvenmatchError, page: PageRoute 
     """Return the error page; redirect a GET that requires a login to the login page."""
     error = error.error if isinstance(error, FieldError) else error
     kind = kind_of(error)
+    if isinstance(error, BusyError):
+        anonymous_client.set(None)  # there is no thread for a page of an anonymous visitor
     if isinstance(error, HostError):  # the page shows nothing of the site
         return await visit.show("error", {"title": kind.title, "told": str(error), "meant": None}, kind.status)
     meant = _suggestion(visit, error)
@@ -160,7 +162,7 @@ async def error_page(visit: PageRequest, error: EvenmatchError, page: PageRoute 
         meant = ("Log in again", address("login", to=after_login)) if visit.session is None else None
     title = "That is not allowed" if kind.status == 403 else kind.title
     message = str(error)
-    if kind.status >= 500:
+    if kind.status >= 500 and not isinstance(error, BusyError):
         log.error("page", request=visit.request_id, error=message)
         message = f"{kind.title}. Nothing was changed: try again."
     values = {

@@ -8,7 +8,7 @@ from evenmatch.ledger.store import Store
 
 _ADVANCE = (
     "INSERT INTO line (ladder, change) VALUES (?, ?) "
-    "ON CONFLICT (ladder) DO UPDATE SET change = line.change + excluded.change RETURNING change"
+    "ON CONFLICT (ladder) DO UPDATE SET change = line.change + excluded.change RETURNING change, {}"
 )
 
 
@@ -17,7 +17,7 @@ def advance(store: Store, ladder: int, count: int) -> int:
 
     Numbers ascend in commit order, so a reader who has seen a change has seen all changes before it.
     """
-    last: int = store.all(_ADVANCE, ladder, count)[0][0]
+    last: int = store.all(_ADVANCE.format(store.rows.shorten_idle_limit), ladder, count)[0][0]
     return last - count + 1
 
 

@@ -6,14 +6,14 @@ import threading
 import pytest
 
 from evenmatch.errors import BusyError
-from evenmatch.http.ladder_threads import LadderThreads
+from evenmatch.http.limited_threads import LimitedThreads
 
 SLOWEST = 10.0
 
 
 @pytest.fixture
 def threads():
-    made = LadderThreads(threads=3, at_once=2, longest=4)
+    made = LimitedThreads("ladder", threads=3, at_once=2, longest=4)
     yield made
     made.shutdown()
 

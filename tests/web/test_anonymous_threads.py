@@ -1,0 +1,48 @@
+"""Requests without a key have few threads of their own, so that they do not slow down reports and logged-in users."""
+
+import asyncio
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+ADDRESS = "127.0.0.1"  # of the client in these tests
+AT_ONCE, WAITING = 2, 64
+
+
+@pytest.fixture
+def occupied(site, anyone):
+    """Occupies calls of this address until the returned event is set."""
+    released, calls = threading.Event(), []
+
+    def occupy(count):
+        for _ in range(count):
+            call = site.anonymous_threads.work(ADDRESS, released.wait, 60)
+            calls.append(asyncio.run_coroutine_threadsafe(call, anyone.loop))
+        return released
+
+    yield occupy
+    released.set()
+    assert [call.result(30) for call in calls] == [True] * len(calls)
+
+
+@pytest.mark.parametrize("path", ["/ladders/league", "/v1/ladders/league/players/ann", "/v1/ladders/league/matches"])
+def test_an_anonymous_request_waits_for_others_of_its_address_alone(anyone, operator, league, occupied, path):
+    released = occupied(AT_ONCE)
+    with ThreadPoolExecutor(1) as thread:
+        waiting = thread.submit(anyone.get, path)
+        assert operator.get("/ladders/league").status_code == 200
+        assert not waiting.done()
+        released.set()
+        assert waiting.result(30).status_code == 200
+
+
+def test_an_address_with_too_many_requests_is_refused(anyone, operator, league, occupied):
+    occupied(AT_ONCE + WAITING)
+    refused = anyone.get("/v1/ladders/league/players/ann")
+    assert (refused.status_code, refused.headers["retry-after"]) == (503, "2")
+    assert "66 requests wait for address '127.0.0.1'; try again in a moment" in refused.json()["detail"]
+    page = anyone.get("/ladders/league")
+    assert page.status_code == 503
+    assert "66 requests wait for address" in page.text
+    assert operator.get("/ladders/league").status_code == 200
