@@ -109,3 +109,10 @@ def test_a_revoked_key_counts_as_a_wrong_one(client, clock, site, key):
 def test_an_ipv6_network_counts_as_one_client(host, counted):
     """A site has 2^64 addresses of its own."""
     assert client_of({"client": (host, 1)}) == counted
+
+
+def test_the_description_of_the_api_counts_as_other_reads_do(client, key):
+    documents = [client.get("/v1/openapi.json").status_code for _ in range(FEW + 1)]
+    assert documents == [200] * FEW + [429]
+    assert client.get("/v1/ladders", headers=bearer(key)).status_code == 200
+    assert client.get("/v1/openapi.json", headers=bearer(key)).status_code == 200

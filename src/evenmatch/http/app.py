@@ -18,7 +18,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from evenmatch import __version__
 from evenmatch.errors import EvenmatchError
-from evenmatch.http.access import READS
+from evenmatch.http.access import READS, allow, recalled
 from evenmatch.http.middleware.error_boundary import ErrorBoundary
 from evenmatch.http.middleware.fast_path import FastPath
 from evenmatch.http.middleware.idempotency import HEADER, LONGEST, OF_API, REPEATED, Idempotency
@@ -32,6 +32,7 @@ from evenmatch.http.problems import MEDIA_TYPE, OTHERS, ProblemKind, make_proble
 from evenmatch.http.request_context import BodyRefusedError, context_of
 from evenmatch.http.routes import ROUTERS
 from evenmatch.http.site import Site
+from evenmatch.service.callers.access import ANYONE
 
 Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[None]]
 Pages = Callable[[Site], ASGIApp]  # creates the web site
@@ -153,7 +154,8 @@ def _describe(app: FastAPI, site: Site) -> None:
         with making:
             return encoded()
 
-    async def openapi(_: Request) -> Response:
+    async def openapi(request: Request) -> Response:
+        allow(site, request.scope, recalled(site, request.scope) or ANYONE)
         return Response(await site.work(made_once), media_type="application/json")
 
     app.openapi = cache(document)  # type: ignore[method-assign]
