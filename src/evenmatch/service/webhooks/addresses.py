@@ -80,7 +80,7 @@ def _is_in(address: Address, networks: Iterable[ipaddress.IPv4Network | ipaddres
 _GLOBAL_UNICAST = ipaddress.IPv6Network("2000::/3")  # all others are reserved, local, or contain IPv4 addresses
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")  # how a network of IPv6 alone reaches IPv4
 _ISATAP = 0x00005EFE  # the third quarter of an IPv6 address that contains an IPv4 address (RFC 5214), without bit u
-# Special-purpose networks (RFC 6890, its registries, a cloud's) that `is_global` of this or an older Python lets through.
+# Special-purpose networks (RFC 6890, its registries, a cloud's) that `is_global` of this or an older Python allows.
 _SPECIAL_4 = [
     ipaddress.IPv4Network(text)
     for text in (
