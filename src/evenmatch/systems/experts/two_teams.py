@@ -165,7 +165,9 @@ def update_two_teams(
         begin_slot(scratch, slot - low)
     for expert in range(params.experts):
         weight = calibrated_weight(shared, expert)
-        x, draw, side, sizes = rate_by_expert(h, m, expert, margin, left, state, ladder, pool, params, scratch)
+        x, draw, side, sizes = rate_by_expert(
+            h, m, expert, margin, left, state, ladder, pool, params, scratch, len(factors) > 0
+        )
         scratch[0, ODDS + expert] = x
         mixed += shared.weight[expert] * x
         drawn += weight * draw
@@ -206,6 +208,7 @@ def rate_by_expert(
     pool: int,
     params: Even,
     scratch: Floats,
+    noted: bool,
 ) -> tuple[float, float, float, float]:
     """Let one expert predict a match and learn from it, knowing then who left.
 
@@ -241,7 +244,7 @@ def rate_by_expert(
             if params.never_down and ahead != 0:
                 push = max(push, 0.0) if ahead > 0 else min(push, 0.0)
         watch_margin(ladder, expert, margin, lead, spread)
-    learn_teams(h, low, middle, high, expert, push, result_push, pull, now, state, shared, params, scratch)
+    learn_teams(h, low, middle, high, expert, push, result_push, pull, now, state, shared, params, scratch, noted)
     learn_ladder(shared, own, expert, more, left, known, push, pull)
     return odds, draw, parts[0], parts[1]
 
@@ -261,6 +264,7 @@ def learn_teams(
     shared: Record,
     params: Even,
     scratch: Floats,
+    noted: bool,
 ) -> None:
     """Let one expert learn of the players, and of newcomers."""
     entry, weight = shared.entry[expert], calibrated_weight(shared, expert)
@@ -290,6 +294,7 @@ def learn_teams(
             params,
             scratch,
             slot - low,
+            noted,
         )
     learn_entry(shared, expert, learning, push, pull, params)
 
