@@ -128,7 +128,7 @@ def update(
 ) -> None:
     """Every expert by itself, then the weights of the mixture."""
     if h.team_start[m + 1] - h.team_start[m] == 2:
-        update_two_teams(h, m, state, ladder, params, factors, scratch)
+        update_two_teams(h, m, state, ladder, params, expected, factors, scratch)
     else:
         update_many_teams(h, m, state, ladder, params, factors, scratch)
 
@@ -230,6 +230,7 @@ SYSTEM = System(
     pair=pair,
     update=update,
     scratch_columns=COLUMNS,
+    predicts=True,
     refuse=any_match,
     tell=_tell,
     ladder=LADDER,
