@@ -230,6 +230,7 @@ SYSTEM = System(
     pair=pair,
     update=update,
     scratch_columns=COLUMNS,
+    from_start=("start", "single", "performance", "pooled"),
     predicts=True,
     refuse=any_match,
     tell=_tell,

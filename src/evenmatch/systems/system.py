@@ -148,6 +148,7 @@ class System:
                     less than the mean, it is the mean.
     ladder          dtype of the record of what is learned of a ladder; None: nothing is
     new_ladder      (parameters): that record before the first match, as a tuple in the order of `ladder`
+    from_start      parameters that change from the first match on only: present records do not fit another value
     predicts        whether `update` writes the expected scores of a match of two teams itself, so that a replay in
                     which nobody asks for forecasts needs no `pair` there
     learned         (records, parameters): the numbers in the records of a pool and its ladders, for people
@@ -175,6 +176,7 @@ class System:
     tell: Callable[..., str]
     strength: Callable[..., Floats] = lambda records, _: records["rating"].copy()
     ladder: np.dtype[np.void] | None = None
+    from_start: tuple[str, ...] = ()
     predicts: bool = False
     new_ladder: Callable[..., tuple[object, ...]] = lambda _: (0,)
     learned: Callable[..., tuple[Learned, ...]] = lambda records, _: ()
