@@ -316,7 +316,7 @@ def can_rate(system: System, match: Match) -> bool:
 
 
 def step(system: System, match: Match, now: int, states: list, ladders: Records | None) -> tuple[list, Records | None]:
-    """The states of a match's players after it, in its order; None is a newcomer's. Then what is known of the ladder."""
+    """The states of a match's players after it, in its order (None: a newcomer's), and what is known of the ladder."""
     if system.name in SLOW:
         kept = {
             one.player: {"rating": state}
