@@ -149,8 +149,8 @@ class System:
     ladder          dtype of the record of what is learned of a ladder; None: nothing is
     new_ladder      (parameters): that record before the first match, as a tuple in the order of `ladder`
     from_start      parameters that change from the first match on only: present records do not fit another value
-    predicts        whether `update` writes the expected scores of a match of two teams itself, so that a replay in
-                    which nobody asks for forecasts needs no `pair` there
+    predicts        whether `update` writes the expected scores of a match of two teams itself, so that a replay
+                    without forecasts needs no `pair` there
     learned         (records, parameters): the numbers in the records of a pool and its ladders, for people
     """
 

@@ -84,8 +84,8 @@ def prediction(
     ladder: LadderRecords,
     params: Even,
 ) -> tuple[float, float, float, float, float, float]:
-    """What an expert predicts: (lead of team a, variance of the lead, the noise included), then of either team what a
-    member counts and the variance.
+    """An expert's (lead of team a, variance of the lead with the noise), then of either team what a member counts and
+    the variance.
 
     known  by how much team a is the more experienced;  more: the logarithm of the ratio of sizes
     """
