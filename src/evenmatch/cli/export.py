@@ -33,7 +33,7 @@ def command(
     ] = None,
     learned: Annotated[
         Path | None,
-        typer.Option("--learned", metavar="FILE", help="What the system has learned of the ladder; none for most."),
+        typer.Option("--learned", metavar="FILE", help="Numbers that the system has learned of the ladder."),
     ] = None,
     db: Db = DATABASE,
     json: options.Json = False,
