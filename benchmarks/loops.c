@@ -568,7 +568,7 @@ void wenglin(const History *h, Believed *state) {
 
 /* ---- even ---- */
 
-enum { EXPERTS = 4, ROOM = 5 };
+enum { ROOM = 5 };
 typedef struct {
     double rating, deviation, scale;
     int64_t games, last_played;
@@ -581,10 +581,18 @@ typedef struct {
 } Expert;
 typedef struct { double mean, variance, share, young; } Seen;
 
-static const double V0[] = {0.64, 0.1, 1.0, 1.5}, STEP[] = {4e-4, 64e-4, 16e-4, 4e-4};
-static const double DRIFT[] = {9e-6 / 86400e6, 225e-6 / 86400e6, 64e-6 / 86400e6, 25e-6 / 86400e6};
-static const double BY_MARGIN[] = {0.66, 0.97, 0.93, 0.0}, SHARED[] = {0.4, 0.4, 0.4, 1.0};
-static const double SETTLED[] = {0.03, 0.05, 0.06, 0.05};
+typedef struct { double v0, step, drift, by_margin, shared, settled; bool averaged; } View;
+
+static const double DAY = 86400e6;
+#define INLINE static inline __attribute__((always_inline))
+
+static const View FOUR[] = {
+    {0.64, 4e-4, 9e-6 / DAY, 0.66, 0.4, 0.03, false},
+    {0.1, 64e-4, 225e-6 / DAY, 0.97, 0.4, 0.05, false},
+    {1.0, 16e-4, 64e-6 / DAY, 0.93, 0.4, 0.06, false},
+    {1.5, 4e-4, 25e-6 / DAY, 0.0, 1.0, 0.05, true},
+};
+static const View ALONE[] = {{0.4, 16e-4, 64e-6 / DAY, 0.75, 0.4, 0.04, false}};
 static const double SLOPE = 1.6, WIDTH_OF_DRAW = 0.2;
 
 static void learn_number(Belief *b, double feature, double push, double pull, double least) {
@@ -593,21 +601,23 @@ static void learn_number(Belief *b, double feature, double push, double pull, do
     b->variance = before * greater(least, 1.0 - before * feature * feature * pull);
 }
 
-static double grown(const Watched *record, int k, int64_t now) {
+INLINE double grown(const Watched *record, const View *views, int k, int64_t now) {
     if (record->games == 0) return record->variance[k];
-    double variance = record->variance[k] + DRIFT[k] * greater((double)(now - record->last_played), 0.0) + STEP[k];
-    return lesser(variance, 4.0 * V0[k]);
+    double variance = record->variance[k] + views[k].drift * greater((double)(now - record->last_played), 0.0) + views[k].step;
+    return lesser(variance, 4.0 * views[k].v0);
 }
 
-static Seen see(const History *h, int team, int k, int64_t now, double entry, const Watched *state) {
+INLINE Seen see(
+    const History *h, int team, const View *views, int k, int64_t now, double entry, const Watched *state
+) {
     int low = h->slot_start[team], size = h->slot_start[team + 1] - low;
-    Seen s = {0.0, 0.0, size == 1 ? 1.0 : k == 3 ? 1.0 / size : 1.0 / sqrt(size), 0.0};
+    Seen s = {0.0, 0.0, size == 1 ? 1.0 : views[k].averaged ? 1.0 / size : 1.0 / sqrt(size), 0.0};
     for (int slot = low; slot < low + size; slot++) {
         const Watched *record = &state[h->player[slot]];
-        double variance = grown(record, k, now);
+        double variance = grown(record, views, k, now);
         s.mean += record->mean[k] + (record->games == 0 ? entry : 0.0);
         s.variance += variance;
-        if (record->games < 40) s.young += s.share * lesser(variance / V0[k], 1.0);
+        if (record->games < 40) s.young += s.share * lesser(variance / views[k].v0, 1.0);
     }
     s.mean *= s.share;
     s.variance *= s.share * s.share;
@@ -621,14 +631,15 @@ static double played_before(const History *h, int team, const Watched *state) {
     return total / (high - low);
 }
 
-static void learn_team(
-    const History *h, int team, int k, int64_t now, Seen s, double entry, double push, double pull, Watched *state
+INLINE void learn_team(
+    const History *h, int team, const View *views, int k, int64_t now, Seen s, double entry, double push, double pull,
+    Watched *state
 ) {
     for (int slot = h->slot_start[team]; slot < h->slot_start[team + 1]; slot++) {
         Watched *record = &state[h->player[slot]];
-        double before = grown(record, k, now), own = s.share * s.share * before;
+        double before = grown(record, views, k, now), own = s.share * s.share * before;
         record->mean[k] += (record->games == 0 ? entry : 0.0) + s.share * before * push;
-        record->variance[k] = before * greater(0.05, 1.0 - (own + SHARED[k] * (s.variance - own)) * pull);
+        record->variance[k] = before * greater(0.05, 1.0 - (own + views[k].shared * (s.variance - own)) * pull);
     }
 }
 
@@ -641,40 +652,40 @@ static double present(const History *h, int match, int team, bool *left) {
     return greater(total, 0.5);
 }
 
-static void mix(Expert *experts, double *covariance, const double *x, double chance, double score) {
-    double direction[EXPERTS], along = 0.0, r = chance * (1.0 - chance), total = 0.0;
-    for (int i = 0; i < EXPERTS; i++) {
+INLINE void mix(Expert *experts, int count, double *covariance, const double *x, double chance, double score) {
+    double direction[ROOM], along = 0.0, r = chance * (1.0 - chance), total = 0.0;
+    for (int i = 0; i < count; i++) {
         direction[i] = 0.0;
-        for (int j = 0; j < EXPERTS; j++) direction[i] += covariance[i * EXPERTS + j] * x[j];
+        for (int j = 0; j < count; j++) direction[i] += covariance[i * count + j] * x[j];
         along += direction[i] * x[i];
     }
     double factor = r / (1.0 + r * along);
-    for (int i = 0; i < EXPERTS; i++)
-        for (int j = 0; j < EXPERTS; j++) covariance[i * EXPERTS + j] -= factor * direction[i] * direction[j];
-    for (int i = 0; i < EXPERTS; i++) {
+    for (int i = 0; i < count; i++)
+        for (int j = 0; j < count; j++) covariance[i * count + j] -= factor * direction[i] * direction[j];
+    for (int i = 0; i < count; i++) {
         double step = 0.0;
-        for (int j = 0; j < EXPERTS; j++) step += covariance[i * EXPERTS + j] * x[j];
+        for (int j = 0; j < count; j++) step += covariance[i * count + j] * x[j];
         experts[i].weight = greater(experts[i].weight + step * (score - chance), 0.0);
         total += experts[i].weight;
     }
-    for (int i = 0; i < EXPERTS; i++) {
-        covariance[i * EXPERTS + i] += 3e-6;
+    for (int i = 0; i < count; i++) {
+        covariance[i * count + i] += 3e-6;
         if (total > 1.3) experts[i].weight *= 1.3 / total;
-        if (total < 0.2) experts[i].weight = 0.2 / EXPERTS;
+        if (total < 0.2) experts[i].weight = 0.2 / count;
     }
 }
 
 static double root(double score) { return score >= 0.0 ? sqrt(score) : -sqrt(-score); }
 
-void even(const History *h, Watched *state) {
-    Expert experts[EXPERTS];
-    double covariance[EXPERTS * EXPERTS] = {0.0}, points[EXPERTS], margins = 0.0;
+INLINE void rate_with(const History *h, Watched *state, const View *views, int count) {
+    Expert experts[ROOM];
+    double covariance[ROOM * ROOM] = {0.0}, points[ROOM], margins = 0.0;
     double factor = 1.0, doubt = 0.005; /* of the calibration */
     double means[5] = {0.0}, decided = 0.0, worth = 1.0; /* of margins */
-    for (int k = 0; k < EXPERTS; k++) {
-        experts[k] = (Expert){{0.0, 0.003}, {0.0, 0.003}, {1.5, 1.0}, {1.5, 1.0}, {0.0, 0.002}, {0.0, 0.05}, 0.0, 0.0, 0.0, 0.25};
-        covariance[k * EXPERTS + k] = 0.1;
-        points[k] = 400.0 / log(10.0) * SLOPE / sqrt(1.0 + 2.0 * SETTLED[k]);
+    for (int k = 0; k < count; k++) {
+        experts[k] = (Expert){{0.0, 0.003}, {0.0, 0.003}, {1.5, 1.0}, {1.5, 1.0}, {0.0, 0.002}, {0.0, 0.05}, 0.0, 0.0, 0.0, 1.0 / count};
+        covariance[k * count + k] = 0.1;
+        points[k] = 400.0 / log(10.0) * SLOPE / sqrt(1.0 + 2.0 * views[k].settled);
     }
     for (int match = 0; match < h->matches; match++) {
         int one = h->team_start[match], two = one + 1, ahead = h->place[two] - h->place[one];
@@ -688,11 +699,11 @@ void even(const History *h, Watched *state) {
         double a = h->team_score[one], b = h->team_score[two];
         bool scored = !isnan(a) && !isnan(b);
         double margin = ahead == 0 ? 0.0 : pow(fabs(root(a) - root(b)), 0.8) * (ahead > 0 ? 1.0 : -1.0);
-        double x[EXPERTS], weights[EXPERTS], mixed = 0.0;
-        for (int k = 0; k < EXPERTS; k++) {
+        double x[ROOM], weights[ROOM], mixed = 0.0;
+        for (int k = 0; k < count; k++) {
             Expert *e = &experts[k];
             weights[k] = factor * e->weight;
-            Seen own = see(h, one, k, now, e->entry.mean, state), rival = see(h, two, k, now, e->entry.mean, state);
+            Seen own = see(h, one, views, k, now, e->entry.mean, state), rival = see(h, two, views, k, now, e->entry.mean, state);
             double lead = own.mean - rival.mean + e->side.mean + e->own_side.mean;
             double spread = own.variance + rival.variance + e->side.variance + e->own_side.variance + 1.0;
             lead += more * e->body.mean + known * e->experience.mean;
@@ -712,7 +723,7 @@ void even(const History *h, Watched *state) {
             double pull = slope * slope * (ahead > 0 ? fall : ahead < 0 ? rise : rise + fall);
             if (scored) {
                 if (margins >= 3.0 && e->square > 0.0) {
-                    double part = BY_MARGIN[k] * worth * margins / (margins + 5.0), limit = 4.0 * sqrt(spread);
+                    double part = views[k].by_margin * worth * margins / (margins + 5.0), limit = 4.0 * sqrt(spread);
                     double unit = (e->product + sqrt(e->product * e->product + 4.0 * e->square * e->spread)) / (2.0 * e->square);
                     double surprise = lesser(greater(unit * margin - lead, -limit), limit);
                     push = part * surprise / spread + (1.0 - part) * push;
@@ -723,10 +734,10 @@ void even(const History *h, Watched *state) {
                 e->product += rate * (margin * lead - e->product);
                 e->spread += rate * (spread - e->spread);
             }
-            learn_team(h, one, k, now, own, e->entry.mean, push, pull, state);
-            learn_team(h, two, k, now, rival, e->entry.mean, -push, pull, state);
+            learn_team(h, one, views, k, now, own, e->entry.mean, push, pull, state);
+            learn_team(h, two, views, k, now, rival, e->entry.mean, -push, pull, state);
             learn_number(&e->entry, own.young - rival.young, push, pull, 0.2);
-            double most = 3.0 * sqrt(V0[k]);
+            double most = 3.0 * sqrt(views[k].v0);
             e->entry.mean = lesser(greater(e->entry.mean, -most), most);
             e->entry.variance += 1e-6;
             learn_number(&e->side, 1.0, push, pull, 0.05);
@@ -741,7 +752,7 @@ void even(const History *h, Watched *state) {
         doubt /= 1.0 + chance * (1.0 - chance) * mixed * mixed * doubt;
         factor = lesser(greater(factor + doubt * mixed * (score - chance), 0.5), 1.5);
         doubt += 1e-6;
-        mix(experts, covariance, x, logistic(mixed), score);
+        mix(experts, count, covariance, x, logistic(mixed), score);
         margins += scored;
         if (scored && ahead != 0) {
             double size = fabs(margin), odds = ahead > 0 ? mixed : -mixed;
@@ -759,9 +770,9 @@ void even(const History *h, Watched *state) {
             Watched *record = &state[h->player[slot]];
             record->rating = 1500.0;
             record->deviation = record->scale = 0.0;
-            for (int k = 0; k < EXPERTS; k++) {
+            for (int k = 0; k < count; k++) {
                 record->rating += weights[k] * points[k] * record->mean[k];
-                record->deviation += points[k] * sqrt(record->variance[k]) / EXPERTS;
+                record->deviation += points[k] * sqrt(record->variance[k]) / count;
                 record->scale += weights[k];
             }
             record->games++;
@@ -769,3 +780,7 @@ void even(const History *h, Watched *state) {
         }
     }
 }
+
+void even(const History *h, Watched *state) { rate_with(h, state, FOUR, 4); }
+
+void even_plain(const History *h, Watched *state) { rate_with(h, state, ALONE, 1); }

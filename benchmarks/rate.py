@@ -21,12 +21,13 @@ from evenmatch.tables import MatchTable
 MILLION = 1e6
 ROUNDS = 9
 CLOSE = 1e-9  # of a rating, or of 1 where that is more, since shown ratings may be about 0; of 1 for expected scores
-AIMS: dict[str, dict[str, float]] = {  # million matches a second on one core
+AIMS: dict[str, dict[str, float]] = {  # of a system, or of its preset: million matches a second on one core
     "wager": {"1v1": 25, "5v5": 10},
     "battlepoints": {"1v1": 15},
     "scorefactor": {"1v1": 8, "5v5": 0.5},
     "prav": {"1v1": 3, "5v5": 0.7},
     "even": {"1v1": 1, "5v5": 0.5},
+    "even plain": {"1v1": 3, "5v5": 1.5},
     "elo": {"1v1": 35, "5v5": 18},
     "glicko2": {"1v1": 4},
     "trueskill": {"1v1": 10, "5v5": 5},
@@ -57,9 +58,9 @@ def run() -> Section:
         for name, aims in AIMS.items():
             if season is FREE and name not in FREE_FOR_ALL:
                 continue
-            rules = evenmatch.rules(name)
+            rules = evenmatch.rules(*name.split())
             state = spread(rules, season, history)
-            figures += compare(season, table, rules, state, aims.get(season.form), notes)
+            figures += compare(name, season, table, rules, state, aims.get(season.form), notes)
     return Section("Rating a recorded season", figures, notes)
 
 
@@ -72,10 +73,10 @@ def spread(rules: Rules, season: Season, history: History) -> Records:
 
 
 def compare(
-    season: Season, table: MatchTable, rules: Rules, state: Records, aim: float | None, notes: list[str]
+    name: str, season: Season, table: MatchTable, rules: Rules, state: Records, aim: float | None, notes: list[str]
 ) -> list[Figure]:
     """The speed of one system on one season, alone and as part of evenmatch.rate, and that of its C loop."""
-    name, history = rules.system.name, table.history
+    history = table.history
     library = compiled() if season.teams == 2 or name in ANY_TEAMS else None
     runs: list[Callable[[], object]] = [
         partial(loop.replay, rules, history, state),
@@ -83,7 +84,7 @@ def compare(
     ]
     limit = None
     if library is not None:
-        limit = Limit(library, name, history)
+        limit = Limit(library, name.replace(" ", "_"), history)
         fault = difference(loop.replay(rules, history, state), limit.replay(state), limit, exact=name == "wager")
         if fault:
             notes.append(f"**{name} {season.form}: the C loop is no reference: {fault}.**")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -224,6 +225,8 @@ def team_results(team_start: Integers, place: Integers) -> Floats:
     team_start  (M + 1,)  first team of each match;  place  (T,)  1 is best
     By sorting, O(T log T): free-for-alls have thousands of teams.
     """
+    if len(team_start) == 2:  # of one match, as it ends, lists are several times as fast
+        return np.array(_match_results(place.tolist()))
     teams = np.diff(team_start)
     key = np.repeat(np.arange(len(teams), dtype=np.int64) << 32, teams) + place  # by match, then by place
     ordered = np.sort(key)
@@ -231,6 +234,13 @@ def team_results(team_start: Integers, place: Integers) -> Floats:
     behind = np.repeat(team_start[1:], teams) - end
     results: Floats = (behind + 0.5 * (end - first - 1)) / np.repeat(teams - 1, teams)
     return results
+
+
+def _match_results(place: list[int]) -> list[float]:
+    """The results of the teams of one match."""
+    ordered, rivals = sorted(place), len(place) - 1
+    ends = [(bisect_left(ordered, own), bisect_right(ordered, own)) for own in place]
+    return [(rivals + 1 - end + 0.5 * (end - first - 1)) / rivals for first, end in ends]
 
 
 def ranges(start: NDArray[np.integer], chosen: NDArray[np.integer]) -> NDArray[np.int64]:

@@ -2,6 +2,8 @@
 
 import json
 
+import pyarrow.parquet as pq
+
 from evenmatch.tables import write
 from sided_matches import sided_season
 
@@ -27,7 +29,12 @@ def test_a_ladder_by_even_has_learned_and_one_by_elo_is_told_so(run, tmp_path, m
     told = run("learned", "--ladder", "arena", "--json")
     assert told.code == 0, told
     of_file = run("learned", "m.csv", "--json")
-    assert json.loads(told.out)[-1]["learned"] == json.loads(of_file.out)[-1]["learned"]
+    numbers = json.loads(of_file.out)[-1]["learned"]
+    assert json.loads(told.out)[-1]["learned"] == numbers
+    assert run("export", "--ladder", "arena", "--learned", "numbers.parquet").code == 0
+    assert pq.read_table("numbers.parquet").to_pylist() == numbers
     assert run("ladder", "create", "plain", "--system", "elo").code == 0
     assert run("import", "m.csv", "--ladder", "plain").code == 0
     assert "elo learns nothing of a ladder" in run("learned", "--ladder", "plain").err
+    assert run("export", "--ladder", "plain", "--learned", "none.csv").code == 0
+    assert (tmp_path / "none.csv").read_text() == "name,meaning,unit,value,low,high\n"

@@ -43,6 +43,7 @@ SYSTEMS = {
     "elo": [{}, {"k": 16.0}, {"k": 64.0, "scale": 300.0}, {"start": 1400.0}],
     "wager": [{}, {"stake": 0.2}, {"uneven": "mean"}, {"start": 20.0}],
     "glicko": [{}, {"c": 60.0}, {"start": 1200.0, "deviation": 200.0}, {"period_days": 0.1}],
+    "even": [{}, {"margin": 0.3}, {"drift": 2.0, "wins_gain": True}, {"idle_drift": 5.0, "deviation": 0.5}],
 }
 SHAPES = [(1, 1), (1, 1), (2, 2), (2, 3), (1, 1, 1), (1, 2, 1)]
 PLACES = {2: [(1, 2), (2, 1), (1, 1), (3, 7)], 3: [(1, 2, 3), (2, 1, 2), (3, 1, 1), (1, 1, 1)]}

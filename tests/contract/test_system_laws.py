@@ -189,6 +189,28 @@ def test_the_same_history_gives_the_same_bits_with_and_without_a_journal(name, s
 @every_system
 @fuzz
 @given(seed=seeds)
+def test_forecasts_change_nothing_and_are_where_the_expected_scores_come_from(name, seed):
+    by = rules(name)
+    history, people = random_history(seed, by.system.teams, rows=2000)
+    listed = []
+    start = by.newcomers(people)
+    told = loop.replay(by, history, start, watch=lambda first, stop, forecasts: listed.append(forecasts.copy()))
+    plain = replayed(by, history, start)
+    assert same(plain.state, told.state)
+    assert same(plain.ladders, told.ladders)
+    assert same(plain.expected, told.expected)
+    win, draw = np.concatenate(listed).T
+    first = history.columns.team_start[:-1]
+    teams = np.diff(history.columns.team_start)
+    pairs = np.cumsum(teams * (teams - 1) // 2)
+    chosen = np.flatnonzero(teams == 2)
+    row = pairs[chosen] - 1
+    assert plain.expected[first[chosen]] == pytest.approx(win[row] + draw[row] / 2, abs=1e-12)
+
+
+@every_system
+@fuzz
+@given(seed=seeds)
 def test_the_journal_is_a_chain_from_newcomer_to_the_final_rating(name, seed):
     by = rules(name)
     history, people = random_history(seed, by.system.teams)

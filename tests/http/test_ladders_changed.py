@@ -4,6 +4,10 @@ import pytest
 
 from ledger.sample_matches import duel, team_match
 
+SIDED = [
+    {"players": [{"player": "ann"}], "place": 1},
+    {"players": [{"player": "bob"}], "place": 2},
+]
 DUEL = {"name": "duel", "system": "elo"}
 
 
@@ -148,3 +152,20 @@ def test_an_admin_of_one_ladder_makes_no_other_but_changes_that_one(asking, admi
     own = {"Authorization": f"Bearer {text}"}
     assert asking.post("/v1/ladders", json={**DUEL, "name": "b"}, headers=own).status_code == 403
     assert asking.patch("/v1/ladders/duel", json={"title": "T"}, headers=own).json()["title"] == "T"
+
+
+def test_what_a_ladder_by_even_has_learned_is_listed_with_its_intervals_and_none_of_one_by_elo(admin, reader):
+    for name, system in (("arena", "even"), ("duel", "elo")):
+        assert admin.post("/v1/ladders", json={"name": name, "system": system}).status_code == 201
+    before = {number["name"]: number for number in reader.get("/v1/ladders/arena/learned").json()["items"]}
+    for number in range(5):
+        match = {"id": f"m{number}", "played_at": f"2026-01-0{number + 1}T12:00:00Z", "teams": SIDED}
+        assert admin.post("/v1/ladders/arena/matches", json=match).status_code in (200, 201)
+    learned = {number["name"]: number for number in reader.get("/v1/ladders/arena/learned").json()["items"]}
+    assert list(learned)[:6] == ["side", "player", "leavers", "newcomers", "experience", "margin"]
+    assert before["side"]["value"] == 0 < learned["side"]["value"]
+    for name in ("side", "player", "newcomers"):
+        assert learned[name]["low"] < learned[name]["value"] < learned[name]["high"]
+    assert learned["margin"]["low"] is None
+    assert reader.get("/v1/ladders/duel/learned").json()["items"] == []
+    assert reader.get("/v1/ladders/none/learned").status_code == 404

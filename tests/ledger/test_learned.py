@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from evenmatch import Rater, Team, from_matches, rate, rules
+from evenmatch.errors import InputError
 from evenmatch.ledger.roster import unpack_ladders
 from evenmatch.match import Match
 from evenmatch.service.corrections import Unvoid, Void
@@ -87,6 +88,22 @@ def test_a_ladder_changes_to_elo_and_back_and_has_learned_the_same(played):
     played.change_rules("default", "even", rules("even"))
     assert learned_bytes(played) == before
     assert_as_rated(played, recorded())
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "before"),
+    [("performance", True, False), ("single", True, False), ("pooled", False, True), ("start", 1000.0, 1500.0)],
+)
+def test_what_the_present_records_do_not_fit_changes_from_the_first_match_on_only(played, name, value, before):
+    ratings = shown(played)
+    refused = f"{name}={value} must rate from the start.*expected {name}={before} as before"
+    with pytest.raises(InputError, match=refused):
+        played.change_rules("default", "even", rules("even", **{name: value}), start=False)
+    assert shown(played) == ratings
+    played.change_rules("default", "even", rules("even", **{name: value}))
+    assert played.verify("default").is_equal
+    played.change_rules("default", "even", rules("even", **{name: value}, margin=0.5, drift=2.0), start=False)
+    assert played.verify("default").is_equal
 
 
 @pytest.mark.parametrize("reset", ["soft", "full"])

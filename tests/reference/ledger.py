@@ -16,7 +16,7 @@ from evenmatch import rules
 from evenmatch.history import History
 from evenmatch.match import Match
 from evenmatch.systems import loop
-from evenmatch.systems.system import Rules
+from evenmatch.systems.system import Records, Rules
 
 from . import elo, wager
 from .model import SlowMatch, SlowPlayer, SlowTeam
@@ -179,6 +179,7 @@ class SlowLedger:
     def replay(self) -> dict[str, Player]:
         """Everybody who has a rating, by their present name."""
         players: dict[int, Player] = {}
+        self.ladders: Records | None = None  # what the system has learned of the ladder
         clock = NEVER
         bans = self.bans()
         for position, event in enumerate(self.events, 1):
@@ -217,7 +218,7 @@ class SlowLedger:
         now = max(clock, match.time)
         everybody = [player for team in who for player in team]
         states = [players[player].state if player in players else None for player in everybody]
-        after = step(system, match, now, states)
+        after, ladders = step(system, match, now, states, self.ladders)
         cheated = [place for place, team in zip(match.places, who, strict=True) if any(one in struck for one in team)]
         slots = [
             (player, part, place > min(cheated, default=place))
@@ -228,7 +229,7 @@ class SlowLedger:
             one = players.setdefault(player, begin(system, None))
             refunded = behind and player not in struck
             if part.keep and not refunded:
-                one.state, one.rating = state, shown(system, state)
+                one.state, one.rating, self.ladders = state, shown(system, state), ladders
             if part.keep:
                 count(one, part.quit, now)
         return now
@@ -250,7 +251,7 @@ def reset(players: dict[int, Player], factor: float, system: System) -> None:
     if factor == 1:
         return
     newcomer = begin(system, None).state
-    own = [one for one in players.values() if one.last_played != NEVER or one.state != newcomer]
+    own = [one for one in players.values() if one.last_played != NEVER or bits(one.state) != bits(newcomer)]
     played = [one.rating for one in players.values() if one.matches] or [one.rating for one in own]
     number = decimal if system.name == "wager" else float  # whole cents are exact, and so are their halves
     mean = math.fsum(played) / len(played) if played else 0.0
@@ -288,7 +289,13 @@ def fall(one: Player, told: dict, system: System) -> None:
         if system.name in SLOW:
             one.state = lower
         else:
-            one.state["rating"] = lower  # of glicko, which keeps nothing else that follows from it
+            moved = system.rules.system.move(np.array([one.state]), np.array([lower]), system.rules.parameters)
+            one.state = moved[0].copy()
+
+
+def bits(state: object) -> object:
+    """A state for comparisons: the bytes of a record."""
+    return state.tobytes() if isinstance(state, np.void) else state
 
 
 def decimal(number: float) -> Fraction:
@@ -308,8 +315,8 @@ def can_rate(system: System, match: Match) -> bool:
     return len(match.teams) == 2 and (all(timed) or not any(timed))
 
 
-def step(system: System, match: Match, now: int, states: list) -> list:
-    """The states of a match's players after it, in its order; None is a newcomer's."""
+def step(system: System, match: Match, now: int, states: list, ladders: Records | None) -> tuple[list, Records | None]:
+    """The states of a match's players after it, in its order (None: a newcomer's), and what is known of the ladder."""
     if system.name in SLOW:
         kept = {
             one.player: {"rating": state}
@@ -317,7 +324,7 @@ def step(system: System, match: Match, now: int, states: list) -> list:
             if state is not None
         }
         changes = SLOW[system.name]([slow_match(match)], state=kept, **system.parameters)
-        return [change.after for change in changes]
+        return [change.after for change in changes], None
     by = system.rules
     seats = {one.player: at for at, one in enumerate(one for team in match.teams for one in team.players)}
     history = History.of([all_rated(match)], lambda _, player: seats[player], not_before=now)
@@ -325,7 +332,8 @@ def step(system: System, match: Match, now: int, states: list) -> list:
     for at, state in enumerate(states):
         if state is not None:
             records[at] = state
-    return [record.copy() for record in loop.replay(by, history, records).state]
+    rated = loop.replay(by, history, records, ladders)
+    return [record.copy() for record in rated.state], rated.ladders
 
 
 def all_rated(match: Match) -> Match:

@@ -98,6 +98,56 @@ def test_the_first_duel_by_hand():
     assert ann.expected == pytest.approx(0.5)
 
 
+FROM = ("from_steady", "from_quick", "from_wide", "from_results", "from_scores")
+PARTS = ("by_result", "by_margin", "by_scores", "by_entry")
+
+
+@pytest.mark.parametrize(
+    ("preset", "silent"), [(None, FROM[4:]), ("plain", FROM[1:]), ("performance", ()), ("results", FROM[4:])]
+)
+@fuzz
+@given(seed=seeds)
+def test_the_parts_of_the_experts_add_up_to_the_change(preset, silent, seed):
+    by = rules("even", preset)
+    history, people = random_history(seed, None, rows=800)
+    factors = loop.replay(by, history, by.newcomers(people), journal=True).journal.factors
+    assert sum(factors[name] for name in FROM) == pytest.approx(sum(factors[name] for name in PARTS), abs=1e-8)
+    for name in FROM:
+        assert (factors[name] == 0).all() == (name in silent), name
+
+
+def test_a_larger_margin_is_said_by_the_experts_that_look_at_margins_and_not_by_the_one_of_results():
+    def said(score):
+        rater = Rater(rules("even"))
+        for number, (winner, loser) in enumerate(("ab", "ca", "bc", "ab")):
+            teams = (Team.of(winner, place=1, score=5), Team.of(loser, place=2, score=3))
+            rater.rate(Match(f"m{number}", after(number), teams, "default"))
+        teams = (Team.of("a", place=1, score=score), Team.of("c", place=2, score=3))
+        return rater.rate(Match("last", after(9), teams, "default")).teams[0][0]
+
+    narrow, wide = said(4), said(40)
+    assert wide.factors["from_results"] == narrow.factors["from_results"] > 0
+    for name in FROM[:3]:
+        assert wide.factors[name] > narrow.factors[name]
+    sentence = rules("even").system.tell(wide, rules("even").parameters)
+    assert f"results {wide.factors['from_results']:+.1f};" in sentence
+
+
+def test_the_shared_error_of_newcomers_in_a_pair_by_hand():
+    teams = (Team.of("ann", "bob", place=1), Team.of("cat", "dan", place=2))
+    ann = Rater(rules("even", "plain")).rate(Match("m", after(1), teams, "default")).teams[0][0]
+    v0, rho, own = 0.4, 0.4, 0.4 / 2
+    k = 1.6 / math.sqrt(2 * v0 + 2 * 0.003 + 1)
+    behind = 1 / (1 + math.exp(k * 0.2))
+    pull = k * k * behind * (1 - behind)
+    points = 400 / math.log(10) * 1.6 / math.sqrt(1 + 2 * 0.04)
+    alone, together = (points * math.sqrt(v0 * (1 - seen * pull)) for seen in (own, own + rho * own))
+    assert ann.factors["deviation_after"] == pytest.approx(together)
+    assert ann.factors["shared_error"] == pytest.approx(alone - together)
+    duel = (Team.of("ann", place=1), Team.of("bob", place=2))
+    assert Rater(rules("even")).rate(Match("m", after(1), duel, "default")).teams[0][0].factors["shared_error"] == 0
+
+
 def test_four_hundred_points_are_odds_of_ten_to_one_between_players_of_many_matches():
     by = rules("even", "plain")
     rater = Rater(by)

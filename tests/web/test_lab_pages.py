@@ -15,6 +15,7 @@ from evenmatch.http.app import application
 from evenmatch.http.options import Options
 from evenmatch.http.server import site_over
 from evenmatch.lab.backtests.verdict import verdict
+from evenmatch.lab.ladder.learning import shown_number
 from evenmatch.lab.synthetic_season import season
 from evenmatch.ledger.tables import formed_matches
 from evenmatch.ledger.tables.formed_matches import FormedMatch
@@ -49,6 +50,8 @@ def site(tmp_path_factory):
         service.create_ladder("6v6", "elo", rules("elo", k=2))
         service.create_ladder("new", "wager", rules("wager"))
         service.record_many("6v6", named_matches())
+        service.create_ladder("even", "even", rules("even"))
+        service.record_many("even", [replace(match, ladder="even") for match in season(5, matches=200).matches])
         service.view("6v6")  # pages may show standings that are a twentieth of a second old
         made = site_over(service, options)
         made.queue_service.set_queue("6v6", "main", {"team_size": 1, "steps": [[0, 100]], "max_odds": "none"})
@@ -123,6 +126,19 @@ def test_the_overview_opens_at_once_and_has_the_findings_soon(anyone, site):
         time.sleep(0.2)
         shown = page_text(anyone, LADDER)
     assert "Winners gain what losers lose: matches neither create nor remove points." in words(shown)
+
+
+def test_the_overview_has_what_the_system_learned_after_each_quarter_of_the_matches(anyone, site):
+    shown, until = page_text(anyone, "/ladders/even/lab"), time.monotonic() + 60
+    while "data-every" in shown:
+        assert time.monotonic() < until
+        time.sleep(0.2)
+        shown = page_text(anyone, "/ladders/even/lab")
+    table = re.search(r"What the system has learned of this ladder.*?</table>", shown, re.DOTALL)[0]
+    assert re.findall(r'class="number">(\d+)</th>', table) == ["50", "100", "150", "200"]
+    now = site.reading(OPERATOR).learned("even")
+    last = [row[-1] for row in (re.findall(r'class="number">(.*?)</td>', row) for row in table.split("<tr>")[2:])]
+    assert [unescape(value) for value in last] == [shown_number(number) for number in now]
 
 
 @pytest.mark.parametrize("of", ["levels", "odds", "reliability", "troubles", "activity"])

@@ -1,4 +1,4 @@
-"""evenmatch export: write a ladder's matches, ratings, journal and corrections to files."""
+"""evenmatch export: write a ladder's matches, ratings, journal, corrections and learned numbers to files."""
 
 from __future__ import annotations
 
@@ -31,6 +31,10 @@ def command(
     corrections: Annotated[
         Path | None, typer.Option("--corrections", metavar="FILE", help="Voids, bans, rule changes, seasons.")
     ] = None,
+    learned: Annotated[
+        Path | None,
+        typer.Option("--learned", metavar="FILE", help="Numbers that the system has learned of the ladder."),
+    ] = None,
     db: Db = DATABASE,
     json: options.Json = False,
 ) -> None:
@@ -48,9 +52,11 @@ def command(
     from evenmatch.service.export.files import Files, export
     from evenmatch.tables.files import check_writable
 
-    named = [path for path in (matches, ratings, journal, corrections) if path is not None]
+    named = [path for path in (matches, ratings, journal, corrections, learned) if path is not None]
     if not named:
-        raise UsageError("nothing to export was named; give --matches, --ratings, --journal or --corrections")
+        raise UsageError(
+            "nothing to export was named; give --matches, --ratings, --journal, --corrections or --learned"
+        )
     if only_counted and matches is None:
         raise UsageError("--counted needs --matches FILE")
     for path in named:
@@ -59,7 +65,7 @@ def command(
     with opened(db) as service:
         name = ladder_of(service, ladder)
         with working(f"exporting {name}"):
-            files = Files(matches, ratings, journal, corrections, only_counted)
+            files = Files(matches, ratings, journal, corrections, learned, only_counted)
             rows = export(service.database, name, files, service.clock())
     if json:
         print_json({"ladder": name, "files": [{"file": str(path), "rows": rows[path]} for path in named]})

@@ -210,14 +210,25 @@ class ChangeRules:
         return {**rules, "start": self.start, "settings": json.loads(head.settings)}
 
     def __call__(self, store: Store, head: Head) -> PlannedCorrection:
-        """Plan the event. Raises InputError for another system from now on."""
-        before = corrections.read_plan(store, head, head.corrected).last_rules.system.name
-        if self.rules.system.name != before and not self.start:
-            raise InputError("another system must rate from the start, since it cannot continue the present ratings")
+        """Plan the event. Raises InputError for what cannot continue the present ratings, from now on."""
+        if not self.start:
+            self._check_continues(corrections.read_plan(store, head, head.corrected).last_rules)
         when = "from the start" if self.start else "from now on"
         effect = f"ladder {head.name!r} is rated by {self.rules.system.name} {when}"
         since = 1 if self.start else None
         return PlannedCorrection(self.kind, self.body(store, head), since, effect, not self.skip_bad)
+
+    def _check_continues(self, before: Rules) -> None:
+        system = self.rules.system
+        if system.name != before.system.name:
+            raise InputError("another system must rate from the start, since it cannot continue the present ratings")
+        ours, theirs = self.rules.values(), before.values()
+        for name in system.from_start:
+            if ours[name] != theirs[name]:
+                raise InputError(
+                    f"{name}={ours[name]} must rate from the start, since it cannot continue the present ratings; "
+                    f"expected {name}={theirs[name]} as before"
+                )
 
 
 def _read_change(rules: Body, start: bool, skip_bad: bool) -> ChangeRules:

@@ -128,7 +128,7 @@ def update(
 ) -> None:
     """Every expert by itself, then the weights of the mixture."""
     if h.team_start[m + 1] - h.team_start[m] == 2:
-        update_two_teams(h, m, state, ladder, params, factors, scratch)
+        update_two_teams(h, m, state, ladder, params, expected, factors, scratch)
     else:
         update_many_teams(h, m, state, ladder, params, factors, scratch)
 
@@ -139,10 +139,16 @@ FACTORS = (
     Factor("by_scores", "points by the player's own score beside those of the others"),
     Factor("by_entry", "points by what newcomers to this ladder are like, in the first match"),
     Factor("by_weights", "points because the ladder trusts its experts otherwise than after the last match"),
+    Factor("from_steady", "points of the change by the steady expert; with `single` by the only one"),
+    Factor("from_quick", "points of it by the quick expert"),
+    Factor("from_wide", "points of it by the expert that gives newcomers much room"),
+    Factor("from_results", "points of it by the expert that counts results alone"),
+    Factor("from_scores", "points of it by the expert that reads players' scores"),
     Factor("side", "points that the team was expected to lead by its side"),
     Factor("line_up", "points that the team was expected to lead by its number of players"),
     Factor("deviation_before", "deviation before the match"),
     Factor("deviation_after", "deviation after it"),
+    Factor("shared_error", "by how much it is lower because team-mates' errors are shared"),
 )
 
 
@@ -160,7 +166,17 @@ def _tell(change: Change, parameters: EvenParameters) -> str:
     for factor, words in (("side", "side"), ("line_up", "number of players")):
         if abs(float(change.factors[factor])) >= 0.5:
             sentence += f"; the {words} was worth {float(change.factors[factor]):+.0f} points"
-    return f"{sentence}; {deviation_text(change, 0)}"
+    said = [
+        f"{name} {points:+.1f}"
+        for name in ("steady", "quick", "wide", "results", "scores")
+        if abs(points := float(change.factors[f"from_{name}"])) >= 0.05
+    ]
+    if len(said) > 1:
+        sentence += f"; by expert: {', '.join(said)}"
+    sentence += f"; {deviation_text(change, 0)}"
+    if float(change.factors["shared_error"]) >= 0.5:
+        sentence += f", {float(change.factors['shared_error']):.0f} of that because team-mates' errors are shared"
+    return sentence
 
 
 def _newcomer(p: EvenParameters) -> tuple[object, ...]:
@@ -214,6 +230,8 @@ SYSTEM = System(
     pair=pair,
     update=update,
     scratch_columns=COLUMNS,
+    from_start=("start", "single", "performance", "pooled"),
+    predicts=True,
     refuse=any_match,
     tell=_tell,
     ladder=LADDER,

@@ -27,6 +27,7 @@ update: Callable[..., None]
 pair_alone: Callable[..., tuple[float, float]]
 update_alone: Callable[..., None]
 near: int  # as many records as the caches hold anyway
+predicts: bool  # whether `update` writes the expected scores of two teams
 
 CACHE = 1 << 20  # bytes
 STRETCH = 4096  # matches between two reports of progress, at the least
@@ -66,7 +67,7 @@ def loop(
         if far and high + 2 * size <= len(h.player):  # the next match but one: by then its players' records are here
             for slot in range(high + size, high + 2 * size):
                 prefetch(state, h.player[slot])
-        if end - first == 2:
+        if end - first == 2 and (len(forecasts) or not predicts):
             middle = h.slot_start[first + 1]
             win, draw = pair(h.player[low:middle], h.player[middle:high], True, True, h.time[m], state, ladder, params)
             expected[first] = win + 0.5 * draw
@@ -75,7 +76,7 @@ def loop(
                 forecasts[pair_index, 0] = win
                 forecasts[pair_index, 1] = draw
                 pair_index += 1
-        else:
+        elif end - first != 2:
             pair_index = expect_all(h, m, state, ladder, params, expected, forecasts, pair_index)
         if len(before):
             for slot in range(low, high):
@@ -196,6 +197,7 @@ def engine(system: System) -> Engine:
     tag = f"{system.name}_{fingerprint(system)[:12]}"
     scope: dict[str, object] = {"range": range, "len": len, "pair": system.pair, "update": system.update}
     scope |= {"prefetch": prefetch, "near": CACHE // system.state.itemsize, "LadderRecords": LadderRecords}
+    scope["predicts"] = system.predicts
     if system.ladder is None:
         alone: dict[str, object] = {"pair_alone": system.pair, "update_alone": system.update}
         scope["pair"] = kernel(_rename(without_ladder_pair, f"pair_{tag}", alone))

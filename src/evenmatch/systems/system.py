@@ -17,6 +17,9 @@ kernels get them beside the states, with the records of the match's ladder (see 
     pair(a, b, home, two, now, state, ladder, params)    two: whether the match has two teams
     update(h, m, state, ladder, params, expected, factors, scratch)
 
+A system whose `update` finds the expected scores of two teams on its way may write them to `expected` and declare
+`predicts`: `pair` is then called for matches of three teams or more, and where forecasts are wanted.
+
 Three laws hold for every system, and the contract suite checks them: *split* (replaying the parts in turn equals
 replaying the whole, bit for bit), *locality* (no player outside the match changes, and no other ladder's own record;
 names do not matter) and *containment* (states and ladders' records hold no player's index, and nothing else is kept:
@@ -145,6 +148,9 @@ class System:
                     less than the mean, it is the mean.
     ladder          dtype of the record of what is learned of a ladder; None: nothing is
     new_ladder      (parameters): that record before the first match, as a tuple in the order of `ladder`
+    from_start      parameters that change from the first match on only: present records do not fit another value
+    predicts        whether `update` writes the expected scores of a match of two teams itself, so that a replay
+                    without forecasts needs no `pair` there
     learned         (records, parameters): the numbers in the records of a pool and its ladders, for people
     """
 
@@ -170,6 +176,8 @@ class System:
     tell: Callable[..., str]
     strength: Callable[..., Floats] = lambda records, _: records["rating"].copy()
     ladder: np.dtype[np.void] | None = None
+    from_start: tuple[str, ...] = ()
+    predicts: bool = False
     new_ladder: Callable[..., tuple[object, ...]] = lambda _: (0,)
     learned: Callable[..., tuple[Learned, ...]] = lambda records, _: ()
 

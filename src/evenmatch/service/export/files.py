@@ -1,4 +1,4 @@
-"""Write a ladder's matches, ratings, journal and corrections to files, in one consistent snapshot."""
+"""Write a ladder's matches, ratings, journal, corrections and learned numbers to files, in one consistent snapshot."""
 
 from __future__ import annotations
 
@@ -11,11 +11,14 @@ import pyarrow as pa
 
 from evenmatch.ledger.database import Database
 from evenmatch.ledger.store import Head, Store
+from evenmatch.ledger.tables import corrections, player_states
 from evenmatch.service.export.table_writer import TemporaryFiles, write_parts
 from evenmatch.service.export.tables import correction_rows, journal_tables, match_tables, rating_table
 from evenmatch.service.queries.standings import take
 from evenmatch.tables.files import texts
 from evenmatch.tables.table import MICROSECONDS
+
+WORDS = ("name", "meaning", "unit")  # of a number that was learned
 
 
 class Files(NamedTuple):
@@ -25,6 +28,7 @@ class Files(NamedTuple):
     ratings: Path | None = None
     journal: Path | None = None
     corrections: Path | None = None
+    learned: Path | None = None
     counted: bool = False
 
 
@@ -40,8 +44,21 @@ def export(database: Database, ladder: str, files: Files, now: int) -> dict[Path
             files.journal: journal_tables(store, head),
             files.ratings: (rating_table(store, take(store, ladder, now)) for _ in range(1)),
             files.corrections: (correction_table(store, head) for _ in range(1)),
+            files.learned: (learned_table(store, head) for _ in range(1)),
         }
         return {path: write_parts(tables, path, drafts.add(path)) for path, tables in parts.items() if path is not None}
+
+
+def learned_table(store: Store, head: Head) -> pa.Table:
+    """One row per number that the system has learned of the ladder; low, high: null where there is no interval."""
+    rules = corrections.read_plan(store, head, head.planned).last_rules
+    learned = rules.system.learned(player_states.read_ladders(head, rules), rules.parameters)
+    texts = {name: pa.array([getattr(number, name) for number in learned], pa.large_string()) for name in WORDS}
+    values = {
+        name: pa.array([getattr(number, name) for number in learned], pa.float64(), from_pandas=True)
+        for name in ("value", "low", "high")
+    }
+    return pa.table(texts | values)
 
 
 def correction_table(store: Store, head: Head) -> pa.Table:

@@ -115,7 +115,7 @@ def update_many_teams(
     for slot in range(low, high):
         begin_slot(scratch, slot - low)
     for expert in range(params.experts):
-        learn_expert(h, m, teams, expert, times, average, state, shared, params, scratch)
+        learn_expert(h, m, teams, expert, times, average, state, shared, params, scratch, len(factors) > 0)
     if params.scores >= 0:
         learn_scores(h, low, high, state, ladder, pool, params, scratch)
         watch_scores(h, low, high, ladder)
@@ -183,6 +183,7 @@ def learn_expert(
     shared: Record,
     params: Even,
     scratch: Floats,
+    noted: bool,
 ) -> None:
     """Let one expert learn of the players and of newcomers from the messages to their teams."""
     first, now = h.team_start[m], h.time[m]
@@ -216,6 +217,7 @@ def learn_expert(
                 params,
                 scratch,
                 slot - low,
+                noted,
             )
         learn_entry(shared, expert, learning, push, pull, params)
         learn_experience(shared, expert, scratch[team, KNOWN] - average, push, pull)

@@ -6,12 +6,13 @@ import math
 
 from evenmatch.history import Floats, Integers
 from evenmatch.systems.compiled import kernel, rarely
-from evenmatch.systems.experts.records import FADE, WIDEST, Even, Record
+from evenmatch.systems.experts.records import EXPERTS, FADE, WIDEST, Even, Record
 from evenmatch.systems.ladder_records import LadderRecords, Records
 
-# Columns of scratch that a slot's numbers are in: the new rating, its deviation, and the parts of its change in points.
-RATING, DEVIATION, OLD, ENTRY, RESULT, MARGIN, SCORES = range(7)
-SLOT_COLUMNS = 7
+# Columns of scratch that a slot's numbers are in: the new rating, its deviation, and, where factors are wanted, the
+# parts of their change in points. From BY_EXPERT on, a column for each expert.
+RATING, DEVIATION, OLD, ENTRY, RESULT, MARGIN, SCORES, SHARED, BY_EXPERT = range(9)
+SLOT_COLUMNS = BY_EXPERT + EXPERTS
 
 
 @kernel
@@ -87,8 +88,8 @@ def age(state: Records, now: int, params: Even) -> None:
 
 @kernel
 def begin_slot(scratch: Floats, row: int) -> None:
-    """Clear the numbers of a slot."""
-    for column in range(SLOT_COLUMNS):
+    """Clear the sums of a slot."""
+    for column in range(BY_EXPERT):
         scratch[row, column] = 0.0
 
 
@@ -109,6 +110,7 @@ def learn(
     params: Even,
     scratch: Floats,
     row: int,
+    noted: bool,
 ) -> None:
     """Move a player's mean and shrink the variance, and note what it does to the shown rating.
 
@@ -117,6 +119,7 @@ def learn(
     pull             its curvature
     share            what a member counts in the team
     rho              the part of team-mates' errors that is shared;  team_variance: w² · Σ v of the team
+    noted            whether the parts of the change are wanted
     """
     record = state[player]
     old, newcomer = record.mean[expert], record.games == 0
@@ -130,10 +133,14 @@ def learn(
     record.variance[expert] = before * factor
     scratch[row, RATING] += points * mean
     scratch[row, DEVIATION] += params.points[expert] * math.sqrt(before * factor)
-    scratch[row, OLD] += points * old
-    scratch[row, ENTRY] += points * (entry if newcomer else 0.0)
-    scratch[row, RESULT] += points * share * before * result_push
-    scratch[row, MARGIN] += points * share * before * (push - result_push)
+    if noted:
+        alone = before * max(FADE, 1.0 - own * pull)
+        scratch[row, OLD] += points * old
+        scratch[row, ENTRY] += points * (entry if newcomer else 0.0)
+        scratch[row, RESULT] += points * share * before * result_push
+        scratch[row, MARGIN] += points * share * before * (push - result_push)
+        scratch[row, SHARED] += params.points[expert] * (math.sqrt(alone) - math.sqrt(before * factor))
+        scratch[row, BY_EXPERT + expert] = points * (mean - old)
 
 
 @kernel
@@ -156,5 +163,13 @@ def note_slot(state: Records, player: int, params: Even, scratch: Floats, row: i
     note.by_scores = scratch[row, SCORES]
     note.by_entry = scratch[row, ENTRY]
     note.by_weights = params.start + scratch[row, OLD] - record.rating
+    note.from_steady = scratch[row, BY_EXPERT]
+    note.from_quick = note.from_wide = note.from_results = 0.0
+    if params.experts > 2:  # else there is one expert, or one and that of the scores
+        note.from_quick = scratch[row, BY_EXPERT + 1]
+        note.from_wide = scratch[row, BY_EXPERT + 2]
+        note.from_results = scratch[row, BY_EXPERT + 3]
+    note.from_scores = scratch[row, BY_EXPERT + params.scores] if params.scores >= 0 else 0.0
+    note.shared_error = scratch[row, SHARED] / params.experts
     note.deviation_before = record.deviation
     note.deviation_after = scratch[row, DEVIATION] / params.experts

@@ -8,7 +8,7 @@ from evenmatch.history import Columns, Floats
 from evenmatch.systems.compiled import kernel, rarely
 from evenmatch.systems.experts.margins import SLOWEST
 from evenmatch.systems.experts.mixing import calibrated_weight
-from evenmatch.systems.experts.players import DEVIATION, RATING
+from evenmatch.systems.experts.players import BY_EXPERT, DEVIATION, RATING
 from evenmatch.systems.experts.players import SCORES as BY_SCORES
 from evenmatch.systems.experts.records import Even
 from evenmatch.systems.ladder_records import LadderRecords, Records
@@ -54,6 +54,7 @@ def learn_scores(
             record.variance[expert] = variance * (1.0 - gain)
             scratch[row, RATING] += weight * moved
             scratch[row, BY_SCORES] += weight * moved
+            scratch[row, BY_EXPERT + expert] += weight * moved
             less = math.sqrt(variance) - math.sqrt(record.variance[expert])
             scratch[row, DEVIATION] -= params.points[expert] * less
 

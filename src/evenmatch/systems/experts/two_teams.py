@@ -78,19 +78,21 @@ def prediction(
     expert: int,
     home: bool,
     known: float,
+    more: float,
     now: int,
     state: Records,
     ladder: LadderRecords,
     params: Even,
-) -> tuple[float, float]:
-    """(lead of team a, variance of the lead, the noise included) as an expert predicts them.
+) -> tuple[float, float, float, float, float, float]:
+    """An expert's (lead of team a, variance of the lead with the noise), then of either team what a member counts and
+    the variance.
 
-    known  by how much team a is the more experienced
+    known  by how much team a is the more experienced;  more: the logarithm of the ratio of sizes
     """
     pool = pool_of(ladder, params)
     entry = ladder.records[pool].entry[expert]
-    _, mean, variance = team_sums(a, expert, now, state, entry, params)
-    _, rival_mean, rival_variance = team_sums(b, expert, now, state, entry, params)
+    share, mean, variance = team_sums(a, expert, now, state, entry, params)
+    rival_share, rival_mean, rival_variance = team_sums(b, expert, now, state, entry, params)
     lead, spread = mean - rival_mean, variance + rival_variance + 1.0
     lead += known * ladder.records[pool].experience[expert]
     spread += known * known * ladder.records[pool].experience_variance[expert]
@@ -98,11 +100,9 @@ def prediction(
         side, side_variance = advantage_of(ladder, pool, expert)
         lead += side
         spread += side_variance
-    if len(a) != len(b):
-        more = log_ratio(len(a), len(b))
-        lead += more * ladder.records[pool].body[expert]
-        spread += more * more * ladder.records[pool].body_variance[expert]
-    return lead, spread
+    lead += more * ladder.records[pool].body[expert]
+    spread += more * more * ladder.records[pool].body_variance[expert]
+    return lead, spread, share, variance, rival_share, rival_variance
 
 
 @kernel
@@ -120,8 +120,9 @@ def two_team_odds(
     pool = pool_of(ladder, params)
     mixed, drawn, total = 0.0, 0.0, 0.0
     known = experience_of(a, state) - experience_of(b, state)
+    more = log_ratio(len(a), len(b))
     for expert in range(params.experts):
-        lead, spread = prediction(a, b, expert, home, known, now, state, ladder, params)
+        lead, spread, _, _, _, _ = prediction(a, b, expert, home, known, more, now, state, ladder, params)
         above, over = chances(lead, spread)
         weight = ladder.records[pool].weight[expert]
         mixed += weight * log_odds(0.5 * (above + over))
@@ -149,7 +150,14 @@ def result_gradient(above: float, over: float, slope: float, lead: int) -> tuple
 
 @kernel
 def update_two_teams(
-    h: Columns, m: int, state: Records, ladder: LadderRecords, params: Even, factors: Records, scratch: Floats
+    h: Columns,
+    m: int,
+    state: Records,
+    ladder: LadderRecords,
+    params: Even,
+    expected: Floats,
+    factors: Records,
+    scratch: Floats,
 ) -> None:
     """Every expert by itself, then the weights of the mixture, then the shown ratings."""
     first = h.team_start[m]
@@ -160,12 +168,16 @@ def update_two_teams(
     margin = margin_of(h, first, ahead)
     scale = scale_of(shared, params)
     left = left_by_leavers(h, m)
+    known = experience_of(h.player[low:middle], state) - experience_of(h.player[middle:high], state)
+    more = log_ratio(middle - low, high - middle)
     mixed, drawn, by_side, by_sizes = 0.0, 0.0, 0.0, 0.0  # of these, the first is not calibrated
     for slot in range(low, high):
         begin_slot(scratch, slot - low)
     for expert in range(params.experts):
         weight = calibrated_weight(shared, expert)
-        x, draw, side, sizes = rate_by_expert(h, m, expert, margin, left, state, ladder, pool, params, scratch)
+        x, draw, side, sizes = rate_by_expert(
+            h, m, expert, margin, left, known, more, state, ladder, pool, params, scratch, len(factors) > 0
+        )
         scratch[0, ODDS + expert] = x
         mixed += shared.weight[expert] * x
         drawn += weight * draw
@@ -175,6 +187,7 @@ def update_two_teams(
         learn_scores(h, low, high, state, ladder, pool, params, scratch)
         watch_scores(h, low, high, ladder)
     score, chance = score_of(ahead), logistic(shared.calibration * mixed)
+    expected[first], expected[first + 1] = chance, 1.0 - chance
     learn_calibration(shared, mixed * (score - chance), mixed * mixed * chance * (1.0 - chance), 1.0)
     learn_weights(shared, scratch, 0, ODDS, logistic(mixed), score, params)
     own.draws += 1.0 if ahead == 0 else 0.0
@@ -201,11 +214,14 @@ def rate_by_expert(
     expert: int,
     margin: float,
     left: float,
+    known: float,
+    more: float,
     state: Records,
     ladder: LadderRecords,
     pool: int,
     params: Even,
     scratch: Floats,
+    noted: bool,
 ) -> tuple[float, float, float, float]:
     """Let one expert predict a match and learn from it, knowing then who left.
 
@@ -216,9 +232,8 @@ def rate_by_expert(
     now, ahead = h.time[m], h.place[first + 1] - h.place[first]
     a, b = h.player[low:middle], h.player[middle:high]
     shared, own = ladder.records[pool], ladder.records[ladder.own]
-    known = experience_of(a, state) - experience_of(b, state)
-    more = log_ratio(len(a), len(b))
-    lead, spread = prediction(a, b, expert, True, known, now, state, ladder, params)
+    predicted = prediction(a, b, expert, True, known, more, now, state, ladder, params)
+    lead, spread, share, variance, rival_share, rival_variance = predicted
     above, over = chances(lead, spread)
     slope = SLOPE / math.sqrt(spread)
     side, _ = advantage_of(ladder, pool, expert)
@@ -241,7 +256,8 @@ def rate_by_expert(
             if params.never_down and ahead != 0:
                 push = max(push, 0.0) if ahead > 0 else min(push, 0.0)
         watch_margin(ladder, expert, margin, lead, spread)
-    learn_teams(h, low, middle, high, expert, push, result_push, pull, now, state, shared, params, scratch)
+    sums = share, variance, rival_share, rival_variance
+    learn_teams(h, low, middle, high, expert, sums, push, result_push, pull, now, state, shared, params, scratch, noted)
     learn_ladder(shared, own, expert, more, left, known, push, pull)
     return odds, draw, parts[0], parts[1]
 
@@ -253,6 +269,7 @@ def learn_teams(
     middle: int,
     high: int,
     expert: int,
+    sums: tuple[float, float, float, float],
     push: float,
     result_push: float,
     pull: float,
@@ -261,12 +278,15 @@ def learn_teams(
     shared: Record,
     params: Even,
     scratch: Floats,
+    noted: bool,
 ) -> None:
-    """Let one expert learn of the players, and of newcomers."""
+    """Let one expert learn of the players, and of newcomers.
+
+    sums  of either team what a member counts and the variance
+    """
     entry, weight = shared.entry[expert], calibrated_weight(shared, expert)
+    share, variance, rival_share, rival_variance = sums
     learning = 0.0
-    share, _, variance = team_sums(h.player[low:middle], expert, now, state, entry, params)
-    rival_share, _, rival_variance = team_sums(h.player[middle:high], expert, now, state, entry, params)
     rho = params.shared[expert]
     for slot in range(low, high):
         player, own = h.player[slot], slot < middle
@@ -290,6 +310,7 @@ def learn_teams(
             params,
             scratch,
             slot - low,
+            noted,
         )
     learn_entry(shared, expert, learning, push, pull, params)
 
