@@ -1,8 +1,8 @@
 """The open connections of a process: how many there are, of each address and in all, and which to close for a new one.
 
-A connection is idle until a request has arrived completely, or its head has if it names a known caller, and between two
-requests. Where the limit is reached, the connection that has been idle for longest is closed, unless its caller is known;
-those that send nothing, or a body that does not end, exclude no client.
+A connection is idle until a request has arrived completely, or its head if that names a known caller, and between two
+requests. Where the limit is reached, the connection that has been idle for longest is closed, unless its caller is
+known; those that send nothing, or a body that does not end, exclude no client.
 Some connections are kept for addresses from which a known caller has asked.
 """
 

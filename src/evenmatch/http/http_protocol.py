@@ -30,7 +30,11 @@ LINGER_BYTES = 16 * 2**20  # of the body that are discarded meanwhile
 
 
 class ProtocolLimits(NamedTuple):
-    """head_within: seconds for a head, also the first of a connection; body_rate: fewest bytes of a body, or of a response, per second."""
+    """Limits of slow clients.
+
+    head_within  seconds for a head, also the first of a connection
+    body_rate    fewest bytes per second of a body, and of a response that the client reads
+    """
 
     head_within: float
     body_rate: float
