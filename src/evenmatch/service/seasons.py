@@ -59,7 +59,7 @@ def open_season(
     all_seasons = seasons.read(store, head.ladder)
     if known := events.find(store, head, [event_id]):
         opened = next((season for season in all_seasons if season.position == known[event_id][0]), None)
-        body = {}
+        body: dict[str, object] = {}
         if opened is not None:
             body = {"title": title or opened.title, "season": opened.number, "factor": factor}
             body |= _recorded_digest(store, head, opened.position)
