@@ -29,6 +29,7 @@ def database_url(either_database):
 @pytest.fixture(autouse=True)
 def _short_limits(monkeypatch):
     monkeypatch.setattr(site_module, "REPORT_LIMIT", LIMIT)
+    monkeypatch.setattr(site_module, "IDENTITY_LIMIT", LIMIT)
     load_system(rules("elo"))
 
 
@@ -57,6 +58,21 @@ def test_a_report_that_waits_for_a_lock_is_answered_in_time_and_counted_once(adm
     assert again.status_code == 200
     assert again.json()["position"] == 3  # the ladder, the first match, this one once
     assert site.service.verify("duel").is_equal
+
+
+def test_a_request_whose_key_cannot_be_looked_up_is_answered_in_time(admin, asking, site, database_url, locked):
+    if "://" not in str(database_url):
+        pytest.skip("SQLite reads while others write")
+    assert admin.post("/v1/ladders", json={"name": "duel", "system": "elo"}).status_code == 201
+    key = admin.post("/v1/keys", json={"name": "new", "scopes": ["report"]}).json()["text"]
+    locked.exec_driver_sql("LOCK TABLE api_key IN ACCESS EXCLUSIVE MODE")
+    for body in (MATCH, {**MATCH, "labels": "x" * 100_000}):  # a large one is identified by its head
+        begin = time.monotonic()
+        answer = asking.post("/v1/ladders/duel/matches", json=body, headers={"Authorization": f"Bearer {key}"})
+        assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
+        assert LIMIT <= time.monotonic() - begin < LIMIT + 5
+    locked.rollback()
+    assert site.service.ladder("duel").matches == 0
 
 
 def test_a_read_that_waits_for_too_long_raises_an_error_and_one_that_may_take_long_does_not(site):

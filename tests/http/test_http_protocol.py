@@ -328,6 +328,16 @@ def test_a_client_that_reads_slowly_gets_everything(server, monkeypatch):
         assert size > 8_000_000
 
 
+def test_a_client_that_reads_ever_less_than_a_body_must_bring_is_let_go(monkeypatch):
+    monkeypatch.setattr(http_protocol, "WRITE_WITHIN", 0.3)
+    with ProtocolServer(echo, body_rate=50_000_000) as server, server.connect() as connection:
+        connection.sendall(GET.replace(b"/", b"/large", 1))
+        while not server.reasons:
+            assert connection.recv(400_000)
+            time.sleep(0.05)
+        assert server.reasons == ["slow-reader"]
+
+
 # how many
 
 
@@ -350,6 +360,35 @@ def test_a_connection_with_a_request_under_way_is_never_closed_for_another():
             check_problem(received(refused), 503, "too many connections")
         assert [status_of(connection.recv(1 << 16)) for connection in busy] == [200] * 3
     assert server.reasons == ["connections-total"]
+
+
+HALF = POST + b"Content-Length: 50\r\n\r\nhalf of"
+
+
+@pytest.mark.parametrize("request_text", [HALF, GET + HALF], ids=["the first", "a later one"])
+def test_bodies_of_strangers_that_do_not_end_keep_nobody_out(request_text):
+    with ProtocolServer(echo, total=3, head_within=60) as server:
+        for _ in range(8):
+            half = server.connect()
+            half.sendall(request_text)
+            wait_for(lambda: any(len(idle.idle) for idle in server.connections._addresses.values()))
+            if request_text != HALF:
+                received_until(half, b"headers")
+        with server.connect() as connection:
+            assert ask(connection) == 200
+    assert server.reasons == []
+
+
+def test_the_body_of_a_known_caller_may_take_its_time():
+    with ProtocolServer(echo, total=3, head_within=60) as server, server.connect() as known:
+        assert ask(known, GET.replace(b"/", b"/known", 1)) == 200
+        known.sendall(HALF)
+        wait_for(lambda: not server.connections._addresses["127.0.0.1"].idle)
+        for _ in range(8):
+            server.connect().sendall(HALF)
+        with server.connect() as connection:
+            assert ask(connection) == 200
+        assert ask(known, b"." * 43) == 200
 
 
 def test_one_address_has_its_share_and_others_theirs():

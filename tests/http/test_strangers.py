@@ -202,6 +202,21 @@ def test_a_large_body_of_an_open_read_needs_a_key(wire):
     assert status_of(ask_odds(wire, b"Transfer-Encoding: chunked\r\n", [chunk], 0.05)) == 413
 
 
+def test_half_a_body_of_each_stranger_keeps_nobody_out_and_ends_no_upload_with_a_key(wire):
+    body = json.dumps({**REPORT, "id": "m-slow"}).encode()
+    half = b"POST /v1/ladders/duel/odds HTTP/1.1\r\nHost: localhost\r\nContent-Length: 60000\r\n\r\n{"
+    with ExitStack() as stack, wire.connect("127.0.3.1") as upload:
+        upload.sendall(wire.head(len(body), path=MATCHES) + body[:20])
+        time.sleep(0.3)
+        for at in range(300):
+            stack.enter_context(wire.connect(f"127.0.1.{at % 200 + 1}")).sendall(half)
+        with wire.connect("127.0.2.1") as other:
+            other.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert first_status(other) == 200
+        upload.sendall(body[20:])
+        assert first_status(upload) == 200
+
+
 def test_one_key_cannot_hold_all_the_memory_for_bodies(wire):
     """Of 20 MB a key may hold half: one such body, and another key's beside it."""
     with ExitStack() as stack:

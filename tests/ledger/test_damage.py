@@ -8,6 +8,7 @@ import sqlalchemy as sa
 from evenmatch import rules
 from evenmatch.errors import StoreError
 from evenmatch.ledger.tables import events
+from evenmatch.service import seasons
 from evenmatch.service.corrections import Ban, Void
 from evenmatch.service.ladder_heads import present_head
 from ledger.sample_matches import duel, ratings, team_match
@@ -340,6 +341,46 @@ def test_seasons_that_are_not_as_they_were_opened_are_mended_by_a_whole_rebuild(
     kept.rebuild("default", whole=True)
     assert kept.verify("default").is_equal
     assert kept.seasons("default") == before
+
+
+FINALS = {
+    "another rank": "UPDATE final SET rank = 3 - rank WHERE rank IN (1, 2)",
+    "another rating": "UPDATE final SET rating = rating + 0.5 WHERE player = 1",
+    "another division": "UPDATE final SET division = 'gold' WHERE player = 1",
+    "matches that were not": "UPDATE final SET matches = matches + 1 WHERE player = 1",
+    "a lost one": "DELETE FROM final WHERE player = 1",
+    "one more": "INSERT INTO final (ladder, season, player, rating, matches, completed) VALUES (1, 1, 9, 9.5, 1, 1)",
+    "all of them lost": "DELETE FROM final",
+}
+
+
+@pytest.mark.parametrize("what", FINALS)
+def test_final_standings_that_are_not_those_of_the_seasons_end_are_damage(kept, what):
+    kept.record(duel(7, "e", "a"))
+    kept.open_season("default", title="Winter", event_id="winter")
+    kept.record(duel(8, "a", "c"))
+    kept.open_season("default", title="Spring")
+    kept.merge("e", "b")
+    assert kept.verify("default").is_equal
+    assert kept.open_season("default", title="Winter", event_id="winter").number == 2
+    run_sql(kept, FINALS[what])
+    found = kept.verify("default")
+    assert found.damage[0] == "the final standings of season 1 are not as they were stored when it ended"
+    assert found.differences == ()
+
+
+def test_final_standings_that_an_earlier_version_stored_have_no_digest_to_differ_from(kept, monkeypatch):
+    correct = seasons.correct
+
+    def as_before(store, head, kind, body, *others, **named):
+        plain = {name: value for name, value in body.items() if name != seasons.DIGEST}
+        return correct(store, head, kind, plain, *others, **named)
+
+    monkeypatch.setattr(seasons, "correct", as_before)
+    kept.open_season("default", title="Winter", event_id="winter")
+    monkeypatch.undo()
+    assert kept.verify("default").is_equal
+    assert kept.open_season("default", title="Winter", event_id="winter").number == 2
 
 
 def test_a_torn_state_is_told_to_who_records(kept):

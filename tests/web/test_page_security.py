@@ -147,6 +147,12 @@ def test_a_form_of_another_site_is_refused(anyone, admin_key, headers):
     assert "sent by another site" in words(answer.text)
 
 
+@pytest.mark.parametrize("fields", ["&", "a=1&"])
+def test_a_form_of_more_fields_than_a_page_has_is_refused(anyone, fields):
+    answer = anyone.post("/login", content=fields * 15_000)
+    assert (answer.status_code, "more than 2,000 fields" in words(answer.text)) == (422, True)
+
+
 def test_a_form_of_this_site_is_taken_whatever_its_name(anyone, admin_key):
     same = {"origin": "http://localhost", "sec-fetch-site": "same-origin"}
     assert anyone.post("/login", data={"key": admin_key}, headers=same).status_code == 303

@@ -152,7 +152,7 @@ async def sender_in_head(site: Site, scope: Scope) -> Caller:
         raise AccessError(f"no key was sent; {ACCEPTED}")
     try:
         if _is_signed(text):
-            return await site.work(site.keys.caller, signing.read(text).key)
+            return await site.identify(site.keys.caller, signing.read(text).key)
         caller = recalled(site, scope) or await _looked_up(site, scope, text)
     except AccessError:
         _count_wrong_key(site, scope)
@@ -207,7 +207,7 @@ async def _verified(site: Site, scope: Scope, text: str, body: Body) -> tuple[Ca
     verify, request = site.keys.authenticate_signed, (signed, scope["method"], _target(scope), content)
     if len(content) <= SMALL and site.keys.is_remembered(signed.key):
         return verify(*request), signed
-    return await site.work(verify, *request), signed
+    return await site.identify(verify, *request), signed
 
 
 def _unknown_scheme(text: str) -> AccessError:
@@ -228,11 +228,11 @@ async def _looked_up(site: Site, scope: Scope, text: str) -> Caller | None:
     try:
         site.wrong_key_limit.check(client_of(scope))
     except RateLimitError:  # no query for each further wrong key, but good keys of that address are let in
-        caller = await site.work(site.keys.authenticate_known if is_key else site.tokens.verify_known, credentials)
+        caller = await site.identify(site.keys.authenticate_known if is_key else site.tokens.verify_known, credentials)
         if caller is None:
             raise
         return caller
-    return await site.work(site.keys.authenticate if is_key else site.tokens.verify, credentials)
+    return await site.identify(site.keys.authenticate if is_key else site.tokens.verify, credentials)
 
 
 def _target(scope: Scope) -> str:

@@ -1,7 +1,8 @@
 """The open connections of a process: how many there are, of each address and in all, and which to close for a new one.
 
-A connection is idle until a request has arrived completely, and between two requests. Where the limit is reached, the
-connection that has been idle for longest is closed, unless its caller is known; silent ones exclude no client.
+A connection is idle until a request has arrived completely, or its head if that names a known caller, and between two
+requests. Where the limit is reached, the connection that has been idle for longest is closed, unless its caller is
+known; those that send nothing, or a body that does not end, exclude no client.
 Some connections are kept for addresses from which a known caller has asked.
 """
 
@@ -55,6 +56,21 @@ class Connection:
     def recognise(self) -> None:
         """Note that the caller of the present request is known."""
         self.connections.recognise(self)
+
+    def begin_request(self) -> None:
+        """Note that the head of a request has arrived."""
+        self.is_receiving = True
+        if self.is_known:
+            self.keep()
+
+    def end_request(self) -> None:
+        """Note that a request has arrived completely."""
+        self.is_receiving = False
+        self.keep()
+
+    def keep(self) -> None:
+        """Note that the connection is not idle, so that it is not closed for another one."""
+        self.connections.work(self)
 
 
 @dataclass(slots=True)
@@ -134,7 +150,7 @@ class Connections:
                 self._idle_strangers[connection] = None
 
     def work(self, connection: Connection) -> None:
-        """Note that a request has arrived over a connection, which is not idle."""
+        """Note that a connection is not idle."""
         if not connection.is_proxy:
             self._idle_strangers.pop(connection, None)
             self._addresses[connection.address].idle.pop(connection, None)

@@ -23,14 +23,18 @@ from evenmatch.http.request_transport import RequestTransport
 HEAD_BYTES, HEADERS = 64 * 1024, 100  # most bytes and lines of a head, and of the trailer of a body in chunks
 PIPELINED = 16  # requests that a client may send before the response to the first
 BODY_CHECKS = 2.0  # seconds between two checks of a slow body
-WRITE_WITHIN = 30.0  # seconds in which a client must read some of its response
+WRITE_WITHIN = 30.0  # seconds between two checks of a client that reads slowly
 CUT_BEFORE = 0.3  # seconds before uvicorn cancels what still runs as it stops, which leaves a traceback for each
 LINGER = 2.0  # seconds in which a client may read the refusal of a body that it still sends
 LINGER_BYTES = 16 * 2**20  # of the body that are discarded meanwhile
 
 
 class ProtocolLimits(NamedTuple):
-    """head_within: seconds for a head, also the first of a connection; body_rate: fewest bytes of a body per second."""
+    """Limits of slow clients.
+
+    head_within  seconds for a head, also the first of a connection
+    body_rate    fewest bytes per second of a body, and of a response that the client reads
+    """
 
     head_within: float
     body_rate: float
@@ -208,8 +212,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self._body_begun = 0.0
         self._stop_waiting()
         if self._connection is not None:
-            self._connection.is_receiving = True
-            self.open_connections.work(self._connection)
+            self._connection.begin_request()
         super().on_headers_complete()
         self.cycle.transport = self._request_transport  # type: ignore[assignment]
         self._unanswered.append(self.cycle)
@@ -224,7 +227,7 @@ class LimitedProtocol(HttpToolsProtocol):
         """End the request."""
         self._in_body = False
         if self._connection is not None:
-            self._connection.is_receiving = False
+            self._connection.end_request()
         self._stop_waiting()
         super().on_message_complete()
 
@@ -235,8 +238,14 @@ class LimitedProtocol(HttpToolsProtocol):
         super().on_response_complete()
         if is_unread:
             self.finish()
-        elif self._connection is not None and not self.pipeline and not self._in_body:
+        elif self._connection is not None and self._is_idle(self._connection):
             self.open_connections.rest(self._connection)
+
+    def _is_idle(self, connection: Connection) -> bool:
+        """Whether no request is answered, except one of a stranger whose body is still to come."""
+        if self._in_body and len(self._unanswered) == 1:
+            return not connection.is_known
+        return not self._unanswered
 
     # slow clients
 
@@ -287,9 +296,9 @@ class LimitedProtocol(HttpToolsProtocol):
             self._write_timer = self.loop.call_later(WRITE_WITHIN, self._check_writing, size)
 
     def _check_writing(self, before: int) -> None:
-        """End a connection whose client has read nothing since there were `before` bytes to send."""
+        """End a connection whose client has read too little since there were `before` bytes to send."""
         size = self.transport.get_write_buffer_size()
-        if size >= before:
+        if before - size < min(before, self.limits.body_rate * WRITE_WITHIN):
             self.note_refusal("slow-reader")
             self.transport.abort()
         else:

@@ -80,6 +80,8 @@ class LimitedBody:
         except EvenmatchError as error:
             raise self._refused(error) from None
         self._caller, self._sender = caller, caller.key or caller.actor
+        if self._connection is not None:
+            self._connection.keep()
 
     def _is_open(self) -> bool:
         """Whether no key is sent, nor needed for this body. A large one needs a key."""

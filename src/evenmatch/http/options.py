@@ -42,7 +42,8 @@ class Options(BaseSettings):
     body_rate: int = Field(
         8 * 1024,
         ge=1,
-        description="Fewest bytes per second at which a body must arrive, beside the seconds of head_within.",
+        description="Fewest bytes per second at which a body must arrive, beside the seconds of head_within, and at "
+        "which a response must be read.",
     )
     head_within: float = Field(
         10.0, gt=0, le=600, description="Seconds within which the head of a request, or of a connection, must arrive."

@@ -60,6 +60,7 @@ from evenmatch.service.work.ladder_work import LadderWork
 
 T = TypeVar("T")
 REPORT_LIMIT = 15.0  # seconds after which a report, or a request to a queue, is answered with an error
+IDENTITY_LIMIT = 10.0  # seconds after which any request is whose key was not looked up
 CALL_LIMIT = 60.0  # seconds after which any other request is, unless its work may take longer
 ALL = ""  # in place of a ladder, for requests of all ladders that share a transaction
 THREADS = 16  # for blocking calls; the connection pool keeps eight connections open and adds more under load
@@ -162,6 +163,14 @@ class Site:
             raise StoreError(
                 f"this was not answered within {within:g} s; a change may have been made: read before you repeat it"
             ) from None
+
+    async def identify(self, function: Callable[..., T], *arguments: object) -> T:
+        """Look up a caller in a worker thread. Raises StoreError if that takes long, before anything is carried out."""
+        call = asyncio.get_running_loop().run_in_executor(self.threads, function, *arguments)
+        try:
+            return await asyncio.wait_for(call, IDENTITY_LIMIT)
+        except TimeoutError:
+            raise StoreError(f"the key was not looked up within {IDENTITY_LIMIT:g} s; nothing was changed") from None
 
     async def change(self, ladder: str, function: Callable[..., T], *arguments: object) -> T:
         """Call a blocking function that may wait for the lock of a ladder. Raises BusyError if too many wait for it.

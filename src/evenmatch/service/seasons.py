@@ -30,6 +30,8 @@ from evenmatch.service.queries.standings import View
 
 __all__ = ["FinalOrder", "FinalStanding", "Season", "finals", "finals_from", "open_season", "preview"]
 
+DIGEST = "standings"  # in the body of a season's event: the digest of the final standings of the season before
+
 
 class FinalStanding(NamedTuple):
     """A player's standing at the end of a season; rank, percentile and division are None if they were not shown.
@@ -57,15 +59,19 @@ def open_season(
     all_seasons = seasons.read(store, head.ladder)
     if known := events.find(store, head, [event_id]):
         opened = next((season for season in all_seasons if season.position == known[event_id][0]), None)
-        body = {} if opened is None else {"title": title or opened.title, "season": opened.number, "factor": factor}
+        body: dict[str, object] = {}
+        if opened is not None:
+            body = {"title": title or opened.title, "season": opened.number, "factor": factor}
+            body |= _recorded_digest(store, head, opened.position)
         correct(store, head, Kind.SEASON, body, event_id, now, since=None)  # raises if the content differs
         assert opened is not None
         return opened
     current = all_seasons[-1]
     number = current.number + 1
     new_title = title or f"Season {number}"
-    body = {"title": new_title, "season": number, "factor": factor}
     _keep_standings(store, head, current.number, view)
+    digest = final_standings.digest(store, head.ladder, current.number)
+    body = {"title": new_title, "season": number, "factor": factor, DIGEST: digest}
     position = correct(store, head, Kind.SEASON, body, event_id, now, since=None)
     assert position is not None
     plan = corrections.read_plan(store, head, position)
@@ -80,6 +86,25 @@ def open_season(
     seasons.set_closed_at(store, head.ladder, current.number, now)
     seasons.insert(store, head.ladder, number, new_title, position=position, now=now)
     return Season(number, new_title, position, now, None)
+
+
+def standings_damage(store: Store, head: Head) -> list[str]:
+    """Sentences about ended seasons whose final standings are not those of their end, by the digests in the events.
+
+    Seasons that an earlier version ended have no digest.
+    """
+    openings = [event for event in corrections.read(store, head, head.position) if event.kind == Kind.SEASON]
+    return [
+        f"the final standings of season {ended} are not as they were stored when it ended"
+        for ended, event in enumerate(openings, 1)
+        if DIGEST in event.body and event.body[DIGEST] != final_standings.digest(store, head.ladder, ended)
+    ]
+
+
+def _recorded_digest(store: Store, head: Head, position: int) -> dict[str, object]:
+    """The part of the body of a season's event that holds the digest; empty for events of an earlier version."""
+    body = corrections.read(store, head, position)[-1].body
+    return {DIGEST: body[DIGEST]} if DIGEST in body else {}
 
 
 def preview(store: Store, head: Head, title: str | None, factor: float) -> Preview:

@@ -30,6 +30,7 @@ from evenmatch.web.shared_state import SharedState
 from evenmatch.web.templates import Values, render
 
 LONGEST_NAME = 200
+MOST_FIELDS = 2_000  # of a form
 
 
 class Notice(NamedTuple):
@@ -205,11 +206,13 @@ class PageRequest:
     async def fields(self, *, proved: bool = True) -> list[tuple[str, str]]:
         """Read all submitted fields in order; `proved`: require the CSRF token of the session, if there is one.
 
-        Raises ForbiddenError for a form of another site or session, UsageError for invalid UTF-8.
+        Raises ForbiddenError for a form of another site or session, UsageError for invalid UTF-8 or too many fields.
         """
         self._check_origin()
         body = (await self.request.body()).decode("utf-8", errors="surrogateescape")
-        sent = parse_qsl(body, keep_blank_values=True, errors="surrogateescape", max_num_fields=2000)
+        if body.count("&") >= MOST_FIELDS:
+            raise UsageError(f"the form has more than {MOST_FIELDS:,} fields")
+        sent = parse_qsl(body, keep_blank_values=True, errors="surrogateescape")
         if any(not is_text(value) for _, value in sent):
             raise UsageError("the form contains bytes that are not valid UTF-8")
         self.sent = tuple(field for field in sent if field[0] != "proof")

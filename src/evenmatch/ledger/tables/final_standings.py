@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
@@ -28,11 +30,23 @@ _ORDER = {
     "division": "CASE WHEN division IS NULL THEN 1 ELSE 0 END, top DESC, player",
 }
 _COLUMNS = ", ".join(FinalRow._fields)
+_PAGE = 10_000  # rows that are read at a time for a digest
 
 
 def insert(store: Store, ladder: int, season: int, rows: Iterable[FinalRow]) -> None:
     """Insert the standings of a season."""
     store.insert(schema.final, ("ladder", "season", *FinalRow._fields), [(ladder, season, *row) for row in rows])
+
+
+def digest(store: Store, ladder: int, season: int) -> str:
+    """A digest of all standings of a season, in hexadecimal digits."""
+    total, last = hashlib.blake2b(digest_size=16), -1
+    sql = f"SELECT {_COLUMNS} FROM final WHERE ladder = ? AND season = ? AND player > ? ORDER BY player LIMIT {_PAGE}"
+    while rows := [FinalRow(*row) for row in store.all(sql, ladder, season, last)]:
+        for row in rows:
+            total.update(json.dumps(row).encode())
+        last = rows[-1].player
+    return total.hexdigest()
 
 
 def read(store: Store, ladder: int, season: int, offset: int, size: int, *, by: FinalOrder = "rank") -> list[FinalRow]:

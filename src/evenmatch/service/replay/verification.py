@@ -23,6 +23,7 @@ from evenmatch.ledger.tables import (
     journal_lines,
     player_states,
 )
+from evenmatch.service import seasons
 from evenmatch.service.ladder_heads import LadderHead, cut_of
 from evenmatch.service.replay.ledger_damage import damage_of
 from evenmatch.service.replay.ledger_replay import (
@@ -97,6 +98,7 @@ def verify(
             differences.append("the divisions of players are not as they were recorded")
         same_engine = head.engine == engine_of(plan.last_rules.system)
         states, more = _compare_states(store, head, plan, roster, has_moves=same_engine)
+        more += seasons.standings_damage(store, head)
         sizes, different = (head.position, matches, len(roster)), (*differences, *states)
         return Verification(ladder, *sizes, different, head.due, same_engine, (*more, *names.damage))
 
