@@ -1,5 +1,6 @@
 """Clients of processes that are killed: what they ask goes to any of them, and again until one has answered."""
 
+import socket
 import threading
 import time
 from collections.abc import Callable
@@ -15,7 +16,10 @@ Answer = dict[str, object]
 
 
 class Clients:
-    """Game servers that report, and players who queue, accept and play for ever; each is a thread.
+    """Game servers that report, players who queue, accept and play for ever, and others; each is a thread.
+
+    Operators race: several void and reinstate the same matches, ban and reinstate the same players. Drips hold
+    connections by sending heads and bodies byte by byte.
 
     reports    the answers to acknowledged reports, by the match's id;  tickets  the acknowledged ones
     """
@@ -30,12 +34,14 @@ class Clients:
         self._stop = threading.Event()
         self._threads: list[threading.Thread] = []
 
-    def begin(self, servers: int, players: int, readers: int = 0) -> None:
+    def begin(self, servers: int, players: int, readers: int = 0, operators: int = 0, drips: int = 0) -> None:
         """Start to ask."""
         work: list[tuple[Callable[[str, Random, httpx.Client], None], str]] = [
             *((self._report, f"s{at}") for at in range(servers)),
             *((self._play, f"player {at}") for at in range(players)),
             *((self._read, f"reader {at}") for at in range(readers)),
+            *((self._operate, f"operator {at}") for at in range(operators)),
+            *((self._drip, f"drip {at}") for at in range(drips)),
         ]
         for run, name in work:
             self._threads.append(threading.Thread(target=self._guarded, args=(run, name), daemon=True))
@@ -63,7 +69,7 @@ class Clients:
             self.faults.append(error)
 
     def _ask(
-        self, client: httpx.Client, chance: Random, method: str, path: str, body: object = None, also: int = 200
+        self, client: httpx.Client, chance: Random, method: str, path: str, body: object = None, *also: int
     ) -> httpx.Response:
         """The answer of any process; another one is asked where the connection is cut or refused."""
         at, deadline = chance.randrange(len(self._served)), time.monotonic() + PATIENCE
@@ -82,7 +88,7 @@ class Clients:
                 assert time.monotonic() < deadline, told.text
                 time.sleep(0.2)
                 continue
-            assert told.status_code in (200, 201, also), f"{method} {path}: {told.status_code} {told.text}"
+            assert told.status_code in (200, 201, *also), f"{method} {path}: {told.status_code} {told.text}"
             return told
 
     def _report(self, name: str, chance: Random, client: httpx.Client) -> None:
@@ -100,12 +106,39 @@ class Clients:
             assert self._ask(client, chance, "GET", "/standings?limit=5").json()["ladder"] == "arena"
             self._stop.wait(0.1)
 
+    def _operate(self, name: str, chance: Random, client: httpx.Client) -> None:
+        """Correct history all the time; that another operator was faster is no fault."""
+        refused = (202, 404, 409)
+        while not self._stop.is_set():
+            match_id, player = chance.choice([*self.reports][-20:] or ["none"]), f"r{chance.randrange(3)}"
+            self._ask(client, chance, "POST", "/voids", {"match_id": match_id}, *refused)
+            self._ask(client, chance, "POST", "/bans", {"player": player, "rule": "refund"}, *refused)
+            self._stop.wait(1)
+            self._ask(client, chance, "DELETE", f"/voids/{match_id}", None, *refused)
+            self._ask(client, chance, "DELETE", f"/bans/{player}", None, *refused)
+            self._stop.wait(1)
+
+    def _drip(self, _: str, chance: Random, __: httpx.Client) -> None:
+        """Hold connections by a byte now and then: half of the head, or half of the body."""
+        head = f"POST {ON}/matches HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n"
+        while not self._stop.is_set():
+            host, _, port = chance.choice(self._served).address.removeprefix("http://").partition(":")
+            try:
+                with socket.create_connection((host, int(port)), 2) as connection:
+                    connection.sendall((head + chance.choice(("X-Slow: ", "\r\n"))).encode())
+                    for _ in range(100):
+                        connection.sendall(b"x")
+                        if self._stop.wait(0.2):
+                            return
+            except OSError:  # closed by the server, or the server is gone
+                self._stop.wait(0.2)
+
     def _play(self, name: str, chance: Random, client: httpx.Client) -> None:
         number = 0
         while not self._stop.is_set():
             number += 1
             wish = {"members": [{"player": name}], "queues": ["main"], "request_id": f"{name} {number}"}
-            told = self._ask(client, chance, "POST", "/tickets", wish, also=409)
+            told = self._ask(client, chance, "POST", "/tickets", wish, 409)
             if told.status_code == 409:  # the match is not closed yet
                 self._stop.wait(0.05)
                 continue
@@ -118,7 +151,7 @@ class Clients:
         while not self._stop.is_set():
             found = self._ask(client, chance, "GET", f"{address}?after={change}&wait=2").json()
             if found["state"] == "offered":
-                self._ask(client, chance, "POST", f"{address}/accept", {"player": name}, also=409)
+                self._ask(client, chance, "POST", f"{address}/accept", {"player": name}, 409)
             elif found["state"] == "matched":
                 if found["match"]["teams"][0][0]["player"] == name:
                     self._close(client, chance, found["match"]["match_id"])

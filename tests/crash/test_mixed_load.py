@@ -1,5 +1,7 @@
 """Reports, queues and reads go on while one of two processes is frozen and the other one killed, in turn.
 
+Meanwhile operators race with each other, and strangers hold connections by sending byte by byte.
+
 EVENMATCH_MINUTES says for how long, for each database; `make soak` takes ten minutes.
 """
 
@@ -12,6 +14,7 @@ from random import Random
 import pytest
 
 from crash.clients import ON, Clients
+from crash.plain_sql import check_events
 from crash.test_service_killed import QUEUE, check_kept, check_nobody_twice
 from evenmatch.service.callers.keys import Keys
 from evenmatch.service.service import Service
@@ -68,7 +71,7 @@ def test_mixed_load_goes_on_through_kills_and_freezes(url: str, tmp_path: Path):
             request_json(admin, "PUT", f"{ON}/queues/main", QUEUE)
         clients = Clients([steady, killed], key, 7, patience=PATIENCE)
         stack.callback(clients.end)
-        clients.begin(servers=6, players=8, readers=2)
+        clients.begin(servers=6, players=8, readers=2, operators=2, drips=8)
         seconds_until_a_report(clients)
         begin = time.monotonic()
         while time.monotonic() < begin + SECONDS:
@@ -87,6 +90,7 @@ def test_mixed_load_goes_on_through_kills_and_freezes(url: str, tmp_path: Path):
         clients.end()
         check_nobody_twice(url)
         check_kept(url, clients, steady, key)
+        assert {"match-voided", "player-banned"} <= set(check_events(url, set(clients.reports), "arena"))
         worst = {what: max(seconds, default=0.0) for what, seconds in took.items()}
         print(f"{len(clients.reports)} reports; slowest recoveries {worst}; memory in MB {[round(x) for x in memory]}")
         assert max(worst.values()) <= RECOVERED, took
