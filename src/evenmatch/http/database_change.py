@@ -33,15 +33,13 @@ class DatabaseChange:
     def _is_close(self) -> bool:
         """Open the next database if that is possible; whether it can be expected soon."""
         try:
-            is_moving = self._next.is_moving()
-            if is_moving:
-                self.opened = self._next.open()
+            self.opened = self._next.open()
         except EvenmatchError as error:
             if str(error) != self._problem:
                 log.error("next database", error=str(error))
             self._problem = str(error)
             return False
-        return is_moving
+        return self._next.is_moving
 
 
 def in_background(act: Callable[[], None]) -> None:

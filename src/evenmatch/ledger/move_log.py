@@ -43,7 +43,7 @@ def is_logged(store: Store) -> bool:
 
 
 def begin(store: Store) -> None:
-    """Log all changes from the end of this transaction on, unless they are logged. Nobody may write meanwhile."""
+    """Log all changes from the end of this transaction on, unless they are logged. No other one may write meanwhile."""
     if is_logged(store):
         return
     _log.create(store.connection)

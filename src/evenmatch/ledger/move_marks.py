@@ -154,7 +154,7 @@ def begin_source(database: Database, mark: MoveMark) -> None:
             _put(store, mark)
             _refuse_on_postgres(store, None)
     else:
-        _while_nobody_writes(database, begin)
+        _without_writers(database, begin)
 
 
 def close_source(database: Database, mark: MoveMark) -> None:
@@ -165,7 +165,7 @@ def close_source(database: Database, mark: MoveMark) -> None:
         _put(store, mark._replace(state=MoveState.CLOSED))
         _refuse(store, f"{MOVING} and takes no writes until that has ended (to {mark.other})")
 
-    _while_nobody_writes(database, close)
+    _without_writers(database, close)
 
 
 def finish_source(store: Store, mark: MoveMark) -> None:
@@ -193,10 +193,10 @@ def release_source(database: Database) -> None:
         move_log.end(store)
         _move.drop(store.connection)
 
-    _while_nobody_writes(database, release)
+    _without_writers(database, release)
 
 
-def _while_nobody_writes(database: Database, act: Callable[[Store], None]) -> None:
+def _without_writers(database: Database, act: Callable[[Store], None]) -> None:
     """Act in a transaction that begins when the write transactions which run have ended."""
     deadline = time.monotonic() + LOCK_PATIENCE
     while True:

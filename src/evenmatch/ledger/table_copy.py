@@ -29,7 +29,7 @@ Counted = Callable[[int], None]  # called with the number of rows of each batch
 
 
 class TableDigest(NamedTuple):
-    """What a table, or a part of it, contains: equal on both kinds of databases if all values are.
+    """The contents of a table, or of a part of it: equal on both kinds of databases if all values are.
 
     digest  of all values, hexadecimal; without the sign of zeros, which SQLite does not store
     """

@@ -79,8 +79,8 @@ def move(source: str, target: str, reporting: Reporting, *, restart: bool = Fals
                 pause = steps.switch(lambda: _check_last(old, new, source))
         except EvenmatchError as error:
             raise MoveError(
-                f"{error}. The move is not finished, and {old.shown} {_answer(old)}: type the same command again to go "
-                "on, or add --cancel to end the move"
+                f"{error}. The move is not finished, and {old.shown} {_describe(old)}: type the same command again to "
+                "go on, or add --cancel to end the move"
             ) from error
         needs_secret = _stored_check(old) is not None
         return Move(old.shown, new.shown, tables, steps.changed, ladders, pause, new.master.place, needs_secret)
@@ -271,8 +271,8 @@ def _finish(target: Database, mark: MoveMark) -> None:
         finish_target(store, mark)
 
 
-def _answer(source: Database) -> str:
-    """What the source of a move that failed does with writes."""
+def _describe(source: Database) -> str:
+    """The state of the source of a move that failed, for the end of a message."""
     try:
         mark = _mark_of(source)
     except StoreError:

@@ -70,7 +70,7 @@ class MoveSteps:
         with self._reporting(f"copying {self._source.shown} to {self._target.shown}", total) as progress:
             count = _counter(progress, done)
             for table in self._tables:
-                with snapshot(self._source, self._mark) as reading:
+                with self._source.read() as reading:
                     copy_rows(reading, self._target, self._mark, table, count)
         with self._target.write() as store:  # what was copied is durable with this transaction
             confirm(store, self._mark)
@@ -105,8 +105,8 @@ class MoveSteps:
                 with self._reporting("comparing the rows of both", total) as progress:
                     count = _counter(progress, 0)
                     for table in self._tables:
-                        expected, found = (digest_rows(store, table, count) for store in (reading, copied))
-                        if expected != found:
+                        expected, present = (digest_rows(store, table, count) for store in (reading, copied))
+                        if expected != present:
                             raise StoreError(
                                 f"table {table.name} of {self._target.shown} is not equal to that of "
                                 f"{self._source.shown}; add --restart to copy it again"
@@ -136,10 +136,10 @@ class MoveSteps:
             self._apply(reading)
             with self._target.read() as copied:
                 for table in self._tables:
-                    expected, found = count_rows(reading, table), count_rows(copied, table)
-                    if expected != found:
+                    expected, present = count_rows(reading, table), count_rows(copied, table)
+                    if expected != present:
                         raise StoreError(
-                            f"table {table.name} of {self._target.shown} has {found:,} rows, that of "
+                            f"table {table.name} of {self._target.shown} has {present:,} rows, that of "
                             f"{self._source.shown} {expected:,}; add --restart to copy it again"
                         )
 
@@ -148,7 +148,7 @@ class MoveSteps:
 
         The source is marked as moved before the target opens: no moment has two databases that take writes. If
         anything fails before, the source takes writes again.
-        check  called when nobody writes any more; raises an EvenmatchError if the target must not be opened
+        check  called when the source takes no writes; raises an EvenmatchError if the target must not be opened
         """
         close_source(self._source, self._mark)
         began = time.monotonic()

@@ -11,70 +11,67 @@ from evenmatch.ledger.move_marks import MoveState, read_mark
 from evenmatch.ledger.store import Store
 from evenmatch.ledger.tables import events
 from evenmatch.service import master_secret
+from evenmatch.service.clock import DatabaseClock
 from evenmatch.service.service import Service
 
 
 class NextDatabase:
-    """The target of a move, and whether it can be served.
+    """The target of a move, and whether it can be served. Use `close` unless `open` has returned a service.
 
     database  the source, which is served now;  address  path or URL of the target
+    is_moving  whether the source was being moved, or was moved, at the last `open`
     Raises UsageError for an invalid address, StoreError for a server that cannot be reached.
     """
 
     def __init__(self, database: Database, address: str) -> None:
-        self._database, self._address = database, address
-        next_database = Database(parse_url(address))
+        self._database, self._target = database, Database(parse_url(address))
+        self.is_moving = False
         try:
-            if not _is_missing_file(next_database):
-                next_database.version()
-        finally:
-            next_database.close()
+            self._version()
+        except StoreError:
+            self.close()
+            raise
 
-    def is_moving(self) -> bool:
-        """Whether the source is being moved, or was moved."""
-        return self._state() is not None
+    def close(self) -> None:
+        """Close the connections of the target."""
+        self._target.close()
 
     def open(self) -> Service | None:
-        """Open the target when the source is marked as moved and the target as whole; None: not yet.
+        """The service of the target when the source is marked as moved and the target is open; None: not yet.
 
         Raises MoveError if the database at the address is not the target, SecretError if this process does not have
-        the master secret of it, StoreError if it cannot be read.
+        the master secret of it, StoreError if one of both cannot be read.
         """
-        if self._state() is not MoveState.MOVED:
-            return None
-        target = Database(parse_url(self._address))
-        try:
-            version = None if _is_missing_file(target) else target.version()
-            if version == UNFINISHED:
-                return None
-            if version != VERSION or not self._has_all_events(target):
-                raise MoveError(f"{target.shown} is not the database to which {self._database.shown} was moved")
-            if not master_secret.is_current(target):
-                raise target.master.mismatch()
-        finally:
-            target.close()
-        return Service.open(self._address)
-
-    def _state(self) -> MoveState | None:
         with self._database.read() as store:
             mark = read_mark(store)
-        return None if mark is None else mark.state
+        self.is_moving = mark is not None
+        if mark is None or mark.state is not MoveState.MOVED:
+            return None
+        version = self._version()
+        if version == UNFINISHED:
+            return None
+        if version != VERSION or not self._has_all_events():
+            raise MoveError(f"{self._target.shown} is not the database to which {self._database.shown} was moved")
+        if not master_secret.is_current(self._target):
+            raise self._target.master.mismatch()
+        return Service(self._target, DatabaseClock(self._target.time))
 
-    def _has_all_events(self, target: Database) -> bool:
+    def _version(self) -> str | None:
+        url = self._target.url
+        if url.get_backend_name() == "sqlite" and not Path(url.database or "").exists():
+            return None
+        return self._target.version()
+
+    def _has_all_events(self) -> bool:
         """Whether the last event of every ladder is in the target, with the same seal, and thus all before it."""
-        with self._database.read() as store, target.read() as moved:
-            for head in store.heads():
-                if head.position and not _is_same_event(store, moved, head.ladder, head.position):
-                    return False
-        return True
+        with self._database.read() as store, self._target.read() as moved:
+            heads = [head for head in store.heads() if head.position]
+            return all(_is_same_event(store, moved, head.ladder, head.position) for head in heads)
 
 
 def _is_same_event(store: Store, moved: Store, ladder: int, position: int) -> bool:
+    expected = events.read_seal(store, ladder, position)
     try:
-        return events.read_seal(store, ladder, position) == events.read_seal(moved, ladder, position)
+        return events.read_seal(moved, ladder, position) == expected
     except StoreError:
         return False
-
-
-def _is_missing_file(database: Database) -> bool:
-    return database.url.get_backend_name() == "sqlite" and not Path(database.url.database or "").exists()
