@@ -14,6 +14,7 @@ from benchmarks import (
     ledger,
     load,
     matchmaking,
+    moving,
     online,
     pages,
     peers,
@@ -38,6 +39,7 @@ BENCHMARKS: dict[str, Callable[[], Section]] = {
     "fronts": fronts.run,
     "serve": serve.run,
     "pages": pages.run,
+    "moving": moving.run,
     "start": start.run,
     "load": load.run,
 }

@@ -9,7 +9,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -21,7 +21,6 @@ from benchmarks.matches import Season, as_table, line_ups, play
 from evenmatch import rules
 from evenmatch.match import Match, Team
 from evenmatch.service.corrections import Ban
-from evenmatch.service.move import move
 from evenmatch.service.service import Service
 from evenmatch.service.settings import Settings
 from evenmatch.standings.rules import StandingsRules
@@ -47,8 +46,6 @@ def run() -> Section:
             figures += duels(service)
         with Service.open(str(Path(folder, "crowd.db"))) as service:
             figures += crowd(service)
-        with postgres() as url:
-            figures.append(moving(str(Path(folder, "ledger.db")), url))
     with postgres() as url, Service.open(url) as service:
         figures += recording(service, "PostgreSQL") + importing(service, "PostgreSQL", 5_000, None)
     notes = [
@@ -166,12 +163,6 @@ def duels(service: Service) -> list[Figure]:
 def _equal(service: Service, ladder: str) -> None:
     found = service.verify(ladder)
     assert found.is_equal, found.differences[:3]
-
-
-def moving(source: str, target: str) -> Figure:
-    """All ledgers of the first database, a million duels among them, go to PostgreSQL."""
-    taken = seconds(lambda: move(source, target, lambda _, __: nullcontext(lambda _: None)))
-    return Figure("moving all to PostgreSQL, compared and verified", taken, "s", 300, False, None, "")
 
 
 def crowd(service: Service) -> list[Figure]:

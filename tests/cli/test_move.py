@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from itertools import chain, count
 from pathlib import Path
 
@@ -16,9 +16,10 @@ from evenmatch import rules
 from evenmatch.cli.shared.output import working
 from evenmatch.errors import MoveError, StoreError
 from evenmatch.ledger import table_copy
-from evenmatch.ledger.database import Database
+from evenmatch.ledger.database import VERSION, Database
 from evenmatch.ledger.database_url import parse_url
 from evenmatch.ledger.master_secret import VARIABLE, new_secret
+from evenmatch.ledger.move_marks import read_mark
 from evenmatch.ledger.schema import METADATA
 from evenmatch.service import move
 from evenmatch.service.service import Service
@@ -82,7 +83,7 @@ class Interruption(BaseException):
 
 
 class Interrupting:
-    """Ends the process at the n-th write transaction, before it begins. left: until then"""
+    """Ends the process at the n-th write transaction, before it begins; none follows. left: until then"""
 
     def __init__(self, patch):
         self.left = 0
@@ -91,7 +92,7 @@ class Interrupting:
         @contextmanager
         def written(database, **options):
             test.left -= 1
-            if test.left == 0:
+            if test.left <= 0:
                 raise Interruption
             with write(database, **options) as store:
                 yield store
@@ -101,6 +102,7 @@ class Interrupting:
 
 def test_a_move_that_ends_at_any_transaction_goes_on(run, source, target):
     """Some transactions of the copying, then each of the end; twenty processes, which takes some seconds."""
+    states = set()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(table_copy, "ROWS", 4)
         interrupting = Interrupting(patch)
@@ -109,14 +111,124 @@ def test_a_move_that_ends_at_any_transaction_goes_on(run, source, target):
             try:
                 move.move(source, target, working)
             except Interruption:
+                states.add(state_of(source))
                 assert attempts < 50
             else:
                 break
     assert attempts > 10
+    assert states == {None, "copying", "closed", "moved"}
     assert run("verify", "--db", target).code == 0
     assert matches_in(target) == MATCHES
     assert record(target) is None
     assert "was moved" in str(record(source))
+
+
+def state_of(url):
+    """How far the source of a move is; None: it is not being moved."""
+    database = Database(parse_url(url))
+    try:
+        with database.read() as store:
+            mark = read_mark(store)
+    finally:
+        database.close()
+    return None if mark is None else mark.state
+
+
+def during(title, act):
+    """A report of progress, to be given to a move, that does something when the first part with this title begins."""
+    left = [act]
+
+    @contextmanager
+    def reporting(what, _):
+        if what.startswith(title) and left:
+            left.pop()()
+        yield lambda _: None
+
+    return reporting
+
+
+def test_changes_that_become_visible_after_younger_ones_arrive(postgres, tmp_path):  # noqa: F811
+    """On PostgreSQL a transaction can be committed after others that changed their rows later."""
+    source, target = postgres.fresh_database(), str(tmp_path / "new.db")
+    with Service.open(source) as service, ExitStack() as early:
+        service.create_ladder("default", "elo", rules("elo"))
+
+        def begin():
+            store = early.enter_context(service.database.write(patient=True))
+            store.run("INSERT INTO counter (name, value) VALUES ('first', 1)")
+            with service.database.write() as store:
+                store.run("INSERT INTO counter (name, value) VALUES ('second', 2)")
+
+        begun = during("copying what", begin)
+        copied = during("verifying", early.close)
+        found = []
+
+        @contextmanager
+        def reporting(what, total):
+            if what.startswith("verifying"):
+                found.append(counters_in(target))
+            with begun(what, total) as progress, copied(what, total):
+                yield progress
+
+        move.move(source, target, reporting)
+    assert found == [[("second", 2)]]
+    assert counters_in(target) == [("first", 1), ("second", 2)]
+
+
+def counters_in(url):
+    database = Database(parse_url(url))
+    try:
+        with database.read() as store:
+            return store.all("SELECT name, value FROM counter WHERE name IN ('first', 'second') ORDER BY name")
+    finally:
+        database.close()
+
+
+def test_a_second_run_takes_over_and_the_first_one_ends(run, source, target):
+    taken_over = during("verifying", lambda: moved.append(run("move", "--from", source, "--to", target)))
+    moved = []
+    with pytest.raises(MoveError, match="another evenmatch move has taken over, or has ended this one"):
+        move.move(source, target, taken_over)
+    assert moved[0].code == 0, moved[0].err
+    assert matches_in(target) == MATCHES
+    assert "was moved" in str(record(source))
+    assert run("verify", "--db", target).code == 0
+
+
+def test_a_move_that_was_cancelled_meanwhile_ends(run, source, target):
+    cancelled = during("verifying", lambda: run("move", "--from", source, "--to", target, "--cancel"))
+    with pytest.raises(StoreError):
+        move.move(source, target, cancelled)
+    assert state_of(source) is None
+    assert record(source) is None
+
+
+def test_a_source_that_was_upgraded_meanwhile_takes_writes_again(source, target):
+    def set_version(text):
+        database = Database(parse_url(source))
+        with database.write() as store:
+            store.run("UPDATE alembic_version SET version_num = ?", text)
+        database.close()
+
+    with pytest.raises(MoveError, match=r"its schema is later.*goes on taking writes"):
+        move.move(source, target, during("verifying", lambda: set_version("later")))
+    set_version(VERSION)
+    assert record(source) is None
+    move.move(source, target, working)
+    assert matches_in(target) == MATCHES + 1
+
+
+def test_a_source_goes_on_when_the_connection_to_the_target_is_lost(run, postgres, tmp_path):  # noqa: F811
+    source, target = str(tmp_path / "old.db"), postgres.fresh_database()
+    with Service.open(source) as service:
+        service.create_ladder("default", "elo", rules("elo"))
+        service.record_many("default", [duel(n, *names(n)) for n in range(MATCHES)])
+    with pytest.raises(MoveError, match=r"the connection was lost or refused.*goes on taking writes"):
+        move.move(source, target, during("verifying", postgres.crash))
+    assert record(source) is None
+    postgres.start()
+    assert run("move", "--from", source, "--to", target).code == 0
+    assert matches_in(target) == MATCHES + 1
 
 
 SLOW_MOVE = """
@@ -124,10 +236,10 @@ import time
 from evenmatch.cli import main
 from evenmatch.ledger import table_copy
 insert, table_copy.ROWS = table_copy.copy_rows, 3
-def slowly(source, target, table, counted):
-    insert(source, target, table, lambda rows: (counted(rows), time.sleep(0.02)))
-from evenmatch.service import move
-move.copy_rows = slowly
+def slowly(reading, target, mark, table, counted):
+    insert(reading, target, mark, table, lambda rows: (counted(rows), time.sleep(0.02)))
+from evenmatch.service import move_steps
+move_steps.copy_rows = slowly
 main()
 """
 
@@ -144,11 +256,11 @@ def test_a_killed_move_goes_on(run, source, target):
                 time.sleep(0.01)
             process.send_signal(signal.SIGKILL)
         assert process.returncode == -signal.SIGKILL
-        assert isinstance(record(source), MoveError)
+        assert record(source, 3000 + rows) is None
     ended = run("move", "--from", source, "--to", target)
     assert ended.code == 0, ended.err
     assert run("verify", "--db", target).code == 0
-    assert matches_in(target) == MATCHES
+    assert matches_in(target) == MATCHES + 2
 
 
 def rows_in(url):
@@ -157,7 +269,8 @@ def rows_in(url):
         return 0
     database = Database(parse_url(url))
     try:
-        return 0 if database.version() is None else sum(table_copy.count_rows(database, table) for table in TABLES)
+        with database.read() as store:
+            return 0 if database.version() is None else sum(table_copy.count_rows(store, table) for table in TABLES)
     finally:
         database.close()
 
@@ -214,9 +327,8 @@ def test_no_command_opens_the_target_of_an_unfinished_move(run, interrupted):
         ended = run(*command, "--db", target)
         assert ended.code == 3, ended
         assert "a move into this database is not finished" in ended.err
-    assert "is being moved" in str(record(source))
+    assert record(source) is None
     assert run("standings", "--db", source).code == 0
-    assert run("serve", "--port", "0", "--db", source).code == 3
     assert run("move", "--from", target, "--to", source).code == 3
 
 
@@ -338,7 +450,7 @@ def test_a_move_that_finds_the_disk_full_goes_on_when_there_is_room(run, tmp_pat
         refused = run("move", "--from", source, "--to", target)
     assert refused.code == 3
     assert "the disk is full" in refused.err
-    assert "takes no writes meanwhile: type the same command again to go on" in refused.err
+    assert "goes on taking writes: type the same command again to go on" in refused.err
     assert run("move", "--from", source, "--to", target).code == 0
     assert matches_in(target) == MATCHES
 

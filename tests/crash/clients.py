@@ -34,12 +34,14 @@ class Clients:
         self._stop = threading.Event()
         self._threads: list[threading.Thread] = []
 
-    def begin(self, servers: int, players: int, readers: int = 0, operators: int = 0, drips: int = 0) -> None:
-        """Start to ask."""
+    def begin(
+        self, servers: int, players: int, readers: int = 0, *, operators: int = 0, drips: int = 0, first: int = 0
+    ) -> None:
+        """Start to ask. first: the first number in their names; after other clients of the same ladder, another one."""
         work: list[tuple[Callable[[str, Random, httpx.Client], None], str]] = [
-            *((self._report, f"s{at}") for at in range(servers)),
-            *((self._play, f"player {at}") for at in range(players)),
-            *((self._read, f"reader {at}") for at in range(readers)),
+            *((self._report, f"s{at}") for at in range(first, first + servers)),
+            *((self._play, f"player {at}") for at in range(first, first + players)),
+            *((self._read, f"reader {at}") for at in range(first, first + readers)),
             *((self._operate, f"operator {at}") for at in range(operators)),
             *((self._drip, f"drip {at}") for at in range(drips)),
         ]

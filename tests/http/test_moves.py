@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from contextlib import contextmanager
 
 import pytest
 
@@ -10,6 +11,7 @@ from evenmatch import rules
 from evenmatch.errors import MoveError
 from evenmatch.http.app import application
 from evenmatch.ledger.schema import METADATA
+from evenmatch.service import move
 from evenmatch.service.service import Service
 from full_database import empty_tables, fill
 from ledger.sample_matches import duel
@@ -75,12 +77,38 @@ def test_a_full_database_arrives_whole_and_the_old_one_refuses_writes(key, datab
         assert numbers == {name: [row[0] for row in kept[name]] for name in NUMBERED}
 
 
+def test_everything_that_is_written_while_a_database_is_moved_arrives(
+    site, asking, monkeypatch, database_url, target_url
+):
+    """Every table is filled after the last row was copied, while the rows are compared."""
+
+    @contextmanager
+    def reporting(title, _):
+        if title.startswith("comparing"):
+            fill(site, asking, monkeypatch)
+            with site.service.database.write() as store:
+                store.run("DELETE FROM delivery WHERE delivery > 1")
+                store.run("DELETE FROM counter WHERE name = 'deleted'")
+                store.run("UPDATE counter SET name = 'after' WHERE name = 'before'")  # a key, which no use case does
+        yield lambda _: None
+
+    with site.service.database.write() as store:
+        store.run("INSERT INTO counter (name, value) VALUES ('before', 1), ('deleted', 1)")
+    moved = move.move(database_url, target_url, reporting)
+    assert empty_tables(site.service.database) == set()
+    assert moved.changed > 100
+    kept = rows_of(site.service.database)
+    with Service.open(target_url) as there:
+        assert rows_of(there.database) == kept
+        assert all(there.verify(ladder.name).is_equal for ladder in there.ladders())
+
+
 def check_refusals(service, asking, headers):
     """What a process does that still has the old database open: it reads, and refuses each write."""
     with pytest.raises(MoveError, match="the database was moved; serve the new one"):
         service.record(duel(200, "ann", "newcomer", "alpha"))
     refused = asking.post("/v1/ladders", json={"name": "another", "system": "elo"}, headers=headers)
-    assert (refused.status_code, refused.headers["Retry-After"]) == (503, "10")
+    assert (refused.status_code, refused.headers["Retry-After"]) == (503, "1")
     assert refused.json()["type"] == "urn:evenmatch:problem:moving"
     assert "moved.db" not in refused.text
     assert asking.get("/v1/ladders", headers=headers).status_code == 200

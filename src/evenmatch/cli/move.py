@@ -33,10 +33,10 @@ def command(
 ) -> None:
     """Move everything from one database into another: SQLite to PostgreSQL, back, or to another one of the same kind.
 
-    The source takes no writes from the beginning on: processes that still use it refuse them, so it is best to stop
-    them. Every table is compared bit for bit, and every ladder verified. Afterwards the source refuses writes for ever;
-    start evenmatch serve with the new database. If the command is interrupted, type it again: it goes on where it was.
-    Until it is finished, no command opens the target.
+    The service goes on meanwhile. Every table is compared bit for bit, and every ladder verified. At the end writes
+    are refused for about a second, while the last changes are copied; then the source refuses them for ever, and
+    processes begun with evenmatch serve --next-db go on with the new database. If the command is interrupted, type it
+    again: it goes on where it was. Until it is finished, no command opens the target.
 
     [bold]Examples[/bold]
 
@@ -59,11 +59,16 @@ def command(
 
 def _print(result: Move) -> None:
     rows = [(table.table, f"{table.rows:,}", table.digest) for table in result.tables if table.rows]
-    print_table("Tables that are equal in both databases", ("table", "rows", "digest"), rows, right=("rows",))
+    if rows:
+        print_table("Tables that are equal in both databases", ("table", "rows", "digest"), rows, right=("rows",))
     for ladder in result.ladders:
         size = f"{counted(ladder.matches, 'match', 'matches')}, {counted(ladder.players, 'player')}"
         due = "" if ladder.is_equal else "; a rebuild is due, as before"
         print(printable(f"ladder {ladder.ladder}: all is equal ({size}){due}"))
+    if result.changed:
+        print(f"{counted(result.changed, 'row')} changed meanwhile and were copied and compared again")
+    if result.pause is not None:
+        print(f"no writes were taken for {result.pause:.2f} s")
     print(printable(f"{result.source} was moved to {result.target}; serve the new one"))
     if result.needs_secret:
         place = "EVENMATCH_SECRET or EVENMATCH_SECRET_FILE" if result.secret is None else result.secret
@@ -74,6 +79,8 @@ def _document(result: Move) -> dict[str, object]:
     return {
         "from": result.source,
         "to": result.target,
+        "pause": result.pause,
+        "changed": result.changed,
         "tables": [{"table": table.table, "rows": table.rows, "digest": table.digest} for table in result.tables],
         "ladders": [
             {

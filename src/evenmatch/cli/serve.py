@@ -32,6 +32,15 @@ def command(
     no_matchmaker: Annotated[
         bool, typer.Option("--no-matchmaker", help="Leave matchmaking and webhooks to other processes.")
     ] = False,
+    next_db: Annotated[
+        str | None,
+        typer.Option(
+            "--next-db",
+            metavar="URL",
+            envvar="EVENMATCH_NEXT_DB",
+            help="The database to go on with once evenmatch move has moved --db to it.",
+        ),
+    ] = None,
 ) -> None:
     """Serve ladders, queues and players over HTTP until Ctrl-C or SIGTERM, then finish accepted requests.
 
@@ -54,29 +63,39 @@ def command(
         "log_format": log_format,
         "matchmaker": False if no_matchmaker else None,
     }
-    _serve(db, {name: value for name, value in given.items() if value is not None})
+    _serve(db, next_db, {name: value for name, value in given.items() if value is not None})
 
 
-def _serve(db: str, given: dict[str, object]) -> None:
+def _serve(db: str, next_db: str | None, given: dict[str, object]) -> None:
     with needing("serve", "the service"):
         from evenmatch.http import logs
+        from evenmatch.http.database_change import DatabaseChange, in_background
         from evenmatch.http.options import read_options
         from evenmatch.http.server import address_of, listen, serve
         from evenmatch.service.move import check_served
+        from evenmatch.service.next_database import NextDatabase
         from evenmatch.service.service import Service
         from evenmatch.web.app import pages
 
     options = read_options(given)
     listening = listen(options)
     with listening, Service.open(db) as service:
-        check_served(service.database)
+        change = None if next_db is None else DatabaseChange(NextDatabase(service.database, next_db))
+        if change is None:
+            check_served(service.database)
         logs.begin(options)
         _note_missing_key(service, db, open_reads=options.open_reads)
-        serve(
+        shown_pages = pages if options.pages else None
+        moved = serve(
             *(service, options, listening),
             lambda: print(f"serving at {address_of(listening)}", flush=True),
-            pages=pages if options.pages else None,
+            pages=shown_pages,
+            change=change,
         )
+        if moved is not None:
+            with moved:
+                in_background(service.close)
+                serve(moved, options, listening, pages=shown_pages)
 
 
 def _note_missing_key(service: Service, db: str, *, open_reads: bool) -> None:

@@ -84,8 +84,7 @@ OTHERS = {
 }
 BUSY = ProblemKind(503, "busy", "This process has too much to do")
 STARTING = ProblemKind(503, "starting", "This process is getting ready")
-DATABASE_AGAIN = 1  # seconds after which to retry a request that failed because the database did not answer
-MOVED_AGAIN = 10  # seconds, if it is being moved
+DATABASE_AGAIN = 1  # seconds after which to retry what failed because the database did not answer or is being moved
 
 
 def kind_of(error: EvenmatchError) -> ProblemKind:
@@ -113,7 +112,7 @@ def problem_of(error: EvenmatchError, request_id: str | None = None) -> Problem:
     if isinstance(error, RateLimitError | StillRunningError | BusyError):
         retry = error.retry_after
     elif isinstance(error, StoreError):
-        retry = MOVED_AGAIN if isinstance(error, MoveError) else DATABASE_AGAIN
+        retry = DATABASE_AGAIN
     until = iso_time(error.until) if isinstance(error, NotYetError) else None
     return make_problem(kind, detail, request_id, problems=faults, retry_after=retry, until=until)
 

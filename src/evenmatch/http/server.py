@@ -21,6 +21,7 @@ from evenmatch.errors import EvenmatchError, UsageError
 from evenmatch.http import service_metrics
 from evenmatch.http.app import Pages, application
 from evenmatch.http.connections import Connections
+from evenmatch.http.database_change import DatabaseChange, in_background
 from evenmatch.http.http_protocol import ProtocolLimits, limited_protocol
 from evenmatch.http.logs import log
 from evenmatch.http.open_files import choose_limits
@@ -48,6 +49,7 @@ Worker = tuple[str, Callable[[threading.Event], None]]
 INTERRUPTED = 130  # the exit code
 AGAIN = 1.0  # seconds until a worker that failed with a bug is restarted
 FLUSH = 5.0  # seconds between two looks at what was only counted for the log
+LEAVE = 1  # seconds for the requests that run when the process changes to another database; none of them can write
 
 
 def site_over(service: Service, options: Options, compilation: Compilation | None = None) -> Site:
@@ -100,8 +102,11 @@ def matchmaking(site: Site) -> list[Worker]:
 
 
 @asynccontextmanager
-async def beside(site: Site, deadline: StopDeadline) -> AsyncIterator[None]:
-    """Run the background workers while the block runs; end them within their share of the time to stop."""
+async def beside(site: Site, deadline: StopDeadline, change: DatabaseChange | None = None) -> AsyncIterator[None]:
+    """Run the background workers while the block runs; end them within their share of the time to stop.
+
+    change  if it has opened the next database, the process does not wait for their end
+    """
     stop = threading.Event()
     threads = [
         threading.Thread(target=guarded, args=(name, run, stop), name=f"evenmatch-{name}", daemon=True)
@@ -113,6 +118,14 @@ async def beside(site: Site, deadline: StopDeadline) -> AsyncIterator[None]:
     site.kernels.begin()
     _tune_interpreter()
     flushing = asyncio.create_task(_flush_log())
+
+    def end() -> None:
+        site.kernels.stop()
+        for thread in threads:
+            thread.join(deadline.left(BACKGROUND))
+        site.jobs.stop(deadline.left(BACKGROUND))
+        site.close()
+
     try:
         yield
     finally:
@@ -120,11 +133,10 @@ async def beside(site: Site, deadline: StopDeadline) -> AsyncIterator[None]:
         stop.set()
         flushing.cancel()
         repeated.flush(everything=True)
-        await asyncio.to_thread(site.kernels.stop)
-        for thread in threads:
-            await asyncio.to_thread(thread.join, deadline.left(BACKGROUND))
-        await asyncio.to_thread(site.jobs.stop, deadline.left(BACKGROUND))
-        site.close()
+        if change is not None and change.opened is not None:
+            in_background(end)
+        else:
+            await asyncio.to_thread(end)
 
 
 async def _flush_log() -> None:
@@ -170,6 +182,12 @@ class _Server(uvicorn.Server):
         if self.should_exit and sig == signal.SIGINT:
             os._exit(INTERRUPTED)
         self._deadline.ask()
+        self._site.stopping.set()
+        self.should_exit = True
+
+    def leave(self) -> None:
+        """End like `handle_exit`, but soon: the process goes on with another database."""
+        self.config.timeout_graceful_shutdown = LEAVE
         self._site.stopping.set()
         self.should_exit = True
 
@@ -223,12 +241,16 @@ def serve(
     *,
     pages: Pages | None = None,
     compilation: Compilation | None = None,
-) -> None:
+    change: DatabaseChange | None = None,
+) -> Service | None:
     """Serve until Ctrl-C or SIGTERM; accepted requests are finished first, as far as `stop_within` allows.
+
+    Returns the service of another database if this process is to go on with that one; else None.
 
     ready  called as soon as requests are answered
     pages  the web site; None: serve only the API
     compilation  the compilation of the kernels, if it was started before
+    change  ends this, too, once it has opened another database; `listening` stays open for it
     Raises SecretError without the master secret of the database, EvenmatchError if the server cannot start.
     """
     master_secret.confirm(service.database)
@@ -237,7 +259,8 @@ def serve(
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        async with beside(site, deadline):
+        async with beside(site, deadline, change):
+            changing = None if change is None else asyncio.create_task(change.wait(server.leave))
             log.info(
                 "serving",
                 address=address_of(listening),
@@ -246,6 +269,8 @@ def serve(
             )
             ready()
             yield
+            if changing is not None:
+                changing.cancel()
         log.info("stopped")
 
     protocol_limits = ProtocolLimits(options.head_within, float(options.body_rate))
@@ -270,6 +295,7 @@ def serve(
         log.warning("FORWARDED_ALLOW_IPS is not read", instead="EVENMATCH_TRUSTED_PROXIES")
     server = _Server(config, site, deadline)
     deadline.start()
-    server.run([listening])
+    server.run([listening if change is None else listening.dup()])
     if not server.started:
         raise EvenmatchError("the service could not start; see the log")
+    return None if change is None or deadline.is_asked else change.opened

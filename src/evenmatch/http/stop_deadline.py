@@ -38,6 +38,11 @@ class StopDeadline:
             self._asked_at = time.monotonic()
             self._asked.set()
 
+    @property
+    def is_asked(self) -> bool:
+        """Whether the process was asked to stop."""
+        return self._asked_at is not None
+
     def left(self, share: float) -> float:
         """Seconds left of a share of the time; all of it before a request to stop."""
         elapsed = 0.0 if self._asked_at is None else time.monotonic() - self._asked_at

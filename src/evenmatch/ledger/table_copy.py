@@ -8,11 +8,16 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
+from typing import NamedTuple
 
 import sqlalchemy as sa
 
+from evenmatch.errors import StoreError
 from evenmatch.ledger.arrays import FLOAT8, pack
 from evenmatch.ledger.database import Database
+from evenmatch.ledger.keyed_rows import delete_rows, rows_among, rows_at_once
+from evenmatch.ledger.move_log import is_sqlite
+from evenmatch.ledger.move_marks import MoveMark, confirm
 from evenmatch.ledger.postgres_rows import ARRAYS
 from evenmatch.ledger.rows import Row
 from evenmatch.ledger.schema import METADATA
@@ -20,63 +25,106 @@ from evenmatch.ledger.store import Store
 
 ROWS = 10_000  # of a batch at most
 LENGTH = 8_000_000  # of the texts and bytes of a batch; a single row may be longer
-AT_ONCE = 200  # rows that are read together
-LARGE = "checkpoint"  # the table whose rows are read one by one: each has the states of all players
 Counted = Callable[[int], None]  # called with the number of rows of each batch
 
 
-def count_rows(database: Database, table: sa.Table) -> int:
+class TableDigest(NamedTuple):
+    """The contents of a table, or of a part of it: equal on both kinds of databases if all values are.
+
+    digest  of all values, hexadecimal; without the sign of zeros, which SQLite does not store
+    """
+
+    rows: int
+    digest: str
+
+
+def count_rows(store: Store, table: sa.Table) -> int:
     """The number of rows of a table."""
-    with database.read() as store:
-        count: int = store.all(f"SELECT COUNT(*) FROM {table.name}")[0][0]
-        return count
+    count: int = store.all(f"SELECT COUNT(*) FROM {table.name}")[0][0]
+    return count
 
 
-def copy_rows(source: Database, target: Database, table: sa.Table, counted: Counted) -> None:
+def copy_rows(reading: Store, target: Database, mark: MoveMark, table: sa.Table, counted: Counted) -> None:
     """Copy the rows after the last one that the target has; each batch is a transaction.
 
     The batches are not durable at once: a later durable transaction of the target makes them so.
+    Raises MoveError if another run of the move has taken over.
     """
     columns = [column.name for column in table.columns]
-    with source.read() as reading, closing(_rows_after(reading, table, _last_key(target, table))) as rows:
+    with closing(_rows_after(reading, table, _last_key(target, table))) as rows:
         for batch in _batches(table, rows):
             with target.write(durable=False, patient=True) as store:
+                confirm(store, mark)
                 store.insert(table, columns, batch)
             counted(len(batch))
 
 
-def digest(database: Database, table: sa.Table, counted: Counted) -> str:
-    """A digest of all rows of a table, equal on both kinds of databases if all values are."""
-    columns = list(table.columns)
-    kinds = [ARRAYS[type(column.type)] for column in columns]
-    total = hashlib.blake2b(", ".join(column.name for column in columns).encode(), digest_size=16)
-    with database.read() as store, closing(_rows_after(store, table, None)) as rows:
+def replace_rows(reading: Store, writing: Store, table: sa.Table, keys: Sequence[Row]) -> int:
+    """Let the target have the rows with these keys that the source has, in order; return how many these are.
+
+    Raises StoreError if they are not equal afterwards.
+    """
+    columns = [column.name for column in table.columns]
+    delete_rows(writing, table, keys)
+    digest = _Digest(table)
+    with closing(rows_among(reading, table, keys)) as rows:
         for batch in _batches(table, rows):
-            for values, kind in zip(zip(*batch, strict=True), kinds, strict=True):
-                # SQLite stores -0.0 as 0.0
-                plain = [None if value is None else value + 0.0 for value in values] if kind == FLOAT8 else values
-                total.update(pack(plain, kind))
+            writing.insert(table, columns, batch)
+            digest.add(batch)
+    copied = _Digest(table)
+    with closing(rows_among(writing, table, keys)) as rows:
+        for batch in _batches(table, rows):
+            copied.add(batch)
+    if copied.result() != digest.result():
+        raise StoreError(f"rows of table {table.name} that have changed are not equal in both databases")
+    return digest.rows
+
+
+def digest_rows(store: Store, table: sa.Table, counted: Counted) -> TableDigest:
+    """The digest of all rows of a table."""
+    digest = _Digest(table)
+    with closing(_rows_after(store, table, None)) as rows:
+        for batch in _batches(table, rows):
+            digest.add(batch)
             counted(len(batch))
-    return total.hexdigest()
+    return digest.result()
 
 
-def continue_numbers(source: Database, target: Database, table: sa.Table) -> None:
-    """Let the numbers that the target gives to new rows of a table go on where those of the source ended.
+class _Digest:
+    """The digest of rows, which are added in batches cut at the same rows."""
+
+    def __init__(self, table: sa.Table) -> None:
+        self._kinds = [ARRAYS[type(column.type)] for column in table.columns]
+        self._total = hashlib.blake2b(", ".join(column.name for column in table.columns).encode(), digest_size=16)
+        self.rows = 0
+
+    def add(self, batch: Sequence[Row]) -> None:
+        for values, kind in zip(zip(*batch, strict=True), self._kinds, strict=True):
+            # SQLite stores -0.0 as 0.0
+            plain = [None if value is None else value + 0.0 for value in values] if kind == FLOAT8 else values
+            self._total.update(pack(plain, kind))
+        self.rows += len(batch)
+
+    def result(self) -> TableDigest:
+        return TableDigest(self.rows, self._total.hexdigest())
+
+
+def continue_numbers(reading: Store, writing: Store) -> None:
+    """Let the numbers that the target gives to new rows go on where those of the source ended.
 
     SQLite needs nothing: it goes on after the highest number in the table.
     """
-    column = next((column for column in table.columns if column.identity is not None), None)
-    if column is None or target.url.get_backend_name() == "sqlite":
-        return
-    with source.read() as store:
-        last: int = store.all(f"SELECT COALESCE(MAX({column.name}), 0) FROM {table.name}")[0][0]
-        if source.url.get_backend_name() != "sqlite":
-            sequence = store.all("SELECT pg_get_serial_sequence(?, ?)", table.name, column.name)[0][0]
-            given, is_used = store.all(f"SELECT last_value, is_called FROM {sequence}")[0]
+    for table in METADATA.tables.values() if not is_sqlite(writing) else ():
+        column = next((column for column in table.columns if column.identity is not None), None)
+        if column is None:
+            continue
+        last: int = reading.all(f"SELECT COALESCE(MAX({column.name}), 0) FROM {table.name}")[0][0]
+        if not is_sqlite(reading):
+            sequence = reading.all("SELECT pg_get_serial_sequence(?, ?)", table.name, column.name)[0][0]
+            given, is_used = reading.all(f"SELECT last_value, is_called FROM {sequence}")[0]
             last = max(last, given if is_used else 0)
-    if last:
-        with target.write() as store:
-            store.all("SELECT setval(pg_get_serial_sequence(?, ?), ?::bigint)", table.name, column.name, last)
+        if last:
+            writing.all("SELECT setval(pg_get_serial_sequence(?, ?), ?::bigint)", table.name, column.name, last)
 
 
 def analyze(database: Database) -> None:
@@ -99,7 +147,7 @@ def _rows_after(store: Store, table: sa.Table, key: Row | None) -> Generator[Row
     after = "" if key is None else f" WHERE ({keys}) > ({', '.join('?' * len(key))})"
     columns = ", ".join(column.name for column in table.columns)
     sql = f"SELECT {columns} FROM {table.name}{after} ORDER BY {keys}"
-    return store.rows.stream(store.connection, sql, *(key or ()), at_once=1 if table.name == LARGE else AT_ONCE)
+    return store.rows.stream(store.connection, sql, *(key or ()), at_once=rows_at_once(table))
 
 
 def _batches(table: sa.Table, rows: Iterator[Row]) -> Iterator[list[Row]]:

@@ -1,45 +1,31 @@
-"""Move a whole database into another one, of the same or the other kind, and compare both bit for bit."""
+"""Move a whole database into another one, of the same or the other kind, while it is in use."""
 
 from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from evenmatch.errors import EvenmatchError, MoveError, StoreError, UsageError
-from evenmatch.ledger import live_schema  # noqa: F401 - its tables join the others
 from evenmatch.ledger.database import UNFINISHED, VERSION, Database
 from evenmatch.ledger.database_url import parse_url
 from evenmatch.ledger.move_marks import (
     MoveMark,
     MoveState,
-    close_source,
+    begin_source,
     drop_tables,
     finish_target,
     is_empty,
     mark_target,
-    open_source,
     read_mark,
+    release_source,
+    take_over_target,
 )
-from evenmatch.ledger.schema import METADATA
-from evenmatch.ledger.table_copy import Counted, analyze, continue_numbers, copy_rows, count_rows, digest
 from evenmatch.ledger.tables import secret_checks
-from evenmatch.service.replay.verification import Verification, verify
-
-# Opens the report of one part of the work, with its number of rows or events; yields a function to call with the
-# completed part.
-Reporting = Callable[[str, int | None], AbstractContextManager[Callable[..., None]]]
-
-
-@dataclass(frozen=True)
-class MovedTable:
-    """A table that is equal in both databases. digest: of all its rows, hexadecimal."""
-
-    table: str
-    rows: int
-    digest: str
+from evenmatch.service.move_steps import MovedTable, MoveSteps, Reporting
+from evenmatch.service.replay.verification import Verification
 
 
 @dataclass(frozen=True)
@@ -47,7 +33,10 @@ class Move:
     """The result of a move.
 
     source, target  as one would type them, without passwords
-    ladders  the verification of each, in the target
+    tables   as they were compared; empty if an earlier run did that
+    changed  rows that changed while they were copied or after they were compared, each compared by itself
+    ladders  the verification of each, in the target; empty if an earlier run did that
+    pause    seconds in which neither database took writes; None: an earlier run of the command began them
     secret   where the processes on the target look for the master secret; None: nowhere, or they need none
     needs_secret  whether values are sealed
     """
@@ -55,7 +44,9 @@ class Move:
     source: str
     target: str
     tables: tuple[MovedTable, ...]
+    changed: int
     ladders: tuple[Verification, ...]
+    pause: float | None
     secret: str | None
     needs_secret: bool
 
@@ -63,7 +54,7 @@ class Move:
 def move(source: str, target: str, reporting: Reporting, *, restart: bool = False) -> Move:
     """Copy a database into an empty one, compare them, verify the ladders, and let the source refuse writes for ever.
 
-    The source refuses writes as soon as copying begins. A call that did not return can be repeated, and goes on.
+    The source takes writes until the last of them are copied. A call that did not return can be repeated, and goes on.
     restart  drop what an unfinished move has copied into the target
     Raises UsageError, StoreError or SecretError, before anything is changed, if the move cannot begin; MoveError if it
     began and is not finished.
@@ -72,21 +63,31 @@ def move(source: str, target: str, reporting: Reporting, *, restart: bool = Fals
         _check_source(old, source)
         _check_secret(old, new)
         mark = _begin(old, new, restart=restart)
+        steps = MoveSteps(old, new, mark, reporting)
+        tables: tuple[MovedTable, ...] = ()
+        ladders: tuple[Verification, ...] = ()
+        pause = None
         try:
-            _copy(old, new, reporting)
-            tables = _compare(old, new, reporting)
-            ladders = _verify(new, reporting)
-            _finish(old, new, mark)
+            if mark.state is MoveState.MOVED:  # all was compared and verified
+                _finish(new, mark)
+            else:
+                steps.copy()
+                tables, ladders = steps.compare(), steps.verify()
+                steps.count()
+                steps.follow()
+                _copy_secret(old, new)
+                pause = steps.switch(lambda: _check_last(old, new, source))
         except EvenmatchError as error:
             raise MoveError(
-                f"{error}. The move is not finished, and {old.shown} takes no writes meanwhile: type the same command "
-                "again to go on, or add --cancel to end the move"
+                f"{error}. The move is not finished, and {old.shown} {_describe(old)}: type the same command again to "
+                "go on, or add --cancel to end the move"
             ) from error
-        return Move(old.shown, new.shown, tables, ladders, new.master.place, _stored_check(old) is not None)
+        needs_secret = _stored_check(old) is not None
+        return Move(old.shown, new.shown, tables, steps.changed, ladders, pause, new.master.place, needs_secret)
 
 
 def cancel(source: str, target: str, confirm: Callable[[str], None]) -> None:
-    """Let the source of a move take writes again, and drop what was copied into the target.
+    """Let the source of a move take writes again, if it does not, and drop what was copied into the target.
 
     confirm  called with a question if the move was finished; raises an exception if the answer is no
     """
@@ -97,8 +98,14 @@ def cancel(source: str, target: str, confirm: Callable[[str], None]) -> None:
             raise UsageError(f"{old.shown} is not being moved, so that there is nothing to cancel")
         if mark.other != _address(new):
             raise UsageError(f"{old.shown} is the source of a move to {mark.other}; expected --to {mark.other}")
+        failure = None
         try:
-            is_unfinished, failure = _is_unfinished(new, mark), None
+            is_unfinished = _is_unfinished(new, mark)
+            if is_unfinished:  # no other run of the command can finish the move from now on
+                with new.write(patient=True) as store:
+                    take_over_target(store, mark._replace(run=secrets.token_hex(8)))
+        except MoveError:
+            raise
         except StoreError as error:  # it may be lost for ever, and the source must go on
             is_unfinished, failure = False, error
         if mark.state is MoveState.MOVED and not is_unfinished:
@@ -106,8 +113,7 @@ def cancel(source: str, target: str, confirm: Callable[[str], None]) -> None:
                 f"{old.shown} was moved to {mark.other}, which may have taken writes since. Let the old database take "
                 "writes again, without them?"
             )
-        with old.write() as store:
-            open_source(store)
+        release_source(old)
         if failure is not None:
             raise StoreError(f"{old.shown} takes writes again, but the target could not be emptied: {failure}")
         if is_unfinished:
@@ -116,12 +122,10 @@ def cancel(source: str, target: str, confirm: Callable[[str], None]) -> None:
 
 
 def check_served(database: Database) -> None:
-    """Raise MoveError if the database is the source of a move: its processes could only refuse writes."""
+    """Raise MoveError if the database was moved: its processes could only refuse writes."""
     mark = _mark_of(database)
     if mark is not None and mark.state is MoveState.MOVED:
         raise MoveError(f"{database.shown} was moved to {mark.other}; serve that one")
-    if mark is not None:
-        raise MoveError(f"{database.shown} is being moved to {mark.other}; serve that one when the move is finished")
 
 
 @contextmanager
@@ -191,25 +195,36 @@ def _is_unfinished(target: Database, mark: MoveMark) -> bool:
 
 
 def _begin(source: Database, target: Database, *, restart: bool) -> MoveMark:
-    """The mark of the source, after both were marked, unless the move had begun before."""
+    """The mark of the source, after both were marked; if the move had begun before, with a new run."""
     known = _mark_of(source)
     is_going_on = known is not None and _is_unfinished(target, known)
-    if known is not None and known.state is MoveState.MOVED:
-        if not is_going_on:
-            raise MoveError(f"{source.shown} was moved to {known.other} before; serve that one")
-        return known  # all was copied and verified
-    if known is not None and known.other != _address(target) and not restart:
-        raise UsageError(
-            f"{source.shown} is being moved to {known.other}; expected --to {known.other}, or --restart to move it to "
-            "another database"
-        )
+    if known is not None and known.state is MoveState.MOVED and not is_going_on:
+        raise MoveError(f"{source.shown} was moved to {known.other} before; serve that one")
+    if known is not None and known.state is not MoveState.MOVED:
+        if known.other != _address(target) and not restart:
+            raise UsageError(
+                f"{source.shown} is being moved to {known.other}; expected --to {known.other}, or --restart to move it "
+                "to another database"
+            )
+        if restart and target.version() == UNFINISHED:
+            is_going_on = False
+    if known is not None and is_going_on:
+        return _go_on(source, target, known)
     if restart and target.version() == UNFINISHED:
         with target.write(patient=True) as store:
             drop_tables(store)
-    elif known is not None and is_going_on:
-        return known
     _check_target(target)
     return _mark_both(source, target)
+
+
+def _go_on(source: Database, target: Database, known: MoveMark) -> MoveMark:
+    is_moved = known.state is MoveState.MOVED
+    mark = known._replace(state=known.state if is_moved else MoveState.COPYING, run=secrets.token_hex(8))
+    with target.write(patient=True) as store:
+        take_over_target(store, mark)
+    if not is_moved:
+        begin_source(source, mark)
+    return mark
 
 
 def _check_target(target: Database) -> None:
@@ -230,14 +245,14 @@ def _check_target(target: Database) -> None:
 
 
 def _mark_both(source: Database, target: Database) -> MoveMark:
-    number = secrets.token_hex(8)
+    number, run = secrets.token_hex(8), secrets.token_hex(8)
     if target.version() is None:
         Database.open(target.address).close()  # creates the schema
     with target.write() as store:
-        mark_target(store, MoveMark(number, MoveState.UNFINISHED, _address(source)))
-    mark = MoveMark(number, MoveState.COPYING, _address(target))
+        mark_target(store, MoveMark(number, MoveState.UNFINISHED, _address(source), run))
+    mark = MoveMark(number, MoveState.COPYING, _address(target), run)
     try:
-        close_source(source, mark)
+        begin_source(source, mark)
     except EvenmatchError:
         with target.write(patient=True) as store:
             drop_tables(store)
@@ -245,65 +260,22 @@ def _mark_both(source: Database, target: Database) -> MoveMark:
     return mark
 
 
-def _copy(source: Database, target: Database, reporting: Reporting) -> None:
-    tables = METADATA.sorted_tables
-    counts = {table.name: count_rows(source, table) for table in tables}
-    done = {table.name: count_rows(target, table) for table in tables}
-    with reporting(f"copying {source.shown} to {target.shown}", sum(counts.values())) as progress:
-        count = _counter(progress, sum(done.values()))
-        for table in tables:
-            copy_rows(source, target, table, count)
-            continue_numbers(source, target, table)
-    analyze(target)
+def _check_last(source: Database, target: Database, typed: str) -> None:
+    """Raise an error if the source was upgraded, or its master secret replaced, since the move began."""
+    _check_source(source, typed)
+    _check_secret(source, target)
 
 
-def _compare(source: Database, target: Database, reporting: Reporting) -> tuple[MovedTable, ...]:
-    tables = METADATA.sorted_tables
-    counts = {table.name: count_rows(source, table) for table in tables}
-    moved = []
-    with reporting("comparing the rows of both", 2 * sum(counts.values())) as progress:
-        count = _counter(progress, 0)
-        for table in tables:
-            digests = [digest(database, table, count) for database in (source, target)]
-            if digests[0] != digests[1]:
-                raise StoreError(f"table {table.name} of {target.shown} is not equal to that of {source.shown}")
-            moved.append(MovedTable(table.name, counts[table.name], digests[0]))
-    return tuple(moved)
-
-
-def _counter(progress: Callable[..., None], done: int) -> Counted:
-    def count(rows: int) -> None:
-        nonlocal done
-        done += rows
-        progress(done)
-
-    return count
-
-
-def _verify(target: Database, reporting: Reporting) -> tuple[Verification, ...]:
-    with target.read() as store:
-        heads = store.heads()
-    results = []
-    for head in heads:
-        with reporting(f"verifying {head.name}", head.position) as progress:
-            result = verify(target, head.name, progress)
-        for finding in [*result.damage, *result.differences][:1]:
-            raise StoreError(
-                f"ladder {head.name}: {finding}; the copy is like the original, in which evenmatch verify shows all "
-                "findings and what repairs them"
-            )
-        results.append(result)
-    return tuple(results)
-
-
-def _finish(source: Database, target: Database, mark: MoveMark) -> None:
-    """Mark the source as moved, then make the target a database like any other.
-
-    In this order no moment has two databases that take writes.
-    """
-    _copy_secret(source, target)
-    with target.write() as store:  # what was copied is durable with this transaction
-        mark_target(store, MoveMark(mark.move, MoveState.UNFINISHED, _address(source)))
-    close_source(source, mark._replace(state=MoveState.MOVED))
+def _finish(target: Database, mark: MoveMark) -> None:
     with target.write() as store:
-        finish_target(store)
+        finish_target(store, mark)
+
+
+def _describe(source: Database) -> str:
+    """The state of the source of a move that failed, for the end of a message."""
+    try:
+        mark = _mark_of(source)
+    except StoreError:
+        return "cannot be reached"
+    is_open = mark is None or mark.state is MoveState.COPYING
+    return "goes on taking writes" if is_open else "takes no writes meanwhile"
