@@ -6,6 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from evenmatch.http.site import Site
+
 ADDRESS = "127.0.0.1"  # of the client in these tests
 AT_ONCE, WAITING = 2, 64
 
@@ -46,3 +48,12 @@ def test_an_address_with_too_many_requests_is_refused(anyone, operator, league, 
     assert page.status_code == 503
     assert "66 requests wait for address" in page.text
     assert operator.get("/ladders/league").status_code == 200
+
+
+def test_a_page_that_waits_too_long_is_an_error_page_and_no_bug(anyone, league, occupied, monkeypatch):
+    monkeypatch.setitem(Site.work.__kwdefaults__, "within", 0.5)
+    occupied(AT_ONCE)
+    page = anyone.get("/ladders/league/me?player=ann")
+    assert page.status_code == 503
+    assert "The database does not answer" in page.text
+    assert "bug" not in page.text

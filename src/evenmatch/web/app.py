@@ -11,7 +11,15 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Match, Route, Router
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from evenmatch.errors import AccessError, BusyError, EvenmatchError, ForbiddenError, HostError, UnknownNameError
+from evenmatch.errors import (
+    AccessError,
+    BusyError,
+    EvenmatchError,
+    ForbiddenError,
+    HostError,
+    StoreError,
+    UnknownNameError,
+)
 from evenmatch.http import path_text
 from evenmatch.http.access import check_host
 from evenmatch.http.logs import log
@@ -145,7 +153,7 @@ async def error_page(visit: PageRequest, error: EvenmatchError, page: PageRoute 
     """Return the error page; redirect a GET that requires a login to the login page."""
     error = error.error if isinstance(error, FieldError) else error
     kind = kind_of(error)
-    if isinstance(error, BusyError):
+    if is_overloaded := isinstance(error, BusyError | StoreError):
         anonymous_client.set(None)  # there is no thread for a page of an anonymous visitor
     if isinstance(error, HostError):  # the page shows nothing of the site
         return await visit.show("error", {"title": kind.title, "told": str(error), "meant": None}, kind.status)
@@ -171,7 +179,7 @@ async def error_page(visit: PageRequest, error: EvenmatchError, page: PageRoute 
         "meant": meant,
         "typed": visit.sent if page is not None and page.form is not None and kind.status != 404 else None,
         "is_passing": kind.status in PASSING,
-        **await visit.site.work(_ladder_of, visit),
+        **({} if is_overloaded else await visit.site.work(_ladder_of, visit)),
     }
     return await visit.show("error", values, kind.status)
 
