@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from benchmarks import (
     contests,
     corrections,
+    day,
     fronts,
     lab,
     ledger,
@@ -44,6 +45,7 @@ BENCHMARKS: dict[str, Callable[[], Section]] = {
     "matchmaking": matchmaking.run,
     "fronts": fronts.run,
     "serve": serve.run,
+    "day": day.run,
     "pages": pages.run,
     "start": start.run,
     "load": load.run,

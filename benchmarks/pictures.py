@@ -18,7 +18,7 @@ from evenmatch.lab.picture import INKS
 
 OURS, GREY, AIM = INKS[0], "#737373", INKS[1]
 ROW = 0.24  # inches for each figure
-WIDE = 100.0  # largest value by smallest, from which on an axis is logarithmic
+WIDE = 30.0  # largest value by smallest, from which on an axis is logarithmic
 
 
 def draw(section: Section, path: Path) -> bool:
