@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 import evenmatch
-from benchmarks.figure import Figure, Section, best_in_turn
+from benchmarks.figure import Figure, Section, seconds_in_turn
 from benchmarks.matches import Season, play
 from evenmatch.history import History
 from evenmatch.lab.backtests.evaluation import replay_and_judge
@@ -35,7 +35,7 @@ def run() -> Section:
     notes = [
         f"{LARGE.matches} free-for-alls of {LARGE.teams} among {LARGE.players:,} players, and {SMALL.matches:,} of "
         f"{SMALL.teams} among {SMALL.players:,}, on one core, from newcomers, expected scores included (for which all "
-        f"pairs count); best of {ROUNDS} in turn. The log loss is that of the pairs of the second half, predicted "
+        f"pairs count); {ROUNDS} runs in turn. The log loss is that of the pairs of the second half, predicted "
         "before each contest.",
     ]
     return Section("Free-for-alls with a bound", figures, notes)
@@ -49,7 +49,7 @@ def bounded(season: Season, systems: Mapping[str, tuple[str, Sequence[int]]]) ->
         runs = [partial(loop.replay, rules, history, rules.newcomers(history.players)) for rules in every]
         for repeated in runs:
             repeated()  # so that none of the timed runs compiles
-        rates = [len(history.columns.player) / seconds / 1e3 for seconds in best_in_turn(runs, ROUNDS)]
+        rates = [len(history.columns.player) / seconds / 1e3 for seconds in seconds_in_turn(runs, ROUNDS)]
         for value, rules, rate in zip(values, every, rates, strict=True):
             is_bound = value != values[0]
             title = f"{season.form}, {name}, {f'{value} {parameter}' if is_bound else 'no bound'}"

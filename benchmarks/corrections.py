@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import statistics
 import tempfile
 import threading
 import time
@@ -103,8 +102,8 @@ def restart(db: str, key: str) -> Figure:
             with running(db) as (again, _):
                 first_report(again, key)
                 times.append(time.monotonic() - begun)
-    imports = statistics.median(import_seconds("import evenmatch.http.server") for _ in range(KILLS))
-    return Figure("first report after a kill", statistics.median(times), "s", 5, False, imports, "its imports, s")
+    imports = np.array([import_seconds("import evenmatch.http.server") for _ in range(KILLS)])
+    return Figure("first report after a kill", np.array(times), "s", 5, False, imports, "its imports, s")
 
 
 def first_report(address: str, key: str) -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import time
 from functools import partial
 
+import numpy as np
+
 import evenmatch
-from benchmarks.figure import ROOT, Figure, Section, best_in_turn
+from benchmarks.figure import ROOT, Figure, Section, seconds_in_turn
 from benchmarks.matches import DUELS, as_table, play
 from benchmarks.rate import texts
 from evenmatch import systems
@@ -27,15 +29,15 @@ def run() -> Section:
     matches = as_table(play(DUELS), texts(DUELS.matches), texts(DUELS.players))
     for name in TUNED:
         search(matches.take(slice(0, 2)), name, 1, 1)  # compiles
-    together, alone = best_in_turn([partial(search, matches, "trueskill", PASSES, w) for w in (2, 1)], ROUNDS)
-    pair, single = best_in_turn([partial(search, matches, "prav", TRIALS, w) for w in (2, 1)], ROUNDS)
+    together, alone = seconds_in_turn([partial(search, matches, "trueskill", PASSES, w) for w in (2, 1)], ROUNDS)
+    pair, single = seconds_in_turn([partial(search, matches, "prav", TRIALS, w) for w in (2, 1)], ROUNDS)
     figures = [
         Figure(f"tuning trueskill, {PASSES} passes", together, "s", 10, False, alone, "on one core"),
         Figure(f"tuning prav, {TRIALS} passes: both cores", single / pair, "times as fast", 1.8, True, None, ""),
     ]
     notes = [
         "Tuning: `evenmatch.lab.backtests.tune.tune` on a million duels among 50,000 players; every pass rates all "
-        f"of them and judges the last three quarters. Best of {ROUNDS}, two workers and one in turn, equal numbers "
+        f"of them and judges the last three quarters. {ROUNDS} runs, two workers and one in turn, equal numbers "
         "of passes.",
     ]
     if FOOTBALL.exists():
@@ -43,9 +45,9 @@ def run() -> Section:
         every = systems.names()
         notes.append(
             f"Backtest: `evenmatch.lab.backtests.backtest.backtest` of {len(football):,} international football "
-            f"matches by {len(every)} systems with their defaults and presets, kernels compiled before. Best of "
-            f"{ROUNDS}. The reference is the time of rating and judging alone, summed over the variants: the rest is "
-            "the intervals of all metrics over all parts of the matches."
+            f"matches by {len(every)} systems with their defaults and presets, kernels compiled before, "
+            f"{ROUNDS} runs. The reference is the time of rating and judging alone, summed over the variants: the "
+            "rest is the intervals of all metrics over all parts of the matches."
         )
         figures.append(judge_all(football, every))
     else:
@@ -62,8 +64,8 @@ def judge_all(matches: MatchTable, names: list[str]) -> Figure:
     """A backtest of these systems."""
     backtest(matches, names)
     runs = [timed_backtest(matches, names) for _ in range(ROUNDS)]
-    best, bare = (min(times) for times in zip(*runs, strict=True))
-    return Figure(f"backtest of {len(names)} systems, {len(matches):,} matches", best, "s", 10, False, bare, "rating")
+    whole, bare = np.array(runs).T
+    return Figure(f"backtest of {len(names)} systems, {len(matches):,} matches", whole, "s", 10, False, bare, "rating")
 
 
 def timed_backtest(matches: MatchTable, names: list[str]) -> tuple[float, float]:

@@ -12,7 +12,7 @@ from itertools import combinations, pairwise, product
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.figure import Figure, Section
+from benchmarks.figure import Figure, Runs, Section, seconds
 from benchmarks.matches import SEED, TEAMS, play
 from benchmarks.rate import spread
 from evenmatch import rules
@@ -44,7 +44,7 @@ def run() -> Section:
     """Measure ticks on one core, joins and leaves, and the default scenario over several seeds."""
     figures = [*ticks(), *attributes(), *own_odds(), *steady(), *moves(), *quality()]
     notes = [
-        "6v6 under the policy `balanced`, one core, kernels compiled before; best of "
+        "6v6 under the policy `balanced`, one core, kernels compiled before; "
         f"{ROUNDS} ticks over the same queue, its order made before the first and kept. Percentiles are uniform, "
         "filters strict ±5 if nothing else is said. *placed* is the share of players who get a match in that tick.",
         "Parties: 1 to 6 members as often, friends 1.5 percentiles (standard deviation) around the first. Filters: 2, "
@@ -76,13 +76,13 @@ def ticks() -> list[Figure]:
         queue = Queue()
         queue.join_all(tickets)
         found = propose(queue, NOW, POLICY)
-        taken = best(partial(propose, queue, NOW, POLICY))
-        by = best(partial(plainly, tickets), 2) if len(tickets.player) == len(tickets) else None
+        taken = repeated(partial(propose, queue, NOW, POLICY))
+        by = 1e3 * repeated(partial(plainly, tickets), 2) if len(tickets.player) == len(tickets) else None
         share = len(found.player) / len(tickets.player)
-        figures.append(Figure(f"a tick over {name}", 1e3 * taken, "ms", aim, False, by and 1e3 * by, "plain Python"))
+        figures.append(Figure(f"a tick over {name}", 1e3 * taken, "ms", aim, False, by, "plain Python"))
         figures.append(Figure(f"placed of {name}", 100 * share, "%", placed and 100 * placed, True, None, ""))
     for size in (1, 6):
-        taken = 1e3 * best(partial(small_queues, replace(POLICY, team_size=size), ten_each()))
+        taken = 1e3 * repeated(partial(small_queues, replace(POLICY, team_size=size), ten_each()))
         figures.append(Figure(f"a thousand queues of ten, {size}v{size}", taken, "ms", 20.0, False, None, ""))
     return figures
 
@@ -164,7 +164,7 @@ def attributes() -> list[Figure]:
     policy, queue = replace(POLICY, attributes=declared, maps=maps, vetoes=2), Queue()
     queue.join_all(choosing(solos(100_000), maps))
     found = propose(queue, NOW, policy)
-    taken = best(partial(propose, queue, NOW, policy))
+    taken = repeated(partial(propose, queue, NOW, policy))
     name = "100,000 single players, attributes on all tickets"
     return [
         Figure(f"a tick over {name}", 1e3 * taken, "ms", 200.0, False, None, ""),
@@ -197,7 +197,7 @@ def own_odds() -> list[Figure]:
         policy, queue = replace(POLICY, odds=odds), Queue()
         queue.join_all(odds.take(solos(100_000)))
         propose(queue, NOW, policy)
-        taken = 1e3 * best(partial(propose, queue, NOW, policy))
+        taken = 1e3 * repeated(partial(propose, queue, NOW, policy))
         figures.append(Figure(f"a tick over 100,000 single players by {system}", taken, "ms", 60.0, False, None, ""))
         scenario = Scenario()
         run = run_queue(Ladder(scenario, policy, odds), propose, policy, system, scenario)
@@ -219,7 +219,7 @@ def steady() -> list[Figure]:
         taken.append(time.perf_counter() - began)
     last = taken[20:]
     return [
-        Figure("a tick at 2,000 arrivals a second", 1e3 * float(np.median(last)), "ms", 20.0, False, None, ""),
+        Figure("a tick at 2,000 arrivals a second", 1e3 * np.array(last), "ms", 20.0, False, None, ""),
         Figure("the slowest of forty of them", 1e3 * max(last), "ms", 20.0, False, None, ""),
     ]
 
@@ -254,14 +254,14 @@ def moves() -> list[Figure]:
     return [
         Figure(
             "join in bulk",
-            1e6 * min(a for a, _ in in_bulk) / count,
+            1e6 * np.array([a for a, _ in in_bulk]) / count,
             "µs",
             2.0,
             False,
             1e6 * dict_join / count,
             "a dict",
         ),
-        Figure("leave in bulk", 1e6 * min(b for _, b in in_bulk) / count, "µs", 2.0, False, None, ""),
+        Figure("leave in bulk", 1e6 * np.array([b for _, b in in_bulk]) / count, "µs", 2.0, False, None, ""),
         Figure("join one by one", 1e6 * (joined - began) / 2000, "µs", 20.0, False, None, ""),
         Figure("leave one by one", 1e6 * (left - joined) / 2000, "µs", 20.0, False, None, ""),
     ]
@@ -291,15 +291,13 @@ def scored(seed: int, matchmaker: Callable[[Queue, int, Policy], Proposals]) -> 
     return {key: float(value) for key, value in summary.items() if isinstance(value, int | float)}
 
 
-def best(work: Callable[[], object], rounds: int = ROUNDS) -> float:
-    """The least seconds of several runs."""
+def repeated(work: Callable[[], object], rounds: int = ROUNDS) -> Runs:
+    """The seconds of several runs, without garbage of the one before."""
     taken = []
     for _ in range(rounds):
         gc.collect()
-        began = time.perf_counter()
-        work()
-        taken.append(time.perf_counter() - began)
-    return min(taken)
+        taken.append(seconds(work))
+    return np.array(taken)
 
 
 def solos(count: int, draw: np.random.Generator | None = None, now: int = NOW, first: int = 0) -> Tickets:

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 import evenmatch
-from benchmarks.figure import Figure, Section, best_in_turn
+from benchmarks.figure import Figure, Section, seconds_in_turn
 from benchmarks.matches import Season, play
 from evenmatch import Appearance, Match, Rater, Team
 from evenmatch.history import History
@@ -39,15 +39,17 @@ def run() -> Section:
             aim = AIM_OF_EVEN if name == "even" else AIM if season.team == 1 else None
             rules = evenmatch.rules(name)
             runs = (partial(rate_all, Rater(rules), matches), partial(replay_all, rules, alone))
-            best_in_turn(runs, 1)
-            ours, bare = (1e6 * seconds / season.matches for seconds in best_in_turn(runs, ROUNDS))
+            seconds_in_turn(runs, 1)
+            ours, bare = (1e6 * seconds / season.matches for seconds in seconds_in_turn(runs, ROUNDS))
             figures.append(Figure(f"{name} {season.form}: Rater.rate", ours, "µs", aim, False, bare, "loop.replay"))
-        (elo,) = (1e6 * seconds / season.matches for seconds in best_in_turn([partial(plain_elo, matches, {})], ROUNDS))
+        (elo,) = (
+            1e6 * seconds / season.matches for seconds in seconds_in_turn([partial(plain_elo, matches, {})], ROUNDS)
+        )
         figures.append(Figure(f"Elo in plain Python, {season.form}", elo, "µs", None, False, None, ""))
     figures += first_matches()
     notes = [
         "One match through `evenmatch.Rater(…).rate(match)`: checks, ratings, and a receipt with every player's change "
-        f"and its factors. Mean over a season whose `Match` objects are made beforehand, best of {ROUNDS}. "
+        f"and its factors. Mean over a season whose `Match` objects are made beforehand, {ROUNDS} times. "
         "`loop.replay` rates the same match from arrays of numbers, journal and copy of the state included, without "
         "names, checks and receipt. Elo in plain Python is ten lines that update a dict from the same `Match` objects "
         "and tell nothing.",
@@ -70,8 +72,8 @@ def first_matches() -> list[Figure]:
         for name in IN_SERVICE:
             service.create_ladder(name, name, evenmatch.rules(name))
         runs = [partial(record, service, name) for name in IN_SERVICE]
-        best_in_turn(runs, 1)
-        reference, *others = (1e3 * seconds / FIRST_MATCHES for seconds in best_in_turn(runs, 5))
+        seconds_in_turn(runs, 1)
+        reference, *others = (1e3 * seconds / FIRST_MATCHES for seconds in seconds_in_turn(runs, 5))
     return [
         Figure(f"{name}: first match of two players in a service", value, "ms", None, False, reference, IN_SERVICE[0])
         for name, value in zip(IN_SERVICE[1:], others, strict=True)

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import evenmatch
-from benchmarks.figure import Figure, Section, best_in_turn
+from benchmarks.figure import Figure, Section, seconds_in_turn
 from benchmarks.matches import Season, play
 from evenmatch.history import Floats, History
 from evenmatch.systems import loop
@@ -80,16 +80,16 @@ def run() -> Section:
             if (told := rate()) is not None:
                 worst = f"{difference(ours[peer.system](), told):.1e}"
                 apart.append(f"{peer.package}'s {peer.rates} {season.form} {worst}")
-        best = iter(best_in_turn([*ours.values(), *(rate for _, rate in found)], ROUNDS))
-        speed = {name: season.matches / MILLION / next(best) for name in ours}
+        speeds = iter(seconds_in_turn([*ours.values(), *(rate for _, rate in found)], ROUNDS))
+        speed = {name: season.matches / MILLION / next(speeds) for name in ours}
         for peer, _ in found:
-            rate_per_second = min(season.matches, peer.most or season.matches) / MILLION / next(best)
+            rate_per_second = min(season.matches, peer.most or season.matches) / MILLION / next(speeds)
             name = f"{peer.package} {season.form}: {peer.rates}"
             by = f"evenmatch {peer.system}"
             figures.append(Figure(name, rate_per_second, "M matches/s", None, True, speed[peer.system], by))
     notes = [
         f"The same matches ({', '.join(f'{season.matches:,} {season.form}' for season in PEERS)}), from newcomers to "
-        f"the final ratings, on one core, best of {ROUNDS} runs in turn: by the packages as their documentation has "
+        f"the final ratings, on one core, {ROUNDS} runs in turn: by the packages as their documentation has "
         "it, match by match, from lists of players made beforehand; by evenmatch with `loop.replay`, expected scores "
         f"included. {', '.join(versions())}.",
         f"Largest difference of a final rating, mean or deviation to evenmatch's, of itself: {', '.join(apart)}. "

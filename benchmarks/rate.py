@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 import evenmatch
-from benchmarks.figure import Figure, Section, best_in_turn
+from benchmarks.figure import Figure, Section, seconds_in_turn
 from benchmarks.limit import Limit, compiled
 from benchmarks.matches import DUELS, FREE, TEAMS, Season, as_table, hidden_skill, play
 from evenmatch.history import History
@@ -46,7 +46,7 @@ def run() -> Section:
         "free-for-alls of 8 among 20,000 players, on one core. "
         "`replay` is `evenmatch.systems.loop.replay` on ratings that a season before has spread; `rate` is "
         "`evenmatch.rate`, newcomers and checks included. "
-        f"Best of {ROUNDS} runs, taken in turn with the C loop after a first run of each.",
+        f"{ROUNDS} runs, taken in turn with the C loop after a first run of each.",
         f"The C loops ({Limit.built()}) do the same work on the same arrays, expected scores and ties included; what "
         "they rate is compared in the run.",
     ]
@@ -92,7 +92,7 @@ def compare(
         else:
             runs.append(partial(limit.replay, state))
     evenmatch.rate(table, rules)
-    rates = [season.matches / MILLION / seconds for seconds in best_in_turn(runs, ROUNDS)]
+    rates = [season.matches / MILLION / seconds for seconds in seconds_in_turn(runs, ROUNDS)]
     by_c = rates[2] if limit else None
     unit, by = "M matches/s", "C, gcc -O3"
     return [

@@ -206,9 +206,9 @@ def served(db: str) -> Iterator[tuple[str, str, int]]:
 
 
 @contextmanager
-def running(db: str, **environment: str) -> Iterator[tuple[str, int]]:
+def running(db: str, **variables: str) -> Iterator[tuple[str, int]]:
     """`evenmatch serve` over a database: its address, and the id of the process, which may be killed meanwhile."""
-    env = {**os.environ, **SECRET, **LIMITS, **environment}
+    env = {**os.environ, **SECRET, **LIMITS, **variables}
     command = [sys.executable, "-m", "evenmatch", "serve", "--db", db, "--port", "0"]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=env, cwd=ROOT)
     try:

@@ -9,7 +9,7 @@ import tempfile
 from functools import partial
 from pathlib import Path
 
-from benchmarks.figure import Figure, Section, median_in_turn, python, seconds
+from benchmarks.figure import Figure, Runs, Section, python, seconds, values_in_turn
 
 SYSTEMS = ("wager", "battlepoints", "scorefactor", "prav", "even")
 IMPORTS = 9
@@ -25,7 +25,7 @@ def run() -> Section:
     runs = [partial(import_seconds, statement) for statement in statements]
     for imported in runs:
         imported()
-    bare, everything, numpy, required = median_in_turn(runs, IMPORTS)
+    bare, everything, numpy, required = values_in_turn(runs, IMPORTS)
     figures = [
         Figure("import evenmatch", bare, "s", 0.3, False, numpy, "import numpy"),
         Figure(
@@ -34,17 +34,17 @@ def run() -> Section:
     ]
     for name in SYSTEMS:
         first, later = process_seconds(name)
-        (nothing,) = median_in_turn([partial(process, "-c", statements[-1])], WARM)
+        (nothing,) = values_in_turn([partial(process, "-c", statements[-1])], WARM)
         by = "import numba, pyarrow"
         figures += [
             Figure(f"{name}: first process", first, "s", 5, False, nothing, by),
             Figure(f"{name}: later process", later, "s", 0.5, False, nothing, by),
         ]
     notes = [
-        f"Imports are timed inside a fresh process, the median of {IMPORTS}; evenmatch imports what it needs when a "
+        f"Imports are timed inside a fresh process, {IMPORTS} times; evenmatch imports what it needs when a "
         "name is first used, so the second line is what a program pays that rates. A process is timed from start to "
-        "end: it makes two matches and rates them. First: with an empty cache of compiled kernels, the median of "
-        f"{ROUNDS}; later: with the cache that left, the median of {WARM}. pandas and scipy are hidden from these, for "
+        "end: it makes two matches and rates them. First: with an empty cache of compiled kernels, {ROUNDS} "
+        f"times; later: with the cache that left, {WARM} times. pandas and scipy are hidden from these, for "
         "pyarrow and numba import them where they are installed (half a second), though evenmatch does not need them.",
     ]
     return Section("Starting", figures, notes)
@@ -60,8 +60,8 @@ def process(*arguments: str, **variables: str) -> float:
     return seconds(partial(python, *arguments, **variables))
 
 
-def process_seconds(system: str) -> tuple[float, float]:
-    """Medians of the first and of later processes that rate two matches; numba's cache is a folder of their own."""
+def process_seconds(system: str) -> tuple[Runs, Runs]:
+    """Seconds of the first and of later processes that rate two matches; numba's cache is a folder of their own."""
     with tempfile.TemporaryDirectory(prefix="evenmatch-bench-") as folder:
 
         def first() -> float:
@@ -70,4 +70,4 @@ def process_seconds(system: str) -> tuple[float, float]:
 
         warm = partial(process, "-m", "benchmarks.two", system, NUMBA_CACHE_DIR=str(Path(folder) / "warm"))
         warm()
-        return median_in_turn([first], ROUNDS)[0], median_in_turn([warm], WARM)[0]
+        return values_in_turn([first], ROUNDS)[0], values_in_turn([warm], WARM)[0]
