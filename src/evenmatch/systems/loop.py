@@ -196,7 +196,12 @@ def engine(system: System) -> Engine:
     # every kernel's code.
     tag = f"{system.name}_{fingerprint(system)[:12]}"
     scope: dict[str, object] = {"range": range, "len": len, "pair": system.pair, "update": system.update}
-    scope |= {"prefetch": prefetch, "INT64": INT64, "near": CACHE // system.state.itemsize, "LadderRecords": LadderRecords}
+    scope |= {
+        "prefetch": prefetch,
+        "INT64": INT64,
+        "near": CACHE // system.state.itemsize,
+        "LadderRecords": LadderRecords,
+    }
     if system.ladder is None:
         alone: dict[str, object] = {"pair_alone": system.pair, "update_alone": system.update}
         scope["pair"] = kernel(_rename(without_ladder_pair, f"pair_{tag}", alone))
