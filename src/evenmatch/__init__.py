@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from evenmatch.match import Appearance as Appearance
     from evenmatch.match import Match as Match
     from evenmatch.match import Team as Team
+    from evenmatch.named_rules import rules as rules
     from evenmatch.online import Rater as Rater
     from evenmatch.rating import Ratings as Ratings
     from evenmatch.rating import explain as explain
     from evenmatch.rating import rate as rate
-    from evenmatch.rating import rules as rules
     from evenmatch.service.service import Service as Service
     from evenmatch.service.settings import Settings as Settings
     from evenmatch.stake_assumptions import StakeAssumptions as StakeAssumptions
@@ -49,7 +49,7 @@ _HOME = {
     "Ratings": "rating",
     "explain": "rating",
     "rate": "rating",
-    "rules": "rating",
+    "rules": "named_rules",
     "Service": "service.service",
     "Settings": "service.settings",
     "StakeAssumptions": "stake_assumptions",

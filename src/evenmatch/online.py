@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,12 +13,16 @@ from evenmatch.compile_notice import load_kernels
 from evenmatch.errors import BadRowsError, InputError, RowProblem, UnknownNameError
 from evenmatch.history import History
 from evenmatch.match import Match
-from evenmatch.rating import Ratings, changes, check_range, rules_of
+from evenmatch.named_rules import rules_of
+from evenmatch.rating_changes import changes, check_range
 from evenmatch.stake_assumptions import StakeAssumptions
 from evenmatch.stakes import Stakes, check_players, stakes
 from evenmatch.systems import forecasts, loop
 from evenmatch.systems.ladder_records import Learned
 from evenmatch.systems.system import Change, Records, Rules
+
+if TYPE_CHECKING:  # pyarrow takes a tenth of the start of a process that rates one match
+    from evenmatch.rating import Ratings
 
 
 @dataclass(frozen=True)

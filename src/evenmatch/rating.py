@@ -10,40 +10,26 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from evenmatch import systems
 from evenmatch.compile_notice import load_kernels
-from evenmatch.errors import BadRowsError, InputError, RatingRangeError, RowProblem, UsageError
-from evenmatch.history import Floats, History, team_results
+from evenmatch.errors import BadRowsError, InputError, RowProblem
+from evenmatch.history import Floats
+from evenmatch.named_rules import rules, rules_of
+from evenmatch.rating_changes import changes, check_range
 from evenmatch.standings.activity import Activity
 from evenmatch.standings.division import DIVISIONS, Division
 from evenmatch.standings.hysteresis import division_of
 from evenmatch.standings.percentiles import percentiles
 from evenmatch.systems import loop
-from evenmatch.systems.loop import Journal, Replay
+from evenmatch.systems.loop import Journal
 from evenmatch.systems.system import Change, Records, Rules
 from evenmatch.tables import Frame, MatchTable, table_of
 from evenmatch.tables.display import as_html, counted
 from evenmatch.tables.table import MICROSECONDS
 
+__all__ = ["Ratings", "changes", "check_range", "explain", "rate", "rateable", "rules", "rules_of", "without"]
+
 Progress = Callable[[int], None]
 TEXT = pa.large_string()
-
-
-def rules(system: str, preset: str | None = None, **parameters: object) -> Rules:
-    """Create the rules of a rating system from its name (or the path of a .py file), a preset and parameters.
-
-    Raises UnknownNameError or BadParameterError.
-    """
-    return Rules.of(systems.find(system), preset, **parameters)
-
-
-def rules_of(by: Rules | str) -> Rules:
-    """Return rules unchanged; turn a system name into its rules with default parameters."""
-    if isinstance(by, Rules):
-        return by
-    if isinstance(by, str):
-        return rules(by)
-    raise UsageError(f"the rules are a {type(by).__name__}; expected a system's name or evenmatch.rules(…)")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -201,51 +187,6 @@ def without(matches: MatchTable, refused: Iterable[tuple[int, str]], *, skip_bad
     good = np.array([match_id not in bad for match_id in matches.match_id.to_pylist()])
     skipped: tuple[RowProblem, ...] = (*matches.skipped, *problems)
     return replace(matches.take(good), skipped=skipped, skipped_matches=matches.skipped_matches + len(bad))
-
-
-def check_range(
-    by: Rules,
-    history: History,
-    state: Records,
-    result: Replay,
-    player: Callable[[int], str],
-    match: Callable[[int], str],
-) -> None:
-    """Raise RatingRangeError, naming player and match, if a rating left the range of the system."""
-    if np.isfinite(result.state["rating"]).all():
-        return
-    after = result.journal.after if result.journal else loop.replay(by, history, state, journal=True).journal.after  # type: ignore[union-attr]
-    slot = int(np.flatnonzero(~np.isfinite(after))[0])
-    raise RatingRangeError(
-        f"the rating of {player(int(history.columns.player[slot]))!r} leaves the range of {by.system.name} in match "
-        f"{match(int(history.slot_match[slot]))!r}; nothing was rated"
-    )
-
-
-def changes(
-    by: Rules, history: History, expected: Floats, journal: Journal, match: int, names: Sequence[str]
-) -> list[list[Change]]:
-    """The rating changes of one match (by index), team by team."""
-    c = history.columns
-    first, end = c.team_start[match : match + 2].tolist()
-    starts = c.slot_start[first : end + 1].tolist()
-    slots = slice(starts[0], starts[-1])
-    before, after = journal.before[slots].tolist(), journal.after[slots].tolist()
-    players, factors = c.player[slots].tolist(), by.system.name_factors(journal.factors[slots].tolist())
-    results = team_results(np.array([0, end - first], np.int32), c.place[first:end]).tolist()
-    predicted = expected[first:end].tolist()
-    listed: list[list[Change]] = []
-    first_slot = 0
-    for team, result in enumerate(results):
-        size = starts[team + 1] - starts[team]
-        listed.append([])
-        for slot in range(first_slot, first_slot + size):
-            change = Change(
-                names[players[slot]], team, before[slot], after[slot], predicted[team], result, factors[slot]
-            )
-            listed[team].append(change)
-        first_slot += size
-    return listed
 
 
 def explain(matches: MatchTable | Frame, by: Rules | str, match_id: str) -> Ratings:

@@ -1,5 +1,7 @@
 """Compiling beside the service: children that die, systems that do not work, databases that do not answer at once."""
 
+import os
+import subprocess
 import sys
 import threading
 
@@ -89,3 +91,38 @@ def test_no_kernel_of_the_matchmaker_is_compiled_for_literals_too():
         if any(isinstance(argument, IntegerLiteral) for argument in signature)
     }
     assert literals == set()
+
+
+COMPILED_ONCE = """
+from collections import Counter
+from numba.core import event
+from evenmatch.service.kernels import MATCHMAKER, compile_part, load_matchmaker, missing
+
+class Compiled(event.Listener):
+    names = Counter()
+    def on_start(self, begun):
+        function = begun.data["dispatcher"].py_func
+        if function.__module__.startswith("evenmatch."):
+            self.names[function.__qualname__] += 1
+    def on_end(self, ended):
+        pass
+
+event.register("numba:compile", Compiled())
+for part in {parts!r}:
+    compile_part(part)
+before = Compiled.names.total()
+if "matchmaker" in {parts!r}[0]:
+    load_matchmaker()
+twice = [name for name, times in Compiled.names.items() if times > 1]
+print(twice, Compiled.names.total() - before, missing({parts!r}))
+"""
+
+
+@pytest.mark.parametrize(
+    "parts", [["elo"], pytest.param(list(MATCHMAKER), marks=pytest.mark.slow)], ids=["elo", "matchmaker"]
+)
+def test_parts_compile_each_kernel_once_and_leave_none(parts, tmp_path):
+    command = [sys.executable, "-c", COMPILED_ONCE.format(parts=parts)]
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    run = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+    assert run.stdout.strip() == "[] 0 []"

@@ -25,6 +25,7 @@ from evenmatch.errors import (
     matches_of,
     problem_lines,
 )
+from evenmatch.kernel_folder import copy_installed_kernels
 
 __all__ = ["app", "main"]
 
@@ -45,6 +46,7 @@ def main() -> None:
             stream.reconfigure(errors="replace")  # print a replacement for characters that the terminal cannot encode
     try:
         try:
+            copy_installed_kernels()
             _command()()
         finally:
             sys.stdout.flush()

@@ -13,6 +13,7 @@ from evenmatch.cli import (
     backtest,
     backup,
     ban,
+    compilation,
     demo,
     drill,
     explain,
@@ -111,7 +112,7 @@ panels: dict[str, dict[str, Callable[..., None]]] = {
         "drill": drill.command,
         "move": move.command,
     },
-    SERVICE: {"serve": serve.command, "demo": demo.command},
+    SERVICE: {"serve": serve.command, "demo": demo.command, "compile": compilation.command},
 }
 for panel, commands in panels.items():
     for name, command in commands.items():

@@ -101,7 +101,7 @@ def set_(
         created = queue_service.noting(entry).set_queue(
             ladder, name, data, QueueRules.from_data(before.to_data() | named)
         )
-    compile_ahead(MATCHMAKER, "the matchmaker")
+    compile_ahead([*MATCHMAKER], "the matchmaker")
     if json:
         print_json(_document(ladder, created))
         return

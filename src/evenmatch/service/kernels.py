@@ -14,11 +14,13 @@ import subprocess
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import Self
+
+import numpy as np
 
 from evenmatch import rating, systems
 from evenmatch.compile_notice import is_cached
@@ -26,9 +28,16 @@ from evenmatch.durations import SECOND
 from evenmatch.errors import EvenmatchError, InputError, StoreError, UsageError
 from evenmatch.match import Appearance, Match, Team
 from evenmatch.matchmaking import Member, Met, Opening, Policy, Queue, Ticket, backfill, propose, why
+from evenmatch.matchmaking.balance import divide
+from evenmatch.matchmaking.conflict import keep_apart, worth
+from evenmatch.matchmaking.match_details import asked_to_play, by_team, line_ups, measure, rematch_costs
 from evenmatch.matchmaking.overdue_matches import serve_overdue
 from evenmatch.matchmaking.overdue_tickets import oldest_with
-from evenmatch.matchmaking.passes import make_matches
+from evenmatch.matchmaking.passes import MatchRegions, TicketWindows, make_matches
+from evenmatch.matchmaking.proposal_details import tell
+from evenmatch.matchmaking.queue_columns import count_arrivals, fill_waiting, join, merge
+from evenmatch.matchmaking.records import MEMBER, NAMED, WAITING, QueueView
+from evenmatch.matchmaking.roles import add_party
 from evenmatch.matchmaking.tick import TickState
 from evenmatch.matchmaking.view import role_room, rules_of, view_of
 from evenmatch.online import Rater
@@ -36,7 +45,13 @@ from evenmatch.systems import forecasts, loop
 from evenmatch.systems.system import Rules
 
 SEARCH, TEAMS = "matchmaker: search", "matchmaker: teams"  # its two halves; both take about as long to compile
-MATCHMAKER = (SEARCH, TEAMS)
+MATCHMAKER: Mapping[str, tuple[object, ...]] = {  # by part: the kernels that are called from Python
+    SEARCH: (make_matches,),
+    TEAMS: (
+        *(join, count_arrivals, merge, fill_waiting, keep_apart, oldest_with, divide, line_ups, by_team, measure),
+        *(asked_to_play, rematch_costs, worth, add_party),
+    ),
+}
 PROCESSES = 2  # child processes at most: rarely are more than two parts missing at once
 NOW = 1000 * SECOND
 PATIENCE = 5.0  # seconds to wait for a child process or a thread to end
@@ -58,17 +73,16 @@ def missing(parts: Iterable[str]) -> list[str]:
 def is_compiled(part: str) -> bool:
     """Whether the part's machine code is in the cache on disk, or cannot be cached at all."""
     if part in MATCHMAKER:
-        return is_cached(make_matches if part == SEARCH else oldest_with)
+        return all(is_cached(kernel) for kernel in MATCHMAKER[part])
     return is_cached(loop.engine(systems.find(part)).replay)
 
 
 def compile_part(part: str) -> None:
-    """Compile a part, or load it from the cache. Raises UnknownNameError or UsageError for a missing system.
-
-    The two halves of the matchmaker cover most of its kernels; `load_matchmaker` compiles the rest.
-    """
-    if part in MATCHMAKER:
-        _compile_half(part)
+    """Compile a part, or load it from the cache. Raises UnknownNameError or UsageError for a missing system."""
+    if part == SEARCH:
+        _compile_search()
+    elif part == TEAMS:
+        _compile_teams()
     else:
         load_system(rating.rules(part))
 
@@ -302,18 +316,29 @@ def _member(player: int) -> Member:
     )
 
 
-def _compile_half(part: str) -> None:
-    """Compile the search for matches (SEARCH), or the serving of overdue tickets and division into teams (TEAMS)."""
+def _compile_search() -> None:
+    """Compile the search for matches. Its queue is empty and made by hand: other kernels are of the other half."""
+    policy, none, floats = Policy(team_size=1), np.empty(0, np.int64), np.empty(0)
+    records = (np.empty(0, WAITING), np.empty(0, MEMBER), np.empty(0, NAMED))
+    view = QueueView(*records, none, np.zeros(1, np.int64), none, np.empty(0, np.uint64))
+    windows, taken = TicketWindows(floats, floats, floats, floats), np.empty(0, np.bool_)
+    rules, room = rules_of(policy, SECOND, policy.team_size), role_room(policy, policy.team_size)
+    make_matches(view, windows, MatchRegions(none, none), view.accepts, taken, rules, room)
+
+
+def _compile_teams() -> None:
+    """Compile joining, the serving of overdue tickets, the division into teams, and what is said of a match."""
     policy, queue = Policy(team_size=1, overdue_after=0.0), Queue()
     for number in range(4):
         member = Member(player=number, percentile=50.0, rating=1500.0, within=20.0, ping={"here": 20.0})
         queue.join(Ticket(id=number, queued=0, members=(member,)))
-    tick = TickState(queue, view_of(queue, SECOND, policy)[0], SECOND, policy)
-    if part == TEAMS:
-        serve_overdue(tick)
-    else:
-        rules, room = rules_of(policy, SECOND, policy.team_size), role_room(policy, policy.team_size)
-        make_matches(tick.view, tick.windows, tick.places, tick.cells, ~tick.free, rules, room)
+    view, expired = view_of(queue, SECOND, policy)
+    tick = TickState(queue, view, SECOND, policy)
+    serve_overdue(tick)
+    tell(queue, tick.view, policy, SECOND, tick.matches(), expired)
+    room = role_room(policy, policy.team_size)
+    worth(view, rules_of(policy, SECOND, policy.team_size), 0, 1)
+    add_party(np.zeros(len(room), np.int64), room, 1, view, 0)
 
 
 def main() -> None:

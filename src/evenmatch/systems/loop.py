@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numba import njit
@@ -28,6 +28,7 @@ pair_alone: Callable[..., tuple[float, float]]
 update_alone: Callable[..., None]
 near: int  # as many records as the caches hold anyway
 predicts: bool  # whether `update` writes the expected scores of two teams
+INT64 = cast("type[int]", np.int64)  # of a number that is passed on: numba compiles `expect_all` again for a literal
 
 CACHE = 1 << 20  # bytes
 STRETCH = 4096  # matches between two reports of progress, at the least
@@ -58,7 +59,7 @@ def loop(
     forecasts       float64 (P, 2)  win and draw for each pair of teams of these matches, or empty where not wanted
     """
     far = len(state) > near
-    pair_index = 0  # of the next row of forecasts
+    pair_index = INT64(0)  # of the next row of forecasts
     for m in range(start, stop):
         first, end = h.team_start[m], h.team_start[m + 1]
         low, high = h.slot_start[first], h.slot_start[end]
@@ -196,8 +197,13 @@ def engine(system: System) -> Engine:
     # every kernel's code.
     tag = f"{system.name}_{fingerprint(system)[:12]}"
     scope: dict[str, object] = {"range": range, "len": len, "pair": system.pair, "update": system.update}
-    scope |= {"prefetch": prefetch, "near": CACHE // system.state.itemsize, "LadderRecords": LadderRecords}
-    scope["predicts"] = system.predicts
+    scope |= {
+        "prefetch": prefetch,
+        "INT64": INT64,
+        "near": CACHE // system.state.itemsize,
+        "LadderRecords": LadderRecords,
+        "predicts": system.predicts,
+    }
     if system.ladder is None:
         alone: dict[str, object] = {"pair_alone": system.pair, "update_alone": system.update}
         scope["pair"] = kernel(_rename(without_ladder_pair, f"pair_{tag}", alone))

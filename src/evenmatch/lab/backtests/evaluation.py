@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 
 import numpy as np
 
-from evenmatch.calibration import BINS
+from evenmatch.calibration import BINS, weigh
 from evenmatch.history import Floats, History, Integers
 from evenmatch.lab.backtests.metrics import judge
+from evenmatch.match import Appearance, Match, Team
+from evenmatch.named_rules import rules_of
 from evenmatch.systems import loop
 from evenmatch.systems.system import Rules
+from evenmatch.tables import from_matches
 
 REFUSED = 0.05  # largest share of the matches that a system may be unable to rate
 
@@ -58,3 +62,11 @@ def without(history: History, refused: Mapping[int, str]) -> History:
         return history
     in_refused = np.isin(history.slot_match, list(refused))
     return History(history.columns._replace(keep=history.columns.keep & ~in_refused))
+
+
+def compile_measures() -> None:
+    """Compile the kernels that judge predictions, or load them, on a duel rated by elo."""
+    sides = tuple(Team((Appearance(name),), place) for place, name in ((1, "a"), (2, "b")))
+    duel = from_matches([Match("duel", datetime(2026, 1, 1, tzinfo=UTC), sides)])
+    replay_and_judge(rules_of("elo"), duel.history, np.zeros(1, np.int32), 1)
+    weigh(np.ones((1, 1)), np.ones((1, 1)))
