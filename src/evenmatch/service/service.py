@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Literal
 
 from evenmatch.errors import ConflictError, EvenmatchError, UsageError
@@ -19,7 +20,9 @@ from evenmatch.service.corrections import Preview
 from evenmatch.service.ladder_heads import LadderHead
 from evenmatch.service.ladders import ChangeRules, CorrectionRequest, Ladder, PlannedCorrection, is_done
 from evenmatch.service.match_limits import LARGEST
-from evenmatch.service.queries.standings import StandingsCache, View, divide, take
+from evenmatch.service.queries.shared_views import SharedViews
+from evenmatch.service.queries.standings import StandingsCache, divide, take
+from evenmatch.service.queries.standings_view import View
 from evenmatch.service.recording import imports
 from evenmatch.service.recording.receipts import MatchReceipt
 from evenmatch.service.recording.recorder import Outcome, Recorder
@@ -45,20 +48,22 @@ class Service(Transacting):
     Every method raises StoreError when the database fails: a call that did not return can be repeated.
     """
 
-    def __init__(self, database: Database, clock: Callable[[], int]) -> None:
+    def __init__(self, database: Database, clock: Callable[[], int], views: SharedViews | None = None) -> None:
         super().__init__(database, clock)
-        self._boards = StandingsCache(database)
+        self._boards = StandingsCache(database, views)
         self.match_limits = LARGEST
         self._recorder = Recorder(database, self._boards, clock, lambda: self.match_limits)
 
     @classmethod
-    def open(cls, url: str = DATABASE, clock: Callable[[], int] | None = None) -> Service:
+    def open(cls, url: str = DATABASE, clock: Callable[[], int] | None = None, views: Path | None = None) -> Service:
         """Open the database at a path (SQLite) or URL (postgresql://…); create it if it does not exist.
 
         clock  returns microseconds since the epoch; None: the time of the database, see clock.DatabaseClock
+        views  private folder of standings that the processes of this machine share; None: they share none
         """
         database = Database.open(url)
-        return cls(database, DatabaseClock(database.time) if clock is None else clock)
+        shared = None if views is None else SharedViews(views)
+        return cls(database, DatabaseClock(database.time) if clock is None else clock, shared)
 
     def close(self) -> None:
         """Wait for views that are being computed, then close the connections."""
