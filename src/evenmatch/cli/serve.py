@@ -109,10 +109,11 @@ def serve_here(
         from evenmatch.http import logs
         from evenmatch.http.server import serve
         from evenmatch.service.move import check_served
-        from evenmatch.service.service import Service
+        from evenmatch.service.open_database import open_served
         from evenmatch.web.app import pages
 
-    with Service.open(db, views=None if group is None else group.views) as service:
+    views, writes_at = None if group is None else group.views, options.writes_at if options.follower else None
+    with open_served(db, views, writes_at) as service:
         check_served(service.database)
         logs.begin(options, None if group is None else group.number)
         if group is None or group.supervision.start.is_first:

@@ -94,11 +94,11 @@ def site_over(
 
 def workers(site: Site) -> list[Worker]:
     """The background workers of this process; each runs in a thread until the event is set."""
-    clock = site.service.clock
+    clock, follows = site.service.clock, site.options.follower
     return [
-        ("hearing", site.queue_service.hear),
+        *(() if follows else [("hearing", site.queue_service.hear)]),  # a standby has no notifications
         *([("clock", clock.run)] if isinstance(clock, DatabaseClock) else []),
-        *(matchmaking(site) if site.options.matchmaker else ()),
+        *(matchmaking(site) if site.options.matchmaker and not follows else ()),
     ]
 
 

@@ -102,7 +102,8 @@ class Site:
         options = self.options
         self.exchange: MetricsExchange | None = None
         self.anonymous_threads = LimitedThreads("address", 4, 2, share(64, options.workers))
-        self.jobs = Jobs(self.service.database, self.service.clock, options.jobs_at_once)
+        folder = None if self.group is None else self.group.jobs
+        self.jobs = Jobs(self.service.database, self.service.clock, options.jobs_at_once, folder)
         self.ladder_work = LadderWork(self.service, self.jobs)
         self.sessions = Sessions(self.service.database, self.service.clock, self.keys, self.tokens)
         self.seen_signatures = SeenSignatures(self.service.database, self.service.clock)

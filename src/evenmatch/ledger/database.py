@@ -17,7 +17,7 @@ import sqlalchemy as sa
 from sqlalchemy import exc
 from sqlalchemy.engine import URL
 
-from evenmatch.errors import MoveError, StoreError, UsageError, needing
+from evenmatch.errors import FollowerError, MoveError, StoreError, UsageError, needing
 from evenmatch.ledger.arrays import teach
 from evenmatch.ledger.database_url import parse_url, shown_url
 from evenmatch.ledger.master_secret import MasterSecret
@@ -67,10 +67,11 @@ class Database:
 
     master    the master secret, with which some columns are sealed; loaded when it is first needed
     yielding  pause after every write transaction, so that the writers of other processes come first
+    writes_at only read: writes are refused with an error that names this place; None: write, too
     """
 
-    def __init__(self, url: URL, *, yielding: bool = False) -> None:
-        self.url = url
+    def __init__(self, url: URL, *, yielding: bool = False, writes_at: str | None = None) -> None:
+        self.url, self.writes_at = url, writes_at
         self._pause = YIELD if yielding else 0.0
         self._sqlite = url.get_backend_name() == "sqlite"
         self.shown = str(url.database) if self._sqlite else shown_url(url)
@@ -115,6 +116,8 @@ class Database:
         durable  False: if the power fails, the transaction may be lost, but only with all that were committed after it
         patient  it may compute for longer between two statements, up to PATIENT_IDLE_LIMIT, and wait for locks
         """
+        if self.writes_at is not None:
+            raise FollowerError(self.writes_at)
         options = {"immediate": True, "durable": durable} if self._sqlite else {}
         with self._translated_errors(), self._write_lock, self._engine.connect() as plain:
             connection = plain.execution_options(**options) if options else plain

@@ -5,7 +5,6 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Literal
 
 from evenmatch.errors import ConflictError, EvenmatchError, UsageError
@@ -55,15 +54,13 @@ class Service(Transacting):
         self._recorder = Recorder(database, self._boards, clock, lambda: self.match_limits)
 
     @classmethod
-    def open(cls, url: str = DATABASE, clock: Callable[[], int] | None = None, views: Path | None = None) -> Service:
+    def open(cls, url: str = DATABASE, clock: Callable[[], int] | None = None) -> Service:
         """Open the database at a path (SQLite) or URL (postgresql://…); create it if it does not exist.
 
         clock  returns microseconds since the epoch; None: the time of the database, see clock.DatabaseClock
-        views  private folder of standings that the processes of this machine share; None: they share none
         """
         database = Database.open(url)
-        shared = None if views is None else SharedViews(views)
-        return cls(database, DatabaseClock(database.time) if clock is None else clock, shared)
+        return cls(database, DatabaseClock(database.time) if clock is None else clock)
 
     def close(self) -> None:
         """Wait for views that are being computed, then close the connections."""

@@ -1,4 +1,4 @@
-"""What a supervisor and a serving process tell each other, in lines through the process's standard streams."""
+"""Messages between a supervisor and a serving process, in lines through the process's standard streams."""
 
 from __future__ import annotations
 

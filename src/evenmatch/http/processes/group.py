@@ -43,6 +43,11 @@ class ProcessGroup:
         return self.sockets / f"{self.number}-{self.cell}"
 
     @property
+    def jobs(self) -> Path:
+        """The folder by which the processes count their running jobs together."""
+        return self.folder / "jobs"
+
+    @property
     def views(self) -> Path:
         """The folder of shared standings."""
         return self.folder / "views"

@@ -25,7 +25,7 @@ def private_folder() -> Iterator[Path]:
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
         folder = folder.rename(base / folder.name.removeprefix("."))  # locked: it cannot be taken for an abandoned one
-        for name in ("sockets", "views"):
+        for name in ("jobs", "sockets", "views"):
             (folder / name).mkdir(mode=0o700)
         yield folder
     finally:
@@ -41,7 +41,7 @@ def _base() -> Path:
 
 
 def _remove_abandoned(base: Path) -> None:
-    """Remove the folders of this user whose supervisor lives no more: nobody holds their lock."""
+    """Remove the folders of this user whose supervisor lives no more: their lock is free."""
     for folder in base.glob(f"{PREFIX}*"):
         with suppress(OSError):
             if folder.is_symlink() or folder.stat().st_uid != os.geteuid():

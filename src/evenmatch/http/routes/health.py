@@ -48,7 +48,8 @@ async def obstacle(site: Site) -> Problem | None:
         return make_problem(STARTING, LOADING, retry_after=1)
     problem = await site.readiness.problem()
     if problem is not None:
-        return make_problem(OTHERS[503], f"the database takes no writes: {problem}")
+        fails = "takes no writes" if site.service.database.writes_at is None else "cannot be read"
+        return make_problem(OTHERS[503], f"the database {fails}: {problem}")
     try:
         has_secret = await site.work(is_current, site.service.database, within=READY_LIMIT)
     except SecretError:

@@ -67,12 +67,12 @@ class StandingsCache:
         """The view that another process has computed, or computes now; else one for all of them."""
         with shared.turn(ladder):
             after = self._forgotten.get(ladder, 0.0)
-            found, own = shared.find(ladder, after), self._views.get(ladder)
-            if found is not None and (own is None or own.taken < found.taken):
-                if not fresh and self._is_young(found):
-                    self._keep(found, after)
-                    return found
-                own = found
+            published, own = shared.find(ladder, after), self._views.get(ladder)
+            if published is not None and (own is None or own.taken < published.taken):
+                if not fresh and self._is_young(published):
+                    self._keep(published, after)
+                    return published
+                own = published
             return self._computed(ladder, now, own)
 
     def _computed(self, ladder: str, now: int, old: View | None) -> View:
