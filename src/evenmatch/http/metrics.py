@@ -81,10 +81,11 @@ class HttpMetrics:
     def text(self, processes: Collector | None = None) -> bytes:
         """All metrics in the Prometheus text format.
 
-        processes  the figures of all serving processes at the port; None: this is the only one
+        processes  the figures of all serving processes at the port and of the service; None: this one is alone
         """
-        own: Collector = self.registry if processes is None else processes
-        return generate_latest(own) + generate_latest(self.of_service)
+        if processes is not None:
+            return generate_latest(processes)
+        return generate_latest(self.registry) + generate_latest(self.of_service)
 
 
 Sample = tuple[tuple[str, ...], float]

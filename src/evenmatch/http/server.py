@@ -88,7 +88,7 @@ def site_over(
     )
     service_metrics.watch(site)
     if group is not None:
-        site.exchange = MetricsExchange(group, site.metrics.registry)
+        site.exchange = MetricsExchange(group, site.metrics.registry, site.metrics.of_service)
     return site
 
 
