@@ -17,7 +17,7 @@ from protocol_server import wait_for
 from run_command import run_command
 from server_process import SLOWEST, Served
 
-WITHIN = 5  # seconds to stop
+WITHIN = 6  # seconds to stop
 CONNECTIONS = 12  # of an address
 BURST = 40  # requests without a key
 
