@@ -2,6 +2,8 @@
 
 import fcntl
 import os
+import threading
+import time
 from itertools import pairwise
 
 import numpy as np
@@ -106,6 +108,26 @@ def test_a_process_that_is_frozen_while_it_computes_stops_the_others_for_a_momen
     taken.clear()
     second.view("default", fresh=False)
     os.close(handle)
+    assert len(taken) == 1
+
+
+def test_a_process_waits_for_another_one_that_computes_however_long_it_takes(processes, monkeypatch, taken):
+    _, first, second = processes
+    monkeypatch.setattr(shared_views, "SIGN", 0.02)
+    monkeypatch.setattr(shared_views, "PATIENCE", 0.3)
+    take, begun = standings.take, threading.Event()
+
+    def slow(*arguments):
+        begun.set()
+        time.sleep(0.8)
+        return take(*arguments)
+
+    monkeypatch.setattr(standings, "take", slow)
+    computing = threading.Thread(target=first.view, args=("default",), kwargs={"fresh": False})
+    computing.start()
+    assert begun.wait(10)
+    second.view("default", fresh=False)
+    computing.join()
     assert len(taken) == 1
 
 

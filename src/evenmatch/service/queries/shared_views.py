@@ -13,6 +13,7 @@ import mmap
 import os
 import pickle
 import struct
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -29,7 +30,8 @@ from evenmatch.standings.board import Board, Snapshot
 from evenmatch.standings.rules import StandingsRules
 
 FEWEST = 1000  # players: smaller views are computed as fast as they are read
-PATIENCE = 5.0  # seconds to wait for another process that computes a view; a frozen one must not stop the others
+SIGN = 1.0  # seconds between two signs of life of a process that computes a view
+PATIENCE = 5.0  # seconds without one after which it counts as frozen, and stops the others no longer
 LOOK = 0.005  # seconds between two looks whether it has
 ALIGNED = 64  # bytes: an array begins at a multiple of it
 HEAD = struct.Struct("<16sddQQ")  # layout, begun, taken, bytes of the pickle, number of arrays
@@ -114,25 +116,56 @@ class SharedViews:
 
     @contextmanager
     def turn(self, ladder: str) -> Iterator[None]:
-        """Wait until no other process computes the view of a ladder, at most PATIENCE, and let the others wait."""
-        until = time.monotonic() + PATIENCE
+        """Wait while another process computes the view of a ladder, and let the others wait.
+
+        The process that computes gives a sign of life each second, whatever the view takes; after PATIENCE without one
+        it counts as frozen, and this process goes on.
+        """
         with ExitStack() as locked:
             with suppress(OSError):  # without room for a lock each process computes its views itself
                 path = self._path(ladder).with_suffix(".lock")
                 handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
                 locked.callback(os.close, handle)  # releases the lock, as the end of the process does
-                while time.monotonic() < until and not _is_locked(handle):
-                    time.sleep(LOOK)
+                if _lock(handle):
+                    locked.enter_context(_signs_of_life(handle))
             yield
 
     def _path(self, ladder: str) -> Path:
         return self._folder / f"{blake2b(ladder.encode(), digest_size=16).hexdigest()}.view"
 
 
-def _is_locked(handle: int) -> bool:
-    """Lock an open file, if no other process has locked it."""
+def _lock(handle: int) -> bool:
+    """Lock an open file once no other process has it locked; False: it is, and has given no sign of life for long."""
+    last, changed = -1, time.monotonic()
+    while True:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            present, now = os.fstat(handle).st_mtime_ns, time.monotonic()
+            if present != last:
+                last, changed = present, now
+            elif now - changed > PATIENCE:
+                return False
+            time.sleep(LOOK)
+        else:
+            return True
+
+
+@contextmanager
+def _signs_of_life(handle: int) -> Iterator[None]:
+    """Set the time of a file now and each second, until the block ends."""
+    ended = threading.Event()
+
+    def give() -> None:
+        while True:
+            os.utime(handle)
+            if ended.wait(SIGN):
+                return
+
+    thread = threading.Thread(target=give, name="evenmatch-view", daemon=True)
+    thread.start()
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
+        yield
+    finally:
+        ended.set()
+        thread.join()
