@@ -47,8 +47,7 @@ ALIVE = {
     "keepalives_interval": 5,
     "keepalives_count": 3,
 }
-# Time limits in seconds that a PostgreSQL server applies to a write transaction, so that a process which is frozen or
-# has vanished does not stop others.
+# Limits in seconds of a write transaction on PostgreSQL, so that a frozen or vanished process does not stop others.
 IDLE_LIMIT = 3.0  # it waits for its process, unless it is `patient`
 PATIENT_IDLE_LIMIT = 120.0  # it waits for its process and is `patient`
 LOCK_LIMIT = 10.0  # a statement waits for a lock

@@ -20,8 +20,7 @@ from evenmatch.service.ladder_heads import LadderHead
 from evenmatch.service.ladders import ChangeRules, CorrectionRequest, Ladder, PlannedCorrection, is_done
 from evenmatch.service.match_limits import LARGEST
 from evenmatch.service.queries.shared_views import SharedViews
-from evenmatch.service.queries.standings import StandingsCache, divide, take
-from evenmatch.service.queries.standings_view import View
+from evenmatch.service.queries.standings import StandingsCache, View, divide, take
 from evenmatch.service.recording import imports
 from evenmatch.service.recording.receipts import MatchReceipt
 from evenmatch.service.recording.recorder import Outcome, Recorder
