@@ -104,7 +104,7 @@ def test_a_process_that_is_frozen_while_it_computes_stops_the_others_for_a_momen
     handle = os.open(lock, os.O_RDWR)
     fcntl.flock(handle, fcntl.LOCK_EX)
     first._boards.forget("default")
-    monkeypatch.setattr(shared_views, "PATIENCE", 0.05)
+    monkeypatch.setattr(shared_views, "FIRST_PATIENCE", 0.05)
     taken.clear()
     second.view("default", fresh=False)
     os.close(handle)
@@ -114,7 +114,7 @@ def test_a_process_that_is_frozen_while_it_computes_stops_the_others_for_a_momen
 def test_a_process_waits_for_another_one_that_computes_however_long_it_takes(processes, monkeypatch, taken):
     _, first, second = processes
     monkeypatch.setattr(shared_views, "SIGN", 0.02)
-    monkeypatch.setattr(shared_views, "PATIENCE", 0.3)
+    monkeypatch.setattr(shared_views, "FIRST_PATIENCE", 0.3)
     take, begun = standings.take, threading.Event()
 
     def slow(*arguments):

@@ -32,6 +32,7 @@ from evenmatch.standings.rules import StandingsRules
 FEWEST = 1000  # players: smaller views are computed as fast as they are read
 SIGN = 1.0  # seconds between two signs of life of a process that computes a view
 PATIENCE = 5.0  # seconds without one after which it counts as frozen, and stops the others no longer
+FIRST_PATIENCE = 30.0  # the same where all players are read: some steps of that hold the interpreter's lock for seconds
 LOOK = 0.005  # seconds between two looks whether it has
 ALIGNED = 64  # bytes: an array begins at a multiple of it
 HEAD = struct.Struct("<16sddQQ")  # layout, begun, taken, bytes of the pickle, number of arrays
@@ -115,18 +116,18 @@ class SharedViews:
         self._path(ladder).unlink(missing_ok=True)
 
     @contextmanager
-    def turn(self, ladder: str) -> Iterator[None]:
+    def turn(self, ladder: str, *, is_first: bool = False) -> Iterator[None]:
         """Wait while another process computes the view of a ladder, and let the others wait.
 
         The process that computes gives a sign of life each second, whatever the view takes; after PATIENCE without one
-        it counts as frozen, and this process goes on.
+        it counts as frozen, and this process goes on. is_first: this process has no view of the ladder.
         """
         with ExitStack() as locked:
             with suppress(OSError):  # without room for a lock each process computes its views itself
                 path = self._path(ladder).with_suffix(".lock")
                 handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
                 locked.callback(os.close, handle)  # releases the lock, as the end of the process does
-                if _lock(handle):
+                if _lock(handle, FIRST_PATIENCE if is_first else PATIENCE):
                     locked.enter_context(_signs_of_life(handle))
             yield
 
@@ -134,7 +135,7 @@ class SharedViews:
         return self._folder / f"{blake2b(ladder.encode(), digest_size=16).hexdigest()}.view"
 
 
-def _lock(handle: int) -> bool:
+def _lock(handle: int, patience: float) -> bool:
     """Lock an open file once no other process has it locked; False: it is, and has given no sign of life for long."""
     last, changed = -1, time.monotonic()
     while True:
@@ -144,7 +145,7 @@ def _lock(handle: int) -> bool:
             present, now = os.fstat(handle).st_mtime_ns, time.monotonic()
             if present != last:
                 last, changed = present, now
-            elif now - changed > PATIENCE:
+            elif now - changed > patience:
                 return False
             time.sleep(LOOK)
         else:

@@ -65,7 +65,7 @@ class StandingsCache:
 
     def _shared_view(self, shared: SharedViews, ladder: str, now: int, *, fresh: bool) -> View:
         """The view that another process has computed, or computes now; else one for all of them."""
-        with shared.turn(ladder):
+        with shared.turn(ladder, is_first=ladder not in self._views):
             after = self._forgotten.get(ladder, 0.0)
             published, own = shared.find(ladder, after), self._views.get(ladder)
             if published is not None and (own is None or own.taken < published.taken):
