@@ -239,6 +239,15 @@ class MoveError(StoreError):
     """The database is being moved to another one or was moved, or a move into it is not finished."""
 
 
+class FollowerError(EvenmatchError):
+    """A write to a process that only reads. writes_at: where it would be taken; empty: not known."""
+
+    def __init__(self, writes_at: str) -> None:
+        self.writes_at = writes_at
+        where = f"send it to {writes_at}" if writes_at else "send it to a process that serves the primary database"
+        super().__init__(f"this process only reads: it is a follower and takes no writes; {where}")
+
+
 class SecretError(StoreError):
     """The master secret is missing, too short, or not the one that the database was sealed with."""
 

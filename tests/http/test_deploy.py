@@ -73,7 +73,8 @@ def test_every_metric_of_dashboard_and_alerts_is_one_that_a_process_tells(metric
 
 def test_every_label_of_dashboard_and_alerts_is_one_that_some_figure_has(site, metric_labels):
     known = set(OF_SCRAPES)
-    for collector in site.metrics.registry._collector_to_names:
+    registries = site.metrics.registry, site.metrics.of_service
+    for collector in (each for registry in registries for each in registry._collector_to_names):
         known |= set(getattr(collector, "_labelnames", ()))
         for family in collector.describe() if hasattr(collector, "describe") else ():
             known |= set(getattr(family, "_labelnames", ()))

@@ -7,6 +7,7 @@ import pytest
 
 from evenmatch.errors import BusyError, ConflictError
 from evenmatch.service.work.job_line import JobLine
+from evenmatch.service.work.job_slots import JobSlots
 
 SLOWEST = 10.0
 
@@ -100,3 +101,18 @@ def test_a_full_line_refuses_the_ladder_that_fills_it_and_then_everybody(line, t
     line.join("b1", "b")
     with pytest.raises(BusyError, match="4 jobs wait"):
         line.check("c")
+
+
+def test_lines_of_several_processes_run_no_more_jobs_than_one(tmp_path):
+    here, there = (Turns(JobLine(2, 8, 8, JobSlots(tmp_path, "operators", 2))) for _ in range(2))
+    here.start("a", "duel")
+    here.start("b", "arena")
+    here.wait_for(["a", "b"])
+    there.start("c", "crowd")
+    time.sleep(0.3)
+    assert there.begun == []
+    assert there.line.ahead("c") == 0
+    here.end("a")
+    there.wait_for(["c"])
+    for turns in (here, there):
+        turns.close()

@@ -27,7 +27,7 @@ from evenmatch.errors import (
 )
 from evenmatch.kernel_folder import copy_installed_kernels
 
-__all__ = ["app", "main"]
+__all__ = ["app", "exit_with_errors", "main"]
 
 CODES = {UsageError: 2, StoreError: 3}  # other EvenmatchErrors: 1
 INTERRUPTED = 130
@@ -39,6 +39,15 @@ def main() -> None:
     Exit codes: 0 success; 1 invalid contents of a file or of the ledger; 2 wrong command, option, name or value; 3 the
     database cannot be opened, read or written; 130 interrupted, for example by Ctrl-C.
     """
+    exit_with_errors(_run)
+
+
+def _run() -> object:
+    return _command()()
+
+
+def exit_with_errors(run: Callable[[], object]) -> None:
+    """Call a function; print the error that it raises, and exit with its code, see `main`."""
     warnings.showwarning = _show
     warnings.simplefilter("always", EvenmatchWarning)
     for stream in (sys.stdout, sys.stderr):
@@ -47,7 +56,7 @@ def main() -> None:
     try:
         try:
             copy_installed_kernels()
-            _command()()
+            run()
         finally:
             sys.stdout.flush()
     except EvenmatchError as error:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,6 +13,10 @@ from evenmatch.cli.shared.output import note
 from evenmatch.errors import needing
 
 if TYPE_CHECKING:
+    import socket
+
+    from evenmatch.http.options import Options
+    from evenmatch.http.processes.group import ProcessGroup
     from evenmatch.service.service import Service
 
 
@@ -41,18 +47,29 @@ def command(
             help="The database to go on with once evenmatch move has moved --db to it.",
         ),
     ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option("--workers", min=1, max=64, metavar="N", help="Processes that serve at the port: 1."),
+    ] = None,
+    follower: Annotated[
+        bool, typer.Option("--follower", help="Only read, also from a hot standby; take no writes.")
+    ] = False,
 ) -> None:
     """Serve ladders, queues and players over HTTP until Ctrl-C or SIGTERM, then finish accepted requests.
 
-    Creates the database if it does not exist. Any number of processes may serve one PostgreSQL database. The address is
-    printed to standard output when the server listens, the log to standard error. Every setting can also be given by an
-    environment variable, for example EVENMATCH_PORT=8080; options take precedence. A second Ctrl-C ends at once.
+    Creates the database if it does not exist. Any number of processes may serve one PostgreSQL database; --workers
+    starts several at one port, starts those that die again, and on SIGHUP replaces each without a failed request. The
+    address is printed to standard output when the server listens, the log to standard error. Every setting can also be
+    given by an environment variable, for example EVENMATCH_PORT=8080; options take precedence. A second Ctrl-C ends at
+    once.
 
     [bold]Examples[/bold]
 
     evenmatch serve
 
-    evenmatch serve --db postgresql://league@db.example/league --host 0.0.0.0 --port 80
+    evenmatch serve --db postgresql://league@db.example/league --host 0.0.0.0 --port 80 --workers 4
+
+    evenmatch serve --db postgresql://league@standby.example/league --follower
 
     evenmatch serve --port 0 --open-reads --log-format text
     """
@@ -62,6 +79,8 @@ def command(
         "open_reads": open_reads or None,
         "log_format": log_format,
         "matchmaker": False if no_matchmaker else None,
+        "workers": workers,
+        "follower": follower or None,
     }
     _serve(db, next_db, {name: value for name, value in given.items() if value is not None})
 
@@ -69,33 +88,73 @@ def command(
 def _serve(db: str, next_db: str | None, given: dict[str, object]) -> None:
     with needing("serve", "the service"):
         from evenmatch.http import logs
-        from evenmatch.http.database_change import DatabaseChange, in_background
+        from evenmatch.http.listening import address_of, listen
         from evenmatch.http.options import read_options
-        from evenmatch.http.server import address_of, listen, serve
-        from evenmatch.service.move import check_served
-        from evenmatch.service.next_database import NextDatabase
-        from evenmatch.service.service import Service
-        from evenmatch.web.app import pages
+        from evenmatch.http.processes.checks import check_supported
 
     options = read_options(given)
-    listening = listen(options)
-    with listening, Service.open(db) as service:
+    check_supported(options.workers, db, next_db)
+    with listen(options) as listening:
+
+        def print_address() -> None:
+            print(f"serving at {address_of(listening)}", flush=True)
+
+        if options.workers == 1:
+            serve_here(db, options, listening, print_address, next_db=next_db)
+        else:
+            logs.begin(options)
+            _supervise(db, given, options, listening, print_address)
+
+
+def serve_here(
+    db: str,
+    options: Options,
+    listening: socket.socket,
+    serving: Callable[[], None],
+    group: ProcessGroup | None = None,
+    next_db: str | None = None,
+) -> None:
+    """Serve in this process.
+
+    group    the serving processes that share the port; None: this is the only one
+    next_db  the database to go on with once `db` was moved to it
+    """
+    with needing("serve", "the service"):
+        from evenmatch.http import logs
+        from evenmatch.http.database_change import DatabaseChange, in_background
+        from evenmatch.http.server import serve
+        from evenmatch.service.move import check_served
+        from evenmatch.service.next_database import NextDatabase
+        from evenmatch.service.open_database import open_served
+        from evenmatch.web.app import pages
+
+    views, writes_at = None if group is None else group.views, options.writes_at if options.follower else None
+    shown_pages = pages if options.pages else None
+    with open_served(db, views, writes_at) as service:
         change = None if next_db is None else DatabaseChange(NextDatabase(service.database, next_db))
         if change is None:
             check_served(service.database)
-        logs.begin(options)
-        _note_missing_key(service, db, open_reads=options.open_reads)
-        shown_pages = pages if options.pages else None
-        moved = serve(
-            *(service, options, listening),
-            lambda: print(f"serving at {address_of(listening)}", flush=True),
-            pages=shown_pages,
-            change=change,
-        )
+        logs.begin(options, None if group is None else group.number)
+        if group is None or group.supervision.start.is_first:
+            _note_missing_key(service, db, open_reads=options.open_reads)
+        moved = serve(service, options, listening, serving, pages=shown_pages, group=group, change=change)
         if moved is not None:
             with moved:
                 in_background(service.close)
                 serve(moved, options, listening, pages=shown_pages)
+
+
+def _supervise(
+    db: str, given: dict[str, object], options: Options, listening: socket.socket, serving: Callable[[], None]
+) -> None:
+    """Start and supervise several processes."""
+    from evenmatch.http.processes.supervisor import StartError, Supervisor
+
+    command = (sys.executable, "-m", "evenmatch.cli.serving_process")
+    try:
+        Supervisor(command, db, given, options, listening).run(serving)
+    except StartError as error:
+        raise SystemExit(error.status) from None  # the process has printed why
 
 
 def _note_missing_key(service: Service, db: str, *, open_reads: bool) -> None:

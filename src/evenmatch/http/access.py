@@ -87,7 +87,7 @@ async def authenticated(site: Site, scope: Scope, body: Body) -> Caller:
         _count_wrong_key(site, scope)
         raise
     allow(site, scope, caller)
-    if signed is not None and scope["method"] not in READS:
+    if signed is not None and scope["method"] not in READS and not site.options.follower:
         await site.signed_requests.one(ALL, signed)
     context.caller = caller
     return caller

@@ -21,6 +21,7 @@ from evenmatch.errors import EvenmatchError
 from evenmatch.http.access import READS, allow, recalled
 from evenmatch.http.middleware.error_boundary import ErrorBoundary
 from evenmatch.http.middleware.fast_path import FastPath
+from evenmatch.http.middleware.follower import Follower
 from evenmatch.http.middleware.idempotency import HEADER, LONGEST, OF_API, REPEATED, Idempotency
 from evenmatch.http.middleware.request_lifecycle import RequestLifecycle
 from evenmatch.http.middleware.response_cache import ResponseCache
@@ -72,7 +73,11 @@ def application(site: Site, lifespan: Lifespan | None = None, pages: Pages | Non
     """Create the application with its middleware; `lifespan` runs the background workers."""
     api: ASGIApp = endpoints(site, lifespan)
     whole = api if pages is None else _with_pages(api, pages(site))
-    app: ASGIApp = ResponseCache(Idempotency(FastPath(whole, site), site), site)
+    app: ASGIApp
+    if site.options.follower:
+        app = ResponseCache(Follower(whole, site), site)
+    else:
+        app = ResponseCache(Idempotency(FastPath(whole, site), site), site)
     if site.options.cors_origins:
         app = CORSMiddleware(
             app,

@@ -1,4 +1,4 @@
-"""Prometheus metrics of one process: requests, their durations, matches and tickets."""
+"""Prometheus metrics of one process: requests, their durations, matches and tickets; and where others are added."""
 
 from __future__ import annotations
 
@@ -14,10 +14,13 @@ LABELS = ("method", "route", "status")
 
 
 class HttpMetrics:
-    """The metrics of one process. running: number of requests in progress."""
+    """The metrics of one process. running: number of requests in progress.
+
+    registry  figures of this process;  of_service  figures that are the same in every process
+    """
 
     def __init__(self) -> None:
-        self.registry = CollectorRegistry()
+        self.registry, self.of_service = CollectorRegistry(), CollectorRegistry()
         ProcessCollector(registry=self.registry)
         self.requests = Counter("evenmatch_requests", "Answered requests.", LABELS, registry=self.registry)
         self.seconds = Histogram(
@@ -64,13 +67,25 @@ class HttpMetrics:
         """Count a connection that was refused or closed for a limit."""
         self.refused_connections.labels(reason).inc()
 
-    def watch(self, name: str, told: str, labels: tuple[str, ...], read: Callable[[], Iterable[Sample]]) -> None:
-        """Add a gauge whose values are read at each scrape."""
-        self.registry.register(_CallbackGauge(name, told, labels, read))
+    def watch(
+        self,
+        name: str,
+        told: str,
+        labels: tuple[str, ...],
+        read: Callable[[], Iterable[Sample]],
+        registry: CollectorRegistry | None = None,
+    ) -> None:
+        """Add a gauge whose values are read at each scrape. registry: None for that of this process."""
+        (self.registry if registry is None else registry).register(_CallbackGauge(name, told, labels, read))
 
-    def text(self) -> bytes:
-        """All metrics in the Prometheus text format."""
-        return generate_latest(self.registry)
+    def text(self, processes: Collector | None = None) -> bytes:
+        """All metrics in the Prometheus text format.
+
+        processes  the figures of all serving processes at the port and of the service; None: this one is alone
+        """
+        if processes is not None:
+            return generate_latest(processes)
+        return generate_latest(self.registry) + generate_latest(self.of_service)
 
 
 Sample = tuple[tuple[str, ...], float]

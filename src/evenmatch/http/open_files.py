@@ -7,6 +7,7 @@ import sys
 from evenmatch.errors import UsageError
 from evenmatch.http.connections import ConnectionLimits
 from evenmatch.http.options import Options
+from evenmatch.http.shares import share
 
 if sys.platform != "win32":
     import resource
@@ -17,7 +18,10 @@ RAISE = "raise it with `ulimit -n`, LimitNOFILE= of systemd, or ulimits of a con
 
 
 def choose_limits(options: Options) -> ConnectionLimits:
-    """The limits of connections that the options name, or that the limit of open files allows.
+    """The limits of connections that the options name, or that the limit of open files allows, of one process.
+
+    Limits that the options name are of all serving processes at the port: each has its share of them, since new
+    connections go to the process with the fewest.
 
     Raises UsageError where that is too low for the process, or for the connections that the options name.
     """
@@ -26,11 +30,13 @@ def choose_limits(options: Options) -> ConnectionLimits:
     if room < FEWEST:
         expected = f"expected at least {RESERVED + FEWEST}: {RESERVED} are kept for the database and files"
         raise UsageError(f"this process may open {open_files} files; {expected}: {RAISE}")
-    if options.connections is not None and options.connections > room:
-        expected = f"expected at most {room:,}, since this process may open {open_files:,} files"
+    if options.connections is not None and options.connections > room * options.workers:
+        expected = f"expected at most {room * options.workers:,}, since a process may open {open_files:,} files"
         raise UsageError(f"EVENMATCH_CONNECTIONS is {options.connections:,}; {expected}: {RAISE}")
-    total = min(room, MOST) if options.connections is None else options.connections
-    each = max(FEWEST // 2, total // 4) if options.address_connections is None else options.address_connections
+    count = options.workers
+    total = min(room, MOST) if options.connections is None else share(options.connections, count)
+    named = options.address_connections
+    each = max(FEWEST // 2, total // 4) if named is None else share(named, count)
     return ConnectionLimits(total, each, total // 8)
 
 

@@ -22,9 +22,17 @@ class Options(BaseSettings):
 
     host: str = Field("127.0.0.1", description="Address to listen on; 0.0.0.0 for all addresses of this machine.")
     port: int = Field(8080, ge=0, le=65535, description="Port to listen on; 0 takes a free port, which is printed.")
+    workers: int = Field(
+        1, ge=1, le=64, description="Processes that serve at the port, on PostgreSQL; 2 or more have a supervisor."
+    )
+    follower: bool = Field(
+        False,
+        description="Only read: take no writes, run no matchmaker and no webhooks. The database may be a hot standby.",
+    )
+    writes_at: str = Field("", description="URL at which writes are taken, for those that a follower refuses.")
     open_reads: bool = Field(False, description="Let everyone read ladders, standings and matches without a key.")
     rate: float = Field(
-        5000.0, gt=0, description="Requests per second that each key may send to this process, on average."
+        5000.0, gt=0, description="Requests per second that each key may send, on average; to all workers together."
     )
     burst: int = Field(10_000, ge=1, description="Requests that a key may send at once after a pause.")
     player_rate: float = Field(20.0, gt=0, description="As `rate`, for each player's token.")
@@ -37,7 +45,9 @@ class Options(BaseSettings):
         description="Largest body of match reports and starting ratings, in bytes; others: 128 KiB.",
     )
     body_memory: int = Field(
-        128 * MEGABYTE, ge=1024, description="Bytes of request bodies that this process holds at once; more get 503."
+        128 * MEGABYTE,
+        ge=1024,
+        description="Bytes of request bodies that all workers hold at once; more get 503.",
     )
     body_rate: int = Field(
         8 * 1024,
@@ -89,7 +99,7 @@ class Options(BaseSettings):
         1,
         ge=1,
         le=64,
-        description="Worker processes that correct, preview, rebuild or verify large ladders at a time; others wait.",
+        description="Jobs on large ladders (corrections, previews, rebuilds) of all workers at a time; others wait.",
     )
     log_format: Literal["json", "text"] = Field("json", description="How log lines are written to standard error.")
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="Lowest level that is logged.")

@@ -15,6 +15,7 @@ from evenmatch.errors import (
     BusyError,
     ConflictError,
     EvenmatchError,
+    FollowerError,
     ForbiddenError,
     HostError,
     InputError,
@@ -42,6 +43,8 @@ class ProblemKind(NamedTuple):
     title: str
 
 
+FOLLOWER = ProblemKind(405, "follower", "This process only reads")
+
 # The first matching class applies, so a subclass is listed before its parent.
 TABLE: Sequence[tuple[type[EvenmatchError], ProblemKind]] = (
     (UnknownNameError, ProblemKind(404, "unknown-name", "Nothing with this name exists")),
@@ -56,6 +59,7 @@ TABLE: Sequence[tuple[type[EvenmatchError], ProblemKind]] = (
     (RateLimitError, ProblemKind(429, "too-many-requests", "Too many requests")),
     (AccessError, ProblemKind(401, "unauthorized", "A valid key or token is needed")),
     (BusyError, ProblemKind(503, "busy", "Too much of this waits already")),
+    (FollowerError, FOLLOWER),
     (MoveError, ProblemKind(503, "moving", "The database is being moved")),
     (StoreError, ProblemKind(503, "database", "The database does not answer")),
     (EvenmatchError, ProblemKind(500, "error", "Something went wrong")),

@@ -1,16 +1,18 @@
-"""Rate limits: a token bucket for each key, held in the memory of this process."""
+"""Rate limits: a token bucket for each key, in memory that all serving processes of the machine may share."""
 
 from __future__ import annotations
 
 import math
 import time
-from collections import OrderedDict
 from collections.abc import Callable
+from mmap import mmap
+from secrets import token_bytes
 from typing import NamedTuple
 
 from evenmatch.errors import RateLimitError
+from evenmatch.http.token_buckets import SECRET, SIZE, TokenBuckets
 
-MOST = 100_000  # keys remembered; the longest idle one is dropped, since its bucket is full again
+ROUNDING = 1e-6  # requests: more than the rounding of times, and less than counts
 
 
 class Allowance(NamedTuple):
@@ -28,30 +30,37 @@ class Allowance(NamedTuple):
 
 
 class RateLimit:
-    """Token buckets of `burst` requests, refilled at `rate` per second. Not thread-safe."""
+    """Token buckets of `burst` requests, refilled at `rate` per second. Not thread-safe.
 
-    def __init__(self, rate: float, burst: int, clock: Callable[[], float] = time.monotonic) -> None:
+    buckets  shared with the other serving processes of this machine; None: those of this process alone
+    """
+
+    def __init__(
+        self,
+        rate: float,
+        burst: int,
+        clock: Callable[[], float] = time.monotonic,
+        buckets: TokenBuckets | None = None,
+    ) -> None:
         self.rate, self.burst, self._clock = rate, burst, clock
-        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()  # by key: requests left, and the time of that
+        self._buckets = TokenBuckets(memoryview(mmap(-1, SIZE)), token_bytes(SECRET)) if buckets is None else buckets
 
     def take(self, key: str) -> Allowance:
         """Take one request from a key's bucket. Raises RateLimitError if it is empty."""
         now = self._clock()
-        left = self._refilled(key, now)
-        self._left.pop(key, None)
-        self._left[key] = (left - 1 if left >= 1 else left, now)
-        if len(self._left) > MOST:
-            self._left.popitem(last=False)
+        place, full = self._buckets.find(key)
+        left = self._left(full, now)
         self._check(left)
+        self._buckets.put(place, max(full, now) + 1 / self.rate)
         return Allowance(self.burst, int(left - 1), (self.burst - left + 1) / self.rate)
 
     def check(self, key: str) -> None:
         """Raise RateLimitError if a key's bucket is empty; take nothing."""
-        self._check(self._refilled(key, self._clock()))
+        self._check(self._left(self._buckets.find(key)[1], self._clock()))
 
-    def _refilled(self, key: str, now: float) -> float:
-        left, time_of_left = self._left.get(key, (float(self.burst), now))
-        return min(float(self.burst), left + (now - time_of_left) * self.rate)
+    def _left(self, full: float, now: float) -> float:
+        """The requests left of a bucket that is full at this time."""
+        return self.burst - max(0.0, full - now) * self.rate + ROUNDING
 
     def _check(self, left: float) -> None:
         if left < 1:

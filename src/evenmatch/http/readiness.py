@@ -1,4 +1,4 @@
-"""Whether the database takes writes, tested at most every few seconds however often that is asked."""
+"""Whether the database takes writes (of a follower: reads), tested at most every few seconds however often asked."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable
 from evenmatch.errors import StoreError
 from evenmatch.http.logs import log
 from evenmatch.service.service import Service
-from evenmatch.service.write_test import public_reason, write_test
+from evenmatch.service.write_test import public_reason, read_test, write_test
 
 EVERY = 5.0  # seconds between two tests
 LATEST = 10.0  # seconds after which a test without a result counts as failed
@@ -33,7 +33,7 @@ class Readiness:
         self._has_result = False
 
     async def problem(self) -> str | None:
-        """Why the database takes no writes; None: it does."""
+        """Why the database takes no writes, or of a follower answers none; None: it does."""
         now = self._clock()
         if self._test is None and (self._begun is None or now - self._begun >= EVERY):
             self._begun, self._test = now, asyncio.create_task(asyncio.to_thread(self._write))
@@ -58,7 +58,10 @@ class Readiness:
 
     def _write(self) -> str | None:
         try:
-            write_test(self._service.database, self._service.clock)
+            if self._service.database.writes_at is None:
+                write_test(self._service.database, self._service.clock)
+            else:
+                read_test(self._service.database)
         except StoreError as error:
             return public_reason(self._service.database, error)
         return None

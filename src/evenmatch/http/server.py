@@ -12,20 +12,26 @@ import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from functools import partial
 from types import FrameType
 
 import uvicorn
 from fastapi import FastAPI
 
-from evenmatch.errors import EvenmatchError, UsageError
+from evenmatch.errors import EvenmatchError
 from evenmatch.http import service_metrics
 from evenmatch.http.app import Pages, application
 from evenmatch.http.connections import Connections
 from evenmatch.http.database_change import DatabaseChange, in_background
-from evenmatch.http.http_protocol import ProtocolLimits, limited_protocol
+from evenmatch.http.http_protocol import LimitedProtocol, ProtocolLimits, limited_protocol
+from evenmatch.http.listening import BACKLOG, address_of
 from evenmatch.http.logs import log
 from evenmatch.http.open_files import choose_limits
 from evenmatch.http.options import Options
+from evenmatch.http.processes.acceptor import Acceptor
+from evenmatch.http.processes.group import ProcessGroup
+from evenmatch.http.processes.metrics_exchange import MetricsExchange
+from evenmatch.http.processes.retirement import Retirement, tell_ready
 from evenmatch.http.repeated_log import RepeatedWarnings, repeated
 from evenmatch.http.site import Site
 from evenmatch.http.stop_deadline import BACKGROUND, REQUESTS, StopDeadline
@@ -52,8 +58,14 @@ FLUSH = 5.0  # seconds between two looks at what was only counted for the log
 LEAVE = 1  # seconds for the requests that run when the process changes to another database; none of them can write
 
 
-def site_over(service: Service, options: Options, compilation: Compilation | None = None) -> Site:
-    """Create the site of a service; `compilation`: the compilation of its kernels, if it was started before."""
+def site_over(
+    service: Service, options: Options, compilation: Compilation | None = None, group: ProcessGroup | None = None
+) -> Site:
+    """Create the site of a service.
+
+    compilation  the compilation of its kernels, if it was started before
+    group        the serving processes that share the port; None: this is the only one
+    """
     database, clock = service.database, service.clock
     keys = Keys(database, clock)
     kernels = Kernels(
@@ -74,18 +86,21 @@ def site_over(service: Service, options: Options, compilation: Compilation | Non
         webhooks=Webhooks(service, allow_private=options.private_webhooks),
         kernels=kernels,
         connections=Connections(choose_limits(options), TrustedProxies(options.trusted_proxies)),
+        group=group,
     )
     service_metrics.watch(site)
+    if group is not None:
+        site.exchange = MetricsExchange(group, site.metrics.registry, site.metrics.of_service)
     return site
 
 
 def workers(site: Site) -> list[Worker]:
     """The background workers of this process; each runs in a thread until the event is set."""
-    clock = site.service.clock
+    clock, follows = site.service.clock, site.options.follower
     return [
-        ("hearing", site.queue_service.hear),
+        *(() if follows else [("hearing", site.queue_service.hear)]),  # a standby has no notifications
         *([("clock", clock.run)] if isinstance(clock, DatabaseClock) else []),
-        *(matchmaking(site) if site.options.matchmaker else ()),
+        *(matchmaking(site) if site.options.matchmaker and not follows else ()),
     ]
 
 
@@ -164,7 +179,7 @@ def guarded(name: str, run: Callable[[threading.Event], None], stop: threading.E
         try:
             run(stop)
         except Exception as error:
-            log.error("bug", worker=name, exc_info=error)
+            log.error("bug", thread=name, exc_info=error)
             stop.wait(AGAIN)
         else:
             return  # the worker is finished
@@ -173,9 +188,12 @@ def guarded(name: str, run: Callable[[threading.Event], None], stop: threading.E
 class _Server(uvicorn.Server):
     """A uvicorn server that, asked to stop, ends long polls and streams at once and finishes other requests."""
 
-    def __init__(self, config: uvicorn.Config, site: Site, deadline: StopDeadline) -> None:
+    def __init__(
+        self, config: uvicorn.Config, protocol: type[LimitedProtocol], site: Site, deadline: StopDeadline
+    ) -> None:
         super().__init__(config)
-        self._site, self._deadline = site, deadline
+        self._protocol, self._site, self._deadline = protocol, site, deadline
+        self._retirement: Retirement | None = None
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Begin to stop the process; a second Ctrl-C ends it at once."""
@@ -190,6 +208,29 @@ class _Server(uvicorn.Server):
         self.config.timeout_graceful_shutdown = LEAVE
         self._site.stopping.set()
         self.should_exit = True
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to accept connections; in a group of processes, only this one's share of them."""
+        group = self._site.group
+        if group is None or sockets is None:
+            await super().startup(sockets)
+            return
+        await super().startup([])
+        make = partial(self._protocol, self.config, self.server_state, {})
+        acceptor = Acceptor(sockets[0], group.memory, group.cell, make, lambda: len(self.server_state.connections))
+        acceptor.start()
+        self._retirement = Retirement(self._site, acceptor, self._after_retirement)
+        group.supervision.retire = self._retirement.ask
+
+    def _after_retirement(self) -> None:
+        self._deadline.ask()
+        self.should_exit = True
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Accept no more connections, and end those that are open."""
+        if self._retirement is not None:
+            self._retirement.acceptor.stop()
+        await super().shutdown(sockets)
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -211,28 +252,6 @@ def _note_cut(site: Site) -> None:
     log.warning("cut off", after=f"{site.options.stop_within} s to stop", threads=sorted(running)[:20])
 
 
-def listen(options: Options) -> socket.socket:
-    """Open the listening socket at the address of the options. Raises UsageError if that fails."""
-    listening = socket.socket(socket.AF_INET6 if ":" in options.host else socket.AF_INET)
-    try:
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind((options.host, options.port))
-        listening.listen(2048)
-    except OSError as error:
-        listening.close()
-        raise UsageError(
-            f"cannot listen on {options.host}:{options.port}: {error.strerror}; choose an address of this machine and "
-            "a free port with --host and --port (0 takes any free port)"
-        ) from None
-    return listening
-
-
-def address_of(listening: socket.socket) -> str:
-    """The URL of a listening socket."""
-    host, port = listening.getsockname()[:2]
-    return f"http://{f'[{host}]' if ':' in host else host}:{port}"
-
-
 def serve(
     service: Service,
     options: Options,
@@ -241,6 +260,7 @@ def serve(
     *,
     pages: Pages | None = None,
     compilation: Compilation | None = None,
+    group: ProcessGroup | None = None,
     change: DatabaseChange | None = None,
 ) -> Service | None:
     """Serve until Ctrl-C or SIGTERM; accepted requests are finished first, as far as `stop_within` allows.
@@ -250,11 +270,12 @@ def serve(
     ready  called as soon as requests are answered
     pages  the web site; None: serve only the API
     compilation  the compilation of the kernels, if it was started before
+    group  the serving processes that share the port; None: this is the only one
     change  ends this, too, once it has opened another database; `listening` stays open for it
     Raises SecretError without the master secret of the database, EvenmatchError if the server cannot start.
     """
     master_secret.confirm(service.database)
-    site = site_over(service, options, compilation)
+    site = site_over(service, options, compilation, group)
     deadline = StopDeadline(options.stop_within, site.jobs.ask_to_stop, lambda: _note_cut(site))
 
     @asynccontextmanager
@@ -268,15 +289,18 @@ def serve(
                 connections=site.connections.limits.total,
             )
             ready()
+            telling = None if group is None else asyncio.create_task(tell_ready(site, group.supervision))
             yield
-            if changing is not None:
-                changing.cancel()
+            for task in (telling, changing):
+                if task is not None:
+                    task.cancel()
         log.info("stopped")
 
     protocol_limits = ProtocolLimits(options.head_within, float(options.body_rate))
+    protocol = limited_protocol(site.connections, protocol_limits, site.metrics.count_refused_connection)
     config = uvicorn.Config(
         application(site, lifespan, pages),
-        http=limited_protocol(site.connections, protocol_limits, site.metrics.count_refused_connection),
+        http=protocol,
         ws="none",
         proxy_headers=bool(options.trusted_proxies),
         forwarded_allow_ips=list(options.trusted_proxies),
@@ -287,13 +311,13 @@ def serve(
         date_header=True,
         timeout_graceful_shutdown=max(1, round(REQUESTS * options.stop_within)),
         timeout_keep_alive=75,
-        backlog=2048,
+        backlog=BACKLOG,
     )
     for library in ("uvicorn.error", "asyncio"):
         logging.getLogger(library).addFilter(RepeatedWarnings())
     if "FORWARDED_ALLOW_IPS" in os.environ:
         log.warning("FORWARDED_ALLOW_IPS is not read", instead="EVENMATCH_TRUSTED_PROXIES")
-    server = _Server(config, site, deadline)
+    server = _Server(config, protocol, site, deadline)
     deadline.start()
     server.run([listening if change is None else listening.dup()])
     if not server.started:

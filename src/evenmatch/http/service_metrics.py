@@ -26,7 +26,7 @@ TICKS = (0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 
 def watch(site: Site) -> None:
     """Add these metrics to those of the process."""
-    site.metrics.registry.register(Figures(ActivityReader(site.queue_service)))
+    site.metrics.of_service.register(Figures(ActivityReader(site.queue_service)))
     waiting = "Requests that wait for a change: long polls and streams."
     site.metrics.watch("evenmatch_waiting_requests", waiting, (), lambda: [((), float(len(site.waiting)))])
     opened = "Open connections, and the most that may be open."
@@ -37,7 +37,11 @@ def watch(site: Site) -> None:
     site.metrics.watch("evenmatch_database_findings", findings, (), lambda: _findings(site))
     backend = site.service.database.url.get_backend_name()
     build = "The version of evenmatch and the kind of database; the value is always 1."
-    site.metrics.watch("evenmatch_build", build, ("version", "database"), lambda: [((__version__, backend), 1.0)])
+    site.metrics.watch(
+        *("evenmatch_build", build, ("version", "database")),
+        lambda: [((__version__, backend), 1.0)],
+        site.metrics.of_service,
+    )
 
 
 def _findings(site: Site) -> list[Sample]:

@@ -21,8 +21,11 @@ from evenmatch.http.limited_threads import LimitedThreads
 from evenmatch.http.logs import log
 from evenmatch.http.metrics import HttpMetrics
 from evenmatch.http.options import Options
+from evenmatch.http.processes.group import ProcessGroup
+from evenmatch.http.processes.metrics_exchange import MetricsExchange
 from evenmatch.http.rate_limits import RateLimit
 from evenmatch.http.readiness import Readiness
+from evenmatch.http.shares import share
 from evenmatch.http.ticket_notifications import TicketNotifications
 from evenmatch.http.view_cache import SharedComputation, ViewCache
 from evenmatch.http.waiting_requests import WaitingRequests
@@ -72,7 +75,9 @@ anonymous_client: ContextVar[str | None] = ContextVar("anonymous_client", defaul
 class Site:
     """The services, and the state that a process holds between requests. Created by `server.site_over`.
 
+    group     the serving processes that share the port; None: this is the only one
     stopping  set when the process is asked to stop: long polls and streams then end at once
+    retiring  set when a successor has taken its place: each response closes its connection
     """
 
     service: Service
@@ -88,14 +93,18 @@ class Site:
     metrics: HttpMetrics = field(default_factory=HttpMetrics)
     threads: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(THREADS, "evenmatch"))
     ladder_threads: LimitedThreads = field(default_factory=lambda: LimitedThreads("ladder", THREADS, 2, 32))
-    anonymous_threads: LimitedThreads = field(default_factory=lambda: LimitedThreads("address", 4, 2, 64))
     answers: CachedResponses = field(default_factory=CachedResponses)
     ticket_notifications: TicketNotifications = field(default_factory=TicketNotifications)
+    group: ProcessGroup | None = None
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
+    retiring: asyncio.Event = field(default_factory=asyncio.Event)
 
     def __post_init__(self) -> None:
         options = self.options
-        self.jobs = Jobs(self.service.database, self.service.clock, options.jobs_at_once)
+        self.exchange: MetricsExchange | None = None
+        self.anonymous_threads = LimitedThreads("address", 4, 2, share(64, options.workers))
+        folder = None if self.group is None else self.group.jobs
+        self.jobs = Jobs(self.service.database, self.service.clock, options.jobs_at_once, folder)
         self.ladder_work = LadderWork(self.service, self.jobs)
         self.sessions = Sessions(self.service.database, self.service.clock, self.keys, self.tokens)
         self.seen_signatures = SeenSignatures(self.service.database, self.service.clock)
@@ -123,12 +132,17 @@ class Site:
         self.ended_requests: GroupCommit[EndedRequest, None] = GroupCommit(
             self._end, start, _log_bug, within=REPORT_LIMIT
         )
-        self.key_limit = RateLimit(options.rate, options.burst)
-        self.player_limit = RateLimit(options.player_rate, options.player_burst)
-        self.open_limit = RateLimit(options.open_rate, options.open_burst)
-        self.wrong_key_limit = RateLimit(options.open_rate, options.open_burst)
-        self.bodies = BodyMemory(options.body_memory)
+        self.key_limit = self._limit("key", options.rate, options.burst)
+        self.player_limit = self._limit("player", options.player_rate, options.player_burst)
+        self.open_limit = self._limit("open", options.open_rate, options.open_burst)
+        self.wrong_key_limit = self._limit("wrong key", options.open_rate, options.open_burst)
+        largest = min(options.body_memory, 2 * options.body_limit)  # a sender may take half of it
+        self.bodies = BodyMemory(share(options.body_memory, options.workers, largest))
         self.hosts = AllowedHosts(options.hosts, options.host)
+
+    def _limit(self, name: str, rate: float, burst: int) -> RateLimit:
+        """A rate limit, which all serving processes at the port count together."""
+        return RateLimit(rate, burst, buckets=None if self.group is None else self.group.memory.buckets(name))
 
     def reading(self, caller: Caller) -> LadderQueries:
         """The queries on ladders, with the results that this caller may see."""

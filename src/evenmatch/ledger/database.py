@@ -17,7 +17,7 @@ import sqlalchemy as sa
 from sqlalchemy import exc
 from sqlalchemy.engine import URL
 
-from evenmatch.errors import MoveError, StoreError, UsageError, needing
+from evenmatch.errors import FollowerError, MoveError, StoreError, UsageError, needing
 from evenmatch.ledger.arrays import teach
 from evenmatch.ledger.database_url import parse_url, shown_url
 from evenmatch.ledger.master_secret import MasterSecret
@@ -47,8 +47,7 @@ ALIVE = {
     "keepalives_interval": 5,
     "keepalives_count": 3,
 }
-# Time limits in seconds that a PostgreSQL server applies to a write transaction, so that a process which is frozen or
-# has vanished does not stop others.
+# Limits in seconds of a write transaction on PostgreSQL, so that a frozen or vanished process does not stop others.
 IDLE_LIMIT = 3.0  # it waits for its process, unless it is `patient`
 PATIENT_IDLE_LIMIT = 120.0  # it waits for its process and is `patient`
 LOCK_LIMIT = 10.0  # a statement waits for a lock
@@ -67,10 +66,11 @@ class Database:
 
     master    the master secret, with which some columns are sealed; loaded when it is first needed
     yielding  pause after every write transaction, so that the writers of other processes come first
+    writes_at only read: writes are refused with an error that names this place; None: write, too
     """
 
-    def __init__(self, url: URL, *, yielding: bool = False) -> None:
-        self.url = url
+    def __init__(self, url: URL, *, yielding: bool = False, writes_at: str | None = None) -> None:
+        self.url, self.writes_at = url, writes_at
         self._pause = YIELD if yielding else 0.0
         self._sqlite = url.get_backend_name() == "sqlite"
         self.shown = str(url.database) if self._sqlite else shown_url(url)
@@ -115,6 +115,8 @@ class Database:
         durable  False: if the power fails, the transaction may be lost, but only with all that were committed after it
         patient  it may compute for longer between two statements, up to PATIENT_IDLE_LIMIT, and wait for locks
         """
+        if self.writes_at is not None:
+            raise FollowerError(self.writes_at)
         options = {"immediate": True, "durable": durable} if self._sqlite else {}
         with self._translated_errors(), self._write_lock, self._engine.connect() as plain:
             connection = plain.execution_options(**options) if options else plain

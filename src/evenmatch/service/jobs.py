@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import NamedTuple
 
 from evenmatch.errors import (
@@ -27,6 +28,7 @@ from evenmatch.ledger.tables.jobs import CANCELLING, LIVE, RUNNING, JobRow
 from evenmatch.service.callers.audit_entry import AuditEntry
 from evenmatch.service.replay.ledger_replay import Progress
 from evenmatch.service.work.job_line import JobLine
+from evenmatch.service.work.job_slots import JobSlots
 
 SORTS = ("operators", "lab")  # each has a line of its own
 LONGEST, OF_LADDER = 64, 16  # jobs that may wait in a line, of all ladders and of one
@@ -97,12 +99,19 @@ class _Running:
 class Jobs:
     """The jobs of a database. Threads may share one instance.
 
-    at_once  jobs of operators that this process runs at a time; the lab has one at a time of its own
+    at_once  jobs of operators that run at a time; the lab has one at a time of its own
+    folder   private to the serving processes of this machine, which count their jobs together; None: this one is alone
     """
 
-    def __init__(self, database: Database, clock: Callable[[], int], at_once: int = 1) -> None:
+    def __init__(
+        self, database: Database, clock: Callable[[], int], at_once: int = 1, folder: Path | None = None
+    ) -> None:
         self._database, self._clock = database, clock
-        self._lines = {sort: JobLine(at_once if sort == "operators" else 1, LONGEST, OF_LADDER) for sort in SORTS}
+        self._lines = {}
+        for sort in SORTS:
+            most = at_once if sort == "operators" else 1
+            slots = None if folder is None else JobSlots(folder, sort, most)
+            self._lines[sort] = JobLine(most, LONGEST, OF_LADDER, slots)
         self._stopping = threading.Event()
         self._threads: set[threading.Thread] = set()
         self._running: dict[str, _Running] = {}

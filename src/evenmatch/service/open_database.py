@@ -1,4 +1,4 @@
-"""Open an existing database."""
+"""Open an existing database, or one to serve."""
 
 from __future__ import annotations
 
@@ -6,10 +6,14 @@ import shlex
 from pathlib import Path
 
 from evenmatch.errors import UsageError
+from evenmatch.ledger.database import Database
 from evenmatch.ledger.database_url import parse_url, without_password
+from evenmatch.ledger.follower import open_follower
+from evenmatch.service.clock import DatabaseClock
+from evenmatch.service.queries.shared_views import SharedViews
 from evenmatch.service.service import Service
 
-__all__ = ("open_existing", "without_password")
+__all__ = ("open_existing", "open_served", "without_password")
 
 
 def open_existing(text: str) -> Service:
@@ -21,3 +25,13 @@ def open_existing(text: str) -> Service:
             f"To create it: evenmatch ladder create NAME --system S --db {shlex.quote(text)}"
         )
     return Service.open(text)
+
+
+def open_served(text: str, views: Path | None = None, writes_at: str | None = None) -> Service:
+    """Open the database at a path or URL to serve it; create it if it does not exist, and nothing is only read.
+
+    views      private folder of standings that the processes of this machine share; None: they share none
+    writes_at  only read, and refuse writes with a FollowerError that names this place; None: write, too
+    """
+    database = Database.open(text) if writes_at is None else open_follower(text, writes_at)
+    return Service(database, DatabaseClock(database.time), None if views is None else SharedViews(views))

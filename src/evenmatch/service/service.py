@@ -19,6 +19,7 @@ from evenmatch.service.corrections import Preview
 from evenmatch.service.ladder_heads import LadderHead
 from evenmatch.service.ladders import ChangeRules, CorrectionRequest, Ladder, PlannedCorrection, is_done
 from evenmatch.service.match_limits import LARGEST
+from evenmatch.service.queries.shared_views import SharedViews
 from evenmatch.service.queries.standings import StandingsCache, View, divide, take
 from evenmatch.service.recording import imports
 from evenmatch.service.recording.receipts import MatchReceipt
@@ -45,9 +46,9 @@ class Service(Transacting):
     Every method raises StoreError when the database fails: a call that did not return can be repeated.
     """
 
-    def __init__(self, database: Database, clock: Callable[[], int]) -> None:
+    def __init__(self, database: Database, clock: Callable[[], int], views: SharedViews | None = None) -> None:
         super().__init__(database, clock)
-        self._boards = StandingsCache(database)
+        self._boards = StandingsCache(database, views)
         self.match_limits = LARGEST
         self._recorder = Recorder(database, self._boards, clock, lambda: self.match_limits)
 

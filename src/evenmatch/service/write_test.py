@@ -19,6 +19,11 @@ def write_test(database: Database, clock: Callable[[], int]) -> None:
         check_room(database, store)
 
 
+def read_test(database: Database) -> None:
+    """Read from the database, which may be a standby. Raises StoreError if it does not answer."""
+    database.time()
+
+
 def public_reason(database: Database, error: StoreError) -> str:
     """The reason of a failed write test without names of files and servers, for callers who are not known."""
     return str(error).removeprefix(f"{database.shown}: ").split(" (", 1)[0].split(";", 1)[0]

@@ -29,9 +29,9 @@ def _as_json(headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
 class _ResponseHeaders:
     """Adds the headers that all responses have."""
 
-    def __init__(self, scope: Scope, send: Send, context: RequestContext) -> None:
+    def __init__(self, site: Site, scope: Scope, send: Send, context: RequestContext) -> None:
         self._connection: Connection | None = scope.get("evenmatch.connection")
-        self._send, self._context = send, context
+        self._site, self._send, self._context = site, send, context
 
     async def __call__(self, message: Message) -> None:
         """Send the next message, as ASGI `send`."""
@@ -40,8 +40,9 @@ class _ResponseHeaders:
             extra = [(b"x-request-id", self._context.id.encode())]
             if self._context.allowance is not None:
                 extra += self._context.allowance.headers()
-            if self._connection is not None and self._connection.is_receiving:
-                extra.append((b"connection", b"close"))  # the rest of the body is not read
+            is_receiving = self._connection is not None and self._connection.is_receiving
+            if is_receiving or self._site.retiring.is_set():  # the rest of the body is not read; or another takes over
+                extra.append((b"connection", b"close"))
             message["headers"] = [*message.get("headers", []), *extra]
         await self._send(message)
 
@@ -70,7 +71,7 @@ class RequestLifecycle:
         body = LimitedBody(self._site, scope, receive, int(length) if length.isdigit() else 0)
         self._metrics.running += 1
         try:
-            await self._app(scope, body, _ResponseHeaders(scope, send, context))
+            await self._app(scope, body, _ResponseHeaders(self._site, scope, send, context))
         finally:
             self._metrics.running -= 1
             body.release()

@@ -8,11 +8,15 @@ from starlette.responses import Response
 from evenmatch.errors import SecretError, StoreError
 from evenmatch.http.access import Watcher
 from evenmatch.http.models.health import Health
+from evenmatch.http.models.problems import Problem
 from evenmatch.http.problems import OTHERS, STARTING, make_problem, respond
-from evenmatch.http.site import site_of
+from evenmatch.http.site import Site, site_of
 from evenmatch.service.master_secret import is_current
 
 READY_LIMIT = 5.0  # seconds within which the database must answer
+
+LOADING = "getting ready: loading rating systems and matchmaker; the first start compiles them, which takes a minute"
+OTHER_SECRET = "the master secret of this process is not that of the database"
 
 router = APIRouter(tags=["health"])
 
@@ -30,32 +34,34 @@ async def ready(request: Request) -> Response:
     The write of one row is tested at most every five seconds; in between, its result is answered.
     The first start after an installation compiles them, which takes about a minute.
     """
-    site = site_of(request)
-    if site.stopping.is_set():
-        return respond(make_problem(OTHERS[503], "the process was asked to stop"))
+    problem = await obstacle(site_of(request))
+    if problem is not None:
+        return respond(problem)
+    return Response(Health(status="ok").model_dump_json(), media_type="application/json")
+
+
+async def obstacle(site: Site) -> Problem | None:
+    """Why the process cannot serve now; None: it can."""
+    if site.stopping.is_set() and not site.retiring.is_set():
+        return make_problem(OTHERS[503], "the process was asked to stop")
     if not site.kernels.ready.is_set():
-        return _not_loaded()
+        return make_problem(STARTING, LOADING, retry_after=1)
     problem = await site.readiness.problem()
     if problem is not None:
-        return respond(make_problem(OTHERS[503], f"the database takes no writes: {problem}"))
+        fails = "takes no writes" if site.service.database.writes_at is None else "cannot be read"
+        return make_problem(OTHERS[503], f"the database {fails}: {problem}")
     try:
         has_secret = await site.work(is_current, site.service.database, within=READY_LIMIT)
     except SecretError:
         has_secret = False
     except StoreError:
-        return respond(make_problem(OTHERS[503], "the database does not answer"))
-    if not has_secret:
-        return respond(make_problem(OTHERS[503], "the master secret of this process is not that of the database"))
-    return Response(Health(status="ok").model_dump_json(), media_type="application/json")
-
-
-def _not_loaded() -> Response:
-    detail = "getting ready: loading rating systems and matchmaker; the first start compiles them, which takes a minute"
-    return respond(make_problem(STARTING, detail, retry_after=1))
+        return make_problem(OTHERS[503], "the database does not answer")
+    return None if has_secret else make_problem(OTHERS[503], OTHER_SECRET)
 
 
 @router.get("/metrics", operation_id="metrics", response_class=Response)
 async def metrics(request: Request, _: Watcher) -> Response:
-    """The metrics of this process, in the Prometheus text format."""
+    """The metrics in the Prometheus text format; of several serving processes each with its number, `worker`."""
     site = site_of(request)
-    return Response(await site.work(site.metrics.text), media_type="text/plain; version=0.0.4; charset=utf-8")
+    text = await site.work(site.metrics.text, site.exchange)
+    return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")

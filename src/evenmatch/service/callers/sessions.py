@@ -116,6 +116,10 @@ class Sessions:
     def _signing(self) -> bytes:
         """The signing secret that all processes share, created on first use."""
         if self._secret is None:
+            with self._database.read() as store:
+                stored = shared_secrets.read(store, SECRET)
+            self._secret = stored[SECRET].value if SECRET in stored else None
+        if self._secret is None:
             with self._database.write() as store:
                 shared_secrets.insert_missing(store, SECRET, SharedSecret(secrets.token_bytes(32), self._clock()))
                 self._secret = shared_secrets.read(store, SECRET)[SECRET].value

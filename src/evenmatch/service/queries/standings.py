@@ -6,9 +6,7 @@ import json
 import threading
 import time
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from functools import cached_property
-from hashlib import blake2b
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,101 +20,29 @@ from evenmatch.ledger.events import Kind
 from evenmatch.ledger.rows import Row
 from evenmatch.ledger.store import Head, Store
 from evenmatch.ledger.tables import corrections, divisions, events, ladders, player_identities, player_states
-from evenmatch.service.callers.access import Caller
+from evenmatch.service.queries.shared_views import SharedViews
+from evenmatch.service.queries.standings_view import View
 from evenmatch.service.settings import Settings
-from evenmatch.standings.board import Board, Snapshot, snapshot
-from evenmatch.standings.hysteresis import settle
-from evenmatch.standings.percentile_decay import lowered
+from evenmatch.standings.board import Board, snapshot
 from evenmatch.systems.system import timeless
 
-SHARE = 0.02  # share of processor time that refreshing may take: a snapshot that costs 0.5 s is used for 25 s
-LEAST = 0.05  # seconds that a snapshot is used at least
+__all__ = ["DIVIDE", "StandingsCache", "View", "divide", "take"]
+
 AGE = 3_650 * 86_400_000_000  # ten years in microseconds: ratings equal after that time do not change with time
 LONG = 0.02  # seconds: pages do not wait for a view that takes longer to compute
 DIVIDE = 60_000_000  # microseconds between two recordings of divisions
 
 
-@dataclass(frozen=True, eq=False)
-class View:
-    """A snapshot of the standings, with the ladder's head and settings that it was computed from.
+class StandingsCache:
+    """The cached views of all ladders that were requested. Safe to share between threads.
 
-    taken  time on the monotonic clock, in seconds;  cost  processor seconds that it took to compute
-    lasts  False: ratings change with time alone, so all are read again for each view
+    shared  views of all processes of this machine; None: this one computes all views itself
     """
 
-    head: Head
-    settings: Settings
-    snapshot: Snapshot
-    taken: float
-    cost: float
-    lasts: bool
-
-    def seen_by(self, caller: Caller) -> View:
-        """The view as this caller may see it: with the scope `ratings` all of it, else what the ladder shows."""
-        return self if self.settings.shown_to(caller, self.head.name) == "rating" else self._shown
-
-    @property
-    def basis(self) -> tuple[object, ...]:
-        """Properties that two views must share, so that pages of one may follow pages of the other."""
-        return self.head.ladder, self.head.generation, self.head.corrected, self.snapshot.show, self.settings
-
-    @cached_property
-    def identity(self) -> str:
-        """A digest of the listed players in their order: the same for two views only if these are the same."""
-        snapshot = self.snapshot
-        digest = blake2b(repr(self.basis[:-1]).encode(), digest_size=12)
-        for column in (snapshot.board.player, snapshot.board.rating):
-            digest.update(column[snapshot.order].tobytes())
-        return digest.hexdigest()
-
-    @cached_property
-    def _shown(self) -> View:
-        return replace(self, snapshot=self.snapshot.shown_as(self.settings.show))
-
-    def is_younger(self, times: float) -> bool:
-        """Whether it is younger than `times` the period that a view of its cost is used for."""
-        return time.monotonic() - self.taken < times * max(LEAST, self.cost / SHARE)
-
-    def show(
-        self, ids: Ids, rating: Floats, completed: NDArray[np.int64], expected_move: Floats
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The percentiles and division indices shown to players after their matches; UNSHOWN while not placed.
-
-        ids, rating, completed, expected_move  one entry per player and match, in order: the rating after the match;
-                                               completed matches and lowest expected move after all of them
-        Percentiles are relative to the ratings of all others after the last of these matches.
-        """
-        rules = self.settings.standings
-        taken, board = self.snapshot, self.snapshot.board
-        row = board.find(ids)
-        known = row >= 0
-        before, recorded = np.full(len(ids), np.nan), np.full(len(ids), UNSHOWN, np.int16)
-        recorded[known] = board.division[row[known]]
-        before[known] = np.where(taken.active[row[known]], board.rating[row[known]], np.nan)
-        counts = completed > 0
-        counts[known] &= ~board.hidden[row[known]]
-        _, last, of = np.unique(ids[::-1], return_index=True, return_inverse=True)
-        last = len(ids) - 1 - last  # index of each player's last match
-        own = np.where(counts, rating, np.nan)[last]
-        replaced = before[last]
-        percentile = taken.against.percentiles_after(
-            rating, own[of[::-1]], replaced[~np.isnan(replaced)], own[~np.isnan(own)]
-        ).astype(np.int64)
-        falls = np.zeros(len(ids), np.int64)
-        falls[known] = np.where(completed[known] == board.completed[row[known]], taken.falls[row[known]], 0)
-        percentile = lowered(percentile, falls, rules)  # a match that was quit does not end inactivity
-        division = settle(recorded, percentile, rules.divisions, rules.division_margin)
-        placed = rules.placed(completed, expected_move)
-        return np.where(placed, percentile, UNSHOWN), np.where(placed, division.astype(np.int64), UNSHOWN)
-
-
-class StandingsCache:
-    """The cached views of all ladders that were requested. Safe to share between threads."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    def __init__(self, database: Database, shared: SharedViews | None = None) -> None:
+        self._database, self._shared = database, shared
         self._views: dict[str, View] = {}
-        self._forgotten: dict[str, int] = {}  # number of `forget` calls, by ladder
+        self._forgotten: dict[str, float] = {}  # time of the last `forget` call, by ladder; on the monotonic clock
         self._guard = threading.Lock()
         self._refreshing: dict[str, threading.Lock] = {}
         self._background: dict[str, threading.Thread] = {}  # refreshing a view, by ladder
@@ -133,13 +59,36 @@ class StandingsCache:
         with lock:
             if not fresh and (cached := self._views.get(ladder)) is not None and self._is_young(cached):
                 return cached
-            old, forgotten = self._views.get(ladder), self._forgotten.get(ladder, 0)
-            with self._database.read() as store:
-                view = take(store, ladder, now, old)
-            with self._guard:
-                if self._forgotten.get(ladder, 0) == forgotten:  # otherwise it may predate the change
-                    self._views[ladder] = view
-            return view
+            if self._shared is None:
+                return self._computed(ladder, now, self._views.get(ladder))
+            return self._shared_view(self._shared, ladder, now, fresh=fresh)
+
+    def _shared_view(self, shared: SharedViews, ladder: str, now: int, *, fresh: bool) -> View:
+        """The view that another process has computed, or computes now; else one for all of them."""
+        with shared.turn(ladder, is_first=ladder not in self._views):
+            after = self._forgotten.get(ladder, 0.0)
+            published, own = shared.find(ladder, after), self._views.get(ladder)
+            if published is not None and (own is None or own.taken < published.taken):
+                if not fresh and self._is_young(published):
+                    self._keep(published, after)
+                    return published
+                own = published
+            return self._computed(ladder, now, own)
+
+    def _computed(self, ladder: str, now: int, old: View | None) -> View:
+        forgotten = self._forgotten.get(ladder, 0.0)
+        with self._database.read() as store:
+            view = take(store, ladder, now, old)
+        if self._shared is not None:
+            view = self._shared.publish(view)
+        self._keep(view, forgotten)
+        return view
+
+    def _keep(self, view: View, forgotten: float) -> None:
+        """Keep a view, unless the ladder was changed since: it may predate the change."""
+        with self._guard:
+            if self._forgotten.get(view.head.name, 0.0) == forgotten:
+                self._views[view.head.name] = view
 
     def young(self, ladder: str, now: int) -> View | None:
         """The cached view if it is recent enough to be shown, else None; does not read the database.
@@ -196,8 +145,10 @@ class StandingsCache:
     def forget(self, ladder: str) -> None:
         """Discard the cached view, so that the next one is read from the database."""
         with self._guard:
-            self._forgotten[ladder] = self._forgotten.get(ladder, 0) + 1
+            self._forgotten[ladder] = time.monotonic()
             self._views.pop(ladder, None)
+        if self._shared is not None:
+            self._shared.withdraw(ladder)
 
     def divided(self, view: View, at: int) -> None:
         """Update the cached view after its divisions were recorded, so that they need not be read again."""
@@ -214,7 +165,7 @@ class StandingsCache:
 
 def take(store: Store, ladder: str, now: int, old: View | None = None) -> View:
     """Compute a ladder's view in this transaction; only what changed since the view `old` is read."""
-    begin = time.thread_time()
+    begun, begin = time.monotonic(), time.thread_time()
     head = store.head(ladder)
     settings = Settings.read(head.settings)
     board, lasts = None, True
@@ -226,7 +177,7 @@ def take(store: Store, ladder: str, now: int, old: View | None = None) -> View:
         board = replace(board, rating=rating)
     latest = now if head.time is None else max(now, head.time)  # clocks of game servers may be ahead
     taken = snapshot(board, settings.standings, latest)
-    return View(head, settings, taken, time.monotonic(), time.thread_time() - begin, lasts)
+    return View(head, settings, taken, begun, time.monotonic(), time.thread_time() - begin, lasts)
 
 
 def _aged(store: Store, head: Head, rating: Floats, now: int) -> tuple[Floats, bool]:

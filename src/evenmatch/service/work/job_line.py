@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from evenmatch.errors import BusyError
+from evenmatch.service.work.job_slots import JobSlots
 
 LOOK = 0.2  # seconds between two checks of a waiting job whether it shall go on waiting
 RETRY = 30.0  # seconds after which a request that found the line full may be sent again
@@ -16,10 +18,12 @@ class JobLine:
     """The jobs of one sort, running or waiting. Safe to share between threads.
 
     at_once  jobs that run at a time;  longest  jobs that may wait, of all ladders;  of_ladder  and of one ladder
+    slots    shared with the other serving processes of this machine; None: this is the only one
     """
 
-    def __init__(self, at_once: int, longest: int, of_ladder: int) -> None:
-        self._at_once, self._longest, self._of_ladder = at_once, longest, of_ladder
+    def __init__(self, at_once: int, longest: int, of_ladder: int, slots: JobSlots | None = None) -> None:
+        self._at_once, self._longest, self._of_ladder, self._slots = at_once, longest, of_ladder, slots
+        self._held: dict[str, int] = {}  # the slot of a running job
         self._waiting: list[tuple[str, str]] = []  # (job, ladder) in order
         self._running: dict[str, str] = {}  # ladder by job
         self._changed = threading.Condition()
@@ -58,6 +62,9 @@ class JobLine:
             with self._changed:
                 self._waiting = [entry for entry in self._waiting if entry[0] != job]
                 self._running.pop(job, None)
+                held = self._held.pop(job, None)
+                if held is not None:
+                    os.close(held)
                 self._changed.notify_all()
 
     def _wait(self, job: str, check: Callable[[], None]) -> None:
@@ -65,12 +72,19 @@ class JobLine:
             check()
             with self._changed:
                 entry = self._next()
-                if entry is not None and entry[0] == job:
+                if entry is not None and entry[0] == job and self._has_slot(job):
                     self._waiting.remove(entry)
                     self._running[job] = entry[1]
                     self._changed.notify_all()
                     return
                 self._changed.wait(LOOK)
+
+    def _has_slot(self, job: str) -> bool:
+        """Take a slot for a job that may run now, if one is free on this machine."""
+        held = None if self._slots is None else self._slots.take()
+        if held is not None:
+            self._held[job] = held
+        return self._slots is None or held is not None
 
     def _next(self) -> tuple[str, str] | None:
         """The first waiting job that may run now."""

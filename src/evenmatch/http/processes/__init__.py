@@ -1,0 +1,1 @@
+"""Several serving processes at one port: their supervisor, and what they share."""
