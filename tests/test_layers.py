@@ -36,6 +36,9 @@ BELOW = {
     "standings": ["durations", "errors", "options", "match", "history", "systems"],
     "compile_notice": ["history", "systems"],
     "rating": ["errors", "match", "history", "tables", "systems", "standings", "compile_notice"],
+    "partitioned": [
+        *("errors", "history", "tables", "systems", "standings", "rating", "compile_notice", "whole_file"),
+    ],
     "stake_assumptions": ["errors", "options"],
     "stakes": ["errors", "history", "systems", "rating", "stake_assumptions"],
     "online": [
@@ -54,7 +57,7 @@ BELOW = {
         *("calibration", "wait_target"),
         *("attributes", "durations", "options", "policy", "whole_file"),
         *("errors", "match", "history", "tables", "systems", "standings", "rating", "online", "matchmaking"),
-        *("compile_notice", "__version__"),
+        *("compile_notice", "partitioned", "__version__"),
     ],
     "ledger": ["durations", "errors", "match", "history", "systems", "standings", "rating", "whole_file"],
     "service": [
@@ -98,7 +101,7 @@ BELOW = {
         *("calibration", "experiment", "wait_target"),
         *("attributes", "durations", "options", "policy", "whole_file"),
         *("errors", "match", "history", "tables", "systems", "standings", "rating", "online", "matchmaking"),
-        *("lab", "service", "http", "web", "demo", "stake_assumptions", "stakes"),
+        *("lab", "service", "http", "web", "demo", "stake_assumptions", "stakes", "partitioned"),
         "__version__",
     ],
 }
@@ -133,11 +136,12 @@ THIRD_PARTY = {
     "calibration": ["numpy", "numba"],
     "comparison": ["numpy"],
     "experiment": [],
-    "tables": ["numpy", "pyarrow"],
+    "tables": ["numpy", "pyarrow", "fsspec"],
     "systems": ["numpy", "numba", "llvmlite"],
     "standings": ["numpy"],
     "compile_notice": [],
     "rating": ["numpy", "pyarrow"],
+    "partitioned": ["numpy", "numba", "pyarrow"],
     "stake_assumptions": [],
     "stakes": ["numpy"],
     "online": ["numpy"],
