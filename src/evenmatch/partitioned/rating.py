@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from urllib.parse import quote
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from evenmatch.compile_notice import load_kernels
 from evenmatch.errors import RowProblem, UnknownNameError, UsageError
 from evenmatch.partitioned.chunk import Chunk
 from evenmatch.partitioned.player_records import PlayerRecords
 from evenmatch.partitioned.results import MANIFEST, Results, TableFile
+from evenmatch.partitioned.summary import RatedLadder, summaries
 from evenmatch.partitioned.stream import Selection, Stream, stream, streams_of
 from evenmatch.rating import journal_rows
 from evenmatch.standings.division import DIVISIONS, Division
@@ -24,7 +23,6 @@ from evenmatch.systems.system import Rules
 from evenmatch.tables.partitions import Partition
 
 Progress = Callable[[int, int], None]
-TOP = 20
 RATINGS = "ratings.parquet"
 
 
@@ -32,25 +30,9 @@ RATINGS = "ratings.parquet"
 class StandingsOptions:
     """How standings are made of ratings, as in `Ratings.standings`."""
 
-    as_of: int | None = None
     placement: int = 10
     active_days: float = 30
     divisions: Sequence[Division] = DIVISIONS
-
-
-@dataclass(frozen=True)
-class RatedLadder:
-    """One ladder that was rated.
-
-    players, placed  how many played, and how many of them have completed their placement matches
-    top              the best of the placed players (of all, if none is placed): rows of the standings by column
-    """
-
-    name: str
-    matches: int
-    players: int
-    placed: int
-    top: tuple[dict[str, object], ...]
 
 
 @dataclass(frozen=True)
@@ -230,16 +212,6 @@ def _finished(source: Stream, records: PlayerRecords, run: _Run) -> RatedLadders
         skipped_matches=source.skipped_matches,
         later=source.later,
     )
-
-
-def summaries(standings: pa.Table, matches: dict[str, int]) -> Iterator[RatedLadder]:
-    """The ladders of standings by name, with their best players. matches: of each ladder; those without are left out."""
-    for name in sorted(ladder for ladder, count in matches.items() if count):
-        here = standings.filter(pc.equal(standings["ladder"], name)) if len(matches) > 1 else standings
-        placed = here.filter(here["placed"])
-        shown = placed if placed.num_rows else here
-        top = tuple(shown.slice(0, TOP).to_pylist())
-        yield RatedLadder(name, matches[name], here.num_rows, placed.num_rows, top)
 
 
 class _Journal:
