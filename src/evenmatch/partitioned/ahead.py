@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing, contextmanager
 from typing import TypeVar
 
@@ -38,7 +38,7 @@ def ahead(items: Iterable[T], name: str, depth: int = 1) -> Iterator[Iterator[T]
         except BaseException as error:
             put(_Failure(error))
 
-    def received() -> Iterator[T]:
+    def received() -> Generator[T]:
         while (item := waiting.get()) is not _END:
             if isinstance(item, _Failure):
                 raise item.error

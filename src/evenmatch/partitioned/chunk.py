@@ -91,8 +91,8 @@ class ChunkBuilder:
         self._last_time = columns.FIRST_TIME
         self._last_match = ""
 
-    def build(self, rows: MatchRows) -> Chunk | None:
-        """The chunk of these rows; None if all of its matches are left out (see `skipped`).
+    def build(self, rows: MatchRows) -> Chunk:
+        """The chunk of these rows, without matches that are left out (see `skipped`).
 
         Raises BadRowsError with the bad rows of this chunk, InputError where rows are not grouped or out of order.
         """
@@ -200,7 +200,7 @@ class ChunkBuilder:
         match_row, ids = cells.matches()
         label = cells.team_labels(self.names)
         time = columns.times(cells.held["played_at"], faults)
-        place = columns.places(cells.held["place"], faults)
+        place = cells.places(faults)
         if faults.found or match_row is None or label is None or not shape.has_one_time(match_row, time):
             return None
         team_start, slot_start = np.empty(len(match_row), np.int32), np.empty(len(time) + 1, np.int32)
@@ -211,7 +211,8 @@ class ChunkBuilder:
         ladder = self._plain_ladders(cells, match_row)
         numbers = cells.numbers(faults)
         team_score = _per_group(slot_start, numbers["team_score"], cells.nothing)
-        duration = _per_group(match_row.astype(np.int32), numbers["duration"], cells.nothing)
+        seconds, match_slots = numbers["seconds"], match_row.astype(np.int32)
+        duration = _per_group(match_slots, numbers["duration"], cells.nothing)
         if faults.found or ladder is None or team_score is None or duration is None:
             return None
         names, player = self._numbered(cells.held["player"], self._owner(ladder))
@@ -228,10 +229,10 @@ class ChunkBuilder:
                 slot_start=slot_start,
                 player=player,
                 score=numbers["score"],
-                seconds=numbers["seconds"],
+                seconds=seconds,
                 performance=numbers["performance"],
                 quit=cells.flags("quit", faults),
-                duration=fill_duration(duration, numbers["seconds"], match_row),
+                duration=duration if seconds is cells.nothing else fill_duration(duration, seconds, match_slots),
                 keep=cells.flags("keep", faults),
                 pool=np.zeros(len(first), np.int32),
                 ladder=own + np.int32(1),
@@ -305,6 +306,14 @@ class _Cells:
         hashes = np.empty(self.count, np.uint64)
         hash_texts(held, names.key, names.key2, hashes)
         return hashes.view(np.int64)
+
+    def places(self, faults: Faults) -> Integers:
+        """The place of each row, 0 for an empty cell."""
+        column = self.held["place"]
+        if column.type == pa.int32() and not column.null_count and pc.min(column).as_py() > 0:
+            values: Integers = column.to_numpy()
+            return values
+        return columns.places(column, faults)
 
     def numbers(self, faults: Faults) -> dict[str, Floats]:
         """The optional columns of numbers; `nothing` for those that are absent."""

@@ -70,6 +70,11 @@ class Stream:
         with ahead(self._rows(), "read") as rows, ahead(map(self.builder.build, rows), "build") as built:
             yield self._wanted(built, by)
 
+    def close(self) -> None:
+        """Let go of the temporary files."""
+        self.names.close()
+        self._ids.close()
+
     def _rows(self) -> Iterator[MatchRows]:
         reader = PartitionReader(self.selection.piece)
         for partition in self.partitions:
@@ -145,7 +150,11 @@ def stream(partitions: Sequence[Partition], selection: Selection) -> Iterator[St
     Raises InputError where the temporary files cannot be written.
     """
     with TemporaryDirectory(prefix="evenmatch-", ignore_cleanup_errors=True) as folder:
-        yield Stream(partitions, selection, Path(folder))
+        source = Stream(partitions, selection, Path(folder))
+        try:
+            yield source
+        finally:
+            source.close()
 
 
 def streams_of(partitions: Sequence[Partition]) -> list[list[Partition]]:
