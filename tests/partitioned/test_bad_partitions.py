@@ -71,7 +71,9 @@ def changed(table, row, name, value):
 def test_a_bad_row_is_named_with_its_file_and_row(tmp_path):
     bad = changed(duels(20, 20), 31, "place", -3)
     address = written(tmp_path / "in", duels(0, 20), bad, duels(40, 20))
-    refused(address, tmp_path, BadRowsError, "1.parquet", "1.parquet, row 32, match 'm35'", "place is -3", "not checked")
+    refused(
+        address, tmp_path, BadRowsError, "1.parquet", "1.parquet, row 32, match 'm35'", "place is -3", "not checked"
+    )
 
 
 def test_skipped_matches_are_those_that_one_file_would_skip(tmp_path):
@@ -88,7 +90,9 @@ def test_skipped_matches_are_those_that_one_file_would_skip(tmp_path):
 
 
 def test_matches_that_the_system_cannot_rate_are_named(tmp_path):
-    three = pa.concat_tables([duels(0, 10), duels(10, 1), changed(changed(duels(10, 1), 0, "team", "c"), 0, "player", "x")[:1]])
+    three = pa.concat_tables(
+        [duels(0, 10), duels(10, 1), changed(changed(duels(10, 1), 0, "team", "c"), 0, "player", "x")[:1]]
+    )
     address = written(tmp_path / "in", duels(0, 5)[:0].slice(0), three) if False else written(tmp_path / "in", three)
     by = rules("wager")
     with pytest.raises(BadRowsError) as raised:
@@ -169,7 +173,9 @@ def test_files_that_are_not_in_order_of_time(tmp_path):
 
 def test_matches_that_are_not_in_order_of_time(tmp_path):
     address = written(tmp_path / "in", pa.concat_tables([duels(0, 2), duels(3, 1), duels(2, 1)]))
-    refused(address, tmp_path, InputError, "0.parquet, row 7: played_at is 1970-01-01T02:00:00Z, the match before it has")
+    refused(
+        address, tmp_path, InputError, "0.parquet, row 7: played_at is 1970-01-01T02:00:00Z, the match before it has"
+    )
 
 
 @pytest.mark.parametrize("piece", [2, 8, 100])

@@ -249,9 +249,14 @@ class ChunkBuilder:
             names, text = text_of(column)
             return names, self.names.number(names, text, owner)
         encoded = _one_dictionary(column)
-        names, text = text_of(encoded.dictionary)
-        number = None if names.null_count else self.names.number(names, text, owner)
-        return encoded, None if number is None else number[encoded.indices.to_numpy()]
+        used = pc.unique(encoded.indices)  # in order of first appearance
+        names, text = text_of(encoded.dictionary.take(used))
+        found = None if names.null_count else self.names.number(names, text, owner)
+        if found is None:
+            return encoded, None
+        number = np.empty(len(encoded.dictionary), np.int32)
+        number[used.to_numpy()] = found
+        return encoded, number[encoded.indices.to_numpy()]
 
     def _plain_ladders(self, cells: _Cells, match_row: NDArray[np.int64]) -> Integers | None:
         """The ladder of each row, or of all of them; None if rows of a match differ or it is not text."""

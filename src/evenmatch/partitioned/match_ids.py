@@ -15,12 +15,14 @@ from evenmatch.partitioned.names import Names
 from evenmatch.partitioned.text import hash_texts, run_starts, text_of
 from evenmatch.tables.partitions import Partition
 
-_PARTS = 1 << 12  # of the range of hashes, by their first bits
-_SHIFT = np.uint64(64 - 12)
+_PARTS = 1 << 10  # of the range of hashes, by their first bits
+_SHIFT = np.uint64(64 - 10)
+_RUN = 1 << 20  # hashes that are ordered and written together
+_TOGETHER = 1 << 18  # that are compared at once, where parts are smaller
 
 
 class MatchIds:
-    """The hashes of the ids of all matches, 8 bytes each; parted chunk by chunk, compared at the end."""
+    """The hashes of the ids of all matches, 8 bytes each; ordered by part in runs, compared part by part at the end."""
 
     def __init__(self, file: Path, names: Names) -> None:
         """Begin. names: whose key is used."""
@@ -28,29 +30,42 @@ class MatchIds:
         self._sink = file.open("wb")
         self._starts: list[NDArray[np.int64]] = []  # of each chunk: the first hash of each part, in the file
         self._count = 0
+        self._held: list[NDArray[np.uint64]] = []
 
     def add(self, match_id: pa.Array) -> None:
         """Add the ids of a chunk."""
-        hashes = self._hashes(match_id)
-        sorted_, start = np.empty_like(hashes), np.zeros(_PARTS + 1, np.int64)
-        _into_parts(hashes, start, sorted_)
+        self._held.append(self._hashes(match_id))
+        if sum(map(len, self._held)) >= _RUN:
+            self._write()
+
+    def _write(self) -> None:
+        """Write what is held as one run, ordered by part."""
+        hashes = np.concatenate([np.empty(0, np.uint64), *self._held])
+        ordered, start = np.empty_like(hashes), np.zeros(_PARTS + 1, np.int64)
+        _into_parts(hashes, start, ordered)
         self._starts.append(self._count + start)
-        self._sink.write(sorted_.tobytes())
+        self._sink.write(ordered.tobytes())
         self._count += len(hashes)
+        self._held = []
 
     def repeated(self) -> set[int]:
         """Hashes that occur more than once: of an id that is used again, or, for billions of matches, by chance."""
+        self._write()
         self.close()
         if not self._count:
             return set()
-        stored, starts = np.memmap(self._file, np.uint64, "r"), np.array(self._starts)
+        stored, starts = np.asarray(np.memmap(self._file, np.uint64, "r")), np.array(self._starts)
+        sizes = np.diff(starts, axis=1).sum(0)
         found: set[int] = set()
-        for part in range(_PARTS):
-            pieces = [stored[first:last] for first, last in zip(starts[:, part], starts[:, part + 1], strict=True)]
-            hashes = np.concatenate(pieces)
+        part = 0
+        while part < _PARTS:
+            end = part + max(1, int(np.searchsorted(np.cumsum(sizes[part:]), _TOGETHER, side="right")))
+            bounds = zip(starts[:, part].tolist(), starts[:, end].tolist(), strict=True)
+            hashes = np.concatenate([stored[first:last] for first, last in bounds])
             again = np.empty(len(hashes), np.uint64)
             room = np.zeros(1 << max(4, (2 * len(hashes)).bit_length()), np.uint64)
             found.update(again[: _equal(hashes, room, again)].tolist())
+            part = end
         return found
 
     def check(
@@ -95,7 +110,7 @@ class MatchIds:
 
 @compiled
 def _into_parts(hashes: NDArray[np.uint64], start: NDArray[np.int64], out: NDArray[np.uint64]) -> None:
-    """Order hashes by their part, the first 12 bits; `start` gets the first of each part, then their number."""
+    """Order hashes by their part, the first 10 bits; `start` gets the first of each part, then their number."""
     for index in range(len(hashes)):
         start[(hashes[index] >> _SHIFT) + np.uint64(1)] += 1
     for part in range(_PARTS):

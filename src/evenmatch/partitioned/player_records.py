@@ -87,7 +87,9 @@ class PlayerRecords:
         return RatedPlayers(
             rules=self.by,
             state=self._state[: len(names)] if is_whole else self._state[kept],
-            activity=Activity(*(seen[name].astype(np.int64) for name in ("matches", "completed", "last_played", "last_completed"))),
+            activity=Activity(
+                *(seen[name].astype(np.int64) for name in ("matches", "completed", "last_played", "last_completed"))
+            ),
             player=names if is_whole else names.take(pa.array(kept)),
             player_ladder=ladder if is_whole else ladder[kept],
             ladders=self.ladders,

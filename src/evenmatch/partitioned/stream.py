@@ -165,6 +165,21 @@ def streams_of(partitions: Sequence[Partition]) -> list[list[Partition]]:
     return [[partition for partition in partitions if partition.ladder == ladder] for ladder in ladders]
 
 
+def chosen_partitions(partitions: Sequence[Partition], selection: Selection) -> list[Partition]:
+    """The partitions to read. Raises UnknownNameError or UsageError if the selection does not fit them."""
+    ladders = list(dict.fromkeys(partition.ladder for partition in partitions if partition.ladder))
+    if ladders and selection.pool:
+        raise UsageError(
+            "--pool-ladders: ladders in folders of their own cannot be rated as one, their matches are not in one order "
+            "of time; expected files with a column ladder"
+        )
+    if not ladders or selection.ladder is None:
+        return list(partitions)
+    if selection.ladder not in ladders:
+        raise UnknownNameError("ladder", selection.ladder, ladders)
+    return [partition for partition in partitions if partition.ladder == selection.ladder]
+
+
 def _ids_of(partition: Partition) -> Iterator[tuple[int, pa.Array]]:
     with opened(partition) as file:
         first = 0
