@@ -16,6 +16,7 @@ from benchmarks import (
     matchmaking,
     online,
     pages,
+    partitions,
     peers,
     rate,
     report,
@@ -27,6 +28,7 @@ from benchmarks.figure import Section
 
 BENCHMARKS: dict[str, Callable[[], Section]] = {
     "rate": rate.run,
+    "partitions": partitions.run,
     "contests": contests.run,
     "peers": peers.run,
     "lab": lab.run,

@@ -100,7 +100,8 @@ def command(
     if is_partitioned(matches):
         if tune or report is not None:
             raise UsageError(
-                f"{'--tune' if tune else '--report'} needs all matches in memory; expected one file, for example a month of them"
+                f"{'--tune' if tune else '--report'} needs all matches in memory; expected one file, "
+                "such as a month of them"
             )
         result = _of_partitions(matches, by, warm_up, ladder, pool_ladders, skip_bad)
         _show(result, out, segments, None, as_json=json)
@@ -222,9 +223,8 @@ def _name(result: Backtest) -> str:
 
 
 def _document(result: Backtest) -> dict[str, object]:
-    from evenmatch.tables import MatchTable
-
     from evenmatch.lab.backtests.verdict import verdict
+    from evenmatch.tables import MatchTable
 
     recorded = result.matches
     scores = [{**row, "parameters": loads(row["parameters"])} for row in result.scores.to_pylist()]

@@ -126,7 +126,10 @@ def _into_parts(hashes: NDArray[np.uint64], start: NDArray[np.int64], out: NDArr
 
 @compiled
 def _equal(hashes: NDArray[np.uint64], room: NDArray[np.uint64], again: NDArray[np.uint64]) -> int:
-    """Write the hashes that were there before to `again`; returns how many. room: zeros, a power of two, twice as many."""
+    """Write the hashes that were there before to `again`; returns how many.
+
+    room  zeros, twice as many or more, a power of two
+    """
     mask, count, has_zero = np.uint64(len(room) - 1), 0, False
     for index in range(len(hashes)):
         value = hashes[index]

@@ -131,7 +131,7 @@ def _number(
             own = ladder[row] if len(ladder) > 1 else ladder[0]
             first[row - low] = a ^ (np.uint64(own) * _GOLDEN)
             second[row - low] = b
-            prefetch(entries, np.int64(b & np.uint64(mask)))
+            prefetch(entries, int(b & np.uint64(mask)))
         for row in range(low, high):
             a, b = first[row - low], second[row - low]
             place = np.int64(b & np.uint64(mask))

@@ -13,9 +13,10 @@ from evenmatch.compile_notice import load_kernels
 from evenmatch.errors import RowProblem
 from evenmatch.partitioned.chunk import Chunk
 from evenmatch.partitioned.player_records import PlayerRecords
+from evenmatch.partitioned.preparation import prepare
 from evenmatch.partitioned.results import MANIFEST, Results, TableFile
-from evenmatch.partitioned.summary import RatedLadder, summaries
 from evenmatch.partitioned.stream import Selection, Stream, chosen_partitions, stream, streams_of
+from evenmatch.partitioned.summary import RatedLadder, summaries
 from evenmatch.rating import journal_rows
 from evenmatch.standings.division import DIVISIONS, Division
 from evenmatch.systems.loop import Replay
@@ -120,6 +121,7 @@ def rate_partitions(
     chosen = chosen_partitions(partitions, run.selection)
     places = [place for place in (ratings, changes) if place is not None]
     load_kernels(by)
+    prepare()
     try:
         if manifest:
             for place in places:

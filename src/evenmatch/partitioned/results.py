@@ -1,4 +1,4 @@
-"""Where results are written: a folder, or a place in an object store; each file whole or not at all, the manifest last."""
+"""Where results are written: a folder or an object store; each file whole or not at all, the manifest last."""
 
 from __future__ import annotations
 

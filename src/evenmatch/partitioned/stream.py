@@ -170,8 +170,8 @@ def chosen_partitions(partitions: Sequence[Partition], selection: Selection) -> 
     ladders = list(dict.fromkeys(partition.ladder for partition in partitions if partition.ladder))
     if ladders and selection.pool:
         raise UsageError(
-            "--pool-ladders: ladders in folders of their own cannot be rated as one, their matches are not in one order "
-            "of time; expected files with a column ladder"
+            "--pool-ladders: ladders in folders of their own cannot be rated as one, their matches are not in one "
+            "order of time; expected files with a column ladder"
         )
     if not ladders or selection.ladder is None:
         return list(partitions)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,12 +39,14 @@ from evenmatch.lab.backtests.match_cells import Division, days_of
 from evenmatch.lab.backtests.metrics import judge
 from evenmatch.lab.backtests.team_order import TELLING, order_counts, order_note, scrambled, share_of
 from evenmatch.partitioned.chunk import Chunk
+from evenmatch.partitioned.preparation import prepare
 from evenmatch.partitioned.shape import count_before
 from evenmatch.partitioned.stream import Selection, stream, streams_of
 from evenmatch.systems import loop
 from evenmatch.systems.system import Records
 from evenmatch.tables.partitions import Partition
 
+Number = TypeVar("Number", bound=np.generic)
 MEMORY = 1 << 30  # bytes for the records of players, of all variants that are judged in one reading
 
 
@@ -132,6 +135,7 @@ def backtest_partitions(
             "choose one by --ladder"
         )
     variants = variants_of(named_systems(by), by)
+    prepare()
     survey, source = _survey(partitions, chosen, variants, report, name)
     early = warm_up_of(survey.matches, warm_up)
     variants, left_out = _able(survey, variants, name)
@@ -222,24 +226,27 @@ def _judge(
     """Read all matches once, and have the variants predict and learn them."""
     first, total = 0, max(1, sum(partition.size for partition in partitions))
     played = np.zeros(0, np.int64)
-    with stream(partitions, selection) as source, ThreadPoolExecutor(workers or os.cpu_count()) as pool:
-        with source.chunks() as chunks:
-            for chunk in chunks:
-                if not len(chunk):
-                    continue
-                history = scrambled(chunk.history, first)[0] if scramble else chunk.history
-                played = _with_room(played, chunk.players)
-                fewest = np.empty(len(chunk), np.int64)
-                count_before(chunk.history.match_slots, chunk.history.columns.player, played, fewest)
-                cell = division.number(first, chunk.history, chunk.ladder, fewest)
-                judges = [pool.submit(one.judge, history, cell, len(division.kinds)) for one in running]
-                for done in judges:
-                    done.result()
-                first += len(chunk)
-                report(f"judging {len(running)} variants", source.bytes_read / total)
+    with (
+        stream(partitions, selection) as source,
+        ThreadPoolExecutor(workers or os.cpu_count()) as pool,
+        source.chunks() as chunks,
+    ):
+        for chunk in chunks:
+            if not len(chunk):
+                continue
+            history = scrambled(chunk.history, first)[0] if scramble else chunk.history
+            played = _with_room(played, chunk.players)
+            fewest = np.empty(len(chunk), np.int64)
+            count_before(chunk.history.match_slots, chunk.history.columns.player, played, fewest)
+            cell = division.number(first, chunk.history, chunk.ladder, fewest)
+            judges = [pool.submit(one.judge, history, cell, len(division.kinds)) for one in running]
+            for done in judges:
+                done.result()
+            first += len(chunk)
+            report(f"judging {len(running)} variants", source.bytes_read / total)
 
 
-def _with_room(array: NDArray[np.generic], length: int) -> NDArray[np.generic]:
+def _with_room(array: NDArray[Number], length: int) -> NDArray[Number]:
     """The array with zeros at its end, so that it has at least this length; twice as long if it must grow."""
     if len(array) >= length:
         return array
